@@ -15,8 +15,8 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
 from pytorch_to_triton.validate.conclusion import decide, summary_of
 from pytorch_to_triton.validate.judge import candidate_failed
-from pytorch_to_triton.validate.lane import Lane, LostAnswer
 from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.target_worker import LostAnswer, TargetWorker
 from pytorch_to_triton.validate.validate import validate
 from pytorch_to_triton.worker.wire import validation
 
@@ -87,38 +87,38 @@ async def test_a_fork_server_or_a_job_that_is_killed_in_mid_validation_changes_n
     assert [case.status for case in verdict.cases] == ["passed"] * 3
 
 
-def dying(worker: WorkerClient, folder: Path, victim: str) -> Lane:
+def dying(worker: WorkerClient, folder: Path, victim: str) -> TargetWorker:
     """A process that kills itself, or its fork server, at each request."""
     job = folder / "dies.py"
     job.write_text(DIES)
     runtime = Runtime(python=sys.executable, interpreter=False)
-    return Lane(
+    return TargetWorker(
         worker, runtime, Job(kind=str(job), arguments={"victim": victim}), Target(path=job), seconds=60.0
     )
 
 
 async def test_what_is_killed_each_time_is_a_crash(own_client: WorkerClient, tmp_path: Path) -> None:
-    lane = dying(own_client, tmp_path, "itself")
+    worker = dying(own_client, tmp_path, "itself")
     try:
         with pytest.raises(LostAnswer) as crashed:
-            await lane.answer(REQUEST)
+            await worker.answer(REQUEST)
     finally:
-        await lane.close()
+        await worker.close()
     assert crashed.value.outcome.status == "crashed"
-    assert lane.crashes.count == 1
+    assert worker.crashes.count == 1
 
 
 async def test_a_request_that_is_lost_twice_is_lost_and_no_crash(
     own_client: WorkerClient, tmp_path: Path
 ) -> None:
-    lane = dying(own_client, tmp_path, "fork server")
+    worker = dying(own_client, tmp_path, "fork server")
     try:
         with pytest.raises(LostAnswer) as lost:
-            await lane.answer(REQUEST)
+            await worker.answer(REQUEST)
     finally:
-        await lane.close()
+        await worker.close()
     assert lost.value.outcome.status == "lost"
-    assert lane.crashes.count == 0
+    assert worker.crashes.count == 0
     result = candidate_failed(CASE, lost.value.outcome)
     assert result.status == "lost"
 

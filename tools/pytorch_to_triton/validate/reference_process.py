@@ -9,8 +9,8 @@ import anyio
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.lane import Lane, LostAnswer
 from pytorch_to_triton.validate.run_outcome import OK, RunOutcome
+from pytorch_to_triton.validate.target_worker import LostAnswer, TargetWorker
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
 from pytorch_to_triton.worker.wire import validation
 from pytorch_to_triton.worker.wire.statistics import CaseStatistics
@@ -38,7 +38,7 @@ class ReferenceProcess:
 
     setting: ValidationSetting
     target: Target
-    lane: Lane
+    worker: TargetWorker
     staged: dict[str, str] = field(default_factory=dict)
     """Digests of the candidates' files, by the names of the candidates."""
     device: str = ""
@@ -59,19 +59,19 @@ class ReferenceProcess:
         }
         job = Job(kind="reference", arguments=arguments)
         return ReferenceProcess(
-            setting, target, Lane(setting.worker, setting.runtime, job, target, setting.seconds)
+            setting, target, TargetWorker(setting.worker, setting.runtime, job, target, setting.seconds)
         )
 
     async def start(self) -> int | None:
         """Load the reference: its device's free bytes, None for a CPU. Raises TargetBroken, LostAnswer."""
-        item = await self.lane.start()
+        item = await self.worker.start()
         assert isinstance(item, validation.ReferenceLoadedItem)
         self.device = item.device
         return item.free_bytes
 
     async def stage(self, candidate: Target, name: str) -> None:
         """Write the files that the candidate will load. Raises LostAnswer."""
-        item = await self.lane.answer(validation.StageRequest(name=name, candidate=candidate.as_json()))
+        item = await self.worker.answer(validation.StageRequest(name=name, candidate=candidate.as_json()))
         assert isinstance(item, validation.StagedItem)
         self.staged[name] = item.digest
 
@@ -88,7 +88,7 @@ class ReferenceProcess:
         """The elements of each value that the reference computes in this case; none where that is lost."""
         with_seed = {**case.model_dump(mode="json"), "id": secrets.token_hex(4), "seed": 0}
         try:
-            item = await self.lane.answer(validation.MeasureRequest(name=case.name, case=with_seed))
+            item = await self.worker.answer(validation.MeasureRequest(name=case.name, case=with_seed))
         except LostAnswer:
             return ()
         assert isinstance(item, validation.MeasuredItem)
@@ -105,10 +105,10 @@ class ReferenceProcess:
             digests=(prepared.digest, self.staged[candidate]),
         )
         try:
-            item = await self.lane.answer(request)
+            item = await self.worker.answer(request)
         except LostAnswer as lost:
             return lost.outcome
-        return item.statistics if isinstance(item, validation.ComparedItem) else self.lane.outcome_of(item)
+        return item.statistics if isinstance(item, validation.ComparedItem) else self.worker.outcome_of(item)
 
     async def done_with(self, case: Case) -> None:
         """One user less; what is too large to be kept goes with the last one."""
@@ -118,7 +118,7 @@ class ReferenceProcess:
         prepared = self._prepared.pop(case.name)
         self._kept -= case.elements
         try:
-            await self.lane.answer(validation.ForgetRequest(name=case.name, id=prepared.id))
+            await self.worker.answer(validation.ForgetRequest(name=case.name, id=prepared.id))
         except LostAnswer:
             return
 
@@ -126,9 +126,9 @@ class ReferenceProcess:
         prepared = Prepared(OK, secrets.token_hex(4), self.setting.seed_of(case.name))
         with_seed = {**case.model_dump(mode="json"), "id": prepared.id, "seed": prepared.seed}
         try:
-            item = await self.lane.answer(validation.PrepareRequest(name=case.name, case=with_seed))
+            item = await self.worker.answer(validation.PrepareRequest(name=case.name, case=with_seed))
         except LostAnswer as lost:
             return replace(prepared, outcome=lost.outcome)
         if isinstance(item, validation.PreparedItem):
             return replace(prepared, digest=item.digest, aliases=item.aliases)
-        return replace(prepared, outcome=self.lane.outcome_of(item))
+        return replace(prepared, outcome=self.worker.outcome_of(item))

@@ -19,9 +19,9 @@ from pytorch_to_triton.schema.verdict import CaseResult
 from pytorch_to_triton.validate.behavior import Policy
 from pytorch_to_triton.validate.conclusion import WRONG
 from pytorch_to_triton.validate.judge import candidate_failed, judge_case, reference_failed
-from pytorch_to_triton.validate.lane import CrashCount, Item, Lane, LostAnswer
 from pytorch_to_triton.validate.reference_process import Prepared, ReferenceProcess
 from pytorch_to_triton.validate.run_outcome import OK, RunOutcome
+from pytorch_to_triton.validate.target_worker import CrashCount, Item, LostAnswer, TargetWorker
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
 from pytorch_to_triton.worker.wire import validation
 from pytorch_to_triton.worker.wire.observation import Observation, Traces
@@ -29,8 +29,8 @@ from pytorch_to_triton.worker.wire.observation import Observation, Traces
 NEEDS = ("triton.experimental.gluon", "pytorch_to_triton_worker.jobs.candidate")
 """What Triton imports at a process's first launch, and the job itself. The job of the reference is left out:
 what it imports is none of a candidate's business."""
-MOST_LANES = 6
-CORES_A_LANE = 3
+MOST_WORKERS = 6
+CORES_A_WORKER = 3
 """On a device several processes run the candidate's cases, if there are cores for them: most of the time is
 compilation."""
 BATCH_ELEMENTS = 2**27
@@ -54,14 +54,14 @@ class CandidateWorkers:
     """Files and folders that are none of its business."""
     compilation: validation.Compilation | None = None
     """How its kernels are compiled, whatever their launches say."""
-    lanes: list[Lane] = field(init=False)
+    workers: list[TargetWorker] = field(init=False)
     """On a device several processes; under the interpreter one, whose calls come in order."""
 
     def __post_init__(self) -> None:
         crashes, setting, job = CrashCount(), self.setting, self.job()
-        self.lanes = [
-            Lane(setting.worker, setting.runtime, job, self.target, setting.seconds, crashes)
-            for _ in range(1 if setting.runtime.interpreter else device_lanes())
+        self.workers = [
+            TargetWorker(setting.worker, setting.runtime, job, self.target, setting.seconds, crashes)
+            for _ in range(1 if setting.runtime.interpreter else device_workers())
         ]
 
     def job(self, red_zone_bytes: int | None = None) -> Job:
@@ -82,12 +82,12 @@ class CandidateWorkers:
     @property
     def traces(self) -> list[Traces]:
         """What all its processes left behind."""
-        return [traces for lane in self.lanes for traces in lane.traces]
+        return [traces for worker in self.workers for traces in worker.traces]
 
     async def close(self) -> None:
         """Kill its processes."""
-        for lane in self.lanes:
-            await lane.close()
+        for worker in self.workers:
+            await worker.close()
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class ValidationTrial:
 
         Nothing that a process reported can be relied on if it ends badly: then the last case fails.
         """
-        ends = [await lane.finish() for lane in self.candidate.lanes]
+        ends = [await worker.finish() for worker in self.candidate.workers]
         bad = next((end for end in ends if end is not OK), None)
         if bad is None or last is None:
             return list(judged)
@@ -135,7 +135,7 @@ class ValidationTrial:
 
 @dataclass
 class TrialRun:
-    """Cases in progress: prepared one after the other, called in lanes, compared as they return."""
+    """Cases in progress: prepared one after the other, called side by side, compared as they return."""
 
     trial: ValidationTrial
     listener: ProgressListener | None
@@ -154,8 +154,8 @@ class TrialRun:
         send.close()
         async with task_group() as group:
             group.start_soon(self.prepare, cases)
-            for lane in self.trial.candidate.lanes:
-                group.start_soon(self.call, lane, receive.clone(), group)
+            for worker in self.trial.candidate.workers:
+                group.start_soon(self.call, worker, receive.clone(), group)
             receive.close()
         return self.done
 
@@ -167,24 +167,26 @@ class TrialRun:
                 await self.finished(case, reference_failed(case, found.outcome))
             self.ready[case.name].set()
 
-    async def call(self, lane: Lane, units: MemoryObjectReceiveStream[Unit], group: TaskGroup) -> None:
+    async def call(
+        self, worker: TargetWorker, units: MemoryObjectReceiveStream[Unit], group: TaskGroup
+    ) -> None:
         """Call the candidate on whole units, each case as soon as it is prepared."""
         async with units:
             async for unit in units:
                 for case in unit:
                     await self.ready[case.name].wait()
                     if self.prepared[case.name].outcome is OK:
-                        outcome, seen = await self.called(lane, case)
+                        outcome, seen = await self.called(worker, case)
                         group.start_soon(self.conclude, case, outcome, seen)
 
-    async def called(self, lane: Lane, case: Case) -> tuple[RunOutcome, Observation]:
+    async def called(self, worker: TargetWorker, case: Case) -> tuple[RunOutcome, Observation]:
         if self.listener:
             await self.listener.progress(len(self.done), self.total, f"candidate: {case.name}")
         try:
-            item = await lane.answer(self.request(case))
+            item = await worker.answer(self.request(case))
         except LostAnswer as lost:
             return lost.outcome, NOTHING_SEEN
-        return lane.outcome_of(item), observed(item, self.prepared[case.name].aliases)
+        return worker.outcome_of(item), observed(item, self.prepared[case.name].aliases)
 
     def request(self, case: Case) -> validation.CandidateRequest:
         """The case as the candidate's process takes it."""
@@ -212,9 +214,9 @@ class TrialRun:
         await self.trial.reference.done_with(case)
 
 
-def device_lanes() -> int:
+def device_workers() -> int:
     """How many processes share the cases on a device."""
-    return max(1, min((os.cpu_count() or 1) // CORES_A_LANE, MOST_LANES))
+    return max(1, min((os.cpu_count() or 1) // CORES_A_WORKER, MOST_WORKERS))
 
 
 def request_for(case: Case, prepared: Prepared) -> validation.CandidateRequest:

@@ -43,13 +43,13 @@ class CrashCount:
 
 
 @dataclass
-class Lane:
+class TargetWorker:
     """A process that answers requests in their order; after a crash or a time-out a fresh one takes the next.
 
     Several tasks may ask at once: each waits for its turn.
     """
 
-    worker: WorkerClient
+    client: WorkerClient
     runtime: Runtime
     job: Job
     target: Target
@@ -147,10 +147,10 @@ class Lane:
         return item
 
     async def _ready(self) -> JobChannel:
-        """The line to a process that has loaded the target."""
+        """The channel to a process that has loaded the target."""
         if self._channel is not None:
             return self._channel
-        channel = await self._stack.enter_async_context(self.worker.open_channel(self.job, self.runtime))
+        channel = await self._stack.enter_async_context(self.client.open_channel(self.job, self.runtime))
         try:
             loaded = await self._after_violations(channel, await channel.item(seconds=self.seconds))
         except Ended as end:
