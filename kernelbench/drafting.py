@@ -3,55 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 import anyio.to_process
 
-from pytorch_to_triton.convert.convert import source_of
+from pytorch_to_triton.convert.request import ConversionRequest
+from pytorch_to_triton.convert.resolve import DraftOrigin, resolve
 from pytorch_to_triton.draft.file.launches import Stage
-from pytorch_to_triton.draft.file.module import Source, draft
+from pytorch_to_triton.draft.file.module import draft
 from pytorch_to_triton.draft.library import ways_of
 from pytorch_to_triton.errors import Refusal
-from pytorch_to_triton.graph.tracing import Traced, trace
-from pytorch_to_triton.inputs.declaration import NO_OPTIONS
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import describe
-from pytorch_to_triton.targets.problem import resolve_problem
 
 
-@dataclass(frozen=True)
-class Origin:
-    """What a problem's drafts are made from."""
-
-    traced: Traced
-    source: Source
-
-    @property
-    def inputs(self) -> dict[str, Any]:
-        """What forward takes, as declared; a module's state is left out."""
-        given: Mapping[str, Any] = self.source.declared.get("INPUTS") or {}
-        return {name: value for name, value in given.items() if name not in self.traced.graph.state}
-
-
-async def origin_of(worker: WorkerClient, target: Target, runtime: Runtime, *, seconds: float) -> Origin:
+async def origin_of(worker: WorkerClient, target: Target, runtime: Runtime, *, seconds: float) -> DraftOrigin:
     """Describe and trace the target. Raises a Refusal where that cannot be done."""
-    description = await describe(worker, target, "reference", runtime, seconds=seconds)
-    problem = await resolve_problem(worker, description, None, NO_OPTIONS, runtime, seconds=seconds)
-    traced = await trace(worker, target, problem.declaration, runtime, seconds=seconds)
-    return Origin(traced, source_of(target, description, problem.declaration, traced))
+    resolved = await resolve(worker, ConversionRequest(target=target, seconds=seconds), runtime)
+    return resolved.convertible()
 
 
-async def drafted(origin: Origin, stage: Stage, most: int | None) -> dict[str, Any]:
+def inputs_of(origin: DraftOrigin) -> dict[str, Any]:
+    """What forward takes, as declared; a module's state is left out."""
+    given: Mapping[str, Any] = origin.source.declared.get("INPUTS") or {}
+    return {name: value for name, value in given.items() if name not in origin.traced.graph.state}
+
+
+async def drafted(origin: DraftOrigin, stage: Stage, most: int | None) -> dict[str, Any]:
     """The drafts as `drafted_here` describes them, made in a process that is killed if this is cancelled."""
     return cast(
         dict[str, Any], await anyio.to_process.run_sync(drafted_here, origin, stage, most, cancellable=True)
     )
 
 
-def drafted_here(origin: Origin, stage: Stage, most: int | None = None) -> dict[str, Any]:
+def drafted_here(origin: DraftOrigin, stage: Stage, most: int | None = None) -> dict[str, Any]:
     """`ways`: a draft for each way that differs, `most` at most, the usual one first; or the `refusal`.
 
     Each has its `text`, the names of its `kernels`, and the operators that stay `calls` of PyTorch.

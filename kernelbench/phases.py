@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 
-from kernelbench.drafting import drafted, origin_of, refusal_of
+from kernelbench.drafting import drafted, inputs_of, origin_of, refusal_of
 from kernelbench.problems import Problem
 from kernelbench.records import MACHINE, Record, Records
 from pytorch_to_triton.draft.file.launches import Stage
@@ -129,7 +129,7 @@ async def draft_problem(setting: Setting, problem: Problem) -> Record:
         "ways": ways,
         "stage": setting.stage,
         "digest": hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16],
-        "inputs": origin.inputs,
+        "inputs": inputs_of(origin),
         "dims": origin.source.declared.get("DIMS") or {},
         "requires": list(origin.source.declared.get("REQUIRES") or ()),
         # The drafted `reference` says in which mode the module was traced.

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import anyio.to_process
 
-from kernelbench.drafting import Origin, origin_of
+from kernelbench.drafting import origin_of
 from mutants.functions import files
 from mutants.mutate import is_chosen
+from pytorch_to_triton.convert.resolve import DraftOrigin
 from pytorch_to_triton.docs.kernel_pages import kernel_pages
 from pytorch_to_triton.draft.file.module import draft
 from pytorch_to_triton.draft.library import PURE
@@ -65,6 +66,6 @@ async def drafted(worker: WorkerClient, runtime: Runtime, name: str, target: Tar
     return Base(name, path, calls=calls)
 
 
-def draft_of(origin: Origin) -> tuple[str, tuple[str, ...]]:
+def draft_of(origin: DraftOrigin) -> tuple[str, tuple[str, ...]]:
     found = draft(origin.traced.graph, origin.source, 3, ways=PURE)
     return found.text, tuple(found.calls)

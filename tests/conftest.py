@@ -6,16 +6,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pytorch_to_triton.graph.tracing import Traced, trace
-from pytorch_to_triton.inputs.declaration import NO_OPTIONS
 from pytorch_to_triton.jobs.client import WorkerClient, open_client
 from pytorch_to_triton.jobs.run_folder import RunFolders
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import declaration_of, describe
+from pytorch_to_triton.targets.describe import declaration_of, open_target
 from pytorch_to_triton_server.machine import choose_runtime
 
 Written = Callable[[str], Target]
-Tracing = Callable[[Target], Awaitable[Traced]]
+Tracing = Callable[..., Awaitable[Traced]]
 
 # How long something takes is no outcome: a busy machine is no defect.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -107,9 +106,9 @@ def written(tmp_path: Path) -> Written:
 def traced(worker: WorkerClient, interpreter: Runtime) -> Tracing:
     """Traces a target."""
 
-    async def traced(target: Target) -> Traced:
-        description = await describe(worker, target, "reference", interpreter)
-        declaration = declaration_of(description, description, NO_OPTIONS)
-        return await trace(worker, target, declaration, interpreter)
+    async def traced(target: Target, *, backward: bool = False) -> Traced:
+        async with open_target(worker, target, "reference", interpreter) as process:
+            declaration = declaration_of(process.description, process.description)
+            return await trace(process, declaration, backward=backward)
 
     return traced

@@ -1,156 +1,95 @@
-"""Finding a Python that has what the checkout needs, and how it is started."""
+"""Finding a Python that has what the checkout needs, and running the checkout in it."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NoReturn
 
-from pytorch_to_triton_launcher import checkout
-from pytorch_to_triton_launcher.problem import Problem
-
-HERE = Path(__file__).resolve().parent
+ROOT = Path(__file__).resolve().parents[2]
+LAUNCH = ROOT / "server" / "launch.py"
+OLDEST_PYTHON = "3.11"
+_PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+VERSION = re.findall(r'^version = "([^"]+)"$', _PROJECT, re.MULTILINE)[0]
+REQUIREMENTS = re.findall(
+    r'"([^"]+)"', re.findall(r"^dependencies = \[(.*?)^\]", _PROJECT, re.MULTILINE | re.DOTALL)[0]
+)
 NAMED_BY = "PYTORCH_TO_TRITON_PYTHON"
 PROGRAM = "PYTORCH_TO_TRITON_PROGRAM"
 """Tells the program by which command it was started, as JSON, for the commands that it prints."""
+HINT = f"To use a Python that has what the project needs, set {NAMED_BY} to its path, and start again."
+ENTER = (
+    f"import runpy, sys; sys.path[:1] = {[str(ROOT / 'server'), str(ROOT / 'tools')]}; "
+    "runpy.run_module('pytorch_to_triton_server', run_name='__main__', alter_sys=True)"
+)
+"""Runs the checkout. PYTHONPATH would lead the processes that run kernels to it as well."""
+OF_CHECKOUT = str(ROOT / ".venv" / "bin" / "python")
 PROBE_SECONDS = 20.0
 
 
-@dataclass(frozen=True)
-class Environment:
-    """A Python that can run the checkout."""
-
-    python: str
-    shown_as: tuple[str, ...]
-    """The command that starts the program in it from any folder; empty where it has a program of its own."""
-
-    def command(self, arguments: Sequence[str]) -> list[str]:
-        """What runs a command of the checkout."""
-        return [self.python, str(HERE / "enter.py"), *arguments]
-
-    def variables(self) -> dict[str, str]:
-        """The environment variables of that command."""
-        shown = {PROGRAM: json.dumps(self.shown_as)} if self.shown_as else {}
-        return {**os.environ, **shown}
+class Problem(Exception):
+    """Why the program cannot be started, and what to do about it: two arguments, both whole sentences."""
 
 
-def find() -> Environment | None:
-    """The first usable environment: the named one, the checkout's, the active one, one that a launch made.
-
-    Raises Problem where the named one cannot be used.
-    """
+def usable_python() -> str | None:
+    """The first that has everything: the named one alone if there is one, else the candidates."""
     named = os.environ.get(NAMED_BY)
-    if named:
-        return _named(named)
-    own = checkout.ROOT / ".venv" / "bin" / "python"
-    made = made_before()
-    candidates = [python for python in (own, *_active(), made) if python is not None]
-    probes = {python: _Probe(python) for python in dict.fromkeys(map(str, candidates))}
-    try:
-        for python, probe in probes.items():
-            if probe.lacking() == []:
-                return environment_of(python)
-    finally:
-        for probe in probes.values():
-            probe.end()
-    return None
+    pythons = [path_of(named)] if named else list(dict.fromkeys(_candidates()))
+    with ThreadPoolExecutor() as pool:
+        lacks = zip(pythons, pool.map(lacking, pythons))
+        return next((python for python, missing in lacks if missing == []), None)
 
 
-def environment_of(python: str) -> Environment:
-    """The environment of a usable Python, with the command that finds it again."""
-    if Path(python) == checkout.ROOT / ".venv" / "bin" / "python":
-        return Environment(python, ())
-    ours = checkout.environments() in Path(python).parents
-    return Environment(
-        python, (sys.executable if ours else python, str(checkout.ROOT / "server" / "launch.py"))
-    )
-
-
-def made_before() -> Path | None:
-    """The Python of the environment that an earlier launch made for this version, if it is whole."""
-    for pointer in sorted(checkout.environments().glob(f"{checkout.version()}-py*.json")):
-        try:
-            python = Path(json.loads(pointer.read_text(encoding="utf-8"))["python"])
-        except (OSError, ValueError, KeyError):
-            continue
-        if python.exists():
-            return python
-    return None
+def path_of(python: str) -> str:
+    """Of a Python that is named by its path or as a command."""
+    return os.path.abspath(shutil.which(os.path.expanduser(python)) or python)
 
 
 def lacking(python: str) -> list[str] | None:
     """What a Python lacks, in words; None if it cannot be run."""
-    return _Probe(python).lacking()
+    probe = [python, str(Path(__file__).with_name("probe.py")), f"Python>={OLDEST_PYTHON}", *REQUIREMENTS]
+    try:
+        done = subprocess.run(probe, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_SECONDS)
+        missing: list[str] = json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+    return missing
 
 
-def own_python_hint() -> str:
-    """How to do without an environment of the launcher's own."""
-    return f"To use a Python that has what the project needs, set {NAMED_BY} to its path, and start again."
+def environments() -> Path:
+    """The folder of the environments that launches made, below `places.cache()`: a test compares the two."""
+    named = os.environ.get("PYTORCH_TO_TRITON_CACHE")
+    if named:
+        return Path(named).expanduser().resolve() / "environments"
+    usual = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+    base = "" if sys.platform == "darwin" else os.environ.get("XDG_CACHE_HOME", "").strip()
+    return Path(base or usual) / "pytorch-to-triton" / "environments"
 
 
-def _named(named: str) -> Environment:
-    python = shutil.which(os.path.expanduser(named))
-    missing = lacking(python) if python else None
-    if python is None or missing is None:
-        raise Problem(
-            f"{NAMED_BY} names {named}, which is no Python that runs.", f"Correct or unset {NAMED_BY}."
-        )
-    if missing:
-        raise Problem(
-            f"{NAMED_BY} names {named}, which lacks {', '.join(missing)}.",
-            f"Install that into it, or unset {NAMED_BY}: then an environment is made.",
-        )
-    return environment_of(os.path.abspath(python))
+def made_before() -> str:
+    """The Python of the environment that launches make for this version, whether or not it is there."""
+    return str(environments() / VERSION / "bin" / "python")
 
 
-def _active() -> Iterator[Path]:
-    """The Pythons of the shell or the editor that started the launcher, and its own."""
-    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
-        if os.environ.get(variable):
-            yield Path(os.environ[variable]) / "bin" / "python"
-    for name in ("python3", "python"):
-        found = shutil.which(name)
-        if found:
-            yield Path(found).absolute()
-    yield Path(sys.executable)
+def become(python: str, arguments: Sequence[str], **variables: str) -> NoReturn:
+    """Run a command of the checkout in the place of this process."""
+    if python != OF_CHECKOUT:  # which has a program of its own
+        lasting = sys.executable if python == made_before() else python
+        variables[PROGRAM] = json.dumps([lasting, str(LAUNCH)])
+    os.execve(python, [python, "-c", ENTER, *arguments], {**os.environ, **variables})
 
 
-class _Probe:
-    """One Python that is asked what it lacks, while others are."""
-
-    def __init__(self, python: str) -> None:
-        oldest = ".".join(map(str, checkout.OLDEST_PYTHON))
-        command = [python, str(HERE / "probe.py"), oldest, *checkout.requirements()]
-        self._process: subprocess.Popen[bytes] | None = None
-        with contextlib.suppress(OSError):  # there is no such Python
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-            )
-
-    def lacking(self) -> list[str] | None:
-        """What it lacks, in words; None if it cannot be run."""
-        if self._process is None:
-            return None
-        try:
-            printed, _ = self._process.communicate(timeout=PROBE_SECONDS)
-            missing: list[str] = json.loads(printed)
-        except (subprocess.TimeoutExpired, ValueError):
-            return None
-        finally:
-            self.end()
-        return missing
-
-    def end(self) -> None:
-        """End the process if it still runs."""
-        if self._process is not None:
-            if self._process.poll() is None:
-                self._process.kill()
-                self._process.wait()
-            assert self._process.stdout is not None
-            self._process.stdout.close()
+def _candidates() -> Iterator[str]:
+    """The checkout's, those of the shell or editor that started the launcher, its own, one that was made."""
+    yield OF_CHECKOUT
+    folders = filter(None, map(os.environ.get, ("VIRTUAL_ENV", "CONDA_PREFIX")))
+    yield from (os.path.join(folder, "bin", "python") for folder in folders)
+    yield from map(os.path.abspath, filter(None, map(shutil.which, ("python3", "python"))))
+    yield from (sys.executable, made_before())

@@ -14,9 +14,9 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run one command; `arguments` without the program's name. Returns the exit status."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        from pytorch_to_triton_server.run_command import answered_or_run
+        from pytorch_to_triton_server.run_command import run_and_flush
 
-        return answered_or_run(given)
+        return run_and_flush(given)
     except KeyboardInterrupt:
         from pytorch_to_triton_server.terminal import interrupted
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from pytorch_to_triton_server.help_page import page
+from pytorch_to_triton_server.help_page import write_page
 
 _JSON = "--json"
 WHOLE = "all"
@@ -16,7 +16,7 @@ class DocumentedCommand(TyperCommand):
     """A command with a page of help that ends with examples."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        formatter.write(page(ctx))
+        write_page(ctx, formatter)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if all(parameter.name != "json" for parameter in self.params):
@@ -29,7 +29,7 @@ class DocumentedGroup(TyperGroup):
     """A group of commands with a page of help; `--json` may come before its command."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        formatter.write(page(ctx))
+        write_page(ctx, formatter)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         leading = next((i for i, word in enumerate(args) if not word.startswith("-")), len(args))
@@ -41,6 +41,13 @@ class DocumentedGroup(TyperGroup):
         if WHOLE in self.commands and args and args[0] not in {*self.commands, *ctx.help_option_names}:
             args = args if self._is_misspelt(args[0]) else [WHOLE, *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """The commands, and what the one that may be left out takes first."""
+        whole = self.commands.get(WHOLE)
+        return super().shell_complete(ctx, incomplete) + (
+            whole.params[0].shell_complete(ctx, incomplete) if whole else []
+        )
 
     def _is_misspelt(self, word: str) -> bool:
         """Whether it is nearly one of the commands, and names no file."""

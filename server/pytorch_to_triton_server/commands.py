@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from pytorch_to_triton.errors import Refusal
 from pytorch_to_triton_server.catalogue import GROUPS, TOOLS
 from pytorch_to_triton_server.command_classes import WHOLE, DocumentedCommand, DocumentedGroup
 from pytorch_to_triton_server.completion.command import completion
+from pytorch_to_triton_server.completion.values import completer
 from pytorch_to_triton_server.doctor_command import doctor
 from pytorch_to_triton_server.install.command import install
 from pytorch_to_triton_server.interruptible import run_interruptible
 from pytorch_to_triton_server.progress import progress_on_stderr
 from pytorch_to_triton_server.serve_command import serve
-from pytorch_to_triton_server.terminal import close_stdout, defect, interrupted, print_error
+from pytorch_to_triton_server.terminal import print_result
 from pytorch_to_triton_server.tool import Tool, ToolCall
 
 if TYPE_CHECKING:
     from pytorch_to_triton.jobs.client import WorkerClient
     from pytorch_to_triton.schema.value import Value
 
-NAME = "pytorch-to-triton"
+
+KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
 def build_app() -> typer.Typer:
@@ -81,18 +82,18 @@ def command(tool: Tool) -> Callable[..., None]:
     """The command of a tool: a required parameter is positional, any other an option; and `--json`."""
 
     def run(*, json: bool, timings: bool, **given: Any) -> None:
-        raise typer.Exit(perform(tool, given, as_json=json, timings=timings))
+        result = run_interruptible(call, tool, tool.checked(given), timings)
+        print_result(result, show, as_json=json)
+        raise typer.Exit(0 if tool.is_yes(result) else 1)
 
-    with_timings = Annotated[
-        bool,
-        typer.Option("--timings", help="List the call's processes and their times on stderr."),
-    ]
-    as_json = Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")]
-    parameters = [
-        *(option(tool, parameter) for parameter in tool.parameters),
-        inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, annotation=as_json, default=False),
-        inspect.Parameter("timings", inspect.Parameter.KEYWORD_ONLY, annotation=with_timings, default=False),
-    ]
+    switches = {
+        "json": "Print only the result, as JSON.",
+        "timings": "List the call's processes and their times on stderr.",
+    }
+    parameters = [option(tool, parameter) for parameter in tool.parameters]
+    for name, about in switches.items():
+        kind = Annotated[bool, typer.Option(f"--{name}", help=about)]
+        parameters.append(inspect.Parameter(name, KEYWORD, annotation=kind, default=False))
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
 
@@ -104,15 +105,17 @@ def option(tool: Tool, parameter: inspect.Parameter) -> inspect.Parameter:
     """
     kind, about = kind_and_help(tool, parameter)
     if parameter.default is parameter.empty:
-        meant: Any = Annotated[kind, typer.Argument(help=about)]
-        return parameter.replace(annotation=meant, kind=inspect.Parameter.KEYWORD_ONLY)
+        meant: Any = Annotated[kind, typer.Argument(help=about, autocompletion=completer(parameter.name))]
+        return parameter.replace(annotation=meant, kind=KEYWORD)
     repeated = get_origin(kind) is tuple
     meant = Annotated[
         list[str] if repeated else kind,
-        typer.Option(f"--{parameter.name.replace('_', '-')}", help=about),
+        typer.Option(
+            f"--{parameter.name.replace('_', '-')}", help=about, autocompletion=completer(parameter.name)
+        ),
     ]
     default = list(parameter.default) if repeated else parameter.default
-    return parameter.replace(annotation=meant, default=default, kind=inspect.Parameter.KEYWORD_ONLY)
+    return parameter.replace(annotation=meant, default=default, kind=KEYWORD)
 
 
 def kind_and_help(tool: Tool, parameter: inspect.Parameter) -> tuple[Any, str]:
@@ -124,27 +127,6 @@ def kind_and_help(tool: Tool, parameter: inspect.Parameter) -> tuple[Any, str]:
         f"{tool.name}: its parameter {parameter.name} must be annotated as "
         'Annotated[TYPE, Field(description="...")].'
     )
-
-
-def perform(tool: Tool, given: dict[str, Any], *, as_json: bool, timings: bool) -> int:
-    """Call a tool and print its result on stdout, or its error on stderr. Returns the exit status."""
-    try:
-        result = run_interruptible(call, tool, tool.checked(given), timings)
-    except Refusal as refusal:
-        print_error(refusal.kind, refusal.message, refusal.hint, as_json=as_json)
-        return refusal.exit_code
-    except KeyboardInterrupt:
-        return interrupted(as_json=as_json)
-    except Exception as error:
-        return defect(tool.name, error, as_json=as_json)
-    try:
-        if as_json:
-            print(result.model_dump_json(indent=2), flush=True)
-        else:
-            show(result)
-    except BrokenPipeError:  # whoever reads it has seen enough; the answer is what it is
-        close_stdout()
-    return 0 if tool.is_yes(result) else 1
 
 
 async def call(tool: Tool, arguments: dict[str, Any], timings: bool) -> "Value":  # noqa: FBT001

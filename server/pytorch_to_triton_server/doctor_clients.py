@@ -2,13 +2,11 @@
 
 import shutil
 from collections.abc import Iterator
-from typing import Any
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.diagnosis import CheckResult, CheckState
-from pytorch_to_triton_server.install import json_text, toml_text
-from pytorch_to_triton_server.install.change import FileChange, adding
-from pytorch_to_triton_server.install.clients import CLIENTS, SERVER, ClientName, McpClient
+from pytorch_to_triton_server.install.change import planned
+from pytorch_to_triton_server.install.clients import CLIENTS, ClientName, McpClient
 from pytorch_to_triton_server.install.command import server_command
 
 GROUP = "assistants"
@@ -31,28 +29,21 @@ def client_checks() -> Iterator[CheckResult]:
 
 
 def checked(name: ClientName, client: McpClient) -> CheckResult:
-    """Whether the client starts this server, or anything that exists, by this name."""
+    """Whether the command that the client has for this server exists."""
     fix = f"Run pytorch-to-triton install --client {name}"
 
     def result(state: CheckState, seen: str, fix: str = "") -> CheckResult:
         return CheckResult(name=client.title, group=GROUP, state=state, seen=seen, fix=fix)
 
     try:
-        change = adding(client, "user", server_command())
+        change = planned(client, "user", server_command())
     except BadInput as refusal:
         return result("warning", refusal.message, refusal.hint)
     if change.action == "unchanged":
         return result("ok", f"{change.file} starts this installation.")
     if change.action == "added":
         return result("not here", f"{change.file} does not name this server.", fix)
-    command = str(entry_of(client, change).get("command", ""))
+    command = str(change.entry.get("command", "")) if isinstance(change.entry, dict) else ""
     if shutil.which(command) is None:
         return result("warning", f"{change.file} starts {command or 'nothing'}, which does not exist.", fix)
     return result("ok", f"{change.file} starts {command}.")
-
-
-def entry_of(client: McpClient, change: FileChange) -> dict[str, Any]:
-    """The server's entry as it is."""
-    forms = toml_text if client.form == "toml" else json_text
-    entry = forms.read(change.before or "")[client.section][SERVER]
-    return entry if isinstance(entry, dict) else {}

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pytorch_to_triton.errors import MissingRequirement, Refusal
+from pytorch_to_triton.errors import MissingRequirement
+from pytorch_to_triton_server.completion.values import completer
 from pytorch_to_triton_server.interruptible import run_interruptible
 from pytorch_to_triton_server.machine import executable_of
 from pytorch_to_triton_server.progress import progress_on_stderr
-from pytorch_to_triton_server.terminal import close_stdout, print_error
+from pytorch_to_triton_server.terminal import print_result
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,7 +31,11 @@ STYLES: "dict[CheckState, str]" = {
 def doctor(
     *,
     python: Annotated[
-        str | None, typer.Option(help="A Python that has torch and triton, to look at; default: this one")
+        str | None,
+        typer.Option(
+            help="A Python that has torch and triton, to look at; default: this one",
+            autocompletion=completer("python"),
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")] = False,
 ) -> None:
@@ -39,18 +44,8 @@ def doctor(
     Looks at the driver, GPUs, torch, Triton, the C compiler, caches and locks, and compiles and runs a small
     kernel. Changes nothing. Ends with 3 if a check failed.
     """
-    try:
-        diagnosis = run_interruptible(diagnosed, executable_of(python))
-    except Refusal as refusal:
-        print_error(refusal.kind, refusal.message, refusal.hint, as_json=json)
-        raise typer.Exit(refusal.exit_code) from refusal
-    try:
-        if json:
-            print(diagnosis.model_dump_json(indent=2), flush=True)
-        else:
-            show_diagnosis(diagnosis)
-    except BrokenPipeError:
-        close_stdout()
+    diagnosis = run_interruptible(diagnosed, executable_of(python))
+    print_result(diagnosis, show_diagnosis, as_json=json)
     raise typer.Exit(MissingRequirement.exit_code if diagnosis.verdict == "unhealthy" else 0)
 
 

@@ -22,129 +22,108 @@ class Example:
     does: str
 
 
-def _of(*calls: tuple[str, str]) -> tuple[Example, ...]:
-    return tuple(Example(f"pytorch-to-triton {typed}", does) for typed, does in calls)
+_EXAMPLES = r"""
+[]
+doctor  # Check that everything that is needed is here.
+convert model.py:gelu_bias  # Draft, prove and time a kernel for one function.
+validate kernel.py  # Prove that a kernel computes what its reference does.
+[convert]
+convert model.py:gelu_bias  # All three stages at once, into converted/gelu_bias.
+convert start model.py:gelu_bias  # In steps: put a stage-1 file into sessions/gelu_bias.
+convert submit sessions/gelu_bias  # Run the gate of its current stage.
+[convert all]
+convert model.py:gelu_bias  # All three stages, into converted/gelu_bias.
+convert model.py:scale --input 'x=float32[M,N]' --dim M=1,7,64 --dim N=1,33,1000  # Declare inputs in a call.
+convert model.py:Norm --init dim=64 --backward  # A module, with its gradients.
+[convert start]
+convert start model.py:gelu_bias  # Put a stage-1 file into sessions/gelu_bias.
+convert start model.py:scale --example call.py:main  # Take the inputs from a call of yours.
+[convert submit]
+convert submit sessions/gelu_bias  # Run the gate of the current stage on the session's file.
+convert submit sessions/gelu_bias --file kernel.py  # Submit another file.
+convert submit sessions/gelu_bias --accept 'as fast, and shorter'  # Let a stage pass that is not faster.
+[convert status]
+convert status sessions/gelu_bias  # What was understood, every attempt, and what is next.
+convert status sessions/gelu_bias --json  # The same for a program.
+[convert list]
+convert list  # The sessions below ./sessions.
+convert list --below ~/work/sessions  # Those of another folder.
+[convert restore]
+convert restore sessions/gelu_bias 2  # Make the file of attempt 2 the stage's again.
+convert status sessions/gelu_bias  # See the attempts and their numbers first.
+[convert finish]
+convert finish sessions/gelu_bias --dry-run  # Only say what would be written.
+convert finish sessions/gelu_bias --into src/kernels  # Write the kernel, its tests and a report.
+[convert drop]
+convert drop sessions/gelu_bias  # Remove a session with all its attempts.
+convert list  # See which there are.
+[validate]
+validate kernel.py  # A kernel file, against the reference in it.
+validate kernel.py:run --reference model.py:gelu_bias  # Against a function elsewhere.
+validate kernel.py --seed 7 --case 'M=7 N=33'  # One case again, on the same inputs.
+[benchmark]
+benchmark kernel.py --dim M=8192 --dim N=4096  # Time it on the GPU at one size.
+benchmark kernel.py --against other.py  # Beside another implementation as well.
+benchmark kernel.py --estimate H200  # The limit of a GPU that is not here.
+[audit]
+audit kernel.py  # Read, compile and run a kernel file.
+audit kernels --evidence source  # Read a folder; nothing is executed.
+audit kernels --into audit.sarif --fail-on high  # A document for a code host, in CI.
+[inspect]
+inspect kernel.py --arch sm_90  # Registers, spills, occupancy on an H100, without one.
+inspect kernel.py --arch gfx942 --dim N=1000  # On an MI300X, at one size.
+inspect kernel.py --text ptx  # The first page of the assembly.
+[docs]
+docs search 'load with boundary'  # Find a name, a guide or a rule.
+docs read tl.load  # What the installed Triton says about a name.
+[docs search]
+docs search 'load with boundary'  # Names and guides, the best first.
+docs search make_block_ptr  # What to write for a name that is gone.
+docs search mask --source guide --limit 3  # Only guides, at most three.
+[docs read]
+docs read tl.load  # A name of the installed Triton.
+docs read guides/stability  # A guide.
+docs read rules/load_without_mask  # A rule of audit.
+[docs fetch]
+docs fetch  # Fetch the public pages; a second call fetches what has changed.
+docs fetch --refresh  # Look again at pages that were looked at today.
+[docs status]
+docs status  # Which documentation there is, and how old it is.
+docs status --json  # The same for a program.
+[device]
+device  # What kernels run on here.
+device --json  # The same for a program.
+[doctor]
+doctor  # Check everything; say how to fix what is wrong.
+doctor --json  # The same for a program; exit status 3 if anything failed.
+doctor --python ~/venv/bin/python  # Check another environment's torch and Triton.
+[install]
+install --client cursor  # Enter the server into Cursor's configuration.
+install --client zed --dry-run  # Show what would change, as a diff.
+install --client vscode --scope project  # For the project in the current folder alone.
+install --client codex --remove  # Take the entry out again.
+[serve]
+serve  # Over stdin and stdout, as assistants start it.
+serve --http --port 8931  # Over HTTP on this machine.
+[completion]
+completion bash  # In ~/.bashrc: eval "$(pytorch-to-triton completion bash)"
+completion zsh > ~/.zfunc/_pytorch-to-triton  # With ~/.zfunc in fpath before compinit runs.
+completion fish > ~/.config/fish/completions/pytorch-to-triton.fish  # fish finds it there.
+"""
+"""Below each command in brackets its calls, without the program's name; the program's own below none."""
 
 
-EXAMPLES = {
-    "": _of(
-        ("doctor", "Check that everything that is needed is here."),
-        ("convert model.py:gelu_bias", "Draft, prove and time a kernel for one function."),
-        ("validate kernel.py", "Prove that a kernel computes what its reference does."),
-    ),
-    "convert": _of(
-        ("convert model.py:gelu_bias", "All three stages at once, into converted/gelu_bias."),
-        ("convert start model.py:gelu_bias", "In steps: put a stage-1 file into sessions/gelu_bias."),
-        ("convert submit sessions/gelu_bias", "Run the gate of its current stage."),
-    ),
-    "convert all": _of(
-        ("convert model.py:gelu_bias", "All three stages, into converted/gelu_bias."),
-        (
-            "convert model.py:scale --input 'x=float32[M,N]' --dim M=1,7,64 --dim N=1,33,1000",
-            "Declare the inputs in the call instead of in the file.",
-        ),
-        ("convert model.py:Norm --init dim=64 --backward", "A module, with its gradients."),
-    ),
-    "convert start": _of(
-        ("convert start model.py:gelu_bias", "Put a stage-1 file into sessions/gelu_bias."),
-        ("convert start model.py:scale --example call.py:main", "Take the inputs from a call of yours."),
-    ),
-    "convert submit": _of(
-        ("convert submit sessions/gelu_bias", "Run the gate of the current stage on the session's file."),
-        ("convert submit sessions/gelu_bias --file kernel.py", "Submit another file."),
-        (
-            "convert submit sessions/gelu_bias --accept 'as fast, and shorter'",
-            "Let a stage pass that is not faster; the reason stays in the record.",
-        ),
-    ),
-    "convert status": _of(
-        ("convert status sessions/gelu_bias", "What was understood, every attempt, and what is next."),
-        ("convert status sessions/gelu_bias --json", "The same for a program."),
-    ),
-    "convert list": _of(
-        ("convert list", "The sessions below ./sessions."),
-        ("convert list --below ~/work/sessions", "Those of another folder."),
-    ),
-    "convert restore": _of(
-        ("convert restore sessions/gelu_bias 2", "Make the file of attempt 2 the stage's again."),
-        ("convert status sessions/gelu_bias", "See the attempts and their numbers first."),
-    ),
-    "convert finish": _of(
-        ("convert finish sessions/gelu_bias --dry-run", "Only say what would be written."),
-        ("convert finish sessions/gelu_bias --into src/kernels", "Write the kernel, its tests and a report."),
-    ),
-    "convert drop": _of(
-        ("convert drop sessions/gelu_bias", "Remove a session with all its attempts."),
-        ("convert list", "See which there are."),
-    ),
-    "validate": _of(
-        ("validate kernel.py", "A kernel file, against the reference in it."),
-        ("validate kernel.py:run --reference model.py:gelu_bias", "Against a function elsewhere."),
-        ("validate kernel.py --seed 7 --case 'M=7 N=33'", "One case again, on the same inputs."),
-    ),
-    "benchmark": _of(
-        ("benchmark kernel.py --dim M=8192 --dim N=4096", "Time it on the GPU at one size."),
-        ("benchmark kernel.py --against other.py", "Beside another implementation as well."),
-        ("benchmark kernel.py --estimate H200", "The limit of a GPU that is not here."),
-    ),
-    "audit": _of(
-        ("audit kernel.py", "Read, compile and run a kernel file."),
-        ("audit kernels --evidence source", "Read a folder; nothing is executed."),
-        ("audit kernels --into audit.sarif --fail-on high", "A document for a code host, in CI."),
-    ),
-    "inspect": _of(
-        ("inspect kernel.py --arch sm_90", "Registers, spills, occupancy on an H100, without one."),
-        ("inspect kernel.py --arch gfx942 --dim N=1000", "On an MI300X, at one size."),
-        ("inspect kernel.py --text ptx", "The first page of the assembly."),
-    ),
-    "docs": _of(
-        ("docs search 'load with boundary'", "Find a name, a guide or a rule."),
-        ("docs read tl.load", "What the installed Triton says about a name."),
-    ),
-    "docs search": _of(
-        ("docs search 'load with boundary'", "Names and guides, the best first."),
-        ("docs search make_block_ptr", "What to write for a name that is gone."),
-        ("docs search mask --source guide --limit 3", "Only guides, at most three."),
-    ),
-    "docs read": _of(
-        ("docs read tl.load", "A name of the installed Triton."),
-        ("docs read guides/stability", "A guide."),
-        ("docs read rules/load_without_mask", "A rule of audit."),
-    ),
-    "docs fetch": _of(
-        ("docs fetch", "Fetch the public pages; a second call fetches what has changed."),
-        ("docs fetch --refresh", "Look again at pages that were looked at today."),
-    ),
-    "docs status": _of(
-        ("docs status", "Which documentation there is, and how old it is."),
-        ("docs status --json", "The same for a program."),
-    ),
-    "device": _of(
-        ("device", "What kernels run on here."),
-        ("device --json", "The same for a program."),
-    ),
-    "doctor": _of(
-        ("doctor", "Check everything; say how to fix what is wrong."),
-        ("doctor --json", "The same for a program; exit status 3 if anything failed."),
-        ("doctor --python ~/venv/bin/python", "Check another environment's torch and Triton."),
-    ),
-    "install": _of(
-        ("install --client cursor", "Enter the server into Cursor's configuration."),
-        ("install --client zed --dry-run", "Show what would change, as a diff."),
-        ("install --client vscode --scope project", "For the project in the current folder alone."),
-        ("install --client codex --remove", "Take the entry out again."),
-    ),
-    "serve": _of(
-        ("serve", "Over stdin and stdout, as assistants start it."),
-        ("serve --http --port 8931", "Over HTTP on this machine."),
-    ),
-    "completion": _of(
-        ("completion bash", 'In ~/.bashrc: eval "$(pytorch-to-triton completion bash)"'),
-        (
-            "completion zsh > ~/.zfunc/_pytorch-to-triton",
-            "With ~/.zfunc in fpath before compinit runs.",
-        ),
-        ("completion fish > ~/.config/fish/completions/pytorch-to-triton.fish", "fish finds it there."),
-    ),
-}
+def _examples() -> dict[str, tuple[Example, ...]]:
+    examples: dict[str, tuple[Example, ...]] = {}
+    for line in _EXAMPLES.strip().splitlines():
+        if line.startswith("["):
+            command = line.strip("[]")
+            examples[command] = ()
+        else:
+            typed, _, does = line.partition("  # ")
+            examples[command] += (Example(f"pytorch-to-triton {typed}", does),)
+    return examples
+
+
+EXAMPLES = _examples()
 """By command, as `docs search`; the program's own by the empty name."""

@@ -1,18 +1,16 @@
 """A command's page of help, laid out as a manual's: as narrow as the terminal, never wider than one reads."""
 
+import inspect
 import os
 import shutil
 import sys
-import textwrap
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
-from pytorch_to_triton_server.command_parameters import CommandParameter, parameters_of
 from pytorch_to_triton_server.examples import EXAMPLES, PANELS
 
 _WIDEST, _NARROWEST = 100, 40
-_SIDE_BY_SIDE = 72
-"""From this width on, names and their explanations are two columns."""
 _NAMES = 30
 """The most columns of names."""
 EXIT_STATUS = (
@@ -20,28 +18,28 @@ EXIT_STATUS = (
     "2 a mistake in the call, the file or its declaration; 3 the machine does not have what is needed; "
     "4 the function cannot be converted; 5 a defect in this program; 130 interrupted."
 )
-_VALUES: dict[type, str] = {bool: "", int: "N", float: "NUMBER"}
+_VALUES = {int: "N", float: "NUMBER"}
 Entry = tuple[str, str]
 """A name, and what it is."""
 
 
-def page(context: Any) -> str:
+def write_page(context: Any, formatter: Any) -> None:
     """The page of the command of a click context; headings and names are bold on a terminal."""
-    command, width = context.command, page_width()
-    path = command_path(context)
-    blocks = [[heading("Usage"), f"  {usage(context)}"], *prose(command.help or "", width)]
+    formatter.width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((80, 24)).columns))
+    with formatter.section(bold("Usage")):
+        formatter.write_text(usage(context))
+    for paragraph in (context.command.help or "").split("\n\n"):
+        formatter.write_paragraph()
+        formatter.write_text(" ".join(paragraph.split()))
     for title, entries in sections(context):
-        blocks.append([heading(title), *laid_out(entries, width)])
-    blocks.append([heading("Exit status"), *wrapped(EXIT_STATUS, width, "  ")])
-    if examples := EXAMPLES.get(path):
-        lines = [line for one in examples for line in (f"  {one.typed}", f"      {one.does}")]
-        blocks.append([heading("Examples"), *lines])
-    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
-
-
-def page_width() -> int:
-    """Of the terminal, within what one likes to read."""
-    return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((80, 24)).columns))
+        with formatter.section(bold(title)):
+            formatter.write_dl([(bold(name), text) for name, text in entries], col_max=_NAMES)
+    with formatter.section(bold("Exit status")):
+        formatter.write_text(EXIT_STATUS)
+    if examples := EXAMPLES.get(command_path(context)):
+        with formatter.section(bold("Examples")):
+            for example in examples:  # to be copied: not broken
+                formatter.write(f"  {example.typed}\n      {example.does}\n")
 
 
 def command_path(context: Any) -> str:
@@ -54,14 +52,8 @@ def usage(context: Any) -> str:
     """`pytorch-to-triton validate KERNEL [OPTIONS]`."""
     if getattr(context.command, "commands", None):
         return f"{context.command_path} COMMAND ..."
-    arguments = [argument(one) for one in parameters_of(context.command) if one.positional]
+    arguments = [argument(each) for each in context.command.params if is_argument(each)]
     return " ".join([context.command_path, *arguments, "[OPTIONS]"])
-
-
-def prose(help_text: str, width: int) -> Iterator[list[str]]:
-    """Its paragraphs."""
-    for paragraph in help_text.split("\n\n"):
-        yield wrapped(" ".join(paragraph.split()), width, "")
 
 
 def sections(context: Any) -> Iterator[tuple[str, list[Entry]]]:
@@ -72,35 +64,58 @@ def sections(context: Any) -> Iterator[tuple[str, list[Entry]]]:
             yield title, [(name, in_brief(commands[name])) for name in names if name in commands]
     elif commands:
         yield "Commands", [(name, in_brief(command)) for name, command in commands.items()]
-    takes = parameters_of(context.command)
-    if arguments := [(argument(one), one.explanation) for one in takes if one.positional]:
+    takes = context.command.params
+    if arguments := [(argument(each), each.help or "") for each in takes if is_argument(each)]:
         yield "Arguments", arguments
-    yield "Options", [*(option(one) for one in takes if not one.positional), ("--help", "Show this page.")]
+    kinds = kinds_of(context.command)
+    options = [option(each, kinds[each.name]) for each in takes if not is_argument(each)]
+    yield "Options", [*options, ("--help", "Show this page.")]
 
 
-def argument(parameter: CommandParameter) -> str:
+def is_argument(parameter: Any) -> bool:
+    """Whether one of click's parameters is positional."""
+    return bool(parameter.param_type_name == "argument")
+
+
+def argument(parameter: Any) -> str:
     """`KERNEL`; `PATHS...` where there may be several."""
-    return parameter.names[0] + ("..." if parameter.repeated else "")
+    return str(parameter.name).upper() + ("..." if parameter.nargs == -1 else "")
 
 
-def option(parameter: CommandParameter) -> Entry:
+def option(parameter: Any, kind: Any) -> Entry:
     """`--seed N` and what it is for, with its default where the explanation does not say it."""
-    said, takes = [parameter.explanation], value_of(parameter)
-    if parameter.choices and takes == "WORD":
-        said.append(f"(one of: {', '.join(parameter.choices)})")
-    if parameter.repeated and "repeated" not in parameter.explanation:
+    explanation, default = parameter.help or "", parameter.default
+    said, takes = [explanation], "" if parameter.is_flag else value_of(kind)
+    if takes == "WORD":
+        said.append(f"(one of: {', '.join(get_args(kind))})")
+    if parameter.multiple and "repeated" not in explanation:
         said.append("(may be repeated)")
-    if parameter.default and parameter.kind is not bool and "default:" not in parameter.explanation.lower():
-        said.append(f"[default: {parameter.default}]")
-    return f"{', '.join(parameter.names)} {takes}".rstrip(), " ".join(said)
+    if default and takes and "default:" not in explanation.lower():
+        said.append(f"[default: {default:g}]" if isinstance(default, float) else f"[default: {default}]")
+    return f"{', '.join((*parameter.opts, *parameter.secondary_opts))} {takes}".rstrip(), " ".join(said)
 
 
-def value_of(parameter: CommandParameter) -> str:
-    """What follows an option: a number, one of several words, a text; nothing after a switch."""
-    if not parameter.choices:
-        return _VALUES.get(parameter.kind, "TEXT")
-    choices = "|".join(parameter.choices)
+def value_of(kind: Any) -> str:
+    """What follows an option: a number, one of several words, a text."""
+    if get_origin(kind) is not Literal:
+        return _VALUES.get(kind, "TEXT")
+    choices = "|".join(get_args(kind))
     return choices if len(choices) <= _NAMES and " " not in choices else "WORD"
+
+
+def kinds_of(command: Any) -> dict[str, Any]:
+    """What each parameter of a command takes, by its name: `int` of `Annotated[int | None, ...]`."""
+    taken = inspect.signature(command.callback).parameters.values() if command.callback else ()
+    return {
+        each.name: without_none(get_args(each.annotation)[0]) for each in taken if get_args(each.annotation)
+    }
+
+
+def without_none(kind: Any) -> Any:
+    """`str` of `str | None`; a union of literals that allows None as one Literal."""
+    if get_origin(kind) in (Union, UnionType):
+        return next(each for each in get_args(kind) if each is not NoneType)
+    return kind
 
 
 def in_brief(command: Any) -> str:
@@ -108,28 +123,6 @@ def in_brief(command: Any) -> str:
     text = " ".join((command.help or "").split("\n\n")[0].split())
     end = text.find(". ")
     return text if end < 0 else text[: end + 1]
-
-
-def laid_out(entries: Sequence[Entry], width: int) -> Iterator[str]:
-    """Names beside their explanations, or above them where there is no room."""
-    widest = max((len(name) for name, _ in entries if len(name) <= _NAMES), default=0)
-    indent = " " * (widest + 4 if width >= _SIDE_BY_SIDE else 6)
-    for name, text in entries:
-        lines = wrapped(text, width, indent)
-        shown = f"  {bold(name)}"
-        if width >= _SIDE_BY_SIDE and len(name) <= widest and lines:
-            yield shown + " " * (widest - len(name) + 2) + lines.pop(0).lstrip()
-        else:
-            yield shown
-        yield from lines
-
-
-def wrapped(text: str, width: int, indent: str) -> list[str]:
-    return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
-
-
-def heading(text: str) -> str:
-    return f"{bold(text)}:"
 
 
 def bold(text: str) -> str:

@@ -122,17 +122,8 @@ def profile_table(profile: Profile) -> TerminalTable:
         )
         for kernel in profile.kernels
     ]
-    heading = (
-        "kernel",
-        "launches",
-        "total us",
-        "DRAM GB/s",
-        "of peak",
-        "occupancy",
-        "tensor",
-        "top stall reasons",
-    )
-    return table_of(heading, rows)
+    heading = ("kernel", "launches", "total us", "DRAM GB/s", "of peak", "occupancy", "tensor")
+    return table_of((*heading, "top stall reasons"), rows)
 
 
 def figure(value: float | None, form: str) -> str:

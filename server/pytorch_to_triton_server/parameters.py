@@ -6,6 +6,12 @@ from pydantic import Field
 
 from pytorch_to_triton_server.names import DeviceChoice
 
+Target = Annotated[
+    str, Field(description="What to convert: path.py:name for a function or nn.Module, or a kernel file")
+]
+Pure = Annotated[
+    bool, Field(description="Draft a kernel even where a library's call (cuDNN, cuBLAS) may be faster")
+]
 Kernel = Annotated[
     str,
     Field(description="The kernel: a kernel file path.py, or path.py:name for a function or nn.Module"),

@@ -4,15 +4,17 @@ from typing import Annotated
 
 import typer
 
+from pytorch_to_triton_server.completion.values import completer
+
 
 def serve(  # noqa: PLR0913  (a command has as many options as it takes)
-    context: typer.Context,
     *,
     allow_dir: Annotated[
         list[str] | None,
         typer.Option(
             help="A folder that calls may name; may be repeated. Default: the folders that the client works "
-            "in, else the current one."
+            "in, else the current one.",
+            autocompletion=completer("allow_dir"),
         ),
     ] = None,
     toolsets: Annotated[
@@ -26,7 +28,10 @@ def serve(  # noqa: PLR0913  (a command has as many options as it takes)
     ] = False,
     images: Annotated[bool, typer.Option("--images/--no-images", help="Send charts with results.")] = True,
     python: Annotated[
-        str | None, typer.Option(help="A Python that has torch and triton; default: this one.")
+        str | None,
+        typer.Option(
+            help="A Python that has torch and triton; default: this one.", autocompletion=completer("python")
+        ),
     ] = None,
     http: Annotated[
         bool,
@@ -43,24 +48,17 @@ def serve(  # noqa: PLR0913  (a command has as many options as it takes)
 
     # mcp makes thousands of classes as it loads: without the collector it starts a tenth faster.
     gc.disable()
-    from pytorch_to_triton.errors import Refusal
     from pytorch_to_triton_server import serve as serving
     from pytorch_to_triton_server.settings import ServerSettings, allowed_folders, chosen_tools
 
     gc.enable()
-    try:
-        settings = ServerSettings(
-            allowed=allowed_folders(allow_dir or []),
-            tools=chosen_tools(toolsets, read_only=read_only),
-            python=python,
-            images=images,
-        )
-        if http:
-            serving.serve_http(settings, port)
-        else:
-            serving.serve_stdio(settings)
-    except Refusal as refusal:
-        from pytorch_to_triton_server.terminal import print_error
-
-        print_error(refusal.kind, refusal.message, refusal.hint, as_json=bool(context.obj))
-        raise typer.Exit(refusal.exit_code) from refusal
+    settings = ServerSettings(
+        allowed=allowed_folders(allow_dir or []),
+        tools=chosen_tools(toolsets, read_only=read_only),
+        python=python,
+        images=images,
+    )
+    if http:
+        serving.serve_http(settings, port)
+    else:
+        serving.serve_stdio(settings)

@@ -2,6 +2,13 @@
 
 import sys
 
+TYPE_CHECKING = False  # typing itself takes a while to load
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from pytorch_to_triton.schema.value import Value
+
 DEFECT = 5
 INTERRUPTED = 130
 
@@ -20,6 +27,17 @@ def print_error(kind: str, message: str, hint: str, *, as_json: bool) -> None:
 
         error = {"error": {"kind": kind, "message": message, "hint": hint}}
         print(json.dumps(error, indent=2), flush=True)
+
+
+def print_result(result: "Value", show: "Callable[[Any], None]", *, as_json: bool) -> None:
+    """For a program, or as `show` prints it for a person."""
+    try:
+        if as_json:
+            print(result.model_dump_json(indent=2), flush=True)
+        else:
+            show(result)
+    except BrokenPipeError:  # whoever reads it has seen enough; the answer is what it is
+        close_stdout()
 
 
 def defect(command: str, error: Exception, *, as_json: bool) -> int:

@@ -34,11 +34,9 @@ class ToolCall:
 class Tool:
     """One tool, as both faces need it."""
 
-    name: str
-    """An underscore is a space on the command line: docs_search is `docs search`."""
-    title: str
     function: Callable[..., Awaitable[Any]]
     """Takes a ToolCall and the tool's arguments; returns a Value with `summary` and `next_step`."""
+    title: str
     is_yes: Callable[[Any], bool] = lambda result: True
     """Whether a result means yes (exit status 0) or no (1)."""
     read_only: bool = False
@@ -49,6 +47,11 @@ class Tool:
     """The same call once more changes nothing more."""
     open_world: bool = False
     """It contacts servers on the internet."""
+
+    @property
+    def name(self) -> str:
+        """The function's. An underscore is a space on the command line: docs_search is `docs search`."""
+        return self.function.__name__
 
     @property
     def toolset(self) -> str:

@@ -1,12 +1,13 @@
 """A command line that does not parse, said so that its author can correct it."""
 
-from dataclasses import dataclass
+import sys
 from typing import Any
 
 from pytorch_to_triton_server.command_classes import WHOLE
-from pytorch_to_triton_server.help_page import usage as usage_of
+from pytorch_to_triton_server.help_page import usage
+from pytorch_to_triton_server.terminal import print_error
 
-_NAME = "pytorch-to-triton"
+USAGE = 2
 _PLAINLY = {
     "Value error, ": "",
     "Input should be a valid integer, unable to parse string as an integer": "it must be a whole number.",
@@ -16,31 +17,26 @@ _PLAINLY = {
 """What the parser says, and what a person would."""
 
 
-@dataclass(frozen=True)
-class UsageMistake:
-    """What is wrong with a command line, and what to do."""
-
-    message: str
-    hint: str
-    usage: str = ""
-    """What the command takes, in a line."""
-    page: str = ""
-    """The page of help of a command that was named without any argument."""
-
-
-def describe_usage_error(error: Any) -> UsageMistake:
-    """What a UsageError of typer's click means."""
+def refuse_usage(error: Any, *, as_json: bool) -> int:
+    """Say what a UsageError of typer's click means, and how to correct the call. Returns the exit status."""
     context = error.ctx
-    path = context.command_path if context else _NAME
+    path = context.command_path if context else "pytorch-to-triton"
     commands = getattr(context.command, "commands", {}) if context else {}
     if type(error).__name__ == "NoArgsIsHelpError":
+        if not as_json:
+            print(error.format_message())
+            return USAGE
+        message = f"{path} was given no command."
         names = ", ".join(name for name in commands if name != WHOLE)
         hint = f"Name {'a target, or ' * (WHOLE in commands)}one of {names}."
-        return UsageMistake(f"{path} was given no command.", hint, page=error.format_message())
-    message = " ".join(error.format_message().split())
-    for found, said in _PLAINLY.items():
-        message = message.replace(found, said)
-    hint = f"{path} --help lists its {'commands' if commands else 'arguments and options'}."
-    if commands and "No such command" not in message:
-        hint = f"Options come after a command. {hint}"
-    return UsageMistake(message, hint, usage_of(context) if context else "")
+    else:
+        message = " ".join(error.format_message().split())
+        for parser_says, said in _PLAINLY.items():
+            message = message.replace(parser_says, said)
+        hint = f"{path} --help lists its {'commands' if commands else 'arguments and options'}."
+        if commands and "No such command" not in message:
+            hint = f"Options come after a command. {hint}"
+    print_error("usage", message, hint, as_json=as_json)
+    if context and not as_json:
+        print(f"Usage: {usage(context)}", file=sys.stderr)
+    return USAGE

@@ -34,7 +34,6 @@ DESCRIPTION = Description(
     target=KERNEL_FILE,
     kind="kernel_file",
     name="run",
-    docstring="",
     parameters=(),
     inputs={"x": "bfloat16[M, N]"},
     dims={},

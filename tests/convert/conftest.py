@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.convert import ConversionRequest, convert
+from pytorch_to_triton.convert.convert import convert
+from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.conversion import Conversion

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.convert import ConversionRequest, convert, source_of
-from pytorch_to_triton.draft.file.module import Drafted, draft
+from pytorch_to_triton.convert.convert import convert
+from pytorch_to_triton.convert.request import ConversionRequest
+from pytorch_to_triton.convert.resolve import resolve
+from pytorch_to_triton.draft.file.module import Drafted
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.graph.tracing import trace
-from pytorch_to_triton.inputs.declaration import NO_OPTIONS
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import declaration_of, describe
 
 from ..conftest import Written
 
@@ -76,10 +75,8 @@ def drafted(worker: WorkerClient, interpreter: Runtime) -> Drafting:
     """A target's last stage."""
 
     async def drafted(target: Target) -> Drafted:
-        description = await describe(worker, target, "reference", interpreter)
-        declaration = declaration_of(description, description, NO_OPTIONS)
-        traced = await trace(worker, target, declaration, interpreter, backward=True)
-        return draft(traced.graph, source_of(target, description, declaration, traced), 3)
+        request = ConversionRequest(target=target, backward=True)
+        return (await resolve(worker, request, interpreter)).convertible().drafted(3)
 
     return drafted
 

@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.convert.convert import concluded
+from pytorch_to_triton.convert.request import ConversionRequest
+from pytorch_to_triton.convert.resolve import resolve
 from pytorch_to_triton.convert.stages import Staged
 from pytorch_to_triton.convert.work import ConversionWork
 from pytorch_to_triton.hardware.versions import versions
-from pytorch_to_triton.inputs.declaration import NO_OPTIONS, parse_declaration
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.conversion import StageReport
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
-from .drafting import sourced
 from .stages import stage
 
 pytestmark = pytest.mark.anyio
@@ -43,21 +43,7 @@ async def test_a_function_is_converted_only_where_the_last_stage_passed(
 ) -> None:
     target = Target(path=tmp_path / "f.py", name="f")
     target.path.write_text(FILE)
-    traced, source = await sourced(worker, interpreter, target)
-    work = ConversionWork(
-        worker=worker,
-        runtime=interpreter,
-        listener=None,
-        target=target,
-        options=NO_OPTIONS,
-        folder=tmp_path,
-        source=source,
-        traced=traced,
-        declaration=parse_declaration({"x": "float32[N]"}, {"N": [9]}),
-        seed=7,
-        seconds=60.0,
-        backward=False,
-        thorough=False,
-    )
+    request = ConversionRequest(target=target, seed=7)
+    work = ConversionWork(worker, interpreter, None, await resolve(worker, request, interpreter), tmp_path)
     found = concluded(work, Staged(stages), await versions(worker, interpreter))
     assert (found.verdict, found.kernel) == (verdict, tmp_path / "f_triton.py" if kept else None)

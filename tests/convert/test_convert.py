@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.convert import ConversionRequest, convert
+from pytorch_to_triton.convert.convert import convert
+from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.work import ConversionWork
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.errors import NotConvertible
@@ -57,6 +58,17 @@ def all_open(conversion: Conversion) -> None:
     assert (conversion.folder / "report.md").exists()
     report = json.loads((conversion.folder / "report.json").read_text(encoding="utf-8"))
     assert Conversion.model_validate(report) == conversion
+
+
+async def test_a_target_is_described_and_traced_in_one_process_for_all_stages(
+    written: Written, converted: Conversions, worker: WorkerClient
+) -> None:
+    target = written(f"{DECLARED}def f(x):\n    return torch.relu(x)\n")
+    await converted(target)
+    before = [*worker.process_times]
+    await converted(target)
+    jobs = sorted(process.what for process in worker.process_times if process not in before)
+    assert jobs == ["candidate", "candidate", "candidate", "describe", "reference"]
 
 
 @pytest.mark.corpora

@@ -5,16 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.convert import source_of
-from pytorch_to_triton.draft.file.module import draft
-from pytorch_to_triton.graph.tracing import trace
-from pytorch_to_triton.inputs.declaration import NO_OPTIONS
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import declaration_of, describe
 
 from ..conftest import Written
+from .drafting import sourced
 
 pytestmark = pytest.mark.anyio
 
@@ -29,10 +25,7 @@ def drafted(worker: WorkerClient, interpreter: Runtime) -> Drafting:
     """The text of a target's first stage."""
 
     async def drafted(target: Target) -> str:
-        description = await describe(worker, target, "reference", interpreter)
-        declaration = declaration_of(description, description, NO_OPTIONS)
-        traced = await trace(worker, target, declaration, interpreter)
-        return draft(traced.graph, source_of(target, description, declaration, traced), 1).text
+        return (await sourced(worker, interpreter, target)).drafted(1).text
 
     return drafted
 

@@ -5,17 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.convert import ConversionRequest, convert, declared, reference_of
-from pytorch_to_triton.draft.file.module import Source, draft
+from pytorch_to_triton.convert.convert import convert
+from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.errors import BadInput, NotConvertible, TargetBroken
-from pytorch_to_triton.graph.tracing import trace
-from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
+from pytorch_to_triton.inputs.declaration import Options
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import declaration_of, describe
+from pytorch_to_triton.targets.describe import describe
 from pytorch_to_triton.validate.replay import command
 from pytorch_to_triton.validate.request import ValidationRequest
+
+from .drafting import sourced
 
 pytestmark = pytest.mark.anyio
 
@@ -88,16 +89,13 @@ async def test_a_drafted_module_brings_its_arguments_its_bases_and_nothing_else(
     worker: WorkerClient, interpreter: Runtime, norm: Target, tmp_path: Path
 ) -> None:
     target = norm.constructed_with(INIT)
-    description = await describe(worker, target, "reference", interpreter)
-    declaration = declaration_of(description, description, NO_OPTIONS)
-    traced = await trace(worker, target, declaration, interpreter)
-    reference = reference_of(target, description, traced)
+    origin = await sourced(worker, interpreter, target)
+    reference = origin.source.reference
     assert "module = Norm(dim=7, eps=0.25, kind='wide').eval()" in reference.definitions[-1]
     heads = [definition.partition("(")[0] for definition in reference.definitions]
     assert heads == ["def scaled", "class Base", "class Norm", "def reference"]
-    source = Source("norms.py:Norm", reference, declared(declaration, traced), traced.output_dtypes)
     drafted = tmp_path / "drafted.py"
-    drafted.write_text(draft(traced.graph, source, 3).text, encoding="utf-8")
+    drafted.write_text(origin.drafted(3).text, encoding="utf-8")
     original = tmp_path / "original.py"
     original.write_text(
         FILE + "\n\ndef f(x, weight):\n    return Norm(7, 0.25)(x).detach()\n", encoding="utf-8"
@@ -118,11 +116,8 @@ async def test_a_class_of_another_file_is_refused(
     path = tmp_path / "borrowed.py"
     path.write_text('from torch.nn import Sigmoid\n\nINPUTS = {"input": "float32[M]"}\nDIMS = {"M": [5]}\n')
     target = Target(path=path, name="Sigmoid")
-    description = await describe(worker, target, "reference", interpreter)
-    declaration = declaration_of(description, description, NO_OPTIONS)
-    traced = await trace(worker, target, declaration, interpreter)
     with pytest.raises(NotConvertible, match="Sigmoid is not defined by a `class`"):
-        reference_of(target, description, traced)
+        await sourced(worker, interpreter, target)
 
 
 def test_the_command_that_replays_carries_arguments_and_requirements(norm: Target) -> None:

@@ -111,7 +111,8 @@ async def test_every_way_computes_what_eager_pytorch_does(
     """Or is refused: on a GPU all of them are drafted and timed."""
     target = target_in(file)
     declaration = await declared(worker, interpreter, target)
-    traced, source = await sourced(worker, interpreter, target)
+    origin = await sourced(worker, interpreter, target)
+    traced, source = origin.traced, origin.source
     files = []
     for number, ways in enumerate(ways_of(traced.graph)):
         folder = tmp_path / str(number)
@@ -135,7 +136,8 @@ async def test_no_program_walks_all_of_a_large_tensor(
 ) -> None:
     """At the timed sizes: what is reduced to few numbers is reduced in chunks."""
     (file,) = (f for f in FILES if f.stem == name)
-    traced, source = await sourced(worker, interpreter, target_in(file))
+    origin = await sourced(worker, interpreter, target_in(file))
+    traced, source = origin.traced, origin.source
     drafted = draft(traced.graph, source, 3)
     for kernel in drafted.kernels:
         if all(holds(v.condition, source.timed) for v in kernel.variants):

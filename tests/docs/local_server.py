@@ -1,7 +1,6 @@
 """A web server on this machine that misbehaves as it is reported, and a client that may ask it."""
 
 import asyncio
-import gzip
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -9,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import Any
 
-from pytorch_to_triton.docs.address import Gate
 from pytorch_to_triton.docs.transport import Client, Clock, FetchLimits
 
 HTML = "text/html; charset=utf-8"
@@ -78,10 +76,6 @@ def answer(status: int, body: bytes = b"", *, content_type: str = "text/plain", 
     return f"HTTP/1.1 {status} Told\r\n{lines}\r\n".encode() + body
 
 
-def zipped(body: bytes, *, content_type: str = HTML) -> bytes:
-    return answer(200, gzip.compress(body), content_type=content_type, content_encoding="gzip")
-
-
 def in_turn(*answers: bytes) -> Handler:
     """One answer after the other; the last one stays."""
     left = list(answers)
@@ -93,12 +87,12 @@ def in_turn(*answers: bytes) -> Handler:
 
 
 @asynccontextmanager
-async def local_server(tls: SSLContext | None = None) -> AsyncIterator[Server]:
+async def local_server() -> AsyncIterator[Server]:
     """A server on a free port of the loopback address, until the block ends."""
     server = Server(routes={})
-    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=tls)
+    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
-    server.origin = f"{'https' if tls else 'http'}://127.0.0.1:{port}/"
+    server.origin = f"http://127.0.0.1:{port}/"
     try:
         yield server
     finally:
@@ -129,6 +123,5 @@ class Hands:
 
 def client_of(server: Server, hands: Hands | None = None, **limits: Any) -> Client:
     """A client that may ask the server, at the loopback address, and nobody else."""
-    gate = Gate(allowed=(server.origin,), may_connect=lambda address: address == "127.0.0.1")
     trusting_nobody = SSLContext(PROTOCOL_TLS_CLIENT)  # the usual one takes a while to load
-    return Client(gate, replace(QUICK, **limits), (hands or Hands()).clock, trusting_nobody)
+    return Client((server.origin,), replace(QUICK, **limits), (hands or Hands()).clock, trusting_nobody)

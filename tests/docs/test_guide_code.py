@@ -18,8 +18,6 @@ ROOT = Path(__file__).parents[2]
 GUIDES = sorted((ROOT / "docs_cache" / "guides").glob("*.md"))
 JOB = Path(__file__).parent / "jobs" / "guide_page.py"
 SECONDS = 300.0
-VERSIONS = "## Triton 3.6 to 3.9"
-FEWEST_LINES, MOST_LINES = 80, 200
 
 
 @pytest.fixture(scope="session")
@@ -68,19 +66,6 @@ async def test_the_guides_compile_for_nvidia_and_amd(
 ) -> None:
     found = await problems_of(GUIDES, tmp_path, worker, compiled)
     assert [problem for problems in found for problem in problems] == []
-
-
-def test_a_guide_has_its_form() -> None:
-    for guide in GUIDES:
-        text = guide.read_text(encoding="utf-8")
-        prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
-        title, blank, paragraph, *_ = text.splitlines()
-        assert title.startswith("# ")
-        assert blank == ""
-        assert paragraph[:1].isalpha()
-        assert re.findall(r"^# ", prose, re.MULTILINE) == ["# "]
-        assert re.findall(r"^## .*", prose, re.MULTILINE)[-1] == VERSIONS
-        assert FEWEST_LINES <= len(text.splitlines()) <= MOST_LINES
 
 
 def test_a_guide_says_what_its_code_does() -> None:

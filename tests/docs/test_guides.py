@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from pytorch_to_triton.docs.guides import guide_pages, page_of
-from pytorch_to_triton.docs.sections import sections_of
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "docs_cache" / "guides").glob("*.md"))
@@ -22,12 +21,6 @@ def test_a_guide_s_title_is_its_first_heading() -> None:
             f"# {page.title}"
         )
         assert (page.source, page.applies_to) == ("guide", "Triton 3.6 to 3.9")
-
-
-def test_the_headings_of_a_guide_are_told_apart() -> None:
-    for file in FILES:
-        headings = [section.headings for section in sections_of(file.read_text(encoding="utf-8"))]
-        assert len(set(headings)) == len(headings)
 
 
 def test_a_guide_without_a_heading_is_titled_by_its_file(tmp_path: Path) -> None:

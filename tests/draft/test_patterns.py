@@ -50,7 +50,7 @@ async def test_a_pattern_drafts_its_examples_as_it_did(
     path = tmp_path / "example.py"
     name, source = target_of(example)
     path.write_text(source, encoding="utf-8")
-    traced, _ = await sourced(worker, interpreter, Target(path=path, name=name))
+    traced = (await sourced(worker, interpreter, Target(path=path, name=name))).traced
     program = programmed(traced.graph, PURE)
     groups = partition(program, [b for r in program.results for b in buffers_of(r.tensor)], plain=False)
     matched = [g for g in groups if isinstance(g, Group) and g.pattern is pattern]

@@ -16,7 +16,6 @@ from pytorch_to_triton.graph.cost import (
     vector_flops,
 )
 from pytorch_to_triton.graph.tracing import Traced, graph_of
-from pytorch_to_triton.inputs.declaration import NO_OPTIONS
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import (
@@ -31,7 +30,7 @@ from pytorch_to_triton.schema.graph import (
 )
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import declaration_of, describe
+from pytorch_to_triton.targets.describe import declaration_of, open_target
 
 Tracing = Callable[[Target], Awaitable[Traced]]
 Written = Callable[[str], Target]
@@ -200,9 +199,9 @@ async def test_a_backward_pass_reads_what_its_gradients_need(
     interpreter: Runtime,
 ) -> None:
     target = written(function(inputs, body))
-    description = await describe(worker, target, "reference", interpreter)
-    declaration = declaration_of(description, description, NO_OPTIONS)
-    joint = await graph_of(worker, target, declaration, interpreter, backward=True)
+    async with open_target(worker, target, "reference", interpreter) as process:
+        declaration = declaration_of(process.description, process.description)
+        joint = await graph_of(process, declaration, backward=True)
     dims = {"M": 10, "N": 40}
     assert gradient_bytes(joint, dims, {}) == sum(moved.values()) * 400 * 4
     assert gradient_bytes(joint, dims, dict.fromkeys(inputs, "bfloat16")) == sum(moved.values()) * 400 * 2

@@ -1,17 +1,9 @@
 """A function and its gradients apart: what is saved may have any name in the function's half."""
 
-from collections.abc import Callable
-
 from pytorch_to_triton.graph.joint import with_names
 from pytorch_to_triton.graph.tensor_dtypes import operands
-from pytorch_to_triton.graph.tracing import trace
-from pytorch_to_triton.inputs.declaration import NO_OPTIONS
-from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import declaration_of, describe
 
-Written = Callable[[str], Target]
+from ..conftest import Tracing, Written
 
 PRODUCT = (
     'INPUTS = {"x": "float32[M, K]", "w": "float32[K, N]"}\nDIMS = {"M": [5], "K": [7], "N": [9]}\n\n\n'
@@ -20,13 +12,10 @@ PRODUCT = (
 
 
 async def test_a_saved_value_that_gets_a_steps_name_is_not_taken_for_that_step(
-    written: Written, worker: WorkerClient, interpreter: Runtime
+    written: Written, traced: Tracing
 ) -> None:
     """Seen with a gated MLP: the factor of a product that was computed again was replaced by another."""
-    target = written(PRODUCT)
-    description = await describe(worker, target, "reference", interpreter)
-    declaration = declaration_of(description, description, NO_OPTIONS)
-    backward = (await trace(worker, target, declaration, interpreter, backward=True)).backward
+    backward = (await traced(written(PRODUCT), backward=True)).backward
     assert backward is not None
     before = backward.graph
     names = dict.fromkeys(backward.saved, "") | {backward.saved[0]: before.nodes[0].name}

@@ -6,13 +6,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.graph.tracing import Traced, trace, trace_dims
-from pytorch_to_triton.inputs.declaration import NO_OPTIONS, parse_declaration
-from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.graph.tracing import Traced, trace_dims
+from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.schema.graph import Graph, Literal_, NodeRef, NonFinite, ScalarRef
-from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import declaration_of, describe
 
 pytestmark = pytest.mark.anyio
 
@@ -168,14 +165,11 @@ async def test_a_dim_that_export_fixed_is_a_guard(written: Written, traced: Trac
 
 
 async def test_the_sizes_of_a_pool_are_free_where_torch_asks_for_a_remainder(
-    written: Written, worker: WorkerClient, interpreter: Runtime
+    written: Written, traced: Tracing
 ) -> None:
     declared = DECLARED.replace("[M", "[2, 3, M") + DIVISION_OF_TORCH_2_11
     target = written(declared + "def f(x):\n    return F.silu(F.max_pool2d(x, 3, 2, 1))\n")
-    description = await describe(worker, target, "reference", interpreter)
-    declaration = declaration_of(description, description, NO_OPTIONS)
-    found = await trace(worker, target, declaration, interpreter, backward=True)
-    assert found.graph.guards == ()
+    assert (await traced(target, backward=True)).graph.guards == ()
 
 
 async def test_an_output_follows_the_dtype_of_its_input(written: Written, traced: Tracing) -> None:

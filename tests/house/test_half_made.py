@@ -32,7 +32,7 @@ async def guess(call: ToolCall) -> Any:
 
 
 def made(function: Any) -> Tool:
-    return Tool(name=function.__name__, title="Not yet finished", function=function)
+    return Tool(function, "Not yet finished")
 
 
 def test_a_parameter_without_a_description_is_named_with_its_tool_and_the_form_it_needs() -> None:

@@ -1,7 +1,8 @@
 """A checkout whose environment is made in a second, without a package index, for the tests of the launcher.
 
 It has the real launcher, and a project of a few lines in the place of this one: one that builds itself, and
-whose `serve` speaks the handshake. Making the real environment downloads PyTorch: too much for every run.
+whose `serve` answers as little as shows that it does. Making the real environment downloads PyTorch: too much
+for every run.
 """
 
 import json
@@ -9,14 +10,23 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+HANDSHAKE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "0"},
+}
+MODERN = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 PROJECT = """
 [build-system]
 requires = []
@@ -63,6 +73,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
 '''
 PROGRAM = '''
 """Its version, its arguments, or a server with one tool."""
+import itertools
 import json
 import os
 import sys
@@ -74,24 +85,22 @@ if sys.argv[1:] == ["--version"]:
 elif sys.argv[1:2] != ["serve"]:
     print(json.dumps({"arguments": sys.argv[1:], "program": os.environ.get("PYTORCH_TO_TRITON_PROGRAM")}))
 else:
-    for line in sys.stdin:
-        message = json.loads(line)
-        print("server got", message["method"], file=sys.stderr, flush=True)
+    descriptor = os.environ.get("PYTORCH_TO_TRITON_EARLIER_LINES")
+    earlier = os.fdopen(int(descriptor)).readlines() if descriptor else []
+    for line in itertools.chain(earlier, sys.stdin):
+        print("server got", line.strip(), file=sys.stderr, flush=True)
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            print(json.dumps({"id": None, "error": {"code": -32700}}), flush=True)
+            continue
         results = {
             "initialize": {"serverInfo": {"name": "real"}},
-            "server/discover": {"supportedVersions": ["2026-07-28"]},
-            "tools/list": {"tools": [{"name": "validate"}]},
+            "tools/list": {"tools": [{"name": "real"}]},
+            "tools/call": {"content": "real"},
         }
-        if message["method"] == "subscriptions/listen":
-            answer = {
-                "method": "notifications/subscriptions/acknowledged",
-                "params": {"_meta": {"io.modelcontextprotocol/subscriptionId": message["id"]}},
-            }
-        elif message["method"] in results:
-            answer = {"id": message["id"], "result": results[message["method"]]}
-        else:
-            continue
-        print(json.dumps({"jsonrpc": "2.0", **answer}), flush=True)
+        if message["method"] in results and not (message["method"] == "initialize" and line in earlier):
+            print(json.dumps({"id": message["id"], "result": results[message["method"]]}), flush=True)
 '''
 
 
@@ -137,22 +146,25 @@ class Checkout:
             self.command(*arguments), env=self.variables(**more), capture_output=True, text=True, timeout=120
         )
 
-    @contextmanager
-    def serving(self, **more: str) -> Iterator["Conversation"]:
+    def serving(self, *arguments: str, **more: str) -> AbstractContextManager["Conversation"]:
         """A launch of `serve`, ended with the block."""
-        with subprocess.Popen(
-            self.command("serve"),
-            env=self.variables(**more),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process:
-            try:
-                yield Conversation(process)
-            finally:
-                process.terminate()
-                process.wait(30)
+        return conversation(self.command("serve", *arguments), self.variables(**more))
+
+
+@contextmanager
+def conversation(
+    command: list[str], variables: dict[str, str], *descriptors: int
+) -> Iterator["Conversation"]:
+    """With a server that is given these open descriptors; it ends with the block."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, env=variables, stdin=pipe, stdout=pipe, stderr=pipe, text=True, pass_fds=descriptors
+    ) as process:
+        try:
+            yield Conversation(process)
+        finally:
+            process.terminate()
+            process.wait(30)
 
 
 @dataclass(frozen=True)
@@ -183,10 +195,9 @@ class Conversation:
         assert answer["id"] == number, answer
         return answer
 
-    def shake_hands(self) -> dict[str, Any]:
+    def shake_hands(self, version: str = "2025-11-25") -> dict[str, Any]:
         """The handshake of the older era."""
-        client = {"name": "test", "version": "0"}
-        answer = self.ask(1, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+        answer = self.ask(1, "initialize", **{**HANDSHAKE, "protocolVersion": version})
         self.send(method="notifications/initialized")
         return answer
 
@@ -194,22 +205,20 @@ class Conversation:
         """The names of the tools."""
         return [tool["name"] for tool in self.ask(number, "tools/list")["result"]["tools"]]
 
-    def wait_for(self, *stages: str, **parameters: Any) -> str:
-        """The stage of the set-up, once it names one of these."""
-        while True:
-            stage: str = self.status(99, parameters, wait_seconds=0.1)["stage"]
-            if any(name in stage for name in stages):
-                return stage
+    def call(self, number: int) -> Any:
+        """What a call of a tool answers: its content, that of the real server being the word `real`."""
+        result = self.ask(number, "tools/call", name="validate", arguments={"kernel": "k.py"})["result"]
+        if isinstance(result["content"], str):
+            return result["content"]
+        assert result["isError"]
+        (content,) = result["content"]
+        return content["text"]
 
-    def status(
-        self, number: int, parameters: Mapping[str, Any] = MappingProxyType({}), **arguments: Any
-    ) -> dict[str, Any]:
-        """What setup_status answers; `parameters` are further ones of the request."""
-        asked = {"name": "setup_status", "arguments": arguments, **parameters}
-        result = self.ask(number, "tools/call", **asked)["result"]
-        content: dict[str, Any] = result["structuredContent"]
-        assert json.loads(result["content"][0]["text"]) == content
-        return content
+    def call_until(self, *texts: str) -> str:
+        """What a call answers once that holds one of these texts."""
+        while not any(text in (answer := self.call(99)) for text in texts):
+            pass
+        return str(answer)
 
 
 def stand_in(folder: Path) -> Checkout:
@@ -221,6 +230,8 @@ def stand_in(folder: Path) -> Checkout:
         ignore=shutil.ignore_patterns("__pycache__"),
     )
     shutil.copy(ROOT / "server" / "launch.py", root / "server")
+    stand_in = root / "server" / "pytorch_to_triton_launcher" / "stand_in.py"
+    stand_in.write_text(stand_in.read_text().replace("PATIENCE_SECONDS = 45.0", "PATIENCE_SECONDS = 0.2"))
     package = root / "server" / "pytorch_to_triton_server"
     package.mkdir()
     (package / "__init__.py").touch()

@@ -1,16 +1,14 @@
 """What a script and a person get from the commands: exit status, stdout, stderr."""
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import pytest
 
-from pytorch_to_triton_server.catalogue import TOOLS
+from pytorch_to_triton_server import commands
 from pytorch_to_triton_server.cli import main
-from pytorch_to_triton_server.commands import perform
-from pytorch_to_triton_server.tool import ToolCall
+from pytorch_to_triton_server.tool import Tool, ToolCall
 
 KERNEL_FILE = "double.py"
 """What fixture `right_kernel` writes."""
@@ -125,7 +123,7 @@ def test_json_prints_only_json_and_timings_go_to_stderr(
     assert result["verdict"] == "failed"
     assert any(case["status"] == "failed" for case in result["cases"])
     rows = [line.split() for line in printed.err.splitlines() if "(interpreter)" in line]
-    assert [row[2] for row in rows][:2] == ["imports", "describe"]
+    assert [row[2] for row in rows][:2] == ["imports", "reference"]
     assert {"reference", "candidate"} <= {row[2] for row in rows}
     assert all(float(seconds) >= 0 for row in rows for seconds in row[:2])
 
@@ -197,12 +195,14 @@ def test_the_version_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().out.strip()
 
 
-def test_a_defect_is_reported_as_one(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_defect_is_reported_as_one(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def broken(call: ToolCall) -> NoReturn:
         raise ZeroDivisionError("a slip")
 
-    tool = dataclasses.replace(TOOLS[0], name="broken", function=broken)
-    assert perform(tool, {}, as_json=True, timings=False) == 5
+    monkeypatch.setattr(commands, "TOOLS", (Tool(broken, "Break"),))
+    assert main(["broken", "--json"]) == 5
     printed = capfd.readouterr()
     error = error_in(printed.out)
     assert error["kind"] == "defect"

@@ -6,15 +6,15 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton import places
 from pytorch_to_triton_server.cli import main
-from pytorch_to_triton_server.completion.answer import ASK
-from pytorch_to_triton_server.completion.scripts import SCRIPTS
+from pytorch_to_triton_server.completion.scripts import ASK, SCRIPTS
 
+Asked = Callable[..., list[str]]
 MODEL = """
 raise SystemExit("it was executed")
 
@@ -45,82 +45,62 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def asked(capfd: pytest.CaptureFixture[str], *words: str) -> list[str]:
+@pytest.fixture
+def asked(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Asked:
     """The words that may take the place of the last one."""
-    assert main([ASK, "fish", *words]) == 0
-    printed = capfd.readouterr()
-    assert printed.err == ""
-    return [line.partition("\t")[0] for line in printed.out.splitlines()]
+
+    def answer(*words: str) -> list[str]:
+        monkeypatch.setenv("_TYPER_COMPLETE_ARGS", " ".join(["pytorch-to-triton", *words]))
+        assert main([ASK]) == 0
+        printed = capfd.readouterr()
+        assert printed.err == ""
+        return [line.partition("\t")[0] for line in printed.out.splitlines()]
+
+    return answer
 
 
-def test_commands_and_options_are_completed(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert asked(capfd, "val") == ["validate"]
-    assert asked(capfd, "docs", "s") == ["search", "status"]
-    assert asked(capfd, "validate", "--re") == [
+def test_commands_and_options_are_completed(folder: Path, asked: Asked) -> None:
+    assert asked("val") == ["validate"]
+    assert asked("docs", "s") == ["search", "status"]
+    assert asked("validate", "--re") == [
         "--reference",
         "--require",
         "--require-int64-offsets",
         "--require-mixed-dtypes",
     ]
-    assert asked(capfd, "convert", "model.py:gelu", "--str") == ["--strict"]
-    assert asked(capfd, "no", "such", "") == []
+    assert asked("convert", "model.py:gelu", "--str") == ["--strict"]
 
 
 def test_an_option_that_was_given_is_offered_again_only_if_it_may_be_repeated(
-    folder: Path, capfd: pytest.CaptureFixture[str]
+    folder: Path, asked: Asked
 ) -> None:
-    assert asked(capfd, "validate", "--seed", "1", "--see") == []
-    assert asked(capfd, "validate", "--dim", "M=1", "--di") == ["--dim"]
+    assert asked("validate", "--seed", "1", "--see") == []
+    assert asked("validate", "--dim", "M=1", "--di") == ["--dim"]
 
 
 def test_a_target_is_a_file_and_a_public_name_in_it_read_without_executing_it(
-    folder: Path, capfd: pytest.CaptureFixture[str]
+    folder: Path, asked: Asked
 ) -> None:
-    assert asked(capfd, "validate", "") == ["model.py", "my kernels/", "sessions/"]
-    assert asked(capfd, "validate", "model.py:") == ["model.py:Norm", "model.py:gelu"]
-    assert asked(capfd, "validate", "k.py", "--reference", "model.py:g") == ["model.py:gelu"]
-    assert asked(capfd, "audit", "a.py", f"{folder}/mod") == [f"{folder}/model.py"]
+    assert asked("validate", "") == ["model.py", "my kernels/", "sessions/"]
+    assert asked("validate", "model.py:") == ["model.py:Norm", "model.py:gelu"]
+    assert asked("validate", "k.py", "--reference", "model.py:g") == ["model.py:gelu"]
+    assert asked("audit", "a.py", f"{folder}/mod") == [f"{folder}/model.py"]
     (folder / "broken.py").write_text("def f(:")
-    assert asked(capfd, "validate", "broken.py:") == []
+    assert asked("validate", "broken.py:") == []
 
 
-def test_values_are_completed_by_what_an_option_takes(
-    folder: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert asked(capfd, "validate", "--device", "i") == ["interpreter"]
-    assert asked(capfd, "validate", "--device=i") == ["--device=interpreter"]
-    assert asked(capfd, "inspect", "model.py", "--arch", "gfx94") == ["gfx942"]
-    assert asked(capfd, "audit", "--rule", "load_without") == ["load_without_mask"]
-    assert asked(capfd, "docs", "read", "guides/mas") == ["guides/masks"]
-    assert asked(capfd, "convert", "submit", "") == ["sessions/gelu"]
-    assert asked(capfd, "convert", "x.py", "--into", "s") == ["sessions/"]
-    assert asked(capfd, "validate", "model.py:gelu", "--dim", "") == ["M=", "N="]
-    assert asked(capfd, "validate", "model.py", "--input", "e") == ["eps="]
-    assert asked(capfd, "install", "--client", "z") == ["zed"]
-    assert asked(capfd, "completion", "") == ["bash", "zsh", "fish"]
-
-
-def test_a_table_that_is_older_than_the_program_or_broken_is_made_again(
-    folder: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert asked(capfd, "val") == ["validate"]
-    (file,) = (places.cache() / "completion").glob("*.json")
-    kept = json.loads(file.read_text())
-    for wrong in ("", "{}", json.dumps({**kept, "fingerprint": "another"})):
-        file.write_text(wrong)
-        assert asked(capfd, "val") == ["validate"]
-        assert json.loads(file.read_text()) == kept
-
-
-def test_answering_loads_neither_the_commands_nor_the_models(folder: Path) -> None:
-    code = (
-        "import sys; from pytorch_to_triton_server.cli import main; "
-        f"main([{ASK!r}, 'fish', 'val']); main([{ASK!r}, 'fish', 'val']); "
-        "print(*{'typer', 'pydantic', 'rich', 'torch', 'anyio'} & sys.modules.keys())"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)  # makes the table
-    again = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert again.stdout.splitlines()[-1] == ""
+def test_values_are_completed_by_what_an_option_takes(folder: Path, asked: Asked) -> None:
+    assert asked("validate", "--device", "i") == ["interpreter"]
+    assert asked("validate", "--device=i") == ["interpreter"]
+    assert asked("inspect", "model.py", "--arch", "gfx94") == ["gfx942"]
+    assert asked("audit", "--rule", "load_without") == ["load_without_mask"]
+    assert asked("docs", "read", "guides/mas") == ["guides/masks"]
+    assert asked("convert", "submit", "") == ["sessions/gelu"]
+    assert asked("convert", "x.py", "--into", "s") == ["sessions/"]
+    assert asked("validate", "model.py:gelu", "--dim", "") == ["M=", "N="]
+    assert asked("validate", "model.py", "--input", "e") == ["eps="]
+    assert asked("install", "--client", "z") == ["zed"]
+    assert asked("completion", "") == ["bash", "zsh", "fish"]
 
 
 def in_shell(shell: str, script: str, folder: Path) -> str:

@@ -201,11 +201,9 @@ def test_json_names_the_file_the_entry_and_the_change(capfd: pytest.CaptureFixtu
         ("cursor", '{"mcpServers": ', "not valid JSON"),
         ("cursor", "[1]", "does not hold a JSON object"),
         ("cursor", '{"mcpServers": ["x"]}', "is not an object"),
-        ("cursor", '{"mcpServers": {"a": 1}, "mcpServers": {"b": 2}}', "without touching more"),
         ("cursor", "// nothing yet\n", "has comments"),
         ("codex", "model = ", "not valid TOML"),
         ("codex", 'mcp_servers = {other = {command = "x"}}\n', "not valid TOML"),
-        ("codex", '[mcp_servers]\npytorch-to-triton = {command = "/gone"}\n', "not valid TOML"),
     ],
 )
 def test_a_file_that_cannot_be_changed_safely_is_left_alone(
@@ -220,6 +218,15 @@ def test_a_file_that_cannot_be_changed_safely_is_left_alone(
     assert "yourself" in error["hint"]
     assert file.read_text() == text
     assert list(file.parent.iterdir()) == [file]
+
+
+def test_an_entry_that_is_there_twice_is_not_removed_by_halves(capfd: pytest.CaptureFixture[str]) -> None:
+    file = CLIENTS["cursor"].user_file()
+    file.parent.mkdir(parents=True)
+    file.write_text(text := f'{{"mcpServers": {{"{SERVER}": {{"command": "a"}}, "{SERVER}": {{}}}}}}')
+    assert install("cursor", "--remove") == 2
+    assert "without touching more" in capfd.readouterr().err
+    assert file.read_text() == text
 
 
 def test_bytes_that_are_no_text_are_left_alone(capfd: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ What is made here is a stand-in's environment (`launched.py`); the real one is o
 import ast
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,20 +19,10 @@ from mcp import Client, StdioServerParameters
 
 from pytorch_to_triton import places
 from pytorch_to_triton.command_line import program
-from tests.server.launched import ROOT, Checkout, stand_in
+from tests.server.launched import HANDSHAKE, MODERN, ROOT, Checkout, stand_in
 
 LAUNCH = ROOT / "server" / "launch.py"
 LAUNCHER = ROOT / "server" / "pytorch_to_triton_launcher"
-MODERN = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"},
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
-CHANGES = [
-    "notifications/tools/list_changed",
-    "notifications/prompts/list_changed",
-    "notifications/resources/list_changed",
-]
 
 
 @pytest.fixture
@@ -70,28 +61,14 @@ async def test_a_client_meets_the_real_server_through_the_launcher(cache: Path, 
         assert "validate" in [tool.name for tool in (await client.list_tools()).tools]
 
 
-@pytest.mark.anyio
-async def test_the_launcher_promises_what_the_server_has(client: Client) -> None:
-    tree = ast.parse((LAUNCHER / "protocol.py").read_text(encoding="utf-8"))
-    (assigned,) = (
-        n for n in tree.body if isinstance(n, ast.AnnAssign) and ast.unparse(n.target) == "CAPABILITIES"
-    )
-    assert assigned.value is not None
-    promised = ast.literal_eval(assigned.value)
-    capabilities = client.server_capabilities
-    assert capabilities is not None
-    served = capabilities.model_dump(by_alias=True, exclude_none=True)
-    assert promised.keys() == served.keys()
-
-
 def test_the_launcher_reads_the_project_as_its_tools_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import tomllib
 
     code = (
-        "import json; from pytorch_to_triton_launcher import checkout as c; "
-        "print(json.dumps([c.version(), c.requirements(), str(c.environments())]))"
+        "import json; from pytorch_to_triton_launcher import environment as c; "
+        "print(json.dumps([c.VERSION, c.REQUIREMENTS, str(c.environments())]))"
     )
     for cache in ({"PYTORCH_TO_TRITON_CACHE": str(tmp_path)}, {"XDG_CACHE_HOME": str(tmp_path)}, {}):
         monkeypatch.delenv("PYTORCH_TO_TRITON_CACHE", raising=False)
@@ -136,16 +113,18 @@ def test_a_python_that_does_not_exist_is_refused_by_its_name(checkout: Checkout)
 
 def test_a_release_that_is_too_old_or_too_new_is_told_from_one_that_fits(checkout: Checkout) -> None:
     asked = [
+        "Python>=3.11",
+        "Python>=3.99",
         "pytest>=1",
         "pytest>=999",
         "pytest<2",
         "no-such-package",
         "triton>=3; platform_system == 'Linux'",
     ]
-    probe = [sys.executable, str(LAUNCHER / "probe.py"), "3.11", *asked]
+    probe = [sys.executable, str(LAUNCHER / "probe.py"), *asked]
     lacking = json.loads(subprocess.run(probe, capture_output=True, check=True).stdout)
-    assert [text.split()[0] for text in lacking] == ["pytest", "pytest", "no-such-package"]
-    assert "needs >=999" in lacking[0]
+    assert [text.split()[0] for text in lacking] == ["Python", "pytest", "pytest", "no-such-package"]
+    assert "needs >=999" in lacking[1]
 
 
 def test_an_active_environment_that_has_everything_is_used_and_named_in_commands(checkout: Checkout) -> None:
@@ -174,29 +153,44 @@ def test_a_command_makes_the_environment_once_and_then_runs_in_it(checkout: Chec
     second = checkout.run("validate")
     assert second.returncode == 0
     assert second.stderr == ""
-    assert len(list(checkout.environments.glob("*-py*/bin/python"))) == 1
+    assert len(list(checkout.environments.glob("9.9.9-*/bin/python"))) == 1
     program = checkout.root / "server" / "pytorch_to_triton_server" / "__main__.py"
     program.write_text("import sys\nsys.exit('no')\n")
     with checkout.serving() as client:
         assert client.process.wait(30) == 1
 
 
-def test_what_an_interrupted_launch_left_is_not_used_and_goes(checkout: Checkout) -> None:
+def test_an_environment_that_lacks_something_by_now_is_made_again(checkout: Checkout) -> None:
+    assert checkout.run("validate").returncode == 0
+    (library,) = checkout.environments.glob("9.9.9/lib/*/site-packages/stub_library-1.2.dist-info")
+    shutil.rmtree(library)
+    again = checkout.run("validate")
+    assert again.returncode == 0
+    assert "installing PyTorch" in again.stderr
+    assert checkout.run("validate").stderr == ""
+    assert len(list(checkout.environments.glob("9.9.9-*/"))) == 1
+
+
+@pytest.mark.parametrize("by", ["signal", "client"])
+def test_what_a_launch_left_that_was_ended_is_not_used_and_goes(checkout: Checkout, by: str) -> None:
     checkout.step.touch()
     with checkout.serving() as client:
         client.shake_hands()
-        client.wait_for("installing")
-        (unfinished,) = checkout.environments.glob("*-py*-*/")
+        client.call_until("installing")
+        (unfinished,) = checkout.environments.glob("9.9.9-*/")
         installer = [p for p in psutil.Process(client.process.pid).children(recursive=True) if p.is_running()]
-        assert installer
-        client.process.send_signal(signal.SIGTERM)
+        assert len(installer) > 1
+        assert client.process.stdin is not None
+        if by == "signal":
+            client.process.send_signal(signal.SIGTERM)
+        client.process.stdin.close()
         client.process.wait(30)
         _, left = psutil.wait_procs(installer, timeout=30)
         assert left == []
     checkout.step.unlink()
     assert checkout.run("validate").returncode == 0
     assert not unfinished.exists()
-    assert len(list(checkout.environments.glob("*-py*-*/"))) == 1
+    assert len(list(checkout.environments.glob("9.9.9-*/"))) == 1
 
 
 def test_two_launches_make_one_environment(checkout: Checkout) -> None:
@@ -204,122 +198,121 @@ def test_two_launches_make_one_environment(checkout: Checkout) -> None:
     with checkout.serving() as first, checkout.serving() as second:
         for client in (first, second):
             client.shake_hands()
-        one, other = sorted(
-            (first, second), key=lambda client: "another" in client.wait_for("installing", "another")
-        )
-        assert "installing" in one.wait_for("installing")
-        assert "another" in other.wait_for("another")
+        said = [client.call_until("installing", "another launch") for client in (first, second)]
+        assert sorted("another launch" in text for text in said) == [False, True]
         checkout.step.unlink()
         for client in (first, second):
-            assert client.status(3, wait_seconds=45)["status"] == "ready"
-    assert len(list(checkout.environments.glob("*-py*-*/"))) == 1
+            client.call_until("real")
+    assert len(list(checkout.environments.glob("9.9.9-*/"))) == 1
 
 
 def test_a_failed_set_up_is_told_with_its_log_and_what_to_do(checkout: Checkout) -> None:
     (checkout.root / "broken").touch()
     with checkout.serving() as client:
         client.shake_hands()
-        status = client.status(2, wait_seconds=45)
-        assert status["status"] == "failed"
-        assert "The set-up failed while installing" in status["summary"]
-        assert "disk is full" in status["next_step"]
-        assert "PYTORCH_TO_TRITON_PYTHON" in status["next_step"]
-        assert status["log"] in status["next_step"]
-        assert "No space left" in Path(status["log"]).read_text()
-        answer = client.ask(3, "tools/call", name="validate", arguments={})["result"]
-        assert answer["isError"]
-        assert "The set-up failed" in answer["content"][0]["text"]
-    assert list(checkout.environments.glob("*.json")) == []
+        told = client.call_until("The set-up failed")
+        assert "The set-up failed while installing" in told
+        assert "disk is full" in told
+        assert "PYTORCH_TO_TRITON_PYTHON" in told
+        assert "restart this MCP server" in told
+        (log,) = checkout.environments.glob("*.log")
+        assert f"{log} has the whole log" in told
+        assert "No space left" in log.read_text()
+        assert "The set-up failed" in client.ask(3, "prompts/get", name="tune")["error"]["message"]
+        assert "validate" in client.tools(4)
+    assert not (checkout.environments / "9.9.9").exists()
+
+
+def test_a_named_python_that_lacks_something_is_told_to_the_client(checkout: Checkout) -> None:
+    with checkout.serving(PYTORCH_TO_TRITON_PYTHON=checkout.command()[0]) as client:
+        client.shake_hands()
+        assert "lacks stub-library" in client.call_until("unset PYTORCH_TO_TRITON_PYTHON")
 
 
 # Meanwhile
 
 
-def test_an_older_client_is_answered_while_the_environment_is_made_and_then_handed_over(
+def test_a_client_is_answered_at_once_and_its_calls_work_when_the_environment_is_there(
     checkout: Checkout,
 ) -> None:
     checkout.step.touch()
     with checkout.serving() as client:
-        result = client.shake_hands()["result"]
+        result = client.shake_hands("2025-06-18")["result"]
         assert result["protocolVersion"] == "2025-06-18"
-        assert result["serverInfo"] == {
-            "name": "pytorch-to-triton",
-            "title": "PyTorch to Triton",
-            "version": "9.9.9",
-        }
-        assert client.tools(2) == ["setup_status"]
+        assert result["serverInfo"]["name"] == "pytorch-to-triton"
+        assert {"validate", "convert", "job"} <= {*client.tools(2)}
         assert client.ask(3, "ping")["result"] == {}
-        assert client.ask(4, "prompts/list")["result"]["prompts"] == []
-        status = client.status(5)
-        assert status["status"] == "running"
-        assert "PYTORCH_TO_TRITON_PYTHON" in status["next_step"]
-        client.send(
-            id=6, method="tools/call", params={"name": "setup_status", "arguments": {"wait_seconds": 45}}
-        )
+        assert client.ask(4, "prompts/list")["result"]["prompts"]
+        assert client.ask(5, "resources/list")["result"]["resources"]
+        told = client.call_until("installing PyTorch")
+        assert "The environment is being set up" in told
+        assert "0 of about 5 minutes" in told
+        assert "PYTORCH_TO_TRITON_PYTHON" in told
         checkout.step.unlink()
-        waited = client.receive()
-        assert waited["id"] == 6
-        assert waited["result"]["structuredContent"]["status"] == "ready"
-        assert [client.receive()["method"] for _ in range(3)] == CHANGES
-        assert client.tools(7) == ["validate"]
-        assert client.status(8)["status"] == "ready"
+        client.call_until("real")
+        assert client.tools(7) == ["real"]
         assert client.process.stdin is not None
         client.process.stdin.close()
         assert client.process.wait(30) == 0
         assert client.process.stderr is not None
-        heard = [line.split()[-1] for line in client.process.stderr if line.startswith("server got")]
-        assert heard == ["initialize", "notifications/initialized", "tools/list"]
+        heard = [line for line in client.process.stderr if line.startswith("server got")]
+        methods = [json.loads(line.removeprefix("server got"))["method"] for line in heard]
+        assert methods[:2] == ["initialize", "notifications/initialized"]
+        assert methods[-1] == "tools/list"
+        assert {*methods[2:-1]} == {"tools/call"}
 
 
-def test_a_modern_client_is_told_on_the_stream_that_it_opened(checkout: Checkout) -> None:
+def test_a_client_is_greeted_before_the_server_that_is_ready_has_started(checkout: Checkout) -> None:
+    assert checkout.run("validate").returncode == 0
+    hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HANDSHAKE})
+    command, variables = checkout.command("serve"), checkout.variables()
+    served = subprocess.run(command, env=variables, input=f"{hello}\n", capture_output=True, text=True)
+    (answer,) = served.stdout.splitlines()
+    assert json.loads(answer)["result"]["serverInfo"]["title"] == "PyTorch to Triton"
+    assert "initialize" in served.stderr
+
+
+def test_a_client_without_a_handshake_is_answered_too(checkout: Checkout) -> None:
     checkout.step.touch()
     with checkout.serving() as client:
-        found = client.ask("probe", "server/discover", _meta=MODERN)["result"]
-        assert found["supportedVersions"] == ["2026-07-28"]
-        assert found["resultType"] == "complete"
-        while (
-            "installing"
-            not in client.ask(
-                1, "tools/call", _meta=MODERN, name="setup_status", arguments={"wait_seconds": 0.1}
-            )["result"]["structuredContent"]["stage"]
-        ):
-            pass
-        wanted = {"toolsListChanged": True, "resourceSubscriptions": ["x://y"]}
-        client.send(id="s", method="subscriptions/listen", params={"_meta": MODERN, "notifications": wanted})
-        acknowledged = client.receive()
-        assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
-        assert acknowledged["params"]["notifications"] == {"toolsListChanged": True}
+        met = client.ask("probe", "server/discover", _meta=MODERN)["result"]
+        assert met["supportedVersions"] == ["2026-07-28"]
+        assert met["resultType"] == "complete"
+        assert "validate" in client.tools(2)
+        client.send(id="s", method="subscriptions/listen", params={"_meta": MODERN, "notifications": {}})
+        assert "set up" in client.receive()["error"]["message"]
         checkout.step.unlink()
-        changed = client.receive()
-        assert changed["method"] == CHANGES[0]
-        assert changed["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": "s"}
-        assert client.ask(2, "tools/list", _meta=MODERN)["result"]["tools"] == [{"name": "validate"}]
+        client.call_until("real")
 
 
-def test_what_is_no_request_is_answered_or_passed_over_and_nothing_ends(checkout: Checkout) -> None:
+def test_a_server_for_some_tools_is_not_said_to_have_all(checkout: Checkout) -> None:
+    checkout.step.touch()
+    with checkout.serving("--toolsets", "docs") as client:
+        assert client.shake_hands("1999-01-01")["result"]["protocolVersion"] == "2025-11-25"
+        assert "set up" in client.ask(2, "tools/list")["error"]["message"]
+        checkout.step.unlink()
+        client.call_until("real")
+        assert client.tools(3) == ["real"]
+
+
+def test_what_is_no_request_ends_nothing_and_is_left_to_the_server(checkout: Checkout) -> None:
     checkout.step.touch()
     with checkout.serving() as client:
         assert client.process.stdin is not None
-        for line in ("{", "[" * 50_000, "[]", "7", '{"id": 1}'):
+        for line in ("{", "[" * 50_000, ""):
             client.process.stdin.write(line + "\n")
-            client.process.stdin.flush()
-            assert client.receive()["error"]["code"] in (-32700, -32600), line
         client.shake_hands()
-        assert client.ask(2, "tools/call", name=7)["error"]["code"] == -32602
-        assert client.ask(3, "sampling/none")["error"]["code"] == -32601
-        strange = {**MODERN, "io.modelcontextprotocol/protocolVersion": "2031-01-01"}
-        assert client.ask(4, "tools/list", _meta=strange)["error"]["data"]["supported"] == ["2026-07-28"]
-        assert client.tools(5) == ["setup_status"]
+        assert "validate" in client.tools(2)
+        checkout.step.unlink()
+        assert client.receive()["error"]["code"] == -32700
 
 
-def test_a_server_that_ends_as_it_starts_is_told_to_the_client(checkout: Checkout) -> None:
+def test_a_server_that_ends_as_it_starts_ends_the_launch_with_its_status(checkout: Checkout) -> None:
     program = checkout.root / "server" / "pytorch_to_triton_server" / "__main__.py"
-    program.write_text("import sys\nsys.exit(sys.argv[1:] != ['--version'])\n")
+    program.write_text("import sys\nsys.exit(7 * (sys.argv[1:] != ['--version']))\n")
     with checkout.serving() as client:
         client.shake_hands()
-        status = client.status(2, wait_seconds=45)
-        assert status["status"] == "failed"
-        assert "ended as it started" in status["summary"]
+        assert client.process.wait(60) == 7
 
 
 def test_a_signal_ends_it_whenever_it_comes(checkout: Checkout) -> None:
@@ -345,15 +338,14 @@ def test_an_old_python_without_anything_newer_is_told_what_is_needed(checkout: C
     # A Python that says of itself that it is old, in the place of one.
     old = (
         "import sys; sys.version_info = (3, 9, 18); sys.path.insert(0, 'server')\n"
-        "from pytorch_to_triton_launcher import base_python, environment\n"
-        "base_python._pythons = lambda: iter(())\n"
-        "from pytorch_to_triton_launcher.problem import Problem\n"
-        "try:\n    base_python.base_python()\nexcept Problem as problem:\n    print(problem)\n"
+        "from pytorch_to_triton_launcher import making\n"
+        "making.PYTHONS, sys.executable = (), '/bin/false'\n"
+        "try:\n    making.base_python()\nexcept making.Problem as problem:\n    print(*problem.args)\n"
     )
     command = [checkout.command()[0], "-c", old]
     variables = checkout.variables()
     printed = subprocess.run(
         command, cwd=checkout.root, env=variables, capture_output=True, text=True, check=True
     )
-    assert "Python 3.9; Python 3.11 or newer is needed" in printed.stdout
+    assert "Python 3.9; Python 3.11 or newer" in printed.stdout
     assert "or uv" in printed.stdout

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.graph.tracing import trace
 from pytorch_to_triton.inputs.declaration import Declaration, parse_options
 from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -14,6 +13,8 @@ from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import declaration_of, describe
+
+from ..conftest import Tracing
 
 pytestmark = pytest.mark.anyio
 
@@ -151,20 +152,19 @@ async def test_sizes_given_beside_the_file_win(described: Described) -> None:
     assert timing_dims(found, at_least_bytes=0) == {"M": 7, "N": 393216}
 
 
-async def graph_of(described: Described, worker: WorkerClient, interpreter: Runtime, text: str) -> Graph:
-    description = await described(text)
-    return (await trace(worker, description.target, declaration(description), interpreter)).graph
+async def graph_of(described: Described, traced: Tracing, text: str) -> Graph:
+    return (await traced((await described(text)).target)).graph
 
 
 async def test_a_module_is_traced_in_the_mode_that_its_file_leaves_it_in(
-    described: Described, worker: WorkerClient, interpreter: Runtime
+    described: Described, traced: Tracing
 ) -> None:
-    training = await graph_of(described, worker, interpreter, CONVOLUTION)
+    training = await graph_of(described, traced, CONVOLUTION)
     assert training.updated == ("norm_running_mean", "norm_running_var", "norm_num_batches_tracked")
     assert [output.path for output in training.outputs] == ["out"]
     assert training.dims.keys() == {"N", "H", "W"}
     resting = CONVOLUTION.replace("BatchNorm2d(8)", "BatchNorm2d(8).eval()")
-    assert (await graph_of(described, worker, interpreter, resting)).updated == ()
+    assert (await graph_of(described, traced, resting)).updated == ()
 
 
 SHRINKING = """
@@ -180,9 +180,9 @@ def get_inputs(): return [torch.rand(10, 3, 224, 224)]
 
 
 async def test_it_is_traced_at_sizes_that_take_the_path_of_its_own(
-    described: Described, worker: WorkerClient, interpreter: Runtime
+    described: Described, traced: Tracing
 ) -> None:
-    graph = await graph_of(described, worker, interpreter, SHRINKING)
+    graph = await graph_of(described, traced, SHRINKING)
     # Below 17 the last image has one row, which torch.export takes for another program.
     assert graph.dims["H"] > 16
     assert not [guard for guard in graph.guards if "==" in guard]

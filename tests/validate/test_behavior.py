@@ -8,7 +8,6 @@ import pytest
 from pytorch_to_triton.inputs.case import Case, TensorArgument
 from pytorch_to_triton.schema.verdict import ViolationKind
 from pytorch_to_triton.validate.behavior import (
-    SANDBOX_VIOLATIONS,
     Policy,
     behavior_of,
     notes_of,
@@ -313,14 +312,20 @@ def test_launches_and_operators_of_all_cases_are_added_up() -> None:
 # Traces
 
 
-def refused(kind: str) -> Traces:
+SANDBOX: tuple[ViolationKind, ...] = (
+    "native_code", "inspects_the_process", "starts_processes", "network", "touches_files",
+    "hides_operators", "tampers",
+)  # fmt: skip
+
+
+def refused(kind: ViolationKind) -> Traces:
     return Traces(sandbox_violations=(SandboxViolation(kind=kind, what="does this", file="k.py", line=7),))
 
 
-@pytest.mark.parametrize("kind", SANDBOX_VIOLATIONS)
-def test_each_sandbox_violation_is_a_violation_with_its_line(kind: str) -> None:
+@pytest.mark.parametrize("kind", SANDBOX)
+def test_each_sandbox_violation_is_a_violation_with_its_line(kind: ViolationKind) -> None:
     [violation] = violations_of_traces([refused(kind)])
-    assert violation.kind == SANDBOX_VIOLATIONS[kind][0]
+    assert violation.kind == kind
     assert violation.message == "The candidate does this (line 7)."
     assert (violation.file, violation.line) == ("k.py", 7)
     assert violation.suggestion

@@ -27,7 +27,8 @@ DIES = """
 import os, signal, time
 
 def work(report, victim):
-    report.item({"event": "reference_loaded", "name": "f", "device": "CPU", "free_bytes": None})
+    loaded = {"name": "f", "description": None, "device": "CPU", "free_bytes": None}
+    report.item({"event": "reference_loaded", **loaded})
     for request in report.requests():
         os.kill({"itself": os.getpid(), "fork server": os.getppid()}[victim], signal.SIGKILL)
         time.sleep(60)

@@ -11,9 +11,14 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult, ElementValues, Mismatch, Violation
 from pytorch_to_triton.targets.describe import declaration_of, describe
-from pytorch_to_triton.validate.at_fault import UNSTEADY, Culprit
+from pytorch_to_triton.validate.at_fault import (
+    UNSTEADY,
+    Culprit,
+    find_culprit,
+    leaves_doubt,
+    ways_to_compile,
+)
 from pytorch_to_triton.validate.behavior import Policy
-from pytorch_to_triton.validate.recompilation import find_culprit, leaves_doubt, ways_to_compile
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.trial import CandidateWorkers, ValidationTrial
 from pytorch_to_triton.validate.validate import open_validation, validate

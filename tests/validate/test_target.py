@@ -100,6 +100,25 @@ async def test_a_target_that_cannot_be_used_is_refused(
     assert refused.value.hint
 
 
+async def test_a_file_without_a_reference_is_refused_with_all_that_it_defines(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    path = write(tmp_path, "k.py", ADD.replace("def reference", "def expected"))
+    with pytest.raises(TargetNotFound, match=r"neither `reference` .*; it defines `expected`, `run`"):
+        await validate(worker, ValidationRequest(candidate=Target(path=path)), interpreter)
+
+
+async def test_what_a_candidate_declares_counts_though_it_is_stopped_while_it_is_imported(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    reference = Target(path=write(tmp_path, "plain.py", "def plain(x, y): return x + y"), name="plain")
+    path = write(tmp_path, "k.py", f"{ADD}\nimport subprocess\nsubprocess.run(['true'])\n")
+    request = ValidationRequest(candidate=Target(path=path), reference=reference, cases=("N=4",))
+    verdict = await validate(worker, request, interpreter)
+    assert verdict.verdict == "failed"
+    assert [violation.kind for violation in verdict.violations] == ["starts_processes"]
+
+
 async def loaded(
     worker: WorkerClient, runtime: Runtime, path: Path, name: str | None = None, role: Role = "reference"
 ) -> Description:
@@ -109,10 +128,9 @@ async def loaded(
 async def test_a_kernel_file_is_described_with_what_it_declares(
     worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    description = await loaded(worker, interpreter, write(tmp_path, "add.py", f'"""Adds."""\n{ADD}'))
+    description = await loaded(worker, interpreter, write(tmp_path, "add.py", ADD))
     assert description.kind == "kernel_file"
     assert description.name == "reference"
-    assert description.docstring == "Adds."
     assert [parameter.name for parameter in description.parameters] == ["x", "y"]
     assert description.inputs == {"x": "float32[N]", "y": "float32[N]"}
     assert description.dims == {"N": [4, 9]}

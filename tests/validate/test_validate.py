@@ -29,6 +29,15 @@ async def test_an_honest_kernel_passes_cases_of_every_group(judge: Judge) -> Non
     assert groups >= {"declared", "repeat", "odd", "empty", "large_stride", "combined"}
 
 
+async def test_each_side_of_a_kernel_file_is_loaded_by_one_process(
+    judge: Judge, worker: WorkerClient
+) -> None:
+    await judge(KERNELS / "honest" / "row_mean.py", cases=("M=2 N=8",))
+    before = [*worker.process_times]
+    await judge(KERNELS / "honest" / "row_mean.py", cases=("M=2 N=8",))
+    assert sorted(p.what for p in worker.process_times if p not in before) == ["candidate", "reference"]
+
+
 async def test_a_tail_is_reported_with_its_indices_and_values(judge: Judge, tmp_path: Path) -> None:
     verdict = await judge(corpus_file(tmp_path, "wrong/drops_tail"), cases=("N=100", "N=5"))
     result, mismatch = most_wrong(verdict)

@@ -59,7 +59,7 @@ def test_a_reference_that_is_the_same_at_every_dtype_is_run_in_float64(
     for dtype in DTYPES:
         given = inputs_of_many(dtype)
         made = oracle(reference, given, tmp_path / named(dtype))
-        precise = made.followed(CASE, made.run_as_it_is(CASE, SEED), SEED, sample=0)
+        precise = made.outputs("declared", made.run_as_it_is(CASE, SEED))
         wide = [t.double() if t.is_floating_point() else t for t in given.values()]
         plain = dict(leaves(reference(*wide)))
         assert set(plain) <= set(precise)
@@ -86,7 +86,7 @@ async def test_on_a_gpu_references_are_followed_too(reference: Callable[..., Any
 
     made = dataclasses.replace(oracle(on_the_gpu, given, tmp_path), device="cuda")
     own = made.run_as_it_is(CASE, SEED)
-    precise = made.followed(CASE, own, SEED, sample=0)
+    precise = made.outputs("declared", own)
     for path, output in own.outputs.items():
         if output.traits["type"] == "Tensor" and output.tensor is not None:
             found = precise[path].tensor
@@ -274,7 +274,7 @@ def test_references_of_good_kernels_are_run_in_float64(path: Path, tmp_path: Pat
         given = generate_arguments(case.model_dump(mode="json"), 1)
         made = oracle(reference.call, given, tmp_path / case.name.replace("/", "_"))
         own = made.run_as_it_is(CASE, SEED)
-        precise = made.followed(CASE, own, SEED, sample=0)
+        precise = made.outputs("declared", own)
         for output in precise.values():
             assert output.tensor is not None
             assert output.tensor.dtype not in DTYPES

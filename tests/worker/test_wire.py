@@ -72,6 +72,6 @@ def test_each_job_takes_the_arguments_that_the_tools_pass() -> None:
 
 def test_each_item_and_reply_has_a_tag_of_its_own() -> None:
     items = validation.ReferenceItem | validation.CandidateItem
-    for union in (wire.Message, wire.ServerMessage, items, wire.TuneItem, wire.CompileItem):
+    for union in (wire.Message, wire.ServerMessage, wire.TargetItem, items, wire.TuneItem, wire.CompileItem):
         tags = [inspect.get_annotations(kind)["event"].__args__[0] for kind in union.__args__]
         assert len(tags) == len(set(tags)), union

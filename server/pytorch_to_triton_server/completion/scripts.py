@@ -1,10 +1,24 @@
-"""The scripts that a shell loads; at every press of Tab they ask the program."""
+"""The scripts that a shell loads; at every press of Tab they ask the program.
 
+typer's own for bash loses what follows a colon, and none of its own goes on behind a folder.
+"""
+
+ASK = "__complete"
+"""The command that answers, one word and its meaning a line; no page of help lists it."""
 SCRIPTS = {
     "bash": r"""_pytorch_to_triton() {
     # The answers end with the space that is to follow; what may go on, such as a folder, has none.
-    local IFS=$'\n'
-    COMPREPLY=($("$1" __complete bash "${COMP_LINE:0:COMP_POINT}" "$COMP_WORDBREAKS" 2>/dev/null))
+    local line="${COMP_LINE:0:COMP_POINT}" value space
+    local word="${line##* }"
+    COMPREPLY=()
+    while IFS=$'\t' read -r value _; do
+        # Where a colon parts words, only what is behind the last one is replaced.
+        [[ $COMP_WORDBREAKS == *:* ]] && value="${value#"${word%"${word##*:}"}"}"
+        space=' '
+        [[ $value == */ || $value == *= || $value == *.py ]] && space=
+        [[ $value == *[^[:alnum:]_./:=,+@%-]* ]] && value="${value@Q}"
+        COMPREPLY+=("$value$space")
+    done < <(_TYPER_COMPLETE_ARGS="$line" "$1" __complete 2>/dev/null)
 }
 complete -o nospace -F _pytorch_to_triton pytorch-to-triton
 """,
@@ -18,7 +32,7 @@ _pytorch_to_triton() {
         else
             whole+=("$value") whole_shown+=("$value${text:+  -- $text}")
         fi
-    done < <("${(Q)words[1]}" __complete zsh "${(@Q)words[2,CURRENT]}" 2>/dev/null)
+    done < <(_TYPER_COMPLETE_ARGS="${words[1,CURRENT]}" "${(Q)words[1]}" __complete 2>/dev/null)
     (( $#whole )) && compadd -l -d whole_shown -a whole
     (( $#begun )) && compadd -S '' -l -d begun_shown -a begun
 }
@@ -30,8 +44,7 @@ fi
 """,
     "fish": r"""function __pytorch_to_triton_complete
     set -l words (commandline -opc)
-    set -l begun (commandline -ct)
-    $words[1] __complete fish $words[2..-1] "$begun" 2>/dev/null
+    _TYPER_COMPLETE_ARGS=(commandline -cp | string collect) $words[1] __complete 2>/dev/null
 end
 complete -c pytorch-to-triton -f -a '(__pytorch_to_triton_complete)'
 """,

@@ -1,16 +1,33 @@
-"""Values that a shell may complete, from the folder and its files, which are parsed and never executed."""
+"""Values that a shell may complete, by the names of parameters.
+
+Those from the folder and its files are read without executing anything.
+"""
 
 import ast
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytorch_to_triton import places
+
+if TYPE_CHECKING:
+    from typer import Context
 
 _DECLARATIONS = {"input": "INPUTS", "dim": "DIMS"}
 _RECORD = "session.json"
 _FOLDERS_SEARCHED = ("sessions", ".")
+
+
+def completer(parameter: str) -> "Callable[[Context, str], list[str]] | None":
+    """What completes a parameter's values; None where anything may be meant."""
+    values = COMPLETERS.get(parameter)
+    if parameter in _DECLARATIONS:
+        return lambda ctx, incomplete: list(assignments(incomplete, parameter, target_in(ctx)))
+    if values is None:
+        return None
+    return lambda ctx, incomplete: list(values(incomplete))
 
 
 def targets(begun: str) -> Iterator[str]:
@@ -45,13 +62,19 @@ def folders(begun: str) -> Iterator[str]:
 
 def sessions(begun: str) -> Iterator[str]:
     """Folders of sessions where `convert start` puts them, else any folder."""
-    found = [
+    folders_of_sessions = [
         str(record.parent)
         for folder in _FOLDERS_SEARCHED
         for record in sorted(Path(folder).glob(f"*/{_RECORD}"))
     ]
-    matching = [path for path in found if path.startswith(begun)]
+    matching = [path for path in folders_of_sessions if path.startswith(begun)]
     yield from matching or folders(begun)
+
+
+def target_in(context: "Context") -> str:
+    """What the command line names to be converted or checked; empty where it names nothing yet."""
+    named = (context.params.get("target"), context.params.get("kernel"), *context.args)
+    return next((str(target) for target in named if target), "")
 
 
 def assignments(begun: str, option: str, target: str) -> Iterator[str]:
@@ -82,3 +105,42 @@ def parsed(file: Path) -> ast.Module:
         return ast.parse(re.sub(rb"\A\xef\xbb\xbf", b"", source))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return ast.Module(body=[], type_ignores=[])
+
+
+def architectures(begun: str) -> Iterable[str]:
+    """The GPUs that kernels can be compiled for."""
+    from pytorch_to_triton.hardware.architectures import ARCHITECTURES
+
+    return ARCHITECTURES
+
+
+def data_sheets(begun: str) -> Iterable[str]:
+    """The GPUs whose limits are known."""
+    from pytorch_to_triton.hardware.datasheets import NAMES
+
+    return NAMES
+
+
+def rules(begun: str) -> Iterator[str]:
+    """The rules of audit."""
+    from pytorch_to_triton.audit.registry import all_rules
+
+    return (rule.name for rule in all_rules())
+
+
+def pages(begun: str) -> Iterator[str]:
+    """Guides and rules, as `docs read` names them."""
+    yield from (f"guides/{file.stem}" for file in sorted(places.shipped("docs_cache/guides").glob("*.md")))
+    yield from (f"rules/{name}" for name in rules(begun))
+
+
+COMPLETERS: Mapping[str, Callable[[str], Iterable[str]]] = {
+    **dict.fromkeys(("target", "kernel", "reference", "against", "example", "paths", "file"), targets),
+    **dict.fromkeys(("into", "below", "allow_dir"), folders),
+    **dict.fromkeys(("python", "baseline"), paths),
+    "session": sessions,
+    "arch": architectures,
+    "estimate": data_sheets,
+    "rule": rules,
+    "name": lambda begun: ("names", *pages(begun)),
+}

@@ -10,9 +10,8 @@ from types import ModuleType
 from typing import Any, Literal
 
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton_server.install import json_text, toml_text
+from pytorch_to_triton.places import read_regular
 from pytorch_to_triton_server.install.clients import SERVER, McpClient, Scope
-from pytorch_to_triton_server.install.unreadable import Unreadable
 
 Action = Literal["added", "updated", "unchanged", "removed", "absent"]
 BACKUP = f".before-{SERVER}"
@@ -29,11 +28,13 @@ class FileChange:
     before: str | None
     """None if there was no file."""
     after: str | None
+    entry: Any = None
+    """The server's entry before, as the file has it."""
 
     @property
     def backup(self) -> Path:
         """Where the file is kept as it was before its first change."""
-        return self.file.with_name(self.file.name + BACKUP)
+        return backup_of(self.file)
 
     def diff(self) -> str:
         """The change as a unified diff."""
@@ -41,7 +42,7 @@ class FileChange:
         return "".join(difflib.unified_diff(*lines, f"{self.file} (now)", f"{self.file} (then)"))
 
     def make(self) -> None:
-        """FileChange the file whole or not at all, once it has a copy. Raises BadInput."""
+        """Change the file whole or not at all, once it has a copy. Raises BadInput."""
         try:
             if self.after is not None and self.before != self.after:
                 self._write(self.after)
@@ -73,66 +74,11 @@ class FileChange:
             part.unlink(missing_ok=True)
 
 
-def adding(client: McpClient, scope: Scope, command: list[str]) -> FileChange:
-    """What enters a command as the server; fields that the user added to the entry stay. Raises BadInput."""
-    file, before, forms = _opened(client, scope)
-    return _guarded(client, file, lambda: _added(client, file, before, forms, command))
+def planned(client: McpClient, scope: Scope, command: list[str] | None) -> FileChange:
+    """What enters a command as the server, or takes its entry out again where there is no command.
 
-
-def removing(client: McpClient, scope: Scope) -> FileChange:
-    """What takes the entry out again. Raises BadInput."""
-    file, before, forms = _opened(client, scope)
-    return _guarded(client, file, lambda: _removed(client, file, before, forms))
-
-
-def _added(
-    client: McpClient, file: Path, before: str | None, forms: ModuleType, command: list[str]
-) -> FileChange:
-    text = before or ""
-    known = forms.read(text)
-    section = known.get(client.section, {})
-    if not isinstance(section, dict):
-        raise Unreadable(f'its "{client.section}" is not an object')
-    old = section.get(SERVER)
-    entry = {**(old if isinstance(old, dict) else {}), **client.entry(command)}
-    if old == entry:
-        return FileChange(file, "unchanged", before, before)
-    after = forms.with_entry(text, client.section, SERVER, entry)
-    _verify(forms.read(after), {**known, client.section: {**section, SERVER: entry}})
-    return FileChange(file, "added" if old is None else "updated", before, after)
-
-
-def _removed(client: McpClient, file: Path, before: str | None, forms: ModuleType) -> FileChange:
-    text = before or ""
-    known = forms.read(text)
-    section = known.get(client.section)
-    if before is None or not isinstance(section, dict) or SERVER not in section:
-        return FileChange(file, "absent", before, before)
-    after = _original(client, file, text, forms) or forms.without_entry(text, client.section, SERVER)
-    others = {key: value for key, value in section.items() if key != SERVER}
-    expected = {**known, client.section: others}
-    _verify({client.section: {}, **forms.read(after)}, expected)
-    backup = FileChange(file, "removed", before, None).backup
-    ours = not any(others.values()) and not forms.read(after) and not backup.exists()
-    return FileChange(file, "removed", before, None if ours else after)
-
-
-def _original(client: McpClient, file: Path, text: str, forms: ModuleType) -> str | None:
-    """The kept copy, if the entry is all that was changed since."""
-    backup = FileChange(file, "removed", text, None).backup
-    if not backup.is_file():
-        return None
-    original = _text_of(backup)
-    entry = forms.read(text)[client.section][SERVER]
-    try:
-        same = forms.with_entry(original, client.section, SERVER, entry) == text
-    except Unreadable:
-        return None
-    return original if same and SERVER not in forms.read(original).get(client.section, {}) else None
-
-
-def _opened(client: McpClient, scope: Scope) -> tuple[Path, str | None, ModuleType]:
-    """The file behind any links, its text, and who reads its form."""
+    Fields that the user added to the entry stay. Raises BadInput where the file is better left as it is.
+    """
     named = client.file(scope)
     if named is None:
         raise BadInput(f"{client.title} has no file for one project.", "Leave out --scope project.")
@@ -141,26 +87,75 @@ def _opened(client: McpClient, scope: Scope) -> tuple[Path, str | None, ModuleTy
         text = _text_of(file) if file.exists() else None
     except (OSError, ValueError, RuntimeError) as error:
         raise BadInput(f"{named} cannot be read: {error}.", "Correct the file, then try again.") from error
-    return file, text, toml_text if client.form == "toml" else json_text
-
-
-def _text_of(file: Path) -> str:
-    from pytorch_to_triton.places import read_regular
-
-    return read_regular(file, MOST_BYTES).decode("utf-8")
-
-
-def _guarded(client: McpClient, file: Path, change: Any) -> FileChange:
     try:
-        made: FileChange = change()
-    except (Unreadable, IndexError) as error:
+        if command is None:
+            return _removed(client, file, text)
+        return _added(client, file, text, client.entry(command))
+    except (ValueError, IndexError) as error:
         raise BadInput(
             f"{file} is left as it is: {error}.",
             f"Correct it, or enter the server yourself, as references/installing.md says of {client.title}.",
         ) from error
-    return made
 
 
-def _verify(read: dict[str, Any], expected: dict[str, Any]) -> None:
-    if read != expected:
-        raise Unreadable("its entry cannot be changed without touching more")
+def _added(client: McpClient, file: Path, before: str | None, wanted: dict[str, Any]) -> FileChange:
+    forms, text = _forms(client), before or ""
+    content = forms.read(text)
+    section = content.get(client.section, {})
+    if not isinstance(section, dict):
+        raise ValueError(f'its "{client.section}" is not an object')
+    old = section.get(SERVER)
+    entry = {**(old if isinstance(old, dict) else {}), **wanted}
+    if old == entry:
+        return FileChange(file, "unchanged", before, before, old)
+    after = forms.with_entry(text, client.section, SERVER, entry)
+    _verify(forms.read(after), {**content, client.section: {**section, SERVER: entry}})
+    return FileChange(file, "added" if old is None else "updated", before, after, old)
+
+
+def _removed(client: McpClient, file: Path, before: str | None) -> FileChange:
+    forms, text = _forms(client), before or ""
+    content = forms.read(text)
+    section = content.get(client.section)
+    if not isinstance(section, dict) or SERVER not in section:
+        return FileChange(file, "absent", before, before)
+    after = _original(client, file, text, section[SERVER])
+    if after is None:
+        after = forms.without_entry(text, client.section, SERVER)
+    others = {key: value for key, value in section.items() if key != SERVER}
+    _verify({client.section: {}, **forms.read(after)}, {**content, client.section: others})
+    ours = not others and not forms.read(after) and not backup_of(file).exists()
+    return FileChange(file, "removed", before, None if ours else after, section[SERVER])
+
+
+def _original(client: McpClient, file: Path, text: str, entry: Any) -> str | None:
+    """The kept copy, if the entry is all that was changed since."""
+    if not backup_of(file).is_file():
+        return None
+    forms, original = _forms(client), _text_of(backup_of(file))
+    try:
+        is_all = forms.with_entry(original, client.section, SERVER, entry) == text
+    except ValueError:
+        return None
+    return original if is_all and SERVER not in forms.read(original).get(client.section, {}) else None
+
+
+def backup_of(file: Path) -> Path:
+    """Where a client's file is kept as it was before its first change."""
+    return file.with_name(file.name + BACKUP)
+
+
+def _forms(client: McpClient) -> ModuleType:
+    """Who reads and changes texts of the client's form."""
+    from pytorch_to_triton_server.install import json_text, toml_text
+
+    return toml_text if client.form == "toml" else json_text
+
+
+def _text_of(file: Path) -> str:
+    return read_regular(file, MOST_BYTES).decode("utf-8")
+
+
+def _verify(content: dict[str, Any], expected: dict[str, Any]) -> None:
+    if content != expected:
+        raise ValueError("its entry cannot be changed without touching more")

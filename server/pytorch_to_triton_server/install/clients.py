@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -18,15 +18,23 @@ class McpClient:
     """One assistant or editor that starts MCP servers."""
 
     title: str
-    user_file: Callable[[], Path]
+    user_name: str
+    """Its file for all projects, in its folder."""
     section: str
     """The key, at the top of the file, whose value holds the servers."""
     project_file: str | None = None
     """Relative to the project's folder; None if there is no such file."""
+    folder: str = "~"
+    variable: str = ""
+    """The environment variable that names another folder."""
     form: Literal["json", "toml"] = "json"
     extra: Mapping[str, Any] = field(default_factory=dict)
     """What an entry has besides `command` and `args`."""
     restart: str = "Restart {title}, so that it starts the server."
+
+    def user_file(self) -> Path:
+        """Its file for all projects."""
+        return Path(os.environ.get(self.variable) or self.folder).expanduser() / self.user_name
 
     def file(self, scope: Scope) -> Path | None:
         """The file of a scope; None if the client has none."""
@@ -45,69 +53,52 @@ class McpClient:
         return {**self.extra, "command": command[0], "args": command[1:]}
 
 
-def _home(*parts: str) -> Callable[[], Path]:
-    return lambda: Path.home().joinpath(*parts)
-
-
-def _below(variable: str, *default: str, file: str) -> Callable[[], Path]:
-    """A file in the folder that a variable names, else in one below the home folder."""
-
-    def path() -> Path:
-        named = os.environ.get(variable)
-        return (Path(named).expanduser() if named else Path.home().joinpath(*default)) / file
-
-    return path
-
-
-def _vscode() -> Path:
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "Code" / "User" / "mcp.json"
-    return _below("XDG_CONFIG_HOME", ".config", file="Code/User/mcp.json")()
-
-
 _STDIO = {"type": "stdio"}
+_NEW_SESSION = "Start a new session; /mcp shows the server."
+_ON_MAC = sys.platform == "darwin"
 CLIENTS: Mapping[ClientName, McpClient] = {
     "claude": McpClient(
         "Claude Code",
-        _below("CLAUDE_CONFIG_DIR", file=".claude.json"),
+        ".claude.json",
         "mcpServers",
         ".mcp.json",
+        variable="CLAUDE_CONFIG_DIR",
         extra=_STDIO,
-        restart="Start a new session; /mcp shows the server.",
+        restart=_NEW_SESSION,
     ),
-    "cursor": McpClient(
-        "Cursor", _home(".cursor", "mcp.json"), "mcpServers", ".cursor/mcp.json", extra=_STDIO
-    ),
+    "cursor": McpClient("Cursor", ".cursor/mcp.json", "mcpServers", ".cursor/mcp.json", extra=_STDIO),
     "vscode": McpClient(
         "VS Code",
-        _vscode,
+        "Code/User/mcp.json",
         "servers",
         ".vscode/mcp.json",
+        folder="~/Library/Application Support" if _ON_MAC else "~/.config",
+        variable="" if _ON_MAC else "XDG_CONFIG_HOME",
         extra=_STDIO,
         restart='Run "MCP: List Servers" in its command palette to start the server.',
     ),
     "zed": McpClient(
         "Zed",
-        _below("XDG_CONFIG_HOME", ".config", file="zed/settings.json"),
+        "zed/settings.json",
         "context_servers",
         ".zed/settings.json",
+        folder="~/.config",
+        variable="XDG_CONFIG_HOME",
         extra={"source": "custom"},
         restart="Zed starts the server when it sees the change.",
     ),
     "codex": McpClient(
         "Codex",
-        _below("CODEX_HOME", ".codex", file="config.toml"),
+        "config.toml",
         "mcp_servers",
         ".codex/config.toml",
+        folder="~/.codex",
+        variable="CODEX_HOME",
         form="toml",
-        restart="Start a new session; /mcp shows the server.",
+        restart=_NEW_SESSION,
     ),
-    "windsurf": McpClient("Windsurf", _home(".codeium", "windsurf", "mcp_config.json"), "mcpServers"),
+    "windsurf": McpClient("Windsurf", ".codeium/windsurf/mcp_config.json", "mcpServers"),
     "gemini": McpClient(
-        "Gemini CLI",
-        _home(".gemini", "settings.json"),
-        "mcpServers",
-        ".gemini/settings.json",
-        restart="Start a new session; /mcp shows the server.",
+        "Gemini CLI", ".gemini/settings.json", "mcpServers", ".gemini/settings.json", restart=_NEW_SESSION
     ),
 }

@@ -17,11 +17,6 @@ SUMMARIES = {
     "removed": "The server's entry is removed from {file}.",
     "absent": "There is no entry of the server in {file}.",
 }
-PLANNED = {
-    "added": "The server would be entered in {file}.",
-    "updated": "The server's entry in {file} would be brought up to date.",
-    "removed": "The server's entry would be removed from {file}.",
-}
 OF_THIS_MACHINE = (
     "A project's file is usually committed, but this entry starts the program by its path on this machine. "
     "For others, write a command there that they have too."
@@ -46,18 +41,11 @@ def install(
     Changes one entry and nothing else; comments stay. Before its first change the file is copied to a file
     of its name that ends in .before-pytorch-to-triton.
     """
-    from pytorch_to_triton.errors import Refusal
-    from pytorch_to_triton_server.install.change import adding, removing
-    from pytorch_to_triton_server.terminal import print_error
+    from pytorch_to_triton_server.install.change import planned
 
-    chosen = CLIENTS[client]
-    try:
-        change = removing(chosen, scope) if remove else adding(chosen, scope, server_command())
-        if not dry_run:
-            change.make()
-    except Refusal as refusal:
-        print_error(refusal.kind, refusal.message, refusal.hint, as_json=json or bool(context.obj))
-        raise typer.Exit(refusal.exit_code) from refusal
+    change = planned(CLIENTS[client], scope, None if remove else server_command())
+    if not dry_run:
+        change.make()
     result = described(client, change, scope, is_planned=dry_run)
     if json or bool(context.obj):
         print(_json.dumps(result, indent=2, ensure_ascii=False))
@@ -80,12 +68,12 @@ def described(
 ) -> dict[str, object]:
     """The result, for a program."""
     gone = change.action in ("removed", "absent")
-    planned = is_planned and change.action in PLANNED
-    summary = (PLANNED if planned else SUMMARIES)[change.action].format(file=change.file)
     done = change.action in ("unchanged", "absent")
+    planned = is_planned and not done
+    summary = SUMMARIES[change.action].replace(" is ", " would be ") if planned else SUMMARIES[change.action]
     next_step = "Run it again without --dry-run." if planned else CLIENTS[client].next_step(removed=gone)
     return {
-        "summary": summary,
+        "summary": summary.format(file=change.file),
         "next_step": "Nothing is left to do." if done else next_step,
         "client": client,
         "file": str(change.file),

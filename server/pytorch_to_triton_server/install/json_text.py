@@ -5,10 +5,7 @@ Comments and commas before a closing bracket are understood: editors allow them 
 
 import json
 import re
-from dataclasses import dataclass
-from typing import Any
-
-from pytorch_to_triton_server.install.unreadable import Unreadable
+from typing import Any, NamedTuple
 
 Json = dict[str, Any]
 _NO_VALUE = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -16,154 +13,116 @@ _LAST_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 _DECODER = json.JSONDecoder()
 
 
-@dataclass(frozen=True)
-class Member:
-    """A key of an object and its value, as places in the text."""
+class Member(NamedTuple):
+    """A member of an object, as places in the text."""
 
-    key: str
     start: int
     value_start: int
     end: int
 
 
 def read(text: str) -> Json:
-    """The object in the text; that of an empty one is empty. Raises Unreadable."""
-    plain = _plain(text)
-    if not plain.strip():
-        return {}
+    """The object in the text; that of an empty one is empty. Raises ValueError."""
     try:
-        value = json.loads(plain)
+        value = json.loads(_plain(text).strip() or "{}")
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"it is not valid JSON: {error}") from error
+        raise ValueError(f"it is not valid JSON: {error}") from error
     if not isinstance(value, dict):
-        raise Unreadable("it does not hold a JSON object")
+        raise ValueError("it does not hold a JSON object")
     return value
 
 
 def with_entry(text: str, section: str, key: str, entry: Json) -> str:
-    """The text with an entry of a section set; the section is made if it is not there. Raises Unreadable."""
+    """The text with an entry of a section set; the section is made if it is not there. Raises ValueError."""
     if not read(text):
         if text.strip() and _plain(text).strip() != "{}":
-            raise Unreadable("it has comments and no entry to put this one beside")
+            raise ValueError("it has comments and no entry to put this one beside")
         return json.dumps({section: {key: entry}}, indent=2, ensure_ascii=False) + "\n"
-    indent = _indent(text)
-    top = _open(text)
-    found = _member(text, top, section)
-    if found is None:
-        return _inserted(text, top, indent, section, {key: entry})
-    if _plain(text)[found.value_start] != "{":
-        raise Unreadable(f'its "{section}" is not an object')
-    known = _member(text, found.value_start, key)
+    top = _plain(text).index("{")
+    servers = _members(text, top).get(section)
+    if servers is None:
+        return _inserted(text, top, section, {key: entry})
+    known = _members(text, servers.value_start).get(key)
     if known is None:
-        return _inserted(text, found.value_start, indent, key, entry)
-    rendered = _rendered(entry, indent, _indent_at(text, known.start), text)
-    return text[: known.value_start] + rendered + text[known.end :]
+        return _inserted(text, servers.value_start, key, entry)
+    value = _rendered(text, entry, _indent_at(text, known.start))
+    return text[: known.value_start] + value + text[known.end :]
 
 
 def without_entry(text: str, section: str, key: str) -> str:
     """The text without an entry of a section, and without the section if that is empty then."""
-    found = _member(text, _open(text), section)
-    if found is None or _plain(text)[found.value_start] != "{":
-        return text
-    removed = _without(text, found.value_start, key)
-    left = read(removed).get(section)
-    return _without(removed, _open(removed), section) if left == {} and removed != text else removed
+    top = _plain(text).index("{")
+    text = _without(text, _members(text, top)[section].value_start, key)
+    return text if read(text)[section] else _without(text, top, section)
 
 
 def _plain(text: str) -> str:
     """The text as strict JSON of the same length: what is no value is blanks."""
 
-    def blank(found: re.Match[str]) -> str:
-        return found[1] or re.sub(r"[^\n]", " ", found[0])
+    def blank(match: re.Match[str]) -> str:
+        return match[1] or re.sub(r"[^\n]", " ", match[0])
 
     return _LAST_COMMA.sub(blank, _NO_VALUE.sub(blank, text.replace("\ufeff", " ")))
 
 
-def _open(text: str) -> int:
-    return _plain(text).index("{")
+def _members(text: str, opening: int) -> dict[str, Member]:
+    """The members of the object that opens at a place, by their keys."""
+    plain, members = _plain(text), {}
 
+    def skipped(at: int) -> int:
+        return at + len(plain[at:]) - len(plain[at:].lstrip())
 
-def _members(text: str, opening: int) -> list[Member]:
-    """The members of the object that opens at a place."""
-    plain, members = _plain(text), []
-    at = _skipped(plain, opening + 1)
+    at = skipped(opening + 1)
     while plain[at] != "}":
         key, end = _DECODER.raw_decode(plain, at)
-        start, value_start = at, _skipped(plain, _skipped(plain, end) + 1)
+        value_start = skipped(skipped(end) + 1)  # behind the colon
         _, end = _DECODER.raw_decode(plain, value_start)
-        members.append(Member(key, start, value_start, end))
-        at = _skipped(plain, end)
-        if plain[at] == ",":
-            at = _skipped(plain, at + 1)
+        members[key] = Member(at, value_start, end)
+        at = skipped(end)
+        at = skipped(at + 1) if plain[at] == "," else at
     return members
 
 
-def _member(text: str, opening: int, key: str) -> Member | None:
-    return next((member for member in _members(text, opening) if member.key == key), None)
-
-
-def _skipped(plain: str, at: int) -> int:
-    while plain[at].isspace():
-        at += 1
-    return at
-
-
-def _inserted(text: str, opening: int, indent: str, key: str, value: Json) -> str:
+def _inserted(text: str, opening: int, key: str, value: Json) -> str:
     """As the first member: comments stay beside what they speak of."""
-    new_line = _new_line(text)
     outer = _indent_at(text, opening)
-    inner = outer + indent
-    rest = text[opening + 1 :]
-    member = f"{json.dumps(key)}: {_rendered(value, indent, inner, text)}"
-    head = text[: opening + 1] + new_line + inner + member
+    inner = outer + _indent(text)
+    head = f"{text[: opening + 1]}{inner}{json.dumps(key)}: {_rendered(text, value, inner)}"
+    rest = text[opening + 1 :].lstrip(" \t")
     if not _members(text, opening):
-        return head + (
-            rest if rest.lstrip(" \t").startswith(("\n", "\r")) else new_line + outer + rest.lstrip()
-        )
-    on_next_line = rest.lstrip(" \t").startswith(("\n", "\r", "//", "/*"))
-    return head + "," + (rest if on_next_line else new_line + inner + rest.lstrip(" \t"))
+        return head + (rest if rest.startswith(("\n", "\r")) else outer + rest)
+    has_own_line = rest.startswith(("\n", "\r", "//", "/*"))
+    return head + "," + (rest if has_own_line else inner + rest)
 
 
 def _without(text: str, opening: int, key: str) -> str:
     """The text without a member of the object that opens at a place."""
     members = _members(text, opening)
-    index = next((i for i, member in enumerate(members) if member.key == key), None)
-    if index is None:
-        return text
-    member, plain = members[index], _plain(text)
-    start, end = member.start, member.end
-    after = re.match(r"[ \t]*,", text[end:])
-    if after:
-        end += after.end()
-    line_start = text.rfind("\n", 0, start) + 1
-    rest_of_line = re.match(r"[ \t]*\r?\n", text[end:])
-    if not text[line_start:start].strip() and rest_of_line:
-        start, end = line_start, end + rest_of_line.end()
-    elif after:
-        end += len(text[end:]) - len(text[end:].lstrip(" \t"))
-    text = text[:start] + text[end:]
-    if index == len(members) - 1 and index:  # the comma before it is one too many
-        comma = plain.index(",", members[index - 1].end)
-        text = text[:comma] + text[comma + 1 :]
-    return text
+    before = list(members)[: list(members).index(key)]
+    start, _, end = members[key]
+    rest = re.sub(r"\A[ \t]*,[ \t]*", "", text[end:])
+    is_last = key == list(members)[-1]
+    head, rest_of_line = text[:start], re.match(r"[ \t]*\r?\n", rest)
+    if rest_of_line and not head.rpartition("\n")[2].strip():  # lines of its own
+        head, rest = head.rpartition("\n")[0] + "\n", rest[rest_of_line.end() :]
+    if is_last and before:  # the comma before it is one too many
+        comma = _plain(text).index(",", members[before[-1]].end)
+        head = head[:comma] + head[comma + 1 :]
+    return head + rest
 
 
-def _rendered(value: Json, indent: str, at: str, text: str) -> str:
-    """A value as it stands behind a key that is indented by `at`."""
-    lines = json.dumps(value, indent=indent, ensure_ascii=False).split("\n")
-    return (_new_line(text) + at).join(lines)
+def _rendered(text: str, value: Json, new_line: str) -> str:
+    """A value as it stands behind a key; `new_line` begins the key's line."""
+    return new_line.join(json.dumps(value, indent=_indent(text), ensure_ascii=False).split("\n"))
 
 
 def _indent(text: str) -> str:
-    found = re.search(r'\n([ \t]+)"', text)
-    return found[1] if found else "  "
+    """By which objects in the text are indented."""
+    match = re.search(r'\n([ \t]+)"', text)
+    return match[1] if match else "  "
 
 
 def _indent_at(text: str, place: int) -> str:
-    """How the line of a place is indented."""
+    """What begins a line like that of a place: the end of the line before it, and its indentation."""
     line = text[text.rfind("\n", 0, place) + 1 : place]
-    return line[: len(line) - len(line.lstrip(" \t"))]
-
-
-def _new_line(text: str) -> str:
-    return "\r\n" if "\r\n" in text else "\n"
+    return ("\r\n" if "\r\n" in text else "\n") + line[: len(line) - len(line.lstrip(" \t"))]

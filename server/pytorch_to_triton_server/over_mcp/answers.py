@@ -1,4 +1,7 @@
-"""Answers to calls: structured content, the same as text, charts, links to the files that were written."""
+"""Answers to calls: structured content, the same as text, charts, links to the files that were written.
+
+What is wrong comes in full, what is right by name, within a length limit.
+"""
 
 import base64
 import json
@@ -10,7 +13,8 @@ from mcp.types import CallToolResult, ImageContent, ResourceLink, TextContent
 from pydantic import BaseModel
 
 from pytorch_to_triton.schema.finished import FinishedConversion
-from pytorch_to_triton_server.over_mcp.compact import compact
+from pytorch_to_triton_server.over_mcp import kept_results
+from pytorch_to_triton_server.over_mcp.fit import fitted, plain, size
 from pytorch_to_triton_server.over_mcp.wording import in_callers_words
 
 Detail = Literal["brief", "full"]
@@ -20,6 +24,13 @@ _WRITTEN = ("kernel", "file", "report", "written", "frozen")
 """Fields of results that name a file for the user."""
 _MOST_LINKS = 12
 _KINDS = {".py": "text/x-python", ".md": "text/markdown", ".html": "text/html", ".json": "application/json"}
+_ROOM_FOR_NOTE = 2000
+_NOTED = 20
+"""The most omissions that the note lists."""
+_IN_FULL = 8
+"""The number of wrong cases with all their figures; the others have only what happened."""
+_FIRST = ("summary", "next_step", "verdict")
+_BRIEF = ("name", "group", "status", "why")
 
 
 def answered(
@@ -70,3 +81,47 @@ def pictures_of(result: BaseModel) -> list[ImageContent]:
         ImageContent(type="image", data=base64.b64encode(file.read_bytes()).decode(), mime_type="image/png")
         for file in files
     ]
+
+
+def compact(result: BaseModel, tool: str, most: int) -> dict[str, Any]:
+    """The result as JSON of at most about `most` characters.
+
+    The passed cases of each verdict in it are only named, in `passed_cases`. If it is still too long, the
+    least important parts are left out: `cut` lists them, and names the file with the whole result.
+    """
+    content: dict[str, Any] = plain(_shorten(result.model_dump(mode="json", exclude_defaults=True)))
+    if size(content) <= most:
+        return content
+    cut = fitted(content, most - _ROOM_FOR_NOTE)
+    left_out = [*cut.left_out[:_NOTED], *["and more"] * (len(cut.left_out) > _NOTED)]
+    note = {"left_out": left_out, "whole": _kept(result, tool)}
+    first = {key: cut.value[key] for key in _FIRST if key in cut.value}
+    return {**first, "cut": note, **cut.value}
+
+
+def _kept(result: BaseModel, tool: str) -> str:
+    """The path of a file with the whole result, or why there is none."""
+    try:
+        return str(kept_results.keep(tool, json.dumps(plain(result.model_dump(mode="json")), indent=1)))
+    except OSError as error:
+        return f"not saved: {error.strerror}"
+
+
+def _shorten(value: Any) -> Any:
+    match value:
+        case {"cases": list(cases), **others}:
+            return {**others, **_split(cases)}
+        case dict():
+            return {key: _shorten(item) for key, item in value.items()}
+        case list():
+            return [_shorten(item) for item in value]
+    return value
+
+
+def _split(cases: list[dict[str, Any]]) -> dict[str, Any]:
+    others = [case for case in cases if case["status"] != "passed"]
+    brief = [{key: case[key] for key in _BRIEF if key in case} for case in others[_IN_FULL:]]
+    return {
+        "cases": others[:_IN_FULL] + brief,
+        "passed_cases": [case["name"] for case in cases if case["status"] == "passed"],
+    }

@@ -3,6 +3,7 @@
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,13 +15,8 @@ from mcp.server.mcpserver import Context
 from mcp.types import CompleteRequestParams, CompleteResult, Completion, PromptReference
 
 from pytorch_to_triton_server.boundary import Boundary
-from pytorch_to_triton_server.completion.values import defined_in
-from pytorch_to_triton_server.over_mcp.resources import (
-    guide_files,
-    kernel_files,
-    rule_names,
-    session_names,
-)
+from pytorch_to_triton_server.completion.values import data_sheets, defined_in, pages, rules
+from pytorch_to_triton_server.over_mcp.resources import kernel_files, session_names
 from pytorch_to_triton_server.over_mcp.roots import boundary_of
 from pytorch_to_triton_server.settings import ServerSettings
 
@@ -31,7 +27,7 @@ MOST_ENTRIES = 20_000
 """Of all folders that are searched for files: a client may ask at each key."""
 MOST_BYTES = 1_000_000
 """Of all files that are read for the names in them."""
-_MOST_BYTES_OF_A_FILE = 200_000
+MOST_BYTES_OF_A_FILE = 200_000
 
 
 @dataclass(frozen=True)
@@ -69,15 +65,14 @@ def completion_of(values: "Values", asked: Asked) -> Completion:
 def targets(asked: Asked) -> Iterator[str]:
     """Functions and classes in the Python files, as path.py:name; of many, those of the first files."""
     left = MOST_BYTES
-    path, _, _ = asked.begun.rpartition(":")
-    for file in found_files(asked.boundary, path):
-        size = size_of(file)
-        if size > _MOST_BYTES_OF_A_FILE:
-            continue
-        left -= size
-        if left < 0:
-            return
-        yield from (f"{file}:{name}" for name in defined_in(Path(file)))
+    for file in map(Path, found_files(asked.boundary, asked.begun.rpartition(":")[0])):
+        with suppress(FileNotFoundError):
+            size = file.stat().st_size
+            left -= size if size <= MOST_BYTES_OF_A_FILE else 0
+            if left < 0:
+                return
+            if size <= MOST_BYTES_OF_A_FILE:
+                yield from (f"{file}:{name}" for name in defined_in(file))
 
 
 def files(asked: Asked) -> Iterator[str]:
@@ -99,49 +94,20 @@ def python_files(start: Path, most: int = MOST_ENTRIES) -> Iterator[str]:
     """
     waiting = deque([os.fspath(start)])
     while waiting and most > 0:
-        entries = entries_of(waiting.popleft(), most)
+        entries: list[os.DirEntry[str]] = []
+        with suppress(OSError), os.scandir(waiting.popleft()) as scanned:
+            entries = sorted(islice(scanned, most), key=lambda entry: entry.name)
         most -= len(entries)
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                if is_of_the_user(entry):
-                    waiting.append(entry.path)
-            elif entry.name.endswith(".py") and entry.is_file(follow_symlinks=False):
-                yield os.path.normpath(entry.path)
+        waiting += [entry.path for entry in entries if is_of_the_user(entry)]
+        files = (entry for entry in entries if entry.name.endswith(".py"))
+        yield from (os.path.normpath(file.path) for file in files if file.is_file(follow_symlinks=False))
 
 
-def entries_of(folder: str, most: int) -> list[os.DirEntry[str]]:
-    """What lies in a folder, in order; none where it cannot be read."""
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(islice(entries, most), key=lambda entry: entry.name)
-    except OSError:
-        return []
-
-
-def is_of_the_user(folder: os.DirEntry[str]) -> bool:
-    """Whether a folder is neither hidden, nor Python's own, nor a virtual environment."""
-    hidden = folder.name.startswith((".", "__"))
-    return not hidden and not os.path.exists(os.path.join(folder.path, "pyvenv.cfg"))
-
-
-def size_of(file: str) -> int:
-    """In bytes; 0 of a file that is gone."""
-    try:
-        return os.stat(file).st_size
-    except OSError:
-        return 0
-
-
-def gpus(asked: Asked) -> tuple[str, ...]:
-    """Names of GPUs whose data sheets are known."""
-    from pytorch_to_triton.hardware.datasheets import NAMES
-
-    return tuple(NAMES)
-
-
-def pages(asked: Asked) -> list[str]:
-    """Guides and rules, as docs_read names them."""
-    return [*(f"guides/{file.stem}" for file in guide_files()), *(f"rules/{name}" for name in rule_names())]
+def is_of_the_user(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a folder, and neither hidden, nor Python's own, nor a virtual environment."""
+    if entry.name.startswith((".", "__")) or not entry.is_dir(follow_symlinks=False):
+        return False
+    return not os.path.exists(os.path.join(entry.path, "pyvenv.cfg"))
 
 
 Values = Callable[[Asked], Iterable[str]]
@@ -150,10 +116,10 @@ VALUES: dict[tuple[str, str], Values] = {
     ("audit", "path"): files,
     ("audit", "focus"): lambda asked: ("correctness", "performance", "memory", "stability", "practices"),
     ("tune", "kernel"): files,
-    ("tune", "gpu"): gpus,
+    ("tune", "gpu"): lambda asked: data_sheets(asked.begun),
     ("debug", "kernel"): files,
-    ("docs://", "page"): pages,
-    ("rule://", "name"): lambda asked: rule_names(),
+    ("docs://", "page"): lambda asked: pages(asked.begun),
+    ("rule://", "name"): lambda asked: rules(asked.begun),
     ("kernel://", "name"): lambda asked: [file.stem for file in kernel_files()],
     ("session://", "name"): lambda asked: session_names(asked.boundary),
 }

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import psutil
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import BadInput, Refusal
+from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton_server.over_mcp.answers import Detail
 from pytorch_to_triton_server.over_mcp.output_schemas import model_of
 
@@ -17,10 +18,8 @@ State = Literal["running", "finished", "failed", "cancelled", "lost"]
 """Lost: it ended with its server, before it had a result."""
 
 
-class KeptCall(BaseModel):
+class KeptCall(Value):
     """What is known of a call outside the server that runs it."""
-
-    model_config = ConfigDict(frozen=True)
 
     job_id: str
     tool: str

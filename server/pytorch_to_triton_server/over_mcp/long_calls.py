@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 from anyio.abc import TaskGroup
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from pytorch_to_triton.errors import BadInput, Refusal
+from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton_server.boundary import Boundary
 from pytorch_to_triton_server.names import brief
 from pytorch_to_triton_server.over_mcp.answers import Detail
@@ -41,10 +42,8 @@ class Calling:
     """How much of the result its caller wants."""
 
 
-class ListedCall(BaseModel):
+class ListedCall(Value):
     """One call in a list."""
-
-    model_config = ConfigDict(frozen=True)
 
     job_id: str
     tool: str
@@ -55,20 +54,16 @@ class ListedCall(BaseModel):
     """Empty of one that has ended."""
 
 
-class CallList(BaseModel):
+class CallList(Value):
     """The calls that this server remembers, the latest first."""
-
-    model_config = ConfigDict(frozen=True)
 
     summary: str
     next_step: str
     jobs: tuple[ListedCall, ...]
 
 
-class PendingCall(BaseModel):
+class PendingCall(Value):
     """A call that is still running, or was cancelled."""
-
-    model_config = ConfigDict(frozen=True)
 
     summary: str
     next_step: str
@@ -102,6 +97,7 @@ class LongCall:
     def __init__(self, calling: Calling) -> None:
         self.id = secrets.token_hex(4)
         self.calling = calling
+        self.tool = calling.tool
         self.done = anyio.Event()
         self.doing = "starting"
         """Its latest progress message."""
@@ -119,15 +115,6 @@ class LongCall:
     def seconds(self) -> float:
         """How long it has run."""
         return round((self._ended or time.monotonic()) - self._started, 1)
-
-    @property
-    def tool(self) -> Tool:
-        return self.calling.tool
-
-    @property
-    def detail(self) -> Detail:
-        """How much of the result its caller wants."""
-        return self.calling.detail
 
     @property
     def job(self) -> ListedCall:
@@ -171,7 +158,7 @@ class LongCall:
     def keep(self) -> None:
         """Let servers that start later find it: a client is told its job_id."""
         if self._kept is None:
-            self._kept = KeptCall.begun(self.id, self.tool.name, self.detail)
+            self._kept = KeptCall.begun(self.id, self.tool.name, self.calling.detail)
             self._kept.write()
 
     def _keep_end(self) -> None:
@@ -190,18 +177,13 @@ class LongCall:
         if self._result is not None:
             return self._result
         if self.done.is_set():
-            return PendingCall(
-                summary=f"{self.tool.name} was cancelled.",
-                next_step=f"Call {self.tool.name} again to start over.",
-                job_id=self.id,
-                status="cancelled",
-            )
-        return PendingCall(
-            summary=f"{self.tool.name} has been running for {self.seconds:.0f} s: {self.doing}.",
-            next_step=f'Call job with job_id "{self.id}" to wait for the result or to cancel it.',
-            job_id=self.id,
-            status="running",
-        )
+            summary, status = f"{self.tool.name} was cancelled.", "cancelled"
+            next_step = f"Call {self.tool.name} again to start over."
+        else:
+            summary = f"{self.tool.name} has been running for {self.seconds:.0f} s: {self.doing}."
+            next_step = f'Call job with job_id "{self.id}" to wait for the result or to cancel it.'
+            status = "running"
+        return PendingCall(summary=summary, next_step=next_step, job_id=self.id, status=status)
 
     async def progress(self, done: float, total: float | None, message: str) -> None:
         """As a ProgressListener: keep the message for the next heartbeat."""

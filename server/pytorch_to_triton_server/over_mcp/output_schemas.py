@@ -101,7 +101,9 @@ def shallow(field: Schema, definitions: Schema, levels: int) -> Schema:
         case "object":
             return {"type": "object"}
         case "array" if levels:
-            return {"type": "array", "items": items_of(field, definitions)}
+            # Of a tuple with several types, anything.
+            items = shallow(field["items"], definitions, 1) if "items" in field else {}
+            return {"type": "array", "items": items}
         case "number":
             return {"type": ["number", "string"]}
         case "string" if "enum" in field:
@@ -109,11 +111,6 @@ def shallow(field: Schema, definitions: Schema, levels: int) -> Schema:
         case str() as kind:
             return {"type": kind}
     return {}
-
-
-def items_of(field: Schema, definitions: Schema) -> Schema:
-    """What a list holds; of a tuple with several types, anything."""
-    return shallow(field["items"], definitions, 1) if "items" in field else {}
 
 
 if __name__ == "__main__":

@@ -32,18 +32,18 @@ def add_resources(server: MCPServer[Any], settings: ServerSettings) -> None:
         return await to_thread.run_sync(read_session, name, await boundary_of(ctx, settings))
 
     for file in kernel_files():
-        server.add_resource(kernel_resource(file))
+        about = "A validated kernel file: reference, Triton kernel, run, INPUTS and DIMS."
+        server.add_resource(resource(f"kernel://{file.stem}", file.stem, about, file))
     for file in guide_files():
-        server.add_resource(guide_resource(file))
-    markdown = "text/markdown"
-    server.resource("docs://{+page}", name="docs", title="A guide or a rule", mime_type=markdown)(read_page)
-    server.resource("rule://{name}", name="rule", title="A rule of audit", mime_type=markdown)(read_rule)
-    server.resource("kernel://{name}", name="kernel", title="A kernel", mime_type="text/x-python")(
-        read_kernel
-    )
-    server.resource(
-        "session://{name}", name="session", title="A conversion in steps", mime_type="application/json"
-    )(session)
+        title = file.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+        server.add_resource(resource(f"docs://guides/{file.stem}", f"guides/{file.stem}", title, file))
+    for uri, title, kind, read in (
+        ("docs://{+page}", "A guide or a rule", "text/markdown", read_page),
+        ("rule://{name}", "A rule of audit", "text/markdown", read_rule),
+        ("kernel://{name}", "A kernel", "text/x-python", read_kernel),
+        ("session://{name}", "A conversion in steps", "application/json", session),
+    ):
+        server.resource(uri, name=uri.partition(":")[0], title=title, mime_type=kind)(read)
 
 
 def kernel_files() -> list[Path]:
@@ -54,33 +54,10 @@ def guide_files() -> list[Path]:
     return sorted(places.shipped("docs_cache/guides").glob("*.md"))
 
 
-def rule_names() -> list[str]:
-    """The rules of audit, without loading them."""
-    from pytorch_to_triton.audit.registry import all_rules
-
-    return [rule.name for rule in all_rules()]
-
-
-def kernel_resource(file: Path) -> FileResource:
-    """A reference kernel's source."""
-    return FileResource(
-        uri=f"kernel://{file.stem}",
-        name=file.stem,
-        description="A validated kernel file: reference, Triton kernel, run, INPUTS and DIMS.",
-        mime_type="text/x-python",
-        path=file,
-    )
-
-
-def guide_resource(file: Path) -> FileResource:
-    """A guide, as docs_read reads it."""
-    return FileResource(
-        uri=f"docs://guides/{file.stem}",
-        name=f"guides/{file.stem}",
-        description=file.read_text(encoding="utf-8").partition("\n")[0].lstrip("# "),
-        mime_type="text/markdown",
-        path=file,
-    )
+def resource(uri: str, name: str, description: str, file: Path) -> FileResource:
+    """A kernel's source, or a guide as docs_read reads it."""
+    kind = "text/x-python" if file.suffix == ".py" else "text/markdown"
+    return FileResource(uri=uri, name=name, description=description, mime_type=kind, path=file)
 
 
 def read_page(page: str) -> str:
@@ -88,10 +65,20 @@ def read_page(page: str) -> str:
     folder, _, name = page.rpartition("/")
     if folder == "rules":
         return read_rule(name)
-    found = {file.stem: file for file in guide_files()}
-    if folder not in ("", "guides") or name not in found:
-        raise NothingThere(f"There is no guide {brief(page)}. The guides are {', '.join(found)}.")
-    return found[name].read_text(encoding="utf-8")
+    return read_file("guide", name if folder in ("", "guides") else page, guide_files())
+
+
+def read_kernel(name: str) -> str:
+    """A reference kernel's source."""
+    return read_file("kernel", name, kernel_files())
+
+
+def read_file(kind: str, name: str, files: list[Path]) -> str:
+    """One of the files by its name. Raises NothingThere."""
+    by_name = {file.stem: file for file in files}
+    if name not in by_name:
+        raise NothingThere(f"There is no {kind} {brief(name)}. The {kind}s are {', '.join(by_name)}.")
+    return by_name[name].read_text(encoding="utf-8")
 
 
 def read_rule(name: str) -> str:
@@ -99,18 +86,10 @@ def read_rule(name: str) -> str:
     from pytorch_to_triton.audit.registry import all_rules
     from pytorch_to_triton.audit.report.rule_pages import page
 
-    found = {rule.name: rule for rule in all_rules()}
-    if name not in found:
+    rule = next((rule for rule in all_rules() if rule.name == name), None)
+    if rule is None:
         raise NothingThere(f"There is no rule {brief(name)}. docs_search finds rules.")
-    return page(found[name])
-
-
-def read_kernel(name: str) -> str:
-    """A reference kernel's source."""
-    found = {file.stem: file for file in kernel_files()}
-    if name not in found:
-        raise NothingThere(f"There is no kernel {brief(name)}. The kernels are {', '.join(found)}.")
-    return found[name].read_text(encoding="utf-8")
+    return page(rule)
 
 
 def read_session(name: str, boundary: Boundary) -> str:

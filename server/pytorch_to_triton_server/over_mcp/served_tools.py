@@ -80,7 +80,7 @@ def job_tool(settings: ServerSettings) -> ServedTool:
             found.cancel()
         if action != "status":
             await calls.wait(found, ctx.report_progress, cancels=False)
-        return answered(found.answer(), found.tool.name, found.detail, images=settings.images)
+        return answered(found.answer(), found.tool.name, found.calling.detail, images=settings.images)
 
     about = (
         "Wait for a call that returned a job_id, look at it, or cancel it; or list the calls.\n\n"

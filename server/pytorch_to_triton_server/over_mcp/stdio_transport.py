@@ -5,9 +5,11 @@ or an id that is no whole number is enough.
 """
 
 import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import anyio
 from anyio.abc import ObjectReceiveStream
@@ -19,6 +21,7 @@ from mcp.types import (
     ErrorData,
     JSONRPCError,
     JSONRPCNotification,
+    JSONRPCRequest,
     jsonrpc_message_adapter,
 )
 from pydantic import ValidationError
@@ -27,6 +30,8 @@ from pydantic_core import ErrorDetails
 from pytorch_to_triton_server.over_mcp.fit import plain
 
 Item = SessionMessage | Exception
+EARLIER_LINES = "PYTORCH_TO_TRITON_EARLIER_LINES"
+"""Set by the launcher that became this process: the descriptor of a file with what it read of stdin."""
 _LONGEST_NUMBER = 400
 """Digits; a longer number is read as infinite."""
 _NO_MESSAGE = "This is not a JSON-RPC 2.0 message."
@@ -36,19 +41,75 @@ _NO_ID = "This is a request without an id, or with one that is neither text nor 
 @asynccontextmanager
 async def stdio() -> AsyncIterator[tuple[ObjectReceiveStream[Item], Any]]:
     """Streams to read from and to write to, like those of the SDK's `stdio_server`."""
+    earlier = [parsed(line) for line in lines_read_before()]
     async with stdio_server() as (lines, write), anyio.create_task_group() as group:
         sender, receiver = anyio.create_memory_object_stream[Item](0)
 
+        async def take(item: Item) -> None:
+            read = read_again(item) if isinstance(item, ValidationError) else with_id(item)
+            answered = isinstance(read, SessionMessage) and isinstance(read.message, JSONRPCError)
+            await (write if answered else sender).send(read)
+
         async def forward() -> None:
             async with sender:
+                for item in earlier:
+                    await take(item)
                 async for item in lines:
-                    read = read_again(item) if isinstance(item, ValidationError) else with_id(item)
-                    answered = isinstance(read, SessionMessage) and isinstance(read.message, JSONRPCError)
-                    await (write if answered else sender).send(read)
+                    await take(item)
 
         group.start_soon(forward)
-        yield receiver, write
+        yield receiver, AnswersAfterHandshake(write, handshake_in(earlier))
         group.cancel_scope.cancel()
+
+
+@dataclass
+class AnswersAfterHandshake:
+    """Sends messages on, but for the answer to a handshake that the launcher has answered."""
+
+    stream: Any
+    handshake: int | str | None
+    """Its id; None where there is none to leave out."""
+
+    async def send(self, item: SessionMessage) -> None:
+        """To the client, unless it has had it."""
+        if self.handshake is not None and getattr(item.message, "id", None) == self.handshake:
+            self.handshake = None
+        else:
+            await self.stream.send(item)
+
+    async def aclose(self) -> None:
+        """As the SDK's streams."""
+        await self.stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+def lines_read_before() -> list[bytes]:
+    """What the launcher read of stdin before it became this process."""
+    descriptor = os.environ.pop(EARLIER_LINES, None)
+    if descriptor is None:
+        return []
+    with open(int(descriptor), "rb") as file:
+        return file.readlines()
+
+
+def parsed(line: bytes) -> Item:
+    """A line as the SDK hands it over."""
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValidationError as error:
+        return error
+
+
+def handshake_in(items: list[Item]) -> int | str | None:
+    """The id of the `initialize` among lines that the launcher read: it never leaves one unanswered."""
+    messages = [item.message for item in items if isinstance(item, SessionMessage)]
+    requests = [message for message in messages if isinstance(message, JSONRPCRequest)]
+    return next((request.id for request in requests if request.method == "initialize"), None)
 
 
 def with_id(item: Item) -> Item:

@@ -1,8 +1,5 @@
 """The tool that reviews Triton code: audit."""
 
-# A tool's parameters are its options: as many as it takes.
-# ruff: noqa: PLR0913, FBT002
-
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 

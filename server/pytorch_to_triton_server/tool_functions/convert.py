@@ -1,8 +1,5 @@
 """The tool that turns PyTorch into a kernel file: convert."""
 
-# A tool's parameters are its options: as many as it takes.
-# ruff: noqa: PLR0913, FBT002
-
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -17,9 +14,7 @@ if TYPE_CHECKING:
 
 async def convert(
     call: ToolCall,
-    target: Annotated[
-        str, Field(description="What to convert: path.py:name for a function or nn.Module, or a kernel file")
-    ],
+    target: shared.Target,
     input: shared.Inputs = (),
     dim: shared.Dims = (),
     require: shared.Requirements = (),
@@ -29,9 +24,7 @@ async def convert(
     ] = None,
     backward: Annotated[bool, Field(description="Draft gradients too, and compare them")] = False,
     thorough: shared.Thorough = False,
-    pure: Annotated[
-        bool, Field(description="Draft a kernel even where a library's call (cuDNN, cuBLAS) may be faster")
-    ] = False,
+    pure: shared.Pure = False,
     strict: Annotated[
         bool, Field(description="Refuse a target of which anything would stay a call of PyTorch")
     ] = False,
@@ -55,8 +48,9 @@ async def convert(
     options = parse_options(input, dim, require)
     warm(call.worker, device, python or call.python)
     from pytorch_to_triton.convert import convert as conversion  # while the worker starts
+    from pytorch_to_triton.convert.request import ConversionRequest
 
-    request = conversion.ConversionRequest(
+    request = ConversionRequest(
         target=named,
         options=options,
         into=folder_of(into, call.boundary),

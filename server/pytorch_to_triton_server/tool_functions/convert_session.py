@@ -1,8 +1,5 @@
 """The tools of a conversion in steps: convert start, submit, status, list, restore, finish and drop."""
 
-# A tool's parameters are its options: as many as it takes.
-# ruff: noqa: PLR0913, FBT002
-
 import secrets
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,9 +25,7 @@ SessionPath = Annotated[str, Field(description="The session's folder, as convert
 
 async def convert_start(
     call: ToolCall,
-    target: Annotated[
-        str, Field(description="What to convert: path.py:name for a function or nn.Module, or a kernel file")
-    ],
+    target: shared.Target,
     input: shared.Inputs = (),
     dim: shared.Dims = (),
     require: shared.Requirements = (),
@@ -47,9 +42,7 @@ async def convert_start(
         Field(description="A new folder for the session; default: sessions/NAME in the current one"),
     ] = None,
     backward: Annotated[bool, Field(description="Gradients are drafted, and checked in every stage")] = False,
-    pure: Annotated[
-        bool, Field(description="Draft a kernel even where a library's call (cuDNN, cuBLAS) may be faster")
-    ] = False,
+    pure: shared.Pure = False,
     arch: Annotated[
         tuple[str, ...],
         Field(description="A GPU that every stage must compile for, e.g. sm_90; default: sm_90 and gfx942"),

@@ -1,8 +1,5 @@
 """The four tools of the documentation, docs search, read, fetch and status."""
 
-# A tool's parameters are its options: as many as it takes.
-# ruff: noqa: FBT002
-
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field

@@ -1,8 +1,5 @@
 """The tool that reports what the compiler made of kernels: inspect."""
 
-# A tool's parameters are its options: as many as it takes.
-# ruff: noqa: PLR0913
-
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field

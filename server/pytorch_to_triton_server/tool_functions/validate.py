@@ -1,8 +1,5 @@
 """The tool that checks a kernel against its PyTorch reference: validate."""
 
-# A tool's parameters are its options: as many as it takes.
-# ruff: noqa: PLR0913, FBT002
-
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field

@@ -40,7 +40,8 @@ def drafted(worker: WorkerClient, interpreter: Runtime) -> Drafting:
 
     async def drafted(name: str) -> dict[Stage, str]:
         target = Target(path=EXAMPLES / f"{name}.py", name=name)
-        traced, source = await sourced(worker, interpreter, target)
+        origin = await sourced(worker, interpreter, target)
+        traced, source = origin.traced, origin.source
         source = dataclasses.replace(source, target=f"examples/{name}.py:{name}")
         return {stage: draft(traced.graph, source, stage).text for stage in STAGES}
 

@@ -63,7 +63,8 @@ def drafted(worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> Draft
     async def drafted(name: str) -> dict[Ways, str]:
         path = tmp_path / "source.py"
         path.write_text(file_of(name), encoding="utf-8")
-        traced, source = await sourced(worker, interpreter, Target(path=path, name="f"))
+        origin = await sourced(worker, interpreter, Target(path=path, name="f"))
+        traced, source = origin.traced, origin.source
         found = {}
         for ways in ways_of(traced.graph):
             try:

@@ -10,8 +10,8 @@ from pytorch_to_triton.convert.finish.files import files
 from pytorch_to_triton.convert.finish.folding import WIDTH, folded
 from pytorch_to_triton.convert.finish.guards import conditions
 from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for_the_interpreter
-from pytorch_to_triton.convert.finish.kernel_text import taken_apart
 from pytorch_to_triton.convert.finish.recipe import Recipe
+from pytorch_to_triton.convert.finish.split import split_kernel_file
 from pytorch_to_triton.draft.file.imports import import_block
 from pytorch_to_triton.inputs.declaration import parse_declaration
 
@@ -37,9 +37,9 @@ def recipe(inputs: dict[str, Any], **more: Any) -> Recipe:
         inputs, more.pop("dims", {"M": [1, 4], "N": [8, 100]}), more.pop("requires", ())
     )
     given: dict[str, Any] = {
-        "function": "f", "name": "f", "module_name": "f_triton", "origin": "f of user.py", "text": KERNEL,
-        "parameters": ", ".join(inputs), "inputs": declaration.inputs, "dims": declaration.dims,
-        "requires": declaration.requires, "fixed": frozenset(), "structure": "single", "outputs": 1,
+        "function": "f", "name": "f", "module_name": "f_triton", "origin": "f of user.py",
+        "file": split_kernel_file(KERNEL), "parameters": ", ".join(inputs), "declaration": declaration,
+        "fixed": frozenset(), "structure": "single", "outputs": 1,
         "backward": False,
     }  # fmt: skip
     return Recipe(**{**given, **more})
@@ -115,7 +115,8 @@ def test_a_dim_named_like_a_parameter_is_not_confused_with_it() -> None:
 
 def test_names_that_are_added_meet_none_of_the_kernel_file() -> None:
     clashing = KERNEL.replace("import torch", "import torch\nLOGGER = why_not = compute = f_operator = None")
-    text = files(recipe({"x": "float32[M, N]", "w": "float32[N]"}, text=clashing), "").texts["f_triton.py"]
+    made = recipe({"x": "float32[M, N]", "w": "float32[N]"}, file=split_kernel_file(clashing))
+    text = files(made, "").texts["f_triton.py"]
     bound = [
         target.id
         for node in ast.parse(text).body
@@ -127,7 +128,9 @@ def test_names_that_are_added_meet_none_of_the_kernel_file() -> None:
 
 
 def test_a_kernel_file_is_taken_apart_without_losing_a_line() -> None:
-    parts = taken_apart("# a remark\n" + KERNEL.replace("import torch\n", "import torch\nimport math\n"))
+    parts = split_kernel_file(
+        "# a remark\n" + KERNEL.replace("import torch\n", "import torch\nimport math\n")
+    )
     assert parts.first == "f in Triton."
     assert parts.shapes == "Shapes:\n    x: [M, N]"
     assert parts.body.startswith("def reference(")

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pytorch_to_triton import places
 from pytorch_to_triton_server.over_mcp import kept_results
-from pytorch_to_triton_server.over_mcp.compact import compact
+from pytorch_to_triton_server.over_mcp.answers import compact
 from pytorch_to_triton_server.over_mcp.fit import fitted, fitted_text, plain, size
 
 MOST = 20_000

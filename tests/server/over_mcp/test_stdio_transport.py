@@ -1,8 +1,10 @@
 """Each line on stdin is answered, even one that the SDK's JSON parser refuses."""
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from typing import Any
 
 import pytest
@@ -17,7 +19,8 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
-from pytorch_to_triton_server.over_mcp.stdio_transport import read_again, with_id
+from pytorch_to_triton_server.over_mcp.stdio_transport import EARLIER_LINES, read_again, with_id
+from tests.server.launched import HANDSHAKE, conversation
 
 
 def message_of(line: str) -> Any:
@@ -144,3 +147,23 @@ def test_the_server_answers_such_lines_and_keeps_running() -> None:
     without_id = [answer["error"]["code"] for answer in answers if answer["id"] is None]
     assert without_id == [PARSE_ERROR, INVALID_REQUEST]
     assert len(by_id[3]["result"]["tools"]) > 5
+
+
+def test_what_the_launcher_has_read_comes_first_and_its_handshake_is_not_answered_again() -> None:
+    earlier = [
+        {"id": 1, "method": "initialize", "params": HANDSHAKE},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "prompts/list"},
+    ]
+    lines = [json.dumps({"jsonrpc": "2.0", **message}) for message in earlier]
+    command = [sys.executable, "-m", "pytorch_to_triton_server", "serve"]
+    with tempfile.TemporaryFile() as file:
+        file.write("\n".join([*lines, "{", ""]).encode())
+        file.seek(0)
+        variables = {**os.environ, EARLIER_LINES: str(file.fileno())}
+        with conversation(command, variables, file.fileno()) as client:
+            client.send(id=1, method="ping")
+            answers = {answer["id"]: answer for answer in (client.receive() for _ in range(3))}
+    assert answers[1]["result"] == {}
+    assert answers[2]["result"]["prompts"]
+    assert answers[None]["error"]["code"] == PARSE_ERROR

@@ -6,15 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client
+from mcp import Client, StdioServerParameters
 from mcp.types import ResourceLink
 
 from pytorch_to_triton_server.catalogue import TOOLS
 from pytorch_to_triton_server.over_mcp.output_schemas import WRITE, model_of, output_schemas, schema_of
 from pytorch_to_triton_server.over_mcp.wording import in_callers_words
+from tests.server.launched import HANDSHAKE, MODERN, ROOT, conversation
 
 pytestmark = pytest.mark.anyio
-SNAPSHOTS = Path(__file__).with_name("snapshots")
+ANSWERS = ROOT / "server" / "pytorch_to_triton_launcher" / "answers.json"
+LISTS = ("server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list")
 REWRITE = "REWRITE_SNAPSHOTS"
 AGAIN = f"look at the change, then write it: {REWRITE}=1 .venv/bin/pytest tests/server/over_mcp/test_tools.py"
 MOST_TOKENS = 6000
@@ -22,17 +24,24 @@ CHARACTERS_A_TOKEN = 4
 """Of English text."""
 
 
-async def test_each_tools_definition_is_as_it_was_when_it_was_last_looked_at(client: Client) -> None:
-    tools = (await client.list_tools()).tools
-    for tool in tools:
-        file = SNAPSHOTS / f"{tool.name}.json"
-        shown = json.dumps(tool.model_dump(mode="json", exclude={"output_schema"}), indent=1) + "\n"
-        if os.environ.get(REWRITE):
-            file.parent.mkdir(exist_ok=True)
-            file.write_text(shown)
-        assert (file.read_text() if file.exists() else "") == shown, f"{file.name}: {AGAIN}"
-    snapshots = {file.stem for file in SNAPSHOTS.glob("*.json")}
-    assert snapshots == {tool.name for tool in tools}, "remove the snapshots of tools that are gone"
+def answers_of_the_server(server: StdioServerParameters) -> dict[str, Any]:
+    """What it answers to a client of each era before anything runs, without the schemas of results."""
+    answers = {}
+    for methods, parameters in ((("initialize",), HANDSHAKE), (LISTS, {"_meta": MODERN})):
+        with conversation([server.command, *server.args], dict(os.environ)) as client:
+            answers |= {method: client.ask(1, method, **parameters)["result"] for method in methods}
+    for tool in answers["tools/list"]["tools"]:
+        del tool["outputSchema"]
+    return answers
+
+
+def test_the_launcher_answers_as_the_server_does_and_as_it_was_when_it_was_last_looked_at(
+    server: StdioServerParameters,
+) -> None:
+    answers = answers_of_the_server(server)
+    if os.environ.get(REWRITE):
+        ANSWERS.write_text(json.dumps(answers, indent=1) + "\n")
+    assert json.loads(ANSWERS.read_text()) == answers, AGAIN
 
 
 async def test_all_descriptions_together_are_short(client: Client) -> None:

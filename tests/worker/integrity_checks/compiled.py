@@ -3,7 +3,8 @@
 import triton
 from author import Author
 
-from pytorch_to_triton.worker.integrity.launches import Launches, uses_atomics
+from pytorch_to_triton.worker.integrity.kernel_source import uses_atomics
+from pytorch_to_triton.worker.integrity.launches import Launches
 from pytorch_to_triton.worker.integrity.operators import Operators
 from pytorch_to_triton.worker.integrity.patches import Patches
 

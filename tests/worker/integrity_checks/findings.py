@@ -18,11 +18,10 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from pytorch_to_triton.worker.calls.exchange import Exchange
 from pytorch_to_triton.worker.integrity.launches import Launches
-from pytorch_to_triton.worker.integrity.leftovers import Leftovers
 from pytorch_to_triton.worker.integrity.operators import Operators
 from pytorch_to_triton.worker.integrity.patches import Patches
 from pytorch_to_triton.worker.integrity.returned_tensors import aliases, plain
-from pytorch_to_triton.worker.integrity.settings import SettingsSnapshot
+from pytorch_to_triton.worker.integrity.settings import Leftovers, SettingsSnapshot
 from pytorch_to_triton.worker.truth import compare
 
 

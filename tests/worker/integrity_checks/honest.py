@@ -10,12 +10,11 @@ import torch
 from author import Author, act
 
 from pytorch_to_triton.worker.integrity.launches import Launches
-from pytorch_to_triton.worker.integrity.leftovers import Leftovers
 from pytorch_to_triton.worker.integrity.operators import Operators
 from pytorch_to_triton.worker.integrity.patches import Patches
 from pytorch_to_triton.worker.integrity.returned_tensors import aliases, plain
 from pytorch_to_triton.worker.integrity.sandbox import Sandbox
-from pytorch_to_triton.worker.integrity.settings import SettingsSnapshot
+from pytorch_to_triton.worker.integrity.settings import Leftovers, SettingsSnapshot
 
 SCALE = """
 import torch, triton

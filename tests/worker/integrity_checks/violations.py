@@ -5,10 +5,8 @@ from pathlib import Path
 from author import Author, act, kinds
 
 NATIVE = {"native_code"}
-INSPECTS = {"inspects_the_process"}
 STARTS = {"starts_processes"}
 TOUCHES = {"touches_files"}
-HIDES = {"hides_operators"}
 
 
 def a_violation_names_what_was_done_and_where() -> None:
@@ -23,18 +21,56 @@ def a_violation_names_what_was_done_and_where() -> None:
     }
 
 
-def a_native_library_is_not_loaded() -> None:
-    assert kinds(act("import ctypes", "ctypes.CDLL(None)")) == NATIVE
+REFUSED = {
+    "native_code": (
+        ("import ctypes", "ctypes.CDLL(None)"),
+        ("import ctypes", "ctypes.string_at(id(0), 4)"),
+        ("import ctypes", "ctypes.cast(id(0), ctypes.py_object)"),
+        ("import ctypes", "ctypes.c_int.from_address(id(0))"),
+        ("import torch", "torch.ops.load_library('/tmp/none.so')"),
+    ),
+    "inspects_the_process": (
+        ("import gc", "gc.get_objects()"),
+        ("import gc", "gc.get_referrers(SECRET)"),
+        ("import sys", "sys._getframe(1)"),
+        ("import sys", "sys._current_frames()"),
+        ("import inspect", "inspect.currentframe()"),
+        ("import inspect", "inspect.stack()"),
+    ),
+    "starts_processes": (
+        ("import subprocess", "subprocess.run(['true'])"),
+        ("import os", "os.system('true')"),
+        ("import os", "os.fork() or os._exit(0)"),
+        ("import os", "os.posix_spawn('/bin/true', ['true'], {})"),
+        ("import os", "os.execv('/bin/true', ['true'])"),
+        ("import os", "os.kill(os.getppid(), 0)"),
+        ("import multiprocessing as m", "m.get_context('fork').Process(target=print).start()"),
+        ("import multiprocessing as m", "m.get_context('spawn').Process(target=print).start()"),
+    ),
+    "network": (
+        ("import socket", "socket.socket().connect(('127.0.0.1', 9))"),
+        ("import urllib.request", "urllib.request.urlopen('http://127.0.0.1:9')"),
+    ),
+    "tampers": (("import torch", "torch.testing.assert_close.__code__ = (lambda *a, **k: None).__code__"),),
+    "hides_operators": tuple(
+        ("import torch, torch.utils._mode_utils", way)
+        for way in (
+            "torch.utils._python_dispatch._disable_current_modes().__enter__()",
+            "torch._C._DisableTorchDispatch()",
+            "torch.utils._python_dispatch._pop_mode()",
+            "torch.utils._mode_utils.no_dispatch().__enter__()",
+            "torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.Python))",
+            "torch.ops.aten.mm.default.redispatch(None, None)",
+        )
+    ),
+}
+"""What a candidate may not do, by its kind: an import, and what is then done."""
 
 
-def memory_is_not_read_through_ctypes() -> None:
-    assert kinds(act("import ctypes", "ctypes.string_at(id(0), 4)")) == NATIVE
-    assert kinds(act("import ctypes", "ctypes.cast(id(0), ctypes.py_object)")) == NATIVE
-    assert kinds(act("import ctypes", "ctypes.c_int.from_address(id(0))")) == NATIVE
-
-
-def an_operator_library_is_not_loaded_through_torch() -> None:
-    assert kinds(act("import torch", "torch.ops.load_library('/tmp/none.so')")) == NATIVE
+def whatever_computing_does_not_need_is_refused_by_its_kind() -> None:
+    for kind, ways in REFUSED.items():
+        for lines in ways:
+            assert kinds(act(*lines)) == {kind}, lines
 
 
 def an_inline_extension_is_not_built() -> None:
@@ -67,43 +103,6 @@ def an_extension_module_of_the_authors_is_not_loaded() -> None:
     )
     author.act()
     assert {record["kind"] for record in author.sandbox.violations} == NATIVE
-
-
-def objects_are_not_searched_for() -> None:
-    assert kinds(act("import gc", "gc.get_objects()")) == INSPECTS
-    assert kinds(act("import gc", "gc.get_referrers(SECRET)")) == INSPECTS
-
-
-def callers_are_not_inspected() -> None:
-    assert kinds(act("import sys", "sys._getframe(1)")) == INSPECTS
-    assert kinds(act("import inspect", "inspect.currentframe()")) == INSPECTS
-    assert kinds(act("import inspect", "inspect.stack()")) == INSPECTS
-    assert kinds(act("import sys", "sys._current_frames()")) == INSPECTS
-
-
-def no_process_is_started() -> None:
-    assert kinds(act("import subprocess", "subprocess.run(['true'])")) == STARTS
-    assert kinds(act("import os", "os.system('true')")) == STARTS
-    assert kinds(act("import os", "os.fork() or os._exit(0)")) == STARTS
-    assert kinds(act("import os", "os.posix_spawn('/bin/true', ['true'], {})")) == STARTS
-    assert kinds(act("import os", "os.execv('/bin/true', ['true'])")) == STARTS
-
-
-def no_process_is_started_through_multiprocessing() -> None:
-    for method in ("fork", "spawn"):
-        lines = ("import multiprocessing as m", f"m.get_context('{method}').Process(target=print).start()")
-        assert kinds(act(*lines)) == STARTS, method
-
-
-def no_signal_is_sent() -> None:
-    assert kinds(act("import os", "os.kill(os.getppid(), 0)")) == STARTS
-
-
-def the_network_is_not_used() -> None:
-    lines = ("import socket", "socket.socket().connect(('127.0.0.1', 9))")
-    assert kinds(act(*lines)) == {"network"}
-    lines = ("import urllib.request", "urllib.request.urlopen('http://127.0.0.1:9')")
-    assert kinds(act(*lines)) == {"network"}
 
 
 def a_secret_file_is_not_opened_by_whatever_way() -> None:
@@ -140,24 +139,6 @@ def a_kept_file_is_read_but_not_changed() -> None:
         author.act()
         assert {record["kind"] for record in author.sandbox.violations} == TOUCHES, way
         assert (author.kept / "values.bin").read_bytes() == b"1234", way
-
-
-def the_code_of_a_function_is_not_replaced() -> None:
-    lines = ("import torch", "f = torch.testing.assert_close")
-    assert kinds(act(*lines, "f.__code__ = (lambda *a, **k: None).__code__")) == {"tampers"}
-
-
-def operators_are_not_hidden() -> None:
-    ways = (
-        "torch.utils._python_dispatch._disable_current_modes().__enter__()",
-        "torch._C._DisableTorchDispatch()",
-        "torch.utils._python_dispatch._pop_mode()",
-        "torch.utils._mode_utils.no_dispatch().__enter__()",
-        "torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.Python))",
-        "torch.ops.aten.mm.default.redispatch(None, None)",
-    )
-    for way in ways:
-        assert kinds(act("import torch, torch.utils._mode_utils", way)) == HIDES, way
 
 
 def no_more_than_twenty_violations_are_kept() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ from pytorch_to_triton.command_line import replay
 from pytorch_to_triton.errors import BadInput, MissingRequirement, TargetNotFound
 from pytorch_to_triton.hardware.conditions import monitored_device
 from pytorch_to_triton.hardware.datasheets import datasheet
-from pytorch_to_triton.hardware.versions import Versions, versions
+from pytorch_to_triton.hardware.versions import Versions, origin_of, today, versions
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
@@ -69,7 +68,7 @@ async def benchmark(
         plan = await planned(worker, request, runtime)
         refuse_cases_over(plan.cases, device_memory(found.devices[0]))
         ceilings = await ceilings_of(worker, found.devices[0].name, monitor.driver, runtime, listener)
-        origin = Origin(device=found.devices[0].name, triton=found.triton, day=today())
+        origin = origin_of(found)
         tunings = await searched(worker, plan, runtime, listener)
         configs = distinct(config for tuning in tunings for config in tuning.tuned)
         frozen = freeze(request, configs, origin)
@@ -143,10 +142,6 @@ def distinct(configs: Iterable[TunedConfig]) -> list[TunedConfig]:
     for config in configs:
         by_key.setdefault((config.kernel, repr(sorted(config.key.items()))), config)
     return list(by_key.values())
-
-
-def today() -> datetime.date:
-    return datetime.datetime.now(tz=datetime.UTC).date()
 
 
 async def estimate(worker: WorkerClient, request: BenchmarkRequest, gpu: str, runtime: Runtime) -> Benchmark:

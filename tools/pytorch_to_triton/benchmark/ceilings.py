@@ -1,6 +1,5 @@
 """What this GPU can do at most: measured once, and kept for it and its driver."""
 
-import datetime
 import re
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from pydantic import ValidationError
 
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import MissingRequirement
+from pytorch_to_triton.hardware.versions import today
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.device_lock import device_lock
 from pytorch_to_triton.jobs.progress import ProgressListener
@@ -37,8 +37,7 @@ async def ceilings_of(
                 f"What {device} can do could not be measured: {outcome.detail}.",
                 f"The log is in {outcome.folder}; does anything else use the device?",
             )
-        today = datetime.datetime.now(tz=datetime.UTC).date()
-        source = f"driver {driver or 'unknown'}, {today}"
+        source = f"driver {driver or 'unknown'}, {today()}"
         measured = Ceilings(provenance="measured", source=source, **outcome.answer)
         places.write_atomically(file, measured.model_dump_json(indent=2))
     return measured

@@ -32,9 +32,15 @@ from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import MinimalWork
-from pytorch_to_triton.targets.describe import examples_case
+from pytorch_to_triton.targets.describe import (
+    EXPORT,
+    TargetProcess,
+    describe,
+    examples_case,
+    open_target,
+)
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
-from pytorch_to_triton.targets.problem import reference_of, resolve_problem
+from pytorch_to_triton.targets.problem import problem_of, reference_of
 
 COMPILED = {COMPILE: "default", MAX_AUTOTUNE: "max-autotune-no-cudagraphs"}
 """Modes of torch.compile by label; a CUDA graph would copy its inputs, which the kernel need not."""
@@ -42,19 +48,16 @@ COMPILED = {COMPILE: "default", MAX_AUTOTUNE: "max-autotune-no-cudagraphs"}
 
 async def planned(worker: WorkerClient, request: BenchmarkRequest, runtime: Runtime) -> BenchmarkPlan:
     """What is to be timed, at which sizes."""
-    target = reference_of(request.candidate, request.reference)
-    problem = await resolve_problem(
-        worker,
-        request.candidate,
-        target,
-        request.options.at(request.points),
-        runtime,
-        seconds=request.seconds,
-    )
-    graph, why = await traced(worker, target, problem.declaration, runtime, request.seconds)
-    joint = None
-    if graph is not None and request.passes != "forward":
-        joint = await traced_joint(worker, target, problem.declaration, runtime, request.seconds)
+    target, seconds = reference_of(request.candidate, request.reference), request.seconds
+    async with open_target(worker, target, "reference", runtime, seconds=seconds, needs=EXPORT) as process:
+        candidate = await describe(worker, request.candidate, "candidate", runtime, seconds=seconds)
+        problem = problem_of(process.description, candidate, request.options.at(request.points))
+        graph, why = await traced(process, problem.declaration)
+        joint = None
+        if graph is not None and request.passes != "forward":
+            joint, _ = await traced(process, problem.declaration, backward=True)
+    if why and problem.declaration.inputs:
+        await refuse_unrunnable(worker, target, problem.declaration, runtime, seconds=seconds)
     seed = secrets.randbits(31) if request.seed is None else request.seed
     cases = tuple(cases_of(problem.reference, problem.declaration, request, graph))
     sides = problem.candidate, problem.reference
@@ -62,29 +65,18 @@ async def planned(worker: WorkerClient, request: BenchmarkRequest, runtime: Runt
 
 
 async def traced(
-    worker: WorkerClient, target: Target, declaration: Declaration, runtime: Runtime, seconds: float
+    process: TargetProcess, declaration: Declaration, *, backward: bool = False
 ) -> tuple[Graph | None, str]:
-    """The reference's graph, else why there is none: its bytes are then those of inputs and outputs.
+    """The reference's graph, with `backward` that of its gradients too; else why there is none.
 
-    Raises TargetBroken where the reference does not even run.
+    The bytes of what has no graph are those of inputs and outputs.
     """
     if not declaration.inputs:
         return None, "the file generates its own inputs"
     try:
-        return await graph_of(worker, target, declaration, runtime, seconds=seconds), ""
+        return await graph_of(process, declaration, backward=backward), ""
     except Refusal as refusal:
-        await refuse_unrunnable(worker, target, declaration, runtime, seconds=seconds)
         return None, refusal.message
-
-
-async def traced_joint(
-    worker: WorkerClient, target: Target, declaration: Declaration, runtime: Runtime, seconds: float
-) -> Graph | None:
-    """The reference's graph with its gradients; None where it cannot be traced with them."""
-    try:
-        return await graph_of(worker, target, declaration, runtime, seconds=seconds, backward=True)
-    except Refusal:
-        return None
 
 
 def cases_of(

@@ -1,6 +1,7 @@
 """Which sizes a benchmark takes."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import prod
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.declaration import Declaration, Options
@@ -50,11 +51,4 @@ def asked(declaration: Declaration, options: Options) -> Iterator[Point]:
 def distinct(points: Iterable[Point]) -> tuple[Point, ...]:
     """Each point once, in their order of elements."""
     found = {tuple(point.items()): point for point in points}
-    return tuple(sorted(found.values(), key=lambda point: (volume(point), tuple(point.values()))))
-
-
-def volume(point: Point) -> int:
-    total = 1
-    for size in point.values():
-        total *= size
-    return total
+    return tuple(sorted(found.values(), key=lambda point: (prod(point.values()), tuple(point.values()))))

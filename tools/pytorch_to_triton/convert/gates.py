@@ -7,7 +7,7 @@ from pytorch_to_triton.benchmark.timing_statistics import is_not_slower
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.schema.conversion import Speed, StageReport
 from pytorch_to_triton.schema.timing import TimingTable
-from pytorch_to_triton.triton_api.check import Complaint, check
+from pytorch_to_triton.triton_api.check import Misuse, check
 from pytorch_to_triton.triton_api.history import history
 
 ALIKE = 1.02
@@ -15,9 +15,9 @@ ALIKE = 1.02
 launch configurations of its own starts in less time than one that looks them up."""
 
 
-def unknown_names(text: str, triton: str) -> list[Complaint]:
+def unknown_names(text: str, triton: str) -> list[Misuse]:
     """The names and arguments in a file that this Triton does not have."""
-    return [c for c in check(text, history().surface(triton), history()) if c.fault != "deprecated"]
+    return [m for m in check(text, history().surface(triton), history()) if m.fault != "deprecated"]
 
 
 def refuse_unknown_names(text: str, file: Path, triton: str) -> None:

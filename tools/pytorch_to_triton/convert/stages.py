@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
 
+from pytorch_to_triton.convert.request import LAST
 from pytorch_to_triton.convert.tuning import timed, tune
-from pytorch_to_triton.convert.work import LAST, ConversionWork
+from pytorch_to_triton.convert.work import ConversionWork
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted
 from pytorch_to_triton.draft.library import CHANNELS_LAST, PURE
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.conversion import StageReport
+from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate.validate import Validation
@@ -30,6 +32,8 @@ class Staged:
     """None where nothing was timed."""
     ways: str = ""
     """How it was decided who computes convolutions and products: a sentence, where there was a choice."""
+    drafts: Sequence[Drafted] = ()
+    """Of the stages, in order; also of those that were not reached."""
 
 
 async def stages_of(work: ConversionWork) -> Staged:
@@ -49,18 +53,19 @@ async def staged_by(work: ConversionWork) -> Staged:
     if work.runtime.interpreter:
         drafted = {stage: await work.draft(stage) for stage in STAGE_NAMES}
         async with work.opened() as validation:
-            return Staged(await validated(work, validation, drafted), None, unmeasured(work, drafted[LAST]))
+            reports = await validated(work, validation, drafted)
+            return Staged(reports, None, unmeasured(work, drafted[LAST]), [*drafted.values()])
     drafted = {1: await work.draft(1), 2: await work.draft(2)}
     async with work.opened() as validation:
         first = await validated(work, validation, drafted)
         if not all(report.passed for report in first):
-            return Staged(first, await timed(work, first), unmeasured(work, drafted[2]))
+            return Staged(first, await timed(work, first), unmeasured(work, drafted[2]), [*drafted.values()])
         tuned = await tune(work, first)
         last = await validated(work, validation, {LAST: tuned.drafted})
         reports = first + last
         right = all(report.passed for report in reports)
         table = tuned.table if right and tuned.table else await timed(work, reports)
-        return Staged(reports, table, tuned.ways)
+        return Staged(reports, table, tuned.ways, [*drafted.values(), tuned.drafted])
 
 
 def unmeasured(work: ConversionWork, drafted: Drafted) -> str:
@@ -83,7 +88,9 @@ async def validated(
         with scopes[stage]:
             listener = StageListener(progress, stage) if progress else None
             verdict = await validation.verdict(
-                work.request(stage, drafted[stage].calls), f"stage{stage}", listener
+                work.request.validation_of(Target(path=work.file(stage)), stage, drafted[stage].calls),
+                f"stage{stage}",
+                listener,
             )
             reports[stage] = report_of(work, stage, drafted[stage], verdict)
             if not reports[stage].passed:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pytorch_to_triton.benchmark.timing_trial import Implementation
 from pytorch_to_triton.convert.conversion_report import EAGER
 from pytorch_to_triton.convert.gates import label_of
-from pytorch_to_triton.convert.work import LAST, ConversionWork, note_on, side_by_side, tuning_file
+from pytorch_to_triton.convert.request import LAST
+from pytorch_to_triton.convert.work import ConversionWork, note_on, side_by_side, tuning_file
 from pytorch_to_triton.draft.file.launches import Variant
 from pytorch_to_triton.draft.file.module import Drafted
 from pytorch_to_triton.draft.library import Ways
@@ -89,7 +90,7 @@ async def fastest_ways(work: ConversionWork) -> tuple[Ways, str]:
 async def written_choices(work: ConversionWork, ways: Ways) -> list[ConfigChoice]:
     """A file for each configuration of each kernel that runs at the timed size, the others as they are."""
     untuned = work.drafted(LAST, ways)
-    dims = work.timing_case().dims
+    dims = work.target.timing_case().dims
     choices = [ConfigChoice(v) for k in untuned.kernels for v in k.variants if holds(v.condition, dims)]
     for choice in choices:
         for number, config in enumerate(choice.variant.candidates):
@@ -117,7 +118,7 @@ def stage_subjects(work: ConversionWork, reports: Sequence[StageReport]) -> list
     """Eager PyTorch and the stages that are right."""
     right = [report for report in reports if report.verdict.verdict == "passed"]
     stages = [Implementation(label_of(r.stage), Target(path=r.file), "candidate") for r in right]
-    return [Implementation(EAGER, work.target, "reference"), *stages]
+    return [Implementation(EAGER, work.request.target, "reference"), *stages]
 
 
 async def timed(work: ConversionWork, reports: Sequence[StageReport]) -> TimingTable | None:

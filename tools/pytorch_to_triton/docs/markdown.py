@@ -8,7 +8,7 @@ from bs4 import BeautifulSoup, Tag
 from markdownify import ATX, MarkdownConverter
 
 from pytorch_to_triton.docs.restructured_text import from_restructured_text, from_tutorial
-from pytorch_to_triton.docs.untrusted_text import fenced, harmless, quoted_url, visible, without_fences
+from pytorch_to_triton.docs.untrusted_text import fenced, harmless, quoted_url, visible, without_code
 
 Form = Literal["html", "rst", "tutorial"]
 """tutorial: a Python file whose comment blocks are reStructuredText, as sphinx-gallery reads it."""
@@ -17,14 +17,17 @@ _ARTICLES = ("[role=main] [itemprop=articleBody]", "[role=main]", "article", "ma
 _REMOVED = (
     "script, style, template, noscript, iframe, object, embed, form, input, button, img, svg, video, audio,"
     "nav, footer, [hidden], [aria-hidden=true], a.headerlink, a.viewcode-link, .sphx-glr-download-link-note,"
-    ".sphx-glr-footer, .sphx-glr-signature, .sphx-glr-timing"
+    ".sphx-glr-footer, .sphx-glr-signature, .sphx-glr-timing, .backrefs"
 )
+_INLINE = "a, b, del, em, h1, h2, h3, h4, h5, h6, i, kbd, s, samp, strong, sub, sup"
 _UNSEEN = re.compile(r"display:none|visibility:hidden|(?:font-size|opacity):0(?![.\d]*[1-9])")
-_HIGHLIGHT = re.compile(r"highlight-([\w+-]+)")
+_HIGHLIGHT = re.compile(r"(?:highlight-|\bcode (?!literal-block))([\w+-]+)")
 _LANGUAGES = {
     "default": "python", "python3": "python", "pycon": "python", "ipython": "python", "none": "", "text": "",
     "sh": "bash", "shell": "bash", "console": "bash",
 }  # fmt: skip
+_SOURCE_CHARACTERS = 100_000
+"""Of reStructuredText and tutorials: several times the longest; to read them takes a while."""
 _LINK_CHARACTERS = 500
 _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 _TITLE_CHARACTERS = 200
@@ -36,11 +39,18 @@ class NotReadable(ValueError):
 
 def to_markdown(document: str, form: Form, url: str) -> str:
     """The document as harmless Markdown. Raises NotReadable where it has no article or cannot be followed."""
-    if form == "html":
-        return harmless(_from_html(document, url))
     # Cleaned first as well: what is invisible could hide the marks that the conversion goes by.
     text = visible(document)
-    return harmless(from_tutorial(text) if form == "tutorial" else from_restructured_text(text))
+    if form != "html" and len(text) > _SOURCE_CHARACTERS:
+        raise NotReadable(f"The page has more than {_SOURCE_CHARACTERS} characters.")
+    try:
+        if form == "rst":
+            text = from_restructured_text(text)
+        elif form == "tutorial":
+            text = from_tutorial(text)
+        return harmless(_from_html(text, url))
+    except RecursionError as error:
+        raise NotReadable("The page is nested too deeply.") from error
 
 
 def with_title(markdown: str, title: str) -> tuple[str, str]:
@@ -55,17 +65,15 @@ def with_title(markdown: str, title: str) -> tuple[str, str]:
 def _from_html(html: str, url: str) -> str:
     if "</html>" not in html[-1000:].lower():
         raise NotReadable("The page has no end, so the rest of it is probably missing too.")
-    try:
-        soup = BeautifulSoup(html, "html.parser")
-        article = next((found for path in _ARTICLES if (found := soup.select_one(path))), None)
-        if article is None:
-            raise NotReadable("The page has no article.")
-        _strip(article)
-        _straighten(article, soup)
-        _link(article, url)
-        return _Converter(heading_style=ATX, bullets="-", table_infer_header=True).convert_soup(article)
-    except RecursionError as error:
-        raise NotReadable("The page is nested too deeply.") from error
+    soup = BeautifulSoup(html, "html.parser")
+    article = next((found for path in _ARTICLES if (found := soup.select_one(path))), None)
+    if article is None:
+        raise NotReadable("The page has no article.")
+    _strip(article)
+    _straighten(article, soup)
+    _write_code(article)
+    _link(article, url)
+    return _Converter(heading_style=ATX, bullets="-", table_infer_header=True).convert_soup(article)
 
 
 def _strip(article: Tag) -> None:
@@ -78,14 +86,14 @@ def _strip(article: Tag) -> None:
 
 
 def _straighten(article: Tag, soup: BeautifulSoup) -> None:
-    """Signatures become code, definition lists plain paragraphs, formulas TeX between dollars."""
+    """Signatures become code, definition lists plain paragraphs; blocks of code stand outside of all else."""
     for signature in article.select("dt.sig"):
         code = soup.new_tag("pre")
         code.string = " ".join(signature.get_text().split())
         block = soup.new_tag("div", attrs={"class": "highlight-python"})
         block.append(code)
         signature.replace_with(block)
-    for term in article.select("dt"):
+    for term in article.select("dt:not(dt dt)"):
         term.name = "p"
         term.wrap(soup.new_tag("div"))
         strong = soup.new_tag("strong")
@@ -94,12 +102,35 @@ def _straighten(article: Tag, soup: BeautifulSoup) -> None:
         term.append(strong)
     for element in article.select("dl, dd"):
         element.name = "div"
+    for inline in article.select(f":is({_INLINE}):has(pre)"):
+        inline.unwrap()
+    # No table of Markdown holds a block of code.
+    for part in article.select("table:has(pre), table:has(pre) :is(thead, tbody, tr, th, td)"):
+        part.name = "div"
+    for title in article.select(".admonition-title"):
+        title.name = "strong"
+        title.string = f"{title.get_text().strip().removesuffix(':')}:"
+        title.wrap(soup.new_tag("p"))
+
+
+def _write_code(article: Tag) -> None:
+    """Code is plain text, formulas are TeX between dollars, and no cell of a table has a bare bar."""
+    for code in article.select("cite, code:not(pre code), span.literal"):
+        code.name = "code"
+        code.string = " ".join(code.get_text().split())
+        if isinstance(code.previous_sibling, Tag):
+            code.insert_before(" ")
     for formula in article.select(".math"):
         tex = formula.get_text().strip().removeprefix("\\(").removesuffix("\\)")
-        display = tex.startswith("\\[")
-        formula.string = f"$${tex[2:-2].strip()}$$" if display else f"${tex}$"
+        display = formula.name == "pre" or tex.startswith("\\[")
+        tex = tex.removeprefix("\\[").removesuffix("\\]").strip()
+        formula.name = "div" if display else "span"
+        formula.string = f"$${tex}$$" if display else f"${tex}$"
     for code in article.select("pre"):
         code.string = code.get_text()
+    for cell in article.select("td, th"):
+        for text in cell.find_all(string=re.compile(r"\|")):
+            text.replace_with(text.replace("|", "\\|"))
 
 
 def _link(article: Tag, url: str) -> None:
@@ -121,7 +152,7 @@ class _Converter(MarkdownConverter):
     """Keeps names as they are written, and prose from opening fences."""
 
     def escape(self, text: str, parent_tags: set[str]) -> str:
-        return without_fences(text)
+        return without_code(text)
 
     def convert_pre(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         """A block in a fence, in the language that the highlighting around it names."""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from pytorch_to_triton.docs.library import Library
 from pytorch_to_triton.docs.listings import NAMES
-from pytorch_to_triton.docs.quote import quote
 from pytorch_to_triton.docs.sections import Section, below, cut, sections_of
+from pytorch_to_triton.docs.untrusted_text import quote
 from pytorch_to_triton.docs.words import refuse_long
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.documentation import PageExcerpt

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pytorch_to_triton.docs.library import Library
 from pytorch_to_triton.docs.listings import MISSING, NAMES
-from pytorch_to_triton.docs.quote import quote
+from pytorch_to_triton.docs.untrusted_text import quote
 from pytorch_to_triton.docs.words import Question, ask, refuse_long
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.documentation import Form, Hit, MissingEntry, SearchResult

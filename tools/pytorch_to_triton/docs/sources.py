@@ -16,35 +16,26 @@ _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = frozenset({"text/plain"})
 INVENTORY_TYPES = frozenset({"application/octet-stream", "text/plain"})
 
-_TUTORIALS = (
-    ("01-vector-add", "Vector Addition"),
-    ("02-fused-softmax", "Fused Softmax"),
-    ("03-matrix-multiplication", "Matrix Multiplication"),
-    ("04-low-memory-dropout", "Low-Memory Dropout"),
-    ("05-layer-norm", "Layer Normalization"),
-    ("06-fused-attention", "Fused Attention"),
-    ("07-extern-functions", "Libdevice functions"),
-    ("08-grouped-gemm", "Group GEMM"),
-    ("09-persistent-matmul", "Persistent Matmul"),
-    ("10-block-scaled-matmul", "Block Scaled Matrix Multiplication"),
-)
 _GUIDES = (
-    ("index", "Welcome to Triton's documentation"),
-    ("getting-started/installation", "Installation"),
-    ("programming-guide/chapter-1/introduction", "Introduction"),
-    ("programming-guide/chapter-2/related-work", "Related Work"),
-    ("programming-guide/chapter-3/debugging", "Debugging Triton"),
-    ("python-api/triton", "triton"),
-    ("python-api/triton.language", "triton.language"),
-    ("python-api/triton.testing", "triton.testing"),
-    ("python-api/triton-semantics", "Triton Semantics"),
+    "index", "getting-started/installation", "programming-guide/chapter-1/introduction",
+    "programming-guide/chapter-2/related-work", "programming-guide/chapter-3/debugging", "python-api/triton",
+    "python-api/triton.language", "python-api/triton.testing", "python-api/triton-semantics",
+)  # fmt: skip
+_TUTORIALS = (
+    "01-vector-add", "02-fused-softmax", "03-matrix-multiplication", "04-low-memory-dropout", "05-layer-norm",
+    "06-fused-attention", "07-extern-functions", "08-grouped-gemm", "09-persistent-matmul",
+    "10-block-scaled-matmul",
+)  # fmt: skip
+_SITE = (
+    *_GUIDES,
+    *(f"getting-started/tutorials/{name}" for name in (*_TUTORIALS, "index")),
+    "programming-guide/chapter-3/fpsan",
+    "python-api/triton.language.extra.cuda",
 )
-_SITE_ONLY = (
-    ("getting-started/tutorials/index", "Tutorials"),
-    ("programming-guide/chapter-3/fpsan", "Floating-Point Sanitizer"),
-    ("python-api/triton.language.extra.cuda", "triton.language.extra.cuda"),
+_RELEASE_FILES = (
+    *(f"docs/{path}.rst" for path in _GUIDES),
+    *(f"python/tutorials/{name}.py" for name in (*_TUTORIALS, "11-programmatic-dependent-launch")),
 )
-_RELEASE_ONLY = (("python/tutorials/11-programmatic-dependent-launch.py", "Programmatic Dependent Launch"),)
 
 _RELEASE = re.compile(r"\d+\.\d+\.\d+")
 _INVENTORY_BYTES = 8 << 20
@@ -62,10 +53,13 @@ class WantedPage:
     name: str
     """Of the page that it becomes: `web/main/python-api/triton`, `web/v3.7.1/docs/index.rst`."""
     url: str
-    title: str
-    """Where the document has none of its own."""
     applies_to: str
     form: Form
+
+    @property
+    def title(self) -> str:
+        """Of a document that has none of its own."""
+        return self.name.rpartition("/")[2]
 
     @property
     def media_types(self) -> frozenset[str]:
@@ -89,10 +83,7 @@ def tag_of(version: str | None) -> str | None:
 
 def site_pages(origins: Origins, version: str | None) -> tuple[WantedPage, ...]:
     """The pages of the site that are known by name. They describe the newest source."""
-    tutorials = tuple((f"getting-started/tutorials/{name}", title) for name, title in _TUTORIALS)
-    return tuple(
-        _site_page(origins, path, title, version) for path, title in (*_GUIDES, *tutorials, *_SITE_ONLY)
-    )
+    return tuple(_site_page(origins, path, version) for path in _SITE)
 
 
 def release_files(origins: Origins, version: str | None) -> tuple[WantedPage, ...]:
@@ -100,17 +91,14 @@ def release_files(origins: Origins, version: str | None) -> tuple[WantedPage, ..
     tag = tag_of(version)
     if tag is None:
         return ()
-    guides = tuple((f"docs/{path}.rst", title) for path, title in _GUIDES)
-    tutorials = tuple((f"python/tutorials/{name}.py", title) for name, title in _TUTORIALS)
     return tuple(
         WantedPage(
             name=f"web/{tag}/{path}",
             url=f"{origins.sources}{tag}/{path}",
-            title=title,
             applies_to=f"Triton {tag[1:]}",
             form="tutorial" if path.endswith(".py") else "rst",
         )
-        for path, title in (*guides, *tutorials, *_RELEASE_ONLY)
+        for path in _RELEASE_FILES
     )
 
 
@@ -123,16 +111,15 @@ def discovered(origins: Origins, version: str | None, inventory: bytes) -> tuple
     paths = sorted(
         set(_inventory_paths(inventory)), key=lambda path: (not path.startswith("python-api"), path)
     )
-    pages = (_site_page(origins, path, path.rpartition("/")[2], version) for path in paths)
+    pages = (_site_page(origins, path, version) for path in paths)
     return tuple(page for page in pages if page.url not in known)[:MAX_DISCOVERED]
 
 
-def _site_page(origins: Origins, path: str, title: str, version: str | None) -> WantedPage:
+def _site_page(origins: Origins, path: str, version: str | None) -> WantedPage:
     release = ".".join(version.split(".")[:2]) if version else None
     return WantedPage(
         name=f"web/main/{path}",
         url=f"{origins.site}{path}.html",
-        title=title,
         applies_to=f"main, may not match {release}" if release else "main",
         form="html",
     )

@@ -33,7 +33,7 @@ class Validators(Value):
 class StoredPage(Value):
     """A page with what is known about its fetching."""
 
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     """Raised when pages are turned into Markdown differently: older files are fetched again."""
     page: Page
     validators: Validators

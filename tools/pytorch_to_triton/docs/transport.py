@@ -1,12 +1,10 @@
-"""Polite and careful HTTP: few requests, small answers, short waits, and nothing beyond the gate."""
+"""Polite and careful HTTP: few requests, small answers, short waits, and only allow-listed places."""
 
 import hashlib
 import ssl
 import time
-import zlib
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -23,20 +21,22 @@ from tenacity import (
     wait_random,
 )
 
-from pytorch_to_triton.docs.address import AddressRefused, Gate, NotFetched, Unreachable, shown
 from pytorch_to_triton.docs.store import Validators
 from pytorch_to_triton.places import version
 
+ALLOWED = ("https://triton-lang.org/", "https://raw.githubusercontent.com/triton-lang/triton/")
+"""The beginnings of every URL that may be asked; each fixes scheme, host and port."""
 USER_AGENT = f"pytorch-to-triton/{version()} (documentation cache)"
+
+_DISGUISED = (b"%2e", b"%2f", b"%5c", b"\\")
+"""A server may read these as dots and slashes, and so leave the path that was checked."""
+_SHOWN = 200
 _FIRST_BACK_OFF_SECONDS = 0.5
 _LAST_BACK_OFF_SECONDS = 8.0
 _JITTER_SECONDS = 0.5
-_ADDRESSES = 4
-"""So many addresses of a host are tried before it counts as unreachable."""
 _PATIENCE = 3
 """A host that fails this many pages in a row, retries included, is not asked again."""
 _VALIDATOR_CHARACTERS = 500
-_REDIRECTS = {301, 302, 303, 307, 308}
 _GONE = {404, 410}
 _LATER = {408, 425, 429, 500, 502, 503, 504}
 
@@ -51,7 +51,7 @@ class FetchLimits:
     whole_seconds: float = 60.0
     """From a request to the end of its answer."""
     max_bytes: int = 2 << 20
-    """Of an answer, before and after decompression."""
+    """Of an answer."""
     redirects: int = 5
     attempts: int = 4
     patience_seconds: float = 60.0
@@ -77,6 +77,18 @@ class Document:
     validators: Validators
 
 
+class NotFetched(Exception):
+    """A page that could not be fetched; `reason` is a whole sentence."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class AddressRefused(NotFetched):
+    """An address that may not be asked, or an answer that leads to one."""
+
+
 class Absent(NotFetched):
     """The server says that it has no such page."""
 
@@ -85,8 +97,12 @@ class Transient(NotFetched):
     """A failure that may pass by itself."""
 
 
+class Unreachable(NotFetched):
+    """A host that is of no use now, whatever it is asked for."""
+
+
 class Client:
-    """Fetches what the gate lets through. An async context manager; many tasks may share it.
+    """Fetches what begins like one of `allowed`. An async context manager; many tasks may share it.
 
     `verify` says whom to trust for TLS; None: the certificate authorities that httpx knows. Proxies of the
     environment are not used: they would choose the address to connect to.
@@ -94,17 +110,16 @@ class Client:
 
     def __init__(
         self,
-        gate: Gate | None = None,
+        allowed: tuple[str, ...] = ALLOWED,
         limits: FetchLimits | None = None,
         clock: Clock | None = None,
         verify: ssl.SSLContext | None = None,
     ) -> None:
-        self.gate = gate or Gate()
+        self.allowed = allowed
         self.limits = limits or FetchLimits()
         self.clock = clock or Clock()
-        self._verify = verify or httpx.create_ssl_context()
-        # One client a host: a connection verified for one host must not serve another at the same address.
-        self._clients: defaultdict[str, httpx.AsyncClient] = defaultdict(self._new_client)
+        timeout = httpx.Timeout(self.limits.read_seconds, connect=self.limits.connect_seconds)
+        self._http = httpx.AsyncClient(verify=verify or True, timeout=timeout, trust_env=False)
         self._turns: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
         self._next_turn: defaultdict[str, float] = defaultdict(float)
         self._failures: Counter[str] = Counter()
@@ -117,17 +132,16 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with anyio.CancelScope(shield=True):
-            for client in self._clients.values():
-                await client.aclose()
+            await self._http.aclose()
 
     async def get(
         self, url: str, media_types: frozenset[str], known: Validators | None = None
     ) -> Document | None:
         """The document at `url`; None where the server says that the one of `known` is still right.
 
-        Raises NotFetched: Refused, Absent, Unreachable, Transient, or itself for an answer of no use.
+        Raises NotFetched: AddressRefused, Absent, Unreachable, Transient, or itself for an answer of no use.
         """
-        host = self.gate.checked(url).host
+        host = checked(url, self.allowed).host
         retrying = AsyncRetrying(
             stop=stop_after_attempt(self.limits.attempts),
             wait=wait_exponential(_FIRST_BACK_OFF_SECONDS, _LAST_BACK_OFF_SECONDS)
@@ -138,18 +152,11 @@ class Client:
         )
         try:
             document: Document | None = await retrying(self._follow, url, media_types, known)
-        except Unreachable as error:
-            self._given_up[error.host] = error.reason
-            raise
         except Transient as error:
             self._failures[host] += 1
             if self._failures[host] >= _PATIENCE:
                 self._given_up[host] = f"{host} is not asked any more, after: {error.reason}"
             raise
-        except NotFetched:
-            self._failures[host] = 0
-            raise
-        self._failures[host] = 0
         if document is None and known is None:
             raise NotFetched(f"{shown(url)} was answered as unchanged, though nothing was known of it.")
         return document
@@ -157,97 +164,66 @@ class Client:
     async def _follow(
         self, url: str, media_types: frozenset[str], known: Validators | None
     ) -> Document | None:
-        """Redirects are followed by hand, so that the gate sees each of them."""
-        place = self.gate.checked(url)
-        seen: set[httpx.URL] = set()
-        while len(seen) <= self.limits.redirects:
-            if place in seen:
-                raise AddressRefused(f"{shown(url)} is redirected in a circle.")
-            seen.add(place)
-            answer = await self._exchange(place, media_types, known)
-            if not isinstance(answer, httpx.URL):
+        """Redirects are followed by hand: each address is checked, and no body of theirs is read."""
+        request = self._http.build_request("GET", url, headers=_headers(media_types, known))
+        for _ in range(self.limits.redirects + 1):
+            checked(str(request.url), self.allowed)
+            await self._turn(request.url.host)
+            answer = await self._exchange(request, media_types)
+            if not isinstance(answer, httpx.Request):
                 return answer
-            place = answer
+            request = answer
         raise AddressRefused(f"{shown(url)} is redirected more than {self.limits.redirects} times.")
-
-    async def _exchange(
-        self, url: httpx.URL, media_types: frozenset[str], known: Validators | None
-    ) -> Document | httpx.URL | None:
-        await self._turn(url.host)
-        try:
-            with anyio.fail_after(self.limits.whole_seconds):
-                async with self._sent(url, _headers(media_types, known)) as response:
-                    return await self._read(url, response, media_types)
-        except TimeoutError as error:
-            seconds = self.limits.whole_seconds
-            raise Transient(f"{shown(url)} did not answer in full within {seconds:g} s.") from error
-        except httpx.TimeoutException as error:
-            raise Transient(f"{shown(url)} kept silent for too long.") from error
-        except httpx.TransportError as error:
-            raise Transient(f"The answer of {shown(url)} broke off: {shown(error)}.") from error
 
     async def _turn(self, host: str) -> None:
         """Wait until the host may be asked again. Raises Unreachable where it was given up."""
         async with self._turns[host]:
             if host in self._given_up:
-                raise Unreachable(host, self._given_up[host])
+                raise Unreachable(self._given_up[host])
             wait_seconds = self._next_turn[host] - self.clock.monotonic()
             if wait_seconds > 0:
                 await self.clock.sleep(wait_seconds)
             self._next_turn[host] = self.clock.monotonic() + self.limits.pause_seconds
 
-    @asynccontextmanager
-    async def _sent(self, url: httpx.URL, headers: dict[str, str]) -> AsyncIterator[httpx.Response]:
-        """The answer's head, from an address that was checked: the name is not resolved a second time."""
-        client = self._clients[url.host]
-        named = {**headers, "Host": url.netloc.decode("ascii")}
-        tls = {"sni_hostname": url.host}
-        failure: httpx.TransportError | None = None
-        for address in await self._addresses(url.host):
-            request = client.build_request("GET", url.copy_with(host=address), headers=named, extensions=tls)
-            try:
-                response = await client.send(request, stream=True)
-            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-                failure = error
-                continue
-            try:
-                yield response
-            finally:
-                await response.aclose()
-            return
-        if isinstance(failure, httpx.ConnectTimeout):
-            raise failure
-        raise Unreachable(url.host, f"No connection to {url.host} could be made: {shown(failure)}.")
-
-    async def _addresses(self, host: str) -> tuple[str, ...]:
-        """Where to connect to. A name that is not resolved in time counts as one that cannot be: see Gate."""
-        seconds = self.limits.connect_seconds
+    async def _exchange(
+        self, request: httpx.Request, media_types: frozenset[str]
+    ) -> Document | httpx.Request | None:
+        """The answer to one request, or the request that it redirects to."""
+        url, host = shown(request.url), request.url.host
         try:
-            with anyio.fail_after(seconds):
-                return (await self.gate.addresses(host))[:_ADDRESSES]
+            with anyio.fail_after(self.limits.whole_seconds):
+                response = await self._http.send(request, stream=True)
+                try:
+                    return response.next_request or await self._read(response, media_types)
+                finally:
+                    await response.aclose()
         except TimeoutError as error:
-            raise Unreachable(host, f"The name {host} was not resolved within {seconds:g} s.") from error
+            seconds = self.limits.whole_seconds
+            raise Transient(f"{url} did not answer in full within {seconds:g} s.") from error
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise self._give_up(host, f"No connection to {host} could be made: {shown(error)}.") from error
+        except httpx.TimeoutException as error:
+            raise Transient(f"{url} kept silent for too long.") from error
+        except httpx.TransportError as error:
+            raise Transient(f"The answer of {url} broke off: {shown(error)}.") from error
 
-    async def _read(
-        self, url: httpx.URL, response: httpx.Response, media_types: frozenset[str]
-    ) -> Document | httpx.URL | None:
-        status = response.status_code
+    async def _read(self, response: httpx.Response, media_types: frozenset[str]) -> Document | None:
+        status, url = response.status_code, shown(response.url)
+        if status in _LATER:
+            self._hold_back(response.url.host, response.headers.get("retry-after"))
+            raise Transient(f"{url} was answered with status {status}.")
+        self._failures[response.url.host] = 0
         if status == 304:
             return None
-        if status in _REDIRECTS and "location" in response.headers:
-            return self.gate.checked(response.headers["location"], url)
         if status in _GONE:
-            raise Absent(f"There is no {shown(url)} (status {status}).")
-        if status in _LATER:
-            self._hold_back(url.host, response.headers.get("retry-after"))
-            raise Transient(f"{shown(url)} was answered with status {status}.")
+            raise Absent(f"There is no {url} (status {status}).")
         if status != 200:
-            raise NotFetched(f"{shown(url)} was answered with status {status}.")
+            raise NotFetched(f"{url} was answered with status {status}.")
         media_type = response.headers.get("content-type", "").split(";")[0].strip().lower()
         if media_type not in media_types:
             expected = " or ".join(sorted(media_types))
-            raise NotFetched(f"{shown(url)} is of type {shown(media_type) or 'unknown'}, not {expected}.")
-        body = await self._body(url, response)
+            raise NotFetched(f"{url} is of type {shown(media_type) or 'unknown'}, not {expected}.")
+        body = await self._body(response)
         etag, modified = (_short(response.headers.get(name)) for name in ("etag", "last-modified"))
         digest = hashlib.sha256(body).hexdigest()
         return Document(body, Validators(etag=etag, last_modified=modified, digest=digest))
@@ -256,42 +232,57 @@ class Client:
         """Let all requests to the host wait as long as it asks. Raises Unreachable where that is too long."""
         seconds = _seconds(retry_after, self.clock.now()) if retry_after else 0.0
         if seconds > self.limits.patience_seconds:
-            raise Unreachable(host, f"{host} asks not to be asked again for {seconds:.0f} s.")
+            raise self._give_up(host, f"{host} asks not to be asked again for {seconds:.0f} s.")
         self._next_turn[host] = max(self._next_turn[host], self.clock.monotonic() + seconds)
 
-    async def _body(self, url: httpx.URL, response: httpx.Response) -> bytes:
-        """The body within the cap. Decompressed here, since a small piece may unfold to gigabytes at once."""
+    async def _body(self, response: httpx.Response) -> bytes:
+        """The body within the cap. No compression is asked for: a small piece may unfold to gigabytes."""
         coding = response.headers.get("content-encoding", "identity").strip().lower()
-        if coding not in ("identity", "gzip"):
-            raise NotFetched(f"{shown(url)} is compressed as {shown(coding)}, which was not asked for.")
-        too_large = NotFetched(f"{shown(url)} is larger than {self.limits.max_bytes} bytes.")
-        inflate = zlib.decompressobj(zlib.MAX_WBITS | 16) if coding == "gzip" else None
-        body, sent_bytes = bytearray(), 0
+        if coding != "identity":
+            raise NotFetched(
+                f"{shown(response.url)} is compressed as {shown(coding)}, which was not asked for."
+            )
+        body = bytearray()
         async for piece in response.aiter_raw():
-            sent_bytes += len(piece)
-            remaining = self.limits.max_bytes + 1 - len(body)
-            try:
-                body += inflate.decompress(piece, remaining) if inflate else piece
-            except zlib.error as error:
-                raise NotFetched(f"{shown(url)} is not compressed as it says: {shown(error)}.") from error
-            if max(len(body), sent_bytes) > self.limits.max_bytes:
-                raise too_large
-        if inflate and not inflate.eof:
-            raise Transient(f"The answer of {shown(url)} broke off.")
+            body += piece
+            if len(body) > self.limits.max_bytes:
+                raise NotFetched(f"{shown(response.url)} is larger than {self.limits.max_bytes} bytes.")
         return bytes(body)
 
-    def _new_client(self) -> httpx.AsyncClient:
-        timeout = httpx.Timeout(self.limits.read_seconds, connect=self.limits.connect_seconds)
-        return httpx.AsyncClient(
-            verify=self._verify, timeout=timeout, trust_env=False, follow_redirects=False
+    def _give_up(self, host: str, reason: str) -> Unreachable:
+        self._given_up[host] = reason
+        return Unreachable(reason)
+
+
+def checked(url: str, allowed: tuple[str, ...]) -> httpx.URL:
+    """The URL as it is to be asked. Raises AddressRefused where it may not be."""
+    try:
+        read = httpx.URL(url)
+    except (httpx.InvalidURL, ValueError) as error:
+        raise AddressRefused(f"{shown(url)} is not a URL: {shown(error)}.") from error
+    disguised = any(part in read.raw_path.lower() for part in _DISGUISED)
+    if read.userinfo or disguised or not any(_begins(read, httpx.URL(place)) for place in allowed):
+        raise AddressRefused(
+            f"{shown(read)} is not among the places that may be asked: {', '.join(allowed)}."
         )
+    return read
+
+
+def shown(text: object) -> str:
+    """Text from outside for a message: on one line, visible, not long."""
+    return ascii(str(text))[1:-1][:_SHOWN]
+
+
+def _begins(url: httpx.URL, place: httpx.URL) -> bool:
+    same = (url.scheme, url.host, url.port) == (place.scheme, place.host, place.port)
+    return same and url.path.startswith(place.path)
 
 
 def _headers(media_types: frozenset[str], known: Validators | None) -> dict[str, str]:
     headers = {
         "User-Agent": USER_AGENT,
         "Accept": ", ".join(sorted(media_types)),
-        "Accept-Encoding": "gzip",
+        "Accept-Encoding": "identity",
     }
     if known and known.etag:
         headers["If-None-Match"] = known.etag

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 from pydantic import JsonValue
 
@@ -34,15 +33,13 @@ from pytorch_to_triton.graph.skeleton import (
 from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes, tensor_dtypes
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec
-from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.job_channel import Ended
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import Graph
-from pytorch_to_triton.schema.job import Job, Outcome, Runtime
+from pytorch_to_triton.schema.job import Outcome
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import EXPORT, refusal_of, sentence
+from pytorch_to_triton.targets.describe import TargetProcess, refusal_of, sentence
 from pytorch_to_triton.worker import wire
-
-TRACE_SECONDS = 300.0
 
 ARGUMENT = "{}_dtype"
 """How the backward pass, which need not have the input itself, has its dtype."""
@@ -99,12 +96,8 @@ class Traced:
 class TargetTracer:
     """One target at the sizes of its trace."""
 
-    worker: WorkerClient
-    target: Target
+    process: TargetProcess
     declaration: Declaration
-    runtime: Runtime
-    seconds: float
-    """How long a trace may take."""
     backward: bool = False
     """Whether gradients are traced too."""
 
@@ -114,32 +107,30 @@ class TargetTracer:
         In place of a trace that fails the reason. Raises NotConvertible where the first one fails.
         """
         tensors, dims = tensor_inputs(self.declaration), trace_dims(self.declaration)
-        inputs: list[wire.TracedInput] = [
-            {
-                "name": name,
-                "dtypes": [dtypes[name] for dtypes in tried],
-                "shape": list(spec.shape),
-                "traced": list(spec.shape_at(dims)),
-            }
+        inputs = tuple(
+            wire.TracedInput(
+                name=name,
+                dtypes=tuple(dtypes[name] for dtypes in tried),
+                shape=spec.shape,
+                traced=spec.shape_at(dims),
+            )
             for name, spec in tensors.items()
-        ]
-        arguments: wire.TraceArguments = {
-            "target": self.target.as_json(),
-            "inputs": inputs,
-            "constants": _constants(self.declaration),
-            "setting": {"dims": dict(dims), "keep": list(KEPT), "backward": self.backward},
-        }
-        outcome = await self.worker.ask(
-            Job(kind="trace", arguments=arguments, needs=EXPORT), self.runtime, seconds=self.seconds
         )
-        if outcome.answer is None:
-            raise _refusal(outcome, self.target)
-        answer = cast(wire.TraceAnswer, outcome.answer)
+        request = wire.TraceRequest(
+            inputs=inputs,
+            constants=_constants(self.declaration),
+            setting=wire.TraceSetting(dims=dict(dims), keep=frozenset(KEPT), backward=self.backward),
+        )
+        try:
+            answer = await self.process.answer(request)
+        except Ended as end:
+            raise _refusal(end.outcome, self.process.target) from None
+        assert isinstance(answer, wire.TracedItem)
         traces = [
-            Graph.model_validate(trace["graph"]) if trace["event"] == "traced" else trace["why"]
-            for trace in answer["traces"]
+            Graph.model_validate(trace.graph) if isinstance(trace, wire.TraceSucceeded) else trace.why
+            for trace in answer.traces
         ]
-        return Graph.model_validate(answer["graph"]), traces
+        return Graph.model_validate(answer.graph), traces
 
     async def bound(self, graph: Graph) -> Graph:
         """The graph of a further trace, with its float arguments distinguished from literals."""
@@ -149,21 +140,14 @@ class TargetTracer:
         return graph.model_copy(update={"fixed": tuple(graph.constants)})
 
 
-async def trace(
-    worker: WorkerClient,
-    target: Target,
-    declaration: Declaration,
-    runtime: Runtime,
-    *,
-    seconds: float = TRACE_SECONDS,
-    backward: bool = False,
-) -> Traced:
+async def trace(process: TargetProcess, declaration: Declaration, *, backward: bool = False) -> Traced:
     """Trace the target in its declared dtypes, the widest first, to see what follows them.
 
     With `backward` its gradients too, by all floating-point inputs. Raises NotConvertible where torch cannot
     follow it, or no single dtype decides which program it computes; TargetBroken where it does not run.
     """
-    tracer = TargetTracer(worker, target, declaration, runtime, seconds, backward)
+    target = process.target
+    tracer = TargetTracer(process, declaration, backward)
     declared = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
     tried = dtype_combinations(declared)
     graph, answers = await tracer.traces(tried)
@@ -217,21 +201,11 @@ def _in_halves(joint: Branch, traces: Sequence[Graph]) -> Branch:
     return replace(joint, graph=forward, backward=found)
 
 
-async def graph_of(
-    worker: WorkerClient,
-    target: Target,
-    declaration: Declaration,
-    runtime: Runtime,
-    *,
-    seconds: float = TRACE_SECONDS,
-    backward: bool = False,
-) -> Graph:
+async def graph_of(process: TargetProcess, declaration: Declaration, *, backward: bool = False) -> Graph:
     """The target's graph in the widest declared dtypes, with `backward` the joint one. Raises as `trace`."""
     declared = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
-    graph, _ = await TargetTracer(worker, target, declaration, runtime, seconds, backward).traces(
-        dtype_combinations(declared)[:1]
-    )
-    return graph
+    first = dtype_combinations(declared)[:1]
+    return (await TargetTracer(process, declaration, backward).traces(first))[0]
 
 
 def programs(traces: Sequence[Graph]) -> list[list[Graph]]:

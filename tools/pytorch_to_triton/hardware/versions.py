@@ -1,9 +1,12 @@
 """Which Python, torch and Triton a runtime has, and which devices."""
 
+import datetime
+
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Runtime
+from pytorch_to_triton.schema.tuning import Origin
 from pytorch_to_triton.schema.value import Value
 
 _SECONDS = 60.0
@@ -44,6 +47,16 @@ class Versions(Value):
     """Empty under the interpreter, which uses none."""
     assemblers: tuple[Assembler, ...] = ()
     """The one that Triton takes for the first device, then one of each other version, the newest first."""
+
+
+def origin_of(found: Versions) -> Origin:
+    """Where and when something is measured: now, on the first device."""
+    return Origin(device=found.devices[0].name, triton=found.triton, day=today())
+
+
+def today() -> datetime.date:
+    """The date in UTC."""
+    return datetime.datetime.now(tz=datetime.UTC).date()
 
 
 async def versions(worker: WorkerClient, runtime: Runtime) -> Versions:

@@ -12,7 +12,7 @@ from keyword import iskeyword
 from pydantic import Field
 
 from pytorch_to_triton.errors import BadDeclaration
-from pytorch_to_triton.inputs.case import Argument
+from pytorch_to_triton.inputs.case import Argument, tensors_in
 from pytorch_to_triton.inputs.expression import holds, names_in, parse_requirement
 from pytorch_to_triton.inputs.input_spec import InputSpec, TensorSpec, argument_of, parse_input, tensors_of
 from pytorch_to_triton.inputs.sizes import Point, middle_point, nearby
@@ -64,6 +64,23 @@ class Declaration(Value):
     def violated(self, dims: Mapping[str, int]) -> str | None:
         """The first requirement that these dimensions break; None when they meet all."""
         return next((text for text in self.requires if not holds(text, dims)), None)
+
+    def takes(self, dims: Mapping[str, int]) -> bool:
+        """Whether these dimensions meet the requirements, and a call can be generated there."""
+        if self.violated(dims):
+            return False
+        try:
+            self.arguments(dims)
+        except BadDeclaration:
+            return False
+        return True
+
+    def bytes_at(self, dims: Mapping[str, int]) -> int:
+        """What a call's tensors hold; 0 where it cannot be generated."""
+        try:
+            return sum(tensor.bytes for tensor in tensors_in(self.arguments(dims)))
+        except BadDeclaration:
+            return 0
 
     def arguments(
         self, dims: Mapping[str, int], dtypes: Mapping[str, DType] | None = None

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from pytorch_to_triton.errors import BadDeclaration, BadInput
-from pytorch_to_triton.inputs.case import tensors_in
+from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import names_in
 from pytorch_to_triton.inputs.sizes import Point, largest_point, nearby
@@ -32,7 +31,7 @@ def timing_dims(
     point: Point | None = _largest_valid(declaration)
     while point is not None:
         largest = point
-        if max(_bytes(declaration, largest), held(largest) if held else 0) >= at_least_bytes:
+        if max(declaration.bytes_at(largest), held(largest) if held else 0) >= at_least_bytes:
             break
         point = next(_doubled(declaration, largest), None)
     return largest
@@ -40,9 +39,8 @@ def timing_dims(
 
 def _largest_valid(declaration: Declaration) -> Point:
     points = islice(nearby(largest_point(declaration.dims), declaration.dims), _POINTS_TRIED)
-    for point in points:
-        if _is_valid(declaration, point):
-            return point
+    for point in filter(declaration.takes, points):
+        return point
     raise BadInput(
         "The inputs cannot be generated at any of the declared sizes.",
         "Declare sizes that meet the requirements and at which no range is empty.",
@@ -54,19 +52,5 @@ def _doubled(declaration: Declaration, point: Point) -> Iterator[Point]:
     mentioned = frozenset().union(*(names_in(text) for text in declaration.requires))
     for name in sorted(point, key=lambda name: name in mentioned):
         larger = {**point, name: 2 * point[name]}
-        if _is_valid(declaration, larger) and _bytes(declaration, larger) > _bytes(declaration, point):
+        if declaration.takes(larger) and declaration.bytes_at(larger) > declaration.bytes_at(point):
             yield larger
-
-
-def _is_valid(declaration: Declaration, point: Point) -> bool:
-    if declaration.violated(point):
-        return False
-    try:
-        declaration.arguments(point)
-    except BadDeclaration:
-        return False
-    return True
-
-
-def _bytes(declaration: Declaration, point: Point) -> int:
-    return sum(tensor.bytes for tensor in tensors_in(declaration.arguments(point)))

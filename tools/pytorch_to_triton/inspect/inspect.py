@@ -32,7 +32,7 @@ from pytorch_to_triton.schema.profile import Profiler
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.targets.describe import describe, examples_case
-from pytorch_to_triton.targets.problem import reference_of, resolve_problem
+from pytorch_to_triton.targets.problem import problem_of, reference_of
 from pytorch_to_triton.worker.wire import Failure
 
 
@@ -159,9 +159,9 @@ async def _found_and_described(
 async def _call_of(worker: WorkerClient, request: InspectionRequest, runtime: Runtime) -> InspectedCall:
     """The call at the largest sizes that can be generated, in the dtypes that are declared first."""
     reference = await _reference(worker, request, runtime)
-    problem = await resolve_problem(
-        worker, request.candidate, reference, request.options, runtime, seconds=request.seconds
-    )
+    seconds = request.seconds
+    candidate = await describe(worker, request.candidate, "candidate", runtime, seconds=seconds)
+    problem = problem_of(reference or candidate, candidate, request.options)
     declaring = reference.target if reference else None
     declaration = problem.declaration
     own = examples_case(problem.reference)

@@ -1,19 +1,23 @@
 """What a target is and declares: the worker describes it, and its inputs become one declaration."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 
 from pytorch_to_triton.errors import Refusal, TargetBroken, TargetNotFound
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options, parse_declaration
 from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.job_channel import Ended, JobChannel
 from pytorch_to_triton.jobs.no_answer import is_full, refusal_of_end, refusal_of_exception
-from pytorch_to_triton.schema.description import Description, Example, FreeSizes
+from pytorch_to_triton.schema.description import Description, Example
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Role, Target
 from pytorch_to_triton.targets.small_sizes import sizes_to_try
 from pytorch_to_triton.worker import wire
-from pytorch_to_triton.worker.wire import Failure
+from pytorch_to_triton.worker.wire import Failure, FreeSizes
+from pytorch_to_triton.worker.wire.as_json import decoded
 
 DESCRIBE_SECONDS = 120.0
 """Importing a file, and constructing its module, may take this long."""
@@ -37,37 +41,86 @@ HINTS = {
     "WorkUnusable": 'Write it as text over the dims: BYTES = "2 * M * N * itemsize".',
     "DeclarationUnusable": "Declare inputs as text: INPUTS = {'x': 'float32[M, N]'}.",
 }
-"""By the exceptions of worker/loading/target.py and worker/jobs/describe.py."""
+"""By the exceptions of worker/loading/target.py and worker/tracing/description.py."""
 ABSENT = ("TargetMissing", "NameMissing", "ReferenceMissing")
 EXAMPLES_CASE = "get_inputs()"
 EXPORT = ("torch.export._trace",)
 """What torch.export.export imports at its first call: over a second."""
 
 
+@dataclass(frozen=True)
+class TargetProcess:
+    """A process that has loaded a target, once for all that is asked about it."""
+
+    target: Target
+    description: Description
+    channel: JobChannel
+    seconds: float
+    """How long each answer may take."""
+
+    async def answer(self, request: wire.TargetRequest) -> wire.TargetItem:
+        """What the process finds out. Raises Ended."""
+        arrived = await self.channel.ask(request, seconds=self.seconds)
+        item: wire.TargetItem = decoded(wire.TargetItem, arrived)
+        return item
+
+
+@asynccontextmanager
+async def open_target(
+    worker: WorkerClient,
+    target: Target,
+    role: Role,
+    runtime: Runtime,
+    *,
+    seconds: float = DESCRIBE_SECONDS,
+    needs: tuple[str, ...] = (),
+) -> AsyncIterator[TargetProcess]:
+    """Load the target in the worker and say what it takes. Raises TargetNotFound or TargetBroken.
+
+    `needs` are modules for what is to be asked of it: the worker imports them once for all its processes.
+    """
+    if role == "reference" and "get_inputs" in source_of(target):
+        needs = EXPORT
+    arguments: wire.DescribeArguments = {"target": target.as_json(), "role": role}
+    job = Job(kind="describe", arguments=arguments, needs=needs)
+    async with AsyncExitStack() as stack:
+
+        async def loaded() -> TargetProcess:
+            channel = await stack.enter_async_context(worker.open_channel(job, runtime))
+            try:
+                item: wire.DescribedItem = decoded(wire.DescribedItem, await channel.item(seconds=seconds))
+            except Ended as end:
+                raise refusal_of(end.outcome, target) from None
+            description = Description.model_validate(item.description)
+            return TargetProcess(target, description, channel, seconds)
+
+        process = await loaded()
+        if role == "reference" and process.description.examples and process.description.inputs is None:
+            try:
+                answer = await process.answer(wire.FreeSizesRequest())
+                assert isinstance(answer, wire.FreeSizesItem)
+                free = answer.free
+            except Ended:  # the declared sizes are then all there are
+                free, process = None, await loaded()
+            description = process.description.model_copy(update={"free": free})
+            process = replace(process, description=description)
+        yield process
+
+
 async def describe(
     worker: WorkerClient, target: Target, role: Role, runtime: Runtime, *, seconds: float = DESCRIBE_SECONDS
 ) -> Description:
-    """Load the target in the worker and say what it takes. Raises TargetNotFound or TargetBroken."""
-    arguments: wire.DescribeArguments = {"target": target.as_json(), "role": role}
-    outcome = await worker.ask(Job(kind="describe", arguments=arguments), runtime, seconds=seconds)
-    if outcome.answer is None:
-        raise refusal_of(outcome, target)
-    description = Description.model_validate(outcome.answer)
-    if role == "reference" and description.examples and description.inputs is None:
-        free = await free_sizes(worker, target, runtime, seconds=seconds)
-        return description.model_copy(update={"free": free})
-    return description
+    """What `open_target` says of a target."""
+    async with open_target(worker, target, role, runtime, seconds=seconds) as process:
+        return process.description
 
 
-async def free_sizes(
-    worker: WorkerClient, target: Target, runtime: Runtime, *, seconds: float
-) -> FreeSizes | None:
-    """Which sizes of the target's get_inputs() may be others; None where that cannot be found out."""
-    arguments: wire.FreeSizesArguments = {"target": target.as_json()}
-    job = Job(kind="free_sizes", arguments=arguments, needs=EXPORT)
-    outcome = await worker.ask(job, runtime, seconds=seconds)
-    found = outcome.answer["free"] if outcome.answer else None
-    return FreeSizes.model_validate(found) if found else None
+def source_of(target: Target) -> str:
+    """The text of its file; empty where that cannot be read as text, which loading it says."""
+    try:
+        return target.path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""
 
 
 def refusal_of(outcome: Outcome, target: Target) -> Refusal:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from pytorch_to_triton.errors import BadDeclaration, BadInput
+from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.versions import Device, versions
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.inputs.declaration import Declaration
@@ -47,7 +47,7 @@ def device_memory(device: Device) -> MemoryLimit:
 async def refuse_too_large(worker: WorkerClient, declaration: Declaration, runtime: Runtime) -> None:
     """Raises BadInput where not even the smallest declared sizes fit into the memory that calls run in."""
     point = smallest_allowed(declaration)
-    if point is None or bytes_at(declaration, point) <= NEVER_TOO_LARGE:
+    if point is None or declaration.bytes_at(point) <= NEVER_TOO_LARGE:
         return
     devices = () if runtime.interpreter else (await versions(worker, runtime)).devices
     refuse_over(declaration, point, device_memory(devices[0]) if devices else host_memory())
@@ -55,17 +55,13 @@ async def refuse_too_large(worker: WorkerClient, declaration: Declaration, runti
 
 def smallest_allowed(declaration: Declaration) -> Point | None:
     """The smallest declared sizes that meet the requirements and for which inputs can be generated."""
-    for point in islice(nearby(smallest_point(declaration.dims), declaration.dims), POINTS_TRIED):
-        if declaration.violated(point) is None:
-            with suppress(BadDeclaration):
-                declaration.arguments(point)
-                return point
-    return None
+    points = islice(nearby(smallest_point(declaration.dims), declaration.dims), POINTS_TRIED)
+    return next(filter(declaration.takes, points), None)
 
 
 def refuse_over(declaration: Declaration, point: Point, limit: MemoryLimit) -> None:
     """Raises BadInput where the inputs at these sizes do not fit."""
-    held = bytes_at(declaration, point)
+    held = declaration.bytes_at(point)
     if held <= limit.bytes:
         return
     smaller = fitting(declaration, point, limit)
@@ -89,23 +85,15 @@ def refuse_cases_over(cases: Iterable[Case], limit: MemoryLimit) -> None:
 
 def fitting(declaration: Declaration, point: Point, limit: MemoryLimit) -> Point | None:
     """The sizes halved, the largest first, until they fit; None where they cannot."""
-    while bytes_at(declaration, point) > limit.bytes // SHARE:
+    while declaration.bytes_at(point) > limit.bytes // SHARE:
         largest_first = sorted((name for name in point if point[name] > 1), key=lambda name: -point[name])
         halved = ({**point, name: point[name] // 2} for name in largest_first)
         allowed = (smaller for smaller in halved if declaration.violated(smaller) is None)
-        smaller = next((s for s in allowed if bytes_at(declaration, s) < bytes_at(declaration, point)), None)
+        smaller = next((s for s in allowed if declaration.bytes_at(s) < declaration.bytes_at(point)), None)
         if smaller is None:
             return None
         point = smaller
     return point
-
-
-def bytes_at(declaration: Declaration, point: Point) -> int:
-    """What the inputs hold; 0 where they cannot be generated at these sizes."""
-    try:
-        return sum(tensor.bytes for tensor in tensors_in(declaration.arguments(point)))
-    except BadDeclaration:
-        return 0
 
 
 def over(point: Point, held: int, limit: MemoryLimit) -> str:

@@ -1,13 +1,11 @@
-"""What a tool works on: both sides as the worker describes them, and their inputs."""
+"""What a tool works on, made once and handed on: both sides as the worker describes them, their inputs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pytorch_to_triton.inputs.declaration import Declaration, Options
-from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options
 from pytorch_to_triton.schema.description import Description
-from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import declaration_of, describe
+from pytorch_to_triton.targets.describe import declaration_of, refuse_misfit, state_passed
 
 
 @dataclass(frozen=True)
@@ -18,26 +16,14 @@ class Problem:
     candidate: Description
     declaration: Declaration
 
+    def with_candidate(self, candidate: Description) -> "Problem":
+        """The same inputs for another candidate. Raises TargetBroken where it does not take them."""
+        refuse_misfit(candidate, self.declaration, state=state_passed(self.reference, candidate))
+        return replace(self, candidate=candidate)
 
-async def resolve_problem(
-    worker: WorkerClient,
-    candidate: Target | Description,
-    reference: Target | Description | None,
-    options: Options,
-    runtime: Runtime,
-    *,
-    seconds: float,
-) -> Problem:
-    """Describe what is not described yet, and merge the declarations with `options`, which win.
 
-    Without a reference the candidate stands on both sides.
-    Raises TargetNotFound or TargetBroken for a side that cannot be used, BadDeclaration for its inputs.
-    """
-    if isinstance(reference, Target):
-        reference = await describe(worker, reference, "reference", runtime, seconds=seconds)
-    if isinstance(candidate, Target):
-        candidate = await describe(worker, candidate, "candidate", runtime, seconds=seconds)
-    reference = reference or candidate
+def problem_of(reference: Description, candidate: Description, options: Options = NO_OPTIONS) -> Problem:
+    """Both sides with their declarations merged; `options` win. Raises as `declaration_of`."""
     return Problem(reference, candidate, declaration_of(reference, candidate, options))
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.triton_api.confusions import NAMES
 from pytorch_to_triton.triton_api.fixes import elsewhere, keyword_suggestion, name_suggestion, shown
 from pytorch_to_triton.triton_api.guarded_usage import GuardedUsage, guarded_usage
@@ -46,40 +45,28 @@ _STAYS_TENSOR = frozenset({"to", "reshape", "trans", "permute", "exp", "log", "s
 Place = ast.expr | ast.stmt | ast.alias | ast.keyword
 
 
-class Complaint(Value):
-    """One wrong use of Triton's names."""
+@dataclass(frozen=True, eq=False)
+class Misuse:
+    """One wrong use of Triton's names, at a node of the syntax tree."""
 
     fault: Fault
     name: str
     """The dotted path: `triton.language.relu`; with a keyword, `triton.language.sum(mask=)`."""
-    line: int
-    """From 1."""
-    column: int
-    """From 1, in bytes of UTF-8."""
-    end_line: int
-    end_column: int
-    """Of the last byte."""
+    at: Place
     message: str
     """What is wrong."""
     suggestion: str
     """What to write."""
-    versions: tuple[str, ...]
+    versions: tuple[str, ...] = ()
     """The known releases of Triton that have it; empty where none has."""
 
-
-@dataclass(frozen=True, eq=False)
-class Misuse:
-    """One wrong use, at a node of the syntax tree."""
-
-    fault: Fault
-    name: str
-    at: Place
-    message: str
-    suggestion: str
-    versions: tuple[str, ...] = ()
+    @property
+    def line(self) -> int:
+        """From 1."""
+        return self.at.lineno
 
 
-def check(source: str, surface: Surface, history: History) -> tuple[Complaint, ...]:
+def check(source: str, surface: Surface, history: History) -> tuple[Misuse, ...]:
     """All wrong uses of Triton's names in a file's text, by place. Raises BadInput where it is not Python."""
     try:
         with warnings.catch_warnings():
@@ -87,7 +74,7 @@ def check(source: str, surface: Surface, history: History) -> tuple[Complaint, .
             tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError) as error:
         raise BadInput(f"This is not Python source: {error}.", "Give the text of a whole file.") from error
-    return tuple(_complaint(misuse) for misuse in misuses(tree, surface, history))
+    return misuses(tree, surface, history)
 
 
 def misuses(tree: ast.Module, surface: Surface, history: History) -> tuple[Misuse, ...]:
@@ -241,18 +228,3 @@ def _class_of(node: ast.AST, scope: NameScope, followed: frozenset[str]) -> str 
             if binding and binding.value:
                 return _class_of(binding.value, scope, followed | {name})
     return None
-
-
-def _complaint(misuse: Misuse) -> Complaint:
-    at = misuse.at
-    return Complaint(
-        fault=misuse.fault,
-        name=misuse.name,
-        line=at.lineno,
-        column=at.col_offset + 1,
-        end_line=at.end_lineno or at.lineno,
-        end_column=at.end_col_offset or at.col_offset + 1,
-        message=misuse.message,
-        suggestion=misuse.suggestion,
-        versions=misuse.versions,
-    )

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.schema.verdict import Behavior, StridedAccess, Violation, ViolationKind
@@ -52,11 +53,62 @@ ITEMS = 16
 SHOWN = 4
 """So many operators are named in a sentence."""
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+OVERFLOW = "Compute offsets in int64, as in tl.program_id(0).to(tl.int64) * stride: 32 bits do not hold them."
 ORDERING = (
     'Store, tl.debug_barrier(), then release by an atomic operation with sem="release" or "acq_rel"; the '
     'reader acquires by one on the same place, with sem="acquire" or "acq_rel".'
 )
-OVERFLOW = "Compute offsets in int64, as in tl.program_id(0).to(tl.int64) * stride: 32 bits do not hold them."
+BELOW_ZERO = (
+    "Mask the access from below too: an index below zero lies before the tensor "
+    "(% of a negative number keeps its sign in Triton, as in C)."
+)
+OUTSIDE = "Mask the access with the tensor's own length; its offset must be made of its own strides."
+IN_A_KERNEL = "Compute it in a kernel, or let PyTorch do all the work with --allow-torch any."
+LEFT_ALONE = "Do not replace what other code relies on."
+SUGGESTIONS: dict[ViolationKind, str] = {
+    "load_outside": OUTSIDE,
+    "store_outside": OUTSIDE,
+    "race": "Let one program own each element, or accumulate with tl.atomic_add.",
+    "missing_barrier": (
+        "Put tl.debug_barrier() between the store and the load: other threads have stored it."
+    ),
+    "false_promise": "Remove the hint, or have run pad or refuse what it does not hold for.",
+    "depends_on_order": "Let no program use which of them came before it: compute places from tl.program_id.",
+    "overrun": "Mask the store with the tensor's own length; check the grid and the strides.",
+    "reads_uninitialised": "Write every element before it is read; start accumulators with torch.zeros.",
+    "not_reproducible": "Look for a race: programs that read or write what another program writes.",
+    "overwrites_results": "Allocate a new output in each call.",
+    "fails_gradcheck": "Derive the backward pass again: finite differences contradict it.",
+    "no_triton_kernel": IN_A_KERNEL,
+    "output_without_kernel": IN_A_KERNEL,
+    "python_in_kernel": "Write it with triton.language, in functions decorated with @triton.jit.",
+    "hides_operators": "Leave PyTorch's dispatch modes alone.",
+    "inputs_changed": "Use only the tensors that run is given.",
+    "tampers": LEFT_ALONE,
+    "patches": LEFT_ALONE,
+    "changes_flags": "Set it around the call and put it back, or leave it to the caller.",
+    "leaves_running": "Finish all work before run returns.",
+    "native_code": "Remove the native code: what it does cannot be checked.",
+    "inspects_the_process": "Pass what is needed as an argument.",
+    "starts_processes": "Start what is needed outside of the kernel file.",
+    "network": "Fetch what is needed beforehand, and pass it as an input.",
+    "touches_files": "Use only the inputs, and keep intermediate results in tensors.",
+}
+"""How to fix what is a violation, where its kind says so."""
+MEMORY_FAULTS: dict[ViolationKind, str] = {
+    "load_outside": "loads from memory outside {fault.tensor}, {at} ({lanes})",
+    "store_outside": "stores to memory outside {fault.tensor}, {at} ({lanes})",
+    "race": "races on {fault.tensor}[{fault.offset}], {at}",
+    "missing_barrier": "reads back {fault.tensor}[{fault.offset}] too early, {at}",
+    "false_promise": "breaks a promise to the compiler, {at}",
+}
+"""What a kernel does, by the kind of the fault."""
+BY_SECOND_RUN: dict[str, tuple[ViolationKind, str]] = {
+    "memory": ("reads_uninitialised", "depends on what uninitialised memory held before the call"),
+    "order": ("depends_on_order", "depends on the order in which programs run, and a GPU has none"),
+    "chance": ("not_reproducible", "differs from run to run, and no kernel uses atomics"),
+}
+"""What results that differ in a second run are, by what they differ by."""
 
 
 @dataclass(frozen=True)
@@ -105,96 +157,77 @@ def accesses_of(case: Case, seen: Observation) -> tuple[StridedAccess, ...]:
     return tuple(StridedAccess(**vars(block)) for block in seen.strided)
 
 
+def violation(kind: ViolationKind, message: str, suggestion: str = "", **place: Any) -> Violation:
+    """A violation with its kind's suggestion, or with its own; `place`: the further fields of Violation."""
+    return Violation(kind=kind, message=message, suggestion=suggestion or SUGGESTIONS[kind], **place)
+
+
 def of_memory(fault: MemoryFault) -> Violation:
     """A conflict over memory, an access outside of a tensor, or a promise that does not hold."""
-    at = f"line {fault.line} `{fault.source}`: {fault.detail}"
-    overflow = False
-    if fault.kind == "race":
-        message = f"{fault.kernel} races on {fault.tensor}[{fault.offset}], {at}."
-        suggestion = "Let one program own each element, or accumulate with tl.atomic_add."
-        if "release" in fault.detail or "acquire" in fault.detail:
-            suggestion = ORDERING
-    elif fault.kind == "missing_barrier":
-        message = f"{fault.kernel} reads back {fault.tensor}[{fault.offset}] too early, {at}."
-        suggestion = "Put tl.debug_barrier() between the store and the load: other threads have stored it."
-    elif fault.kind == "false_promise":
-        message = f"{fault.kernel} breaks a promise to the compiler, {at}."
-        suggestion = "Remove the hint, or have run pad or refuse what it does not hold for."
-    else:
-        overflow = wraps_around(fault)
-        verb = "loads from" if fault.kind == "load_outside" else "stores to"
-        seen = f"{times(fault.count, 'lane')}, first in program {list(fault.program)}"
-        message = f"{fault.kernel} {verb} memory outside {fault.tensor}, {at} ({seen})."
-        suggestion = OVERFLOW if overflow else inside(fault)
-    return Violation(
-        kind=fault.kind,
-        message=message,
-        suggestion=suggestion,
+    message = MEMORY_FAULTS[fault.kind].format(
+        fault=fault,
+        at=f"line {fault.line} `{fault.source}`: {fault.detail}",
+        lanes=f"{times(fault.count, 'lane')}, first in program {list(fault.program)}",
+    )
+    return violation(
+        fault.kind,
+        f"{fault.kernel} {message}.",
+        suggestion_for(fault),
         file=fault.file,
         line=fault.line,
         tensor=fault.tensor,
-        overflow=overflow,
+        overflow=wraps_around(fault),
     )
 
 
-def inside(fault: MemoryFault) -> str:
-    """How an access outside of its tensor gets inside."""
+def suggestion_for(fault: MemoryFault) -> str:
+    """What more than its kind tells how to fix a fault; empty where nothing does."""
+    if fault.kind == "race" and ("release" in fault.detail or "acquire" in fault.detail):
+        return ORDERING
+    if not is_outside(fault):
+        return ""
+    if wraps_around(fault):
+        return OVERFLOW
     if fault.offset < 0:
-        return (
-            "Mask the access from below too: an index below zero lies before the tensor "
-            "(% of a negative number keeps its sign in Triton, as in C)."
-        )
+        return BELOW_ZERO
     if fault.strides_of:
         return f"The address fits the strides of {fault.strides_of}: use those of {fault.tensor} itself."
-    return "Mask the access with the tensor's own length; its offset must be made of its own strides."
+    return ""
+
+
+def is_outside(fault: MemoryFault) -> bool:
+    return fault.kind in ("load_outside", "store_outside")
 
 
 def wraps_around(fault: MemoryFault) -> bool:
     """Whether an access is so far before or behind its tensor that its offset has lost the upper bits."""
-    return fault.offset < -(2**30) or fault.offset - fault.elements > 2**30
+    return is_outside(fault) and (fault.offset < -(2**30) or fault.offset - fault.elements > 2**30)
 
 
 def overrun(damage: Overrun) -> Violation:
     end = f"past the end of {damage.tensor}, which has {damage.size} elements"
     place = end if damage.side == "after" else f"before the start of {damage.tensor}"
     written = f"{times(damage.elements, 'element')} there, the nearest at {damage.offset}"
-    message = f"A store wrote {place}: {written}."
-    suggestion = "Mask the store with the tensor's own length; check the grid and the strides."
-    return Violation(kind="overrun", message=message, suggestion=suggestion, tensor=damage.tensor)
+    return violation("overrun", f"A store wrote {place}: {written}.", tensor=damage.tensor)
 
 
 def unreliable(seen: Observation) -> Iterator[Violation]:
     """Results that depend on what memory held, on chance, or that do not last; gradients that are none."""
     if seen.gradcheck:
-        yield Violation(
-            kind="fails_gradcheck",
-            message=f"torch.autograd.gradcheck disagrees: {seen.gradcheck}",
-            suggestion="Derive the backward pass again: finite differences contradict it.",
-        )
+        yield violation("fails_gradcheck", f"torch.autograd.gradcheck disagrees: {seen.gradcheck}")
     if seen.overwritten:
-        yield Violation(
-            kind="overwrites_results",
-            message=f"A later call changes {', '.join(seen.overwritten)}, which the call before it returned.",
-            suggestion="Allocate a new output in each call.",
+        changed = ", ".join(seen.overwritten)
+        yield violation(
+            "overwrites_results", f"A later call changes {changed}, which the call before it returned."
         )
-    if seen.differs is None or uses_atomics(seen):
-        return
-    if seen.differs.by == "memory":
-        yield Violation(
-            kind="reads_uninitialised",
-            message=(
-                f"{', '.join(seen.differs.paths)} depends on what uninitialised memory held before the call."
-            ),
-            suggestion="Write every element before it is read; start accumulators with torch.zeros.",
-        )
-    elif seen.differs.by == "order":
-        yield order_dependence(seen.differs)
-    else:
-        yield Violation(
-            kind="not_reproducible",
-            message=f"{', '.join(seen.differs.paths)} differs from run to run, and no kernel uses atomics.",
-            suggestion="Look for a race: programs that read or write what another program writes.",
-        )
+    if seen.differs is not None and not uses_atomics(seen):
+        yield of_second_run(seen.differs)
+
+
+def of_second_run(differs: Differs) -> Violation:
+    """Results that are others in a second run on the same values."""
+    kind, how = BY_SECOND_RUN[differs.by]
+    return violation(kind, f"{', '.join(differs.paths)} {how}.")
 
 
 def shared_memory(seen: Observation) -> Iterator[Violation]:
@@ -204,23 +237,13 @@ def shared_memory(seen: Observation) -> Iterator[Violation]:
     """
     for output, of in sorted(seen.aliases - seen.aliases_of_reference):
         if not (output.startswith(GRADIENT) and of.startswith(GRADIENT)):
-            yield Violation(
-                kind="shares_memory",
-                message=f"{output} shares memory with {of}; in PyTorch it does not.",
-                suggestion=(
-                    f"Return {output} in memory of its own, say of torch.empty_like: "
-                    f"whoever writes to it would change {of} too."
-                ),
+            yield violation(
+                "shares_memory",
+                f"{output} shares memory with {of}; in PyTorch it does not.",
+                f"Return {output} in memory of its own, say of torch.empty_like: "
+                f"whoever writes to it would change {of} too.",
                 tensor=output,
             )
-
-
-def order_dependence(differs: Differs) -> Violation:
-    return Violation(
-        kind="depends_on_order",
-        message=f"{', '.join(differs.paths)} depends on the order in which programs run, and a GPU has none.",
-        suggestion="Let no program use which of them came before it: compute places from tl.program_id.",
-    )
 
 
 def uses_atomics(seen: Observation) -> bool:
@@ -232,39 +255,35 @@ def foreign_work(case: Case, seen: Observation, policy: Policy) -> Iterator[Viol
     """What PyTorch did in place of a Triton kernel."""
     foreign = sorted({name for launch in seen.launches for name in launch.python})
     if foreign:
-        yield Violation(
-            kind="python_in_kernel",
-            message=f"A kernel uses {shortened(foreign)}, which no GPU compiler accepts.",
-            suggestion="Write it with triton.language, in functions decorated with @triton.jit.",
+        yield violation(
+            "python_in_kernel", f"A kernel uses {shortened(foreign)}, which no GPU compiler accepts."
         )
     if policy.allows_any:
         return
     if refused := policy.refused(seen.operators):
         allow = " ".join(f"--allow-torch {name.removeprefix('aten.')}" for name in refused[:SHOWN])
-        yield Violation(
-            kind="torch_operator",
-            message=f"The candidate calls {shortened(refused)}.",
-            suggestion=f"Compute it in a Triton kernel, or add {allow} if it is meant to stay in PyTorch.",
+        yield violation(
+            "torch_operator",
+            f"The candidate calls {shortened(refused)}.",
+            f"Compute it in a Triton kernel, or add {allow} if it is meant to stay in PyTorch.",
         )
     if (read := seen.operators.get(ITEM, 0)) > ITEMS:
-        yield Violation(
-            kind="torch_operator",
-            message=f"The candidate reads {read} elements one by one, and computes with them in Python.",
-            suggestion="Leave the elements on the device and compute in a kernel.",
+        yield violation(
+            "torch_operator",
+            f"The candidate reads {read} elements one by one, and computes with them in Python.",
+            "Leave the elements on the device and compute in a kernel.",
         )
-    idle = not seen.launches
     left = without_kernel(seen, policy)
+    idle = not seen.launches
     if is_empty(case) or not (left or (idle and not seen.origins and tensors_in(case.arguments))):
         return
-    suggestion = "Compute it in a kernel, or let PyTorch do all the work with --allow-torch any."
     if idle:
-        message = "No Triton kernel is launched."
-        yield Violation(kind="no_triton_kernel", message=message, suggestion=suggestion)
+        yield violation("no_triton_kernel", "No Triton kernel is launched.")
     else:
         kernels = ", ".join(sorted({launch.kernel for launch in seen.launches}))
         outputs = ", ".join(left)
         message = f"No launched kernel ({kernels}) was given {outputs}, or a tensor that it is made from."
-        yield Violation(kind="output_without_kernel", message=message, suggestion=suggestion)
+        yield violation("output_without_kernel", message)
 
 
 def without_kernel(seen: Observation, policy: Policy) -> list[str]:
@@ -287,52 +306,29 @@ def is_empty(case: Case) -> bool:
     return 0 in case.dims.values() or any(tensor.elements == 0 for tensor in tensors_in(case.arguments))
 
 
-SANDBOX_VIOLATIONS: dict[str, tuple[ViolationKind, str]] = {
-    "native_code": ("native_code", "Remove the native code: what it does cannot be checked."),
-    "inspects_the_process": ("inspects_the_process", "Pass what is needed as an argument."),
-    "starts_processes": ("starts_processes", "Start what is needed outside of the kernel file."),
-    "network": ("network", "Fetch what is needed beforehand, and pass it as an input."),
-    "touches_files": ("touches_files", "Use only the inputs, and keep intermediate results in tensors."),
-    "hides_operators": ("hides_operators", "Leave PyTorch's dispatch modes alone."),
-    "tampers": ("tampers", "Do not replace what other code relies on."),
-}
-"""By the kinds of the worker's integrity/sandbox.py."""
-
-
 def violations_of_traces(traces: Iterable[Traces]) -> tuple[Violation, ...]:
     """What the candidate may not have done to its process; each thing once."""
-    return tuple(dict.fromkeys(violation for found in traces for violation in each_trace(found)))
+    return tuple(dict.fromkeys(violation for left in traces for violation in of_traces(left)))
 
 
-def refused_violation(found: SandboxViolation) -> Violation:
+def refused_violation(refused: SandboxViolation) -> Violation:
     """What the sandbox refused, as a violation of the process."""
-    kind, suggestion = SANDBOX_VIOLATIONS[found.kind]
-    at = f" (line {found.line})" if found.line else ""
-    message = f"The candidate {found.what}{at}."
-    return Violation(kind=kind, message=message, suggestion=suggestion, file=found.file, line=found.line)
+    at = f" (line {refused.line})" if refused.line else ""
+    message = f"The candidate {refused.what}{at}."
+    return violation(refused.kind, message, file=refused.file, line=refused.line)
 
 
-def each_trace(traces: Traces) -> Iterator[Violation]:
+def of_traces(traces: Traces) -> Iterator[Violation]:
     yield from map(refused_violation, traces.sandbox_violations)
     for patch in traces.patches:
-        yield Violation(
-            kind="patches",
-            message=f"The candidate replaced {patch.name} with {ADDRESS.sub('', patch.now)}.",
-            suggestion="Do not replace what other code relies on.",
-        )
+        now = ADDRESS.sub("", patch.now)
+        yield violation("patches", f"The candidate replaced {patch.name} with {now}.")
     for flag in traces.flags:
-        yield Violation(
-            kind="changes_flags",
-            message=f"The candidate set {flag.name} from {flag.before} to {flag.now} for the whole process.",
-            suggestion="Set it around the call and put it back, or leave it to the caller.",
-        )
+        change = f"{flag.name} from {flag.before} to {flag.now}"
+        yield violation("changes_flags", f"The candidate set {change} for the whole process.")
     if traces.leftovers:
-        named = [f"{leftover.kind} {leftover.name}" for leftover in traces.leftovers]
-        yield Violation(
-            kind="leaves_running",
-            message=f"Still running after the call: {shortened(named)}.",
-            suggestion="Finish all work before run returns.",
-        )
+        named = shortened([f"{leftover.kind} {leftover.name}" for leftover in traces.leftovers])
+        yield violation("leaves_running", f"Still running after the call: {named}.")
 
 
 def notes_of(observations: Iterable[Observation], policy: Policy) -> tuple[str, ...]:

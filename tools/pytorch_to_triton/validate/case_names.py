@@ -7,8 +7,7 @@ from difflib import get_close_matches
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.sizes import Point
-from pytorch_to_triton.validate.conditions import change_of, combined_case, parts_of
-from pytorch_to_triton.validate.plan import PlanBuilder, name_of
+from pytorch_to_triton.validate.plan import PlanBuilder, name_of, parts_of
 
 _NAMES_SHOWN = 3
 _SIMILAR = 0.4
@@ -28,9 +27,9 @@ def case_named(plan: PlanBuilder, name: str) -> Case:
     for part in parts:
         if part not in plan.labels:
             raise _unknown_condition(plan, point, part, planned)
-    if (case := combined_case(plan, point, parts)) is not None:
+    if (case := plan.combined(point, parts)) is not None:
         return case
-    why = plan.problem(point, change_of(plan, parts)) or ""
+    why = plan.problem(point, plan.change_of(parts)) or ""
     hint = f"Name other sizes. {_nearest(name, planned)}"
     raise BadInput(f"The case {name_of(point, label)} cannot be run: {why.rstrip('.')}.", hint)
 

@@ -7,12 +7,14 @@ is listed with the reason.
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import permutations
 
-from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.errors import BadDeclaration
+from pytorch_to_triton.inputs.case import LARGE_OFFSET, Case
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec
-from pytorch_to_triton.inputs.sizes import Point, largest_point, middle_point, smallest_point
+from pytorch_to_triton.inputs.sizes import Point, Sizes, largest_point, middle_point, smallest_point
 from pytorch_to_triton.schema.dtype import ITEM_BYTES, DType
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import Skip
@@ -27,13 +29,14 @@ from pytorch_to_triton.validate.factors import (
     value_changes,
 )
 from pytorch_to_triton.validate.host_code import MOST_SWITCHES, Switch, ways_taken
-from pytorch_to_triton.validate.large_strides import add_large_strides
 from pytorch_to_triton.validate.plan import NO_CHANGE, CaseSizeLimits, Change, PlanBuilder
 
 DETAIL_ELEMENTS = 2**20
 """Largest case of those that matter only for their layout, values or odd sizes."""
 DETAIL_SHARE = 8
 """They are also smaller than the limit, by this factor: there are dozens of them."""
+ROWS_APART = 3
+"""From three rows on, a large stride fits 32 bits and the offset does not."""
 HALVED = 1e-3
 """A float constant of this size or more is tried at half its value, in the ordinary range of its function."""
 LARGE_EPS = 0.1
@@ -181,6 +184,40 @@ def all_short(names: Sequence[str], short: Sequence[DType]) -> Iterator[Change]:
     for dtype, others in permutations(short, 2):
         mixture = {**dict.fromkeys(names, others), names[-1]: dtype}
         yield Change(f"only {names[-1]} {dtype} among {others}", dtypes=mixture)
+
+
+def add_large_strides(plan: PlanBuilder, base: Point) -> None:
+    """Each tensor at offsets past 2^31 elements, one at a time, at the smallest sizes that leave it rows."""
+    dims = plan.declaration.dims
+    few = {
+        name: min((size for size in sizes if size >= ROWS_APART), default=base[name])
+        for name, sizes in dims.items()
+    }
+    point = few if plan.problem(few) is None else base
+    for name in plan.declaration.tensors():
+        declared = largest_elements(plan.declaration, name) > LARGE_OFFSET
+        change = Change(f"{name} rows far apart", layouts={name: "large_stride"}, declared=declared)
+        plan.know("large_stride", change)
+        if why := plan.problem(point, change):
+            plan.leave_out(f"offsets beyond 2^31 elements in {name}", why)
+        else:
+            plan.add("large_stride", point, change)
+
+
+def largest_elements(declaration: Declaration, name: str) -> int:
+    """How many elements the tensor has at the largest of its declared sizes, however large."""
+    elements = [0]
+    for point in declared_points(declaration.dims, middle_point(declaration.dims)):
+        if not declaration.violated(point):
+            with suppress(BadDeclaration):
+                elements.append(math.prod(declaration.shape_of(name, point)))
+    return max(elements)
+
+
+def declared_points(dims: Sizes, base: Point) -> list[Point]:
+    """The base, each declared size with the others of the base, and all of the smallest and largest ones."""
+    singles = ({**base, name: size} for name, sizes in dims.items() for size in sizes)
+    return [base, *singles, smallest_point(dims), largest_point(dims)]
 
 
 def add_options(plan: PlanBuilder, base: Point) -> None:

@@ -11,7 +11,6 @@ from itertools import combinations, islice, product
 from math import isqrt
 
 from pytorch_to_triton.inputs.sizes import Point
-from pytorch_to_triton.validate.conditions import conditions_of, parts_of
 from pytorch_to_triton.validate.covering import Design, Goal, Level, Levels, Space, cover, every_pair
 from pytorch_to_triton.validate.factors import (
     ALL,
@@ -25,7 +24,7 @@ from pytorch_to_triton.validate.factors import (
     layout_changes,
     value_changes,
 )
-from pytorch_to_triton.validate.plan import NO_CHANGE, Change, PlanBuilder
+from pytorch_to_triton.validate.plan import NO_CHANGE, Change, PlanBuilder, parts_of
 
 MOST = 64
 """Cases of the design: dozens of them are run in each validation."""
@@ -40,7 +39,8 @@ def add_combined(plan: PlanBuilder, sizes: SizeLevels, configurations: int) -> N
     combination = Combination(plan, sizes, configurations)
     design: Design[tuple[Point, Change]] = cover(combination, combination.goals(), MOST)
     for point, change in design.rows:
-        plan.put(plan.case(conditions_of(plan, point, parts_of(change.label)), point, change))
+        case = plan.case(plan.groups_of(point, parts_of(change.label)), point, change)
+        plan.cases.setdefault(case.name, case)
     if design.unmet:
         plan.leave_out(f"{len(design.unmet)} combinations of conditions", _shown(design.unmet))
 

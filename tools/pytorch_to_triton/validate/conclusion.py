@@ -93,7 +93,7 @@ def not_tried(skipped: Iterable[Skip]) -> tuple[str, ...]:
 
 
 def undecided_summary(results: Sequence[CaseResult]) -> str:
-    passed = len([result for result in results if result.status == "passed"])
+    passed = sum(result.status == "passed" for result in results)
     although = f", although {times(passed, 'case')} passed" if passed else ""
     unsettled = [result for result in results if result.status not in SETTLED]
     for result in unsettled:
@@ -122,7 +122,7 @@ def passed_summary(results: Sequence[CaseResult]) -> str:
 def share_passed(results: Sequence[CaseResult]) -> str:
     """How many cases are right, and how many beyond a limit."""
     total = len(results)
-    passed, limited = (len([r for r in results if r.status == status]) for status in SETTLED)
+    passed, limited = (sum(r.status == status for r in results) for status in SETTLED)
     if passed == total:
         return f"All {total} cases are right" if total > 1 else "The one case is right"
     of_all = f"{passed} of {times(total, 'case')} {is_or_are(passed)} right"
@@ -131,9 +131,9 @@ def share_passed(results: Sequence[CaseResult]) -> str:
 
 def not_judged(results: Sequence[CaseResult]) -> Iterator[str]:
     """How many cases stayed open, and why the first did."""
-    if found := [result for result in results if result.status not in SETTLED]:
-        first = f"{found[0].name}: {cut(found[0].why, BRIEF)}"
-        yield sentence(f"{times(len(found), 'case')} could not be judged, for example {first}")
+    if unsettled := [result for result in results if result.status not in SETTLED]:
+        first = f"{unsettled[0].name}: {cut(unsettled[0].why, BRIEF)}"
+        yield sentence(f"{times(len(unsettled), 'case')} could not be judged, for example {first}")
 
 
 def limit_sentences(limits: Sequence[Limit]) -> Iterator[str]:
@@ -185,9 +185,8 @@ def next_step_of(
     """What to do about it."""
     unseen = [name for name in never_launched if not is_of_gradients(name)]
     if decision == "passed" and unseen:
-        return (
-            f"Declare sizes at which {' and '.join(unseen)} is launched, or remove it; then validate again."
-        )
+        kernels = " and ".join(unseen)
+        return f"Declare sizes at which {kernels} is launched, or remove it; then validate again."
     if decision == "passed":
         fixes = list(dict.fromkeys(limit.fix for limit in limits_in(results)))
         if not fixes:
@@ -226,7 +225,7 @@ def step_for_values(case: CaseResult, only: Group | None) -> str:
 
 
 def fix(suggestion: str) -> str:
-    return f"Fix: {sentence(suggestion)} Then validate again with the same seed."
+    return f"Fix: {sentence(suggestion)} {AGAIN.capitalize()}"
 
 
 def undecided_step(results: Sequence[CaseResult]) -> str:

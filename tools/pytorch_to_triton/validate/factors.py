@@ -7,6 +7,7 @@ block, `small` for subnormal numbers and for 1e-4.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 
 from pytorch_to_triton.inputs.case import Fill, Layout
@@ -29,12 +30,16 @@ RANDOM_SIZES = 3
 """Sizes at random for each dim: a kernel made for the planned ones cannot know them."""
 ROUND_STEPS = (16, 128)
 """Tried past a size where requirements ask for multiples."""
-MANY_PROGRAMS = 2_048
+MANY_PROGRAMS = 1_024
 """Sizes that are no row's are larger than this in few cases: each is a program or more, and the interpreter
 takes them one by one."""
+PAST_A_SWITCH = 2
+"""Where the code takes another way at a size of no row, up to so many times as many programs."""
 LONGEST = 2**16
 """Where larger sizes are declared, a row past them shows no more."""
 _STEPS_TRIED = 1_024
+SizeLevels = Mapping[str, Mapping[str, tuple[int, ...]]]
+"""By dim and level, the sizes that may stand for it."""
 
 
 @dataclass(frozen=True)
@@ -156,10 +161,7 @@ def dtype_changes(declaration: Declaration) -> dict[str, Change]:
     return {change.label: change for change in changes}
 
 
-def size_levels(
-    plan: PlanBuilder, base: Point, switches: Sequence[Switch], seed: int | None
-) -> dict[str, dict[str, tuple[int, ...]]]:
-    """By dim and level, the sizes that may stand for it."""
+def size_levels(plan: PlanBuilder, base: Point, switches: Sequence[Switch], seed: int | None) -> SizeLevels:
     return {name: _levels_of(plan, base, name, switches, seed) for name in base}
 
 
@@ -177,22 +179,22 @@ def _levels_of(
             *at_switches,
         )
     )
+    most = math.inf if name in row_dims(plan.declaration) else max(MANY_PROGRAMS, base[name])
     # What is declared to be this long is long already.
-    beyond = tuple(_sizes_beyond(plan, base, name)) if max(declared) < LONGEST else ()
-    most = None if name in row_dims(plan.declaration) else max(MANY_PROGRAMS, base[name])
-    allowed = [size for size in sizes if size > 1 and (most is None or size <= most)]
+    beyond = tuple(_sizes_beyond(plan, base, name)) if max(declared) < min(LONGEST, most) else ()
+    at_switches = tuple(size for size in at_switches if size <= PAST_A_SWITCH * most)
+    allowed = [size for size in sizes if size > 1 and (size <= most or size in at_switches)]
     levels = {
         "ragged": tuple(size for size in allowed if _is_ragged(size) and size <= max(declared)),
         "aligned": tuple(size for size in allowed if not _is_ragged(size)),
         # Where the code takes another way for long rows, long ones are those that take it.
-        "long": tuple(size for size in at_switches if size in allowed and is_past(size, declared)) or beyond,
+        "long": tuple(
+            size for size in at_switches if size in allowed and size > max(declared) and _is_ragged(size)
+        )
+        or beyond,
         "one": (1,),
     }
     return {level: sizes for level, sizes in levels.items() if sizes}
-
-
-def is_past(size: int, declared: Sequence[int]) -> bool:
-    return size > max(declared) and _is_ragged(size)
 
 
 def fills_no_block(size: int) -> bool:
@@ -212,16 +214,15 @@ def _uneven_sizes(plan: PlanBuilder, base: Point, name: str) -> Iterator[int]:
     yield from (odd for odd in near if odd <= largest)
     if any(name in names_in(text) for text in plan.declaration.requires):
         candidates = (c for c in range(size + 1, size + _STEPS_TRIED + 1) if _is_ragged(c))
-        uneven = (c for c in candidates if plan.problem({**base, name: c}) is None)
-        yield from (c for c in [next(uneven, None)] if c is not None)
+        yield from islice((c for c in candidates if plan.problem({**base, name: c}) is None), 1)
 
 
 def _random_sizes(name: str, declared: Sequence[int], seed: int | None) -> Iterator[int]:
     """Odd sizes, log-uniform between 3 and the largest declared one."""
     random = Random(f"sizes {name} {seed}")
-    for _ in range(RANDOM_SIZES if seed is not None and max(declared) > 3 else 0):
-        size = int(math.exp(random.uniform(math.log(3), math.log(max(declared))))) | 1
-        yield min(size, max(declared))
+    largest = max(declared)
+    for _ in range(RANDOM_SIZES if seed is not None and largest > 3 else 0):
+        yield min(int(math.exp(random.uniform(math.log(3), math.log(largest)))) | 1, largest)
 
 
 def _sizes_beyond(plan: PlanBuilder, base: Point, name: str) -> Iterator[int]:
@@ -230,11 +231,7 @@ def _sizes_beyond(plan: PlanBuilder, base: Point, name: str) -> Iterator[int]:
     if not plan.declaration.inputs:
         return
     yield max(declared) + 1 + max(declared) % 2
-    twice = 2 << (max(declared) - 1).bit_length()
-    for step in dict.fromkeys((1, _step(declared))):
-        if not plan.declaration.violated({**base, name: twice + step}):
-            yield twice + step
-            return
+    yield from _just_past(plan, base, name, 2 << (max(declared) - 1).bit_length())
 
 
 def _sizes_at_switches(
@@ -244,15 +241,14 @@ def _sizes_at_switches(
     of_dim = [size for size, dim in ways_taken(switches) if dim == name]
     for size in of_dim[:MOST_SWITCHES]:
         yield size
-        for step in dict.fromkeys((1, _step(plan.declaration.dims[name]), *ROUND_STEPS)):
-            if not plan.declaration.violated({**base, name: size + step}):
-                yield size + step
-                break
+        yield from _just_past(plan, base, name, size, *ROUND_STEPS)
 
 
-def _step(sizes: Sequence[int]) -> int:
-    """What all declared sizes are multiples of."""
-    return math.gcd(*sizes) or 1
+def _just_past(plan: PlanBuilder, base: Point, name: str, size: int, *further_steps: int) -> list[int]:
+    """The nearest allowed size that is 1, the declared sizes' common factor or a further step larger."""
+    common = math.gcd(*plan.declaration.dims[name]) or 1
+    larger = (size + step for step in (1, common, *further_steps))
+    return [*islice((s for s in larger if not plan.declaration.violated({**base, name: s})), 1)]
 
 
 def _near_power_of_two(size: int) -> int:
@@ -266,6 +262,3 @@ def row_dims(declaration: Declaration) -> frozenset[str]:
     shapes = [tensor.shape for tensor in declaration.tensors().values() if tensor.shape]
     most = max(map(len, shapes), default=0)
     return frozenset[str]().union(*(names_in(shape[-1]) for shape in shapes if len(shape) == most))
-
-
-SizeLevels = Mapping[str, Mapping[str, tuple[int, ...]]]

@@ -5,7 +5,7 @@ Nothing is run. Kernels and code in other files are not looked at.
 
 import ast
 import operator
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -45,10 +45,10 @@ def ways_taken(switches: Sequence[Switch]) -> list[tuple[int, str]]:
 def kernels_in(source: str) -> frozenset[str]:
     """The kernels that code outside of kernels names: what only kernels call is a part of them."""
     tree = parsed(source)
-    kernels = {one.name for one in functions(tree) if is_kernel(one)}
-    inside = {id(node) for one in functions(tree) if is_kernel(one) for node in ast.walk(one)}
+    kernels = [function for function in functions(tree) if is_kernel(function)]
+    inside = set(map(id, nodes_in(kernels)))
     named = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in inside}
-    return frozenset(kernels & named)
+    return frozenset(named.intersection(kernel.name for kernel in kernels))
 
 
 def switches_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
@@ -57,17 +57,16 @@ def switches_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
     Where the code only refuses what is beyond, there is no other way.
     """
     tree = parsed(source)
-    own = functions(tree)
-    numbers = constants(tree)
+    defined = functions(tree)
     shapes = {name: tensor.shape for name, tensor in declaration.tensors().items()}
-    meant = dims_by_name(own, shapes, declaration.dims)
-    found: dict[int, dict[str, None]] = {}
-    for compared, size in comparisons(own, numbers):
+    meant = dims_by_name(defined, shapes, declaration.dims)
+    dims_by_size: dict[int, dict[str, None]] = {}
+    for compared, size in comparisons(defined, constants(tree)):
         read = shape_read(compared, shapes) or dims_of(compared, meant)
         dims = [dim for dim in read if dim in declaration.dims]
         if LEAST <= size <= MOST and dims:
-            found.setdefault(size, {}).update(dict.fromkeys(dims))
-    return tuple(Switch(size, tuple(found[size])) for size in sorted(found))
+            dims_by_size.setdefault(size, {}).update(dict.fromkeys(dims))
+    return tuple(Switch(size, tuple(dims)) for size, dims in sorted(dims_by_size.items()))
 
 
 def is_of_gradients(kernel: str) -> bool:
@@ -87,24 +86,28 @@ def functions(tree: ast.AST) -> Functions:
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
 
 
+def nodes_in(trees: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    return (node for tree in trees for node in ast.walk(tree))
+
+
 def is_kernel(function: ast.FunctionDef) -> bool:
     """Whether a decorator is triton.jit, or one of another language of kernels that is called so."""
-    return any(ast.unparse(one).partition("(")[0].split(".")[-1] == "jit" for one in function.decorator_list)
+    names = (ast.unparse(decorator).partition("(")[0] for decorator in function.decorator_list)
+    return any(name.split(".")[-1] == "jit" for name in names)
 
 
 def constants(tree: ast.Module) -> dict[str, int]:
     """Numbers that have a name, of the module's own or in a function."""
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for node in ast.walk(tree):
         match node:
             case (
                 ast.Assign(targets=[ast.Name(id=name)], value=value)
                 | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
             ):
-                number = number_of(value, found)
-                if number is not None:
-                    found[name] = number
-    return found
+                if (number := number_of(value, numbers)) is not None:
+                    numbers[name] = number
+    return numbers
 
 
 def number_of(node: ast.expr, known: Mapping[str, int]) -> int | None:
@@ -118,63 +121,66 @@ def number_of(node: ast.expr, known: Mapping[str, int]) -> int | None:
             return number_of(value, known)
         case ast.Call(func=ast.Name(id="min"), args=args):
             return min((n for each in args if (n := number_of(each, known)) is not None), default=None)
-        case ast.BinOp(left=left, op=ast.FloorDiv(), right=right):
-            one, other = number_of(left, known), number_of(right, known)
-            return one if one is None or not other else one // other
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
-            one, other = number_of(left, known), number_of(right, known)
-            if one is None or other is None:
+        case ast.BinOp(left=left, op=op, right=right):
+            first, second = number_of(left, known), number_of(right, known)
+            if isinstance(op, ast.FloorDiv):
+                return first if first is None or not second else first // second
+            if type(op) not in _ARITHMETIC or first is None or second is None:
                 return None
-            if isinstance(op, ast.Pow | ast.LShift) and not (0 <= other <= _LARGEST_EXPONENT and one <= MOST):
+            if isinstance(op, ast.Pow | ast.LShift) and not (
+                0 <= second <= _LARGEST_EXPONENT and first <= MOST
+            ):
                 return None
-            return int(_ARITHMETIC[type(op)](one, other))
+            return int(_ARITHMETIC[type(op)](first, second))
     return None
 
 
-def refusals(own: Functions) -> Iterator[ast.expr]:
+def refusals(defined: Functions) -> Iterator[ast.expr]:
     """The conditions under which the code only raises."""
-    for node in (node for one in own for node in ast.walk(one)):
+    for node in nodes_in(defined):
         match node:
             case ast.If(test=test, body=[ast.Raise()], orelse=[]) | ast.Assert(test=test):
                 yield test
 
 
-def comparisons(own: Functions, known: Mapping[str, int]) -> Iterator[tuple[ast.expr, int]]:
+def comparisons(defined: Functions, known: Mapping[str, int]) -> Iterator[tuple[ast.expr, int]]:
     """What is compared with which number, but where that is refused."""
-    refused = {id(node) for test in refusals(own) for node in ast.walk(test)}
-    for node in (node for one in own for node in ast.walk(one)):
+    refused = set(map(id, nodes_in(refusals(defined))))
+    for node in nodes_in(defined):
         if not isinstance(node, ast.Compare) or id(node) in refused:
             continue
         if not all(isinstance(op, _ORDERED) for op in node.ops):
             continue
-        for one, other in pairwise([node.left, *node.comparators]):
-            for expression, number in ((one, number_of(other, known)), (other, number_of(one, known))):
-                if number is not None and number_of(expression, known) is None:
-                    yield expression, number
+        for left, right in pairwise([node.left, *node.comparators]):
+            numbers = number_of(left, known), number_of(right, known)
+            if numbers[0] is None and numbers[1] is not None:
+                yield left, numbers[1]
+            if numbers[1] is None and numbers[0] is not None:
+                yield right, numbers[0]
 
 
 def dims_by_name(
-    own: Functions, shapes: Mapping[str, tuple[str, ...]], dims: Collection[str]
+    defined: Functions, shapes: Mapping[str, tuple[str, ...]], dims: Collection[str]
 ) -> dict[str, tuple[str, ...]]:
     """The declared dimensions that variables hold, or are computed from: `n_rows, n_cols = x.shape`."""
-    found: dict[str, tuple[str, ...]] = {name: (name,) for name in dims}
-    parameters = {one.name: [a.arg for a in (*one.args.posonlyargs, *one.args.args)] for one in own}
+    meant: dict[str, tuple[str, ...]] = {name: (name,) for name in dims}
+    parameters = {f.name: [a.arg for a in (*f.args.posonlyargs, *f.args.args)] for f in defined}
     for _ in range(2):  # a function may stand above the one whose variables it is given
-        for node in (node for one in own for node in ast.walk(one)):
+        for node in nodes_in(defined):
             match node:
                 case ast.Assign(targets=[target], value=value):
-                    assign(target, value, shapes, found)
+                    assign(target, value, shapes, meant)
                 case ast.Call(func=ast.Name(id=called), args=given) if called in parameters:
                     for name, value in zip(parameters[called], given, strict=False):
-                        assign(ast.Name(name), value, shapes, found)
-    return found
+                        assign(ast.Name(name), value, shapes, meant)
+    return meant
 
 
 def assign(
     target: ast.expr,
     value: ast.expr,
     shapes: Mapping[str, tuple[str, ...]],
-    found: dict[str, tuple[str, ...]],
+    meant: dict[str, tuple[str, ...]],
 ) -> None:
     """Note what an assignment makes of its names."""
     match target, value:
@@ -183,14 +189,14 @@ def assign(
         ) == len(names):
             for name, text in zip(names, shapes[tensor], strict=True):
                 if isinstance(name, ast.Name):
-                    found.setdefault(name.id, tuple(sorted(names_in(text))))
+                    meant.setdefault(name.id, tuple(sorted(names_in(text))))
         case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
             for name, each in zip(names, values, strict=True):
-                assign(name, each, shapes, found)
+                assign(name, each, shapes, meant)
         case ast.Name(id=name), _:
-            read = shape_read(value, shapes) or dims_of(value, found)
+            read = shape_read(value, shapes) or dims_of(value, meant)
             if read:
-                found.setdefault(name, read)
+                meant.setdefault(name, read)
 
 
 def shape_read(value: ast.expr, shapes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:

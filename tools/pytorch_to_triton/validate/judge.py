@@ -1,13 +1,16 @@
 """From what was measured and seen in a case to its result. Pure: statistics in, values out."""
 
+from collections.abc import Iterable, Sequence
+
 from pytorch_to_triton.inputs.case import Case, ConstantArgument
 from pytorch_to_triton.schema.case_group import DECLARED_GROUPS
 from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, OutputFigures, Violation, ViolationKind
 from pytorch_to_triton.validate.behavior import (
     Policy,
     accesses_of,
-    order_dependence,
+    of_second_run,
     refused_violation,
+    violation,
     violations_of,
 )
 from pytorch_to_triton.validate.limits import UNLAUNCHED, other_dtype, refusal
@@ -26,11 +29,16 @@ MEMORY: tuple[ViolationKind, ...] = (
     "overrun",
 )  # fmt: skip
 """Violations that may be why a candidate did not return, or is wrong."""
-INPUTS_CHANGED = Violation(
-    kind="inputs_changed",
-    message="The files that hold the inputs were changed while the candidate ran.",
-    suggestion="Use only the tensors that run is given.",
+INPUTS_CHANGED = violation(
+    "inputs_changed", "The files that hold the inputs were changed while the candidate ran."
 )
+
+
+def in_order_of_weight(violations: Sequence[Violation], others: Iterable[str]) -> str:
+    """What is wrong, in sentences: violations that may be why the `others` are come before them."""
+    corrupting = [violation.message for violation in violations if violation.kind in MEMORY]
+    further = [violation.message for violation in violations if violation.kind not in MEMORY]
+    return " ".join(filter(None, (*corrupting, *others, *further)))
 
 
 def reference_failed(case: Case, outcome: RunOutcome) -> CaseResult:
@@ -55,8 +63,8 @@ def candidate_failed(
 ) -> CaseResult:
     """The candidate did not return, so what it had not launched by then counts for nothing."""
     assert outcome.status is not None
-    found = violations_of(case, seen, policy) if seen else ()
-    violations = tuple(violation for violation in found if violation.kind not in UNLAUNCHED)
+    every = violations_of(case, seen, policy) if seen else ()
+    violations = tuple(violation for violation in every if violation.kind not in UNLAUNCHED)
     limit = refusal(case, outcome.failure, violations) if outcome.failure else None
     memory = [violation.message for violation in violations if violation.kind in MEMORY]
     return CaseResult(
@@ -87,20 +95,15 @@ def judge_case(
         # Nobody else wrote it either: a kernel that stores nothing here is no more than wrong.
         violations = tuple(v for v in violations if v.kind != "output_without_kernel")
     if mismatches and statistics.right_at_first and seen and seen.differs and seen.differs.by == "order":
-        violations = tuple(dict.fromkeys((order_dependence(seen.differs), *violations)))
+        violations = tuple(dict.fromkeys((of_second_run(seen.differs), *violations)))
     if not statistics.inputs_untouched:
         violations = (INPUTS_CHANGED, *violations)
     limit = other_dtype(case, statistics)
     if limit is not None and violations:
         limit, mismatches = None, ()
-    corrupting = [v.message for v in violations if v.kind in MEMORY]
-    others = [v.message for v in violations if v.kind not in MEMORY]
-    wrong = [*corrupting, *(m.message for m in mismatches), *others]
-    status: CaseStatus = "failed" if wrong else "passed"
-    why = " ".join(wrong)
-    if limit is not None:
-        status = "limited"
-    elif not wrong:
+    why = in_order_of_weight(violations, [mismatch.message for mismatch in mismatches])
+    status: CaseStatus = "limited" if limit is not None else "failed"
+    if limit is None and not why:
         status, why = unconfirmed(statistics)
     return CaseResult(
         name=case.name,
@@ -131,11 +134,10 @@ def unconfirmed(statistics: CaseStatistics) -> tuple[CaseStatus, str]:
             return "undecided", apart(output, output.unconfirmed, "the candidate matches neither")
         if output.as_truth * RARE > output.elements and is_floating(output):
             return "undecided", apart(output, output.as_truth, "the candidate matches float64")
-    untrusted = [output.path for output in statistics.outputs if is_untrusted(output)]
-    if untrusted:
-        paths = ", ".join(untrusted)
+    if untrusted := [output for output in statistics.outputs if is_untrusted(output)]:
+        paths = ", ".join(output.path for output in untrusted)
         why = f"PyTorch's {paths} is not finite where the float64 result is finite, or the reverse."
-        if not any(is_floating(output) for output in statistics.outputs if output.path in untrusted):
+        if not any(map(is_floating, untrusted)):
             why = f"Rounding alone decides most of {paths}, in PyTorch as well."
         return "skipped", why
     return "passed", ""
@@ -158,19 +160,10 @@ def is_untrusted(output: OutputStatistics) -> bool:
 
 
 def figures(output: OutputStatistics) -> OutputFigures:
+    names = OutputFigures.model_fields.keys() - {"dtype", "shape", "confirmed"}
     return OutputFigures(
-        path=output.path,
+        **{name: getattr(output, name) for name in names},
         dtype=output.pytorch.dtype or output.pytorch.type,
         shape=output.pytorch.shape or (),
-        elements=output.elements,
-        failing=output.failing,
-        unjudged=output.unjudged,
-        unconfirmed=output.unconfirmed,
         confirmed=output.as_pytorch + output.as_truth,
-        candidate_error=output.candidate_error,
-        pytorch_error=output.pytorch_error,
-        allowed_error=output.allowed_error,
-        constant=output.constant,
-        meets_strict=output.meets_strict,
-        meets_loose=output.meets_loose,
     )

@@ -67,8 +67,8 @@ def starts_at_a_block(diagnostics: Diagnostics) -> bool:
 
 def only_one(causes: Iterator[str]) -> list[str]:
     """The cause, where there is a single one."""
-    found = list(dict.fromkeys(causes))
-    return found if len(found) == 1 else []
+    distinct = list(dict.fromkeys(causes))
+    return distinct if len(distinct) == 1 else []
 
 
 def factor_causes(factor: float, known: Mapping[str, float]) -> Iterator[str]:

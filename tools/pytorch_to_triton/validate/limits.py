@@ -7,6 +7,7 @@ references/validating.md.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.schema.case_group import Group
@@ -24,44 +25,40 @@ from pytorch_to_triton.validate.run_outcome import INTERPRETER_ERROR, broke_the_
 from pytorch_to_triton.worker.wire import Failure
 from pytorch_to_triton.worker.wire.statistics import CaseStatistics
 
-ANY_EXCEPTION: tuple[Group, ...] = ("layout", "large_stride", "empty", "beyond", "option", "mixed")
-"""Beyond what is declared: any exception keeps a caller from wrong results."""
-OWN_REFUSAL: tuple[Group, ...] = ("odd", "one")
-"""Among the declared sizes: only a `raise` or `assert`, of the candidate or of Triton's compiler."""
 UNLAUNCHED: tuple[ViolationKind, ...] = ("no_triton_kernel", "output_without_kernel")
 """Violations that a call does not show before it returns."""
 CONSEQUENCES: tuple[ViolationKind, ...] = (
     "load_outside", "store_outside", "overrun", "race", "reads_uninitialised", "not_reproducible",
 )  # fmt: skip
 """Violations that may follow from an offset that has lost its upper bits."""
-MUST_SHARE = "must share a dtype"
 LONGEST = 160
 """Characters of an exception's message in a limit."""
-SUBJECTS: dict[Group, str] = {
-    "odd": "odd sizes",
-    "one": "sizes of one",
-    "empty": "empty inputs",
-    "beyond": "sizes beyond the declared ones",
-    "layout": "other memory layouts",
-    "large_stride": "rows far apart",
-    "option": "other values of a number",
-    "mixed": "mixtures of dtypes",
-}
-SIZES = ("right at the sizes that it accepts", "State the sizes in REQUIRES, or mask the last block.")
-REACH: dict[Group, tuple[str, str]] = {
-    **dict.fromkeys(OWN_REFUSAL, SIZES),
-    "empty": ("right for one element and more", "Return early where there is nothing to do."),
-    "beyond": ("right at the declared sizes", "Bound the size with REQUIRES, or loop over blocks."),
-    "layout": ("right for contiguous inputs", "Pass strides to the kernel, or call contiguous()."),
-    "large_stride": ("right for contiguous inputs", "Pass strides to the kernel, or call contiguous()."),
+SIZES = "right at the sizes that it accepts", "State the sizes in REQUIRES, or mask the last block."
+STRIDES = "right for contiguous inputs", "Pass strides to the kernel, or call contiguous()."
+SHARED = "right where they share a dtype"
+REFUSABLE: dict[Group, tuple[str, str, str]] = {
+    "layout": ("other memory layouts", *STRIDES),
+    "large_stride": ("rows far apart", *STRIDES),
+    "empty": ("empty inputs", "right for one element and more", "Return early where there is nothing to do."),
+    "beyond": (
+        "sizes beyond the declared ones",
+        "right at the declared sizes",
+        "Bound the size with REQUIRES, or loop over blocks.",
+    ),
     "option": (
+        "other values of a number",
         "right at the declared value",
         "Compute with the number itself, and refuse no value that PyTorch takes.",
     ),
-    "mixed": ("right where they share a dtype", "Convert each operand inside the kernel."),
+    "mixed": ("mixtures of dtypes", SHARED, "Convert each operand inside the kernel."),
+    "odd": ("odd sizes", *SIZES),
+    "one": ("sizes of one", *SIZES),
 }
-"""Up to where a candidate that raises there is right, and how to lift the limit."""
-OFFSETS_REACH = "right up to 2^31 elements of stride times index"
+"""What a right candidate may refuse, up to where it is right then, and how to lift the limit. Of a case's
+conditions the first counts."""
+DECLARED: tuple[Group, ...] = ("odd", "one")
+"""Among the declared sizes only a `raise` or `assert` refuses, of the candidate or of Triton's compiler.
+Beyond them any exception keeps a caller from wrong results."""
 
 
 @dataclass(frozen=True)
@@ -77,29 +74,33 @@ LENIENT = Strictness()
 
 def refusal(case: Case, failure: Failure, violations: Iterable[Violation]) -> Limit | None:
     """The limit that an exception of the candidate's shows; None where it is a mistake."""
-    condition = refused_condition(case, failure)
+    conditions = (group for group in REFUSABLE if group in case.reasons)
+    condition = next((group for group in conditions if failure.statement or group not in DECLARED), None)
     if condition is None or broke_the_device(failure) or any(violations):
         return None
-    mixture = condition == "mixed"
-    of_dtypes: LimitKind = "dtypes_named" if names_dtypes(failure) else "dtypes"
-    up_to, fix = REACH[condition]
+    subject, up_to, fix = REFUSABLE[condition]
+    place: dict[str, Any] = {"file": failure.file, "line": failure.line}
+    raised = in_short(failure)
+    if condition == "mixed":
+        kind: LimitKind = "dtypes_named" if names_dtypes(failure) else "dtypes"
+        return of_mixture(case, kind, f"it raises {raised}", fix, **place)
+    about = {"subject": subject, "what": f"raise {raised}", "up_to": up_to, "fix": fix}
+    return Limit(kind="exception", cases=(case.name,), **about, **place)
+
+
+def of_mixture(case: Case, kind: LimitKind, otherwise: str, fix: str, **place: Any) -> Limit:
+    """That the case's floating tensors must share a dtype, or what happens otherwise."""
+    tensors = tuple(tensor.name for tensor in tensors_in(case.arguments) if "float" in tensor.dtype)
     return Limit(
-        kind=of_dtypes if mixture else "exception",
-        subject=listed(mixed(case)) if mixture else SUBJECTS[condition],
-        what=f"{MUST_SHARE}, or it raises {in_short(failure)}" if mixture else f"raise {in_short(failure)}",
-        up_to=up_to,
+        kind=kind,
+        subject=listed(tensors),
+        what=f"must share a dtype, or {otherwise}",
+        up_to=SHARED,
         fix=fix,
-        file=failure.file,
-        line=failure.line,
-        tensors=mixed(case) if mixture else (),
+        tensors=tensors,
         cases=(case.name,),
+        **place,
     )
-
-
-def refused_condition(case: Case, failure: Failure) -> Group | None:
-    """Which of the case's conditions a candidate may refuse; None: none."""
-    allowed = (*ANY_EXCEPTION, *OWN_REFUSAL) if failure.statement else ANY_EXCEPTION
-    return next((group for group in allowed if group in case.reasons), None)
 
 
 def in_short(failure: Failure) -> str:
@@ -110,11 +111,6 @@ def in_short(failure: Failure) -> str:
     return f"{words}{place}" if failure.type == INTERPRETER_ERROR else f"{failure.type}{place}: {words}"
 
 
-def mixed(case: Case) -> tuple[str, ...]:
-    """The floating tensors of a case."""
-    return tuple(tensor.name for tensor in tensors_in(case.arguments) if "float" in tensor.dtype)
-
-
 def other_dtype(case: Case, statistics: CaseStatistics) -> Limit | None:
     """The limit of a candidate whose values are right for a mixture of dtypes, in another than PyTorch's."""
     different = [output for output in statistics.outputs if output.differs]
@@ -123,15 +119,12 @@ def other_dtype(case: Case, statistics: CaseStatistics) -> Limit | None:
     right = all(output.right_values for output in different)
     if not right or any(output.failing for output in statistics.outputs):
         return None
-    first = different[0]
-    return Limit(
-        kind="dtypes",
-        subject=listed(mixed(case)),
-        what=f"{MUST_SHARE}, or {first.path} is {first.candidate.dtype} instead of {first.pytorch.dtype}",
-        up_to="right where they share a dtype",
-        fix="Allocate the output in torch.result_type of the inputs.",
-        tensors=mixed(case),
-        cases=(case.name,),
+    ours, theirs = different[0].candidate.dtype, different[0].pytorch.dtype
+    return of_mixture(
+        case,
+        "dtypes",
+        f"{different[0].path} is {ours} instead of {theirs}",
+        "Allocate the output in torch.result_type of the inputs.",
     )
 
 
@@ -141,13 +134,12 @@ def with_limits(
     """The results, 32-bit offsets told apart from mistakes; a limit that is not accepted counts as wrong."""
     by_name = {case.name: case for case in cases}
     strided = strided_tensors(results, by_name)
-    found = []
-    for result in results:
-        if case := by_name.get(result.name):
-            found.append(with_strictness(offsets_limited(result, case, strided), case, strictness))
-        else:
-            found.append(result)
-    return found
+    return [
+        with_strictness(offsets_limited(result, case, strided), case, strictness)
+        if (case := by_name.get(result.name))
+        else result
+        for result in results
+    ]
 
 
 def offsets_limited(result: CaseResult, case: Case, strided: Collection[str]) -> CaseResult:
@@ -169,7 +161,7 @@ def offsets_limited(result: CaseResult, case: Case, strided: Collection[str]) ->
         kind="offsets",
         subject=f"offsets of {tensor}",
         what=f"are 32-bit{since}",
-        up_to=OFFSETS_REACH,
+        up_to="right up to 2^31 elements of stride times index",
         fix=OVERFLOW,
         file=first.file if first else None,
         line=first.line if first else None,
@@ -181,29 +173,26 @@ def offsets_limited(result: CaseResult, case: Case, strided: Collection[str]) ->
 
 def strided_tensors(results: Sequence[CaseResult], cases: Mapping[str, Case]) -> set[str]:
     """The tensors whose cases of other strides all passed, and which have one."""
-    found: dict[str, bool] = {}
-    for result in results:
-        case = cases.get(result.name)
-        for tensor in tensors_in(case.arguments) if case and "layout" in case.reasons else ():
-            if tensor.layout in ("transposed", "sliced"):
-                found[tensor.name] = found.get(tensor.name, True) and result.status == "passed"
-    return {name for name, passed in found.items() if passed}
+    tried = [
+        (tensor.name, result.status == "passed")
+        for result in results
+        if (case := cases.get(result.name)) and "layout" in case.reasons
+        for tensor in tensors_in(case.arguments)
+        if tensor.layout in ("transposed", "sliced")
+    ]
+    return {name for name, _ in tried} - {name for name, passed in tried if not passed}
 
 
 def with_strictness(result: CaseResult, case: Case, strictness: Strictness) -> CaseResult:
-    """A limited case as wrong, where its limit is not accepted."""
-    if result.status != "limited" or not refused(result, case, strictness):
+    """A limited case as wrong, where the caller does not accept its limit."""
+    kind = result.limit.kind if result.limit else None
+    refused = (kind == "offsets" and (strictness.int64_offsets or case.declared)) or (
+        kind == "dtypes" and strictness.mixed_dtypes
+    )
+    if result.status != "limited" or not refused:
         return result
     status: CaseStatus = "failed" if result.mismatches or result.violations else "raised"
     return result.model_copy(update={"status": status})
-
-
-def refused(result: CaseResult, case: Case, strictness: Strictness) -> bool:
-    """Whether the caller does not accept this limit."""
-    kind = result.limit.kind if result.limit else None
-    if kind == "offsets":
-        return strictness.int64_offsets or case.declared
-    return kind == "dtypes" and strictness.mixed_dtypes
 
 
 def limits_in(results: Iterable[CaseResult]) -> tuple[Limit, ...]:

@@ -7,7 +7,6 @@ installed, under NVIDIA's compute-sanitizer.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import anyio
 
@@ -16,7 +15,7 @@ from pytorch_to_triton.profilers.sanitizer import Sanitized, Tool, find_sanitize
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.verdict import CaseResult, Violation, ViolationKind
 from pytorch_to_triton.validate.behavior import violations_of
-from pytorch_to_triton.validate.judge import MEMORY
+from pytorch_to_triton.validate.judge import MEMORY, in_order_of_weight
 from pytorch_to_triton.validate.run_outcome import OK
 from pytorch_to_triton.validate.sanitize import ELEMENTS, chosen, remarks, violations
 from pytorch_to_triton.validate.target_worker import LostAnswer, TargetWorker
@@ -44,43 +43,41 @@ class MemoryCheck:
 
     def merged(self, result: CaseResult) -> CaseResult:
         """The device's result with what was seen elsewhere; a case that passed has failed with it."""
-        found = self.by_case.get(result.name, ())
-        if not found:
+        seen = self.by_case.get(result.name, ())
+        if not seen:
             return result
-        corrupting = [violation.message for violation in found if violation.kind in MEMORY]
-        others = [violation.message for violation in found if violation.kind not in MEMORY]
-        changes: dict[str, Any] = {
-            "violations": (*found, *result.violations),
-            "why": " ".join(filter(None, (*corrupting, result.why, *others))),
-        }
-        if result.status in ("passed", "skipped"):
-            changes["status"] = "failed"
-        return result.model_copy(update=changes)
+        return result.model_copy(
+            update={
+                "violations": (*seen, *result.violations),
+                "why": in_order_of_weight(seen, [result.why]),
+                "status": "failed" if result.status in ("passed", "skipped") else result.status,
+            }
+        )
 
     def notes_on(self, results: Sequence[CaseResult]) -> tuple[str, ...]:
         """What was checked, and what could not be, of cases that are right on the device."""
         right = {result.name for result in results if result.status == "passed"}
-        open_ones = [(name, why) for name, why in self.unable.items() if name in right]
         unchecked = [
             f"Bounds and races were not checked in {name}: under the interpreter it {why}"
-            for name, why in open_ones
+            for name, why in self.unable.items()
+            if name in right
         ]
         return (*self.notes, *unchecked[:1])
 
 
 async def check_memory(
-    trial: ValidationTrial, cases: Sequence[Case], tools: Sequence[Tool], found: MemoryCheck
+    trial: ValidationTrial, cases: Sequence[Case], tools: Sequence[Tool], memory: MemoryCheck
 ) -> None:
     """Look at the small ones among the cases again; the trial is one on a device."""
     small = chosen(cases)
     reports: dict[Tool, Sanitized] = {}
     strided = [case for case in cases if case.group == "large_stride" and case.elements <= ELEMENTS]
     async with anyio.create_task_group() as group:
-        group.start_soon(look_under_the_interpreter, trial, [*small, *strided[:LARGE_STRIDE_CASES]], found)
+        group.start_soon(look_under_the_interpreter, trial, [*small, *strided[:LARGE_STRIDE_CASES]], memory)
         if tools and find_sanitizer() is not None:
             group.start_soon(look_under_the_sanitizer, trial, small, tools, reports)
-    found.violations = tuple(v for report in reports.values() for v in violations(report.hazards))
-    found.notes = notes_of(reports, len(small), tools)
+    memory.violations = tuple(v for report in reports.values() for v in violations(report.hazards))
+    memory.notes = notes_of(reports, len(small), tools)
 
 
 def interpreted(runtime: Runtime) -> Runtime:
@@ -89,7 +86,7 @@ def interpreted(runtime: Runtime) -> Runtime:
 
 
 async def look_under_the_interpreter(
-    trial: ValidationTrial, cases: Sequence[Case], found: MemoryCheck
+    trial: ValidationTrial, cases: Sequence[Case], memory: MemoryCheck
 ) -> None:
     """Guarded runs on CPU tensors, of which only what they say about memory counts."""
     name = f"{trial.candidate.name}-guarded"
@@ -99,13 +96,13 @@ async def look_under_the_interpreter(
     (worker,) = guarded.workers
     try:
         for case in cases:
-            await look_at(trial, worker, case, found)
+            await look_at(trial, worker, case, memory)
         await worker.finish()
     finally:
         await guarded.close()
 
 
-async def look_at(trial: ValidationTrial, worker: TargetWorker, case: Case, found: MemoryCheck) -> None:
+async def look_at(trial: ValidationTrial, worker: TargetWorker, case: Case, memory: MemoryCheck) -> None:
     """One guarded call."""
     prepared = await trial.reference.prepared(case)
     try:
@@ -114,13 +111,13 @@ async def look_at(trial: ValidationTrial, worker: TargetWorker, case: Case, foun
         item = await worker.answer(request_for(case, prepared))
         outcome = worker.outcome_of(item)
         violations = violations_of(case, observed(item, prepared.aliases), trial.policy)
-        found.by_case[case.name] = tuple(v for v in violations if v.kind in SEEN_HERE)
+        memory.by_case[case.name] = tuple(v for v in violations if v.kind in SEEN_HERE)
     except LostAnswer as lost:
         outcome = lost.outcome
     finally:
         await trial.reference.done_with(case)
     if outcome is not OK:
-        found.unable[case.name] = outcome.why.partition("\n")[0]
+        memory.unable[case.name] = outcome.why.partition("\n")[0]
 
 
 async def look_under_the_sanitizer(
@@ -129,7 +126,7 @@ async def look_under_the_sanitizer(
     """The candidate alone, each tensor in an allocation of its own, under each of the tools."""
     setting, reference = trial.setting, trial.reference
     prepared = [(case, await reference.prepared(case)) for case in cases]
-    requests = [request_for(case, found) for case, found in prepared if found.outcome is OK]
+    requests = [request_for(case, ready) for case, ready in prepared if ready.outcome is OK]
     seconds = setting.seconds * (len(requests) + 1)
 
     async def check(tool: Tool) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from pytorch_to_triton.schema.verdict import ElementValues, Kind, Mismatch
 from pytorch_to_triton.validate.likely_causes import CAUSES, causes_of
@@ -15,6 +16,7 @@ FEWEST = 4
 LOW_PRECISION = 2.0**-6
 """Relative error up to which a wrong result looks like one computed in bfloat16, float16 or TF32."""
 
+UNLIKE = "which the reference does not"
 NOTHING_KNOWN: Mapping[str, float] = {}
 
 
@@ -23,26 +25,15 @@ def mismatches_of(
 ) -> tuple[Mismatch, ...]:
     """Everything that is wrong in a case; `known` are its sizes and numbers by name."""
     return (
-        *(missing(path) for path in statistics.missing),
-        *(extra(path) for path in statistics.extra),
-        *(mutated(path, name) for path, name in statistics.mutated.items()),
+        *(whole(p, "missing_output", f"The candidate does not return {p}.") for p in statistics.missing),
+        *(whole(p, "extra_output", f"The candidate returns {p}, {UNLIKE}.") for p in statistics.extra),
+        *(
+            whole(path, "mutates_input", f"The candidate writes to its input {name}, {UNLIKE}.")
+            for path, name in statistics.mutated.items()
+        ),
         *(different(output) for output in statistics.outputs if output.differs),
         *(wrong_values(output, known) for output in statistics.outputs if output.diagnostics),
     )
-
-
-def missing(path: str) -> Mismatch:
-    return whole(path, "missing_output", f"The candidate does not return {path}.")
-
-
-def extra(path: str) -> Mismatch:
-    return whole(path, "extra_output", f"The candidate returns {path}, which the reference does not.")
-
-
-def mutated(path: str, name: str) -> Mismatch:
-    """`path` is that of the argument as an output."""
-    message = f"The candidate writes to its input {name}, which the reference does not."
-    return whole(path, "mutates_input", message)
 
 
 def different(output: OutputStatistics) -> Mismatch:
@@ -54,13 +45,8 @@ def different(output: OutputStatistics) -> Mismatch:
             "with the same values."
         )
         return whole(output.path, "transposed", message)
-    traits: dict[str, tuple[Kind, object, object]] = {
-        "type": ("type", ours.type, theirs.type),
-        "dtype": ("dtype", ours.dtype, theirs.dtype),
-        "shape": ("shape", show(ours.shape), show(theirs.shape)),
-        "device": ("device", ours.device, theirs.device),
-    }
-    kind, got, wanted = traits[output.differs or "type"]
+    kind = cast("Kind", output.differs or "type")
+    got, wanted = (show(side.shape) if kind == "shape" else getattr(side, kind) for side in (ours, theirs))
     return whole(output.path, kind, f"{output.path} has {kind} {got} instead of {wanted}.")
 
 

@@ -52,10 +52,6 @@ def notes_on_values(results: Sequence[CaseResult]) -> tuple[str, ...]:
 
 def notes_on_truth(results: Iterable[CaseResult]) -> tuple[str, ...]:
     """Which cases were compared with something else than float64."""
-    names = [result.name for result in results if result.truth == "own"]
-    if not names:
-        return ()
-    return (
-        "Compared with PyTorch at the case's own dtypes, as float64 is too large there or does not run: "
-        f"{shortened(names, SHOWN)}.",
-    )
+    names = shortened([result.name for result in results if result.truth == "own"], SHOWN)
+    why = "as float64 is too large there or does not run"
+    return (f"Compared with PyTorch at the case's own dtypes, {why}: {names}.",) if names else ()

@@ -24,24 +24,24 @@ class Place:
     text: str
 
 
-def place_of(found: Diagnostics) -> Place:
+def place_of(diagnostics: Diagnostics) -> Place:
     """The simplest pattern that the failing elements fill."""
-    if found.flat.count == found.flat.size:
+    flat, along = diagnostics.flat, diagnostics.along
+    almost_everywhere = Place("everywhere", f"in almost every element ({flat.count} of {flat.size})")
+    if flat.count == flat.size:
         return Place("everywhere", "in every element")
-    if found.flat.count == 1:
-        where: Where = "one_index" if found.flat.size >= FEW else "scattered"
-        return Place(where, f"in the single element {list(found.first)}")
-    if found.flat.count >= ALMOST * found.flat.size and found.flat.size >= MANY:
-        return Place("everywhere", f"in almost every element ({found.flat.count} of {found.flat.size})")
-    restricted = [dim for dim, axis in enumerate(found.along) if axis.count < axis.size]
-    if len(restricted) == 1 and found.share_of_box > DENSE:
-        [dim] = restricted
-        return along_axis(found.along[dim], axis_name(dim, len(found.along)))
-    if not restricted and found.share_of_box > DENSE:
-        return Place("everywhere", f"in almost every element ({found.flat.count} of {found.flat.size})")
-    if found.diagonal is not None:
-        return Place("diagonal", diagonal_text(found.diagonal))
-    return in_memory_order(found)
+    if flat.count == 1:
+        where: Where = "one_index" if flat.size >= FEW else "scattered"
+        return Place(where, f"in the single element {list(diagnostics.first)}")
+    if flat.count >= ALMOST * flat.size and flat.size >= MANY:
+        return almost_everywhere
+    restricted = [dim for dim, axis in enumerate(along) if axis.count < axis.size]
+    if len(restricted) < 2 and diagnostics.share_of_box > DENSE:
+        places = [along_axis(along[dim], axis_name(dim, len(along))) for dim in restricted]
+        return places[0] if places else almost_everywhere
+    if diagnostics.diagonal is not None:
+        return Place("diagonal", diagonal_text(diagnostics.diagonal))
+    return in_memory_order(flat)
 
 
 def diagonal_text(offset: int) -> str:
@@ -64,9 +64,8 @@ def along_axis(axis: Spread, name: str) -> Place:
     return Place("range", f"in {axis.count} of {axis.size} {name}s, from {axis.first} to {axis.last}")
 
 
-def in_memory_order(found: Diagnostics) -> Place:
+def in_memory_order(flat: Spread) -> Place:
     """No dimension explains them; perhaps their order in memory does."""
-    flat = found.flat
     if is_tail(flat):
         return Place(
             "tail",

@@ -1,10 +1,11 @@
 """A plan of cases while it is made: what runs, what is left out and why, and what each label means."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import islice
-from typing import Any
+from typing import Any, get_args
 
 from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.case import (
@@ -140,10 +141,6 @@ class PlanBuilder:
         self.add("reduced" if group == "declared" and not declared else group, near)
         return near
 
-    def put(self, case: Case) -> None:
-        """Adds a case that is made already, where none has its name."""
-        self.cases.setdefault(case.name, case)
-
     @contextmanager
     def limited_to(self, elements: int) -> Iterator[None]:
         """Inside, no case is larger than so many elements, nor than the plan allows anyway."""
@@ -174,6 +171,35 @@ class PlanBuilder:
 
     def leave_out(self, what: str, why: str) -> None:
         self.skipped[what] = why
+
+    def combined(self, point: Point, parts: Sequence[str]) -> Case | None:
+        """The case of these sizes and conditions, in the plan or not; None where it cannot be run.
+
+        Raises KeyError for a condition that the plan does not know.
+        """
+        change = self.change_of(parts)
+        return None if self.problem(point, change) else self.case(self.groups_of(point, parts), point, change)
+
+    def change_of(self, parts: Iterable[str]) -> Change:
+        """What the parts of a label stand for together."""
+        return reduce(Change.joined, (self.labels[part][1] for part in parts), NO_CHANGE)
+
+    def groups_of(self, point: Point, parts: Iterable[str]) -> tuple[Group, ...]:
+        """What is not declared about a case, each once."""
+        return tuple(dict.fromkeys((*self._unusual(point), *(self.labels[part][0] for part in parts))))
+
+    def _unusual(self, point: Point) -> Iterator[Group]:
+        """What is unusual about sizes that are neither declared nor the base's: the first that applies."""
+        declared = self.declaration.dims
+        others = {n: size for n, size in point.items() if size not in (*declared[n], self.base.get(n))}
+        if 0 in others.values():
+            yield "empty"
+        elif any(size > max(declared[name]) for name, size in others.items()):
+            yield "beyond"
+        elif 1 in others.values():
+            yield "one"
+        elif others:
+            yield "odd"
 
     def case(self, conditions: tuple[Group, ...], point: Point, change: Change = NO_CHANGE) -> Case:
         """The case, in the plan or not. Raises BadDeclaration where a tensor cannot be generated."""
@@ -217,8 +243,7 @@ class PlanBuilder:
         for name, size in ((name, size) for name, sizes in dims.items() for size in sizes):
             smallest = {other: min(sizes) for other, sizes in dims.items()} | {name: size}
             others = {other: sizes for other, sizes in dims.items() if other != name}
-            points = islice(nearby(smallest, others), _NEIGHBOURS_TRIED)
-            allowed = next((point for point in points if not self.declaration.violated(point)), None)
+            allowed = self._allowed(smallest, others)
             if (name, size) not in tried and allowed is not None:
                 why = self.problem(allowed) or "no case of this run has it"
                 self.untried[f"{name}={size}"] = f"too large for this run: {why}"
@@ -228,11 +253,11 @@ class PlanBuilder:
         pairs = ((case, self._repeats.get(name)) for name, case in self.cases.items())
         return tuple(case for pair in pairs for case in pair if case is not None)
 
-    def _arguments(self, point: Point, change: Change = NO_CHANGE) -> tuple[Argument, ...]:
+    def _arguments(self, point: Point, change: Change) -> tuple[Argument, ...]:
         return tuple(map(change.applied, self.declaration.arguments(point, change.dtypes)))
 
     def _elements(self, point: Point) -> int:
-        return sum(tensor.elements for tensor in tensors_in(self._arguments(point)))
+        return sum(tensor.elements for tensor in tensors_in(self.declaration.arguments(point)))
 
     def _span_problem(self, tensors: Collection[TensorArgument]) -> str | None:
         strided = [tensor for tensor in tensors if tensor.layout == "large_stride"]
@@ -247,18 +272,22 @@ class PlanBuilder:
             return f"{span / _GIB:.1f} GiB are over this run's limit of {limit / _GIB:.1f} GiB"
         return None
 
+    def _near(self, point: Point, choices: Sizes, is_good: Callable[[Point], bool]) -> Point | None:
+        return next(filter(is_good, islice(nearby(point, choices), _NEIGHBOURS_TRIED)), None)
+
     def _fitting(self, point: Point, choices: Sizes) -> Point | None:
-        near = islice(nearby(point, choices), _NEIGHBOURS_TRIED)
-        return next((candidate for candidate in near if self.problem(candidate) is None), None)
+        return self._near(point, choices, lambda candidate: self.problem(candidate) is None)
+
+    def _allowed(self, point: Point, choices: Sizes) -> Point | None:
+        return self._near(point, choices, lambda candidate: not self.declaration.violated(candidate))
 
     def _reduced(self, point: Point, choices: Sizes) -> Point | None:
         """The nearest allowed point, its largest choices halved until it fits; None where it cannot."""
-        near = islice(nearby(point, choices), _NEIGHBOURS_TRIED)
-        allowed = next((candidate for candidate in near if not self.declaration.violated(candidate)), None)
-        everything_shrinks = choices.keys() == point.keys()
-        limits = [self.limits.elements // _HEADROOM] * everything_shrinks + [self.limits.elements]
+        allowed = self._allowed(point, choices)
         if allowed is None:
             return None
+        everything_shrinks = choices.keys() == point.keys()
+        limits = [self.limits.elements // _HEADROOM] * everything_shrinks + [self.limits.elements]
         halved = (self._halved(allowed, choices.keys(), limit) for limit in limits)
         return next((smaller for smaller in halved if smaller is not None), None)
 
@@ -271,6 +300,18 @@ class PlanBuilder:
         except (StopIteration, BadDeclaration):
             return None
         return point
+
+
+def parts_of(label: str) -> list[str]:
+    """The conditions that a label names: `bfloat16, x transposed, negative`."""
+    return label.split(SEPARATOR) if label else []
+
+
+def names_values(name: str) -> bool:
+    """Whether a case's name says that its values are special: `N=3 bfloat16, negative`."""
+    last = parts_of(name.rpartition("=")[2])
+    words = " ".join(last).split(" ", 1)[-1]
+    return any(f" {fill.replace('_', ' ')} " in f" {words} " for fill in get_args(Fill))
 
 
 def without_again(label: str) -> str:

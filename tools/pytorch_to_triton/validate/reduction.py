@@ -7,9 +7,8 @@ from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.schema.verdict import CaseResult
 from pytorch_to_triton.validate.conclusion import most_telling, wrong_of
-from pytorch_to_triton.validate.conditions import combined_case, parts_of
 from pytorch_to_triton.validate.phrases import listed
-from pytorch_to_triton.validate.plan import PlanBuilder
+from pytorch_to_triton.validate.plan import PlanBuilder, parts_of
 from pytorch_to_triton.validate.trial import JudgedCase, ValidationTrial
 
 SMALL = (1, 2, 3, 5, 17, 33, 65, 129, 257, 513, 1025, 4097)
@@ -62,13 +61,10 @@ async def reduce_failure(
         key=lambda result: (len(by_name[result.name].conditions), by_name[result.name].elements),
         default=None,
     )
-    if start is None or by_name[start.name].again_after or not is_known(plan, by_name[start.name]):
+    case = by_name[start.name] if start else None
+    if start is None or case is None or case.again_after or not plan.labels.keys() >= {*parts_of(case.label)}:
         return None
-    return await _Reducer(trial, plan, start, by_name[start.name]).reduced()
-
-
-def is_known(plan: PlanBuilder, case: Case) -> bool:
-    return set(parts_of(case.label)) <= plan.labels.keys()
+    return await _Reducer(trial, plan, start, case).reduced()
 
 
 def share_wrong(result: CaseResult) -> float:
@@ -107,25 +103,22 @@ class _Reducer:
 
     async def takes(self, point: Point, parts: Sequence[str]) -> bool:
         """Whether the mistake is still there: then this is the case to go on with."""
-        case = combined_case(self.plan, point, parts)
+        case = self.plan.combined(point, parts)
         if case is None:
             return True
         [judged] = await self.trial.run([case])
         # Random values may be, in a few elements, what the special ones were.
-        chance = len(parts) < len(parts_of(self.case.label)) and not self.is_clear(judged.result)
+        is_clear = share_wrong(judged.result) >= CLEAR * share_wrong(self.start)
+        chance = len(parts) < len(parts_of(self.case.label)) and not is_clear
         if chance or not same_mistake(judged.result, self.start):
             return False
         self.case, self.judged = case, judged
         return True
 
-    def is_clear(self, result: CaseResult) -> bool:
-        """Whether about as much is wrong as at first."""
-        return share_wrong(result) >= CLEAR * share_wrong(self.start)
-
     async def shrink(self, dim: str) -> None:
         """Make one dim as small as the mistake allows."""
         points = ({**self.case.dims, dim: size} for size in SMALL if size < self.case.dims[dim])
-        smaller = (combined_case(self.plan, point, parts_of(self.case.label)) for point in points)
+        smaller = (self.plan.combined(point, parts_of(self.case.label)) for point in points)
         cases = [case for case in smaller if case is not None]
         for case, judged in zip(cases, await self.trial.run(cases) if cases else [], strict=True):
             if same_mistake(judged.result, self.start):

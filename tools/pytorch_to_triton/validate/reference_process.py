@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import anyio
 
 from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.validate.run_outcome import OK, RunOutcome
@@ -43,6 +44,8 @@ class ReferenceProcess:
     """Digests of the candidates' files, by the names of the candidates."""
     device: str = ""
     """The device's name, once the process has started."""
+    free_bytes: int | None = None
+    """Of the device; None for a CPU."""
     _prepared: dict[str, Prepared] = field(default_factory=dict)
     _users: Counter[str] = field(default_factory=Counter)
     _kept: int = 0
@@ -62,12 +65,12 @@ class ReferenceProcess:
             setting, target, TargetWorker(setting.worker, setting.runtime, job, target, setting.seconds)
         )
 
-    async def start(self) -> int | None:
-        """Load the reference: its device's free bytes, None for a CPU. Raises TargetBroken, LostAnswer."""
+    async def start(self) -> Description | None:
+        """Load the reference; what it is, where the process says it. Raises TargetBroken, LostAnswer."""
         item = await self.worker.start()
         assert isinstance(item, validation.ReferenceLoadedItem)
-        self.device = item.device
-        return item.free_bytes
+        self.device, self.free_bytes = item.device, item.free_bytes
+        return None if item.description is None else Description.model_validate(item.description)
 
     async def stage(self, candidate: Target, name: str) -> None:
         """Write the files that the candidate will load. Raises LostAnswer."""

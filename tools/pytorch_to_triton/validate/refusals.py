@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.schema.verdict import CaseResult
-from pytorch_to_triton.validate.conditions import combined_case, parts_of
-from pytorch_to_triton.validate.plan import PlanBuilder
+from pytorch_to_triton.validate.plan import PlanBuilder, parts_of
 
 
 def milder_of(plan: PlanBuilder, cases: Sequence[Case], results: Sequence[CaseResult]) -> dict[str, Case]:
@@ -43,6 +42,6 @@ def milder_cases(plan: PlanBuilder, case: Case) -> Iterator[Case]:
     parts = parts_of(case.label)
     contiguous = [part for part in parts if plan.labels[part][0] != "layout"]
     point = case.dims if contiguous != parts else plan.base
-    milder = combined_case(plan, point, contiguous)
+    milder = plan.combined(point, contiguous)
     if milder is not None and milder.name != case.name:
         yield milder

@@ -85,7 +85,7 @@ def raised(failure: Failure, violations: Sequence[SandboxViolation] = ()) -> Run
 
 def stopping(failure: Failure, violations: Sequence[SandboxViolation]) -> SandboxViolation | None:
     """The violation that was refused by this exception; each is reported only when it first happens."""
-    here = [found for found in violations if (found.file, found.line) == (failure.file, failure.line)]
+    here = [v for v in violations if (v.file, v.line) == (failure.file, failure.line)]
     if REASONS.get(failure.type) == "sandbox_violation":
         return next(reversed(here or violations), None)
     return next(reversed(here), None) if failure.type == INTERPRETER_ERROR else None

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 from pytorch_to_triton.inputs.case import Case, Layout, tensors_in
 from pytorch_to_triton.profilers.sanitizer_report import Hazard
-from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.verdict import Violation, ViolationKind
-from pytorch_to_triton.validate.behavior import OVERFLOW
+from pytorch_to_triton.validate.behavior import OVERFLOW, violation
 from pytorch_to_triton.validate.phrases import times
 
 ELEMENTS = 2**16
@@ -23,6 +22,9 @@ ACCESSES: dict[str, tuple[ViolationKind, str]] = {
     "access": ("load_outside", "accesses"),
 }
 """By the kind of a hazard in global memory."""
+BARRIER = "Put a barrier between the write and the read, such as tl.debug_barrier()."
+MISALIGNED = "Remove tl.multiple_of and the like where they do not hold; step by whole elements."
+OUTSIDE = "Mask the access with the tensor's own length; check the strides."
 BOUNDS = re.compile(r"^(?:Address|Access) is (?:out of bounds|misaligned)(?: and is )?")
 
 
@@ -30,19 +32,20 @@ def chosen(cases: Sequence[Case]) -> list[Case]:
     """A few small ones of a plan, one or two of every sort that shows a wrong access, in its order."""
     small = [case for case in cases if case.elements <= ELEMENTS]
     plain = [case for case in small if case.group in ("declared", "reduced")]
-    odd = [case for case in small if case.group == "odd" and not case.label]
-    picked = [
-        *plain[:1],  # the middle one leads a plan
-        *sorted(plain, key=lambda case: case.elements)[:1],
-        *odd[:2],
-    ]
     combined = [case for case in small if case.group == "combined" and case.elements]
-    picked += [case for case in combined if 1 in case.dims.values()][:1]
-    for layout in LAYOUTS:
-        picked += [case for case in combined if layout in _layouts(case)][:1]
-    first = _dtypes(cases[0]) if cases else []
-    picked += [case for case in small if case.group in ("dtype", "odd") and _dtypes(case) != first][:1]
-    names = {case.name for case in picked}
+    first = cases[0].dtypes if cases else {}
+    sorts = [
+        plain[:1],  # the middle one leads a plan
+        sorted(plain, key=lambda case: case.elements)[:1],
+        [case for case in small if case.group == "odd" and not case.label][:2],
+        [case for case in combined if 1 in case.dims.values()][:1],
+        *(
+            [case for case in combined if any(t.layout == layout for t in tensors_in(case.arguments))][:1]
+            for layout in LAYOUTS
+        ),
+        [case for case in small if case.group in ("dtype", "odd") and case.dtypes != first][:1],
+    ]
+    names = {case.name for sort in sorts for case in sort}
     return [case for case in cases if case.name in names]
 
 
@@ -53,7 +56,7 @@ def violations(hazards: Sequence[Hazard]) -> tuple[Violation, ...]:
     races between writes, which the tool reports of every reduction whose lanes round differently
     (github.com/triton-lang/triton/issues/7264).
     """
-    return tuple(found for hazard in hazards if (found := _violation(hazard)))
+    return tuple(filter(None, map(_violation, hazards)))
 
 
 def remarks(hazards: Sequence[Hazard]) -> tuple[str, ...]:
@@ -72,10 +75,7 @@ def _violation(hazard: Hazard) -> Violation | None:
     if hazard.kind == "race":
         count = times(hazard.count, "hazard")
         message = f"{_where(hazard)} races on shared memory: {hazard.detail} ({count})."
-        suggestion = "Put a barrier between the write and the read, such as tl.debug_barrier()."
-        return Violation(
-            kind="race", message=message, suggestion=suggestion, file=hazard.file, line=hazard.line
-        )
+        return violation("race", message, BARRIER, file=hazard.file, line=hazard.line)
     return None
 
 
@@ -87,17 +87,8 @@ def _outside(hazard: Hazard) -> Violation:
     size = times(hazard.size_bytes or 1, "byte")
     message = f"{_where(hazard)} {does} {size} {place}{at} ({times(hazard.count, 'thread')})."
     overflow = not hazard.misaligned and (hazard.outside_bytes or 0) > FAR_BYTES
-    suggestion = "Mask the access with the tensor's own length; check the strides."
-    if hazard.misaligned:
-        suggestion = "Remove tl.multiple_of and the like where they do not hold; step by whole elements."
-    return Violation(
-        kind=kind,
-        message=message,
-        suggestion=OVERFLOW if overflow else suggestion,
-        file=hazard.file,
-        line=hazard.line,
-        overflow=overflow,
-    )
+    suggestion = MISALIGNED if hazard.misaligned else OVERFLOW if overflow else OUTSIDE
+    return violation(kind, message, suggestion, file=hazard.file, line=hazard.line, overflow=overflow)
 
 
 def _named(hazard: Hazard) -> str:
@@ -110,11 +101,3 @@ def _where(hazard: Hazard) -> str:
     """The kernel, and file and line where they are known."""
     at = f" ({hazard.file}:{hazard.line})" if hazard.file else ""
     return f"{hazard.kernel or 'A kernel'}{at}"
-
-
-def _layouts(case: Case) -> set[Layout]:
-    return {tensor.layout for tensor in tensors_in(case.arguments)}
-
-
-def _dtypes(case: Case) -> list[DType]:
-    return [tensor.dtype for tensor in tensors_in(case.arguments)]

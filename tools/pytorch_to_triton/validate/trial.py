@@ -13,6 +13,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.task_group import task_group
+from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
@@ -79,6 +80,15 @@ class CandidateWorkers:
         }
         return Job(kind="candidate", arguments=arguments, needs=NEEDS)
 
+    async def start(self) -> Description | None:
+        """Load the candidate; what it is, unless it was stopped meanwhile. Raises TargetBroken."""
+        try:
+            item = await self.workers[0].start()
+        except LostAnswer:
+            return None
+        assert isinstance(item, validation.CandidateLoadedItem)
+        return Description.model_validate(item.description)
+
     @property
     def traces(self) -> list[Traces]:
         """What all its processes left behind."""
@@ -116,7 +126,7 @@ class ValidationTrial:
         done: dict[str, JudgedCase] = {}
         for batch in batches(cases, 0 if self.only_decision else BATCH_ELEMENTS):
             done |= await TrialRun(self, listener, len(cases), done).of(batch)
-            if self.only_decision and any(is_surely_wrong(one.result) for one in done.values()):
+            if self.only_decision and any(is_surely_wrong(judged.result) for judged in done.values()):
                 break
         return [done[case.name] for case in cases if case.name in done]
 
@@ -130,7 +140,7 @@ class ValidationTrial:
         if bad is None or last is None:
             return list(judged)
         failed = candidate_failed(last, bad)
-        return [replace(one, result=failed) if one.result.name == last.name else one for one in judged]
+        return [replace(each, result=failed) if each.result.name == last.name else each for each in judged]
 
 
 @dataclass
@@ -162,9 +172,9 @@ class TrialRun:
     async def prepare(self, cases: Sequence[Case]) -> None:
         """Prepare one case after the other; what the reference cannot do ends here."""
         for case in cases:
-            found = self.prepared[case.name] = await self.trial.reference.prepared(case)
-            if found.outcome is not OK:
-                await self.finished(case, reference_failed(case, found.outcome))
+            prepared = self.prepared[case.name] = await self.trial.reference.prepared(case)
+            if prepared.outcome is not OK:
+                await self.finished(case, reference_failed(case, prepared.outcome))
             self.ready[case.name].set()
 
     async def call(
@@ -238,11 +248,10 @@ def observed(item: Item, aliases_of_reference: frozenset[tuple[str, str]]) -> Ob
 
 def units(cases: Sequence[Case]) -> list[Unit]:
     """The cases in units, both in their order."""
-    found: dict[tuple[object, ...], Unit] = {}
+    by_shape: dict[tuple[object, ...], Unit] = {}
     for case in cases:
-        key = (*case.dims.items(), *case.dtypes.items())
-        found.setdefault(key, []).append(case)
-    return list(found.values())
+        by_shape.setdefault((*case.dims.items(), *case.dtypes.items()), []).append(case)
+    return list(by_shape.values())
 
 
 def is_surely_wrong(result: CaseResult) -> bool:

@@ -24,8 +24,7 @@ async def with_trials_blamed(
 
     That costs one more call, where such a case is wrong and its kernels are autotuned.
     """
-    wrong = wrong_of(results)
-    if not wrong:
+    if not (wrong := wrong_of(results)):
         return results
     telling = most_telling(wrong)
     case = next(case for case in cases if case.name == telling.name)

@@ -54,8 +54,8 @@ async def without_too_large(
 
 def sizes_of(declaration: Declaration) -> dict[str, tuple[int, ...]]:
     """Each dim's declared sizes, and the one at which the file generates its inputs."""
-    own = declaration.generated
-    return {dim: (*sizes, own[dim]) if dim in own else sizes for dim, sizes in declaration.dims.items()}
+    made = declaration.generated
+    return {dim: (*sizes, made[dim]) if dim in made else sizes for dim, sizes in declaration.dims.items()}
 
 
 @dataclass(frozen=True)
@@ -68,16 +68,16 @@ class Growth:
 
     def largest_at(self, point: Mapping[str, int]) -> int:
         """Elements of the largest value at other sizes."""
-        return max((self._grown(count, point) for count in self.elements), default=0)
-
-    def _grown(self, count: int, point: Mapping[str, int]) -> int:
-        grown = count
-        for name, prime in self.primes.items():
-            power = prime
-            while count and count % power == 0:
-                grown = grown * point[name] // self.point[name]
-                power *= prime
-        return grown
+        largest = 0
+        for count in filter(None, self.elements):
+            grown = count
+            for name, prime in self.primes.items():
+                power = prime
+                while count % power == 0:
+                    grown = grown * point[name] // self.point[name]
+                    power *= prime
+            largest = max(largest, grown)
+        return largest
 
 
 def calls(declaration: Declaration) -> Iterator[tuple[Case, Mapping[str, int]]]:
@@ -114,14 +114,12 @@ def without_timeouts(
     """
     largest = {dim: max(sizes) for dim, sizes in sizes_of(declaration).items()}
     larger = {case.name for case in cases if any(size > largest[dim] for dim, size in case.dims.items())}
-    return [
-        result.model_copy(
-            update={"status": "skipped", "why": f"{result.why}, at sizes that are not declared"}
-        )
-        if result.status == "timed_out" and result.name in larger
-        else result
-        for result in results
-    ]
+
+    def excused(result: CaseResult) -> CaseResult:
+        why = f"{result.why}, at sizes that are not declared"
+        return result.model_copy(update={"status": "skipped", "why": why})
+
+    return [excused(r) if r.status == "timed_out" and r.name in larger else r for r in results]
 
 
 def not_judged(results: Iterable[CaseResult]) -> Iterator[Skip]:

@@ -1,34 +1,29 @@
 """validate: does a kernel compute what its reference computes, wherever kernels are known to break?"""
 
-import math
 import secrets
 from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 
 from pytorch_to_triton import places
-from pytorch_to_triton.errors import MissingRequirement, TargetBroken
+from pytorch_to_triton.errors import MissingRequirement, TargetBroken, TargetNotFound
 from pytorch_to_triton.hardware.versions import versions
 from pytorch_to_triton.inputs.case import Case
-from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.profilers.sanitizer import Tool
-from pytorch_to_triton.schema.description import Description, Example
+from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.target import Role
 from pytorch_to_triton.schema.verdict import CaseResult, Skip, Verdict
-from pytorch_to_triton.targets.describe import EXAMPLES_CASE, describe, examples_case
+from pytorch_to_triton.targets.describe import describe
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
-from pytorch_to_triton.targets.problem import reference_of, resolve_problem
-from pytorch_to_triton.validate.at_fault import Culprit
+from pytorch_to_triton.targets.problem import Problem, problem_of, reference_of
+from pytorch_to_triton.validate.at_fault import Culprit, find_culprit
 from pytorch_to_triton.validate.behavior import Policy, behavior_of, notes_of, violations_of_traces
-from pytorch_to_triton.validate.case_names import case_named
-from pytorch_to_triton.validate.cases import CasePlan, build_plan, plan_of
 from pytorch_to_triton.validate.conclusion import decide, most_telling, next_step_of, summary_of, wrong_of
-from pytorch_to_triton.validate.exchange_folder import exchange_folder
-from pytorch_to_triton.validate.host_code import kernels_in, switches_in
+from pytorch_to_triton.validate.host_code import kernels_in
 from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
 from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_memory, interpreted
 from pytorch_to_triton.validate.notes import (
@@ -38,7 +33,7 @@ from pytorch_to_triton.validate.notes import (
     notes_on_values,
 )
 from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder
-from pytorch_to_triton.validate.recompilation import find_culprit
+from pytorch_to_triton.validate.ready_plan import ReadyPlan, ready_plan
 from pytorch_to_triton.validate.reduction import Reduction, reduce_failure
 from pytorch_to_triton.validate.reference_process import ReferenceProcess
 from pytorch_to_triton.validate.refusals import milder_of, with_blame
@@ -50,7 +45,7 @@ from pytorch_to_triton.validate.trial import CandidateWorkers, JudgedCase, Valid
 from pytorch_to_triton.validate.tuning_trials import with_trials_blamed
 from pytorch_to_triton.validate.undeclared_sizes import not_judged, without_timeouts, without_too_large
 from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
-from pytorch_to_triton.validate.validation_setting import ValidationSetting
+from pytorch_to_triton.validate.validation_setting import ValidationSetting, exchange_folder
 from pytorch_to_triton.worker.wire.observation import Observation
 
 INTERPRETER_ELEMENTS = 2**21
@@ -90,12 +85,12 @@ async def validate(
 
 @asynccontextmanager
 async def open_validation(
-    worker: WorkerClient, request: ValidationRequest, runtime: Runtime
+    worker: WorkerClient, request: ValidationRequest, runtime: Runtime, known: Problem | None = None
 ) -> "AsyncIterator[Validation]":
     """Everything about the request but its candidate, for as long as the block lasts.
 
     Any number of candidates are judged by it, also at once: inputs are generated and the truth is computed
-    once for all. Raises as `validate` does.
+    once for all. What is `known` of the reference and its inputs is not asked again. Raises as `validate`.
     """
     if not runtime.interpreter:
         worker.warm(interpreted(runtime))  # which is needed too, and takes seconds to start
@@ -104,14 +99,16 @@ async def open_validation(
                 "This machine has no GPU that torch can use.", "Validate under the interpreter."
             )
     target = reference_of(request.candidate, request.reference)
-    description = await describe(worker, target, "reference", runtime, seconds=request.seconds)
     seed = secrets.randbits(48) if request.seed is None else request.seed
     with exchange_folder() as folder:
         setting = ValidationSetting(worker, runtime, request.seconds, folder, seed, request.backward)
         reference = ReferenceProcess.of(setting, target, request.candidate)
         try:
-            free = await reference.start()
-            yield Validation(setting, reference, description, limits_of(request, free))
+            if known is None:
+                description = await described(reference, "reference")
+            else:
+                description, _ = known.reference, await reference.start()
+            yield Validation(setting, reference, description, limits_of(request, reference.free_bytes), known)
         except LostAnswer as lost:
             raise TargetBroken(f"The reference {lost.outcome.why}.", "Run it by itself first.") from lost
         finally:
@@ -126,64 +123,80 @@ class Validation:
     reference: ReferenceProcess
     description: Description
     limits: CaseSizeLimits
+    known: Problem | None = None
+    """The problem, where another candidate's inputs are this one's too."""
 
     async def verdict(
         self, request: ValidationRequest, name: str, listener: ProgressListener | None = None
     ) -> Verdict:
         """The verdict on a candidate; `name` tells it from the others of this validation."""
-        setting, limits = self.setting, self.limits
-        problem = await resolve_problem(
-            setting.worker,
-            request.candidate,
-            self.description,
-            request.options,
-            setting.runtime,
-            seconds=setting.seconds,
-        )
-        declaration = problem.declaration
-        await refuse_too_large(setting.worker, declaration, setting.runtime)
-        source = source_of(request.candidate)
-        builder = build_plan(
-            declaration,
-            limits,
-            seed=setting.seed,
-            switches=switches_in(source, declaration),
-            configurations=problem.candidate.configurations,
-            all_mixtures=request.require_mixed_dtypes,
-        )
-        plan = chosen(planned(self.description, request, builder), request, builder)
-        if not request.cases:
-            plan = await without_too_large(self.reference, plan, declaration, limit=limits.elements)
-        refuse_empty(plan)
         await self.reference.stage(request.candidate, name)
         secret = (places.runs(), *(t.path.resolve() for t in (self.reference.target, request.candidate)))
-        candidate_workers = CandidateWorkers(setting, request.candidate, name, secret)
-        policy = Policy(request.allow_torch)
-        only_decision = request.stop_at_first_failure
-        trial = ValidationTrial(setting, policy, self.reference, candidate_workers, only_decision)
-        memory = MemoryCheck()
+        workers = CandidateWorkers(self.setting, request.candidate, name, secret)
+        policy, only_decision = Policy(request.allow_torch), request.stop_at_first_failure
+        trial = ValidationTrial(self.setting, policy, self.reference, workers, only_decision)
         try:
-            tools = TOOLS if request.thorough else ()
-            judged = await tried(trial, plan.cases, tools, memory, listener)
-            cases, judged, milder = await retried(trial, builder, plan.cases, judged)
-            judged = await trial.finish(judged, cases[-1] if cases else None)
-            measured = [memory.merged(case.result) for case in judged]
-            refuse_unrunnable_reference(measured, self.reference.target, request.cases)
-            limited = with_limits(with_blame(measured, milder), cases, strictness_of(request))
-            results = await with_trials_blamed(trial, cases, limited)
-            if not request.cases:
-                results = without_timeouts(results, cases, declaration)
-                plan = plan.model_copy(update={"skipped": (*plan.skipped, *not_judged(results))})
-            reduction = None
-            if not (request.cases or only_decision):
-                reduction = await reduce_failure(trial, builder, cases, results)
-            results = [*results, *reduction.further(results)] if reduction else results
-            culprit = await culprit_behind(trial, cases, results, reduction, source)
+            plan = await self.plan(request, await described(workers, "candidate"))
+            return verdict_of(await findings(trial, request, plan, listener), trial)
         finally:
-            await candidate_workers.close()
-        seen = tuple(case.seen for case in judged)
-        found = Findings(request, plan, tuple(results), seen, memory, reduction, source, culprit)
-        return verdict_of(found, trial)
+            await workers.close()
+
+    async def plan(self, request: ValidationRequest, candidate: Description) -> ReadyPlan:
+        """What the candidate is tried on. Raises BadInput where that cannot be."""
+        problem = await self.problem(request, candidate)
+        plan = ready_plan(request, problem, self.limits, seed=self.setting.seed)
+        if not request.cases:
+            limit, declaration = self.limits.elements, problem.declaration
+            cases = await without_too_large(self.reference, plan.cases, declaration, limit=limit)
+            plan = replace(plan, cases=cases)
+        refuse_empty(plan.cases)
+        return plan
+
+    async def problem(self, request: ValidationRequest, candidate: Description) -> Problem:
+        """Both sides with their inputs."""
+        if self.known is not None:
+            return self.known.with_candidate(candidate)
+        problem = problem_of(self.description, candidate, request.options)
+        await refuse_too_large(self.setting.worker, problem.declaration, self.setting.runtime)
+        return problem
+
+
+async def described(side: ReferenceProcess | CandidateWorkers, role: Role) -> Description:
+    """What a side's process says of its target once it has loaded it.
+
+    Where that process cannot say it, for it runs no get_inputs(), has but a part of the file, or was stopped
+    while it imported that, another one describes the file as it is. Raises as `describe`, and LostAnswer.
+    """
+    with suppress(TargetNotFound):
+        if (description := await side.start()) is not None:
+            return description
+    setting = side.setting
+    return await describe(setting.worker, side.target, role, setting.runtime, seconds=setting.seconds)
+
+
+async def findings(
+    trial: ValidationTrial, request: ValidationRequest, plan: ReadyPlan, listener: ProgressListener | None
+) -> "Findings":
+    """What the candidate does on a plan of cases."""
+    builder, declaration, memory = plan.builder, plan.builder.declaration, MemoryCheck()
+    judged = await tried(trial, plan.cases.cases, TOOLS if request.thorough else (), memory, listener)
+    cases, judged, milder = await retried(trial, builder, plan.cases.cases, judged)
+    judged = await trial.finish(judged, cases[-1] if cases else None)
+    measured = [memory.merged(case.result) for case in judged]
+    refuse_unrunnable_reference(measured, trial.reference.target, request.cases)
+    limited = with_limits(with_blame(measured, milder), cases, strictness_of(request))
+    results = await with_trials_blamed(trial, cases, limited)
+    skipped = plan.cases.skipped
+    reduction = None
+    if not request.cases:
+        results = without_timeouts(results, cases, declaration)
+        skipped = (*skipped, *not_judged(results))
+        if not request.stop_at_first_failure:
+            reduction = await reduce_failure(trial, builder, cases, results)
+    results = [*results, *reduction.further(results)] if reduction else results
+    culprit = await culprit_behind(trial, cases, results, reduction, plan.source)
+    seen = tuple(case.seen for case in judged)
+    return Findings(request, skipped, tuple(results), seen, memory, reduction, plan.source, culprit)
 
 
 async def tried(
@@ -253,71 +266,13 @@ def limits_of(request: ValidationRequest, free_bytes: int | None) -> CaseSizeLim
     return CaseSizeLimits(elements, int(free_bytes * SPAN_SHARE), max(own, elements))
 
 
-def planned(reference: Description, request: ValidationRequest, builder: PlanBuilder) -> CasePlan:
-    """The declaration's cases; of a file with get_inputs() also the call that it generates itself.
-
-    That call is then the declared one, and cases of the same shapes with other values, and of other sizes,
-    are generated ones. Where it is too large, the small sizes stand in for it.
-    """
-    plan = plan_of(builder)
-    call = examples_case(reference)
-    if call is None or request.options.inputs:
-        return plan
-    elements, most = sum(map(elements_of, reference.examples or ())), builder.limits.own_elements
-    if elements > most:
-        why = f"{elements:,} elements are over this run's limit of {most:,}"
-        return CasePlan(
-            cases=plan.cases, skipped=(*plan.skipped, Skip(what=EXAMPLES_CASE, why=why, declared=True))
-        )
-    return CasePlan(
-        cases=(call, *(beside_own(case, builder.declaration) for case in plan.cases)), skipped=plan.skipped
-    )
-
-
-def source_of(candidate: Target) -> str:
-    """The text of its file; empty where that cannot be read as text, which loading it says."""
-    try:
-        return candidate.path.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return ""
-
-
-def beside_own(case: Case, declaration: Declaration) -> Case:
-    """A case beside the call of get_inputs(): other values at its sizes, or sizes that it does not have."""
-    if case.group != "declared":
-        return case
-    return case.model_copy(update={"group": "special" if case.dims == declaration.generated else "beyond"})
-
-
-def chosen(plan: CasePlan, request: ValidationRequest, builder: PlanBuilder) -> CasePlan:
-    """The plan's cases that the request names, and others that it spells out; without names the whole plan.
-
-    Raises BadInput for a name that stands for no case.
-    """
-    if not request.cases:
-        return plan
-    by_name = {case.name: case for case in plan.cases}
-    named: dict[str, Case] = {}
-    for name in request.cases:
-        case = by_name.get(name) or case_named(builder, name)
-        if case.again_after is not None and case.again_after in by_name:
-            named[case.again_after] = by_name[case.again_after]
-        named[name] = case
-    return CasePlan(cases=tuple(named.values()), skipped=())
-
-
-def elements_of(example: Example) -> int:
-    if example.form == "list":
-        return sum(elements_of(item) for item in example.items)
-    return math.prod(example.shape) if example.form == "tensor" else 0
-
-
 @dataclass(frozen=True)
 class Findings:
     """What a verdict is made of, beside the trial."""
 
     request: ValidationRequest
-    plan: CasePlan
+    skipped: tuple[Skip, ...]
+    """What was not tried."""
     results: tuple[CaseResult, ...]
     observations: tuple[Observation, ...]
     memory: MemoryCheck
@@ -361,13 +316,13 @@ def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
         *found.memory.notes_on(results),
     )
     return Verdict(
-        summary=summary_of(decision, results, violations, found.plan.skipped, never_launched, takes),
+        summary=summary_of(decision, results, violations, found.skipped, never_launched, takes),
         next_step=culprit.step or next_step_of(decision, results, violations, never_launched),
         verdict=decision,
         candidate=str(found.request.candidate),
         reference=str(trial.reference.target),
         cases=results,
-        skipped=(*found.plan.skipped, *found.of_one_turn()),
+        skipped=(*found.skipped, *found.of_one_turn()),
         violations=violations,
         notes=notes,
         limits=limits_in(results),

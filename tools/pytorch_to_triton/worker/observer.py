@@ -11,13 +11,11 @@ import torch
 from .calls.exchange import CallInputs
 from .guarded_memory import GuardedMemory
 from .integrity.launches import Launches
-from .integrity.leftovers import Leftovers
-from .integrity.operators import Operators
+from .integrity.operators import Operators, Readings
 from .integrity.patches import Patches
-from .integrity.readings import Readings
 from .integrity.returned_tensors import aliases
 from .integrity.sandbox import Sandbox
-from .integrity.settings import SettingsSnapshot
+from .integrity.settings import Leftovers, SettingsSnapshot
 from .interpreter.bounds import Range
 from .interpreter.loop_turns import most_turns
 from .interpreter.memory_guard import MemoryGuard

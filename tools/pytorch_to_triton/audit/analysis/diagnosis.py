@@ -30,8 +30,8 @@ from pytorch_to_triton.validate.conclusion import (
     only_group,
     wrong_of,
 )
-from pytorch_to_triton.validate.conditions import names_values
 from pytorch_to_triton.validate.judge import MEMORY
+from pytorch_to_triton.validate.plan import names_values
 
 Diagnosis = Literal[
     "out_of_bounds", "offset_overflow", "race", "missing_barrier", "false_promise", "undefined_values",

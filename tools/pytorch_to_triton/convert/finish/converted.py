@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
-from pytorch_to_triton.convert.finish.kernel_text import taken_apart
 from pytorch_to_triton.convert.finish.recipe import (
     DropIn,
     Recipe,
@@ -15,79 +14,76 @@ from pytorch_to_triton.convert.finish.recipe import (
     names_used,
     signature,
 )
-from pytorch_to_triton.draft.file.imports import import_block
+from pytorch_to_triton.convert.finish.split import split_kernel_file
+from pytorch_to_triton.convert.resolve import ResolvedTarget
+from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.draft.file.module import declarations
 from pytorch_to_triton.draft.file.part import snake
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec
-from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.graph import Graph
-from pytorch_to_triton.schema.target import Target
 
 
-@dataclass(frozen=True)
-class Converted:
-    """A target with all that is known of it."""
+def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Recipe:
+    """The recipe of a kernel file that passed; `drafted`: by the drafter, for what the trace holds.
 
-    target: Target
-    description: Description
-    declaration: Declaration
-    graph: Graph | None
-    """None where it could not be traced."""
-    reference: Reference
-    given: Mapping[str, object]
-    """INPUTS, DIMS and REQUIRES, a module's state among the inputs."""
-    backward: bool
+    Raises BadInput where the target's code, or a parameter's default, cannot be repeated.
+    """
+    reference, given = reference_of(target), target.declared()
+    text = file.text
+    graph, function, declaration = target.graph, target.description.name, target.declaration
+    name = snake(function)
+    inputs = inputs_of(reference.parameters, given)
+    constants = {name for name, spec in inputs.items() if isinstance(spec, ConstantSpec)}
+    guards = graph.guards if graph and drafted else ()
+    return Recipe(
+        function=function,
+        name=f"{name}_by_triton" if name in names_used(text) else name,
+        module_name=module_name(function),
+        origin=f"{function} of {target.target.path.name}",
+        file=file,
+        parameters=reference.parameters,
+        declaration=Declaration(
+            inputs=inputs, dims=declaration.dims, requires=(*declaration.requires, *guards)
+        ),
+        fixed=frozenset(constants - free_numbers(declaration, graph)),
+        structure=structure_of(graph),
+        outputs=len(graph.outputs) if graph else 0,
+        backward=target.request.backward,
+        module=drop_in(target, reference, graph) if graph and target.is_module else None,
+        autocast=graph is not None and graph.autocast,
+        graph=graph,
+    )
 
-    def recipe(self, text: str, *, drafted: bool) -> Recipe:
-        """The recipe of a kernel file that passed; `drafted`: by the drafter, for what the trace holds.
 
-        Raises BadInput where a parameter's default cannot be repeated.
-        """
-        text = with_missing(text, self.reference, self.given)
-        graph, function = self.graph, self.description.name
-        name = snake(function)
-        inputs = inputs_of(self.reference.parameters, self.given)
-        constants = {name for name, spec in inputs.items() if isinstance(spec, ConstantSpec)}
-        guards = graph.guards if graph and drafted else ()
-        return Recipe(
-            function=function,
-            name=f"{name}_by_triton" if name in names_used(text) else name,
-            module_name=module_name(function),
-            origin=f"{function} of {self.target.path.name}",
-            text=text,
-            parameters=self.reference.parameters,
-            inputs=inputs,
-            dims=self.declaration.dims,
-            requires=(*self.declaration.requires, *guards),
-            fixed=frozenset(constants - free_numbers(self.declaration, graph)),
-            structure=structure_of(graph),
-            outputs=len(graph.outputs) if graph else 0,
-            backward=self.backward,
-            module=self._drop_in(graph) if graph else None,
-            autocast=graph is not None and graph.autocast,
-            graph=graph,
+def reference_of(target: ResolvedTarget) -> Reference:
+    """The target's source. Raises BadInput where it cannot be copied."""
+    reference = target.reference()
+    if reference is None:
+        raise BadInput(
+            f"The code of {target.description.name} cannot be copied into the finished file, which needs it.",
+            "Define it as a plain function at the top level of its file.",
         )
+    return reference
 
-    def _drop_in(self, graph: Graph) -> DropIn | None:
-        """The module that the kernels stand for; None for a function."""
-        description = self.description
-        if description.kind not in ("module", "model_file"):
-            return None
-        arguments = signature(self.reference.parameters)
-        values = defaults(self.reference.parameters)
-        names = [a.arg for a in (*arguments.posonlyargs, *arguments.args) if a.arg not in graph.state]
-        has_inputs = description.examples is not None
-        own = self.target.construction or ("*get_init_inputs()" if has_inputs else "")
-        return DropIn(
-            name=description.name,
-            constructed=f"{description.name}({own})",
-            training=has_inputs,
-            parameters=", ".join(f"{n}={values[n]}" if n in values else n for n in names),
-            state=graph.state,
-        )
+
+def drop_in(target: ResolvedTarget, reference: Reference, graph: Graph) -> DropIn:
+    """The module that the kernels stand for."""
+    description = target.description
+    arguments = signature(reference.parameters)
+    values = defaults(reference.parameters)
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args) if a.arg not in graph.state]
+    has_inputs = description.examples is not None
+    given = target.target.construction or ("*get_init_inputs()" if has_inputs else "")
+    return DropIn(
+        name=description.name,
+        constructed=f"{description.name}({given})",
+        training=has_inputs,
+        parameters=", ".join(f"{n}={values[n]}" if n in values else n for n in names),
+        state=graph.state,
+    )
 
 
 def module_name(function: str) -> str:
@@ -95,8 +91,8 @@ def module_name(function: str) -> str:
     return f"{snake(function)}_triton"
 
 
-def with_missing(text: str, reference: Reference, given: Mapping[str, object]) -> str:
-    """The kernel file with the reference and the declarations that it may have left to the target's file."""
+def submitted_file(target: ResolvedTarget, text: str) -> KernelText:
+    """A file of anybody's, with the reference and the declarations that it may have left to the target's."""
     bound = {
         name
         for node in ast.parse(text).body
@@ -106,17 +102,16 @@ def with_missing(text: str, reference: Reference, given: Mapping[str, object]) -
             else [t.id for t in getattr(node, "targets", ()) if isinstance(t, ast.Name)]
         )
     }
-    missing = {key: value for key, value in given.items() if key not in bound}
-    if "reference" in bound and not missing:
-        return text
-    parts = taken_apart(text)
+    file = split_kernel_file(text)
+    missing = {key: value for key, value in target.declared().items() if key not in bound}
     added = [declarations(missing)]
-    imports = list(parts.imports)
+    imports = list(file.imports)
     if "reference" not in bound:
+        reference = reference_of(target)
         added += reference.definitions
         imports += reference.imports
-    blocks = [f'"""{parts.first}\n\n{parts.shapes}\n"""', import_block(imports), *added, parts.body]
-    return "\n\n\n".join(block for block in blocks if block) + "\n"
+    body = "\n\n\n".join(block for block in (*added, file.body) if block)
+    return replace(file, imports=imports, body=body)
 
 
 def inputs_of(parameters: str, given: Mapping[str, object]) -> dict[str, InputSpec]:

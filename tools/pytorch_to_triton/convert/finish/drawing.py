@@ -7,7 +7,6 @@ from itertools import islice
 from math import prod
 
 from pytorch_to_triton.convert.finish.recipe import Operand, Recipe
-from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.graph.cost import held_bytes, largest_value_bytes
 from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.inputs.declaration import Declaration
@@ -86,59 +85,40 @@ def another_dtype(recipe: Recipe) -> str | None:
 def tested_sizes(recipe: Recipe) -> list[Point]:
     """Sizes for a test: the smallest, the largest, the middle, each dim's declared ones from there, and the
     first past each size at which `run` takes another way."""
-    dims = recipe.dims
+    declaration, dims = recipe.declaration, recipe.declaration.dims
     if not dims:
         return [{}]
     small = {name: tuple(s for s in sizes if s > 0) or sizes for name, sizes in dims.items()}
     around = nearby(middle_point(small), small)
     points = [smallest_point(small), middle_point(small), largest_point(small), *islice(around, POINTS_TRIED)]
-    declaration = declaration_of(recipe)
     found: list[Point] = []
     for point in points:
-        drawable = point not in found and is_drawable(declaration, point)
+        drawable = point not in found and declaration.takes(point)
         if drawable and held(recipe, point) <= MOST_BYTES:
             found.append(point)
         if len(found) == MOST_SIZES:
             break
-    found = found or [next((p for p in points if is_drawable(declaration, p)), points[0])]
+    found = found or [next((p for p in points if declaration.takes(p)), points[0])]
     return [*found, *islice(past_switches(recipe, declaration, smallest_point(small)), MOST_SWITCHES)]
 
 
 def past_switches(recipe: Recipe, declaration: Declaration, small: Point) -> Iterator[Point]:
     """A point past each size at which `run` takes another way, where a test has time for it."""
     for size, name in ways_taken(switches_in(recipe.text, declaration)):
-        if size < max(recipe.dims[name]):
+        if size < max(declaration.dims[name]):
             continue
         points = ({**small, name: size + step} for step in STEPS)
-        fitting = (p for p in points if is_drawable(declaration, p) and held(recipe, p) <= MOST_BYTES)
+        fitting = (p for p in points if declaration.takes(p) and held(recipe, p) <= MOST_BYTES)
         yield from islice(fitting, 1)
 
 
 def timed_sizes(recipe: Recipe) -> list[Point]:
     """Sizes for the benchmark, the largest declared ones enlarged."""
-    declaration = declaration_of(recipe)
-    if not recipe.dims:
+    if not recipe.declaration.dims:
         return [{}]
     largest = held_bytes(recipe.graph)
-    points = [timing_dims(declaration, at_least_bytes=count, held=largest) for count in TIMED_BYTES]
+    points = [timing_dims(recipe.declaration, at_least_bytes=count, held=largest) for count in TIMED_BYTES]
     return [point for i, point in enumerate(points) if point not in points[:i]]
-
-
-def declaration_of(recipe: Recipe) -> Declaration:
-    return Declaration(
-        inputs=dict(recipe.inputs),
-        dims={n: tuple(s) for n, s in recipe.dims.items()},
-        requires=recipe.requires,
-    )
-
-
-def is_drawable(declaration: Declaration, point: Mapping[str, int]) -> bool:
-    """Whether the point meets the conditions, and every tensor has a size and a range there."""
-    try:
-        declaration.arguments(point)
-    except BadDeclaration:
-        return False
-    return declaration.violated(point) is None
 
 
 def held(recipe: Recipe, point: Mapping[str, int]) -> int:

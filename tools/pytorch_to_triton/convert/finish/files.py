@@ -13,7 +13,6 @@ from pytorch_to_triton.convert.finish import drawing
 from pytorch_to_triton.convert.finish.folding import folded
 from pytorch_to_triton.convert.finish.guards import conditions
 from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for_the_interpreter
-from pytorch_to_triton.convert.finish.kernel_text import taken_apart
 from pytorch_to_triton.convert.finish.operator import registration
 from pytorch_to_triton.convert.finish.recipe import DropIn, Recipe, names_used, signature
 from pytorch_to_triton.convert.finish.report import Report
@@ -72,7 +71,7 @@ def chosen_names(recipe: Recipe) -> dict[str, str]:
 
 def function_file(recipe: Recipe, names: Mapping[str, str], measured: str) -> str:
     """`NAME_triton.py`: the kernel file with a function that may be called with anything."""
-    parts = taken_apart(recipe.text)
+    parts = recipe.file
     operator = registration(recipe, names) if recipe.structure else []
     content = {
         **names,

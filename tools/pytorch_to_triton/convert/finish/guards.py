@@ -95,7 +95,7 @@ def shapes(recipe: Recipe) -> Iterator[str]:
             later.append(tensor)
     for tensor in later:
         yield from size_check(tensor, dims)
-    for text in recipe.requires:
+    for text in recipe.declaration.requires:
         if (condition := in_terms_of(text, dims)) is not None:
             yield from refuse(f"not ({condition})", repr(f"{text} does not hold"))
 

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.graph.dtype_rules import FLOATS
+from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, ListSpec, TensorSpec
 from pytorch_to_triton.schema.graph import Graph
 
@@ -67,15 +69,12 @@ class Recipe:
     """Its file without the `.py`."""
     origin: str
     """Where the user's function lies: a file's name and the function's."""
-    text: str
-    """The kernel file, with `reference` and `run`."""
+    file: KernelText
+    """With `reference` and `run`."""
     parameters: str
     """Of `reference` and `run`, as source, with defaults and without annotations."""
-    inputs: Mapping[str, InputSpec]
-    """What each parameter takes."""
-    dims: Mapping[str, tuple[int, ...]]
-    requires: tuple[str, ...]
-    """Conditions on the sizes, the declared ones and those under which the kernels hold."""
+    declaration: Declaration
+    """What each parameter takes, and conditions: the declared ones and those under which the kernels hold."""
     fixed: frozenset[str]
     """Constants of which only the declared value was validated."""
     structure: Structure | None
@@ -88,6 +87,16 @@ class Recipe:
     """Whether the function casts by torch.autocast("cuda"), which does nothing on a CPU."""
     graph: Graph | None = None
     """What was traced; None where nothing was."""
+
+    @property
+    def text(self) -> str:
+        """The whole kernel file."""
+        return self.file.text
+
+    @property
+    def inputs(self) -> Mapping[str, InputSpec]:
+        """What each parameter takes."""
+        return self.declaration.inputs
 
     @property
     def arguments(self) -> tuple[str, ...]:

@@ -8,11 +8,11 @@ from pathlib import Path
 from pytorch_to_triton.audit.audit import audit
 from pytorch_to_triton.audit.request import AuditRequest
 from pytorch_to_triton.benchmark.timing_trial import Implementation
+from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
 from pytorch_to_triton.convert.session import gate
-from pytorch_to_triton.convert.session.start import SessionTarget, prepared, request_of
 from pytorch_to_triton.convert.session.state import LAST, before
 from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord
-from pytorch_to_triton.convert.work import timed_once, timing_case, timing_trial
+from pytorch_to_triton.convert.work import timed_once
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.versions import versions
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -23,7 +23,6 @@ from pytorch_to_triton.schema.session import Attempt, Stage
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.verdict import Verdict
-from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import validate
 
 
@@ -41,24 +40,24 @@ class Submission:
     text: str
     against: tuple[Target, ...] = ()
     """Other implementations, timed beside it in the last stage."""
-    _prepared: list[SessionTarget] = field(default_factory=list)
+    _resolved: list[ResolvedTarget] = field(default_factory=list)
 
-    async def prepared(self) -> SessionTarget:
+    async def target(self) -> ResolvedTarget:
         """The session's target, described and traced once: that takes seconds."""
-        if not self._prepared:
-            self._prepared.append(await prepared(self.worker, self.record.setting, self.runtime))
-        return self._prepared[0]
+        if not self._resolved:
+            self._resolved.append(await resolve(self.worker, self.record.setting.request(), self.runtime))
+        return self._resolved[0]
 
     async def evidence(self) -> gate.Evidence:
         """What the tools find out, the cheapest first; what is wrong is not timed."""
         triton = (await versions(self.worker, self.runtime)).triton
         previous = before(self.folder.attempts(), self.stage)
         if gate.unknown_names(self.text, triton):
-            return gate.Evidence(self.file, self.text, triton, None, None, None)
+            return gate.Evidence(self.file, self.text, triton)
         try:
             verdict = await self.verdict()
         except BadInput as refusal:
-            return gate.Evidence(self.file, self.text, triton, None, None, None, refusal=refusal)
+            return gate.Evidence(self.file, self.text, triton, refusal=refusal)
         report = await self.report()
         right = verdict.verdict == "passed"
         table = await self.times(previous) if right and not self.runtime.interpreter else None
@@ -68,18 +67,8 @@ class Submission:
 
     async def verdict(self) -> Verdict:
         """The full validation of the file against the session's target."""
-        setting = self.record.setting
-        request = ValidationRequest(
-            candidate=Target(path=self.file),
-            reference=setting.target,
-            options=request_of(setting).options,
-            allow_torch=frozenset(self.record.allowed),
-            seed=setting.seed,
-            seconds=setting.seconds,
-            backward=setting.backward,
-            require_int64_offsets=True,
-            require_mixed_dtypes=True,
-        )
+        asked = self.record.setting.request()
+        request = asked.validation_of(Target(path=self.file), self.stage, self.record.allowed)
         return await validate(self.worker, request, self.runtime, self.listener)
 
     async def report(self) -> AuditReport:
@@ -90,7 +79,7 @@ class Submission:
             evidence="compiled",
             archs=setting.archs,
             reference=setting.target,
-            options=request_of(setting).options,
+            options=setting.request().options,
             seconds=setting.seconds,
         )
 
@@ -112,13 +101,6 @@ class Submission:
         if self.stage == LAST:
             implementations.append(Implementation(gate.COMPILE, target, "reference", "default"))
             implementations += [Implementation(str(peer), peer, "candidate") for peer in self.against]
-        found, setting = await self.prepared(), self.record.setting
-        trial = timing_trial(
-            target,
-            implementations,
-            timing_case(found.declaration, found.traced.graph if found.traced else None),
-            seed=setting.seed,
-            seconds=setting.seconds,
-            backward=setting.backward,
-        )
-        return await timed_once(self.worker, self.runtime, self.listener, trial, found.traced)
+        resolved = await self.target()
+        trial = resolved.request.timing_of(implementations, resolved.timing_case())
+        return await timed_once(self.worker, self.runtime, self.listener, trial, resolved.origin)

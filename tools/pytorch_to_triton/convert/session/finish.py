@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,26 +12,18 @@ from pytorch_to_triton import places
 from pytorch_to_triton.benchmark.benchmark import benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.benchmark.tuning.freeze import frozen
-from pytorch_to_triton.convert.convert import declared
-from pytorch_to_triton.convert.finish.converted import Converted
+from pytorch_to_triton.convert.finish.converted import recipe_of, submitted_file
 from pytorch_to_triton.convert.finish.files import files, page
 from pytorch_to_triton.convert.finish.recipe import Recipe
 from pytorch_to_triton.convert.finish.report import Dossier, markdown, report_of
 from pytorch_to_triton.convert.finish.test_run import run_tests
-from pytorch_to_triton.convert.session.start import (
-    SessionTarget,
-    declared_by_hand,
-    digest,
-    prepared,
-    reference_in,
-    request_of,
-)
+from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
+from pytorch_to_triton.convert.session.start import digest
 from pytorch_to_triton.convert.session.state import best_of
 from pytorch_to_triton.convert.session.store import BENCHMARK, SessionFolder, SessionRecord
 from pytorch_to_triton.convert.session.submit import refuse_changed_target
-from pytorch_to_triton.convert.work import timing_case
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.hardware.versions import Versions, versions
+from pytorch_to_triton.hardware.versions import Versions, origin_of, today, versions
 from pytorch_to_triton.inputs.expression import point_name, value_of
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
@@ -43,7 +34,6 @@ from pytorch_to_triton.schema.finished import FinishedConversion, FinishedFile, 
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.session import Attempt
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.tuning import Origin
 
 TOOL = "convert finish"
 
@@ -81,10 +71,10 @@ async def finish(
             f"No gate of {folder.path} has opened yet.",
             f"Pass stage 1 first: convert submit {shlex.quote(str(folder.path))}",
         )
-    found = await prepared(worker, record.setting, runtime)
+    target = await resolve(worker, record.setting.request(), runtime)
     text = folder.kernel(best).read_text(encoding="utf-8")
     drafted = digest(text) in record.drafted.values()
-    recipe = converted(found).recipe(text, drafted=drafted)
+    recipe = recipe_of(target, submitted_file(target, text), drafted=drafted)
     into = folder_for(request.into or Path("converted") / recipe.name)
     finished = files(recipe, speed_of(best))
     planned = {**finished.texts, **dict.fromkeys(report_names(recipe), "")}
@@ -102,7 +92,7 @@ async def finish(
         timed = await benchmark(worker, benchmark_request(folder, kernel, request), runtime, listener)
         text, more = with_measured(text, timed, found_versions)
         notes = (*notes, *more)
-        recipe = converted(found).recipe(text, drafted=drafted)
+        recipe = recipe_of(target, submitted_file(target, text), drafted=drafted)
         finished = files(recipe, speed_of(best))
     dossier = Dossier(
         name=recipe.function,
@@ -112,7 +102,7 @@ async def finish(
         validation=folder.validation(best),
         audit=folder.audit(best),
         benchmark=timed,
-        saved=saved_text(found),
+        saved=saved_text(target),
         machine=machine_text(found_versions, runtime),
         commands=commands(folder, finished.kernels),
     )
@@ -129,31 +119,10 @@ def with_measured(text: str, timed: Benchmark, found: Versions) -> tuple[str, tu
     """
     if not timed.tuned:
         return text, ()
-    today = datetime.datetime.now(tz=datetime.UTC).date()
-    origin = Origin(device=found.devices[0].name, triton=found.triton, day=today)
     try:
-        return frozen(text, timed.tuned, str(origin)), ()
+        return frozen(text, timed.tuned, str(origin_of(found))), ()
     except BadInput as refusal:
         return text, (f"The kernels are still autotuned. {refusal.message}",)
-
-
-def converted(found: SessionTarget) -> Converted:
-    """What a session knows of its target. Raises BadInput where its code cannot be copied."""
-    reference = reference_in(found)
-    if reference is None:
-        raise BadInput(
-            f"The code of {found.description.name} cannot be copied into the finished file, which needs it.",
-            "Define it as a plain function at the top level of its file.",
-        )
-    return Converted(
-        target=found.setting.target,
-        description=found.description,
-        declaration=found.declaration,
-        graph=found.traced.graph if found.traced else None,
-        reference=reference,
-        given=declared(found.declaration, found.traced) if found.traced else declared_by_hand(found),
-        backward=found.setting.backward,
-    )
 
 
 def refuse_foreign(names: Iterable[str], into: Path, request: FinishRequest) -> None:
@@ -199,7 +168,7 @@ def benchmark_request(folder: SessionFolder, kernel: Path, request: FinishReques
         candidate=Target(path=kernel),
         reference=setting.target,
         against=request.against,
-        options=request_of(setting).options,
+        options=setting.request().options,
         baselines=("eager", "compile"),
         passes="both" if setting.backward else "forward",
         seconds=setting.seconds,
@@ -209,12 +178,12 @@ def benchmark_request(folder: SessionFolder, kernel: Path, request: FinishReques
     )
 
 
-def saved_text(found: SessionTarget) -> str:
+def saved_text(target: ResolvedTarget) -> str:
     """What the backward pass keeps of a call, with its bytes at the sizes that are timed."""
-    if found.traced is None or found.traced.backward is None:
+    if target.origin is None or target.origin.traced.backward is None:
         return ""
-    backward, graph = found.traced.backward, found.traced.graph
-    dims = timing_case(found.declaration, graph).dims
+    backward, graph = target.origin.traced.backward, target.origin.traced.graph
+    dims = target.timing_case().dims
     tensors = [tensor for tensor in backward.graph.inputs if tensor.name in backward.saved]
     count = sum(
         prod(int(value_of(size, dims)) for size in tensor.shape.expressions) * ITEM_BYTES[tensor.dtype]
@@ -227,9 +196,8 @@ def saved_text(found: SessionTarget) -> str:
 
 def machine_text(found: Versions, runtime: Runtime) -> str:
     """Where all of this was seen."""
-    today = datetime.datetime.now(tz=datetime.UTC).date()
     device = "the CPU, in Triton's interpreter" if runtime.interpreter else found.devices[0].name
-    return f"Seen on {device}, with torch {found.torch} and Triton {found.triton}, {today}."
+    return f"Seen on {device}, with torch {found.torch} and Triton {found.triton}, {today()}."
 
 
 def commands(folder: SessionFolder, kernels: str) -> tuple[str, ...]:

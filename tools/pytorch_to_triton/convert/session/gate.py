@@ -43,11 +43,11 @@ class Evidence:
     text: str
     triton: str
     """The installed version."""
-    verdict: Verdict | None
+    verdict: Verdict | None = None
     """None where the file uses names that do not exist: it was not run."""
-    audit: AuditReport | None
+    audit: AuditReport | None = None
     """None where the file was not run."""
-    table: TimingTable | None
+    table: TimingTable | None = None
     """None without a device, and where the file is wrong."""
     refusal: BadInput | None = None
     """Why it could not even be loaded or called."""

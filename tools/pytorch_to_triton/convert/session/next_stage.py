@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pytorch_to_triton import places
 from pytorch_to_triton.convert.session.evidence import Submission
-from pytorch_to_triton.convert.session.start import digest, digest_of_file, request_of
+from pytorch_to_triton.convert.session.start import digest, digest_of_file
 from pytorch_to_triton.convert.session.state import LAST
 from pytorch_to_triton.convert.tuning import tune
 from pytorch_to_triton.convert.work import ConversionWork
-from pytorch_to_triton.draft.file.module import STAGE_NAMES, Source
+from pytorch_to_triton.draft.file.module import STAGE_NAMES
+from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.graph.tracing import Traced
-from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.schema.session import Stage
 
 TASKS = {
@@ -51,37 +50,16 @@ async def put_next(submission: Submission, text: str, stage: Stage) -> tuple[str
 
 async def drafted_text(submission: Submission, stage: Stage) -> str | None:
     """The next stage's draft, on a device with measured launch configurations; None where there is none."""
-    found = await submission.prepared()
+    target = await submission.target()
     try:
-        if stage == LAST and not submission.runtime.interpreter and found.traced and found.source:
-            work = conversion_of(submission, found.traced, found.source, found.declaration)
+        origin = target.convertible()
+        if stage == LAST and not submission.runtime.interpreter:
+            folder = submission.folder.path
+            work = ConversionWork(submission.worker, submission.runtime, submission.listener, target, folder)
             return (await tune(work, [])).drafted.text
-        return found.drafted(stage).text
+        return origin.drafted(stage, PURE if target.request.pure else None).text
     except NotConvertible:
         return None
-
-
-def conversion_of(
-    submission: Submission, traced: Traced, source: Source, declaration: Declaration
-) -> ConversionWork:
-    """The session as a conversion in one go, for what both do alike."""
-    setting = submission.record.setting
-    return ConversionWork(
-        worker=submission.worker,
-        runtime=submission.runtime,
-        listener=submission.listener,
-        target=setting.target,
-        options=request_of(setting).options,
-        folder=submission.folder.path,
-        source=source,
-        traced=traced,
-        declaration=declaration,
-        seed=setting.seed,
-        seconds=setting.seconds,
-        backward=setting.backward,
-        thorough=False,
-        pure=setting.pure,
-    )
 
 
 def with_tasks(text: str, stage: Stage) -> str:

@@ -19,9 +19,11 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from pytorch_to_triton import places
+from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.session.state import best_of
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.inputs.declaration import parse_options
 from pytorch_to_triton.schema.finding import AuditReport
 from pytorch_to_triton.schema.session import Attempt, Stage, Understanding
 from pytorch_to_triton.schema.target import Target
@@ -62,6 +64,17 @@ class Setting(Value):
     python: str | None
     archs: tuple[str, ...] = ()
     """GPUs that every stage is compiled for; empty: one of NVIDIA and one of AMD."""
+
+    def request(self) -> ConversionRequest:
+        """The same as a conversion in one go has it."""
+        return ConversionRequest(
+            target=self.target,
+            options=parse_options(self.inputs, self.dims, self.requires),
+            seed=self.seed,
+            seconds=self.seconds,
+            backward=self.backward,
+            pure=self.pure,
+        )
 
 
 class SessionRecord(Value):

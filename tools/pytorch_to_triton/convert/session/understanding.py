@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pytorch_to_triton import places
 from pytorch_to_triton.benchmark.roofline import limit_of, work_of
-from pytorch_to_triton.convert.finish.kernel_text import described_kernels
-from pytorch_to_triton.convert.work import timing_case
+from pytorch_to_triton.convert.resolve import ResolvedTarget
 from pytorch_to_triton.draft.file.module import Drafted
-from pytorch_to_triton.graph.tracing import Traced
 from pytorch_to_triton.hardware.datasheets import datasheet
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import point_name
@@ -52,17 +50,11 @@ PLAIN = ("vector_add", ("masks", "memory_access", "fusion"))
 MOST_READ = 6
 
 
-def understanding_of(
-    description: Description,
-    declaration: Declaration,
-    traced: Traced,
-    drafted: Drafted | None,
-    why: str,
-    *,
-    backward: bool,
-) -> Understanding:
-    """Of a target that was traced; `why` there is no draft."""
-    graph = traced.graph
+def understanding_of(target: ResolvedTarget, drafted: Drafted | None, why: str) -> Understanding:
+    """Of a target; `why` there is no draft."""
+    description, declaration, graph = target.description, target.declaration, target.graph
+    if graph is None:
+        return untraced(description, declaration, why)
     constants = (f"{name} = {graph.constants[name]!r}" for name in graph.fixed if name in graph.constants)
     return Understanding(
         function=graph.function,
@@ -70,11 +62,11 @@ def understanding_of(
         frozen=(*constants, *defaults_of(description, declaration)),
         steps=tuple(step_of(node) for node in graph.nodes),
         guards=graph.guards,
-        kernels=tuple(described_kernels(drafted.text)) if drafted else (),
+        kernels=tuple(f"{kernel.name}: {kernel.doc}" for kernel in drafted.kernels) if drafted else (),
         calls=tuple(dict.fromkeys(drafted.left)) if drafted else (),
         no_draft=why,
-        work=work_text(declaration, graph),
-        gradients=gradients_of(graph, backward=backward),
+        work=work_text(graph, target.timing_case().dims),
+        gradients=gradients_of(graph, backward=target.request.backward),
         read=read_first([node.op for node in graph.nodes]),
     )
 
@@ -142,9 +134,8 @@ def argument_text(argument: NodeArgument) -> str:
             return f"[{', '.join(argument_text(item) for item in argument.items)}]"
 
 
-def work_text(declaration: Declaration, graph: Graph, gpu: str = "H100 SXM") -> str:
+def work_text(graph: Graph, dims: Mapping[str, int], gpu: str = "H100 SXM") -> str:
     """Bytes and operations at the sizes that are timed; the least time by a data sheet."""
-    dims = timing_case(declaration, graph).dims
     dtypes = {i.name: i.dtype for i in graph.inputs}
     work = work_of(graph, dims, dtypes, None)
     if work is None:

@@ -34,6 +34,8 @@ class Kernel:
     """A kernel as the file has it."""
 
     name: str
+    doc: str
+    """What it computes, in a line."""
     lines: tuple[str, ...]
     printed: PrintedKernel
     passes: int
@@ -146,7 +148,7 @@ def _kernels(alternative: Alternative, name: str, stage: Stage, twins: int, take
             lines = (*autotuned(result), "@triton.jit", *lines)
         else:
             lines = ("@triton.jit", *lines)
-        made.append(Kernel(result.name, lines, result, passes, variants))
+        made.append(Kernel(result.name, doc, lines, result, passes, variants))
     return made
 
 

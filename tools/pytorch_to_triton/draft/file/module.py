@@ -24,7 +24,7 @@ from pytorch_to_triton.draft.file.autograd import (
 )
 from pytorch_to_triton.draft.file.checks import Checks, checks
 from pytorch_to_triton.draft.file.choices import Lines, decided
-from pytorch_to_triton.draft.file.imports import import_block
+from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.draft.file.launches import Kernel, Stage
 from pytorch_to_triton.draft.file.part import Part, computed, part_of, programmed
 from pytorch_to_triton.draft.file.reference import Reference
@@ -85,7 +85,7 @@ class Source:
 class Drafted:
     """One stage of a conversion."""
 
-    text: str
+    file: KernelText
     kernels: tuple[Kernel, ...]
     """In order of launch."""
     calls: tuple[str, ...] = ()
@@ -95,6 +95,11 @@ class Drafted:
     tuned: Mapping[str, Config] = field(default_factory=dict)
     ways: Ways = PURE
     """Who computes convolutions and products."""
+
+    @property
+    def text(self) -> str:
+        """The whole file."""
+        return self.file.text
 
 
 def draft(
@@ -145,8 +150,8 @@ def _draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Confi
     left = described(calls)
     if not kernels:
         raise nothing_drafted(graph, left)
-    text = _text(parts, source, stage, gradients)
-    return Drafted(text, kernels, tuple(c.node.op for c in calls), left, tuned, ways)
+    file = _file(parts, source, stage, gradients)
+    return Drafted(file, kernels, tuple(c.node.op for c in calls), left, tuned, ways)
 
 
 def _stored(graph: Graph, source: Source | Branch, ways: Ways) -> Program:
@@ -227,7 +232,7 @@ def _condition(branch: Branch) -> str:
     return f"{branch.rule} {test}"
 
 
-def _text(parts: Sequence[Part], source: Source, stage: Stage, gradients: Sequence[Halves]) -> str:
+def _file(parts: Sequence[Part], source: Source, stage: Stage, gradients: Sequence[Halves]) -> KernelText:
     kernels = [kernel for part in parts for kernel in part.kernels]
     helpers = [
         helper(m) for name, m in sorted({n: m for k in kernels for n, m in k.printed.helpers.items()}.items())
@@ -247,19 +252,22 @@ def _text(parts: Sequence[Part], source: Source, stage: Stage, gradients: Sequen
     else:
         run = "\n".join(_run(parts, checked, source))
     blocks = [
-        _docstring(parts, source, stage, gradients),
-        _imports(source.reference, [*bodies, run]),
         "\n".join([declarations(source.declared), *checked.accepted]),
         *source.reference.definitions,
         *bodies,
         *checked.definition,
         (f"{source.note}\n" if source.note else "") + run,
     ]
-    head, body = blocks[:3], blocks[3:]
-    return "\n\n".join(b for b in head if b) + "\n\n\n" + "\n\n\n".join(body) + "\n"
+    return KernelText(
+        f"{parts[0].program.graph.function} in Triton, stage {stage} of 3 ({STAGE_NAMES[stage]}).",
+        _shapes(parts, source, gradients),
+        _imports(source.reference, [*bodies, run]),
+        "\n\n\n".join(block for block in blocks if block),
+    )
 
 
-def _docstring(parts: Sequence[Part], source: Source, stage: Stage, gradients: Sequence[Halves]) -> str:
+def _shapes(parts: Sequence[Part], source: Source, gradients: Sequence[Halves]) -> str:
+    """Where it comes from, what it takes and returns, and what PyTorch still does."""
     program = parts[0].program
     graph = program.graph
     inputs = "\n".join(f"    {i.name}: [{', '.join(i.shape.expressions)}]" for i in graph.inputs)
@@ -270,21 +278,17 @@ def _docstring(parts: Sequence[Part], source: Source, stage: Stage, gradients: S
     remark = f"\n\nLeft to PyTorch: {', '.join(left)}." if left else ""
     if gradients:
         remark += f"\n\nSaved for the backward pass: {', '.join(gradients[0].saved) or 'nothing'}."
-    return (
-        f'"""{graph.function} in Triton, stage {stage} of 3 ({STAGE_NAMES[stage]}).\n\n'
-        f"Drafted from {source.target}. Shapes:\n\n{inputs}\n    ->\n{outputs}{remark}\n"
-        '"""'
-    )
+    return f"Drafted from {source.target}. Shapes:\n\n{inputs}\n    ->\n{outputs}{remark}"
 
 
-def _imports(reference: Reference, bodies: Sequence[str]) -> str:
+def _imports(reference: Reference, bodies: Sequence[str]) -> set[str]:
     lines = {"import torch", "import triton", "import triton.language as tl", *reference.imports}
     text = "\n".join(bodies)
     if "libdevice." in text:
         lines.add("from triton.language.extra import libdevice")
     if any(isinstance(n, ast.Name) and n.id == "math" for n in ast.walk(ast.parse(text))):
         lines.add("import math")
-    return import_block(lines)
+    return lines
 
 
 def declarations(declared: Mapping[str, object]) -> str:

@@ -47,19 +47,15 @@ def readers(folders: Folders) -> dict[str, Reader]:
         **{event: calling(event, kind) for kind, events in KINDS.items() for event in events},
         **{event: looking_around(event) for event in LOOKING_AROUND},
         **{event: changing(event, folders) for event in CHANGES},
-        "open": lambda args, frame: opening(args, frame, folders),
-        "os.listdir": lambda args, frame: listing(args, frame, folders),
-        "os.scandir": lambda args, frame: listing(args, frame, folders),
+        **{event: listing(folders) for event in ("os.listdir", "os.scandir")},
+        "open": opening(folders),
         "import": importing,
         "object.__setattr__": setting_attribute,
     }
 
 
 def calling(event: str, kind: str) -> Reader:
-    def read(args: Arguments, frame: FrameType) -> Violation | None:
-        return kind, f"calls {event}({', '.join(filter(None, map(shown, args)))})"
-
-    return read
+    return lambda args, frame: (kind, f"calls {event}({', '.join(filter(None, map(shown, args)))})")
 
 
 def shown(value: object) -> str:
@@ -84,17 +80,22 @@ def looking_around(event: str) -> Reader:
     return read
 
 
-def opening(args: Arguments, frame: FrameType, folders: Folders) -> Violation | None:
-    path, _, flags = args
-    writing = bool((flags or 0) & WRITING)
-    if (real := folders.refused(path, frame, writing=writing)) is None:
-        return None
-    return "touches_files", f"opens {real}{' for writing' if writing else ''}"
+def opening(folders: Folders) -> Reader:
+    def read(args: Arguments, frame: FrameType) -> Violation | None:
+        path, _, flags = args
+        writing = bool((flags or 0) & WRITING)
+        real = folders.refused(path, frame, writing=writing)
+        return ("touches_files", f"opens {real}{' for writing' if writing else ''}") if real else None
+
+    return read
 
 
-def listing(args: Arguments, frame: FrameType, folders: Folders) -> Violation | None:
-    real = folders.refused(args[0], frame, writing=False)
-    return ("touches_files", f"lists {real}") if real else None
+def listing(folders: Folders) -> Reader:
+    def read(args: Arguments, frame: FrameType) -> Violation | None:
+        real = folders.refused(args[0], frame, writing=False)
+        return ("touches_files", f"lists {real}") if real else None
+
+    return read
 
 
 def changing(event: str, folders: Folders) -> Reader:

@@ -7,10 +7,11 @@ methods).
 import functools
 import importlib.util
 import os
+import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
+from types import FrameType, MethodType
 from typing import Literal
 
 import torch
@@ -30,7 +31,6 @@ def folder_of(package: str) -> str:
 TORCH = os.path.dirname(os.path.realpath(torch.__file__))
 TRITON = os.path.dirname(os.path.realpath(triton.__file__))
 WORKER = str(Path(__file__).resolve().parents[1])
-INTEGRITY = str(Path(__file__).resolve().parent)
 ROOTS: tuple[tuple[str, Owner], ...] = (
     (WORKER, "worker"),
     (TORCH, "torch"),
@@ -60,11 +60,8 @@ ENTRY_FUNCTIONS = frozenset({"_compile_kernel", "load_library"})
 
 def author_of(frame: FrameType | None) -> Literal["triton", "author"] | None:
     """Who asked, walking up the callers over the standard library, numpy, torch and this worker."""
-    for each in callers(frame):
-        owner = owner_of_frame(each)
-        if owner in ("triton", "author"):
-            return "triton" if owner == "triton" else "author"
-    return None
+    owners = map(owner_of_frame, callers(frame))
+    return next((owner for owner in owners if owner == "triton" or owner == "author"), None)
 
 
 def requested_by_author(frame: FrameType | None) -> bool:
@@ -114,6 +111,19 @@ def owner_of(file: str) -> Owner:
             return owner
     installed = any(below(real, root) for root in INSTALLED) or "-packages" + os.sep in real
     return "library" if not installed and any(below(real, root) for root in LIBRARY) else "author"
+
+
+def owner_of_value(value: object) -> Owner:
+    """Whose code defines a function, a class or an instance's class."""
+    if isinstance(value, functools.partial | MethodType):
+        return owner_of_value(value.func if isinstance(value, functools.partial) else value.__func__)
+    code = getattr(value, "__code__", None)
+    if code is not None:
+        return owner_of(code.co_filename)
+    name = str(getattr(value, "__module__", None) or type(value).__module__)
+    if name.startswith("triton."):
+        return "triton"
+    return owner_of(getattr(sys.modules.get(name), "__file__", None) or os.__file__)
 
 
 def below(path: str, folder: str) -> bool:

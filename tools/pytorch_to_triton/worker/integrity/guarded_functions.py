@@ -8,6 +8,8 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any
 
+from ..replacement import replaced
+
 GUARDED: dict[str, dict[str, tuple[str, ...]]] = {
     "hides_operators": {
         "torch.utils._python_dispatch": (
@@ -38,11 +40,9 @@ def guards(refuse: Refuse) -> Iterator[None]:
     """Inside, each call of a guarded function is handed to `refuse` first, which may raise."""
     with ExitStack() as stack:
         for kind, place, name in guarded_names():
-            owner = found(place)
+            owner = owner_at(place)
             violation = kind, f"calls {place.replace(':', '.')}.{name}"
-            before = vars(owner).get(name)
-            setattr(owner, name, guarded(getattr(owner, name), violation, refuse))
-            stack.callback(put_back, owner, name, before)
+            stack.enter_context(replaced(owner, name, guarded(getattr(owner, name), violation, refuse)))
         yield
 
 
@@ -50,20 +50,13 @@ def guarded_names() -> Iterator[tuple[str, str, str]]:
     """Kind, place and name of each guarded function that this torch has."""
     for kind, places in GUARDED.items():
         for place, names in places.items():
-            yield from ((kind, place, name) for name in names if hasattr(found(place), name))
+            yield from ((kind, place, name) for name in names if hasattr(owner_at(place), name))
 
 
-def found(place: str) -> Any:
+def owner_at(place: str) -> Any:
     module, _, name = place.partition(":")
     owner: Any = importlib.import_module(module)
     return getattr(owner, name) if name else owner
-
-
-def put_back(owner: Any, name: str, before: object) -> None:
-    if before is None:  # it was inherited
-        delattr(owner, name)
-    else:
-        setattr(owner, name, before)
 
 
 def guarded(original: Any, violation: tuple[str, str], refuse: Refuse) -> Any:

@@ -78,6 +78,7 @@ def defaults_of(function: Callable[..., Any]) -> Values:
     return {each.name: each.default for each in parameters if each.default is not inspect.Parameter.empty}
 
 
+@functools.cache
 def uses_atomics(function: Callable[..., Any]) -> bool:
     """Whether the kernel, or a function of its own that it calls, has an atomic operation in its source."""
     return any(source and any(atomics_in(source)) for source in sources(function))
@@ -91,7 +92,7 @@ def orders_by_atomics(function: Callable[..., Any]) -> bool:
             return True
         for node in atomics_in(source):
             call = source.inside.get(node)
-            if not isinstance(call, ast.Call) or call.func is not node:
+            if not (isinstance(call, ast.Call) and call.func is node):
                 return True
             if not isinstance(source.inside.get(call), ast.Expr):
                 return True
@@ -100,12 +101,23 @@ def orders_by_atomics(function: Callable[..., Any]) -> bool:
 
 def sources(function: Callable[..., Any]) -> Iterator[FunctionSource | None]:
     """The kernel's and those of the jit functions that it names, directly or not; each once."""
-    waiting, seen = [function], {function}
+    return (source for _, source, _ in functions_behind(function, {}))
+
+
+def functions_behind(
+    kernel: Callable[..., Any], given: Values
+) -> Iterator[tuple[Callable[..., Any], FunctionSource | None, Values]]:
+    """The kernel's function and the jit functions that it names, each once: with its source and arguments.
+
+    `given` are those of the launch by parameter; of other functions none are known.
+    """
+    waiting, seen = [(kernel, given)], {kernel}
     while waiting:
-        source = source_of(waiting.pop())
-        yield source
-        called = {} if source is None else jit_functions(source, {})
-        waiting += called.keys() - seen
+        function, arguments = waiting.pop()
+        source = source_of(function)
+        yield function, source, arguments
+        called = {} if source is None else jit_functions(source, arguments)
+        waiting += [(each, {}) for each in called.keys() - seen]
         seen |= called.keys()
 
 

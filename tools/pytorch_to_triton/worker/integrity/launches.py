@@ -3,21 +3,16 @@
 import functools
 import math
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
 
-from .kernel_source import orders_by_atomics, uses_atomics
+from ..replacement import replaced
+from .kernel_source import uses_atomics
 from .operators import Operators, tensors_in
 from .uncompilable import python_in
-
-__all__ = ["Launches", "orders_by_atomics", "uses_atomics"]
-
-has_atomics = functools.cache(uses_atomics)
-"""A kernel's source stays what it is; reading it takes as long as a launch."""
-_python_in_compiled: dict[Callable[..., Any], frozenset[str]] = {}
-"""By the function behind a compiled kernel: Triton itself refuses names that mean something else later."""
 
 
 class Launches:
@@ -32,7 +27,7 @@ class Launches:
         self._at_launch = at_launch
         self._counts: dict[Callable[..., Any], int] = {}
         self._python: dict[Callable[..., Any], set[str]] = {}
-        self._originals: list[tuple[Any, Any]] = []
+        self._recording = ExitStack()
 
     @property
     def launched(self) -> list[dict[str, Any]]:
@@ -44,7 +39,7 @@ class Launches:
                 "file": function.__code__.co_filename,
                 "line": function.__code__.co_firstlineno,
                 "count": count,
-                "atomics": has_atomics(function),
+                "atomics": uses_atomics(function),
                 "python": sorted(self._python[function]),
             }
             for function, count in self._counts.items()
@@ -52,26 +47,19 @@ class Launches:
 
     def __enter__(self) -> "Launches":
         for kind in (JITFunction, InterpretedFunction):
-            self._originals.append((kind, kind.run))
-            kind.run = recorded(kind.run, self._launching, self._launched)
+            run = recorded(kind.run, self._launching, self._launched)
+            self._recording.enter_context(replaced(kind, "run", run))
         return self
 
     def __exit__(self, *error: object) -> None:
-        while self._originals:
-            kind, original = self._originals.pop()
-            kind.run = original
+        self._recording.close()
 
     def _launching(self, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Before a kernel runs, which may put other things behind the names that it uses."""
         self._at_launch()
-        function = kernel.fn
-        names = self._python.setdefault(function, set())
-        if function in _python_in_compiled:
-            names |= _python_in_compiled[function]
-            return
-        names |= python_in(function, dict(zip(kernel.arg_names, args, strict=False)) | kwargs)
-        if not isinstance(kernel, InterpretedFunction):
-            _python_in_compiled[function] = frozenset(names)
+        names = self._python.setdefault(kernel.fn, set())
+        if isinstance(kernel, InterpretedFunction):
+            names |= python_in(kernel.fn, dict(zip(kernel.arg_names, args, strict=False)) | kwargs)
 
     def _launched(self, function: Callable[..., Any], arguments: Any) -> None:
         self._counts[function] = self._counts.get(function, 0) + 1
@@ -84,19 +72,15 @@ def recorded(original: Any, launching: Callable[..., None], launched: Callable[.
 
     @functools.wraps(original)
     def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        extents: list[Any] = []
+        extents: Any = ()
 
-        def seen_grid(bound: Any) -> Any:
-            extents[:] = grid(bound)
+        def bound_grid(bound: Any) -> Any:
+            nonlocal extents
+            extents = grid(bound) if callable(grid) else grid
             launching(self, args, kwargs)
-            return tuple(extents)
+            return extents
 
-        if callable(grid):
-            result = original(self, *args, grid=seen_grid, warmup=warmup, **kwargs)
-        else:
-            launching(self, args, kwargs)
-            result = original(self, *args, grid=grid, warmup=warmup, **kwargs)
-            extents[:] = grid or ()
+        result = original(self, *args, grid=bound_grid, warmup=warmup, **kwargs)
         if not warmup and extents and math.prod(map(int, extents)) > 0:
             launched(self.fn, (args, kwargs))
         return result

@@ -1,4 +1,4 @@
-"""Which torch operators the author's code runs, and which tensors come from a Triton kernel."""
+"""Which torch operators the author's code runs, what it reads, and which tensors a Triton kernel made."""
 
 import sys
 import threading
@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
 
 from ..dispatch import DispatchMode
 from .frames import TORCH, author_of, below, callers, owner_of_frame
@@ -37,6 +39,9 @@ SUMS_OF_GRADIENTS = frozenset({"aten.add", "aten.add_"})
 OVERWRITING = frozenset({"aten.copy_", "aten.fill_", "aten.zero_"})
 TORCHS_OPERATORS = frozenset(torch._C._dispatch_get_all_op_names())
 """All that there are before the author's code runs: what comes later, it defines itself (torch.library)."""
+NO_STORAGE = 0
+READINGS = ("numpy", "__array__", "__dlpack__", "tolist")
+"""Methods of a tensor by which its elements leave torch, to be computed with by something else."""
 KERNEL, INPUT = "kernel", "input"
 """Origins of what a storage holds, beside the operators of PyTorch that made it."""
 
@@ -54,7 +59,7 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
         self.pointers_given = False
         """Whether kernels may have found tensors through addresses in another, which a device hides."""
         super().__init__()  # type: ignore[no-untyped-call]
-        self._given = {s._cdata for s in map(storage_of, given) if s is not None}
+        self._given = set(map(key_of, given)) - {NO_STORAGE}
         self.counts: Counter[str] = Counter()
         """Calls by operator without its overload: {"aten.mm": 2}."""
         self._origins = dict.fromkeys(self._given, frozenset({INPUT}))
@@ -70,8 +75,7 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
 
     def origins(self, tensor: torch.Tensor) -> frozenset[str]:
         """What made the values in its storage, copies and views left out: operators, INPUT and KERNEL."""
-        storage = storage_of(tensor)
-        return frozenset() if storage is None else self._origins.get(storage._cdata, frozenset())
+        return self._origins.get(key_of(tensor), frozenset())
 
     def touched(self, tensor: torch.Tensor) -> None:
         """A launched kernel had this tensor as an argument."""
@@ -81,26 +85,22 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
 
     def is_overwritten(self, tensor: torch.Tensor) -> bool:
         """Whether all of it was copied over or filled since a kernel last wrote to it."""
-        storage = storage_of(tensor)
-        return storage is not None and storage._cdata in self._lost
+        return key_of(tensor) in self._lost
 
     def _forget(self, tensor: torch.Tensor) -> None:
-        storage = storage_of(tensor)
-        if storage is not None:
-            self._origins.pop(storage._cdata, None)
-            self._lost.add(storage._cdata)
+        self._origins.pop(key_of(tensor), None)
+        self._lost.add(key_of(tensor))
 
     def _add(self, tensor: torch.Tensor, origins: frozenset[str]) -> None:
         """Note what a storage's values come from; of an input's, no more than that kernels wrote to it."""
-        storage = storage_of(tensor)
+        storage, key = storage_of(tensor), key_of(tensor)
         if storage is None:
             return
         if KERNEL in origins:
-            self._lost.discard(storage._cdata)
-        new = origins & {KERNEL} if storage._cdata in self._given else origins
-        self._origins[storage._cdata] = self.origins(tensor) | new
-        if storage._cdata not in self._known:
-            self._known[storage._cdata] = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
+            self._lost.discard(key)
+        self._origins[key] = self.origins(tensor) | (origins & {KERNEL} if key in self._given else origins)
+        if key not in self._known:
+            self._known[key] = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
 
     def __enter__(self) -> "Operators":
         self._thread = threading.get_ident()
@@ -149,11 +149,9 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
 
         Whatever is computed from a kernel's work is its work too; an input that a kernel has read is not.
         """
-        storage = storage_of(tensor)
         if name in COPIES:
             return self.origins(tensor)
-        is_input = storage is not None and storage._cdata in self._given
-        return frozenset() if is_input else self.origins(tensor) & {KERNEL}
+        return frozenset() if key_of(tensor) in self._given else self.origins(tensor) & {KERNEL}
 
     def _counts(self, name: str, frame: FrameType | None) -> bool:
         if name in SUMS_OF_GRADIENTS and is_engines(frame):
@@ -182,6 +180,21 @@ class FurtherCounts(DispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return self._operators.dispatch(func, args, kwargs or {}, sys._getframe().f_back)
+
+
+class Readings(TorchFunctionMode):
+    """Counts, as `Tensor.numpy` and the like, what the author's code hands to numpy, DLPack and lists."""
+
+    def __init__(self, counts: Counter[str]) -> None:
+        super().__init__()
+        self._counts = counts
+        self._methods = {getattr(torch.Tensor, name): name for name in READINGS}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = self._methods.get(func)
+        if name is not None and author_of(sys._getframe(1)) == "author":
+            self._counts[f"Tensor.{name}"] += 1
+        return func(*args, **(kwargs or {}))
 
 
 def fills_its_storage(tensor: torch.Tensor) -> bool:
@@ -220,16 +233,16 @@ def written_by(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:
     """Every tensor in nested tuples, lists and dictionaries, and behind tensor descriptors."""
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from tensors_in(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from tensors_in(item)
-    elif hasattr(value, "base") and isinstance(value.base, torch.Tensor):
-        yield value.base
+    for leaf in pytree.tree_leaves(value):
+        tensor = leaf if isinstance(leaf, torch.Tensor) else getattr(leaf, "base", None)
+        if isinstance(tensor, torch.Tensor):
+            yield tensor
+
+
+def key_of(tensor: torch.Tensor) -> int:
+    """Of its storage; NO_STORAGE where it has none."""
+    storage = storage_of(tensor)
+    return NO_STORAGE if storage is None else int(storage._cdata)
 
 
 def storage_of(tensor: torch.Tensor) -> torch.UntypedStorage | None:

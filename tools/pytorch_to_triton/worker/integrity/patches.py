@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
 
-from .frames import TORCH, WORKER, owner_of
-from .guarded_functions import found
+from .frames import TORCH, WORKER, owner_of_value
+from .guarded_functions import owner_at
 
 WATCHED = (
     "builtins", "json", "os", "os.path", "threading:Thread", "time",
@@ -25,7 +25,6 @@ INTERPRETED = (
 """What computes an interpreted kernel. Triton and this worker replace parts of it; the author may not."""
 WRAPPERS = (WORKER, os.path.join(TORCH, "_compile.py"))
 """Whose wrappers around the very same function are fine; torch._dynamo wraps one when it is imported."""
-WORKER_PACKAGE = __name__.rsplit(".", 2)[0]
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Patches:
 
     def __init__(self) -> None:
         self._namespaces = [
-            Namespace(place, found(place), functions_of(found(place)))
+            Namespace(place, owner_at(place), functions_of(owner_at(place)))
             for place in (*WATCHED, *INTERPRETED, *places_of_worker())
         ]
 
@@ -55,9 +54,10 @@ class Patches:
 
 
 def places_of_worker() -> Iterator[str]:
-    """The modules of this worker and the classes that they define."""
+    """The modules of this worker and their classes, among them those that pose as torch.cuda's."""
+    worker = __name__.rsplit(".", 2)[0]
     for name, module in [*sys.modules.items()]:
-        if module is not None and f"{name}.".startswith(f"{WORKER_PACKAGE}."):
+        if module is not None and f"{name}.".startswith(f"{worker}."):
             yield name
             for label, value in vars(module).items():
                 if isinstance(value, type) and value.__module__ == name:
@@ -92,20 +92,13 @@ def functions_of(owner: object) -> dict[str, object]:
 
 def is_excused(namespace: Namespace, before: object, now: object) -> bool:
     """Whether Triton or this worker has replaced a function for itself."""
-    if namespace.place in INTERPRETED and not (isinstance(before, ModuleType) or is_authors(now)):
+    defined = inspect.unwrap(now) if isinstance(now, FunctionType) else now
+    is_authors = owner_of_value(defined) == "author"
+    if namespace.place in INTERPRETED and not (isinstance(before, ModuleType) or is_authors):
         return True
     if not isinstance(now, FunctionType) or not now.__code__.co_filename.startswith(WRAPPERS):
         return False
     return any(cell.cell_contents is before for cell in now.__closure__ or ())
-
-
-def is_authors(value: object) -> bool:
-    """Whether neither torch, Triton, numpy, the standard library nor this worker defines the value."""
-    code = getattr(inspect.unwrap(value) if isinstance(value, FunctionType) else value, "__code__", None)
-    if code is not None:
-        return owner_of(code.co_filename) == "author"
-    module = sys.modules.get(str(getattr(value, "__module__", None) or type(value).__module__))
-    return owner_of(getattr(module, "__file__", None) or os.__file__) == "author"
 
 
 def shown(value: object) -> str:

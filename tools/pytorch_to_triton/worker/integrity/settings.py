@@ -1,4 +1,7 @@
-"""Which settings of the process were changed since they were first seen."""
+"""Which settings of the process were changed since they were first seen, and which threads are left running.
+
+Processes are refused when they start.
+"""
 
 import functools
 import gc
@@ -12,6 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+
+from .frames import owner_of
 
 ENVIRONMENT = ("TRITON_", "CUDA_", "TORCH", "PYTORCH", "NVIDIA_")
 SET_BY_TORCH = frozenset({
@@ -49,8 +54,8 @@ def settings() -> dict[str, Value]:
         return {
             **{f"torch.{name}": read(functools.partial(of_torch, name)) for name in TORCH_SETTINGS},
             **{name: read(getter) for name, getter in OTHER_SETTINGS.items()},
-            **signals(),
-            **environment(),
+            **{f"signal {name_of(n)}": plain(signal.getsignal(n)) for n in signal.valid_signals()},
+            **{f"os.environ[{name!r}]": os.environ[name] for name in os.environ if is_watched(name)},
         }
 
 
@@ -101,16 +106,31 @@ OTHER_SETTINGS: dict[str, Callable[[], object]] = {
 }
 
 
-def signals() -> dict[str, Value]:
-    """The handler of every signal."""
-    handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
-    return {f"signal {name_of(number)}": plain(handler) for number, handler in handlers.items()}
-
-
 def name_of(number: int) -> str:
     return number.name if isinstance(number, signal.Signals) else str(number)
 
 
-def environment() -> dict[str, Value]:
-    names = [name for name in os.environ if name.startswith(ENVIRONMENT) and name not in SET_BY_TORCH]
-    return {f"os.environ[{name!r}]": os.environ[name] for name in names}
+def is_watched(variable: str) -> bool:
+    return variable.startswith(ENVIRONMENT) and variable not in SET_BY_TORCH
+
+
+class Leftovers:
+    """What runs now is compared with what ran when this was made.
+
+    Threads without Python code (torch's own pools) are invisible to it.
+    """
+
+    def __init__(self) -> None:
+        self._threads = set(threading.enumerate())
+
+    def found(self) -> list[dict[str, str]]:
+        """`{"kind": "thread", "name": ...}` for each."""
+        new = (thread for thread in threading.enumerate() if thread not in self._threads)
+        return [{"kind": "thread", "name": thread.name} for thread in new if not is_machinery(thread)]
+
+
+def is_machinery(thread: threading.Thread) -> bool:
+    """Whether torch or this worker runs the thread for itself, or native code that called Python once."""
+    code = getattr(getattr(thread, "_target", None) or type(thread).run, "__code__", None)
+    runs = owner_of(code.co_filename) if code else "author"
+    return runs in ("torch", "worker") or isinstance(thread, threading._DummyThread)

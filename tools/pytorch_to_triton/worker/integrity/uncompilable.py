@@ -9,13 +9,10 @@ tensor fails. What is not known for certain is not named.
 import ast
 import builtins
 import enum
-import functools
 import inspect
 import numbers
-import os
-import sys
 from collections.abc import Callable, Iterator
-from types import FunctionType, MethodType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -23,8 +20,8 @@ import triton.language as tl
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import ConstexprFunction, JITFunction
 
-from .frames import owner_of
-from .kernel_source import FunctionSource, Meaning, Values, jit_functions, meaning_of, parts_of, source_of
+from .frames import owner_of_value
+from .kernel_source import FunctionSource, Meaning, Values, functions_behind, meaning_of, parts_of, source_of
 
 COMPUTING_BUILTINS = frozenset(
     {"__import__", "compile", "eval", "exec", "globals", "locals", "open", "setattr", "vars"}
@@ -48,17 +45,8 @@ def python_in(function: Callable[..., Any], given: Values) -> set[str]:
     `given` are the launch's arguments by parameter.
     """
     names: set[str] = set()
-    waiting, seen = [(function, given)], {function}
-    while waiting:
-        current, arguments = waiting.pop()
-        source = source_of(current)
-        if source is None:
-            names.update(refused_globals(current))
-            continue
-        names.update(refused_in(source, arguments))
-        called = jit_functions(source, arguments).keys() - seen
-        seen |= called
-        waiting += [(each, {}) for each in called]
+    for current, source, arguments in functions_behind(function, given):
+        names.update(refused_in(source, arguments) if source else refused_globals(current))
     return names
 
 
@@ -73,28 +61,23 @@ def refused_globals(function: Callable[..., Any]) -> Iterator[str]:
 def refused_in(source: FunctionSource, given: Values) -> Iterator[str]:
     tensors = tensor_names(source, given)
     for node in source.nodes:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            yield f"import {getattr(node, 'module', None) or node.names[0].name}"
-        elif isinstance(node, ast.Attribute) and is_handle(node, source, tensors):
-            yield ".handle"
+        match node:
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                yield f"import {getattr(node, 'module', None) or names[0].name}"
+            # What the interpreter keeps of a tensor.
+            case ast.Attribute(attr="handle", value=value) if source.reads("data") or is_tensor(
+                value, source, tensors
+            ):
+                yield ".handle"
     known = {name: value for name, value in given.items() if is_python(value) and name not in tensors}
     for chain in source.chains:
         parts, meaning = parts_of(chain), meaning_of(chain, source, known)
         if meaning is None:
-            if is_computing_builtin(parts[0], source):
+            is_builtin_name = parts[0] not in source.local and parts[0] not in source.function.__globals__
+            if is_builtin_name and parts[0] in COMPUTING_BUILTINS:
                 yield parts[0]
         elif is_refused(chain, meaning, source, tensors):
             yield ".".join(parts)
-
-
-def is_handle(node: ast.Attribute, source: FunctionSource, tensors: frozenset[str]) -> bool:
-    """Whether an attribute is what the interpreter keeps of a tensor."""
-    return node.attr == "handle" and (source.reads("data") or is_tensor(node.value, source, tensors))
-
-
-def is_computing_builtin(name: str, source: FunctionSource) -> bool:
-    own = name in source.local or name in source.function.__globals__
-    return not own and name in COMPUTING_BUILTINS
 
 
 def is_refused(chain: ast.AST, meaning: Meaning, source: FunctionSource, tensors: frozenset[str]) -> bool:
@@ -118,18 +101,15 @@ def is_visible(value: object) -> bool:
     return (
         isinstance(value, ModuleType | tl.constexpr | ConstexprFunction | JIT)
         or is_builtin(value)
-        or is_aggregate(value)
-        or is_named_tuple(value)
+        or is_record(value)
     )
 
 
-def is_aggregate(value: object) -> bool:
-    return getattr(value, "__triton_aggregate__", False) is True
-
-
-def is_named_tuple(value: object) -> bool:
+def is_record(value: object) -> bool:
+    """Whether the compiler knows how to make it, as it does aggregates and named tuples."""
     kind = value if isinstance(value, type) else type(value)
-    return issubclass(kind, tuple) and hasattr(kind, "_fields")
+    is_named_tuple = issubclass(kind, tuple) and hasattr(kind, "_fields")
+    return is_named_tuple or getattr(value, "__triton_aggregate__", False) is True
 
 
 def is_python(value: object) -> bool:
@@ -147,7 +127,7 @@ def is_tritons(meaning: Meaning) -> bool:
     So are built-in functions, and types that the compiler knows how to make.
     """
     value = meaning.value
-    if id(value) in BUILTINS or is_aggregate(value) or is_named_tuple(value):
+    if id(value) in BUILTINS or is_record(value):
         return True
     if isinstance(value, ConstexprFunction):
         return owner_of_value(value.fn) == "triton"
@@ -157,35 +137,18 @@ def is_tritons(meaning: Meaning) -> bool:
     return held and owner_of_value(value) != "author"
 
 
-def owner_of_value(value: object) -> str:
-    """Whose code defines a function, a class or an instance's class."""
-    if isinstance(value, functools.partial | MethodType):
-        return owner_of_value(value.func if isinstance(value, functools.partial) else value.__func__)
-    code = getattr(value, "__code__", None)
-    if code is not None:
-        return owner_of(code.co_filename)
-    name = getattr(value, "__module__", None) or type(value).__module__
-    if name.startswith("triton."):
-        return "triton"
-    return owner_of(getattr(sys.modules.get(name), "__file__", None) or os.__file__)
-
-
 def needs_values(value: object) -> bool:
     """Whether a function that the compiler calls itself, with a tensor, needs what that holds."""
-    source = source_behind(value)
-    if source is None:
-        return not is_builtin(value)
-    return not is_builtin(source.function) and computes_with_parameters(source)
+    function = value.fn if isinstance(value, ConstexprFunction) else value
+    source = source_of(function) if isinstance(function, FunctionType) else None
+    return not is_builtin(function if source else value) and (
+        source is None or computes_with_parameters(source)
+    )
 
 
 def is_builtin(function: object) -> bool:
     """Whether the compiler hands a function its own builder, with which tensors are computed with."""
     return getattr(function, "__triton_builtin__", False) is True
-
-
-def source_behind(value: object) -> FunctionSource | None:
-    function = value.fn if isinstance(value, ConstexprFunction) else value
-    return source_of(function) if isinstance(function, FunctionType) else None
 
 
 def computes_with_parameters(source: FunctionSource) -> bool:
@@ -206,26 +169,26 @@ def tensor_names(source: FunctionSource, given: Values) -> frozenset[str]:
     names = {name for name, value in given.items() if hasattr(value, "data_ptr")}
     for _ in range(2):
         for node in source.nodes:
-            if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value is not None:
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                if is_tensor(node.value, source, frozenset(names)):
-                    names.update(target.id for target in targets if isinstance(target, ast.Name))
+            if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) or node.value is None:
+                continue
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if is_tensor(node.value, source, frozenset(names)):
+                names.update(target.id for target in targets if isinstance(target, ast.Name))
     return frozenset(names)
 
 
 def is_tensor(node: ast.AST, source: FunctionSource, names: frozenset[str]) -> bool:
     """Whether an expression is a tensor for certain, where these names are."""
-    if isinstance(node, ast.Name):
-        return node.id in names
-    if isinstance(node, ast.BinOp):
-        return is_tensor(node.left, source, names) or is_tensor(node.right, source, names)
-    if isinstance(node, ast.Compare | ast.UnaryOp):
-        return is_tensor(node.left if isinstance(node, ast.Compare) else node.operand, source, names)
-    if isinstance(node, ast.Subscript):
-        return is_tensor(node.value, source, names)
-    if not isinstance(node, ast.Call):
-        return False
-    made = meaning_of(node.func, source, {})
-    if made is not None:
-        return parts_of(node.func)[-1] in TENSOR_MAKERS and is_tritons(made)
-    return isinstance(node.func, ast.Attribute) and is_tensor(node.func.value, source, names)
+    match node:
+        case ast.Name(id=name):
+            return name in names
+        case ast.BinOp(left=left, right=right):
+            return is_tensor(left, source, names) or is_tensor(right, source, names)
+        case ast.Compare(left=part) | ast.UnaryOp(operand=part) | ast.Subscript(value=part):
+            return is_tensor(part, source, names)
+        case ast.Call(func=called):
+            made = meaning_of(called, source, {})
+            if made is not None:
+                return parts_of(called)[-1] in TENSOR_MAKERS and is_tritons(made)
+            return isinstance(called, ast.Attribute) and is_tensor(called.value, source, names)
+    return False

@@ -21,6 +21,7 @@ from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from torch.utils import _device as default_device
 
+from ..replacement import replaced
 from . import cuda_answers
 from .cuda_answers import DEVICE, Replacement, as_device
 
@@ -29,7 +30,6 @@ Kwargs = dict[str, Any]
 CPU = torch.device("cpu")
 MARK = "_fake_cuda_place"
 HOST, PINNED = "host", "pinned"
-ABSENT = object()
 modes_in_use: Callable[[], list[Any]] = _get_current_function_mode_stack
 MOVING = (Tensor.to, Tensor.type_as)
 """Methods whose first argument may be a device's name or number, or a tensor to follow."""
@@ -52,8 +52,7 @@ def fake_gpu() -> Iterator[None]:
     with contextlib.ExitStack() as afterwards:
         afterwards.callback(restore_default_device, default)
         for owner, name, value in (*cuda_answers.replacements(), *replacements(mode)):
-            afterwards.callback(put_back, owner, name, vars(owner).get(name, ABSENT))
-            setattr(owner, name, value)
+            afterwards.enter_context(replaced(owner, name, value))
         afterwards.enter_context(mode)
         before, OneGpu.active = OneGpu.active, mode
         try:
@@ -337,13 +336,6 @@ def without_gpu(mode: OneGpu) -> Callable[..., Any]:
         return upstream(self, func, types, args, named)
 
     return call
-
-
-def put_back(owner: Any, name: str, value: Any) -> None:
-    if value is ABSENT:
-        delattr(owner, name)
-    else:
-        setattr(owner, name, value)
 
 
 def restore_default_device(device: torch.device | None) -> None:

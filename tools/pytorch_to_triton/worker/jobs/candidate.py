@@ -31,6 +31,7 @@ from ..loading.redirect import redirect
 from ..loading.target import Loaded, TargetError, load
 from ..observer import Observer
 from ..runtime import interpreting, play_gpu_for
+from ..tracing.description import description
 from ..untimed_tuning import UntimedTuning
 from ..wire import validation
 from ..wire.observation import Differs, Observation
@@ -69,9 +70,13 @@ def work(
     play_gpu_for(Path(target["path"]))
     with observer.loading():
         candidate = load(target, "candidate")
+        report.during("describe")
+        described = description(target, candidate, "candidate")
     candidate.take_state(read_values(exchange.state, "cpu"))
     candidate.to_gpu()
-    report.item(validation.CandidateLoadedItem(name=candidate.name, traces=observer.traces()))
+    report.item(
+        validation.CandidateLoadedItem(name=candidate.name, description=described, traces=observer.traces())
+    )
     session = CandidateSession(candidate, exchange, observer, tuning, setting, red_zone_bytes)
     for request in report.requests(validation.CandidateRequest):
         report.during(request.name)

@@ -12,7 +12,7 @@ from .. import wire
 from ..job_report import JobReport
 from ..loading.target import NameMissing, described, load_file
 from ..runtime import as_on_a_gpu
-from .describe import described_example
+from ..tracing.description import described_example
 
 MOST_CALLS = 64
 """Those that follow are not noted."""

@@ -23,6 +23,7 @@ from ..failure import describe_failure
 from ..job_report import JobReport
 from ..loading.sides import stage_candidate, stage_reference
 from ..loading.target import load
+from ..tracing.description import description, has_examples
 from ..truth.compare import compared
 from ..truth.oracle import Oracle, Truth, with_own_module
 from ..wire import validation
@@ -50,12 +51,15 @@ def work(
         copies = stage_reference(target, candidate, exchange.staged / REFERENCE)
         exchange.write_staging(REFERENCE, copies)
     reference = load(target, "reference", exchange.read_staging(REFERENCE))
+    report.during("describe")
+    # get_inputs() is not run here: what it leaves behind must not reach the truth.
+    described = None if has_examples(reference) else description(target, reference, "reference")
     reference.to_gpu()
     if not exchange.state.exists():
         write_values(generated_state(reference, state_seed), exchange.state)
     oracle = Oracle(reference, exchange, setting.device, setting.backward)
     session = ReferenceSession(target, oracle)
-    report.item(loaded_item(reference.name, setting.device))
+    report.item(loaded_item(reference.name, described, setting.device))
     for request in report.requests(validation.ReferenceRequest):
         report.during(request.name)
         report.item(session.answer(request))
@@ -65,10 +69,11 @@ def work(
     return {}
 
 
-def loaded_item(name: str, device: str) -> validation.ReferenceLoadedItem:
+def loaded_item(name: str, described: wire.Json | None, device: str) -> validation.ReferenceLoadedItem:
     on_cpu = device == "cpu"
     return validation.ReferenceLoadedItem(
         name=name,
+        description=described,
         device="CPU" if on_cpu else torch.cuda.get_device_name(),
         free_bytes=None if on_cpu else torch.cuda.mem_get_info()[0],
     )

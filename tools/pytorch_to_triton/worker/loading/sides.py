@@ -10,6 +10,7 @@ ROLES = {"reference": ("reference", "Model"), "candidate": ("run", "ModelNew")}
 """What a target without a name may stand for."""
 INPUT_FUNCTIONS = ("inputs", "get_inputs")
 CONSTRUCTOR_FUNCTIONS = ("get_init_inputs",)
+DECLARATIONS = ("INPUTS", "DIMS", "REQUIRES", "BYTES", "FLOPS")
 
 Target = Mapping[str, Any]
 
@@ -39,7 +40,8 @@ def stage_reference(reference: Target, candidate: Target, folder: Path) -> dict[
     path = path_of(reference)
     if path != path_of(candidate) or (source := text_of(path)) is None:
         return {}
-    copy = only(source, {*names_of(reference, "reference"), *INPUT_FUNCTIONS, *CONSTRUCTOR_FUNCTIONS})
+    needed = {*names_of(reference, "reference"), *INPUT_FUNCTIONS, *CONSTRUCTOR_FUNCTIONS, *DECLARATIONS}
+    copy = only(source, needed)
     return {str(path): str(stage(path, copy, folder))}
 
 

@@ -46,19 +46,19 @@ def statistics_of(candidate: Outputs, truth: Truth, call: CallInputs) -> Statist
     Where it fails by little, more samples show how far rounding moves the truth, then how much PyTorch errs:
     a single one moves an element of millions too little by chance. A few whole numbers may be near a tie.
     """
-    found = Comparison(candidate, truth, call).statistics()
-    if fails_by_little(found):
+    statistics = Comparison(candidate, truth, call).statistics()
+    if fails_by_little(statistics):
         truth = truth.with_more_samples()
-        found = Comparison(candidate, truth, call).statistics()
-    if not fails_by_little(found):
-        return found
-    failing = [output for output in found["outputs"] if output["failing"]]
+        statistics = Comparison(candidate, truth, call).statistics()
+    if not fails_by_little(statistics):
+        return statistics
+    failing = [output for output in statistics["outputs"] if output["failing"]]
     if any(map(is_floating, failing)):
         truth = truth.with_more_roundings()
     elif all(output["failing"] <= NEAR_TIES * output["elements"] for output in failing):
         truth = truth.with_more_samples(SAMPLES_OF_TIES)
     else:
-        return found
+        return statistics
     return Comparison(candidate, truth, call).statistics()
 
 
@@ -125,7 +125,8 @@ class Comparison:
             "failing": 0,
         }
         if differs:
-            transposed = differs == "shape" and shows_transposed(ours, theirs)
+            values = [real(leaf) for leaf in (ours, theirs) if leaf.tensor is not None]
+            transposed = differs == "shape" and len(values) == 2 and is_transposed(*values)
             right = differs == "dtype" and self.is_right_but_for_dtype(path)
             return {**about, "transposed": transposed, "right_values": right}
         if theirs.tensor is None:
@@ -160,8 +161,8 @@ class Comparison:
             return False
         shorter = min((values.dtype for values in both.values()), key=lambda dtype: torch.finfo(dtype).bits)
         shortened = {side: values.to(shorter) for side, values in both.items()}
-        found = self.errors(path, {**sides, **shortened})
-        return not found["failing"] and not found["unconfirmed"]
+        errors = self.errors(path, {**sides, **shortened})
+        return not errors["failing"] and not errors["unconfirmed"]
 
     def errors(self, path: str, sides: Mapping[str, torch.Tensor]) -> Statistics:
         """Errors in units of the allowed rounding error, and diagnostics of the failing elements."""
@@ -208,17 +209,19 @@ class Comparison:
     @cached_property
     def elsewhere(self) -> Outputs:
         """What PyTorch's kernels for CPUs return, of the candidate's shapes."""
-        found = {path: output for path, output in self.truth.elsewhere().items() if output.tensor is not None}
         shapes = {path: output.traits.get("shape") for path, output in self.candidate.items()}
-        return {path: output for path, output in found.items() if output.traits["shape"] == shapes.get(path)}
+        return {
+            path: output
+            for path, output in self.truth.elsewhere().items()
+            if output.tensor is not None and output.traits["shape"] == shapes.get(path)
+        }
 
     @cached_property
     def has_infinities_alone(self) -> bool:
         """Whether an input is infinite somewhere, and none is NaN."""
         floats = [values.float() for values in self.inputs.values() if values.is_floating_point()]
-        return any(bool(values.isinf().any()) for values in floats) and not any(
-            bool(values.isnan().any()) for values in floats
-        )
+        has_infinity, has_nan = (any(bool(f(v).any()) for v in floats) for f in (torch.isinf, torch.isnan))
+        return has_infinity and not has_nan
 
     def errors_of(self, sides: Mapping[str, torch.Tensor]) -> Errors:
         """The errors of a whole output, or of one block of it."""
@@ -264,11 +267,6 @@ def merged(parts: Sequence[Statistics]) -> Statistics:
         **{name: sum(part[name] for part in parts) for name in sums},
         **{name: max(part[name] for part in parts) for name in ("pytorch_error", "deviation")},
     }
-
-
-def shows_transposed(ours: OutputLeaf, theirs: OutputLeaf) -> bool:
-    """A wrong shape may still hold the right values."""
-    return ours.tensor is not None and theirs.tensor is not None and is_transposed(real(ours), real(theirs))
 
 
 def real(output: OutputLeaf) -> torch.Tensor:

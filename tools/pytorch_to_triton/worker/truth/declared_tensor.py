@@ -8,16 +8,18 @@ a dtype that none of the call's tensors has: that one is meant.
 Autograd sits above: it sees the reported dtypes, and its gradients are computed here too.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 from torch.utils._mode_utils import no_dispatch
 
 from ..calls.exchange import CallInputs, mapped
 from ..dispatch import DispatchMode
-from .result_dtypes import result_dtypes, tensors_in
+from .result_dtypes import result_dtypes
 
 Args = tuple[Any, ...]
 Kwargs = Mapping[str, Any]
@@ -125,29 +127,29 @@ class Underneath:
     def __init__(self) -> None:
         self.outer: dict[int, DeclaredTensor] = {}
         """By the id of what it holds."""
-        self.copied: dict[int, torch.Tensor] = {}
-        """Held copies, by id, of tensors that were made outside: writing to them would be lost."""
         self.floating = False
         """Whether any argument is a floating or complex tensor."""
 
     def of(self, value: Any) -> Any:
+        """The same arguments, or argument, with what each tensor holds."""
+        return pytree.tree_map(self._held, value)
+
+    def _held(self, value: Any) -> Any:
         if isinstance(value, DeclaredTensor):
             self.floating = True
             self.outer[id(value.held)] = value
             return value.held
-        if isinstance(value, torch.Tensor):
-            return self.of_plain(value)
-        if isinstance(value, list | tuple):
-            return [self.of(item) for item in value]
-        return WIDE.get(value, value) if isinstance(value, torch.dtype) else value
+        if not isinstance(value, torch.Tensor):
+            return WIDE.get(value, value) if isinstance(value, torch.dtype) else value
+        self.floating = self.floating or is_floating(value)
+        return value.detach().to(WIDE[value.dtype]) if value.dtype in WIDE else value
 
-    def of_plain(self, tensor: torch.Tensor) -> torch.Tensor:
-        self.floating = self.floating or tensor.is_floating_point() or tensor.is_complex()
-        if tensor.dtype not in WIDE:
-            return tensor
-        wide = tensor.detach().to(WIDE[tensor.dtype])
-        self.copied[id(wide)] = wide
-        return wide
+    def known(self, result: Any) -> Any:
+        """Of an argument that was written to, itself; of any other part of a result, as it is."""
+        outer = self.outer.get(id(result), result)
+        if isinstance(outer, DeclaredTensor) and traits(outer) != traits(outer.held):
+            raise NotFollowed("a tensor that becomes another shape in place")
+        return outer
 
 
 class DeclaredDtypes(DispatchMode):
@@ -170,9 +172,17 @@ class DeclaredDtypes(DispatchMode):
 
     def wrapped(self, result: Any, under: Underneath, func: Any, args: Args, kwargs: Kwargs) -> Any:
         """The result of `func` as the reference sees it."""
-        if not has_new_floats(result, under):
-            return known(result, under)
-        return reported(result, under, iter(result_dtypes(func, args, kwargs, count(result))))
+        tensors = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
+        if not any(is_floating(tensor) and id(tensor) not in under.outer for tensor in tensors):
+            return pytree.tree_map(under.known, result)
+        dtypes = iter(result_dtypes(func, args, kwargs, len(tensors)))
+
+        def report(tensor: torch.Tensor) -> Any:
+            dtype = next(dtypes)
+            known = under.known(tensor)
+            return reporting(tensor.to(WIDE.get(dtype, dtype)), dtype) if known is tensor else known
+
+        return pytree.tree_map_only(torch.Tensor, report, result)
 
     def narrowed(self, values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """`values` after a cast to `dtype`, held as before."""
@@ -185,7 +195,7 @@ def computed(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any
     if torch.Tag.nondeterministic_seeded in func.tags:
         return random_op(mode, func, args, kwargs)
     under = Underneath()
-    wide_args, wide_kwargs = under.of(args), {name: under.of(value) for name, value in kwargs.items()}
+    wide_args, wide_kwargs = under.of((args, dict(kwargs)))
     if under.floating:
         return mode.wrapped(func(*wide_args, **wide_kwargs), under, func, args, kwargs)
     default = torch.get_default_dtype()
@@ -218,28 +228,19 @@ def random_op(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> An
     under = Underneath()
     outer: dict[int, DeclaredTensor] = {}
 
-    def narrow(value: Any) -> Any:
-        if isinstance(value, list | tuple):
-            return [narrow(item) for item in value]
-        if not isinstance(value, DeclaredTensor):
-            return value
-        copy = value.held.to(value.dtype)
-        outer[id(copy)] = value
+    def narrow(tensor: DeclaredTensor) -> torch.Tensor:
+        copy = tensor.held.to(tensor.dtype)
+        outer[id(copy)] = tensor
         return copy
 
-    given, named = narrow(args), {name: narrow(value) for name, value in kwargs.items()}
-
-    def widen(result: Any) -> Any:
-        if isinstance(result, list | tuple):
-            return type(result)(widen(item) for item in result)
+    def widen(result: torch.Tensor) -> torch.Tensor:
         if id(result) in outer:
             outer[id(result)].held.copy_(result)
             return outer[id(result)]
-        if isinstance(result, torch.Tensor) and result.dtype in WIDE:
-            return DeclaredTensor(under.of(result), result.dtype)
-        return result
+        return reporting(under.of(result), result.dtype)
 
-    return widen(func(*given, **named))
+    given, named = pytree.tree_map_only(DeclaredTensor, narrow, (args, dict(kwargs)))
+    return pytree.tree_map_only(torch.Tensor, widen, func(*given, **named))
 
 
 def dropped(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
@@ -303,52 +304,15 @@ COMPUTED: Mapping[str, Callable[[DeclaredDtypes, Any, Args, Kwargs], Any]] = {
 """Operators computed in their own way; `random_op` also suits those that depend on the spacing of numbers."""
 
 
-def has_new_floats(result: Any, under: Underneath) -> bool:
-    if isinstance(result, list | tuple):
-        return any(has_new_floats(item, under) for item in result)
-    return (
-        isinstance(result, torch.Tensor)
-        and id(result) not in under.outer
-        and (result.is_floating_point() or result.is_complex())
-    )
+def traits(tensor: torch.Tensor) -> tuple[torch.Size, tuple[int, ...]]:
+    return tensor.shape, tensor.stride()
 
 
-def count(result: Any) -> int:
-    return sum(1 for _ in tensors_in(result))
+def is_floating(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()
 
 
-def known(result: Any, under: Underneath) -> Any:
-    """A result without new floating tensors: arguments that were written to are themselves."""
-    if isinstance(result, list | tuple):
-        return type(result)(known(item, under) for item in result)
-    outer = under.outer.get(id(result))
-    if outer is None:
-        return result
-    if outer.shape != outer.held.shape or outer.stride() != outer.held.stride():
-        raise NotFollowed("a tensor that becomes another shape in place")
-    return outer
-
-
-def reported(result: Any, under: Underneath, dtypes: Iterator[torch.dtype]) -> Any:
-    """The result with, one after the other, its tensors reporting `dtypes`."""
-    if isinstance(result, list | tuple):
-        return type(result)(reported(item, under, dtypes) for item in result)
-    if not isinstance(result, torch.Tensor):
-        return result
-    dtype = next(dtypes)
-    if id(result) in under.outer:
-        return known(result, under)
-    wide = WIDE.get(dtype, dtype)
-    if result.dtype != wide:
-        result = result.to(wide)
-    return reporting(result, dtype)
-
-
-KINDS: dict[Any, bool] = {}
-
-
+@functools.cache
 def is_composite(func: Any) -> bool:
     """Whether the operator is made of others: under torch.inference_mode it arrives whole."""
-    if func not in KINDS:
-        KINDS[func] = torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
-    return KINDS[func]
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"))

@@ -113,7 +113,8 @@ def float_errors(outputs: Mapping[str, torch.Tensor], inputs_rms: float) -> Erro
         judgement[apart & candidate.isfinite() & near_truth] = Judgement.AS_TRUTH
         judgement[apart & candidate.isfinite() & near_pytorch] = Judgement.AS_PYTORCH
     compared = trusted & ~wrong_kind & truth.isfinite()
-    deviation = math.inf if bool(wrong_kind.any()) else deviation_of(candidate[compared], truth[compared])
+    relative = (candidate - truth).abs()[compared] / (1 + truth.abs()[compared])
+    deviation = math.inf if bool(wrong_kind.any()) else largest(relative)
     return Errors(judgement, ours, theirs, allowed, deviation)
 
 
@@ -242,11 +243,6 @@ def same_kind(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
 def in_units(values: torch.Tensor, truth: torch.Tensor, unit: torch.Tensor) -> torch.Tensor:
     """|values - truth| / unit; 0 where they are not both finite."""
     return torch.where(values.isfinite() & truth.isfinite(), (values - truth).abs() / unit, 0.0)
-
-
-def deviation_of(values: torch.Tensor, truth: torch.Tensor) -> float:
-    """The largest |value - truth| / (1 + |truth|)."""
-    return largest((values - truth).abs() / (1 + truth.abs()))
 
 
 def rms(tensors: Iterable[torch.Tensor]) -> float:

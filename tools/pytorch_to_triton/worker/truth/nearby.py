@@ -11,6 +11,7 @@ import torch
 from ..calls.exchange import CallInputs, mapped
 from ..calls.tensors import OutputLeaf, Outputs
 from .blocks import pieces
+from .declared_tensor import is_floating
 from .rounding import Rounding
 
 
@@ -68,17 +69,16 @@ def seed_of(seed: int, sample: int) -> int:
 
 def farthest(precise: Outputs, first: Outputs, others: Iterable[Outputs]) -> Outputs:
     """Of several samples, the first among them, what lies farthest from the precise outputs."""
-    found = first
     for sample in others:
-        found = {path: farther(exact, found[path], sample[path]) for path, exact in precise.items()}
-    return found
+        first = {path: farther(exact, first[path], sample[path]) for path, exact in precise.items()}
+    return first
 
 
 def farther(exact: OutputLeaf, one: OutputLeaf, other: OutputLeaf) -> OutputLeaf:
     """Element by element, the sample farther from the exact value; the first one where it has no values."""
     if exact.tensor is None or one.tensor is None or other.tensor is None:
         return one
-    if exact.tensor.is_floating_point() or exact.tensor.is_complex():
+    if is_floating(exact.tensor):
         moved_more = (other.tensor - exact.tensor).abs() > (one.tensor - exact.tensor).abs()
     else:
         moved_more = one.tensor == exact.tensor

@@ -7,8 +7,9 @@ shows how much the problem itself amplifies the rounding errors that no kernel c
 import contextlib
 import copy
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -21,12 +22,18 @@ from ..integrity.returned_tensors import aliases
 from ..loading.target import Loaded, ModuleCall
 from ..runtime import called_with_gpu
 from .budget import NEIGHBORS, SAMPLES
-from .declared_tensor import WIDE, DeclaredDtypes, NotFollowed, declared, held
+from .declared_tensor import WIDE, DeclaredDtypes, DeclaredTensor, NotFollowed, declared, held, is_floating
 from .nearby import comparable, farthest, good_eps, moved, own_eps, rounding, traits_of
 from .steps import Steps, same_steps
 
 HUGE_BYTES = 2**32
 """Of inputs and outputs: above, no truth is computed in float64."""
+Precision = Literal["declared", "float64", "float32", "own", "full"]
+"""How a reference is run: in float64 on tensors that report the case's own dtypes; on plain tensors of
+float64 or float32; at the case's own dtypes, and there in their full precision."""
+NOT_WATCHED = contextlib.nullcontext()
+NAMES: dict[Precision, str] = {"declared": "float64", "full": "own"}
+"""What the truth of some is said to be computed in; of the others, their own name."""
 
 
 class InFloat64(TorchFunctionMode):
@@ -88,6 +95,8 @@ class Truth:
 class ReferenceRun:
     """What the reference did at a case's own dtypes."""
 
+    case_id: str
+    seed: int
     outputs: Outputs
     written: list[str]
     """The arguments that it wrote to."""
@@ -117,50 +126,50 @@ class Oracle:
         in their full precision: float64 takes several times the memory, and so do neighboring inputs.
         """
         run = self.run_as_it_is(case_id, seed)
-        if self.holds(case_id, run) > HUGE_BYTES:
-            truth = self.truth_by(in_full_precision()(precisely("own")), "own", case_id, run, seed)
+        if self.holds(run) > HUGE_BYTES:
+            truth = self.truth_in("full", run)
             return dataclasses.replace(truth, rounding=lambda number: truth.precise)
         with contextlib.suppress(Exception, NotFollowed):
-            return self.truth_by(Oracle.followed, "float64", case_id, run, seed)
-        steps = self.steps(case_id, "own", seed)
-        for precision in ("float64", "float32"):
+            return self.truth_in("declared", run)
+        steps = self.steps("own", run)
+        plain: tuple[Precision, ...] = "float64", "float32"
+        for precision in plain:
             with contextlib.suppress(Exception):
-                if same_steps(self.steps(case_id, precision, seed), steps):
-                    return self.truth_by(precisely(precision), precision, case_id, run, seed)
-        return self.truth_by(precisely("own"), "own", case_id, run, seed)
+                if same_steps(self.steps(precision, run), steps):
+                    return self.truth_in(precision, run)
+        return self.truth_in("own", run)
 
-    def truth_by(self, way: "Way", precision: str, case_id: str, run: ReferenceRun, seed: int) -> Truth:
-        """What the reference gives one `way`: sample 0 is precise, others are nearby."""
-        precise = way(self, case_id, run, seed, 0)
+    def truth_in(self, precision: Precision, run: ReferenceRun) -> Truth:
+        """What the reference gives in one precision: sample 0 is precise, others are nearby."""
+        precise = self.outputs(precision, run)
 
         def sample(number: int) -> Outputs:
-            return comparable(way(self, case_id, run, seed, number), precise)
+            return comparable(self.outputs(precision, run, number), precise)
 
         def rounding(number: int) -> Outputs:
             there = dataclasses.replace(self, neighbor=number)
             # At other inputs the reference may raise, or take other branches.
             with contextlib.suppress(Exception, NotFollowed):
-                other = there.run_as_it_is(case_id, seed)
-                exact = way(there, case_id, other, seed, 0)
+                other = there.run_as_it_is(run.case_id, run.seed)
+                exact = there.outputs(precision, other)
                 return {
                     path: with_error(output, other.outputs.get(path), exact.get(path))
                     for path, output in precise.items()
                 }
             return precise
 
-        def elsewhere() -> Outputs:
-            return self.on_cpu(case_id, run, seed)
-
-        return Truth(run.outputs, precise, sample(1), sample, rounding, precision, run.updated, elsewhere)
+        name = NAMES.get(precision, precision)
+        on_cpu = functools.partial(self.on_cpu, run)
+        return Truth(run.outputs, precise, sample(1), sample, rounding, name, run.updated, on_cpu)
 
     def inputs(self, case_id: str, seed: int) -> CallInputs:
         """The case's call, or one with neighboring inputs: each time another copy."""
         call = self.exchange.call(case_id, self.device)
         return moved(call, own_eps(call), seed, self.neighbor)
 
-    def holds(self, case_id: str, run: ReferenceRun) -> int:
+    def holds(self, run: ReferenceRun) -> int:
         """The bytes of the case's inputs and of what the reference makes of them."""
-        call = self.exchange.call(case_id, self.device)
+        call = self.exchange.call(run.case_id, self.device)
         made = sum(output.tensor.nbytes for output in run.outputs.values() if output.tensor is not None)
         return made + sum(tensor.nbytes for tensor in call.tensors().values())
 
@@ -169,12 +178,14 @@ class Oracle:
         call = self.inputs(case_id, seed)
         returned = self.run(self.reference, call, seed)
         changed = written_to(call, self.inputs(case_id, seed))
-        updated = tuple(name for name in changed if name in call.state) if self.in_training else ()
+        in_training = self.reference.module is not None and self.reference.module.training
+        updated = tuple(name for name in changed if in_training and name in call.state)
         written = [name for name in changed if name not in updated]
         shared = aliases(returned.items(), call.tensors().items())
-        return ReferenceRun(kept(all_outputs(returned, call, written)), written, shared, updated)
+        outputs = kept(all_outputs(returned, call, written))
+        return ReferenceRun(case_id, seed, outputs, written, shared, updated)
 
-    def on_cpu(self, case_id: str, own: ReferenceRun, seed: int) -> Outputs:
+    def on_cpu(self, run: ReferenceRun) -> Outputs:
         """What PyTorch's kernels for CPUs return; nothing on a CPU, or where it does not run there."""
         if self.device == "cpu":
             return {}
@@ -182,40 +193,49 @@ class Oracle:
             reference = with_own_module(self.reference)
             if reference.module is not None:
                 reference.module.cpu()
-            call = brought_to_cpu(self.inputs(case_id, seed))
-            return kept(all_outputs(self.call(reference, call, seed), call, own.written))
+            given = self.inputs(run.case_id, run.seed)
+            cotangents = {path: tensor.cpu() for path, tensor in given.cotangents.items()}
+            call = mapped(given, lambda name, tensor: tensor.cpu())
+            call = dataclasses.replace(call, cotangents=cotangents)
+            return kept(all_outputs(self.call(reference, call, run.seed), call, run.written))
         return {}
 
-    @property
-    def in_training(self) -> bool:
-        """Whether the reference is a module that may update its own state."""
-        return self.reference.module is not None and self.reference.module.training
+    def outputs(
+        self,
+        precision: Precision,
+        run: ReferenceRun,
+        sample: int = 0,
+        watched: contextlib.AbstractContextManager[Any] = NOT_WATCHED,
+    ) -> Outputs:
+        """In `precision`, or nearby for a `sample` from 1 on.
 
-    def followed(self, case_id: str, own: ReferenceRun, seed: int, sample: int) -> Outputs:
-        """In float64, or nearby for a `sample` from 1 on, on tensors that report the case's own dtypes.
-
-        Raises NotFollowed where the outputs are not those of `own`.
+        Raises NotFollowed where the outputs on tensors that report the case's own dtypes have others.
         """
-        reference = with_own_module(self.reference)
-        original = self.inputs(case_id, seed)
-        wide = mapped(original, lambda name, tensor: tensor.to(WIDE.get(tensor.dtype, tensor.dtype)))
-        call = declared(original, moved(wide, good_eps(original), seed, sample))
-        # The kernels of fused attention are for short dtypes.
-        with rounding(original, seed, sample), DeclaredDtypes(call), sdpa_kernel(SDPBackend.MATH):
-            returned = self.run(reference, call, seed)
-        outputs = all_outputs(returned, call, own.written)
-        if not sample and reported_traits(outputs) != all_traits(own.outputs):
+        reference, original = self.reference_for(precision), self.inputs(run.case_id, run.seed)
+        call = moved(in_dtypes(original, precision), good_eps(original), run.seed, sample)
+        if precision == "declared":
+            call = declared(original, call)
+        with rounding(original, run.seed, sample), computing(precision, original), watched:
+            returned = self.run(reference, call, run.seed)
+        outputs = kept(all_outputs(returned, call, run.written))
+        if precision == "declared" and not sample and all_traits(outputs) != all_traits(run.outputs):
             raise NotFollowed("outputs of other dtypes or shapes")
-        return kept({path: held(leaf) for path, leaf in outputs.items()})
+        return outputs
 
-    def steps(self, case_id: str, precision: str, seed: int) -> list[Any]:
+    def steps(self, precision: Precision, run: ReferenceRun) -> list[Any]:
         """What the reference asks torch for in `precision`, on plain tensors."""
-        reference = in_float64(self.reference) if precision == "float64" else self.reference
-        call = precise(self.inputs(case_id, seed), precision)
         steps = Steps()
-        with in_precision(precision), steps:
-            self.run(reference, call, seed)
+        self.outputs(precision, run, watched=steps)
         return steps.taken
+
+    def reference_for(self, precision: Precision) -> Loaded:
+        """The reference; in float64 of a module a copy, whose constants are float64 on plain tensors."""
+        if precision not in ("declared", "float64"):
+            return self.reference
+        copied = with_own_module(self.reference)
+        if precision == "float64" and copied.module is not None:
+            copied.module.double()
+        return copied
 
     def run(self, reference: Loaded, call: CallInputs, seed: int) -> dict[str, Any]:
         """The leaves of the reference's result by path.
@@ -233,69 +253,29 @@ class Oracle:
             return dict(leaves(reference(call.arguments, call.state)))
 
 
-Way = Callable[[Oracle, str, ReferenceRun, int, int], Outputs]
-"""How a case's reference is run, by the oracle, the case, its own run, a seed and the number of a sample."""
-
-
-def precisely(precision: str) -> Way:
-    """In `precision`, or nearby for a sample from 1 on, on plain tensors."""
-
-    def way(oracle: Oracle, case_id: str, own: ReferenceRun, seed: int, sample: int) -> Outputs:
-        reference = in_float64(oracle.reference) if precision == "float64" else oracle.reference
-        original = oracle.inputs(case_id, seed)
-        call = moved(precise(original, precision), good_eps(original), seed, sample)
-        with in_precision(precision), rounding(original, seed, sample):
-            returned = oracle.run(reference, call, seed)
-        return kept(all_outputs(returned, call, own.written))
-
-    return way
-
-
 def with_error(exact: OutputLeaf, pytorch: OutputLeaf | None, truth: OutputLeaf | None) -> OutputLeaf:
     """The exact output plus PyTorch's error at other inputs; as it is where they cannot be added."""
-    if pytorch is None or truth is None or traits_of(truth) != traits_of(exact):
+    values = [leaf.tensor for leaf in (exact, pytorch, truth) if leaf and leaf.tensor is not None]
+    if truth is None or traits_of(truth) != traits_of(exact) or len(values) < 3 or not is_floating(values[0]):
         return exact
-    if exact.tensor is None or pytorch.tensor is None or truth.tensor is None:
-        return exact
-    if not (exact.tensor.is_floating_point() or exact.tensor.is_complex()):
-        return exact
-    return dataclasses.replace(exact, tensor=exact.tensor + (pytorch.tensor - truth.tensor))
-
-
-@contextlib.contextmanager
-def in_full_precision() -> Iterator[None]:
-    """Inside, float32 products are float32: without it, convolutions on GPUs may round to TF32."""
-    before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
-    try:
-        yield
-    finally:
-        torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = before
+    return dataclasses.replace(exact, tensor=values[0] + (values[1] - values[2]))
 
 
 def kept(outputs: dict[str, Any]) -> Outputs:
-    """The outputs as they are now."""
-    return {path: output_of(leaf) for path, leaf in outputs.items()}
+    """The outputs as they are now, with the traits that they report."""
+    return {path: kept_leaf(leaf) for path, leaf in outputs.items()}
+
+
+def kept_leaf(leaf: Any) -> OutputLeaf:
+    output = output_of(held(leaf))
+    if not isinstance(leaf, DeclaredTensor):
+        return output
+    dtype = str(leaf.dtype).removeprefix("torch.")
+    return dataclasses.replace(output, traits={**output.traits, "dtype": dtype})
 
 
 def all_traits(outputs: Outputs) -> dict[str, tuple[Any, ...]]:
     return {path: traits_of(output) for path, output in outputs.items()}
-
-
-def reported_traits(outputs: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """By path, the `traits_of` each output at the case's own dtypes."""
-    return {
-        path: ("Tensor", str(leaf.dtype).removeprefix("torch."), list(leaf.shape))
-        if isinstance(leaf, torch.Tensor)
-        else traits_of(output_of(leaf))
-        for path, leaf in outputs.items()
-    }
-
-
-def brought_to_cpu(call: CallInputs) -> CallInputs:
-    """The call with all its tensors in the CPU's memory."""
-    cotangents = {path: tensor.cpu() for path, tensor in call.cotangents.items()}
-    return dataclasses.replace(mapped(call, lambda name, tensor: tensor.cpu()), cotangents=cotangents)
 
 
 def with_own_module(reference: Loaded) -> Loaded:
@@ -306,32 +286,36 @@ def with_own_module(reference: Loaded) -> Loaded:
     return dataclasses.replace(reference, module=module, call=ModuleCall(module))
 
 
-def in_float64(reference: Loaded) -> Loaded:
-    """The same reference; of a module a copy whose own constants are float64 too."""
-    wide = with_own_module(reference)
-    if wide.module is not None:
-        wide.module.double()
-    return wide
+def in_dtypes(call: CallInputs, precision: Precision) -> CallInputs:
+    """The call with its tensors in the dtypes that are computed with."""
+
+    def change(name: str, tensor: torch.Tensor) -> torch.Tensor:
+        if precision == "declared":
+            return tensor.to(WIDE.get(tensor.dtype, tensor.dtype))
+        return tensor.to(getattr(torch, precision)) if tensor.is_floating_point() else tensor
+
+    return call if precision in ("own", "full") else mapped(call, change)
 
 
 @contextlib.contextmanager
-def in_precision(precision: str) -> Iterator[None]:
-    """In float64, new tensors are float64 by default, and float32 means float64."""
-    if precision != "float64":
-        yield
-        return
-    default = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        with InFloat64():
+def computing(precision: Precision, original: CallInputs) -> Iterator[None]:
+    """Inside, a reference computes in `precision`: in float64, new tensors and float32 are float64."""
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    default, tf32 = torch.get_default_dtype(), (matmul.allow_tf32, cudnn.allow_tf32)
+    with contextlib.ExitStack() as stack:
+        if precision == "declared":
+            stack.enter_context(DeclaredDtypes(original))
+            # The kernels of fused attention are for short dtypes.
+            stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+        if precision == "float64":
+            torch.set_default_dtype(torch.float64)
+            stack.callback(torch.set_default_dtype, default)
+            stack.enter_context(InFloat64())
+        if precision == "full":
+            # Without it, convolutions on GPUs may round to TF32.
+            matmul.allow_tf32 = cudnn.allow_tf32 = False
+        try:
             yield
-    finally:
-        torch.set_default_dtype(default)
-
-
-def precise(call: CallInputs, precision: str) -> CallInputs:
-    """The call with its floating tensors in `precision`; `own` leaves them as they are."""
-    if precision == "own":
-        return call
-    dtype: torch.dtype = getattr(torch, precision)
-    return mapped(call, lambda name, tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
+        finally:
+            if precision == "full":
+                matmul.allow_tf32, cudnn.allow_tf32 = tf32

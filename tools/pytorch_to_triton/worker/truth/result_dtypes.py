@@ -1,10 +1,11 @@
 """Which dtypes the results of an operator have, without computing it: PyTorch's own rule."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ..dispatch import without_compiler
@@ -25,7 +26,8 @@ def result_dtypes(
     kind = (func, count, torch.get_default_dtype(), kind_of(args), tuple(map(kind_of, kwargs.items())))
     if kind not in KNOWN:
         with _disable_current_modes():
-            KNOWN[kind] = tuple(tensor.dtype for tensor in tensors_in(result_on_meta(func, args, kwargs)))
+            leaves = pytree.tree_leaves(result_on_meta(func, args, kwargs))
+        KNOWN[kind] = tuple(leaf.dtype for leaf in leaves if isinstance(leaf, torch.Tensor))
     return KNOWN[kind]
 
 
@@ -34,45 +36,29 @@ def kind_of(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.dtype, value.dim() == 0, value.device.type
     if isinstance(value, list | tuple):
-        return frozenset(map(kind_of, value)) if is_numbers(value) else tuple(map(kind_of, value))
+        kinds = tuple(map(kind_of, value))
+        return frozenset(kinds) if {*map(type, value)} <= {int, float} else kinds
     return value if isinstance(value, VALUES) else type(value)
 
 
-def is_numbers(values: Any) -> bool:
-    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-
-
 def result_on_meta(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    given = args, dict(kwargs)
     try:
-        with without_compiler() if is_torch_operator(func) else nullcontext():
-            return func(*without_values(args), **{n: without_values(value) for n, value in kwargs.items()})
+        # Torch's own operators run no user code.
+        with without_compiler() if func.namespace in ("aten", "prims") else nullcontext():
+            on_meta, named = pytree.tree_map(without_values, given)
+            return func(*on_meta, **named)
     except Exception:
-        return func(*as_reported(args), **{name: as_reported(value) for name, value in kwargs.items()})
-
-
-def is_torch_operator(func: Any) -> bool:
-    """Whether it is one of torch's own operators, which run no user code."""
-    return getattr(func, "namespace", "") in ("aten", "prims")
+        copies, named = pytree.tree_map_only(torch.Tensor, as_reported, given)
+        return func(*copies, **named)
 
 
 def without_values(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
-    if isinstance(value, list | tuple):
-        return [without_values(item) for item in value]
     return torch.device("meta") if isinstance(value, torch.device) else value
 
 
-def as_reported(value: Any) -> Any:
+def as_reported(tensor: torch.Tensor) -> torch.Tensor:
     """A copy: the operator may write to it."""
-    if isinstance(value, torch.Tensor):
-        return getattr(value, "held", value).detach().to(value.dtype, copy=True)
-    return [as_reported(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def tensors_in(result: Any) -> Iterator[torch.Tensor]:
-    if isinstance(result, torch.Tensor):
-        yield result
-    elif isinstance(result, list | tuple):
-        for item in result:
-            yield from tensors_in(item)
+    return getattr(tensor, "held", tensor).detach().to(tensor.dtype, copy=True)

@@ -286,7 +286,7 @@ class CompileAnswer(WireValue):
     """What ended the call early."""
 
 
-# Jobs `describe`, `free_sizes`, `first_call` and `trace`.
+# Jobs `describe`, `record_calls`, `run_tests` and `first_call`.
 
 
 class DescribeArguments(TypedDict):
@@ -294,20 +294,31 @@ class DescribeArguments(TypedDict):
     role: Literal["reference", "candidate"]
 
 
-class FreeSizesArguments(TypedDict):
-    target: Target
+class DescribedItem(WireValue):
+    event: Literal["described"] = "described"
+    description: Json
+    """schema/description.py."""
 
 
-class FreeSizes(TypedDict):
-    """FreeSizes of schema/description.py."""
+class FreeSizesRequest(WireValue):
+    do: Literal["free_sizes"] = "free_sizes"
 
-    shapes: dict[str, list[str]]
+
+class FreeSizes(WireValue):
+    """The sizes of get_inputs() that its target leaves free, as dims: it runs at others, too."""
+
+    shapes: dict[str, tuple[str, ...]]
+    """Each tensor's sizes, names of dims and numbers."""
     dims: dict[str, int]
-    requires: list[str]
-    same_program: list[str]
+    """Each dim at the size that get_inputs() gives it."""
+    requires: tuple[str, ...]
+    """Conditions on the dims under which the target runs, and computes the same."""
+    same_program: tuple[str, ...] = ()
+    """Conditions under which a trace has the operators that it has at the sizes of get_inputs()."""
 
 
-class FreeSizesAnswer(TypedDict):
+class FreeSizesItem(WireValue):
+    event: Literal["free_sizes"] = "free_sizes"
     free: FreeSizes | None
     """None: all sizes are numbers."""
 
@@ -327,42 +338,47 @@ class FirstCallArguments(TypedDict):
     device: str
 
 
-class TracedInput(TypedDict):
+class TracedInput(WireValue):
     name: str
-    dtypes: list[str]
+    dtypes: tuple[str, ...]
     """One for each trace."""
-    shape: list[str]
+    shape: tuple[str, ...]
     """Expressions over the dims."""
-    traced: list[int]
+    traced: tuple[int, ...]
 
 
-class TraceSetting(TypedDict):
+class TraceSetting(WireValue):
     dims: dict[str, int]
-    keep: list[str]
+    keep: frozenset[str]
     """Operators that are not decomposed."""
     backward: bool
     """Whether gradients are traced too: the joint graph."""
 
 
-class TraceArguments(TypedDict):
-    target: Target
-    inputs: list[TracedInput]
+class TraceRequest(WireValue):
+    do: Literal["trace"] = "trace"
+    inputs: tuple[TracedInput, ...]
     constants: Json
     setting: TraceSetting
 
 
-class TraceSucceeded(TypedDict):
-    event: Literal["traced"]
+class TraceSucceeded(WireValue):
+    event: Literal["succeeded"] = "succeeded"
     graph: Json
     """schema/graph.py, float arguments as literals."""
 
 
-class TraceRefused(TypedDict):
-    event: Literal["failed"]
+class TraceRefused(WireValue):
+    event: Literal["failed"] = "failed"
     why: str
 
 
-class TraceAnswer(TypedDict):
+class TracedItem(WireValue):
+    event: Literal["traced"] = "traced"
     graph: Json
     """schema/graph.py of the first trace, float arguments told apart from literals."""
-    traces: list[TraceSucceeded | TraceRefused]
+    traces: tuple[TraceSucceeded | TraceRefused, ...]
+
+
+TargetRequest = FreeSizesRequest | TraceRequest
+TargetItem = DescribedItem | FreeSizesItem | TracedItem

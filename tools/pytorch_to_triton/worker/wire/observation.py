@@ -5,6 +5,12 @@ from typing import Literal
 
 from .value import WireValue
 
+RefusedKind = Literal[
+    "hides_operators", "tampers", "native_code", "inspects_the_process", "starts_processes", "network",
+    "touches_files",
+]  # fmt: skip
+"""What the sandbox refuses, of schema/verdict.py's kinds of violations."""
+
 
 class ObservedLaunch(WireValue):
     """A Triton kernel that was launched."""
@@ -129,7 +135,7 @@ class Observation(WireValue):
 class SandboxViolation(WireValue):
     """Something that the candidate's code tried and was refused."""
 
-    kind: str
+    kind: RefusedKind
     what: str
     file: str | None = None
     line: int | None = None

@@ -6,7 +6,7 @@ A `CandidateArguments` or `ReferenceArguments` starts a process, which then take
 from dataclasses import field
 from typing import Literal, TypedDict
 
-from . import Case, Failure, Target
+from . import Case, Failure, Json, Target
 from .observation import Observation, SandboxViolation, Traces
 from .statistics import CaseStatistics
 from .value import WireValue
@@ -72,6 +72,8 @@ ReferenceRequest = StageRequest | PrepareRequest | CompareRequest | ForgetReques
 class ReferenceLoadedItem(WireValue):
     event: Literal["reference_loaded"] = "reference_loaded"
     name: str
+    description: Json | None
+    """schema/description.py; None for a file with get_inputs(), which another process runs."""
     device: str
     free_bytes: int | None
 
@@ -167,6 +169,8 @@ class CandidateRequest(WireValue):
 class CandidateLoadedItem(WireValue):
     event: Literal["candidate_loaded"] = "candidate_loaded"
     name: str
+    description: Json
+    """schema/description.py."""
     traces: Traces
 
 

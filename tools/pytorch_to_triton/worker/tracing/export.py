@@ -1,9 +1,9 @@
-"""Job `trace`: run torch.export on the target; its operators come back as schema/graph.py has them."""
+"""A target run by torch.export; its operators come back as schema/graph.py has them."""
 
 import contextlib
 import math
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +15,11 @@ from torch.export import Dim, ExportedProgram
 from .. import wire
 from ..calls.exchange import following
 from ..interpreter import cuda_autocast
-from ..job_report import JobReport
 from ..loading.target import Loaded, load
-from ..tracing.constant_tensors import known_constants
-from ..tracing.exported_call import ExportedCall, copies_of, updatable, written_copies
-from ..tracing.fake import REAL_BYTES, fake_mode, load_fake
-from ..tracing.graph_writer import (
+from .constant_tensors import known_constants
+from .exported_call import ExportedCall, copies_of, updatable, written_copies
+from .fake import REAL_BYTES, fake_mode, load_fake
+from .graph_writer import (
     NodeWriter,
     NotRepresentable,
     Sizes,
@@ -29,9 +28,9 @@ from ..tracing.graph_writer import (
     named_outputs,
     names_of,
 )
-from ..tracing.joint import grad_names, halves, joint, saved_by, without_lines
-from ..tracing.source_names import SourceNames, name_nodes
-from ..tracing.symbolic import pools_stay_symbolic, sizes_stay_symbolic
+from .joint import grad_names, halves, joint, saved_by, without_lines
+from .source_names import SourceNames, name_nodes
+from .symbolic import pools_stay_symbolic, sizes_stay_symbolic
 
 # A float argument is recognised in the graph by tracing again with other values: of either sign, small and
 # large, so that a branch on it shows.
@@ -59,63 +58,49 @@ class DependsOnScalar(Exception):
     """A float argument affects the computation in a way that traces cannot tell from a constant."""
 
 
-def work(
-    report: JobReport,
-    target: wire.Target,
-    inputs: list[wire.TracedInput],
-    constants: wire.Json,
-    setting: wire.TraceSetting,
-) -> wire.TraceAnswer:
+def trace(target: wire.Target, request: wire.TraceRequest) -> wire.TracedItem:
     """Trace `target` with tensors of the traced sizes, as often as each input has `dtypes`.
 
     They, and a module's state, are fake tensors; where that fails, real ones, unless they are large.
     """
-    report.during("load")
-    # What it is traced on lies on no GPU, also where there is one.
-    cuda_autocast.install()
     mode = fake_mode()
     loaded = load_fake(target, mode)
-    report.during("trace")
     try:
-        return traced(loaded, mode, inputs, constants, setting)
+        return traced(loaded, mode, request)
     except (MutatesArguments, DependsOnValues):
         raise
     except Exception:
-        if bytes_of(loaded, inputs) > REAL_BYTES:
+        if bytes_of(loaded, request.inputs) > REAL_BYTES:
             raise
-        real = load(target, "reference")
-        return traced(real, contextlib.nullcontext(), inputs, constants, setting)
+        return traced(load(target, "reference"), contextlib.nullcontext(), request)
 
 
 def traced(
-    loaded: Loaded,
-    mode: AbstractContextManager[object],
-    inputs: list[wire.TracedInput],
-    constants: wire.Json,
-    setting: wire.TraceSetting,
-) -> wire.TraceAnswer:
+    loaded: Loaded, mode: AbstractContextManager[object], request: wire.TraceRequest
+) -> wire.TracedItem:
     """The answer for a loaded target; the tensors to trace with are made in `mode`."""
-    count = max((len(spec["dtypes"]) for spec in inputs), default=1)
+    inputs, constants, setting = request.inputs, request.constants, request.setting
+    count = max((len(spec.dtypes) for spec in inputs), default=1)
     with mode:
         tracers = [ExportTracer(loaded, in_dtypes(inputs, i), setting) for i in range(count)]
     first, *others = tracers
     graph = first.trace(constants)
-    return {
-        "graph": bound(first, graph, constants),
-        "traces": [succeeded(graph), *(tried(tracer, constants) for tracer in others)],
-    }
+    return wire.TracedItem(
+        graph=bound(first, graph, constants),
+        traces=(succeeded(graph), *(tried(tracer, constants) for tracer in others)),
+    )
 
 
-def bytes_of(loaded: Loaded, inputs: list[wire.TracedInput]) -> int:
+def bytes_of(loaded: Loaded, inputs: Sequence[wire.TracedInput]) -> int:
     """What real tensors of the traced sizes, and the module's state, hold."""
-    sizes = (max(getattr(torch, name).itemsize for name in spec["dtypes"]) for spec in inputs)
-    given = sum(size * math.prod(spec["traced"]) for size, spec in zip(sizes, inputs, strict=True))
+    sizes = (max(getattr(torch, name).itemsize for name in spec.dtypes) for spec in inputs)
+    given = sum(size * math.prod(spec.traced) for size, spec in zip(sizes, inputs, strict=True))
     return int(given + sum(tensor.nbytes for tensor in loaded.state.values()))
 
 
-def in_dtypes(inputs: list[wire.TracedInput], trace: int) -> list[dict[str, Any]]:
+def in_dtypes(inputs: Sequence[wire.TracedInput], trace: int) -> list[dict[str, Any]]:
     """The inputs with their dtypes in one of the traces."""
-    return [{**spec, "dtype": spec["dtypes"][trace]} for spec in inputs]
+    return [{**vars(spec), "dtype": spec.dtypes[trace]} for spec in inputs]
 
 
 def tried(tracer: "ExportTracer", constants: Mapping[str, Any]) -> wire.TraceSucceeded | wire.TraceRefused:
@@ -123,11 +108,11 @@ def tried(tracer: "ExportTracer", constants: Mapping[str, Any]) -> wire.TraceSuc
     try:
         return succeeded(tracer.trace(constants))
     except (TraceFailed, MutatesArguments, NotRepresentable) as problem:
-        return {"event": "failed", "why": str(problem)}
+        return wire.TraceRefused(why=str(problem))
 
 
 def succeeded(graph: dict[str, Any]) -> wire.TraceSucceeded:
-    return {"event": "traced", "graph": {**graph, "fixed": []}}
+    return wire.TraceSucceeded(graph={**graph, "fixed": []})
 
 
 def bound(tracer: "ExportTracer", graph: dict[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:
@@ -177,9 +162,9 @@ class ExportTracer:
         state = following(loaded.state, given)
         self.inputs = [*inputs, *(described(name, tensor) for name, tensor in state.items())]
         self.examples = [*given.values(), *state.values()]
-        self.dims = setting["dims"]
-        self.keep = frozenset(setting["keep"])
-        self.backward = setting["backward"]
+        self.dims = setting.dims
+        self.keep = setting.keep
+        self.backward = setting.backward
         self.buffers = updatable(loaded)
 
     def trace(self, constants: Mapping[str, Any]) -> dict[str, Any]:

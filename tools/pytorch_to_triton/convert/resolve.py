@@ -1,0 +1,210 @@
+"""A target made ready for conversion, in one go or in steps: described, declared and traced, once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pytorch_to_triton.convert.request import ConversionRequest
+from pytorch_to_triton.draft.file.launches import Stage
+from pytorch_to_triton.draft.file.module import Drafted, Source, draft
+from pytorch_to_triton.draft.file.reference import Reference, function_reference, module_reference
+from pytorch_to_triton.draft.library import Ways
+from pytorch_to_triton.draft.schedule.schedule import Config
+from pytorch_to_triton.errors import BadInput, NotConvertible
+from pytorch_to_triton.graph.cost import held_bytes
+from pytorch_to_triton.graph.tracing import Traced, trace
+from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, ListSpec
+from pytorch_to_triton.inputs.timing_dims import timing_dims
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.description import Description
+from pytorch_to_triton.schema.graph import Graph
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.targets.describe import EXPORT, open_target
+from pytorch_to_triton.targets.first_call import refuse_unrunnable
+from pytorch_to_triton.targets.memory_limit import refuse_too_large
+from pytorch_to_triton.targets.problem import Problem, problem_of
+
+TIMED_BYTES = 2**27
+"""Inputs of a timing, or its largest value, hold at least this many bytes, twice the largest L2 cache."""
+
+
+@dataclass(frozen=True)
+class DraftOrigin:
+    """What a target's drafts are made from."""
+
+    traced: Traced
+    source: Source
+
+    def drafted(
+        self,
+        stage: Stage,
+        ways: Ways | None = None,
+        tuned: Mapping[str, Config] | None = None,
+        note: str = "",
+    ) -> Drafted:
+        """One stage; `note` is a comment above `run`. Raises NotConvertible."""
+        return draft(self.traced.graph, replace(self.source, note=note), stage, tuned, ways)
+
+
+@dataclass(frozen=True)
+class ResolvedTarget:
+    """A target with all that its stages, their verdicts and its finished files are made from."""
+
+    request: ConversionRequest
+    problem: Problem
+    """The target on both sides."""
+    origin: DraftOrigin | None
+    refusal: NotConvertible | None = None
+    """Why it was not traced."""
+
+    @property
+    def target(self) -> Target:
+        return self.request.target
+
+    @property
+    def description(self) -> Description:
+        return self.problem.reference
+
+    @property
+    def declaration(self) -> Declaration:
+        return self.problem.declaration
+
+    @property
+    def graph(self) -> Graph | None:
+        """What was traced."""
+        return self.origin.traced.graph if self.origin else None
+
+    @property
+    def is_module(self) -> bool:
+        return self.description.kind in ("module", "model_file")
+
+    def convertible(self) -> DraftOrigin:
+        """What its drafts are made from. Raises NotConvertible where it was not traced."""
+        if self.origin is None:
+            assert self.refusal is not None
+            raise self.refusal
+        return self.origin
+
+    def timing_case(self) -> Case:
+        """The call at the sizes that are timed."""
+        return timing_case(self.declaration, self.graph)
+
+    def declared(self) -> Mapping[str, object]:
+        """INPUTS, DIMS and REQUIRES, a module's state among the inputs where it was traced."""
+        return declared(self.declaration, self.graph)
+
+    def reference(self) -> Reference | None:
+        """The target's source as the reference of a file of its own; None where it cannot be copied."""
+        if self.origin is not None:
+            return self.origin.source.reference
+        with suppress(NotConvertible):
+            return None if self.is_module else copied_reference(self.description, {})
+        return None
+
+
+async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Runtime) -> ResolvedTarget:
+    """Describe and trace the target, in one process. What cannot be traced is no refusal here.
+
+    Raises BadInput where the target does not run or its inputs cannot be used.
+    """
+    target, seconds = request.target, request.seconds
+    async with open_target(worker, target, "reference", runtime, seconds=seconds, needs=EXPORT) as process:
+        refuse_unused_init(target, process.description)
+        problem = problem_of(process.description, process.description, request.options)
+        await refuse_too_large(worker, problem.declaration, runtime)
+        try:
+            traced = await trace(process, problem.declaration, backward=request.backward)
+        except NotConvertible as refusal:
+            await refuse_unrunnable(worker, target, problem.declaration, runtime, seconds=seconds)
+            return ResolvedTarget(request, problem, None, refusal)
+    try:
+        return ResolvedTarget(request, problem, DraftOrigin(traced, source_of(problem, traced)))
+    except NotConvertible as refusal:
+        return ResolvedTarget(request, problem, None, refusal)
+
+
+def refuse_unused_init(target: Target, description: Description) -> None:
+    """Raises BadInput where a function is given arguments of a class."""
+    if target.init and description.kind not in ("module", "model_file"):
+        raise BadInput(
+            f"{target} is a function, and --init ({target.construction}) is for an nn.Module class.",
+            "Leave out --init; a constant argument of the function is declared as --input eps=1e-5.",
+        )
+
+
+def source_of(problem: Problem, traced: Traced) -> Source:
+    """What the drafted files say of the target. Raises NotConvertible where its code cannot be copied."""
+    description = problem.reference
+    return Source(
+        target=str(description.target),
+        reference=copied_reference(description, traced.graph.state),
+        declared=declared(problem.declaration, traced.graph),
+        timed=timing_case(problem.declaration, traced.graph).dims,
+        output_dtypes=traced.output_dtypes,
+        tensor_dtypes=traced.tensor_dtypes,
+        branches=traced.branches,
+        backward=traced.backward,
+    )
+
+
+def copied_reference(description: Description, state: Mapping[str, str]) -> Reference:
+    """The target's source as the drafted file's `reference`; `state` are its arguments of a module's own."""
+    target = description.target
+    text, modules = target.path.read_text(encoding="utf-8"), own_modules(target.path)
+    if description.kind not in ("module", "model_file"):
+        return function_reference(text, description.name, modules)
+    given = "*get_init_inputs()" if "def get_init_inputs" in text else ""
+    # A file with get_inputs() says in which mode its module is called, too.
+    mode = ".eval()" if description.examples is None else ""
+    constructed = f"{description.name}({target.construction or given}){mode}"
+    return module_reference(text, description.name, state, constructed, modules)
+
+
+def own_modules(path: Path) -> frozenset[str]:
+    """Top-level modules and packages next to the target, or next to the package that holds it."""
+    root = path.parent
+    while (root / "__init__.py").is_file():
+        root = root.parent
+    folders = {root, path.parent}
+    return frozenset(
+        entry.stem
+        for folder in folders
+        for entry in folder.iterdir()
+        if entry.suffix == ".py" or any(entry.glob("*.py"))
+    )
+
+
+def declared(declaration: Declaration, graph: Graph | None) -> dict[str, object]:
+    """INPUTS, DIMS and REQUIRES as a kernel file holds them; what was traced takes its module's state too."""
+    inputs = {name: written(spec) for name, spec in declaration.inputs.items()}
+    for tensor in graph.inputs if graph else ():
+        if graph and tensor.name in graph.state:
+            dtypes = "|".join(tensor.dtypes or (tensor.dtype,))
+            inputs[tensor.name] = f"{dtypes}[{', '.join(tensor.shape.expressions)}]"
+    return {
+        "INPUTS": inputs,
+        "DIMS": {name: list(sizes) for name, sizes in declaration.dims.items()},
+        "REQUIRES": list(declaration.requires),
+    }
+
+
+def written(spec: InputSpec) -> object:
+    """A tensor's declaration as text, a constant as it is."""
+    match spec:
+        case ListSpec(items=items):
+            return [str(item) for item in items]
+        case ConstantSpec(value=value):
+            return list(value) if isinstance(value, tuple) else value
+    return str(spec)
+
+
+def timing_case(declaration: Declaration, graph: Graph | None) -> Case:
+    """The largest declared sizes, enlarged until the inputs, or the largest value, fill a GPU."""
+    dims = timing_dims(declaration, at_least_bytes=TIMED_BYTES, held=held_bytes(graph))
+    return Case(name="timing", group="declared", dims=dims, arguments=declaration.arguments(dims))

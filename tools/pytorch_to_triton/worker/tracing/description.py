@@ -1,0 +1,137 @@
+"""What a target takes, and what its file declares about it (schema/description.py)."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from .. import wire
+from ..calls.call_inputs import trained
+from ..loading.target import Loaded, Role, TargetError
+from ..tuning.autotuned import tuners_in
+from ..untimed_tuning import variants
+from .fake import FakeWhenEntered, example_inputs, range_of
+
+Plain = Any
+
+
+class ExamplesFailed(TargetError):
+    """get_inputs() raised."""
+
+
+class DeclarationUnusable(TargetError):
+    """INPUTS, DIMS or REQUIRES holds something that is neither text, a number, a list nor a dict."""
+
+
+class WorkUnusable(TargetError):
+    """BYTES or FLOPS holds something that is neither text nor an integer."""
+
+
+def description(target: wire.Target, loaded: Loaded, role: Role) -> wire.Json:
+    """Of a loaded target, which is not called; without what its get_inputs() returns."""
+    contents = loaded.contents
+    parameters = trained(loaded)
+    return {
+        "target": target,
+        "kind": loaded.kind,
+        "name": loaded.name,
+        "parameters": [described_parameter(p) for p in loaded.signature.parameters.values()],
+        "inputs": plain(getattr(contents, "INPUTS", None), "INPUTS"),
+        "dims": plain(getattr(contents, "DIMS", {}), "DIMS"),
+        "requires": plain(conditions(contents), "REQUIRES"),
+        "bytes_moved": expression(contents, "BYTES"),
+        "flops": expression(contents, "FLOPS"),
+        "generates_inputs": callable(getattr(contents, "inputs", None)),
+        "state": [
+            {**tensor_facts(value), "name": name, "trained": name in parameters}
+            for name, value in loaded.state.items()
+        ],
+        "examples": None,
+        "configurations": most_configurations(loaded) if role == "candidate" else 1,
+    }
+
+
+def most_configurations(loaded: Loaded) -> int:
+    """Of an autotuned kernel that the file's globals lead to; one that a function makes cannot be known."""
+    return max(map(variants, tuners_in([loaded.contents])), default=1)
+
+
+def described_parameter(parameter: inspect.Parameter) -> dict[str, Any]:
+    variadic = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    return {
+        "name": parameter.name,
+        "variadic": variadic,
+        "required": parameter.default is parameter.empty and not variadic,
+        "default": "" if parameter.default is parameter.empty else repr(parameter.default),
+    }
+
+
+def plain(value: Any, where: str) -> Plain:
+    """The value as JSON. Raises DeclarationUnusable, with the place, where that cannot be."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float) and value - value == 0:
+        return value
+    if isinstance(value, list | tuple | range):
+        return [plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, f"{where}[{key!r}]") for key, item in value.items()}
+    raise DeclarationUnusable(
+        f"{where} is {value!r}; declare a tensor as text such as 'float32[M, N]', "
+        "anything else as a finite number, text, bool, None or a list of those"
+    )
+
+
+def expression(contents: Any, name: str) -> str | None:
+    """The text of an expression that the file may declare; a number is one too."""
+    value = getattr(contents, name, None)
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise WorkUnusable(f"{name} is {value!r}, which is no expression over the dims")
+
+
+def has_examples(loaded: Loaded) -> bool:
+    """Whether the file has a get_inputs() for its target."""
+    return loaded.kind != "kernel_file" and hasattr(loaded.contents, "get_inputs")
+
+
+def examples(loaded: Loaded, mode: FakeWhenEntered) -> list[dict[str, Any]] | None:
+    """What get_inputs() returns, made in `mode` and named after forward's parameters; None without one."""
+    if not has_examples(loaded):
+        return None
+    try:
+        given = example_inputs(loaded, mode)
+    except Exception as error:
+        raise ExamplesFailed(
+            f"get_inputs() in {loaded.file} raised {type(error).__name__}: {error}"
+        ) from error
+    return [described_example(name, value) for name, value in given.items()]
+
+
+def described_example(name: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, torch.Tensor):
+        return {"form": "tensor", "name": name, **tensor_facts(value)}
+    if isinstance(value, list | tuple) and any(isinstance(item, torch.Tensor) for item in value):
+        items = [described_example(f"{name}[{i}]", item) for i, item in enumerate(value)]
+        return {"form": "list", "name": name, "items": items}
+    return {"form": "constant", "name": name, "value": plain(value, name)}
+
+
+def tensor_facts(tensor: torch.Tensor) -> dict[str, Any]:
+    """dtype and shape; of an integer tensor also the half-open range of its values."""
+    low, high = range_of(tensor)
+    return {
+        "dtype": str(tensor.dtype).removeprefix("torch."),
+        "shape": list(tensor.shape),
+        "low": low,
+        "high": high,
+    }
+
+
+def conditions(contents: Any) -> Any:
+    """REQUIRES as a list; one condition may stand as plain text."""
+    given = getattr(contents, "REQUIRES", [])
+    return [given] if isinstance(given, str) else given
