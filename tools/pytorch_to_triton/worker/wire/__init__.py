@@ -2,7 +2,7 @@
 
 This folder is all that the tools import of the worker, and it imports nothing but the standard library. A
 job's keyword arguments are a TypedDict, what else crosses is a frozen dataclass, which `as_json.py` encodes
-and decodes. Messages and items are told apart by their `event`, requests of job `reference` by their `do`.
+and decodes. Messages and items are told apart by their `event`, requests by their `do`.
 """
 
 from typing import Any, Literal, TypedDict
