@@ -105,6 +105,17 @@ async def test_an_exit_without_an_answer_is_a_crash(
     assert "exit code 3" in outcome.detail
 
 
+@pytest.mark.parametrize("how", ["write_an_answer_of_its_own", "close_every_descriptor"])
+async def test_what_a_job_does_to_its_descriptors_is_no_answer(
+    worker: WorkerClient, compiled: Runtime, hostile: Hostile, honest: Honest, how: str
+) -> None:
+    outcome = await worker.ask(hostile(how), compiled, seconds=LONG_SECONDS)
+    assert (outcome.status, outcome.answer, outcome.during) == ("crashed", None, how)
+    assert len(outcome.items) == 1
+    after = await worker.ask(honest("double", number=1), compiled, seconds=LONG_SECONDS)
+    assert after.status == "answered"
+
+
 @pytest.mark.parametrize("how", ["spin_in_python", "spin_in_native_code"])
 async def test_a_job_without_end_times_out_and_is_gone(
     worker: WorkerClient, compiled: Runtime, hostile: Hostile, how: str
@@ -311,12 +322,11 @@ async def test_a_job_can_be_done_again_by_hand(
     worker: WorkerClient, compiled: Runtime, honest: Honest
 ) -> None:
     outcome = await worker.ask(honest("report_on_the_way"), compiled, seconds=LONG_SECONDS)
-    (outcome.folder / "reply.json").unlink()
     command = [sys.executable, "-P", str(places.WORKER / "bootstrap.py"), str(outcome.folder)]
     again = await anyio.run_process(command)
-    assert json.loads(again.stdout) == {"event": "answered", "answer": {}}
-    assert json.loads((outcome.folder / "reply.json").read_text()) == {"event": "answered", "answer": {}}
-    assert (outcome.folder / "progress.jsonl").read_text().count('"event": "item"') == 3
+    *said, reply = map(json.loads, again.stdout.splitlines())
+    assert reply == {"event": "answered", "answer": {}}
+    assert [message["item"]["count"] for message in said if message["event"] == "item"] == [0, 1, 2]
 
 
 def test_bootstrap_without_a_run_folder_says_how_to_use_it(tmp_path: Path) -> None:

@@ -11,10 +11,11 @@ from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.jobs.client import WorkerClient, open_client
 from pytorch_to_triton.jobs.no_answer import cache_errors_refused, refusal_of_end, refusal_of_exception
 from pytorch_to_triton.jobs.run_folder import RunFolders
-from pytorch_to_triton.schema.job import Failure, Job, Outcome, Runtime, Status
+from pytorch_to_triton.schema.job import Job, Outcome, Runtime, Status
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import describe
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
+from pytorch_to_triton.worker.wire import Failure
 
 TARGET = Target(path=Path("/a/b.py"), name="f")
 

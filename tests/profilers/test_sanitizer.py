@@ -255,7 +255,7 @@ async def test_hazards_seen_before_a_timeout_are_kept(bench: Bench) -> None:
 async def test_cancelling_kills_the_tool_the_job_and_its_children(bench: Bench) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(bench.run, "spin")
-        progress = await first(lambda: next((bench.folder / "runs").glob("[!.]*/progress.jsonl"), None))
+        progress = await first(lambda: next((bench.folder / "runs").glob("[!.]*/messages.jsonl"), None))
         await first(lambda: "child" in progress.read_text())
         tasks.cancel_scope.cancel()
     items = [line["item"] for line in map(json.loads, progress.read_text().splitlines()) if "item" in line]

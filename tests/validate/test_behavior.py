@@ -1,5 +1,6 @@
 """From what was observed of a candidate to what it may not do."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from pytorch_to_triton.validate.behavior import (
     violations_of,
     violations_of_traces,
 )
-from pytorch_to_triton.validate.observation import (
+from pytorch_to_triton.worker.wire.observation import (
     ChangedSetting,
     Differs,
     Leftover,
@@ -75,33 +76,31 @@ OBSERVATIONS: list[tuple[Observation, ViolationKind, str, str]] = [
         "Mask the access",
     ),
     (
-        observed(faults=(FAULT.model_copy(update={"kind": "load_outside", "count": 1, "offset": -(2**31)}),)),
+        observed(faults=(replace(FAULT, kind="load_outside", count=1, offset=-(2**31)),)),
         "load_outside",
         "(1 lane, first",
         "int64",
     ),
     (
-        observed(faults=(FAULT.model_copy(update={"kind": "race", "detail": "programs 0 and 3 store"}),)),
+        observed(faults=(replace(FAULT, kind="race", detail="programs 0 and 3 store"),)),
         "race",
         "add_kernel races on out_ptr[100], line 12",
         "tl.atomic_add",
     ),
     (
-        observed(
-            faults=(FAULT.model_copy(update={"kind": "race", "detail": "reads, and does not acquire"}),)
-        ),
+        observed(faults=(replace(FAULT, kind="race", detail="reads, and does not acquire"),)),
         "race",
         "reads, and does not acquire",
         'sem="release"',
     ),
     (
-        observed(faults=(FAULT.model_copy(update={"kind": "missing_barrier", "detail": "no barrier"}),)),
+        observed(faults=(replace(FAULT, kind="missing_barrier", detail="no barrier"),)),
         "missing_barrier",
         "add_kernel reads back out_ptr[100] too early, line 12",
         "tl.debug_barrier()",
     ),
     (
-        observed(faults=(FAULT.model_copy(update={"kind": "false_promise", "detail": "promises 16"}),)),
+        observed(faults=(replace(FAULT, kind="false_promise", detail="promises 16"),)),
         "false_promise",
         "add_kernel breaks a promise to the compiler, line 12 `tl.store(out_ptr + i, x)`: promises 16.",
         "Remove the hint",
@@ -255,8 +254,8 @@ def test_a_result_of_an_operator_allowed_by_name_stands_beside_a_kernels() -> No
 
 
 def test_an_access_by_other_strides_or_below_zero_is_not_told_to_mask_the_length() -> None:
-    by_strides = FAULT.model_copy(update={"strides_of": "x_ptr"})
-    below = FAULT.model_copy(update={"offset": -3})
+    by_strides = replace(FAULT, strides_of="x_ptr")
+    below = replace(FAULT, offset=-3)
     (strides, negative) = violations_of(case(), observed(faults=(by_strides, below)), NOTHING)
     assert strides.suggestion == "The address fits the strides of x_ptr: use those of out_ptr itself."
     assert "% of a negative number keeps its sign" in negative.suggestion

@@ -1,5 +1,6 @@
 """The result of one case, from what was measured and observed."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,15 +10,15 @@ from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.verdict import NoResult
 from pytorch_to_triton.validate.behavior import Policy
 from pytorch_to_triton.validate.conclusion import next_step_of
-from pytorch_to_triton.validate.error_statistics import CaseStatistics, OutputStatistics, Traits
 from pytorch_to_triton.validate.judge import (
     candidate_failed,
     judge_case,
     reference_failed,
 )
 from pytorch_to_triton.validate.notes import note_on_confirmed
-from pytorch_to_triton.validate.observation import Differs, MemoryFault, Observation, ObservedLaunch
 from pytorch_to_triton.validate.run_outcome import RunOutcome
+from pytorch_to_triton.worker.wire.observation import Differs, MemoryFault, Observation, ObservedLaunch
+from pytorch_to_triton.worker.wire.statistics import CaseStatistics, OutputStatistics, Traits
 
 TENSOR = Traits(type="Tensor", dtype="float32", shape=(8,), device="cpu")
 FAULT = MemoryFault(
@@ -62,7 +63,7 @@ def measured(*, inputs_untouched: bool = True, truth: str = "float64", **figures
 RAISED = RunOutcome("raised", "raised.")
 WRONG_DTYPE: dict[str, Any] = {
     "differs": "dtype",
-    "candidate": TENSOR.model_copy(update={"dtype": "float16"}),
+    "candidate": replace(TENSOR, dtype="float16"),
 }
 
 
@@ -134,16 +135,16 @@ def test_memory_comes_before_values_and_values_before_other_rules() -> None:
 
 
 def test_right_values_do_not_excuse_what_was_seen_but_a_policy_does() -> None:
-    seen = CORRUPTS_AND_CHEATS.model_copy(update={"faults": ()})
+    seen = replace(CORRUPTS_AND_CHEATS, faults=())
     assert judge_case(case(), measured(), seen).status == "failed"
     assert judge_case(case(), measured(), seen, Policy(frozenset({"mm"}))).status == "passed"
 
 
 def test_values_that_are_wrong_in_another_order_of_programs_alone_are_said_to_depend_on_it() -> None:
-    launch = LAUNCH.model_copy(update={"atomics": True})
+    launch = replace(LAUNCH, atomics=True)
     seen = Observation(launches=(launch,), differs=Differs(paths=("out",), by="order"))
     wrong = measured(**WRONG_DTYPE)
-    first = judge_case(case(), wrong.model_copy(update={"right_at_first": True}), seen)
+    first = judge_case(case(), replace(wrong, right_at_first=True), seen)
     assert [violation.kind for violation in first.violations] == ["depends_on_order"]
     assert first.why.startswith("out depends on the order in which programs run")
     assert judge_case(case(), wrong, seen).violations == ()

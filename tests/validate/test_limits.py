@@ -1,5 +1,6 @@
 """What is a limit and what is a mistake: what each group of cases declares, and who asks for more."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -7,14 +8,14 @@ import pytest
 
 from pytorch_to_triton.inputs.case import Case, Layout, TensorArgument
 from pytorch_to_triton.schema.case_group import Group
-from pytorch_to_triton.schema.job import Failure
 from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, NoResult, Violation, ViolationKind
 from pytorch_to_triton.validate.behavior import OVERFLOW, Policy, violations_of
-from pytorch_to_triton.validate.error_statistics import CaseStatistics, OutputStatistics, Traits
 from pytorch_to_triton.validate.judge import candidate_failed, judge_case
 from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
-from pytorch_to_triton.validate.observation import MemoryFault, Observation, ObservedLaunch
 from pytorch_to_triton.validate.run_outcome import RunOutcome
+from pytorch_to_triton.worker.wire import Failure
+from pytorch_to_triton.worker.wire.observation import MemoryFault, Observation, ObservedLaunch
+from pytorch_to_triton.worker.wire.statistics import CaseStatistics, OutputStatistics, Traits
 
 from .kernel_files import double_file
 from .verdicts import Judge
@@ -205,7 +206,7 @@ SEEN = Observation(launches=(LAUNCH,))
 
 def mixture(seen: Observation = SEEN, **figures: Any) -> CaseResult:
     wanted = Traits(type="Tensor", dtype="float32", shape=(8,), device="cpu")
-    got = wanted.model_copy(update={"dtype": "bfloat16"})
+    got = replace(wanted, dtype="bfloat16")
     output = OutputStatistics(
         **{
             "path": "out", "differs": "dtype", "candidate": got, "pytorch": wanted, "elements": 0,
@@ -249,7 +250,7 @@ def test_who_asks_for_mixtures_accepts_an_exception_that_names_dtypes() -> None:
 def test_a_wrong_dtype_outside_of_mixtures_is_a_mistake() -> None:
     wanted = Traits(type="Tensor", dtype="float32", shape=(8,), device="cpu")
     output = OutputStatistics(
-        path="out", differs="dtype", candidate=wanted.model_copy(update={"dtype": "bfloat16"}),
+        path="out", differs="dtype", candidate=replace(wanted, dtype="bfloat16"),
         pytorch=wanted, elements=0, failing=0, right_values=True,
     )  # fmt: skip
     statistics = CaseStatistics(case="c", missing=(), extra=(), outputs=(output,))

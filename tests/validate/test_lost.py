@@ -15,14 +15,25 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
 from pytorch_to_triton.validate.conclusion import decide, summary_of
 from pytorch_to_triton.validate.judge import candidate_failed
-from pytorch_to_triton.validate.lane import Lane, LostAnswer
 from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.target_worker import LostAnswer, TargetWorker
 from pytorch_to_triton.validate.validate import validate
+from pytorch_to_triton.worker.wire import validation
 
 from .kernel_files import double_file
 
 pytestmark = pytest.mark.anyio
-TALKS = Path(__file__).parents[1] / "jobs" / "jobs" / "talks.py"
+DIES = """
+import os, signal, time
+
+def work(report, victim):
+    loaded = {"name": "f", "description": None, "device": "CPU", "free_bytes": None}
+    report.item({"event": "reference_loaded", **loaded})
+    for request in report.requests():
+        os.kill({"itself": os.getpid(), "fork server": os.getppid()}[victim], signal.SIGKILL)
+        time.sleep(60)
+"""
+REQUEST = validation.ForgetRequest(name="N=3", id="0")
 CASE = Case(name="N=3", group="odd", dims={"N": 3}, arguments=())
 
 
@@ -77,28 +88,38 @@ async def test_a_fork_server_or_a_job_that_is_killed_in_mid_validation_changes_n
     assert [case.status for case in verdict.cases] == ["passed"] * 3
 
 
-async def test_what_is_killed_each_time_is_a_crash(own_client: WorkerClient) -> None:
+def dying(worker: WorkerClient, folder: Path, victim: str) -> TargetWorker:
+    """A process that kills itself, or its fork server, at each request."""
+    job = folder / "dies.py"
+    job.write_text(DIES)
     runtime = Runtime(python=sys.executable, interpreter=False)
-    lane = Lane(own_client, runtime, Job(kind=str(TALKS)), Target(path=TALKS), seconds=60.0)
+    return TargetWorker(
+        worker, runtime, Job(kind=str(job), arguments={"victim": victim}), Target(path=job), seconds=60.0
+    )
+
+
+async def test_what_is_killed_each_time_is_a_crash(own_client: WorkerClient, tmp_path: Path) -> None:
+    worker = dying(own_client, tmp_path, "itself")
     try:
         with pytest.raises(LostAnswer) as crashed:
-            await lane.answer({"name": "kill_itself", "number": 1})
+            await worker.answer(REQUEST)
     finally:
-        await lane.close()
+        await worker.close()
     assert crashed.value.outcome.status == "crashed"
-    assert lane.crashes.count == 1
+    assert worker.crashes.count == 1
 
 
-async def test_a_request_that_is_lost_twice_is_lost_and_no_crash(own_client: WorkerClient) -> None:
-    runtime = Runtime(python=sys.executable, interpreter=False)
-    lane = Lane(own_client, runtime, Job(kind=str(TALKS)), Target(path=TALKS), seconds=60.0)
+async def test_a_request_that_is_lost_twice_is_lost_and_no_crash(
+    own_client: WorkerClient, tmp_path: Path
+) -> None:
+    worker = dying(own_client, tmp_path, "fork server")
     try:
         with pytest.raises(LostAnswer) as lost:
-            await lane.answer({"name": "kill_fork_server", "number": 1})
+            await worker.answer(REQUEST)
     finally:
-        await lane.close()
+        await worker.close()
     assert lost.value.outcome.status == "lost"
-    assert lane.crashes.count == 0
+    assert worker.crashes.count == 0
     result = candidate_failed(CASE, lost.value.outcome)
     assert result.status == "lost"
 

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from pytorch_to_triton.validate.error_statistics import (
+from pytorch_to_triton.validate.mismatch import CAUSES, mismatches_of
+from pytorch_to_triton.validate.place import place_of
+from pytorch_to_triton.worker.wire.statistics import (
     CaseStatistics,
     Diagnostics,
     OutputStatistics,
     Spread,
     Traits,
 )
-from pytorch_to_triton.validate.mismatch import CAUSES, mismatches_of
-from pytorch_to_triton.validate.place import place_of
 
 
 def spread(size: int, *failing: int, step: int = 1) -> Spread:

@@ -152,7 +152,7 @@ def test_the_newest_other_assemblers_are_tried_and_none_where_there_is_none() ->
     ways = ways_to_compile(found)
     named = [way for way in ways if way.startswith("with ptxas")]
     assert named == ["with ptxas unoptimised", "with ptxas 13.3", "with ptxas 13.1"]
-    assert set(ways["with ptxas 13.3"]["environment"].values()) == {"/13.3"}
+    assert set(ways["with ptxas 13.3"].environment.values()) == {"/13.3"}
     assert not any("ptxas" in way for way in ways_to_compile([]))
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from pytorch_to_triton.schema.job import Failure
 from pytorch_to_triton.schema.verdict import NoResult
-from pytorch_to_triton.validate.observation import SandboxViolation
 from pytorch_to_triton.validate.run_outcome import OK, broke_the_device, names_dtypes, raised
+from pytorch_to_triton.worker.wire import Failure
+from pytorch_to_triton.worker.wire.observation import SandboxViolation
 
 
 def failure(kind: str = "ValueError", message: str = "no rows", line: int | None = 3) -> Failure:

@@ -10,6 +10,7 @@ from triton.compiler import ASTSource, make_backend
 
 from pytorch_to_triton.worker.assemblers import assemblers
 from pytorch_to_triton.worker.compilation import compile_otherwise
+from pytorch_to_triton.worker.wire.validation import Compilation
 
 
 @triton.jit
@@ -29,7 +30,7 @@ def scattered_kernel(out_ptr, BLOCK: tl.constexpr):
 
 found = [dict(one) for one in assemblers()]
 if (how := json.loads(sys.argv[1])) is not None:
-    compile_otherwise(how)
+    compile_otherwise(Compilation(**how))
 target = GPUTarget("cuda", 90, 32)
 launched = json.loads(sys.argv[2])
 options = make_backend(target).parse_options(launched)

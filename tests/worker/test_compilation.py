@@ -30,7 +30,7 @@ def compiled(how: str = "null", launch: str = LAUNCH) -> dict[str, Any]:
 
 
 def otherwise(**changes: object) -> str:
-    return json.dumps({"environment": {}, "one_stage": False, "other_warps": False} | changes)
+    return json.dumps(changes)
 
 
 def added(found: dict[str, Any]) -> set[str]:

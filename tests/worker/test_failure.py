@@ -49,7 +49,7 @@ REFUSALS: list[tuple[Callable[[torch.Tensor], None], str]] = [
 def test_a_statement_of_tritons_refuses_too() -> None:
     with pytest.raises(ValueError, match=r"triton\.jit") as raised:
         of_triton(torch.ones(2, 2))
-    assert describe_failure(raised.value, "call")["statement"].startswith("raise ValueError(")
+    assert describe_failure(raised.value, "call").statement.startswith("raise ValueError(")
 
 
 @pytest.mark.parametrize(("call", "statement"), REFUSALS, ids=[call.__name__ for call, _ in REFUSALS])
@@ -59,4 +59,4 @@ def test_a_statement_that_refuses_is_reported_from_what_merely_went_wrong(
     kinds = (ValueError, AssertionError, RuntimeError, ZeroDivisionError, TypeError)
     with pytest.raises(kinds) as raised:
         call(torch.ones(2, 2))
-    assert describe_failure(raised.value, "call")["statement"] == statement
+    assert describe_failure(raised.value, "call").statement == statement

@@ -1,63 +1,77 @@
-"""What crosses the border between the tools and the worker: types on both sides, code on neither."""
+"""What crosses the border between the tools and the worker."""
 
 import ast
 import importlib
 import inspect
+import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from pytorch_to_triton.worker import wire
-
-ROOT = Path(__file__).parents[2]
-TOOLS = [
-    path
-    for folder in ("tools", "server")
-    for path in (ROOT / folder).rglob("*.py")
-    if not path.is_relative_to(ROOT / "tools/pytorch_to_triton/worker")
-]
+from pytorch_to_triton.worker.wire import validation
+from pytorch_to_triton.worker.wire.as_json import decoded, encoded
+from pytorch_to_triton.worker.wire.observation import Differs, Observation, ObservedLaunch
 
 
-def imported_when_run(tree: ast.AST) -> Iterator[str]:
-    """The modules that a file imports outside of `if TYPE_CHECKING`, wherever it does so."""
-    for node in ast.iter_child_nodes(tree):
+def imported_by(tree: ast.AST) -> Iterator[str]:
+    """The modules that a file imports, but for those beside it."""
+    for node in ast.walk(tree):
         match node:
-            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
-                for statement in node.orelse:
-                    yield from imported_when_run(statement)
             case ast.Import(names=names):
                 yield from (alias.name for alias in names)
-            case ast.ImportFrom(module=str(module), names=names):
-                yield from (f"{module}.{alias.name}" for alias in names)
-            case _:
-                yield from imported_when_run(node)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield module
 
 
-def test_the_tools_import_the_worker_for_type_checking_alone() -> None:
-    assert len(TOOLS) > 200
-    for path in TOOLS:
-        imported = imported_when_run(ast.parse(path.read_text(encoding="utf-8")))
-        assert not [name for name in imported if name.startswith("pytorch_to_triton.worker")], path
+def test_both_sides_of_the_border_import_nothing_but_the_standard_library() -> None:
+    for path in Path(wire.__file__).parent.glob("*.py"):
+        imported = imported_by(ast.parse(path.read_text(encoding="utf-8")))
+        assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names, path
 
 
-def test_the_types_import_nothing_of_the_worker() -> None:
-    assert {name.partition(".")[0] for name in imported_when_run(ast.parse(inspect.getsource(wire)))} == {
-        "typing"
-    }
+def test_what_crosses_the_border_arrives_as_it_was_sent() -> None:
+    launch = ObservedLaunch(kernel="k", file="k.py", line=3, count=1, atomics=False, python=("sorted",))
+    seen = Observation(
+        launches=(launch,),
+        origins={"out": ("aten.mm",), "out[1]": None},
+        aliases=frozenset({("out", "x"), ("out", "a")}),
+        differs=Differs(paths=("out",), by="order"),
+    )
+    failure = wire.Failure(type="ValueError", message="no rows", traceback="", line=3)
+    for item in (
+        validation.ReturnedItem(case="N=4", observation=seen),
+        validation.RaisedItem(case="N=4", failure=failure, observation=Observation()),
+        validation.ReferenceRaisedItem(failure=failure),
+        validation.PreparedItem(digest="d", aliases=frozenset({("out", "x")})),
+    ):
+        sent = encoded(wire.ItemMessage(item=item))
+        arrived = decoded(wire.Message, json.loads(sent))
+        assert decoded(validation.ReferenceItem | validation.CandidateItem, arrived.item) == item
+
+
+@pytest.mark.parametrize("value", [{"x": float("nan")}, {"x": object()}])
+def test_what_json_lacks_is_refused(value: object) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        encoded(value)
 
 
 def test_each_job_takes_the_arguments_that_the_tools_pass() -> None:
-    jobs = [path.stem for path in sorted(Path(wire.__file__).parent.glob("jobs/[!_]*.py"))]
+    jobs = [path.stem for path in sorted(Path(wire.__file__).parents[1].glob("jobs/[!_]*.py"))]
     for job in jobs:
         work = importlib.import_module(f"pytorch_to_triton.worker.jobs.{job}").work
         report, *taken = inspect.signature(work).parameters
         assert report == "report", job
         name = f"{job.title().replace('_', '')}Arguments"
-        passed = getattr(wire, name, None)
+        passed = getattr(wire, name, None) or getattr(validation, name, None)
         described = set(inspect.get_annotations(passed)) if passed else set()
-        assert set(taken) == described, f"{name} in worker/wire.py describes what job {job} takes"
+        assert set(taken) == described, f"{name} in worker/wire/ describes what job {job} takes"
 
 
 def test_each_item_and_reply_has_a_tag_of_its_own() -> None:
-    for union in (wire.ReportLine, wire.Reply, wire.ServerMessage, wire.Item):
+    items = validation.ReferenceItem | validation.CandidateItem
+    for union in (wire.Message, wire.ServerMessage, wire.TargetItem, items, wire.TuneItem, wire.CompileItem):
         tags = [inspect.get_annotations(kind)["event"].__args__[0] for kind in union.__args__]
         assert len(tags) == len(set(tags)), union

@@ -14,7 +14,7 @@ from typing import Any
 
 import triton
 
-from pytorch_to_triton.worker.job_report import JobReport
+from pytorch_to_triton.worker.job_report import MESSAGES, FolderChannel, JobReport
 from pytorch_to_triton.worker.timing.rounds import TimedProcesses, all_rounds
 from pytorch_to_triton.worker.timing.workers import Lost, WorkerProcess, start_process
 
@@ -127,14 +127,12 @@ def rounds(folder: Path) -> dict[str, Any]:
     processes = processes_of(
         slow=steady(3.0), fast=steady(1.0), late=on_a_slow_host(8), unlucky=raising("start")
     )
-    with JobReport(folder) as report:
-        first = all_rounds(report, processes, ["inputs0"], {**SETTING, "round_seconds": 5.0})
-        seen = {
-            label: process.ask("seen", seconds=LIMIT_SECONDS) for label, process in processes.running.items()
-        }
-        why = dict(processes.lost)
-        processes.readmit()
-        second = all_rounds(report, processes, ["inputs0"], {**SETTING, "round_seconds": 0.0})
+    report = JobReport(folder, FolderChannel(folder))
+    first = all_rounds(report, processes, ["inputs0"], {**SETTING, "round_seconds": 5.0})
+    seen = {label: process.ask("seen", seconds=LIMIT_SECONDS) for label, process in processes.running.items()}
+    why = dict(processes.lost)
+    processes.readmit()
+    second = all_rounds(report, processes, ["inputs0"], {**SETTING, "round_seconds": 0.0})
     found = {
         "processes": len({m.ask("process", seconds=LIMIT_SECONDS) for m in processes.running.values()}),
         "here": os.getpid() in {m.ask("process", seconds=LIMIT_SECONDS) for m in processes.running.values()},
@@ -156,10 +154,10 @@ def nothing_left(folder: Path) -> dict[str, Any]:
     """One process, which fails at its first call."""
     processes = processes_of(unlucky=raising("start"))
     folder.mkdir()
-    with JobReport(folder) as report:
-        all_rounds(report, processes, ["inputs0"], {**SETTING, "round_seconds": 5.0})
+    report = JobReport(folder, FolderChannel(folder))
+    all_rounds(report, processes, ["inputs0"], {**SETTING, "round_seconds": 5.0})
     processes.end()
-    lines = [json.loads(line) for line in (folder / "progress.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (folder / MESSAGES).read_text().splitlines()]
     return {"lost": processes.lost, "said": [line["message"] for line in lines if "message" in line]}
 
 

@@ -82,7 +82,7 @@ tuner = autotuned(configs(*BLOCKS))
 found: dict[str, Any] = {"of the first": [runs(tuner, 1), runs(tuner, 1), runs(tuner, 2)]}
 tuning.begin(1, undo_trials=False)
 found["of the refused"] = [runs(tuner, 1), runs(tuner, 1), runs(tuner, 2)]
-found["reported"] = tuning.taken()
+found["reported"] = [vars(kernel) for kernel in tuning.taken()]
 found["counted past the last"] = taken(3, tuner)
 pruned = {"early_config_prune": leaving(32, 128)}
 found["of those left"] = [
@@ -108,5 +108,5 @@ found["left"] = {
 tuner = autotuned(configs(64, 128))
 tuning.begin(0, undo_trials=True)
 runs(tuner, 1)
-found["unsettled"] = tuning.taken()[0]["unsettled"]
+found["unsettled"] = tuning.taken()[0].unsettled
 print(json.dumps(found))

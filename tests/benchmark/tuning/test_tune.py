@@ -23,10 +23,11 @@ JOB = '''
 from .tune import ready
 from ..tuning.resources import DeviceLimits, KernelResources
 from ..tuning.session import tuned
+from ..wire import TuningDeviceItem
 
 
 class MadeUp:
-    about = {"device": "made up", "triton": "3.0"}
+    about = TuningDeviceItem(device="made up", triton="3.0")
     limits = DeviceLimits(shared_bytes=100_000)
 
     def __init__(self, crash_after):

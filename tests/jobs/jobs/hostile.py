@@ -1,12 +1,15 @@
 """Jobs that go wrong, each after it said who it is."""
 
 import ctypes
+import json
 import math
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -72,6 +75,20 @@ def chain() -> dict[str, Any]:
     return {}
 
 
+def write_an_answer_of_its_own() -> dict[str, Any]:
+    """To every descriptor that it has, in a message like the worker's."""
+    text = json.dumps({"event": "answered", "answer": {"correct": True}}).encode()
+    for file in range(3, 64):
+        with suppress(OSError):
+            os.write(file, bytes(16) + struct.pack("!I", len(text)) + text)
+    os._exit(0)
+
+
+def close_every_descriptor() -> dict[str, Any]:
+    os.closerange(3, 1 << 16)
+    return {"correct": True}
+
+
 def answer_nan() -> dict[str, Any]:
     return {"value": math.nan}
 
@@ -100,6 +117,8 @@ WAYS = {
         leave_loudly,
         divide_inside_torch,
         chain,
+        write_an_answer_of_its_own,
+        close_every_descriptor,
         answer_nan,
         take_memory,
         show_environment,

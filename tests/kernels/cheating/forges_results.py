@@ -1,7 +1,8 @@
-"""Cheats: skips the work, and writes good news into the result files that its process has open or finds."""
+"""Cheats: skips the work, and writes good news into result files and sockets that its process has open."""
 
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,11 +45,15 @@ def result_files() -> Iterator[Path]:
 
 
 def tell_how_it_went() -> None:
-    """Adds a line to every result file."""
+    """Adds a line to every result file, and sends it through every socket."""
+    line = (json.dumps(NEWS) + "\n").encode()
     for path in result_files():
         file = os.open(path, os.O_WRONLY | os.O_APPEND)
-        os.write(file, (json.dumps(NEWS) + "\n").encode())
+        os.write(file, line)
         os.close(file)
+    for file in range(3, 64):
+        if os.path.exists(f"/proc/self/fd/{file}") and stat.S_ISSOCK(os.fstat(file).st_mode):
+            os.write(file, line)
 
 
 def run(x: torch.Tensor, alpha: float) -> torch.Tensor:

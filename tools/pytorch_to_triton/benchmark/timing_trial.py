@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 from pytorch_to_triton.benchmark.measurement import Measurement, SizeMeasured
 from pytorch_to_triton.benchmark.timing_statistics import median_interval, spread
@@ -17,9 +17,7 @@ from pytorch_to_triton.schema.benchmark import Passes
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Role, Target
 from pytorch_to_triton.schema.timing import MinimalWork, Roofline, Timing, TimingTable
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker import wire
 
 ROUND_SECONDS = 4.0
 """What the timed rounds of one size may take; first calls and warm-up come on top."""
@@ -80,7 +78,7 @@ async def measured(
     )
     async with device_lock("cuda-0", listener):
         outcome = await worker.ask(job_of(trial), runtime, seconds=seconds, listener=listener)
-    items = cast("tuple[wire.SizeItem, ...]", outcome.items)
+    items = cast(tuple[wire.SizeItem, ...], outcome.items)
     sizes = tuple(SizeMeasured.model_validate(item["size"]) for item in items if item["event"] == "size")
     if outcome.answer is None and not sizes:
         how = outcome.status.replace("_", " ")

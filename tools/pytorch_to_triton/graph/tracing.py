@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
 
 from pydantic import JsonValue
 
@@ -34,15 +33,13 @@ from pytorch_to_triton.graph.skeleton import (
 from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes, tensor_dtypes
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec
-from pytorch_to_triton.jobs.conversation import Ended
+from pytorch_to_triton.jobs.job_channel import Ended
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Outcome
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import TargetProcess, refusal_of, sentence
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker import wire
 
 ARGUMENT = "{}_dtype"
 """How the backward pass, which need not have the input itself, has its dtype."""
@@ -110,30 +107,30 @@ class TargetTracer:
         In place of a trace that fails the reason. Raises NotConvertible where the first one fails.
         """
         tensors, dims = tensor_inputs(self.declaration), trace_dims(self.declaration)
-        inputs: list[wire.TracedInput] = [
-            {
-                "name": name,
-                "dtypes": [dtypes[name] for dtypes in tried],
-                "shape": list(spec.shape),
-                "traced": list(spec.shape_at(dims)),
-            }
+        inputs = tuple(
+            wire.TracedInput(
+                name=name,
+                dtypes=tuple(dtypes[name] for dtypes in tried),
+                shape=spec.shape,
+                traced=spec.shape_at(dims),
+            )
             for name, spec in tensors.items()
-        ]
-        request: wire.TraceRequest = {
-            "do": "trace",
-            "inputs": inputs,
-            "constants": _constants(self.declaration),
-            "setting": {"dims": dict(dims), "keep": list(KEPT), "backward": self.backward},
-        }
+        )
+        request = wire.TraceRequest(
+            inputs=inputs,
+            constants=_constants(self.declaration),
+            setting=wire.TraceSetting(dims=dict(dims), keep=frozenset(KEPT), backward=self.backward),
+        )
         try:
-            answer = cast("wire.TracedItem", await self.process.answer(request))
+            answer = await self.process.answer(request)
         except Ended as end:
             raise _refusal(end.outcome, self.process.target) from None
+        assert isinstance(answer, wire.TracedItem)
         traces = [
-            Graph.model_validate(trace["graph"]) if trace["event"] == "traced" else trace["why"]
-            for trace in answer["traces"]
+            Graph.model_validate(trace.graph) if isinstance(trace, wire.TraceSucceeded) else trace.why
+            for trace in answer.traces
         ]
-        return Graph.model_validate(answer["graph"]), traces
+        return Graph.model_validate(answer.graph), traces
 
     async def bound(self, graph: Graph) -> Graph:
         """The graph of a further trace, with its float arguments distinguished from literals."""

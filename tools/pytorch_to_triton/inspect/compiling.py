@@ -2,8 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass, fields
 
 import anyio
 
@@ -12,12 +11,12 @@ from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.compiled import CompiledKernel, TextKind
-from pytorch_to_triton.schema.job import Failure, Job, Outcome, Runtime
+from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import refusal_of
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire import Failure
+from pytorch_to_triton.worker.wire.as_json import decoded
 
 SEED = 0
 """Of the inputs: no kernel reads them, only the code that launches kernels."""
@@ -49,7 +48,7 @@ class Compiling:
     listener: ProgressListener | None
 
     @property
-    def call(self) -> "wire.CallArguments":
+    def call(self) -> wire.CallArguments:
         """What jobs `compile` and `profile` take of the call."""
         return {
             "candidate": self.candidate.as_json(),
@@ -63,26 +62,15 @@ class Compiling:
         arguments: wire.CompileArguments = {
             **self.call,
             "gpu": offline_gpu(self.gpu),
-            "wanted": {"trials": list(trials), "texts": [*texts]},
+            "wanted": wire.CompileRequest(trials=tuple(trials), texts=tuple(texts)),
         }
         job = Job(kind="compile", arguments=arguments)
         return await self.worker.ask(job, self.runtime, seconds=self.seconds, listener=self.listener)
 
 
-def offline_gpu(gpu: Architecture) -> "wire.OfflineGpu":
+def offline_gpu(gpu: Architecture) -> wire.OfflineGpu:
     """What the worker needs to know of the GPU."""
-    return {
-        "name": gpu.name,
-        "backend": gpu.backend,
-        "compiler_arch": gpu.compiler_arch,
-        "capability": gpu.capability,
-        "warp_size": gpu.warp_size,
-        "sms": gpu.sms,
-        "warps": gpu.warps,
-        "registers": gpu.registers,
-        "shared_bytes": gpu.shared_bytes,
-        "shared_bytes_per_block": gpu.shared_bytes_per_block,
-    }
+    return wire.OfflineGpu(**{field.name: getattr(gpu, field.name) for field in fields(wire.OfflineGpu)})
 
 
 @dataclass(frozen=True)
@@ -105,24 +93,23 @@ async def compile_kernels(compiling: Compiling) -> Compiled:
     first = await compiling.ask([0])
     if first.failure is not None:
         raise refusal_of(first, compiling.candidate)
-    trials = first.answer["trials"] if first.answer else []
+    answer: wire.CompileAnswer | None = decoded(wire.CompileAnswer | None, first.answer)
+    trials = answer.trials if answer else ()
     compiled = min(len(trials), compiling.most_configurations)
     outcomes = [first, *await _the_rest(compiling, range(1, compiled))]
-    items = [cast("wire.CompileItem", item) for outcome in outcomes for item in outcome.items]
+    items = [decoded(wire.CompileItem, item) for outcome in outcomes for item in outcome.items]
     kernels: dict[int, CompiledKernel] = {}
     for item in items:
-        if item["event"] == "kernel":
-            kernel = CompiledKernel.model_validate(item["kernel"])
+        if isinstance(item, wire.KernelItem):
+            kernel = CompiledKernel.model_validate(item.kernel)
             kernels.setdefault(kernel.number, kernel)
     for item in items:
-        if item["event"] == "launched":
-            number, grid = item["number"], tuple(item["grid"] or ())
-            kernels[number] = kernels[number].model_copy(update={"grid": grid})
-    failure = first.answer and first.answer["failure"]
+        if isinstance(item, wire.LaunchedItem):
+            kernels[item.number] = kernels[item.number].model_copy(update={"grid": item.grid or ()})
     return Compiled(
         kernels=tuple(kernels[number] for number in sorted(kernels)),
         notes=(*_left_out(trials, compiled), *_cut_short(outcomes)),
-        failure=Failure.model_validate(failure) if failure else None,
+        failure=answer.failure if answer else None,
     )
 
 

@@ -27,12 +27,13 @@ from pytorch_to_triton.profilers import profile as profilers
 from pytorch_to_triton.schema.compiled import CompiledKernel, InspectedKernel, Inspection, TextKind
 from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.dtype import DType
-from pytorch_to_triton.schema.job import Failure, Runtime
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.profile import Profiler
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.targets.describe import describe, examples_case
 from pytorch_to_triton.targets.problem import problem_of, reference_of
+from pytorch_to_triton.worker.wire import Failure
 
 
 class InspectionRequest(Value):

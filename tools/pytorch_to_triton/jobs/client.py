@@ -11,19 +11,17 @@ import anyio.to_thread
 
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import MissingRequirement
-from pytorch_to_triton.jobs.conversation import Conversation, RequestPipe
 from pytorch_to_triton.jobs.fork_server import ForkServer, ForkServerGone, RunningJob
-from pytorch_to_triton.jobs.outcome import Progress, describe_end, read_outcome, write_end
+from pytorch_to_triton.jobs.job_channel import JobChannel
+from pytorch_to_triton.jobs.outcome import Messages
 from pytorch_to_triton.jobs.process_time import ProcessTime, phases_of
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.run_folder import RunFolders
-from pytorch_to_triton.schema.job import Job, Outcome, Runtime, Status
+from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 
 _START_SECONDS = 180.0
 """How long a fork server may take to import torch and triton; a cold network disk takes minutes."""
 _PROCESS_TIMES_KEPT = 200
-_POLL_SECONDS = 0.1
-"""How often the progress of a job with a listener is read."""
 
 
 class WorkerClient:
@@ -51,16 +49,8 @@ class WorkerClient:
         and its items up to then are kept. Cancelling kills the job. Raises MissingRequirement where
         `runtime.python` does not run, or has no torch or triton.
         """
-        await anyio.to_thread.run_sync(self.folders.make_room)
-        with self.folders.new(job, runtime) as folder:
-            progress, began = Progress(folder), time.time()
-            try:
-                return await self._do(folder, runtime, seconds, progress, listener)
-            except anyio.get_cancelled_exc_class():
-                write_end(folder, "cancelled", "")
-                raise
-            finally:
-                self._note(job.kind, runtime, began, progress)
+        async with self.open_channel(job, runtime, listener) as channel:
+            return await channel.end(seconds=seconds)
 
     async def ask_once(self, job: Job, runtime: Runtime, *, seconds: float) -> Outcome:
         """As `ask`, but a job that has answered is not done again: for what does not change."""
@@ -74,30 +64,22 @@ class WorkerClient:
             return self._answers[key]
 
     @asynccontextmanager
-    async def converse(
+    async def open_channel(
         self, job: Job, runtime: Runtime, listener: ProgressListener | None = None
-    ) -> AsyncIterator[Conversation]:
+    ) -> AsyncIterator[JobChannel]:
         """A job that takes requests for as long as the block lasts; then it is killed if it still runs.
 
         Raises MissingRequirement as `ask` does.
         """
         await anyio.to_thread.run_sync(self.folders.make_room)
         with self.folders.new(job, runtime) as folder:
-            pipe = RequestPipe(folder)
-            try:
-                running = await self._start(folder, runtime)
-            except BaseException:
-                pipe.close()
-                raise
-            conversation = Conversation(folder, pipe, running, listener)
+            channel = JobChannel(folder, await self._start(folder, runtime), listener)
             began = time.time()
             try:
-                yield conversation
+                yield channel
             finally:
-                await running.kill()
-                running.close()
-                pipe.close()
-                self._note(job.kind, runtime, began, conversation.progress)
+                await channel.close()
+                self._note(job.kind, runtime, began, channel.messages)
 
     def warm(self, runtime: Runtime) -> None:
         """Start the runtime's fork server now: its imports take seconds, in which other work goes on."""
@@ -109,30 +91,6 @@ class WorkerClient:
         while self._servers:
             _, server = self._servers.popitem()
             await server.close()
-
-    async def _do(
-        self,
-        folder: Path,
-        runtime: Runtime,
-        seconds: float,
-        progress: Progress,
-        listener: ProgressListener | None,
-    ) -> Outcome:
-        running = await self._start(folder, runtime)
-        try:
-            status: Status = "crashed"
-            detail = ""
-            with anyio.move_on_after(seconds) as limit:
-                ended = await _wait(running, progress, listener)
-                status, detail = "lost" if ended is None else "crashed", describe_end(ended)
-            if limit.cancelled_caught:
-                status, detail = "timed_out", f"not done within {seconds:g} s"
-        finally:
-            # No process is left behind, however this ends.
-            await running.kill()
-            running.close()
-        await progress.follow(listener)
-        return read_outcome(folder, progress, status, detail)
 
     async def _start(self, folder: Path, runtime: Runtime) -> RunningJob:
         """Hand the job to the runtime's fork server; to a fresh one where the old one has ended."""
@@ -156,9 +114,9 @@ class WorkerClient:
             return await self._start(folder, runtime)
         raise _cannot_work(server, why)
 
-    def _note(self, what: str, runtime: Runtime, began: float, progress: Progress | None = None) -> None:
+    def _note(self, what: str, runtime: Runtime, began: float, messages: Messages | None = None) -> None:
         now = time.time()
-        phases = phases_of(progress.marks, now) if progress else ()
+        phases = phases_of(messages.marks, now) if messages else ()
         first = began - self._opened
         self.process_times.append(ProcessTime(what, runtime.interpreter, first, now - began, phases))
 
@@ -171,17 +129,6 @@ async def open_client(folders: RunFolders | None = None) -> AsyncIterator[Worker
         yield worker
     finally:
         await worker.close()
-
-
-async def _wait(running: RunningJob, progress: Progress, listener: ProgressListener | None) -> int | None:
-    """The job's wait status once it has ended, None where its fork server ended first; feeds `listener`."""
-    while True:
-        with anyio.move_on_after(_POLL_SECONDS if listener else None):
-            try:
-                return await running.ended()
-            except ForkServerGone:
-                return None
-        await progress.follow(listener)
 
 
 def _cannot_work(server: ForkServer, why: str) -> MissingRequirement:

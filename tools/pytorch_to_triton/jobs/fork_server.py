@@ -7,7 +7,6 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -15,11 +14,10 @@ import anyio.to_thread
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.environment import job_environment
-from pytorch_to_triton.jobs.outcome import text_end
-from pytorch_to_triton.schema.job import Runtime
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.jobs.outcome import describe_status, text_end
+from pytorch_to_triton.schema.job import Runtime, Status
+from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire.as_json import decoded
 
 _END_SECONDS = 15.0
 """How long a killed process may take to be gone; with a device busy, it takes a while."""
@@ -68,11 +66,12 @@ class ForkServer:
 
     async def start(self, folder: Path) -> "RunningJob":
         """Fork a child for the job in `folder`. Raises ForkServerGone."""
-        line, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        job = RunningJob(line)
+        line, line_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        channel, channel_end = socket.socketpair()
+        job = RunningJob(line, channel)
         try:
-            with child_end:
-                self._send(folder, child_end)
+            with line_end, channel_end:
+                self._send(folder, line_end, channel_end)
             await job.started()
         except BaseException:
             job.close()
@@ -80,9 +79,9 @@ class ForkServer:
         self.has_started = True
         return job
 
-    def _send(self, folder: Path, line: socket.socket) -> None:
+    def _send(self, folder: Path, *ends: socket.socket) -> None:
         try:
-            socket.send_fds(self._control, [os.fsencode(folder)], [line.fileno()])
+            socket.send_fds(self._control, [os.fsencode(folder)], [end.fileno() for end in ends])
         except ConnectionError as error:
             raise ForkServerGone from error
 
@@ -103,43 +102,48 @@ class ForkServer:
 
 
 class RunningJob:
-    """The line to one job. Closing it kills the job."""
+    """The line to one job, on which its fork server says how it ended, and the socket to the job itself.
 
-    def __init__(self, line: socket.socket) -> None:
+    Closing them kills the job.
+    """
+
+    def __init__(self, line: socket.socket, channel: socket.socket) -> None:
+        self.channel = channel
+        self.end: tuple[Status, str] | None = None
+        """How it ended, should it have left no reply; None as long as nobody has seen its end."""
         self._line = line
-        self._line.setblocking(False)
+        for end in (line, channel):
+            end.setblocking(False)
 
-    async def started(self) -> int:
-        """The child's process id. Raises ForkServerGone."""
-        message = await self._next()
-        assert message["event"] == "started"
-        return message["pid"]
+    async def started(self) -> None:
+        """Wait until the child runs. Raises ForkServerGone."""
+        if await self._next() is None:
+            raise ForkServerGone
 
-    async def ended(self) -> int:
-        """The child's wait status, once it has ended. Raises ForkServerGone."""
-        message = await self._next()
-        assert message["event"] == "ended"
-        return message["status"]
+    async def ended(self) -> None:
+        """Wait until the child has ended."""
+        if self.end is None:
+            message = await self._next()
+            if message is None:
+                self.end = "lost", "the process that the job was forked from has ended"
+            elif isinstance(message, wire.EndedMessage):
+                self.end = "crashed", message.stopped or describe_status(message.status)
 
     async def kill(self) -> None:
         """Kill the job's process group; returns when its process is gone."""
         self._line.shutdown(socket.SHUT_WR)
         with anyio.move_on_after(_END_SECONDS, shield=True):
-            try:
-                await self.ended()
-            except ForkServerGone:
-                return
+            await self.ended()
 
     def close(self) -> None:
         self._line.close()
+        self.channel.close()
 
-    async def _next(self) -> "wire.ServerMessage":
+    async def _next(self) -> wire.ServerMessage | None:
+        """The fork server's next message; None where it has ended."""
         await anyio.wait_readable(self._line)
         try:
             data = self._line.recv(_MESSAGE_BYTES)
         except ConnectionError:
             data = b""
-        if not data:
-            raise ForkServerGone
-        message: wire.ServerMessage = json.loads(data)
-        return message
+        return decoded(wire.ServerMessage, json.loads(data)) if data else None

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import MissingRequirement, Refusal, TargetBroken
-from pytorch_to_triton.schema.job import Failure, Outcome
+from pytorch_to_triton.schema.job import Outcome
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.worker.wire import Failure
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """A full disk, a quota that is used up, a limit on the size of files."""

@@ -4,7 +4,7 @@ Options of ncu: docs.nvidia.com/nsight-compute/NsightComputeCli.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -22,9 +22,7 @@ from pytorch_to_triton.profilers.tool_process import find_tool, run_tool, text_o
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.profile import Profile, Profiler
 from pytorch_to_triton.targets.describe import refusal_of_failure
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker import wire
 
 NAME = "ncu"
 REPORT = "ncu.csv"
@@ -73,7 +71,7 @@ def find_ncu() -> Path | None:
 async def profiled(
     worker: WorkerClient,
     profiler: Profiler,
-    call: "wire.CallArguments",
+    call: wire.CallArguments,
     runtime: Runtime,
     *,
     seconds: float,

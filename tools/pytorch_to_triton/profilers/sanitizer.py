@@ -3,21 +3,21 @@
 Its options: docs.nvidia.com/compute-sanitizer/ComputeSanitizer.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import anyio
 import anyio.to_thread
 
-from pytorch_to_triton.jobs.conversation import END, REQUESTS
 from pytorch_to_triton.jobs.environment import job_environment
+from pytorch_to_triton.jobs.job_channel import REQUESTS
 from pytorch_to_triton.jobs.run_folder import RunFolders
 from pytorch_to_triton.profilers.sanitizer_report import Hazard, complaint, counted_errors, parse_report
 from pytorch_to_triton.profilers.tool_process import find_tool, run_tool, text_of, worker_command
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.worker.wire.as_json import encoded
 
 Tool = Literal["memcheck", "racecheck"]
 
@@ -66,7 +66,7 @@ def find_sanitizer() -> Path | None:
 async def sanitized(
     folders: RunFolders,
     job: Job,
-    requests: Sequence[Mapping[str, Any]],
+    requests: Sequence[Any],
     runtime: Runtime,
     tool: Tool,
     *,
@@ -85,7 +85,7 @@ async def sanitized(
         return Sanitized(status="failed", detail=f"{NAME} is not installed; it comes with the CUDA toolkit")
     await anyio.to_thread.run_sync(folders.make_room)
     with folders.new(job, runtime) as folder:
-        asked = "".join(json.dumps(request) + "\n" for request in (*requests, END))
+        asked = "".join(encoded(request) + "\n" for request in requests)
         (folder / REQUESTS).write_text(asked, encoding="utf-8")
         command = [*_command(program, tool, folder), *worker_command(runtime, folder)]
         try:

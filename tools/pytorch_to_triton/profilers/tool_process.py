@@ -1,5 +1,6 @@
 """A job of the worker under one of NVIDIA's tools, which is found, run and ended with all it started."""
 
+import json
 import os
 import shutil
 import signal
@@ -14,9 +15,13 @@ import anyio.to_thread
 import psutil
 
 from pytorch_to_triton import places
-from pytorch_to_triton.jobs.outcome import Progress, describe_end, read_outcome, write_end
+from pytorch_to_triton.jobs.outcome import Messages, describe_status, write_outcome
 from pytorch_to_triton.schema.job import Outcome, Runtime, Status
+from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire.as_json import decoded
 
+MESSAGES = "messages.jsonl"
+"""In the run folder, one message a line: what a job without a client has said."""
 RUN = "PYTORCH_TO_TRITON_RUN"
 """The variable that names the run folder to each process that runs for it."""
 _END_SECONDS = 15.0
@@ -44,19 +49,26 @@ async def run_tool(
     Cancelling kills the job and the tool.
     """
     process = _started(command, folder, environment)
+    end: tuple[Status, str] = "cancelled", ""
     try:
-        status, detail = await _end(process, folder, seconds)
-    except anyio.get_cancelled_exc_class():
-        write_end(folder, "cancelled", "")
-        raise
-    progress = Progress(folder)
-    await progress.follow(None)
-    return read_outcome(folder, progress, status, detail), process.returncode
+        end = await _end(process, folder, seconds)
+    finally:
+        outcome = _messages_in(folder).outcome(folder, *end)
+        write_outcome(outcome)
+    return outcome, process.returncode
 
 
 def text_of(report: Path) -> str:
     """Empty where the tool left none."""
     return report.read_text(encoding="utf-8", errors="replace") if report.exists() else ""
+
+
+def _messages_in(folder: Path) -> Messages:
+    messages = Messages()
+    # The last line is not whole where the job was killed.
+    for line in text_of(folder / MESSAGES).split("\n")[:-1]:
+        messages.note(decoded(wire.Message, json.loads(line)))
+    return messages
 
 
 def _started(command: list[str], folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -83,7 +95,7 @@ async def _end(process: subprocess.Popen[bytes], folder: Path, seconds: float) -
     if limit.cancelled_caught:
         return "timed_out", f"not done within {seconds:g} s"
     code = process.returncode
-    return "crashed", describe_end(code << 8 if code >= 0 else -code)
+    return "crashed", describe_status(code << 8 if code >= 0 else -code)
 
 
 async def _ended(pid: int) -> None:

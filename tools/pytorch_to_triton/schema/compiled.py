@@ -5,9 +5,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from pytorch_to_triton.schema.job import Failure
 from pytorch_to_triton.schema.profile import Profile
 from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.worker.wire import Failure
 
 TextKind = Literal["ttir", "ttgir", "llir", "ptx", "amdgcn", "sass"]
 """In the compiler's order; ptx and sass on NVIDIA's GPUs, amdgcn on AMD's."""

@@ -6,6 +6,7 @@ from pydantic import Field, JsonValue
 
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.worker.wire import FreeSizes
 
 Kind = Literal["kernel_file", "model_file", "function", "module"]
 
@@ -63,19 +64,6 @@ class StateTensor(Value):
     high: int | None
     trained: bool
     """True for a parameter, False for a buffer."""
-
-
-class FreeSizes(Value):
-    """The sizes of get_inputs() that its target leaves free, as dims: it runs at others, too."""
-
-    shapes: dict[str, tuple[str, ...]]
-    """Each tensor's sizes, names of dims and numbers."""
-    dims: dict[str, int]
-    """Each dim at the size that get_inputs() gives it."""
-    requires: tuple[str, ...]
-    """Conditions on the dims under which the target runs, and computes the same."""
-    same_program: tuple[str, ...] = ()
-    """Conditions under which a trace has the operators that it has at the sizes of get_inputs()."""
 
 
 class Description(Value):

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.worker.wire import Failure
 
 Status = Literal["answered", "raised", "crashed", "timed_out", "cancelled", "lost"]
 """lost: the process that the job was forked from has ended, and took the job with it."""
@@ -29,30 +30,9 @@ class Job(Value):
     kind: Annotated[str, Field(pattern=r"^([a-z][a-z0-9_]*|/.*\.py)$")]
     """The name of a file in worker/jobs/, or the absolute path of a Python file."""
     arguments: Mapping[str, object] = Field(default_factory=dict)
-    """Plain JSON, as worker/wire.py describes it."""
+    """What its arguments are, worker/wire/ describes."""
     needs: tuple[str, ...] = ()
     """Modules that take long to import: the fork server imports them once, for all jobs that follow."""
-
-
-class Failure(Value):
-    """An exception that the job's code raised, as far as a person needs it."""
-
-    type: str
-    """The exception's class name."""
-    message: str
-    traceback: str
-    """Frames of the user's own code only, innermost last."""
-    file: str | None = None
-    line: int | None = None
-    statement: str = ""
-    """The `raise` or `assert`, of the user's code or of Triton's, that raised it; empty: there is none."""
-    during: str = ""
-    """The worker's phase: `load`, `call`, the case's name, ..."""
-
-    @property
-    def named(self) -> str:
-        """`ValueError: no rows`, as part of a sentence; the type alone where there is no message."""
-        return f"{self.type}: {self.message}".removesuffix(": ").removesuffix(".")
 
 
 class Outcome(Value):
@@ -72,4 +52,4 @@ class Outcome(Value):
     log: str
     """The end of what the job's process printed."""
     folder: Path
-    """The run folder: job.json, reply.json, progress.jsonl, log.txt, outcome.json."""
+    """The run folder: job.json, requests.jsonl, log.txt, outcome.json."""

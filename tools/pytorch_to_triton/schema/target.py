@@ -3,13 +3,11 @@
 import ast
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.value import Value
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker import wire
 
 Role = Literal["reference", "candidate"]
 """Which side of a target is meant: a kernel file holds both (`reference` and `run`), and so does a
@@ -26,7 +24,7 @@ class Target(Value):
     init: tuple[str, ...] = ()
     """What a module class is constructed with, as `name=value`; empty: what get_init_inputs() says."""
 
-    def as_json(self) -> "wire.Target":
+    def as_json(self) -> wire.Target:
         """As the worker's jobs take it."""
         return {"path": str(self.path), "name": self.name, "init": list(self.init)}
 

@@ -4,21 +4,20 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
 
 from pytorch_to_triton.errors import Refusal, TargetBroken, TargetNotFound
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options, parse_declaration
 from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.jobs.conversation import Conversation, Ended
+from pytorch_to_triton.jobs.job_channel import Ended, JobChannel
 from pytorch_to_triton.jobs.no_answer import is_full, refusal_of_end, refusal_of_exception
-from pytorch_to_triton.schema.description import Description, Example, FreeSizes
-from pytorch_to_triton.schema.job import Failure, Job, Outcome, Runtime
+from pytorch_to_triton.schema.description import Description, Example
+from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Role, Target
 from pytorch_to_triton.targets.small_sizes import sizes_to_try
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire import Failure, FreeSizes
+from pytorch_to_triton.worker.wire.as_json import decoded
 
 DESCRIBE_SECONDS = 120.0
 """Importing a file, and constructing its module, may take this long."""
@@ -55,13 +54,15 @@ class TargetProcess:
 
     target: Target
     description: Description
-    conversation: Conversation
+    channel: JobChannel
     seconds: float
     """How long each answer may take."""
 
-    async def answer(self, request: "wire.TargetRequest") -> dict[str, Any]:
+    async def answer(self, request: wire.TargetRequest) -> wire.TargetItem:
         """What the process finds out. Raises Ended."""
-        return await self.conversation.ask(request, seconds=self.seconds)
+        arrived = await self.channel.ask(request, seconds=self.seconds)
+        item: wire.TargetItem = decoded(wire.TargetItem, arrived)
+        return item
 
 
 @asynccontextmanager
@@ -85,21 +86,22 @@ async def open_target(
     async with AsyncExitStack() as stack:
 
         async def loaded() -> TargetProcess:
-            conversation = await stack.enter_async_context(worker.converse(job, runtime))
+            channel = await stack.enter_async_context(worker.open_channel(job, runtime))
             try:
-                item = await conversation.item(seconds=seconds)
+                item: wire.DescribedItem = decoded(wire.DescribedItem, await channel.item(seconds=seconds))
             except Ended as end:
                 raise refusal_of(end.outcome, target) from None
-            description = Description.model_validate(item["description"])
-            return TargetProcess(target, description, conversation, seconds)
+            description = Description.model_validate(item.description)
+            return TargetProcess(target, description, channel, seconds)
 
         process = await loaded()
         if role == "reference" and process.description.examples and process.description.inputs is None:
             try:
-                answer = await process.answer({"do": "free_sizes"})
+                answer = await process.answer(wire.FreeSizesRequest())
+                assert isinstance(answer, wire.FreeSizesItem)
+                free = answer.free
             except Ended:  # the declared sizes are then all there are
-                answer, process = {"free": None}, await loaded()
-            free = FreeSizes.model_validate(answer["free"]) if answer["free"] else None
+                free, process = None, await loaded()
             description = process.description.model_copy(update={"free": free})
             process = replace(process, description=description)
         yield process

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
@@ -15,7 +14,6 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.description import (
     ConstantExample,
     Example,
-    FreeSizes,
     ListExample,
     TensorExample,
 )
@@ -25,9 +23,8 @@ from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.targets.describe import refusal_of
 from pytorch_to_triton.targets.first_call import called, case_at
 from pytorch_to_triton.targets.small_sizes import sizes_to_try
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire import FreeSizes
 
 NAMES = ("M", "N", "K", "L", "P", "Q", "R", "S", "T", "U", "V", "W")
 BATCH = "B"

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from pytorch_to_triton.errors import BadDeclaration, TargetBroken
 from pytorch_to_triton.inputs.case import Case
@@ -11,12 +10,11 @@ from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.inputs.sizes import middle_point, nearby
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.no_answer import refusal_of_end
-from pytorch_to_triton.schema.job import Failure, Job, Outcome, Runtime
+from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import HINTS, refusal_of_failure
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire import Failure
 
 MOST_ELEMENTS = 2**22
 """Of the call: larger ones take long, and are left to validation."""

@@ -5,7 +5,6 @@ The case is run in other ways, interpreted and compiled otherwise; how it fared 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from pytorch_to_triton.hardware.miscompilations import Miscompilation
 from pytorch_to_triton.hardware.versions import Assembler, versions
@@ -16,9 +15,7 @@ from pytorch_to_triton.validate.compiler_patterns import fitting
 from pytorch_to_triton.validate.memory_check import interpreted
 from pytorch_to_triton.validate.phrases import listed
 from pytorch_to_triton.validate.trial import ValidationTrial
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire import validation
 
 INTERPRETED, AGAIN = "under Triton's interpreter", "when called once more as it is"
 ONE_STAGE, OTHER_WARPS = "with num_stages=1", "with another num_warps"
@@ -109,18 +106,18 @@ async def compiled_calls(
     return {way: right for way, right in answers.items() if right is not None}
 
 
-def ways_to_compile(assemblers: Sequence[Assembler]) -> dict[str, "wire.Compilation"]:
+def ways_to_compile(assemblers: Sequence[Assembler]) -> dict[str, validation.Compilation]:
     """Each way by its name; `assemblers` starts with the one that is Triton's."""
-    as_is: wire.Compilation = {"environment": {}, "one_stage": False, "other_warps": False}
-    ways: dict[str, wire.Compilation] = {
+    as_is = validation.Compilation()
+    ways: dict[str, validation.Compilation] = {
         AGAIN: as_is,
-        ONE_STAGE: {**as_is, "one_stage": True},
-        OTHER_WARPS: {**as_is, "other_warps": True},
+        ONE_STAGE: replace(as_is, one_stage=True),
+        OTHER_WARPS: replace(as_is, other_warps=True),
     }
     if assemblers:
-        ways[UNOPTIMISED] = {**as_is, "environment": {"DISABLE_PTXAS_OPT": "1"}}
+        ways[UNOPTIMISED] = replace(as_is, environment={"DISABLE_PTXAS_OPT": "1"})
     for other in assemblers[1 : 1 + MOST_ASSEMBLERS]:
-        ways[f"{PTXAS}{other.version}"] = {**as_is, "environment": dict.fromkeys(PATHS, other.path)}
+        ways[f"{PTXAS}{other.version}"] = replace(as_is, environment=dict.fromkeys(PATHS, other.path))
     return ways
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.schema.verdict import Behavior, StridedAccess, Violation, ViolationKind
-from pytorch_to_triton.validate.observation import (
+from pytorch_to_triton.validate.phrases import shortened, times
+from pytorch_to_triton.worker.wire.observation import (
     Differs,
     MemoryFault,
     Observation,
@@ -16,7 +17,6 @@ from pytorch_to_triton.validate.observation import (
     SandboxViolation,
     Traces,
 )
-from pytorch_to_triton.validate.phrases import shortened, times
 
 ANY = "any"
 """The policy that leaves PyTorch's operators, and whether a kernel was launched, out of the verdict."""
@@ -154,7 +154,7 @@ def accesses_of(case: Case, seen: Observation) -> tuple[StridedAccess, ...]:
     """Accesses whose lanes lie apart although every tensor of the case is contiguous."""
     if any(tensor.layout != "contiguous" for tensor in tensors_in(case.arguments)):
         return ()
-    return tuple(StridedAccess(**block.model_dump()) for block in seen.strided)
+    return tuple(StridedAccess(**vars(block)) for block in seen.strided)
 
 
 def violation(kind: ViolationKind, message: str, suggestion: str = "", **place: Any) -> Violation:

@@ -13,12 +13,12 @@ from pytorch_to_triton.validate.behavior import (
     violation,
     violations_of,
 )
-from pytorch_to_triton.validate.error_statistics import CaseStatistics, OutputStatistics
 from pytorch_to_triton.validate.limits import UNLAUNCHED, other_dtype, refusal
 from pytorch_to_triton.validate.mismatch import mismatches_of
-from pytorch_to_triton.validate.observation import Observation
 from pytorch_to_triton.validate.phrases import sentence
 from pytorch_to_triton.validate.run_outcome import RunOutcome
+from pytorch_to_triton.worker.wire.observation import Observation
+from pytorch_to_triton.worker.wire.statistics import CaseStatistics, OutputStatistics
 
 RARE = 10
 """Where PyTorch is far off in at most one element of so many, such as a row or two, it rounded badly, and the
@@ -160,8 +160,9 @@ def is_untrusted(output: OutputStatistics) -> bool:
 
 
 def figures(output: OutputStatistics) -> OutputFigures:
+    names = OutputFigures.model_fields.keys() - {"dtype", "shape", "confirmed"}
     return OutputFigures(
-        **output.model_dump(include=OutputFigures.model_fields.keys() - {"dtype", "shape", "confirmed"}),
+        **{name: getattr(output, name) for name in names},
         dtype=output.pytorch.dtype or output.pytorch.type,
         shape=output.pytorch.shape or (),
         confirmed=output.as_pytorch + output.as_truth,

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator, Mapping
 
 from pytorch_to_triton.schema.verdict import Kind
-from pytorch_to_triton.validate.error_statistics import Diagnostics
 from pytorch_to_triton.validate.place import SMALLEST_BLOCK, Place
+from pytorch_to_triton.worker.wire.statistics import Diagnostics
 
 FACTOR_TOLERANCE = 1e-3
 """Relative: a factor this close to a known one is that one."""

@@ -11,7 +11,6 @@ from typing import Any
 
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.schema.case_group import Group
-from pytorch_to_triton.schema.job import Failure
 from pytorch_to_triton.schema.verdict import (
     CaseResult,
     CaseStatus,
@@ -21,9 +20,10 @@ from pytorch_to_triton.schema.verdict import (
     ViolationKind,
 )
 from pytorch_to_triton.validate.behavior import OVERFLOW
-from pytorch_to_triton.validate.error_statistics import CaseStatistics
 from pytorch_to_triton.validate.phrases import cut, listed
 from pytorch_to_triton.validate.run_outcome import INTERPRETER_ERROR, broke_the_device, names_dtypes
+from pytorch_to_triton.worker.wire import Failure
+from pytorch_to_triton.worker.wire.statistics import CaseStatistics
 
 UNLAUNCHED: tuple[ViolationKind, ...] = ("no_triton_kernel", "output_without_kernel")
 """Violations that a call does not show before it returns."""

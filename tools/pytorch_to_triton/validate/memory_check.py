@@ -16,11 +16,10 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.verdict import CaseResult, Violation, ViolationKind
 from pytorch_to_triton.validate.behavior import violations_of
 from pytorch_to_triton.validate.judge import MEMORY, in_order_of_weight
-from pytorch_to_triton.validate.lane import Lane, LostAnswer
-from pytorch_to_triton.validate.observation import observed
 from pytorch_to_triton.validate.run_outcome import OK
 from pytorch_to_triton.validate.sanitize import ELEMENTS, chosen, remarks, violations
-from pytorch_to_triton.validate.trial import ValidationTrial, request_for
+from pytorch_to_triton.validate.target_worker import LostAnswer, TargetWorker
+from pytorch_to_triton.validate.trial import ValidationTrial, observed, request_for
 
 TOOLS: tuple[Tool, ...] = ("memcheck", "racecheck")
 SEEN_HERE: tuple[ViolationKind, ...] = (*MEMORY, "output_without_kernel")
@@ -94,23 +93,23 @@ async def look_under_the_interpreter(
     await trial.reference.stage(trial.candidate.target, name)
     setting = replace(trial.setting, runtime=interpreted(trial.setting.runtime))
     guarded = replace(trial.candidate, setting=setting, name=name)
-    (lane,) = guarded.lanes
+    (worker,) = guarded.workers
     try:
         for case in cases:
-            await look_at(trial, lane, case, memory)
-        await lane.finish()
+            await look_at(trial, worker, case, memory)
+        await worker.finish()
     finally:
         await guarded.close()
 
 
-async def look_at(trial: ValidationTrial, lane: Lane, case: Case, memory: MemoryCheck) -> None:
+async def look_at(trial: ValidationTrial, worker: TargetWorker, case: Case, memory: MemoryCheck) -> None:
     """One guarded call."""
     prepared = await trial.reference.prepared(case)
     try:
         if prepared.outcome is not OK:
             return
-        item = await lane.answer(request_for(case, prepared))
-        outcome = lane.outcome_of(item)
+        item = await worker.answer(request_for(case, prepared))
+        outcome = worker.outcome_of(item)
         violations = violations_of(case, observed(item, prepared.aliases), trial.policy)
         memory.by_case[case.name] = tuple(v for v in violations if v.kind in SEEN_HERE)
     except LostAnswer as lost:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import cast
 
 from pytorch_to_triton.schema.verdict import ElementValues, Kind, Mismatch
-from pytorch_to_triton.validate.error_statistics import CaseStatistics, Diagnostics, OutputStatistics
 from pytorch_to_triton.validate.likely_causes import CAUSES, causes_of
 from pytorch_to_triton.validate.place import place_of
+from pytorch_to_triton.worker.wire.statistics import CaseStatistics, Diagnostics, OutputStatistics
 
 EXPLAINED = 2.0**-6
 """A constant factor or offset is named when it leaves less than this share of the error."""

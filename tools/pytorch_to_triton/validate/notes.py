@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from pytorch_to_triton.schema.case_group import DECLARED_GROUPS
 from pytorch_to_triton.schema.verdict import CaseResult
-from pytorch_to_triton.validate.observation import Observation
 from pytorch_to_triton.validate.phrases import shortened, times
+from pytorch_to_triton.worker.wire.observation import Observation
 
 SHOWN = 3
 """How many cases are named in a note."""

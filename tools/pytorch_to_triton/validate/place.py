@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pytorch_to_triton.schema.verdict import Where
-from pytorch_to_triton.validate.error_statistics import Diagnostics, Spread
+from pytorch_to_triton.worker.wire.statistics import Diagnostics, Spread
 
 DENSE = 0.5
 """Share of a pattern's elements that must fail before it is named: a wrong value may be right by chance."""

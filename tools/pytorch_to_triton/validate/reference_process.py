@@ -3,7 +3,6 @@
 import secrets
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import anyio
 
@@ -11,12 +10,11 @@ from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.lane import Lane, LostAnswer
 from pytorch_to_triton.validate.run_outcome import OK, RunOutcome
+from pytorch_to_triton.validate.target_worker import LostAnswer, TargetWorker
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire import validation
+from pytorch_to_triton.worker.wire.statistics import CaseStatistics
 
 KEPT_ELEMENTS = 2**27
 """Inputs stay on disk for further candidates up to this many elements over all cases."""
@@ -41,7 +39,7 @@ class ReferenceProcess:
 
     setting: ValidationSetting
     target: Target
-    lane: Lane
+    worker: TargetWorker
     staged: dict[str, str] = field(default_factory=dict)
     """Digests of the candidates' files, by the names of the candidates."""
     device: str = ""
@@ -56,7 +54,7 @@ class ReferenceProcess:
     @staticmethod
     def of(setting: ValidationSetting, target: Target, candidate: Target) -> "ReferenceProcess":
         """`candidate` is the first that will be compared."""
-        arguments: wire.ReferenceArguments = {
+        arguments: validation.ReferenceArguments = {
             "target": target.as_json(),
             "candidate": candidate.as_json(),
             "setting": setting.shared,
@@ -64,22 +62,21 @@ class ReferenceProcess:
         }
         job = Job(kind="reference", arguments=arguments)
         return ReferenceProcess(
-            setting, target, Lane(setting.worker, setting.runtime, job, target, setting.seconds)
+            setting, target, TargetWorker(setting.worker, setting.runtime, job, target, setting.seconds)
         )
 
     async def start(self) -> Description | None:
         """Load the reference; what it is, where the process says it. Raises TargetBroken, LostAnswer."""
-        item = await self.lane.start()
-        assert item["event"] == "reference_loaded"
-        self.device, self.free_bytes = item["device"], item["free_bytes"]
-        description = item["description"]
-        return None if description is None else Description.model_validate(description)
+        item = await self.worker.start()
+        assert isinstance(item, validation.ReferenceLoadedItem)
+        self.device, self.free_bytes = item.device, item.free_bytes
+        return None if item.description is None else Description.model_validate(item.description)
 
     async def stage(self, candidate: Target, name: str) -> None:
         """Write the files that the candidate will load. Raises LostAnswer."""
-        item = await self.lane.answer({"do": "stage", "name": name, "candidate": candidate.as_json()})
-        assert item["event"] == "staged"
-        self.staged[name] = item["digest"]
+        item = await self.worker.answer(validation.StageRequest(name=name, candidate=candidate.as_json()))
+        assert isinstance(item, validation.StagedItem)
+        self.staged[name] = item.digest
 
     async def prepared(self, case: Case) -> Prepared:
         """The case with its inputs generated, once for all candidates; `done_with` it when it is compared."""
@@ -90,32 +87,31 @@ class ReferenceProcess:
         self._users[case.name] += 1
         return self._prepared[case.name]
 
-    async def measured(self, case: Case) -> list[int]:
+    async def measured(self, case: Case) -> tuple[int, ...]:
         """The elements of each value that the reference computes in this case; none where that is lost."""
         with_seed = {**case.model_dump(mode="json"), "id": secrets.token_hex(4), "seed": 0}
         try:
-            item = await self.lane.answer({"do": "measure", "name": case.name, "case": with_seed})
+            item = await self.worker.answer(validation.MeasureRequest(name=case.name, case=with_seed))
         except LostAnswer:
-            return []
-        assert item["event"] == "measured"
-        return item["elements"]
+            return ()
+        assert isinstance(item, validation.MeasuredItem)
+        return item.elements
 
-    async def compared(self, case: Case, candidate: str) -> "RunOutcome | wire.Json":
+    async def compared(self, case: Case, candidate: str) -> RunOutcome | CaseStatistics:
         """The statistics of what the candidate returned; a RunOutcome where there are none."""
         prepared = self._prepared[case.name]
-        request: wire.CompareRequest = {
-            "do": "compare",
-            "name": case.name,
-            "id": prepared.id,
-            "seed": prepared.seed,
-            "side": candidate,
-            "digests": [prepared.digest, self.staged[candidate]],
-        }
+        request = validation.CompareRequest(
+            name=case.name,
+            id=prepared.id,
+            seed=prepared.seed,
+            side=candidate,
+            digests=(prepared.digest, self.staged[candidate]),
+        )
         try:
-            item = await self.lane.answer(request)
+            item = await self.worker.answer(request)
         except LostAnswer as lost:
             return lost.outcome
-        return item["statistics"] if item["event"] == "compared" else self.lane.outcome_of(item)
+        return item.statistics if isinstance(item, validation.ComparedItem) else self.worker.outcome_of(item)
 
     async def done_with(self, case: Case) -> None:
         """One user less; what is too large to be kept goes with the last one."""
@@ -125,7 +121,7 @@ class ReferenceProcess:
         prepared = self._prepared.pop(case.name)
         self._kept -= case.elements
         try:
-            await self.lane.answer({"do": "forget", "name": case.name, "id": prepared.id})
+            await self.worker.answer(validation.ForgetRequest(name=case.name, id=prepared.id))
         except LostAnswer:
             return
 
@@ -133,10 +129,9 @@ class ReferenceProcess:
         prepared = Prepared(OK, secrets.token_hex(4), self.setting.seed_of(case.name))
         with_seed = {**case.model_dump(mode="json"), "id": prepared.id, "seed": prepared.seed}
         try:
-            item = await self.lane.answer({"do": "prepare", "name": case.name, "case": with_seed})
+            item = await self.worker.answer(validation.PrepareRequest(name=case.name, case=with_seed))
         except LostAnswer as lost:
             return replace(prepared, outcome=lost.outcome)
-        if item["event"] != "prepared":
-            return replace(prepared, outcome=self.lane.outcome_of(item))
-        aliases = frozenset((output, of) for output, of in item["aliases"])
-        return replace(prepared, digest=item["digest"], aliases=aliases)
+        if isinstance(item, validation.PreparedItem):
+            return replace(prepared, digest=item.digest, aliases=item.aliases)
+        return replace(prepared, outcome=self.worker.outcome_of(item))

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytorch_to_triton.schema.job import Failure, Outcome
+from pytorch_to_triton.schema.job import Outcome
 from pytorch_to_triton.schema.verdict import CaseStatus, NoResult
-from pytorch_to_triton.validate.observation import SandboxViolation
 from pytorch_to_triton.validate.phrases import cut
+from pytorch_to_triton.worker.wire import Failure
+from pytorch_to_triton.worker.wire.observation import SandboxViolation
 
 REASONS: dict[str, NoResult] = {
     "NoGradient": "no_gradient",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from pytorch_to_triton.schema.verdict import Skip
-from pytorch_to_triton.validate.observation import Observation
+from pytorch_to_triton.worker.wire.observation import Observation
 
 WHY = "no size that was tried takes a second turn; a larger one may"
 

@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup
@@ -20,22 +19,19 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
 from pytorch_to_triton.validate.behavior import Policy
 from pytorch_to_triton.validate.conclusion import WRONG
-from pytorch_to_triton.validate.error_statistics import CaseStatistics
 from pytorch_to_triton.validate.judge import candidate_failed, judge_case, reference_failed
-from pytorch_to_triton.validate.lane import CrashCount, Lane, LostAnswer
-from pytorch_to_triton.validate.observation import Observation, Traces, observed
 from pytorch_to_triton.validate.reference_process import Prepared, ReferenceProcess
 from pytorch_to_triton.validate.run_outcome import OK, RunOutcome
+from pytorch_to_triton.validate.target_worker import CrashCount, Item, LostAnswer, TargetWorker
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire import validation
+from pytorch_to_triton.worker.wire.observation import Observation, Traces
 
 NEEDS = ("triton.experimental.gluon", "pytorch_to_triton_worker.jobs.candidate")
 """What Triton imports at a process's first launch, and the job itself. The job of the reference is left out:
 what it imports is none of a candidate's business."""
-MOST_LANES = 6
-CORES_A_LANE = 3
+MOST_WORKERS = 6
+CORES_A_WORKER = 3
 """On a device several processes run the candidate's cases, if there are cores for them: most of the time is
 compilation."""
 BATCH_ELEMENTS = 2**27
@@ -57,16 +53,16 @@ class CandidateWorkers:
     """What the exchange folder calls the candidate."""
     secret: tuple[Path, ...]
     """Files and folders that are none of its business."""
-    compilation: "wire.Compilation | None" = None
+    compilation: validation.Compilation | None = None
     """How its kernels are compiled, whatever their launches say."""
-    lanes: list[Lane] = field(init=False)
+    workers: list[TargetWorker] = field(init=False)
     """On a device several processes; under the interpreter one, whose calls come in order."""
 
     def __post_init__(self) -> None:
         crashes, setting, job = CrashCount(), self.setting, self.job()
-        self.lanes = [
-            Lane(setting.worker, setting.runtime, job, self.target, setting.seconds, crashes)
-            for _ in range(1 if setting.runtime.interpreter else device_lanes())
+        self.workers = [
+            TargetWorker(setting.worker, setting.runtime, job, self.target, setting.seconds, crashes)
+            for _ in range(1 if setting.runtime.interpreter else device_workers())
         ]
 
     def job(self, red_zone_bytes: int | None = None) -> Job:
@@ -74,9 +70,11 @@ class CandidateWorkers:
 
         Without `red_zone_bytes` the worker chooses what suits the device.
         """
-        arguments: wire.CandidateArguments = {
+        arguments: validation.CandidateArguments = {
             "target": self.target.as_json(),
-            "setting": {**self.setting.shared, "side": self.name, "compilation": self.compilation},
+            "setting": validation.CandidateSetting(
+                **vars(self.setting.shared), side=self.name, compilation=self.compilation
+            ),
             "secret": [str(path) for path in self.secret],
             "red_zone_bytes": red_zone_bytes,
         }
@@ -85,21 +83,21 @@ class CandidateWorkers:
     async def start(self) -> Description | None:
         """Load the candidate; what it is, unless it was stopped meanwhile. Raises TargetBroken."""
         try:
-            item = await self.lanes[0].start()
+            item = await self.workers[0].start()
         except LostAnswer:
             return None
-        assert item["event"] == "candidate_loaded"
-        return Description.model_validate(item["description"])
+        assert isinstance(item, validation.CandidateLoadedItem)
+        return Description.model_validate(item.description)
 
     @property
     def traces(self) -> list[Traces]:
         """What all its processes left behind."""
-        return [traces for lane in self.lanes for traces in lane.traces]
+        return [traces for worker in self.workers for traces in worker.traces]
 
     async def close(self) -> None:
         """Kill its processes."""
-        for lane in self.lanes:
-            await lane.close()
+        for worker in self.workers:
+            await worker.close()
 
 
 @dataclass(frozen=True)
@@ -137,7 +135,7 @@ class ValidationTrial:
 
         Nothing that a process reported can be relied on if it ends badly: then the last case fails.
         """
-        ends = [await lane.finish() for lane in self.candidate.lanes]
+        ends = [await worker.finish() for worker in self.candidate.workers]
         bad = next((end for end in ends if end is not OK), None)
         if bad is None or last is None:
             return list(judged)
@@ -147,7 +145,7 @@ class ValidationTrial:
 
 @dataclass
 class TrialRun:
-    """Cases in progress: prepared one after the other, called in lanes, compared as they return."""
+    """Cases in progress: prepared one after the other, called side by side, compared as they return."""
 
     trial: ValidationTrial
     listener: ProgressListener | None
@@ -166,8 +164,8 @@ class TrialRun:
         send.close()
         async with task_group() as group:
             group.start_soon(self.prepare, cases)
-            for lane in self.trial.candidate.lanes:
-                group.start_soon(self.call, lane, receive.clone(), group)
+            for worker in self.trial.candidate.workers:
+                group.start_soon(self.call, worker, receive.clone(), group)
             receive.close()
         return self.done
 
@@ -179,35 +177,37 @@ class TrialRun:
                 await self.finished(case, reference_failed(case, prepared.outcome))
             self.ready[case.name].set()
 
-    async def call(self, lane: Lane, units: MemoryObjectReceiveStream[Unit], group: TaskGroup) -> None:
+    async def call(
+        self, worker: TargetWorker, units: MemoryObjectReceiveStream[Unit], group: TaskGroup
+    ) -> None:
         """Call the candidate on whole units, each case as soon as it is prepared."""
         async with units:
             async for unit in units:
                 for case in unit:
                     await self.ready[case.name].wait()
                     if self.prepared[case.name].outcome is OK:
-                        outcome, seen = await self.called(lane, case)
+                        outcome, seen = await self.called(worker, case)
                         group.start_soon(self.conclude, case, outcome, seen)
 
-    async def called(self, lane: Lane, case: Case) -> tuple[RunOutcome, Observation]:
+    async def called(self, worker: TargetWorker, case: Case) -> tuple[RunOutcome, Observation]:
         if self.listener:
             await self.listener.progress(len(self.done), self.total, f"candidate: {case.name}")
         try:
-            item = await lane.answer(self.request(case))
+            item = await worker.answer(self.request(case))
         except LostAnswer as lost:
             return lost.outcome, NOTHING_SEEN
-        return lane.outcome_of(item), observed(item, self.prepared[case.name].aliases)
+        return worker.outcome_of(item), observed(item, self.prepared[case.name].aliases)
 
-    def request(self, case: Case) -> "wire.CandidateRequest":
+    def request(self, case: Case) -> validation.CandidateRequest:
         """The case as the candidate's process takes it."""
         before = self.prepared.get(case.again_after or "")
-        return {
-            **request_for(case, self.prepared[case.name]),
+        return replace(
+            request_for(case, self.prepared[case.name]),
             # A device is quick enough to run everything twice, and only there do programs run at once.
-            "twice": case.group in ("declared", "reduced") or not self.trial.setting.runtime.interpreter,
-            "again": before.id if before is not None and before.outcome is OK else None,
-            "undo_trials": self.trial.undo_trials,
-        }
+            twice=case.group in ("declared", "reduced") or not self.trial.setting.runtime.interpreter,
+            again=before.id if before is not None and before.outcome is OK else None,
+            undo_trials=self.trial.undo_trials,
+        )
 
     async def conclude(self, case: Case, outcome: RunOutcome, seen: Observation) -> None:
         """Compare, where there is something to compare, and judge."""
@@ -217,31 +217,33 @@ class TrialRun:
         compared = await trial.reference.compared(case, trial.candidate.name)
         if isinstance(compared, RunOutcome):
             return await self.finished(case, reference_failed(case, compared), seen)
-        statistics = CaseStatistics.model_validate(compared)
-        return await self.finished(case, judge_case(case, statistics, seen, trial.policy), seen)
+        return await self.finished(case, judge_case(case, compared, seen, trial.policy), seen)
 
     async def finished(self, case: Case, result: CaseResult, seen: Observation = NOTHING_SEEN) -> None:
         self.done[case.name] = JudgedCase(result, seen)
         await self.trial.reference.done_with(case)
 
 
-def device_lanes() -> int:
+def device_workers() -> int:
     """How many processes share the cases on a device."""
-    return max(1, min((os.cpu_count() or 1) // CORES_A_LANE, MOST_LANES))
+    return max(1, min((os.cpu_count() or 1) // CORES_A_WORKER, MOST_WORKERS))
 
 
-def request_for(case: Case, prepared: Prepared) -> "wire.CandidateRequest":
+def request_for(case: Case, prepared: Prepared) -> validation.CandidateRequest:
     """A case as job `candidate` takes it: one call, with trials as they are."""
-    large_stride = [tensor.name for tensor in tensors_in(case.arguments) if tensor.layout == "large_stride"]
-    return {
-        "id": prepared.id,
-        "name": case.name,
-        "large_stride": large_stride,
-        "twice": False,
-        "again": None,
-        "configuration": case.configuration,
-        "undo_trials": False,
-    }
+    tensors = tensors_in(case.arguments)
+    return validation.CandidateRequest(
+        id=prepared.id,
+        name=case.name,
+        large_stride=tuple(tensor.name for tensor in tensors if tensor.layout == "large_stride"),
+        configuration=case.configuration,
+    )
+
+
+def observed(item: Item, aliases_of_reference: frozenset[tuple[str, str]]) -> Observation:
+    """What an answer of job `candidate` holds, beside what the reference's outputs share."""
+    assert isinstance(item, validation.ReturnedItem | validation.RaisedItem)
+    return replace(item.observation, aliases_of_reference=aliases_of_reference)
 
 
 def units(cases: Sequence[Case]) -> list[Unit]:

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.schema.verdict import CaseResult
 from pytorch_to_triton.validate.conclusion import most_telling, wrong_of
-from pytorch_to_triton.validate.observation import Observation
 from pytorch_to_triton.validate.phrases import listed
 from pytorch_to_triton.validate.trial import ValidationTrial
+from pytorch_to_triton.worker.wire.observation import Observation
 
 CAUSE = (
     "{kernel} runs on trial before the run that counts: name {arguments} in reset_to_zero or restore_value "

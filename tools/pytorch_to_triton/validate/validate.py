@@ -24,7 +24,6 @@ from pytorch_to_triton.validate.at_fault import Culprit, find_culprit
 from pytorch_to_triton.validate.behavior import Policy, behavior_of, notes_of, violations_of_traces
 from pytorch_to_triton.validate.conclusion import decide, most_telling, next_step_of, summary_of, wrong_of
 from pytorch_to_triton.validate.host_code import kernels_in
-from pytorch_to_triton.validate.lane import LostAnswer
 from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
 from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_memory, interpreted
 from pytorch_to_triton.validate.notes import (
@@ -33,7 +32,6 @@ from pytorch_to_triton.validate.notes import (
     notes_on_truth,
     notes_on_values,
 )
-from pytorch_to_triton.validate.observation import Observation
 from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder
 from pytorch_to_triton.validate.ready_plan import ReadyPlan, ready_plan
 from pytorch_to_triton.validate.reduction import Reduction, reduce_failure
@@ -42,11 +40,13 @@ from pytorch_to_triton.validate.refusals import milder_of, with_blame
 from pytorch_to_triton.validate.replay import command
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.single_turns import loops_of_one_turn
-from pytorch_to_triton.validate.trial import CandidateWorkers, JudgedCase, ValidationTrial, device_lanes
+from pytorch_to_triton.validate.target_worker import LostAnswer
+from pytorch_to_triton.validate.trial import CandidateWorkers, JudgedCase, ValidationTrial, device_workers
 from pytorch_to_triton.validate.tuning_trials import with_trials_blamed
 from pytorch_to_triton.validate.undeclared_sizes import not_judged, without_timeouts, without_too_large
 from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
 from pytorch_to_triton.validate.validation_setting import ValidationSetting, exchange_folder
+from pytorch_to_triton.worker.wire.observation import Observation
 
 INTERPRETER_ELEMENTS = 2**21
 """Largest case under the interpreter: seconds, not minutes, of a kernel's time."""
@@ -112,7 +112,7 @@ async def open_validation(
         except LostAnswer as lost:
             raise TargetBroken(f"The reference {lost.outcome.why}.", "Run it by itself first.") from lost
         finally:
-            await reference.lane.close()
+            await reference.worker.close()
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ def limits_of(request: ValidationRequest, free_bytes: int | None) -> CaseSizeLim
     if free_bytes is None:
         elements = request.limit_elements or INTERPRETER_ELEMENTS
         return CaseSizeLimits(elements, INTERPRETER_SPAN_BYTES, elements)
-    processes = CANDIDATES_AT_ONCE * device_lanes()
+    processes = CANDIDATES_AT_ONCE * device_workers()
     bytes_an_element = BYTES_AN_ELEMENT + processes * CANDIDATE_BYTES_AN_ELEMENT
     elements = min(request.limit_elements or DEVICE_ELEMENTS, free_bytes // bytes_an_element)
     own = request.limit_elements or free_bytes // OWN_BYTES_AN_ELEMENT

@@ -8,15 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pytorch_to_triton import places
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.no_answer import cache_required
 from pytorch_to_triton.schema.job import Runtime
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire import validation
 
 SEED_BYTES = 6
 """Seeds stay below 2**48: JSON numbers are exact that far."""
@@ -42,9 +39,9 @@ class ValidationSetting:
         return "cpu" if self.runtime.interpreter else "cuda"
 
     @property
-    def shared(self) -> "wire.ExchangeSetting":
+    def shared(self) -> validation.ExchangeSetting:
         """As the jobs take it."""
-        return {"folder": str(self.folder), "device": self.device, "backward": self.backward}
+        return validation.ExchangeSetting(folder=str(self.folder), device=self.device, backward=self.backward)
 
     def seed_of(self, name: str) -> int:
         """The seed of one case: it tells nothing about those of others."""

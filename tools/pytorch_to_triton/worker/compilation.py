@@ -7,7 +7,7 @@ from typing import Any
 import triton.language as tl
 from triton.backends import backends
 
-from .wire import Compilation
+from .wire.validation import Compilation
 
 FEW_WARPS = 4
 DEFAULT_WARPS = 4
@@ -16,12 +16,12 @@ DEFAULT_WARPS = 4
 
 def compile_otherwise(how: Compilation) -> None:
     """Have Triton compile so; call it before anything is compiled, as Triton asks for its assembler once."""
-    os.environ.update(how["environment"])
+    os.environ.update(how.environment)
     for backend in backends.values():
         compiler: Any = backend.compiler
         compiler.parse_options = with_options(compiler.parse_options, how)
         compiler.hash = with_name(compiler.hash, how)
-    if how["one_stage"]:
+    if how.one_stage:
         loop: Any = tl.range
         loop.__init__ = unpipelined(loop.__init__)
 
@@ -33,9 +33,9 @@ def with_options(parse: Callable[..., Any], how: Compilation) -> Callable[..., A
         if "arch" in options:  # parsed before: a launch's options come a second time when it is compiled
             return parse(backend, options)
         changed = dict(options)
-        if how["one_stage"]:
+        if how.one_stage:
             changed["num_stages"] = 1
-        if how["other_warps"]:
+        if how.other_warps:
             changed["num_warps"] = 1 if options.get("num_warps", DEFAULT_WARPS) == FEW_WARPS else FEW_WARPS
         return parse(backend, changed)
 
@@ -44,7 +44,7 @@ def with_options(parse: Callable[..., Any], how: Compilation) -> Callable[..., A
 
 def with_name(hashed: Callable[[Any], str], how: Compilation) -> Callable[[Any], str]:
     """In the place of a backend's hash, a part of the key in Triton's cache: that knows nothing of loops."""
-    return lambda backend: f"{hashed(backend)}-one_stage" if how["one_stage"] else hashed(backend)
+    return lambda backend: f"{hashed(backend)}-one_stage" if how.one_stage else hashed(backend)
 
 
 def unpipelined(init: Callable[..., None]) -> Callable[..., None]:

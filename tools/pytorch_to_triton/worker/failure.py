@@ -14,17 +14,17 @@ from .wire import Failure
 
 
 def describe_failure(error: BaseException, during: str) -> Failure:
-    """The exception as plain JSON; `during` is what the job was doing."""
+    """The exception as a value; `during` is what the job was doing."""
     file, line = _place(error)
-    return {
-        "type": type(error).__name__,
-        "message": in_original_terms(str(error)),
-        "traceback": in_original_terms(_user_traceback(error)),
-        "file": file,
-        "line": line,
-        "statement": _statement(error),
-        "during": during,
-    }
+    return Failure(
+        type=type(error).__name__,
+        message=in_original_terms(str(error)),
+        traceback=in_original_terms(_user_traceback(error)),
+        file=file,
+        line=line,
+        statement=_statement(error),
+        during=during,
+    )
 
 
 def _statement(error: BaseException) -> str:

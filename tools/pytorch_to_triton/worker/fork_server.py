@@ -1,8 +1,9 @@
 """A process that has imported torch and triton, and forks one child a job.
 
-Its orders come through a socket on stdin. Each message is the path of a run folder and brings one end of a
-socket of its own, the job's line: the server writes a StartedMessage and an EndedMessage (wire.py) on it, and
-whoever holds the other end kills the job by closing it. When the socket on stdin closes, everything ends.
+Its orders come through a socket on stdin. Each message is the path of a run folder and brings two sockets.
+One is the job's line: the server writes a StartedMessage and an EndedMessage (wire.py) on it, and whoever
+holds its other end kills the job by closing that. The second one is the job's way to its client. When the
+socket on stdin closes, everything ends.
 
 It stays on one thread and never runs a tensor operation: a child forked after one may hang. The jobs die with
 that thread (PR_SET_PDEATHSIG), so with this process.
@@ -27,9 +28,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from . import wire
-from .memory_watch import STOPPED, held_by, memory_limit, why_stopped
+from .job_report import ClientChannel
+from .memory_watch import held_by, memory_limit, why_stopped
 from .perform import perform
 from .runtime import enter_runtime
+from .wire.as_json import encoded
 
 _PR_SET_PDEATHSIG = 1
 _MESSAGE_BYTES = 65536
@@ -65,7 +68,8 @@ class _Server:
         self._lines: dict[int, socket.socket] = {}
         """The line of each job, by the process id of its child."""
         self._killed: set[int] = set()
-        self._folders: dict[int, Path] = {}
+        self._stopped: dict[int, str] = {}
+        """Why the server has stopped a job."""
         self._limit = memory_limit()
         self._wake, self._wake_writer = socket.socketpair()
         self._wake.setblocking(False)
@@ -92,10 +96,10 @@ class _Server:
         return self._accept() if self._control.fileno() in ready else True
 
     def _stop_greedy(self, pids: Iterable[int]) -> None:
-        """Kill the jobs that hold more memory than they may; their folders say why."""
+        """Kill the jobs that hold more memory than they may."""
         for pid, held in held_by(pids).items():
-            if held > self._limit and pid in self._folders:
-                (self._folders[pid] / STOPPED).write_text(why_stopped(held, self._limit), encoding="utf-8")
+            if held > self._limit and pid in self._lines:
+                self._stopped[pid] = why_stopped(held, self._limit)
                 _kill_group(pid)
 
     def end_all(self) -> None:
@@ -113,20 +117,20 @@ class _Server:
         os._exit(0)
 
     def _accept(self) -> bool:
-        message, files, _, _ = socket.recv_fds(self._control, _MESSAGE_BYTES, 1)
+        message, files, _, _ = socket.recv_fds(self._control, _MESSAGE_BYTES, 2)
         if not message:
             return False
-        line = socket.socket(fileno=files[0])
+        line, channel = (socket.socket(fileno=file) for file in files)
         folder = Path(os.fsdecode(message))
         _import_for(folder)
         server = os.getpid()
         pid = os.fork()
         if pid == 0:
-            self._become_job(folder, line, server)
+            self._become_job(folder, line, channel, server)
+        channel.close()
         _lead_group(pid)
         self._lines[pid] = line
-        self._folders[pid] = folder
-        _send(line, {"event": "started", "pid": pid})
+        _send(line, wire.StartedMessage(pid=pid))
         return True
 
     def _reap(self) -> None:
@@ -136,12 +140,12 @@ class _Server:
                 continue
             _kill_group(pid)
             _, status = os.waitpid(pid, 0)
-            _send(line, {"event": "ended", "status": status})
+            _send(line, wire.EndedMessage(status=status, stopped=self._stopped.pop(pid, "")))
             line.close()
-            del self._lines[pid], self._folders[pid]
+            del self._lines[pid]
             self._killed.discard(pid)
 
-    def _become_job(self, folder: Path, line: socket.socket, server: int) -> NoReturn:
+    def _become_job(self, folder: Path, line: socket.socket, channel: socket.socket, server: int) -> NoReturn:
         """In the child: leave the server behind, do the job, and never unwind into the server's frames."""
         status = 1
         try:
@@ -153,7 +157,7 @@ class _Server:
             _write_to(folder / "log.txt")
             # The signal says enough about a crash; a core dump of gigabytes would only take time.
             resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-            perform(folder)
+            perform(folder, ClientChannel(channel))
             status = 0
         except BaseException:
             traceback.print_exc()
@@ -224,7 +228,7 @@ def _kill_group(pid: int) -> None:
 
 def _send(line: socket.socket, message: wire.ServerMessage) -> None:
     with suppress(ConnectionError):
-        line.send(json.dumps(message).encode())
+        line.send(encoded(message).encode())
 
 
 def _point_at(file: int, path: str | Path, flags: int) -> None:

@@ -11,8 +11,6 @@ from pathlib import Path
 
 VARIABLE = "PYTORCH_TO_TRITON_MEMORY_GIB"
 """Sets the limit of one job."""
-STOPPED = "stopped.txt"
-"""In the run folder of a job that was stopped: why."""
 _SHARE = 0.8
 """Of the machine's memory, or of the container's."""
 _CGROUP = Path("/sys/fs/cgroup/memory.max")

@@ -22,7 +22,8 @@ from .interpreter.memory_guard import MemoryGuard
 from .interpreter.program_order import Order
 from .loading.redirect import original
 from .runtime import as_on_a_gpu, interpreting
-from .wire import Json
+from .wire.as_json import decoded
+from .wire.observation import ChangedSetting, Leftover, Observation, Patch, SandboxViolation, Traces
 
 
 @dataclass
@@ -33,16 +34,16 @@ class CallObservation:
     launches: Launches
     guard: MemoryGuard
 
-    def as_json(self, outputs: Mapping[str, Any], call: CallInputs, memory: GuardedMemory) -> Json:
-        """For validate/observation.py; `outputs` are the leaves that the call returned, by path."""
+    def seen(self, outputs: Mapping[str, Any], call: CallInputs, memory: GuardedMemory) -> Observation:
+        """What was seen; `outputs` are the leaves that the call returned, by path."""
         tensors = {path: leaf for path, leaf in outputs.items() if isinstance(leaf, torch.Tensor)}
         for path, tensor in tensors.items():
             memory.named(tensor, path)
         # The gradient of a sum is the gradient that came in: there is nothing to compute.
         passed_on = {output for output, _ in aliases(tensors.items(), call.cotangents.items())}
-        return {
-            "operators": dict(self.operators.counts),
-            "launches": list(self.launches.launched),
+        records = {
+            "operators": self.operators.counts,
+            "launches": self.launches.launched,
             "origins": {p: self.origins(t) for p, t in tensors.items() if p not in passed_on},
             "faults": [in_original_file(fault) for fault in self.guard.faults],
             "loops": [in_original_file(loop) for loop in most_turns()],
@@ -50,6 +51,8 @@ class CallObservation:
             "overruns": memory.overruns(),
             "aliases": aliases(tensors.items(), call.tensors().items()),
         }
+        observation: Observation = decoded(Observation, records)
+        return observation
 
     def origins(self, tensor: torch.Tensor) -> list[str] | None:
         """What made it where no Triton kernel was given it; None where one was, or where it holds nothing."""
@@ -65,8 +68,10 @@ class CallObservation:
 class Observer:
     """Observes one candidate's process from before its file is loaded."""
 
-    def __init__(self, secret: list[Path], kept: list[Path], report: Callable[[Json], None]) -> None:
-        self.sandbox = Sandbox(secret, kept, report)
+    def __init__(
+        self, secret: list[Path], kept: list[Path], report: Callable[[SandboxViolation], None]
+    ) -> None:
+        self.sandbox = Sandbox(secret, kept, lambda record: report(violation_of(record)))
         self.patches = Patches()
         self.flags = SettingsSnapshot()
         self.leftovers = Leftovers()
@@ -100,16 +105,20 @@ class Observer:
             finally:
                 self.flags.note()
 
-    def traces(self) -> Json:
+    def traces(self) -> Traces:
         """What the candidate has changed in this process so far, and what it was refused."""
-        return {
-            "sandbox_violations": [in_original_file(found) for found in self.sandbox.violations],
-            "patches": self.patches.changed(),
-            "flags": self.flags.changed(),
-            "leftovers": self.leftovers.found(),
-        }
+        return Traces(
+            sandbox_violations=tuple(map(violation_of, self.sandbox.violations)),
+            patches=tuple(Patch(**patch) for patch in self.patches.changed()),
+            flags=tuple(ChangedSetting(**change) for change in self.flags.changed()),
+            leftovers=tuple(Leftover(**leftover) for leftover in self.leftovers.found()),
+        )
 
 
-def in_original_file(record: Json) -> Json:
+def violation_of(record: dict[str, Any]) -> SandboxViolation:
+    return SandboxViolation(**in_original_file(record))
+
+
+def in_original_file(record: dict[str, Any]) -> dict[str, Any]:
     """The record with the file that the user knows, not the staged copy."""
     return {**record, "file": str(original(record["file"]))} if record.get("file") else record

@@ -1,4 +1,4 @@
-"""Do the job of one run folder: read `job.json`, call the job's `work`, write `reply.json`."""
+"""Do the job of one run folder: read `job.json`, call the job's `work`, send its reply."""
 
 import importlib
 import importlib.util
@@ -6,47 +6,37 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from . import wire
 from .failure import describe_failure
-from .job_report import JobReport
+from .job_report import MESSAGES, Channel, FolderChannel, JobReport
 from .runtime import enter_runtime
+from .wire.as_json import decoded
 
-Work = Callable[..., dict[str, Any]]
+Work = Callable[..., Any]
 
 
-def perform(folder: Path) -> bool:
-    """Do the folder's job in this process; True if it answered, False if it raised.
-
-    `reply.json` is written as a whole or not at all.
-    """
-    reply = folder / "reply.json"
-    reply.unlink(missing_ok=True)
+def perform(folder: Path, channel: Channel) -> bool:
+    """Do the folder's job in this process; True if it answered, False if it raised."""
     job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
-    answered = True
-    with JobReport(folder) as report:
-        try:
-            answer = load_work(job["kind"])(report, **job["arguments"])
-            text = written({"event": "answered", "answer": answer})
-        except BaseException as error:  # a SystemExit of the user's code is a result like any other
-            answered = False
-            text = written({"event": "raised", "failure": describe_failure(error, report.phase)})
-    unfinished = folder / "reply.json.part"
-    unfinished.write_text(text, encoding="utf-8")
-    os.replace(unfinished, reply)
-    return answered
-
-
-def written(reply: wire.Reply) -> str:
-    return json.dumps(reply, allow_nan=False)
+    report = JobReport(folder, channel)
+    try:
+        work = load_work(job["kind"])
+        hints = get_type_hints(work)
+        arguments = {name: decoded(hints.get(name), value) for name, value in job["arguments"].items()}
+        channel.send(wire.AnsweredReply(answer=work(report, **arguments)))
+    except BaseException as error:  # a SystemExit of the user's code is a result like any other
+        channel.send(wire.RaisedReply(failure=describe_failure(error, report.phase)))
+        return False
+    return True
 
 
 def rerun(folder: Path) -> bool:
-    """Do the folder's job in the foreground, in the runtime that it names, and print the reply."""
+    """Do the folder's job in the foreground, in the runtime that it names, and print all that it said."""
     enter_runtime(json.loads((folder / "job.json").read_text(encoding="utf-8"))["runtime"])
-    answered = perform(folder)
-    print((folder / "reply.json").read_text(encoding="utf-8"))
+    answered = perform(folder, FolderChannel(folder))
+    print((folder / MESSAGES).read_text(encoding="utf-8"), end="")
     return answered
 
 

@@ -15,7 +15,7 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.errors import InterpreterError
 
 from .runtime import interpreting
-from .wire import Json
+from .wire.observation import TunedKernel
 
 PRUNE, BENCH = Autotuner.prune_configs, Autotuner._bench
 Tensors = dict[str, torch.Tensor]
@@ -57,15 +57,15 @@ class UntimedTuning:
         self._tuned.clear()
         self._configuration, self._undo_trials = configuration, undo_trials
 
-    def taken(self) -> list[Json]:
-        """TunedKernel of validate/observation.py: what was tuned since then."""
+    def taken(self) -> list[TunedKernel]:
+        """What was tuned since then."""
         return [
-            {
-                "kernel": tuner.base_fn.__name__,
-                "configuration": name,
-                "of": of,
-                "unsettled": sorted(set().union(*(differing(*runs) for runs in undone))),
-            }
+            TunedKernel(
+                kernel=tuner.base_fn.__name__,
+                configuration=name,
+                of=of,
+                unsettled=tuple(sorted(set().union(*(differing(*runs) for runs in undone)))),
+            )
             for tuner, undone in self._tuned.items()
             if (of := variants(tuner)) > 1
             for name in dict.fromkeys(shown(tuner, config) for config in chosen_by(tuner).values())

@@ -1,7 +1,6 @@
 """Tuning the autotuned kernels of a target within a time budget."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, cast
 
 from pytorch_to_triton.errors import MissingRequirement, TargetBroken
 from pytorch_to_triton.inputs.case import Case
@@ -13,9 +12,8 @@ from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.tuning import Tried, Tuning
 from pytorch_to_triton.schema.value import Value
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire.as_json import decoded
 
 GRACE_SECONDS = 120.0
 """Beyond the budget, for loading the target, generating its inputs and finishing started compilations."""
@@ -59,8 +57,8 @@ async def tune(
 
 def tuning_of(request: TuneRequest, outcome: Outcome) -> Tuning:
     """The tuning by the worker's items. Raises TargetBroken where the job ended early and found nothing."""
-    items = cast("tuple[wire.TuneItem, ...]", outcome.items)
-    best = [item for item in items if item["event"] == "best"]
+    items: list[wire.TuneItem] = [decoded(wire.TuneItem, item) for item in outcome.items]
+    best = [item for item in items if isinstance(item, wire.ConfigBestItem)]
     if outcome.status != "answered" and not best:
         what = outcome.failure.message if outcome.failure else outcome.detail
         raise TargetBroken(
@@ -68,7 +66,7 @@ def tuning_of(request: TuneRequest, outcome: Outcome) -> Tuning:
             f"{outcome.during or 'start'}: {what}.",
             f"Validate the kernel first; the log is in {outcome.folder}.",
         )
-    device = next((item for item in items if item["event"] == "device"), None)
+    device = next((item for item in items if isinstance(item, wire.TuningDeviceItem)), None)
     tuned = _tuned(best)
     tried = _tried(items)
     sites = len(tuned) if outcome.answer is None else outcome.answer["sites"]
@@ -77,29 +75,31 @@ def tuning_of(request: TuneRequest, outcome: Outcome) -> Tuning:
         next_step=_next_step(tuned, tried),
         verdict="stopped" if outcome.answer is None else "tuned" if sites else "nothing_to_tune",
         kernel=str(request.target),
-        device=device["device"] if device else "unknown",
-        triton=device["triton"] if device else "unknown",
+        device=device.device if device else "unknown",
+        triton=device.triton if device else "unknown",
         dims=request.case.dims,
         tuned=tuned,
         tried=tried,
     )
 
 
-def _tuned(best: "Iterable[wire.ConfigBestItem]") -> tuple[TunedConfig, ...]:
+def _tuned(best: Iterable[wire.ConfigBestItem]) -> tuple[TunedConfig, ...]:
     """The last of each kernel and key."""
-    last = {(one["kernel"], repr(one["key"])): one for one in best}
+    last = {(one.kernel, repr(one.key)): one for one in best}
     return tuple(
-        TunedConfig(kernel=one["kernel"], key=one["key"], config=one["config"], seconds=one["seconds"])
+        TunedConfig(kernel=one.kernel, key=one.key, config=one.config, seconds=one.seconds)
         for one in last.values()
     )
 
 
-def _tried(items: "Iterable[wire.TuneItem]") -> tuple[Tried, ...]:
+def _tried(items: Iterable[wire.TuneItem]) -> tuple[Tried, ...]:
     """Each configuration once, with its last result, in the order in which they came up."""
     found: dict[str, Tried] = {}
     for item in items:
-        if item["event"] == "dropped" or item["event"] == "timed":
-            tried = Tried.model_validate({name: value for name, value in item.items() if name != "event"})
+        if isinstance(item, wire.ConfigDroppedItem | wire.ConfigTimedItem):
+            tried = Tried.model_validate(
+                {name: value for name, value in vars(item).items() if name != "event"}
+            )
             found[repr((tried.kernel, tried.key, tried.config))] = tried
     return tuple(found.values())
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.finished import TestRun
 from pytorch_to_triton.schema.job import Job, Runtime
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
-
+from pytorch_to_triton.worker import wire
 
 MOST_LINES = 12
 """Of what failed; pytest itself says the rest."""

@@ -4,14 +4,13 @@ Items come one a case and in order, so that after a crash or a time-out it is kn
 fresh process can take the rest. This process knows neither the reference, nor what is expected, nor the seed.
 """
 
-import dataclasses
 import gc
 import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -32,10 +31,12 @@ from ..interpreter.program_order import Order
 from ..job_report import JobReport
 from ..loading.redirect import redirect
 from ..loading.target import Loaded, TargetError, load
-from ..observer import Observer, in_original_file
+from ..observer import Observer
 from ..runtime import interpreting
 from ..tracing.description import description
 from ..untimed_tuning import UntimedTuning
+from ..wire import validation
+from ..wire.observation import Differs, Observation
 
 TRIALS = 2
 INTERPRETED_TRIALS = 1
@@ -49,24 +50,24 @@ SEED = 0
 def work(
     report: JobReport,
     target: wire.Target,
-    setting: wire.CandidateSetting,
+    setting: validation.CandidateSetting,
     secret: list[str],
     red_zone_bytes: int | None,
-) -> wire.CandidateAnswer:
+) -> validation.CandidateAnswer:
     """An item once the candidate is loaded, then one for each request.
 
     A candidate that leaves the device unusable ends the job early.
     """
     report.during("load")
     tuning = UntimedTuning(INTERPRETED_TRIALS if interpreting() else TRIALS)
-    exchange = Exchange(Path(setting["folder"]))
-    redirect(exchange.read_staging(setting["side"]))
-    if setting["compilation"] is not None:
-        compile_otherwise(setting["compilation"])
+    exchange = Exchange(Path(setting.folder))
+    redirect(exchange.read_staging(setting.side))
+    if setting.compilation is not None:
+        compile_otherwise(setting.compilation)
     observer = Observer(
         [*map(Path, secret), *exchange.secret],
         [report.folder, exchange.folder],
-        lambda violation: report.item({"event": "violation", "violation": in_original_file(violation)}),
+        lambda violation: report.item(validation.ViolationItem(violation=violation)),
     )
     if interpreting():
         InterpreterDriver.multiprocessors = multiprocessors_for(Path(target["path"]))
@@ -77,21 +78,16 @@ def work(
     candidate.take_state(read_values(exchange.state, "cpu"))
     candidate.to_gpu()
     report.item(
-        {
-            "event": "candidate_loaded",
-            "name": candidate.name,
-            "description": described,
-            "traces": observer.traces(),
-        }
+        validation.CandidateLoadedItem(name=candidate.name, description=described, traces=observer.traces())
     )
     session = CandidateSession(candidate, exchange, observer, tuning, setting, red_zone_bytes)
-    for request in report.requests():
-        report.during(request["name"])
+    for request in report.requests(validation.CandidateRequest):
+        report.during(request.name)
         report.item(session.answer(request))
-        if not is_usable(setting["device"]):
+        if not is_usable(setting.device):
             break
-        release_cached(setting["device"])
-    return {"traces": observer.traces()}
+        release_cached(setting.device)
+    return validation.CandidateAnswer(traces=observer.traces())
 
 
 @dataclass
@@ -114,51 +110,51 @@ class CandidateSession:
     exchange: Exchange
     observer: Observer
     tuning: UntimedTuning
-    setting: wire.CandidateSetting
+    setting: validation.CandidateSetting
     red_zone_bytes: int | None
     last: CandidateCall | None = None
     """The case before: its tensors may be called with once more, and its results must not change."""
 
-    def answer(self, request: wire.CandidateRequest) -> wire.ReturnedItem | wire.RaisedItem:
+    def answer(self, request: validation.CandidateRequest) -> validation.ReturnedItem | validation.RaisedItem:
         """Call the candidate, and write its outputs to the exchange folder."""
-        again = self.last if request["again"] and self.last else None
-        before = self.exchange.call(request["id"], self.setting["device"])
+        again = self.last if request.again and self.last else None
+        before = self.exchange.call(request.id, self.setting.device)
         if again is None:
             self.drop_last()
-            self.tuning.begin(request["configuration"], undo_trials=request["undo_trials"])
-            memory = GuardedMemory(self.setting["device"], Poison.FIRST, self.red_zone_bytes)
-            call = placed(before, request["large_stride"], memory)
+            self.tuning.begin(request.configuration, undo_trials=request.undo_trials)
+            memory = GuardedMemory(self.setting.device, Poison.FIRST, self.red_zone_bytes)
+            call = placed(before, request.large_stride, memory)
         else:
             memory, call = again.memory, again.call
             for _ in range(CALLS_BEFORE):
                 self.called(call, memory, before)
             overwrite(call, before)
         found, seen = self.called(call, memory, before)
-        seen["tuned"] = self.tuning.taken()
-        if isinstance(found, dict):
+        seen = replace(seen, tuned=tuple(self.tuning.taken()))
+        if isinstance(found, wire.Failure):
             self.drop_last()
-            return {"event": "raised", "case": request["name"], "failure": found, "observation": seen}
+            return validation.RaisedItem(case=request.name, failure=found, observation=seen)
         if again is not None:
-            seen["overwritten"] = changed_since(again, call)
-        write_outputs(found.outputs, self.exchange.outputs(self.setting["side"], request["id"]))
+            seen = replace(seen, overwritten=tuple(changed_since(again, call)))
+        write_outputs(found.outputs, self.exchange.outputs(self.setting.side, request.id))
         self.last = found
-        if request["twice"]:
-            seen["differs"] = self.differs(request, found, before)
-        if self.setting["backward"]:
+        if request.twice:
+            seen = replace(seen, differs=self.differs(request, found, before))
+        if self.setting.backward:
             with self.observer.calling(memory, call):
-                seen["gradcheck"] = gradcheck_failure(self.run, call)
-        return {"event": "returned", "case": request["name"], "observation": seen}
+                seen = replace(seen, gradcheck=gradcheck_failure(self.run, call))
+        return validation.ReturnedItem(case=request.name, observation=seen)
 
     def called(
         self, call: CallInputs, memory: GuardedMemory, before: CallInputs, order: Order = "forward"
-    ) -> tuple[CandidateCall | wire.Failure, wire.Json]:
+    ) -> tuple[CandidateCall | wire.Failure, Observation]:
         """One call under observation: what it returned or raised, and what was observed."""
         torch.manual_seed(SEED)
         returned: dict[str, Any] | None = None
         with self.observer.calling(memory, call, order) as observation:
             try:
                 returned = self.returned_by(call)
-                synchronize(self.setting["device"])
+                synchronize(self.setting.device)
             except TargetError:
                 raise
             except (Exception, SystemExit) as error:
@@ -168,15 +164,16 @@ class CandidateSession:
                 with uncollected():
                     written = written_to(call, before)
                     outputs = outputs_of(returned, call, written)
-                    seen = {**observation.as_json(returned, call, memory), "written": written}
+                    seen = replace(observation.seen(returned, call, memory), written=tuple(written))
                     return CandidateCall(call, memory, returned, outputs), seen
             except RuntimeError as error:
                 failure = describe_failure(error, "its results")
-        return failure, observation.as_json({}, call, memory) if is_usable(self.setting["device"]) else {}
+        usable = is_usable(self.setting.device)
+        return failure, observation.seen({}, call, memory) if usable else Observation()
 
     def returned_by(self, call: CallInputs) -> dict[str, Any]:
         """The leaves of its result by path."""
-        if self.setting["backward"]:
+        if self.setting.backward:
             return with_gradients(self.run, call)
         # A candidate must not depend on it: second calls come with gradients enabled.
         with torch.set_grad_enabled(self.last is not None and self.last.call is call):
@@ -186,30 +183,30 @@ class CandidateSession:
         return self.candidate(call.arguments, call.state)
 
     def differs(
-        self, request: wire.CandidateRequest, first: CandidateCall, before: CallInputs
-    ) -> wire.Json | None:
+        self, request: validation.CandidateRequest, first: CandidateCall, before: CallInputs
+    ) -> Differs | None:
         """Outputs with other bits in a second run, in memory that held something else and with programs in
         another order; None if none has."""
-        order = order_of_second_run(request["name"])
-        second = self.once_more(before, request["large_stride"], order)
+        order = order_of_second_run(request.name)
+        second = self.once_more(before, request.large_stride, order)
         paths = [path for path in first.outputs if not same_output(first.outputs[path], second.get(path))]
         if not paths:
             return None
-        write_outputs(second, self.exchange.second_run(self.setting["side"], request["id"]))
-        third = self.once_more(before, request["large_stride"], "forward")
-        by = "chance"
+        write_outputs(second, self.exchange.second_run(self.setting.side, request.id))
+        third = self.once_more(before, request.large_stride, "forward")
+        by: Literal["memory", "order", "chance"] = "chance"
         if all(same_output(second.get(path), third.get(path)) for path in paths):
             by = "memory"
         elif interpreting() and all(same_output(first.outputs[path], third.get(path)) for path in paths):
             # What changes with every second call is as at first in the third run, and not in the fourth.
-            fourth = self.once_more(before, request["large_stride"], "forward")
+            fourth = self.once_more(before, request.large_stride, "forward")
             if all(same_output(third.get(path), fourth.get(path)) for path in paths):
                 by = "order"
-        return {"paths": paths, "by": by}
+        return Differs(paths=tuple(paths), by=by)
 
     def once_more(self, before: CallInputs, large_stride: Collection[str], order: Order) -> Outputs:
         """The outputs of another run on the same values; none where it raises."""
-        memory = GuardedMemory(self.setting["device"], Poison.SECOND, self.red_zone_bytes)
+        memory = GuardedMemory(self.setting.device, Poison.SECOND, self.red_zone_bytes)
         try:
             found, _ = self.called(placed(before, large_stride, memory), memory, before, order)
             return found.outputs if isinstance(found, CandidateCall) else {}
@@ -237,7 +234,7 @@ def placed(before: CallInputs, large_stride: Collection[str], memory: GuardedMem
         return memory.placed(tensor, name)
 
     cotangents = {path: tensor.clone() for path, tensor in before.cotangents.items()}
-    return dataclasses.replace(mapped(before, place), cotangents=cotangents)
+    return replace(mapped(before, place), cotangents=cotangents)
 
 
 @contextmanager

@@ -14,8 +14,8 @@ from ..calls.tensors import on_gpu
 from ..failure import describe_failure
 from ..job_report import JobReport
 from ..loading.target import Loaded, load
-from ..offline.dry_run import CompileRequest, DryRun
-from ..offline.offline_gpu import OfflineGpu, compile_for, on
+from ..offline.dry_run import DryRun
+from ..offline.offline_gpu import compile_for, on
 
 GENERATED_ELEMENTS = 2**22
 """Larger tensors hold one value throughout: no kernel reads them."""
@@ -31,30 +31,27 @@ def work(
 ) -> wire.CompileAnswer:
     """An item for each kernel and specialisation that the call launches."""
     report.during("load")
-    fields: dict[str, Any] = {**gpu, "capability": tuple(gpu["capability"])}
-    device = OfflineGpu(**fields)
-    compile_for(device)
-    with on(device):
+    compile_for(gpu)
+    with on(gpu):
         loaded = load(candidate, "candidate")
         declaring = load(reference, "reference") if reference else loaded
         for side in (loaded, declaring):
             side.to_gpu()
     report.during("generate inputs")
-    arguments = given(declaring, case, device)
+    arguments = given(declaring, case, gpu)
     state = {} if loaded.module is not None else declaring.state
-    request = CompileRequest(wanted["trials"], wanted["texts"], report.folder / "texts")
-    dry_run = DryRun(report, device, request)
+    dry_run = DryRun(report, wanted)
     report.during("call")
     failure = None
-    with on(device), dry_run, torch.no_grad():
+    with on(gpu), dry_run, torch.no_grad():
         try:
             loaded(arguments, state)
         except (Exception, SystemExit) as error:
             failure = describe_failure(error, report.phase)
-    return {"trials": dry_run.trials, "failure": failure}
+    return wire.CompileAnswer(trials=tuple(dry_run.trials), failure=failure)
 
 
-def given(declaring: Loaded, case: wire.Case, gpu: OfflineGpu) -> dict[str, Any]:
+def given(declaring: Loaded, case: wire.Case, gpu: wire.OfflineGpu) -> dict[str, Any]:
     """The case's arguments on the CPU that poses as the GPU."""
     if case["arguments"]:
         return {argument["name"]: sketched(case, argument) for argument in case["arguments"]}

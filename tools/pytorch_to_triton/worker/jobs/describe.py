@@ -23,19 +23,19 @@ def work(report: JobReport, target: wire.Target, role: Role) -> dict[str, Any]:
     loaded = load_fake(target, mode) if role == "reference" else load(target, role)
     report.during("describe")
     described = {**description(target, loaded, role), "examples": examples(loaded, mode)}
-    report.item({"event": "described", "description": described})
-    for request in report.requests():
-        report.during(request["do"])
+    report.item(wire.DescribedItem(description=described))
+    for request in report.requests(wire.TargetRequest):
+        report.during(request.do)
         report.item(answered(target, request))
     return {}
 
 
 def answered(target: wire.Target, request: wire.TargetRequest) -> wire.TargetItem:
     """What a request asks. torch.export takes seconds to import, and a mere description does not need it."""
-    if request["do"] == "trace":
+    if isinstance(request, wire.TraceRequest):
         from ..tracing.export import trace
 
         return trace(target, request)
     from ..tracing.free_sizes import free_sizes_of
 
-    return {"event": "free_sizes", "free": free_sizes_of(target)}
+    return wire.FreeSizesItem(free=free_sizes_of(target))

@@ -26,6 +26,9 @@ from ..loading.target import load
 from ..tracing.description import description, has_examples
 from ..truth.compare import compared
 from ..truth.oracle import Oracle, Truth, with_own_module
+from ..wire import validation
+from ..wire.as_json import decoded
+from ..wire.statistics import CaseStatistics
 
 KEPT_BYTES = 2**30
 """Truths are kept for further candidates up to this many bytes; then the oldest are dropped."""
@@ -35,7 +38,7 @@ def work(
     report: JobReport,
     target: wire.Target,
     candidate: wire.Target,
-    setting: wire.ExchangeSetting,
+    setting: validation.ExchangeSetting,
     state_seed: int,
 ) -> dict[str, Any]:
     """An item once the reference is loaded, then one for each request.
@@ -43,7 +46,7 @@ def work(
     A reference that leaves the device unusable ends the job early: the other cases are not to blame.
     """
     report.during("load")
-    exchange = Exchange(Path(setting["folder"]))
+    exchange = Exchange(Path(setting.folder))
     if not (exchange.staged / REFERENCE).exists():
         copies = stage_reference(target, candidate, exchange.staged / REFERENCE)
         exchange.write_staging(REFERENCE, copies)
@@ -54,27 +57,26 @@ def work(
     reference.to_gpu()
     if not exchange.state.exists():
         write_values(generated_state(reference, state_seed), exchange.state)
-    oracle = Oracle(reference, exchange, setting["device"], setting["backward"])
+    oracle = Oracle(reference, exchange, setting.device, setting.backward)
     session = ReferenceSession(target, oracle)
-    report.item(loaded_item(reference.name, described, setting["device"]))
-    for request in report.requests():
-        report.during(request["name"])
+    report.item(loaded_item(reference.name, described, setting.device))
+    for request in report.requests(validation.ReferenceRequest):
+        report.during(request.name)
         report.item(session.answer(request))
-        if not is_usable(setting["device"]):
+        if not is_usable(setting.device):
             break
-        release_cached(setting["device"])
+        release_cached(setting.device)
     return {}
 
 
-def loaded_item(name: str, described: wire.Json | None, device: str) -> wire.ReferenceLoadedItem:
+def loaded_item(name: str, described: wire.Json | None, device: str) -> validation.ReferenceLoadedItem:
     on_cpu = device == "cpu"
-    return {
-        "event": "reference_loaded",
-        "name": name,
-        "description": described,
-        "device": "CPU" if on_cpu else torch.cuda.get_device_name(),
-        "free_bytes": None if on_cpu else torch.cuda.mem_get_info()[0],
-    }
+    return validation.ReferenceLoadedItem(
+        name=name,
+        description=described,
+        device="CPU" if on_cpu else torch.cuda.get_device_name(),
+        free_bytes=None if on_cpu else torch.cuda.mem_get_info()[0],
+    )
 
 
 @dataclass
@@ -86,23 +88,27 @@ class ReferenceSession:
     truths: OrderedDict[str, Truth] = field(default_factory=OrderedDict)
     """By the case's id, least recently used first."""
 
-    def answer(self, request: wire.ReferenceRequest) -> wire.ReferenceItem:
+    def answer(self, request: validation.ReferenceRequest) -> validation.ReferenceItem:
         """Do what the request asks."""
-        if request["do"] == "prepare":
-            return self.prepare(request["case"])
-        if request["do"] == "compare":
-            return self.compare(request)
-        if request["do"] == "measure":
-            return self.measure(request["case"])
-        return self.stage(request) if request["do"] == "stage" else self.forget(request["id"])
+        match request:
+            case validation.PrepareRequest():
+                return self.prepare(request.case)
+            case validation.CompareRequest():
+                return self.compare(request)
+            case validation.MeasureRequest():
+                return self.measure(request.case)
+            case validation.StageRequest():
+                return self.stage(request)
+            case validation.ForgetRequest():
+                return self.forget(request.id)
 
-    def stage(self, request: wire.StageRequest) -> wire.StagedItem:
+    def stage(self, request: validation.StageRequest) -> validation.StagedItem:
         """Write the files that the candidate loads."""
-        exchange, side = self.oracle.exchange, request["name"]
-        copies = stage_candidate(self.target, request["candidate"], exchange.staged / side)
-        return {"event": "staged", "digest": exchange.write_staging(side, copies)}
+        exchange, side = self.oracle.exchange, request.name
+        copies = stage_candidate(self.target, request.candidate, exchange.staged / side)
+        return validation.StagedItem(digest=exchange.write_staging(side, copies))
 
-    def prepare(self, case: wire.Case) -> wire.PreparedItem | wire.ReferenceRaisedItem:
+    def prepare(self, case: wire.Case) -> validation.PreparedItem | validation.ReferenceRaisedItem:
         """Generate the inputs of a case, and run the reference on them.
 
         An exception of the user's code is the case's result.
@@ -117,10 +123,10 @@ class ReferenceSession:
                 exchange.put(case["id"], CallInputs(arguments, {}, cotangents))
                 run = self.oracle.run_as_it_is(case["id"], case["seed"])
         except Exception as error:
-            return {"event": "reference_raised", "failure": describe_failure(error, case["name"])}
-        return {"event": "prepared", "digest": exchange.digest(case["id"]), "aliases": run.aliases}
+            return validation.ReferenceRaisedItem(failure=describe_failure(error, case["name"]))
+        return validation.PreparedItem(digest=exchange.digest(case["id"]), aliases=frozenset(run.aliases))
 
-    def measure(self, case: wire.Case) -> wire.MeasuredItem:
+    def measure(self, case: wire.Case) -> validation.MeasuredItem:
         """Call the reference where no candidate will be called: the elements of what it computes.
 
         Where it raises, of what it computed up to then.
@@ -133,25 +139,27 @@ class ReferenceSession:
             with seen:
                 oracle.run(with_own_module(oracle.reference), call, case["seed"])
         self.forget(case["id"])
-        return {"event": "measured", "elements": sorted(seen.elements)}
+        return validation.MeasuredItem(elements=tuple(sorted(seen.elements)))
 
-    def compare(self, request: wire.CompareRequest) -> wire.ComparedItem | wire.ReferenceRaisedItem:
+    def compare(
+        self, request: validation.CompareRequest
+    ) -> validation.ComparedItem | validation.ReferenceRaisedItem:
         """Compare a candidate's outputs of a case with the truth."""
-        case_id, side, exchange = request["id"], request["side"], self.oracle.exchange
-        untouched = [exchange.digest(case_id), exchange.staging_digest(side)] == request["digests"]
+        case_id, side, exchange = request.id, request.side, self.oracle.exchange
+        untouched = (exchange.digest(case_id), exchange.staging_digest(side)) == request.digests
         try:
-            truth = self.truth(case_id, request["seed"])
+            truth = self.truth(case_id, request.seed)
         except Exception as error:
-            return {"event": "reference_raised", "failure": describe_failure(error, request["name"])}
-        found = compared(exchange, case_id, side, truth, self.oracle.device)
-        about = {"case": request["name"], "inputs_untouched": untouched, "truth": truth.precision}
-        return {"event": "compared", "statistics": {**about, **found}}
+            return validation.ReferenceRaisedItem(failure=describe_failure(error, request.name))
+        figures = compared(exchange, case_id, side, truth, self.oracle.device)
+        about = {"case": request.name, "inputs_untouched": untouched, "truth": truth.precision}
+        return validation.ComparedItem(statistics=decoded(CaseStatistics, {**about, **figures}))
 
-    def forget(self, case_id: str) -> wire.ForgottenItem:
+    def forget(self, case_id: str) -> validation.ForgottenItem:
         """Remove all bytes of a case."""
         self.truths.pop(case_id, None)
         self.oracle.exchange.forget(case_id)
-        return {"event": "forgotten"}
+        return validation.ForgottenItem()
 
     def truth(self, case_id: str, seed: int) -> Truth:
         """The case's truth, computed once if it can be kept. Raises what the reference raises."""

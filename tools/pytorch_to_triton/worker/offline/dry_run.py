@@ -9,36 +9,24 @@ import gc
 import inspect
 import math
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from triton import knobs
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
+from .. import wire
 from ..job_report import JobReport
 from ..untimed_tuning import configuration_name
 from .binary import resources
-from .offline_gpu import OfflineGpu, run_once
+from .offline_gpu import run_once
 from .refusals import LogExcerpt, described_refusal, place_of
 
 Launch = tuple[tuple[Any, ...], dict[str, Any], Any]
 """Positional arguments, keyword arguments, grid; no grid in a warm-up."""
 DIVISIBLE = ["tt.divisibility", 16]
-
-
-@dataclass(frozen=True)
-class CompileRequest:
-    """What is to be compiled and kept."""
-
-    trials: Collection[int]
-    """Numbers of the autotuners' trials, counted over the whole call; launches beside them always are."""
-    texts: Collection[str]
-    """Kinds of schema/compiled.py."""
-    folder: Path
-    """Where the texts go."""
 
 
 @dataclass
@@ -70,11 +58,10 @@ class DryRun:
     the others are seen.
     """
 
-    def __init__(self, report: JobReport, gpu: OfflineGpu, wanted: CompileRequest) -> None:
+    def __init__(self, report: JobReport, wanted: wire.CompileRequest) -> None:
         self.trials: list[dict[str, str]] = []
         """`kernel` and `configuration` of each trial, compiled or not."""
         self._report = report
-        self._gpu = gpu
         self._wanted = wanted
         self._seen: set[tuple[Any, str]] = set()
         self._current: Compilation | None = None
@@ -125,7 +112,7 @@ class DryRun:
             elif not warmup and id(compiled) in self._warmed_up:
                 grid = grid_of(grid, bound_arguments(kernel, launch))
                 number = self._warmed_up.pop(id(compiled))
-                self._report.item({"event": "launched", "number": number, "grid": grid})
+                self._report.item(wire.LaunchedItem(number=number, grid=grid))
             return compiled
 
         return run
@@ -181,12 +168,13 @@ class DryRun:
 
     def _written(self, compilation: Compilation, compiled: Any) -> dict[str, str]:
         """The paths of the compiler's texts, by their kinds."""
-        self._wanted.folder.mkdir(parents=True, exist_ok=True)
+        folder = self._report.folder / "texts"
+        folder.mkdir(parents=True, exist_ok=True)
         paths = {}
         for kind in self._wanted.texts:
             if kind in compiled.asm or (kind == "sass" and "cubin" in compiled.asm):
                 name = f"{compilation.number:02}-{compilation.kernel.fn.__name__}.{kind}"
-                path = self._wanted.folder / name
+                path = folder / name
                 path.write_text(compiled.asm[kind], encoding="utf-8")
                 paths[kind] = str(path)
         return paths
@@ -205,7 +193,7 @@ class DryRun:
             **compilation.options,
             **result,
         }
-        self._report.item({"event": "kernel", "kernel": found})
+        self._report.item(wire.KernelItem(kernel=found))
 
 
 def not_cached(self: Autotuner, tuning_key: Any, configs: Any, bench: Callable[[], None]) -> bool:
@@ -222,10 +210,10 @@ def bound_arguments(kernel: JITFunction[Any], launch: Launch) -> dict[str, Any]:
     return dict(bound.arguments)
 
 
-def grid_of(grid: Any, bound: dict[str, Any]) -> list[int] | None:
+def grid_of(grid: Any, bound: dict[str, Any]) -> tuple[int, ...] | None:
     """The extents of the grid; None for a warm-up without one."""
     extents = grid(bound) if callable(grid) else grid
-    return None if extents is None else [int(extent) for extent in extents]
+    return None if extents is None else tuple(int(extent) for extent in extents)
 
 
 def described_arguments(compilation: Compilation, bound: dict[str, Any]) -> list[dict[str, Any]]:

@@ -7,7 +7,6 @@ asked about the device itself is answered for the GPU that kernels are compiled 
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,48 +15,28 @@ from triton.runtime.driver import driver
 
 from ..interpreter.cuda_answers import DEVICE, PROPERTIES, ordinal
 from ..interpreter.fake_cuda import fake_gpu
+from ..wire import OfflineGpu
 from .binary import registers_and_spills
 
 
-@dataclass(frozen=True)
-class OfflineGpu:
-    """The JSON of hardware/architectures.py, the part needed here; sizes in bytes."""
+def target_of(gpu: OfflineGpu) -> GPUTarget:
+    return GPUTarget(gpu.backend, gpu.compiler_arch, gpu.warp_size)
 
-    name: str
-    backend: str
-    compiler_arch: int | str
-    """What GPUTarget takes: 90, or "gfx942"."""
-    capability: tuple[int, int]
-    warp_size: int
-    sms: int
-    warps: int
-    """At most resident on an SM."""
-    registers: int
-    """Of an SM, 32 bits each."""
-    shared_bytes: int
-    """Of an SM."""
-    shared_bytes_per_block: int
-    """At most, for one block."""
 
-    @property
-    def target(self) -> GPUTarget:
-        return GPUTarget(self.backend, self.compiler_arch, self.warp_size)
-
-    @property
-    def properties(self) -> Any:
-        """`torch.cuda.get_device_properties`."""
-        return dataclasses.replace(
-            PROPERTIES,
-            name=self.name,
-            major=self.capability[0],
-            minor=self.capability[1],
-            multi_processor_count=self.sms,
-            warp_size=self.warp_size,
-            max_threads_per_multi_processor=self.warps * self.warp_size,
-            regs_per_multiprocessor=self.registers,
-            shared_memory_per_block_optin=self.shared_bytes_per_block,
-            shared_memory_per_multiprocessor=self.shared_bytes,
-        )
+def properties_of(gpu: OfflineGpu) -> Any:
+    """`torch.cuda.get_device_properties`."""
+    return dataclasses.replace(
+        PROPERTIES,
+        name=gpu.name,
+        major=gpu.capability[0],
+        minor=gpu.capability[1],
+        multi_processor_count=gpu.sms,
+        warp_size=gpu.warp_size,
+        max_threads_per_multi_processor=gpu.warps * gpu.warp_size,
+        regs_per_multiprocessor=gpu.registers,
+        shared_memory_per_block_optin=gpu.shared_bytes_per_block,
+        shared_memory_per_multiprocessor=gpu.shared_bytes,
+    )
 
 
 class OfflineDriver:
@@ -70,7 +49,7 @@ class OfflineDriver:
         self.utils = self
 
     def get_current_target(self) -> GPUTarget:
-        return self.gpu.target
+        return target_of(self.gpu)
 
     def get_current_device(self) -> int:
         return 0
@@ -143,7 +122,7 @@ def on(gpu: OfflineGpu) -> Iterator[None]:
         return call
 
     answers = {
-        "get_device_properties": about(gpu.properties),
+        "get_device_properties": about(properties_of(gpu)),
         "get_device_name": about(gpu.name),
         "get_device_capability": about(gpu.capability),
         "get_arch_list": lambda: [gpu.name],

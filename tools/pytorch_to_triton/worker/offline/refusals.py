@@ -5,6 +5,7 @@ import os
 import re
 import textwrap
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from triton.runtime.jit import JITFunction
 
 from ..failure import describe_failure
 from ..loading.redirect import in_original_terms, original
+from ..wire import Failure
 
 PASS_ERROR = re.compile(r"^(?:loc\()?\"?([^\s\":]+)\"?:(\d+):\d+\)?: error: (.+)$", re.MULTILINE)
 """How MLIR reports an error, on the process's own streams."""
@@ -35,11 +37,11 @@ class LogExcerpt:
             return file.read(EXCERPT_BYTES).decode(errors="replace")
 
 
-def described_refusal(error: Exception, kernel: JITFunction[Any], log: str) -> dict[str, Any]:
-    """A Failure of schema/job.py whose file and line are the kernel's, where the compiler names one."""
+def described_refusal(error: Exception, kernel: JITFunction[Any], log: str) -> Failure:
+    """A Failure whose file and line are the kernel's, where the compiler names one."""
     failure = describe_failure(error, f"compile {kernel.fn.__name__}")
     file, line = place_of(kernel.fn)
-    found = {"file": file, "line": line, "traceback": ""}
+    found: dict[str, Any] = {"file": file, "line": line, "traceback": ""}
     innermost = innermost_error(error)
     if innermost is not None:
         place = place_in_source(innermost, kernel)
@@ -48,8 +50,8 @@ def described_refusal(error: Exception, kernel: JITFunction[Any], log: str) -> d
         excerpt = str(innermost).removesuffix(innermost.error_message or "").rstrip()
         found["traceback"] = in_original_terms(excerpt)
     elif passed := PASS_ERROR.search(log):
-        found |= {"file": passed[1], "line": int(passed[2]), "message": f"{failure['message']}: {passed[3]}"}
-    return {**failure, **found}
+        found |= {"file": passed[1], "line": int(passed[2]), "message": f"{failure.message}: {passed[3]}"}
+    return replace(failure, **found)
 
 
 def innermost_error(error: BaseException) -> CompilationError | None:

@@ -60,7 +60,7 @@ class WorkerProcess:
         line, _, self._unread = self._unread.partition(b"\n")
         answer = json.loads(line)
         if "failure" in answer:
-            raise Lost("{type}: {message}".format(**answer["failure"]))
+            raise Lost(answer["failure"])
         return answer["answer"]
 
     def end(self) -> None:
@@ -116,4 +116,5 @@ def _done(commands: Commands, order: Mapping[str, Any]) -> dict[str, Any]:
         return {"answer": commands[order["do"]](**order["with"])}
     except (Exception, SystemExit) as error:
         traceback.print_exc()
-        return {"failure": describe_failure(error, order["do"])}
+        failure = describe_failure(error, order["do"])
+        return {"failure": f"{failure.type}: {failure.message}"}

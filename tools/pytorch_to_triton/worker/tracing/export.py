@@ -3,7 +3,7 @@
 import contextlib
 import math
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,7 +70,7 @@ def trace(target: wire.Target, request: wire.TraceRequest) -> wire.TracedItem:
     except (MutatesArguments, DependsOnValues):
         raise
     except Exception:
-        if bytes_of(loaded, request["inputs"]) > REAL_BYTES:
+        if bytes_of(loaded, request.inputs) > REAL_BYTES:
             raise
         return traced(load(target, "reference"), contextlib.nullcontext(), request)
 
@@ -79,29 +79,28 @@ def traced(
     loaded: Loaded, mode: AbstractContextManager[object], request: wire.TraceRequest
 ) -> wire.TracedItem:
     """The answer for a loaded target; the tensors to trace with are made in `mode`."""
-    inputs, constants, setting = request["inputs"], request["constants"], request["setting"]
-    count = max((len(spec["dtypes"]) for spec in inputs), default=1)
+    inputs, constants, setting = request.inputs, request.constants, request.setting
+    count = max((len(spec.dtypes) for spec in inputs), default=1)
     with mode:
         tracers = [ExportTracer(loaded, in_dtypes(inputs, i), setting) for i in range(count)]
     first, *others = tracers
     graph = first.trace(constants)
-    return {
-        "event": "traced",
-        "graph": bound(first, graph, constants),
-        "traces": [succeeded(graph), *(tried(tracer, constants) for tracer in others)],
-    }
+    return wire.TracedItem(
+        graph=bound(first, graph, constants),
+        traces=(succeeded(graph), *(tried(tracer, constants) for tracer in others)),
+    )
 
 
-def bytes_of(loaded: Loaded, inputs: list[wire.TracedInput]) -> int:
+def bytes_of(loaded: Loaded, inputs: Sequence[wire.TracedInput]) -> int:
     """What real tensors of the traced sizes, and the module's state, hold."""
-    sizes = (max(getattr(torch, name).itemsize for name in spec["dtypes"]) for spec in inputs)
-    given = sum(size * math.prod(spec["traced"]) for size, spec in zip(sizes, inputs, strict=True))
+    sizes = (max(getattr(torch, name).itemsize for name in spec.dtypes) for spec in inputs)
+    given = sum(size * math.prod(spec.traced) for size, spec in zip(sizes, inputs, strict=True))
     return int(given + sum(tensor.nbytes for tensor in loaded.state.values()))
 
 
-def in_dtypes(inputs: list[wire.TracedInput], trace: int) -> list[dict[str, Any]]:
+def in_dtypes(inputs: Sequence[wire.TracedInput], trace: int) -> list[dict[str, Any]]:
     """The inputs with their dtypes in one of the traces."""
-    return [{**spec, "dtype": spec["dtypes"][trace]} for spec in inputs]
+    return [{**vars(spec), "dtype": spec.dtypes[trace]} for spec in inputs]
 
 
 def tried(tracer: "ExportTracer", constants: Mapping[str, Any]) -> wire.TraceSucceeded | wire.TraceRefused:
@@ -109,11 +108,11 @@ def tried(tracer: "ExportTracer", constants: Mapping[str, Any]) -> wire.TraceSuc
     try:
         return succeeded(tracer.trace(constants))
     except (TraceFailed, MutatesArguments, NotRepresentable) as problem:
-        return {"event": "failed", "why": str(problem)}
+        return wire.TraceRefused(why=str(problem))
 
 
 def succeeded(graph: dict[str, Any]) -> wire.TraceSucceeded:
-    return {"event": "traced", "graph": {**graph, "fixed": []}}
+    return wire.TraceSucceeded(graph={**graph, "fixed": []})
 
 
 def bound(tracer: "ExportTracer", graph: dict[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,9 +162,9 @@ class ExportTracer:
         state = following(loaded.state, given)
         self.inputs = [*inputs, *(described(name, tensor) for name, tensor in state.items())]
         self.examples = [*given.values(), *state.values()]
-        self.dims = setting["dims"]
-        self.keep = frozenset(setting["keep"])
-        self.backward = setting["backward"]
+        self.dims = setting.dims
+        self.keep = setting.keep
+        self.backward = setting.backward
         self.buffers = updatable(loaded)
 
     def trace(self, constants: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ torch.export says which sizes it can keep apart, and running the target on fake 
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import sympy
@@ -69,12 +70,12 @@ class FixedProblem:
         free = self.symbols()
         while free:
             named = self.named(free)
-            tight = [text for text in named["requires"] if is_tight(text)]
-            least = LeastSizes(self.probe, named, set(named["requires"]) - {*tight}).found()
+            tight = [text for text in named.requires if is_tight(text)]
+            least = LeastSizes(self.probe, named, set(named.requires) - {*tight}).found()
             # Sizes that cannot be small are numbers first: conditions on several sizes are then about fewer.
-            fixed = named["dims"].keys() - least.keys() or names_in(tight)
+            fixed = named.dims.keys() - least.keys() or names_in(tight)
             if not fixed:
-                return {**named, "requires": requirements(least, named["requires"])}
+                return replace(named, requires=requirements(least, named.requires))
             names = self.names(free)
             free = {symbol: size for symbol, size in free.items() if names[symbol] not in fixed}
         return None
@@ -102,17 +103,21 @@ class FixedProblem:
         """The free sizes under their names, with what torch.export asks of them."""
         names = self.names(free)
         shapes = {
-            name: [
+            name: tuple(
                 names[symbol] if symbol in free else str(hint_of(size))
                 for symbol, size in zip(self.shape(node, free), node.meta["val"].shape, strict=True)
-            ]
+            )
             for name, node in self.inputs.items()
         }
         dims = {names[symbol]: size for symbol, size in free.items()}
         specs = [{"shape": shape} for shape in shapes.values()]
         sizes = Sizes(list(self.inputs.values()), specs, dims, self.program.range_constraints)
-        every = [text for text in sizes.every_guard() if PLAIN.fullmatch(text)]
-        return {"shapes": shapes, "dims": dims, "requires": sizes.guards(), "same_program": every}
+        return wire.FreeSizes(
+            shapes=shapes,
+            dims=dims,
+            requires=tuple(sizes.guards()),
+            same_program=tuple(text for text in sizes.every_guard() if PLAIN.fullmatch(text)),
+        )
 
 
 def exported(
@@ -160,7 +165,7 @@ def names_in(texts: Sequence[str]) -> set[str]:
     return {name for text in texts for name in re.findall(r"[A-Za-z]\w*", text)}
 
 
-def requirements(least: Mapping[str, int], requires: Sequence[str]) -> list[str]:
+def requirements(least: Mapping[str, int], requires: Sequence[str]) -> tuple[str, ...]:
     """Both kinds of conditions, without lower bounds that the least sizes go beyond."""
     bounds = [f"{name} >= {size}" for name, size in least.items() if size > 0]
 
@@ -168,4 +173,4 @@ def requirements(least: Mapping[str, int], requires: Sequence[str]) -> list[str]
         found = re.fullmatch(r"(\w+) >= (\d+)", text)
         return found is not None and int(found[2]) <= least.get(found[1], 0)
 
-    return [*bounds, *(text for text in requires if not surpassed(text))]
+    return (*bounds, *(text for text in requires if not surpassed(text)))

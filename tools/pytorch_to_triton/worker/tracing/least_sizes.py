@@ -78,8 +78,8 @@ class LeastSizes:
 
     def __init__(self, probe: Probe, sizes: wire.FreeSizes, conditions: Iterable[str]) -> None:
         self.probe = probe
-        self.declared = sizes["dims"]
-        self.shapes = sizes["shapes"]
+        self.declared = sizes.dims
+        self.shapes = sizes.shapes
         self.conditions = [compile(text, "<requirement>", "eval") for text in conditions]
 
     def found(self) -> Point:

@@ -102,7 +102,7 @@ class Comparison:
         return {path: output_of(self.inputs[name]) for path, name in names.items()}
 
     def statistics(self) -> dict[str, Any]:
-        """For CaseStatistics of validate/error_statistics.py."""
+        """For CaseStatistics of wire/statistics.py."""
         ours, theirs = self.candidate, self.truth.pytorch
         extra = [path for path in ours if path not in theirs]
         return {
@@ -244,7 +244,7 @@ class Comparison:
 
 
 def figures_of(errors: Errors) -> Statistics:
-    """What an output errs, or one block of it: most of OutputStatistics of validate/error_statistics.py."""
+    """What an output errs, or one block of it: most of OutputStatistics of wire/statistics.py."""
     share = (errors.candidate / errors.allowed.clamp_min(TINY)).reshape(-1)
     closest = share.topk(min(1, share.numel())).indices
     return {

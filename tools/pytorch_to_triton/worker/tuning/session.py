@@ -26,7 +26,7 @@ class Timer(Protocol):
         """What the device grants a block."""
 
     @property
-    def about(self) -> wire.TuningDevice:
+    def about(self) -> wire.TuningDeviceItem:
         """Which device and which Triton."""
 
     def synchronize(self) -> None:
@@ -145,21 +145,21 @@ class SiteLog:
 
     def dropped(self, config: TuningConfig, why: str) -> None:
         """It is out without a time."""
-        self.report.item({"event": "dropped", **self.about(config), "dropped": why})
+        self.report.item(wire.ConfigDroppedItem(**self.about(config), dropped=why))
 
     def timed(self, config: TuningConfig, median_ms: float, calls: int) -> None:
         """What a race found for it so far."""
-        self.report.item({"event": "timed", **self.about(config), "median_ms": median_ms, "calls": calls})
+        self.report.item(wire.ConfigTimedItem(**self.about(config), median_ms=median_ms, calls=calls))
 
     def best(self, config: TuningConfig, median_ms: float) -> None:
         """The fastest so far."""
         spent = self.budget.spent()
         seconds = spent - self.began
-        self.report.item({"event": "best", **self.about(config), "median_ms": median_ms, "seconds": seconds})
+        self.report.item(wire.ConfigBestItem(**self.about(config), median_ms=median_ms, seconds=seconds))
         message = f"{self.site.kernel}: {median_ms:.4g} ms with {config.as_json}"
         self.report.progress(min(spent, self.budget.seconds), self.budget.seconds, message)
 
-    def about(self, config: TuningConfig) -> wire.ConfigAtSite:
+    def about(self, config: TuningConfig) -> dict[str, Any]:
         """Which configuration of which kernel, at which key."""
         return {"kernel": self.site.kernel, "key": self.site.key, "config": config.as_json}
 
@@ -172,7 +172,7 @@ def tuned(
     The first item is the device, the others are those of SiteLog. Raises what the call raises where a kernel
     works with none of its configurations.
     """
-    report.item({"event": "device", **timer.about})
+    report.item(timer.about)
     budget = TimeBudget(seconds, clock, clock())
     with ConfigSelector() as selector:
         report.during("the first call")
@@ -182,7 +182,7 @@ def tuned(
         sites = [*selector.sites.values()]
         for number, site in enumerate(sites):
             session.tune(site, len(sites) - number)
-    return {"sites": len(sites)}
+    return wire.TuneAnswer(sites=len(sites))
 
 
 def unsuited(site: TuningSite, configs: Sequence[TuningConfig]) -> dict[TuningConfig, str]:

@@ -28,9 +28,9 @@ class TimingDevice:
         self._flush = Flush()
 
     @property
-    def about(self) -> wire.TuningDevice:
+    def about(self) -> wire.TuningDeviceItem:
         """Which device and which Triton."""
-        return {"device": torch.cuda.get_device_name(), "triton": triton.__version__}
+        return wire.TuningDeviceItem(device=torch.cuda.get_device_name(), triton=triton.__version__)
 
     def synchronize(self) -> None:
         """Wait until the device is done. Raises where a kernel left it unusable."""

@@ -1,11 +1,11 @@
-"""What the comparison of a case measured, as values: job `reference` answers with them."""
+"""What the comparison of a case measured, as job `reference` answers with it."""
 
-from pydantic import Field
+from dataclasses import field
 
-from pytorch_to_triton.schema.value import Value
+from .value import WireValue
 
 
-class Spread(Value):
+class Spread(WireValue):
     """Failing indices along one dimension, or in flattened order."""
 
     size: int
@@ -16,7 +16,7 @@ class Spread(Value):
     """Greatest common step between neighbouring failing indices."""
 
 
-class Diagnostics(Value):
+class Diagnostics(WireValue):
     """Where the failing elements of an output lie, and what they have in common."""
 
     first: tuple[int, ...]
@@ -52,7 +52,7 @@ class Diagnostics(Value):
     offset_leaves: float | None
 
 
-class Traits(Value):
+class Traits(WireValue):
     """What is known of an output without reading its elements."""
 
     type: str
@@ -61,7 +61,7 @@ class Traits(Value):
     device: str | None
 
 
-class OutputStatistics(Value):
+class OutputStatistics(WireValue):
     """One output that both sides returned."""
 
     path: str
@@ -92,7 +92,7 @@ class OutputStatistics(Value):
     """Set where elements fail."""
 
 
-class CaseStatistics(Value):
+class CaseStatistics(WireValue):
     """All outputs of a case."""
 
     case: str
@@ -100,7 +100,7 @@ class CaseStatistics(Value):
     """Paths that only the reference returned."""
     extra: tuple[str, ...]
     """Paths that only the candidate returned."""
-    mutated: dict[str, str] = Field(default_factory=dict)
+    mutated: dict[str, str] = field(default_factory=dict)
     """The arguments that only the candidate wrote to, by the paths that they have as outputs."""
     outputs: tuple[OutputStatistics, ...]
     truth: str = "float64"

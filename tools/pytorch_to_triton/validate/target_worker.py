@@ -2,28 +2,27 @@
 
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import anyio
 
 from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.jobs.conversation import Conversation, Ended
+from pytorch_to_triton.jobs.job_channel import Ended, JobChannel
 from pytorch_to_triton.jobs.outcome import KILLED
-from pytorch_to_triton.schema.job import Failure, Job, Outcome, Runtime
+from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import HINTS, refusal_of, refusal_of_failure
-from pytorch_to_triton.validate.observation import SandboxViolation, Traces
 from pytorch_to_triton.validate.run_outcome import OK, RunOutcome, raised, without_answer
+from pytorch_to_triton.worker.wire import validation
+from pytorch_to_triton.worker.wire.as_json import decoded
+from pytorch_to_triton.worker.wire.observation import SandboxViolation, Traces
 
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
-
-    Item = wire.ReferenceItem | wire.CandidateItem
-    Request = wire.ReferenceRequest | wire.CandidateRequest
+Item = validation.ReferenceItem | validation.CandidateItem
+Request = validation.ReferenceRequest | validation.CandidateRequest
 
 MOST_CRASHES = 3
 """After so many crashes and time-outs the further cases are not run."""
-EXCUSED = ("lost", "answered", "killed")
+RETRYABLE = ("lost", "answered", "killed")
 """Ends that need be nobody's fault, once for a request: our own, that of a process which was done, and a kill
 from outside. What asks for all of the memory is killed again."""
 
@@ -44,13 +43,13 @@ class CrashCount:
 
 
 @dataclass
-class Lane:
+class TargetWorker:
     """A process that answers requests in their order; after a crash or a time-out a fresh one takes the next.
 
     Several tasks may ask at once: each waits for its turn.
     """
 
-    worker: WorkerClient
+    client: WorkerClient
     runtime: Runtime
     job: Job
     target: Target
@@ -59,20 +58,20 @@ class Lane:
     crashes: CrashCount = field(default_factory=CrashCount)
     traces: list[Traces] = field(default_factory=list)
     """What its processes left behind."""
-    loaded: "Item | None" = None
+    loaded: Item | None = None
     """What the process reported once the target was loaded."""
     unloadable: RunOutcome | None = None
     """Set where the target's file did what it may not do while it was imported."""
-    _line: Conversation | None = None
+    _channel: JobChannel | None = None
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _turn: anyio.Lock = field(default_factory=anyio.Lock)
 
-    async def start(self) -> "Item":
+    async def start(self) -> Item:
         """Start a process and load the target: the item that it reported. Raises TargetBroken, LostAnswer."""
         async with self._turn:
-            return await self._with_patience(None)
+            return await self._ask_with_retry(None)
 
-    async def answer(self, request: "Request") -> "Item":
+    async def answer(self, request: Request) -> Item:
         """The answer to one request. Raises LostAnswer, and TargetBroken where the target is of no use."""
         async with self._turn:
             if self.unloadable is not None:
@@ -80,13 +79,13 @@ class Lane:
             if self.crashes.count >= MOST_CRASHES:
                 why = f"not run after {self.crashes.count} crashes or time-outs"
                 raise LostAnswer(RunOutcome("not_run", why))
-            return await self._with_patience(request)
+            return await self._ask_with_retry(request)
 
-    def outcome_of(self, item: "Item") -> RunOutcome:
+    def outcome_of(self, item: Item) -> RunOutcome:
         """How the call ended that an answer is about: it returned, or raised."""
-        if item["event"] != "raised" and item["event"] != "reference_raised":
-            return OK
-        return raised(Failure.model_validate(item["failure"]), self.sandbox_violations)
+        if isinstance(item, validation.RaisedItem | validation.ReferenceRaisedItem):
+            return raised(item.failure, self.sandbox_violations)
+        return OK
 
     @property
     def sandbox_violations(self) -> list[SandboxViolation]:
@@ -96,9 +95,9 @@ class Lane:
     async def finish(self) -> RunOutcome:
         """Let the process end, and check whether it ended well; the next request starts a fresh one."""
         async with self._turn:
-            if self._line is None:
+            if self._channel is None:
                 return OK
-            outcome = await self._line.end(seconds=self.seconds)
+            outcome = await self._channel.end(seconds=self.seconds)
             await self._drop()
             if outcome.detail == KILLED:
                 # It had answered all: what it would have said at its end is not known.
@@ -106,64 +105,64 @@ class Lane:
             if outcome.answer is None:
                 return without_answer(outcome, self.seconds)
             if self.job.kind == "candidate":
-                answer = cast("wire.CandidateAnswer", outcome.answer)
-                self.traces.append(Traces.model_validate(answer["traces"]))
+                answer: validation.CandidateAnswer = decoded(validation.CandidateAnswer, outcome.answer)
+                self.traces.append(answer.traces)
             return OK
 
     async def close(self) -> None:
         """Kill the process."""
         await self._drop()
 
-    async def _with_patience(self, request: "Request | None") -> "Item":
+    async def _ask_with_retry(self, request: Request | None) -> Item:
         """The answer, or without a request what was loaded.
 
-        What our own machinery has lost is tried once more; a process that ended well is replaced.
+        Where the process was lost through no fault of the target's, it is tried once more.
         """
-        excused: set[str] = set()
+        retried: set[str] = set()
         while True:
             try:
-                line = await self._ready()
+                channel = await self._ready()
                 if request is not None:
-                    return await self._noted(line, await line.ask(request, seconds=self.seconds))
+                    item = await channel.ask(request, seconds=self.seconds)
+                    return await self._after_violations(channel, item)
                 assert self.loaded is not None
                 return self.loaded
             except Ended as end:
                 self._refuse_unusable(end.outcome)
                 await self._drop()
                 status = "killed" if end.outcome.detail == KILLED else end.outcome.status
-                if status in EXCUSED and status not in excused:
-                    excused.add(status)
+                if status in RETRYABLE and status not in retried:
+                    retried.add(status)
                     continue
                 if status != "lost":
                     self.crashes.count += 1
                 raise LostAnswer(without_answer(end.outcome, self.seconds)) from end
 
-    async def _noted(self, line: Conversation, arrived: dict[str, Any]) -> "Item":
+    async def _after_violations(self, channel: JobChannel, arrived: dict[str, Any]) -> Item:
         """The item after the violations, which the process reports as they happen."""
-        item = cast("Item", arrived)
-        while item["event"] == "violation":
-            violation = SandboxViolation.model_validate(item["violation"])
-            self.traces.append(Traces(sandbox_violations=(violation,)))
-            item = cast("Item", await line.item(seconds=self.seconds))
+        item: Item = decoded(Item, arrived)
+        while isinstance(item, validation.ViolationItem):
+            self.traces.append(Traces(sandbox_violations=(item.violation,)))
+            item = decoded(Item, await channel.item(seconds=self.seconds))
         return item
 
-    async def _ready(self) -> Conversation:
-        """The line to a process that has loaded the target."""
-        if self._line is not None:
-            return self._line
-        line = await self._stack.enter_async_context(self.worker.converse(self.job, self.runtime))
+    async def _ready(self) -> JobChannel:
+        """The channel to a process that has loaded the target."""
+        if self._channel is not None:
+            return self._channel
+        channel = await self._stack.enter_async_context(self.client.open_channel(self.job, self.runtime))
         try:
-            loaded = await self._noted(line, await line.item(seconds=self.seconds))
+            loaded = await self._after_violations(channel, await channel.item(seconds=self.seconds))
         except Ended as end:
             self._refuse_unusable(end.outcome)
             if end.outcome.status != "lost" and not end.outcome.items:
                 raise refusal_of(end.outcome, self.target) from None
             raise
-        if loaded["event"] == "candidate_loaded":
-            self.traces.append(Traces.model_validate(loaded["traces"]))
+        if isinstance(loaded, validation.CandidateLoadedItem):
+            self.traces.append(loaded.traces)
         self.loaded = loaded
-        self._line = line
-        return line
+        self._channel = channel
+        return channel
 
     def _refuse_unusable(self, outcome: Outcome) -> None:
         """Raises the caller's mistake behind a failure, or LostAnswer where a violation is behind it."""
@@ -176,5 +175,5 @@ class Lane:
         raise LostAnswer(self.unloadable)
 
     async def _drop(self) -> None:
-        self._line = None
+        self._channel = None
         await self._stack.aclose()

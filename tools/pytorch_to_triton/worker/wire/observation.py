@@ -1,17 +1,18 @@
-"""What the worker observed of a candidate, as values: job `candidate` answers with them."""
+"""What is observed of a candidate: job `candidate` answers with it."""
 
-from typing import TYPE_CHECKING, Literal
+from dataclasses import field
+from typing import Literal
 
-from pydantic import Field, JsonValue
+from .value import WireValue
 
-from pytorch_to_triton.schema.value import Value
-from pytorch_to_triton.schema.verdict import ViolationKind
+RefusedKind = Literal[
+    "hides_operators", "tampers", "native_code", "inspects_the_process", "starts_processes", "network",
+    "touches_files",
+]  # fmt: skip
+"""What the sandbox refuses, of schema/verdict.py's kinds of violations."""
 
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
 
-
-class ObservedLaunch(Value):
+class ObservedLaunch(WireValue):
     """A Triton kernel that was launched."""
 
     kernel: str
@@ -24,7 +25,7 @@ class ObservedLaunch(Value):
     """What its source uses and the compiler would refuse, though the interpreter runs it."""
 
 
-class MemoryFault(Value):
+class MemoryFault(WireValue):
     """A load, store or promise to the compiler that no kernel may make, seen by the guarded interpreter."""
 
     kind: Literal["load_outside", "store_outside", "race", "missing_barrier", "false_promise"]
@@ -45,7 +46,7 @@ class MemoryFault(Value):
     """Another argument of the launch whose strides lead to the address outside."""
 
 
-class Strided(Value):
+class Strided(WireValue):
     """A block of which each lane moves a sector of its own."""
 
     kernel: str
@@ -57,7 +58,7 @@ class Strided(Value):
     lanes: int
 
 
-class Overrun(Value):
+class Overrun(WireValue):
     """A red zone that was written to."""
 
     tensor: str
@@ -70,7 +71,7 @@ class Overrun(Value):
     """Elements in the storage."""
 
 
-class ObservedLoop(Value):
+class ObservedLoop(WireValue):
     """A loop of an interpreted kernel."""
 
     file: str
@@ -80,7 +81,7 @@ class ObservedLoop(Value):
     """Of its longest run so far."""
 
 
-class Differs(Value):
+class Differs(WireValue):
     """Outputs that had other bits in a second run on the same values."""
 
     paths: tuple[str, ...]
@@ -89,7 +90,7 @@ class Differs(Value):
     launch ran (where that was the same, so were they), or neither."""
 
 
-class TunedKernel(Value):
+class TunedKernel(WireValue):
     """The configuration that an autotuned kernel took."""
 
     kernel: str
@@ -101,12 +102,12 @@ class TunedKernel(Value):
     """Arguments that a second run changes once more; found out where trials are undone."""
 
 
-class Observation(Value):
+class Observation(WireValue):
     """What was seen in one case."""
 
-    operators: dict[str, int] = Field(default_factory=dict)
+    operators: dict[str, int] = field(default_factory=dict)
     launches: tuple[ObservedLaunch, ...] = ()
-    origins: dict[str, tuple[str, ...] | None] = Field(default_factory=dict)
+    origins: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     """Of each tensor that was returned: `input` and the operators that made its values, copies left out; None
     where it is empty, or where a Triton kernel was given it."""
     faults: tuple[MemoryFault, ...] = ()
@@ -131,48 +132,38 @@ class Observation(Value):
         return tuple(f"{tuned.configuration} of {tuned.kernel}" for tuned in self.tuned)
 
 
-def observed(
-    item: "wire.ReferenceItem | wire.CandidateItem", aliases_of_reference: frozenset[tuple[str, str]]
-) -> Observation:
-    """What an answer of job `candidate` holds, beside what the reference's outputs share."""
-    if item["event"] == "returned" or item["event"] == "raised":
-        seen = item["observation"]
-        return Observation.model_validate({**seen, "aliases_of_reference": aliases_of_reference})
-    return Observation()
-
-
-class SandboxViolation(Value):
+class SandboxViolation(WireValue):
     """Something that the candidate's code tried and was refused."""
 
-    kind: ViolationKind
+    kind: RefusedKind
     what: str
     file: str | None = None
     line: int | None = None
 
 
-class Patch(Value):
+class Patch(WireValue):
     """A function of torch, triton, Python or this worker that is another one now."""
 
     name: str
     now: str
 
 
-class ChangedSetting(Value):
+class ChangedSetting(WireValue):
     """A setting of the whole process that has changed."""
 
     name: str
-    before: JsonValue
-    now: JsonValue
+    before: str | int | float | None
+    now: str | int | float | None
 
 
-class Leftover(Value):
+class Leftover(WireValue):
     """A thread or process that still runs."""
 
     kind: str
     name: str
 
 
-class Traces(Value):
+class Traces(WireValue):
     """What a candidate left in its process."""
 
     sandbox_violations: tuple[SandboxViolation, ...] = ()

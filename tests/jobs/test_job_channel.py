@@ -11,7 +11,7 @@ import pytest
 
 from pytorch_to_triton import places
 from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.jobs.conversation import Conversation, Ended
+from pytorch_to_triton.jobs.job_channel import Ended, JobChannel
 from pytorch_to_triton.jobs.process_time import ProcessTime, phases_of, table_of
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 
@@ -20,94 +20,91 @@ LONG_SECONDS = 60.0
 JOB = Job(kind=str(Path(__file__).parent / "jobs" / "talks.py"))
 
 
-async def asked(conversation: Conversation, name: str, number: int = 0, seconds: float = LONG_SECONDS) -> int:
-    return int((await conversation.ask({"name": name, "number": number}, seconds=seconds))["twice"])
+async def asked(channel: JobChannel, name: str, number: int = 0, seconds: float = LONG_SECONDS) -> int:
+    return int((await channel.ask({"name": name, "number": number}, seconds=seconds))["twice"])
 
 
-async def end_of(conversation: Conversation, name: str, number: int = 0, seconds: float = 10.0) -> Outcome:
+async def end_of(channel: JobChannel, name: str, number: int = 0, seconds: float = 10.0) -> Outcome:
     with pytest.raises(Ended) as ended:
-        await asked(conversation, name, number, seconds)
+        await asked(channel, name, number, seconds)
     return ended.value.outcome
 
 
 async def test_requests_are_answered_in_their_order(worker: WorkerClient, compiled: Runtime) -> None:
-    async with worker.converse(JOB, compiled) as conversation:
-        await conversation.item(seconds=LONG_SECONDS)
-        assert [await asked(conversation, "double", number) for number in range(5)] == [0, 2, 4, 6, 8]
-        outcome = await conversation.end(seconds=LONG_SECONDS)
+    async with worker.open_channel(JOB, compiled) as channel:
+        await channel.item(seconds=LONG_SECONDS)
+        assert [await asked(channel, "double", number) for number in range(5)] == [0, 2, 4, 6, 8]
+        outcome = await channel.end(seconds=LONG_SECONDS)
     assert (outcome.status, outcome.answer) == ("answered", {"asked": "enough"})
 
 
 async def test_a_job_that_dies_of_a_request_has_crashed_and_its_answers_are_kept(
     worker: WorkerClient, compiled: Runtime
 ) -> None:
-    async with worker.converse(JOB, compiled) as conversation:
-        await conversation.item(seconds=LONG_SECONDS)
-        await asked(conversation, "double", 21)
-        outcome = await end_of(conversation, "die")
+    async with worker.open_channel(JOB, compiled) as channel:
+        await channel.item(seconds=LONG_SECONDS)
+        await asked(channel, "double", 21)
+        outcome = await end_of(channel, "die")
     assert (outcome.status, outcome.detail) == ("crashed", "killed by SIGSEGV")
     assert outcome.items[-1] == {"twice": 42}
     assert outcome.during == "die"
 
 
 async def test_a_request_that_takes_too_long_ends_the_job(worker: WorkerClient, compiled: Runtime) -> None:
-    async with worker.converse(JOB, compiled) as conversation:
-        await conversation.item(seconds=LONG_SECONDS)
-        outcome = await end_of(conversation, "sleep", 1000, seconds=0.3)
+    async with worker.open_channel(JOB, compiled) as channel:
+        await channel.item(seconds=LONG_SECONDS)
+        outcome = await end_of(channel, "sleep", 1000, seconds=0.3)
     assert (outcome.status, outcome.detail) == ("timed_out", "not done within 0.3 s")
 
 
 async def test_a_job_that_goes_with_its_fork_server_is_lost_and_the_next_is_served(
     worker: WorkerClient, compiled: Runtime
 ) -> None:
-    async with worker.converse(JOB, compiled) as conversation:
-        await conversation.item(seconds=LONG_SECONDS)
-        outcome = await end_of(conversation, "kill_fork_server")
+    async with worker.open_channel(JOB, compiled) as channel:
+        await channel.item(seconds=LONG_SECONDS)
+        outcome = await end_of(channel, "kill_fork_server")
     assert outcome.status == "lost"
-    async with worker.converse(JOB, compiled) as conversation:
-        await conversation.item(seconds=LONG_SECONDS)
-        assert await asked(conversation, "double", 3) == 6
+    async with worker.open_channel(JOB, compiled) as channel:
+        await channel.item(seconds=LONG_SECONDS)
+        assert await asked(channel, "double", 3) == 6
 
 
 async def test_an_answer_that_nobody_waits_for_any_more_is_given_to_nobody(
     worker: WorkerClient, compiled: Runtime
 ) -> None:
-    async with worker.converse(JOB, compiled) as conversation:
-        await conversation.item(seconds=LONG_SECONDS)
+    async with worker.open_channel(JOB, compiled) as channel:
+        await channel.item(seconds=LONG_SECONDS)
         for _ in range(2):
             with anyio.move_on_after(0.1) as patience:
-                await asked(conversation, "sleep", 1)
+                await asked(channel, "sleep", 1)
             assert patience.cancelled_caught
-        assert await asked(conversation, "double", 4) == 8
-        assert await asked(conversation, "double", 5) == 10
+        assert await asked(channel, "double", 4) == 8
+        assert await asked(channel, "double", 5) == 10
 
 
 async def test_leaving_early_leaves_no_process_behind(worker: WorkerClient, compiled: Runtime) -> None:
-    async with worker.converse(JOB, compiled) as conversation:
-        pid = (await conversation.item(seconds=LONG_SECONDS))["ready"]
+    async with worker.open_channel(JOB, compiled) as channel:
+        pid = (await channel.item(seconds=LONG_SECONDS))["ready"]
         with anyio.move_on_after(0.2):
-            await asked(conversation, "sleep", 1000)
+            await asked(channel, "sleep", 1000)
     assert not Path(f"/proc/{pid}").exists()
 
 
 async def test_the_run_folder_can_be_done_again_by_hand(
     worker: WorkerClient, compiled: Runtime, empty_libraries: Path
 ) -> None:
-    async with worker.converse(JOB, compiled) as conversation:
-        await conversation.item(seconds=LONG_SECONDS)
-        await asked(conversation, "double", 21)
-        await conversation.end(seconds=LONG_SECONDS)
-        folder = conversation.folder
-    (folder / "reply.json").unlink()
-    (folder / "progress.jsonl").unlink()
+    async with worker.open_channel(JOB, compiled) as channel:
+        await channel.item(seconds=LONG_SECONDS)
+        await asked(channel, "double", 21)
+        await channel.end(seconds=LONG_SECONDS)
+        folder = channel.folder
     command = [sys.executable, "-P", str(places.WORKER / "bootstrap.py"), str(folder)]
-    subprocess.run(command, env={"PYTHONPATH": str(empty_libraries)}, check=True, timeout=120)
-    lines = [json.loads(line) for line in (folder / "progress.jsonl").read_text().splitlines()]
-    assert {"event": "item", "item": {"twice": 42}} in lines
-    assert json.loads((folder / "reply.json").read_text()) == {
-        "event": "answered",
-        "answer": {"asked": "enough"},
-    }
+    again = subprocess.run(
+        command, env={"PYTHONPATH": str(empty_libraries)}, check=True, timeout=120, capture_output=True
+    )
+    said = [json.loads(line) for line in again.stdout.splitlines()]
+    assert {"event": "item", "item": {"twice": 42}} in said
+    assert said[-1] == {"event": "answered", "answer": {"asked": "enough"}}
 
 
 async def test_what_a_job_needs_is_imported_once_for_all_that_follow(
@@ -115,8 +112,8 @@ async def test_what_a_job_needs_is_imported_once_for_all_that_follow(
 ) -> None:
     needing = JOB.model_copy(update={"needs": ("decimal", "no_such_module_anywhere")})
     for job in (needing, JOB):
-        async with worker.converse(job, compiled) as conversation:
-            assert (await conversation.item(seconds=LONG_SECONDS))["decimal"] is True
+        async with worker.open_channel(job, compiled) as channel:
+            assert (await channel.item(seconds=LONG_SECONDS))["decimal"] is True
 
 
 async def test_what_does_not_change_is_asked_once(worker: WorkerClient, compiled: Runtime) -> None:

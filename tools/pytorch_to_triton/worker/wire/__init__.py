@@ -1,0 +1,384 @@
+"""The types of everything that crosses the border between the tools and the worker's processes, as JSON.
+
+This folder is all that the tools import of the worker, and it imports nothing but the standard library. A
+job's keyword arguments are a TypedDict, what else crosses is a frozen dataclass, which `as_json.py` encodes
+and decodes. Messages and items are told apart by their `event`, requests by their `do`.
+"""
+
+from typing import Any, Literal, TypedDict
+
+from .value import WireValue
+
+Json = dict[str, Any]
+"""An object whose fields are described elsewhere."""
+Case = dict[str, Any]
+"""inputs/case.py as JSON, with a `seed`, and with an `id` where it has a folder in the exchange folder."""
+
+
+class Target(TypedDict):
+    """schema/target.py."""
+
+    path: str
+    name: str | None
+    init: list[str]
+
+
+class Failure(WireValue):
+    """An exception that the job's code raised, as far as a person needs it."""
+
+    type: str
+    """The exception's class name."""
+    message: str
+    traceback: str
+    """Frames of the user's own code only, innermost last."""
+    file: str | None = None
+    line: int | None = None
+    statement: str = ""
+    """The `raise` or `assert`, of the user's code or of Triton's, that raised it; empty: there is none."""
+    during: str = ""
+    """The worker's phase: `load`, `call`, the case's name, ..."""
+
+    @property
+    def named(self) -> str:
+        """`ValueError: no rows`, as part of a sentence; the type alone where there is no message."""
+        return f"{self.type}: {self.message}".removesuffix(": ").removesuffix(".")
+
+
+# What a job says, and the fork server says about it.
+
+
+class ItemMessage(WireValue):
+    event: Literal["item"] = "item"
+    item: Any
+    """One of the dataclasses below; as JSON where it is received."""
+
+
+class ProgressMessage(WireValue):
+    event: Literal["progress"] = "progress"
+    done: float
+    total: float | None
+    message: str
+
+
+class PhaseMessage(WireValue):
+    """What the job does from here on."""
+
+    event: Literal["phase"] = "phase"
+    phase: str
+    at: float
+
+
+class AnsweredReply(WireValue):
+    event: Literal["answered"] = "answered"
+    answer: Any
+
+
+class RaisedReply(WireValue):
+    event: Literal["raised"] = "raised"
+    failure: Failure
+
+
+Message = ItemMessage | ProgressMessage | PhaseMessage | AnsweredReply | RaisedReply
+
+
+class StartedMessage(WireValue):
+    event: Literal["started"] = "started"
+    pid: int
+
+
+class EndedMessage(WireValue):
+    event: Literal["ended"] = "ended"
+    status: int
+    stopped: str
+    """Why the server has killed it; empty where it has not."""
+
+
+ServerMessage = StartedMessage | EndedMessage
+
+
+# Job `timing`.
+
+
+class TimedTarget(TypedDict):
+    label: str
+    target: Target
+    role: Literal["reference", "candidate"]
+    compiled: str | None
+    """A mode of torch.compile."""
+
+
+class TimingSetting(TypedDict):
+    passes: str
+    tf32: bool
+    seconds: float
+    """What one command may take."""
+    round_seconds: float
+    """What the rounds of one size may take."""
+    samples: int
+    """How many timed calls of each implementation are wanted."""
+    full: bool
+    """Whether launches, graphs, kernels and results are looked at too."""
+    state_seed: int
+
+
+class TimingArguments(TypedDict):
+    reference: Target
+    implementations: list[TimedTarget]
+    cases: list[Case]
+    setting: TimingSetting
+
+
+class SizeItem(TypedDict):
+    event: Literal["size"]
+    size: Json
+    """benchmark/measurement.py."""
+
+
+# Job `try_kernel`.
+
+
+class KernelTarget(TypedDict):
+    backend: str
+    arch: int | str
+    """What GPUTarget takes: 90, or "gfx942"."""
+    warp_size: int
+
+
+class TryKernelArguments(TypedDict):
+    target: KernelTarget | None
+
+
+# Job `tune`.
+
+
+class TuneArguments(TypedDict):
+    target: Target
+    reference: Target
+    case: Case
+    seed: int
+    seconds: float
+
+
+class TuningDeviceItem(WireValue):
+    event: Literal["device"] = "device"
+    device: str
+    triton: str
+
+
+class ConfigDroppedItem(WireValue):
+    """One configuration of one kernel at one key, as in the items below."""
+
+    event: Literal["dropped"] = "dropped"
+    kernel: str
+    key: Json
+    config: Json
+    dropped: str
+    """Why."""
+
+
+class ConfigTimedItem(WireValue):
+    """A later one of the same configuration replaces it."""
+
+    event: Literal["timed"] = "timed"
+    kernel: str
+    key: Json
+    config: Json
+    median_ms: float
+    calls: int
+
+
+class ConfigBestItem(WireValue):
+    """A later one of the same kernel and key replaces it."""
+
+    event: Literal["best"] = "best"
+    kernel: str
+    key: Json
+    config: Json
+    median_ms: float
+    seconds: float
+    """Of the tuning of this kernel at this key, so far."""
+
+
+TuneItem = TuningDeviceItem | ConfigDroppedItem | ConfigTimedItem | ConfigBestItem
+
+
+class TuneAnswer(WireValue):
+    sites: int
+    """Autotuned kernels by key."""
+
+
+# Jobs `compile` and `profile`.
+
+
+class OfflineGpu(WireValue):
+    """A GPU that kernels are compiled for (hardware/architectures.py); sizes in bytes."""
+
+    name: str
+    backend: str
+    compiler_arch: int | str
+    """What GPUTarget takes: 90, or "gfx942"."""
+    capability: tuple[int, int]
+    warp_size: int
+    sms: int
+    warps: int
+    """At most resident on an SM."""
+    registers: int
+    """Of an SM, 32 bits each."""
+    shared_bytes: int
+    """Of an SM."""
+    shared_bytes_per_block: int
+    """At most, for one block."""
+
+
+class CompileRequest(WireValue):
+    """What is to be compiled and kept."""
+
+    trials: tuple[int, ...]
+    """Numbers of the autotuners' trials, counted over the whole call; launches beside them always are."""
+    texts: tuple[str, ...]
+    """Kinds of schema/compiled.py to keep."""
+
+
+class CallArguments(TypedDict):
+    candidate: Target
+    reference: Target | None
+    """Declares the inputs and has the state that a candidate function takes; None: the candidate itself."""
+    case: Case
+
+
+class CompileArguments(CallArguments):
+    gpu: OfflineGpu
+    wanted: CompileRequest
+
+
+class ProfileArguments(CallArguments):
+    profiler: str
+
+
+class ProfileAnswer(TypedDict):
+    device: str
+    calls: int
+    tree: list[Any]
+    """Proton's, empty for other profilers."""
+
+
+class KernelItem(WireValue):
+    event: Literal["kernel"] = "kernel"
+    kernel: Json
+    """CompiledKernel of schema/compiled.py."""
+
+
+class LaunchedItem(WireValue):
+    """The first launch of a kernel that was compiled in a warm-up."""
+
+    event: Literal["launched"] = "launched"
+    number: int
+    grid: tuple[int, ...] | None
+
+
+CompileItem = KernelItem | LaunchedItem
+
+
+class CompileAnswer(WireValue):
+    trials: tuple[dict[str, str], ...]
+    """`kernel` and `configuration` of each trial, compiled or not."""
+    failure: Failure | None
+    """What ended the call early."""
+
+
+# Jobs `describe`, `record_calls`, `run_tests` and `first_call`.
+
+
+class DescribeArguments(TypedDict):
+    target: Target
+    role: Literal["reference", "candidate"]
+
+
+class DescribedItem(WireValue):
+    event: Literal["described"] = "described"
+    description: Json
+    """schema/description.py."""
+
+
+class FreeSizesRequest(WireValue):
+    do: Literal["free_sizes"] = "free_sizes"
+
+
+class FreeSizes(WireValue):
+    """The sizes of get_inputs() that its target leaves free, as dims: it runs at others, too."""
+
+    shapes: dict[str, tuple[str, ...]]
+    """Each tensor's sizes, names of dims and numbers."""
+    dims: dict[str, int]
+    """Each dim at the size that get_inputs() gives it."""
+    requires: tuple[str, ...]
+    """Conditions on the dims under which the target runs, and computes the same."""
+    same_program: tuple[str, ...] = ()
+    """Conditions under which a trace has the operators that it has at the sizes of get_inputs()."""
+
+
+class FreeSizesItem(WireValue):
+    event: Literal["free_sizes"] = "free_sizes"
+    free: FreeSizes | None
+    """None: all sizes are numbers."""
+
+
+class RecordCallsArguments(TypedDict):
+    target: Target
+    example: Target
+
+
+class RunTestsArguments(TypedDict):
+    file: str
+
+
+class FirstCallArguments(TypedDict):
+    target: Target
+    case: Case
+    device: str
+
+
+class TracedInput(WireValue):
+    name: str
+    dtypes: tuple[str, ...]
+    """One for each trace."""
+    shape: tuple[str, ...]
+    """Expressions over the dims."""
+    traced: tuple[int, ...]
+
+
+class TraceSetting(WireValue):
+    dims: dict[str, int]
+    keep: frozenset[str]
+    """Operators that are not decomposed."""
+    backward: bool
+    """Whether gradients are traced too: the joint graph."""
+
+
+class TraceRequest(WireValue):
+    do: Literal["trace"] = "trace"
+    inputs: tuple[TracedInput, ...]
+    constants: Json
+    setting: TraceSetting
+
+
+class TraceSucceeded(WireValue):
+    event: Literal["succeeded"] = "succeeded"
+    graph: Json
+    """schema/graph.py, float arguments as literals."""
+
+
+class TraceRefused(WireValue):
+    event: Literal["failed"] = "failed"
+    why: str
+
+
+class TracedItem(WireValue):
+    event: Literal["traced"] = "traced"
+    graph: Json
+    """schema/graph.py of the first trace, float arguments told apart from literals."""
+    traces: tuple[TraceSucceeded | TraceRefused, ...]
+
+
+TargetRequest = FreeSizesRequest | TraceRequest
+TargetItem = DescribedItem | FreeSizesItem | TracedItem
