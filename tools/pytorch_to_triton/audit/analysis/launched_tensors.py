@@ -16,6 +16,7 @@ _RESOLVES_LAYOUT = frozenset(
 _ASKS_LITTLE = frozenset(
     {"torch.empty_like", "torch.zeros_like", "torch.ones_like", "torch.is_tensor", "torch.full_like"}
 )
+_KEEPS_SHAPE = frozenset({"contiguous", "clone", "detach", "to", "float", "half"})
 _BUILTINS = frozenset({"len", "isinstance", "type", "print"})
 
 
@@ -57,6 +58,21 @@ def text_of(size: Extent) -> str:
 def callers_parameters(launch: LaunchSite) -> frozenset[str]:
     """The parameters of the launching function."""
     return frozenset(p.arg for p in parameters_of(launch.function)) if launch.function else frozenset()
+
+
+def callers_size(size: Extent, launch: LaunchSite) -> Extent | None:
+    """A size as one of a tensor that the caller passes: this one, or the one that it is made like."""
+    if size.tensor in callers_parameters(launch):
+        return size
+    path, call = allocation(size.tensor, launch) or ("", None)
+    like = None
+    if call and path.endswith("_like"):
+        like = argument(call, 0, "input")
+    elif call and path in _KEEPS_SHAPE:
+        like = owner_of(call, _KEEPS_SHAPE)
+    elif call and call.args and isinstance(call.args[0], ast.Attribute) and call.args[0].attr == "shape":
+        like = call.args[0].value
+    return callers_size(Extent(like.id, size.axis), launch) if isinstance(like, ast.Name) else None
 
 
 def tensors_of(launch: LaunchSite, kernel: SourceKernel) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ triton.Config itself.
 import difflib
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.configurations import FOREIGN_OPTIONS, OPTIONS, configurations, is_plain
+from pytorch_to_triton.audit.analysis.configurations import FOREIGN_OPTIONS, OPTIONS, configurations
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
@@ -39,7 +39,7 @@ GOOD = (
 
 def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each name, once, that a configuration of a kernel sets and that nothing takes."""
-    if not is_plain(kernel) or kernel.node.args.kwarg:
+    if not kernel.plain or kernel.node.args.kwarg or kernel.file.is_for_a_fork:
         return
     known = {*kernel.parameters} | OPTIONS | FOREIGN_OPTIONS
     for configuration in configurations(kernel):

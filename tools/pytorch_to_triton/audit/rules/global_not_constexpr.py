@@ -106,7 +106,7 @@ def kernel(x_ptr):
 def check(kernel: SourceKernel) -> Iterator[Fault]:
     """The first use of each global that holds a plain number, string, tuple, list or dict."""
     reported: set[str] = set()
-    for node in kernel.nodes:
+    for node in kernel.nodes if not kernel.file.is_for_a_fork else ():
         if not isinstance(node, ast.Name) or node.id in reported or not _is_global(node.id, kernel):
             continue
         binding = kernel.scope.find(node.id)

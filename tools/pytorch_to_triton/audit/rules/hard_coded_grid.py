@@ -14,10 +14,11 @@ from pytorch_to_triton.audit.analysis.addresses import MaskBound, bounds
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.launch_sizes import constant, declared_size
-from pytorch_to_triton.audit.analysis.launched_tensors import callers_parameters, text_of
+from pytorch_to_triton.audit.analysis.launched_tensors import callers_parameters, callers_size, text_of
 from pytorch_to_triton.audit.analysis.passed import Extent, size_of
 from pytorch_to_triton.audit.analysis.programs import grid_of, program_axes
 from pytorch_to_triton.audit.analysis.size_guards import is_tested
+from pytorch_to_triton.audit.analysis.tails import may_overrun
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
@@ -177,7 +178,7 @@ def _callers_size(bound: MaskBound, kernel: SourceKernel, launch: LaunchSite) ->
     match values(kernel).bare(bound.size):
         case ast.Name(id=name) if (value := launch.given(kernel).get(name)) is not None:
             size = size_of(value, launch)
-            return size if size and size.tensor in callers_parameters(launch) else None
+            return callers_size(size, launch) if size else None
     return None
 
 
@@ -228,16 +229,22 @@ def _of_rows(
         if (
             isinstance(tensor, ast.Name)
             and tensor.id in callers_parameters(launch)
-            and _is_row(access.address, kernel)
+            and (_is_row(access.address, kernel) or _is_open(fixed, access, kernel))
         ):
             count = fixed.programs or "as many as the GPU has SMs"
             return Fault(
                 launch.call,
-                f"Each program takes one row, and there are {count}: of a tensor with more rows the rest is "
+                f"Each program takes one row or block, and there are {count}: of a tensor with more the rest is "
                 "never computed, one with fewer is overrun.",
-                "Launch as many programs as there are rows, or let each one loop.",
+                "Launch as many programs as there are rows or blocks, or let each one loop.",
             )
     return None
+
+
+def _is_open(fixed: _Fixed, access: KernelAccess, kernel: SourceKernel) -> bool:
+    """Whether it is in the program's own block, and nothing keeps it within the tensor."""
+    is_own = fixed.axis in program_axes(kernel, access.address)
+    return is_own and _is_block(access.address, kernel) and may_overrun(access, kernel)
 
 
 def _is_row(address: ast.expr, kernel: SourceKernel) -> bool:

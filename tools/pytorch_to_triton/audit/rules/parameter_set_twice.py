@@ -8,7 +8,7 @@ Fix: leave to triton.autotune what it chooses, in positional arguments, too.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.configurations import configurations, is_plain
+from pytorch_to_triton.audit.analysis.configurations import configurations
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
@@ -76,7 +76,7 @@ _ALWAYS = frozenset({"num_warps", "num_stages", "num_ctas"})
 def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Arguments of launches that every configuration sets as well."""
     configs = configurations(kernel)
-    if not configs or not is_plain(kernel):
+    if not configs or not kernel.plain:
         return
     tuned = frozenset.intersection(*(frozenset(one.values) for one in configs)) | _ALWAYS
     for launch in kernel.launches:

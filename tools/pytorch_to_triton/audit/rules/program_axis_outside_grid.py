@@ -118,9 +118,11 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
     grids = [grid_of(launch) for one in launched for launch in one.launches]
     lengths = {len(grid) if grid else 3 for grid in grids}
     for call, axis in program_ids(kernel):
-        if axis is None or not lengths or max(lengths) <= 0 or axis < max(lengths) or axis > 2:
+        if axis is not None and axis > 2:
+            message = f"A grid has three axes at most, counted from 0: Triton refuses tl.program_id({axis})."
+            yield Fault(call, message, "Use axis 0, 1 or 2, and take larger grids apart with // and %.")
             continue
-        if kernel.flow.conditions(call):
+        if axis is None or not lengths or axis < max(lengths) or kernel.flow.conditions(call):
             continue
         axes = "1 axis" if max(lengths) == 1 else f"{max(lengths)} axes"
         names = " and ".join(one.node.name for one in launched)

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.compiled_in import is_compiled_in
 from pytorch_to_triton.audit.analysis.configurations import names, setting
-from pytorch_to_triton.audit.analysis.launched_tensors import callers_parameters, rank_of, text_of
+from pytorch_to_triton.audit.analysis.launched_tensors import callers_size, rank_of, text_of
 from pytorch_to_triton.audit.analysis.passed import Extent, size_of
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
+from pytorch_to_triton.schema.finding import Severity
 
-SEVERITY = "medium"
+SEVERITY: Severity = "medium"
 CATEGORY = "performance"
 _KERNEL = """
 @triton.jit
@@ -86,9 +87,7 @@ def run(x):
     # The model's width.
     f"""
 {_KERNEL}
-def run(x, weight):
-    rows, cols = x.shape
-    kernel[(1,)](x, cols, B=64)
+def run(weight):
     kernel[(1,)](weight, weight.shape[0], B=64)
 """,
     # Handed on, and who knows what for.
@@ -123,11 +122,12 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
     for launch in kernel.launches:
         given = launch.given(kernel)
         for name in (one for one in kernel.parameters if one in kernel.constexprs - found and one in given):
-            size = size_of(given[name], launch)
+            spelled = size_of(given[name], launch)
+            size = callers_size(spelled, launch) if spelled else None
             if not size or is_compiled_in(kernel, name):
                 continue
-            certain = _varies(size, launch)
-            if not certain and not _is_length(name, size, launch):
+            severity = _severity(name, size, launch, kernel)
+            if severity is None:
                 continue
             others = _made_from(given[name], launch, kernel) - {name}
             if not any(_rounds_up(given[other], launch) for other in others):
@@ -137,8 +137,19 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
                     f"{name} of {kernel.node.name} is tl.constexpr and gets {text_of(size)}: each new value "
                     "recompiles the kernel.",
                     _suggestion(name, others, kernel),
-                    severity=None if certain else "low",
+                    severity=severity,
                 )
+
+
+def _severity(name: str, size: Extent, launch: LaunchSite, kernel: SourceKernel) -> Severity | None:
+    """What it weighs; a width, which models rarely change, only where no autotuner compiles for it as well."""
+    if _OF_A_MODEL.search(size.tensor):
+        return None
+    if _varies(size, launch):
+        return SEVERITY
+    if _is_length(name, size, launch):
+        return "low"
+    return None if "triton.autotune" in kernel.decorators else "info"
 
 
 def _suggestion(name: str, others: frozenset[str], kernel: SourceKernel) -> str:
@@ -167,17 +178,13 @@ def _rounds_up(value: ast.expr, launch: LaunchSite) -> bool:
 
 
 def _varies(size: Extent, launch: LaunchSite) -> bool:
-    """A first axis of several, or all elements, of a tensor that the caller passes and no model fixes."""
-    if size.tensor not in callers_parameters(launch) or _OF_A_MODEL.search(size.tensor):
-        return False
+    """A first axis of several, or all elements."""
     rank = rank_of(size.tensor, launch)
     return size.axis is None or (size.axis == 0 and rank != 1)
 
 
 def _is_length(name: str, size: Extent, launch: LaunchSite) -> bool:
-    """Whether it is an axis before the last of a caller's tensor, and named like the length of a sequence."""
-    if size.tensor not in callers_parameters(launch) or _OF_A_MODEL.search(size.tensor):
-        return False
+    """Whether it is an axis before the last, and named like the length of a sequence."""
     rank = rank_of(size.tensor, launch)
     is_last = size.axis is None or size.axis == -1 or (rank is not None and size.axis == rank - 1)
     return bool(_LENGTHS.search(name)) and (not is_last or bool(_SEQUENCE.search(name)))

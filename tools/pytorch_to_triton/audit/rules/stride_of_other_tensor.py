@@ -109,7 +109,15 @@ def _misnamed(kernel: SourceKernel) -> Iterator[Fault]:
                     f"{own} is not used for it: the address is wrong where the two tensors differ in layout.",
                     f"Use {own} here.",
                     own,
+                    severity="low" if _is_meant(stems[access.pointer], kernel) else None,
                 )
+
+
+def _is_meant(stem: str, kernel: SourceKernel) -> bool:
+    """Whether none of several strides of a tensor is ever used: the kernel takes its layout for another's."""
+    own = {name for name in kernel.parameters if _is_stride(name) and _renamed(name, stem, "") is not None}
+    used = {node.id for node in kernel.nodes if isinstance(node, ast.Name)}
+    return len(own) > 1 and not own & used
 
 
 def _mispassed(kernel: SourceKernel) -> Iterator[Fault]:

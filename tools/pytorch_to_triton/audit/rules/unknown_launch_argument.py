@@ -9,7 +9,7 @@ Fix: use the kernel's own parameter names, and for the rest num_warps, num_stage
 import difflib
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.configurations import FOREIGN_OPTIONS, OPTIONS, is_plain
+from pytorch_to_triton.audit.analysis.configurations import FOREIGN_OPTIONS, OPTIONS
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
@@ -66,7 +66,7 @@ def run(x):
 
 def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Keywords of launches of a kernel whose decorators are all Triton's."""
-    if not is_plain(kernel) or kernel.node.args.kwarg:
+    if not kernel.plain or kernel.node.args.kwarg or kernel.file.is_for_a_fork:
         return
     known = {*kernel.parameters} | OPTIONS
     for launch in kernel.launches:
