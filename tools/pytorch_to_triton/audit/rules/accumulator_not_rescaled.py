@@ -59,17 +59,11 @@ def kernel(q_ptr, k_ptr, v_ptr, out_ptr, N, D: tl.constexpr, B: tl.constexpr):
 """
 BAD = (
     _KERNEL.format("acc += tl.sum(p[:, None] * v, 0)"),
-    _KERNEL.format("acc = acc + tl.sum(p[:, None] * v, 0)"),
     _ROWS.format("acc = tl.dot(p.to(v.dtype), v, acc)"),
-    _ROWS.format("acc += tl.dot(p.to(v.dtype), v)"),
     _KERNEL.format("acc += tl.sum(p[:, None] * v, 0)").replace("(m - m_new)", "((m - m_new) * 1.0)"),
 )
 GOOD = (
-    _KERNEL.format("acc = acc * alpha + tl.sum(p[:, None] * v, 0)"),
-    _KERNEL.format("acc *= alpha\n        acc += tl.sum(p[:, None] * v, 0)"),
     _ROWS.format("acc = tl.dot(p.to(v.dtype), v, acc * scale[:, None])"),
-    _ROWS.format("acc = acc * scale[:, None]\n        acc = tl.dot(p.to(v.dtype), v, acc=acc)"),
-    _ROWS.format("acc = tl.dot(p.to(v.dtype), v) + acc * scale[:, None]"),
     # What is accumulated is not relative to the maximum.
     _KERNEL.format("acc += tl.sum(v, 0)"),
 )

@@ -31,26 +31,12 @@ def run(x):
     kernel[(1,)](x, out, x.numel(), B=64)
     return out
 """
-BAD = (
-    _KERNEL + _RUN.format("pass"),
-    _KERNEL
-    + """
-def run(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    out = torch.empty(x.shape, device=x.device)
-    kernel[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, out, n=x.numel(), B=64)
-    return out + bias
-""",
-)
+BAD = (_KERNEL + _RUN.format("pass"),)
 GOOD = (
-    _KERNEL + _RUN.format("x = x.contiguous()"),
-    _KERNEL + _RUN.format("assert x.is_contiguous()"),
-    _KERNEL + _RUN.format("x = x.reshape(-1)"),
     _KERNEL + _RUN.format("check_inputs(x)"),
-    _KERNEL + _RUN.format("if x.stride(-1) != 1: raise ValueError"),
     _KERNEL + "@contiguous_inputs" + _RUN.format("pass"),
     # Its callers take care.
     _KERNEL + _RUN.format("pass") + "\ndef entry(x):\n    return run(x.contiguous())\n",
-    _KERNEL + _RUN.format("x = x.view(-1)"),
 )
 
 

@@ -32,26 +32,6 @@ def run(x):
     kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), B=64)
     return out
 """,
-    _KERNEL
-    + """
-def run(x):
-    total = x.new_empty((1,))
-    grid = lambda meta: (triton.cdiv(x.numel(), meta["B"]),)
-    kernel[grid](x, n=x.numel(), out_ptr=total, B=64)
-    return total.sum()
-""",
-    """
-@triton.jit
-def kernel(x_ptr, index_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    place = tl.load(index_ptr + i, mask=i < n, other=0)
-    tl.atomic_max(out_ptr + place, tl.load(x_ptr + i, mask=i < n), mask=i < n)
-
-def run(x, index):
-    out = torch.empty_like(x)
-    kernel[(1,)](x, index, out, x.numel(), B=64)
-    return out
-""",
     """
 @triton.jit
 def square(x):
@@ -97,22 +77,6 @@ def kernel(x_ptr, out_ptr):
     tl.store(out_ptr, 0.0)
     tl.debug_barrier()
     tl.atomic_add(out_ptr, tl.load(x_ptr + tl.arange(0, 16)))
-
-def run(x):
-    out = torch.empty(1, device=x.device)
-    kernel[(1,)](x, out)
-    return out
-""",
-    """
-@triton.jit
-def clear(ptr):
-    tl.store(ptr, 0.0)
-
-@triton.jit
-def kernel(x_ptr, out_ptr):
-    clear(out_ptr)
-    tl.debug_barrier()
-    tl.atomic_add(out_ptr, tl.load(x_ptr))
 
 def run(x):
     out = torch.empty(1, device=x.device)

@@ -38,13 +38,11 @@ def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
 """
 BAD = (
     f"@triton.autotune({_CONFIGS})\n{_SCALE}",
-    f"@triton.autotune({_CONFIGS})\n{_SUM}",
     f'@triton.autotune({_CONFIGS}, reset_to_zero=["x_ptr"])\n{_SUM}',
 )
 GOOD = (
     _SCALE,
     f"@triton.autotune({_CONFIGS})\n{_COPY}",
-    f'@triton.autotune({_CONFIGS}, restore_value=["x_ptr"])\n{_SCALE}',
     f'@triton.autotune({_CONFIGS}, reset_to_zero=["out_ptr"])\n{_SUM}',
     f"@triton.autotune({_CONFIGS}, pre_hook=zero)\n{_SUM}",
     f"@triton.autotune({_CONFIGS}, **options)\n{_SUM}",

@@ -21,16 +21,7 @@ _kernel = example("""
 def kernel(x_ptr, out_ptr):
     i = tl.arange(0, 16)
 """)
-BAD = (
-    _kernel("x = tl.load(x_ptr + i)", "tl.debug_barrier()", "tl.store(out_ptr + i, x)") + _RUN,
-    """
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr + tl.arange(0, 16), 0.0)
-    tl.debug_barrier()
-"""
-    + _RUN,
-)
+BAD = (_kernel("x = tl.load(x_ptr + i)", "tl.debug_barrier()", "tl.store(out_ptr + i, x)") + _RUN,)
 GOOD = (
     _kernel("tl.store(out_ptr + i, 0.0)", "tl.debug_barrier()", "tl.store(x_ptr, tl.load(out_ptr))") + _RUN,
     """

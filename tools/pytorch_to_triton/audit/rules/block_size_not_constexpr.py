@@ -10,7 +10,6 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.call_arguments import argument, shape_of
-from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
@@ -20,10 +19,6 @@ _RUN = """
 def run(x):
     kernel[(1,)](x, x.numel())
 """
-_kernel = example("""
-@triton.jit
-def kernel(x_ptr, n):
-""")
 BAD = (
     """
 @triton.jit
@@ -37,29 +32,8 @@ def kernel(x_ptr, n: int):
     tl.store(x_ptr + tl.arange(0, 2 * n), 0.0)
 """
     + _RUN,
-    _kernel("total = tl.zeros((n, 16), tl.float32)") + _RUN,
-    """
-@triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=[])
-@triton.jit
-def kernel(x_ptr, BLOCK):
-    tl.store(x_ptr + tl.arange(0, BLOCK), 0.0)
-""",
 )
 GOOD = (
-    """
-@triton.jit
-def kernel(x_ptr, BLOCK: tl.constexpr):
-    tl.store(x_ptr + tl.arange(0, BLOCK), 0.0)
-"""
-    + _RUN,
-    """
-@triton.jit
-def kernel(x_ptr, B: 'tl.constexpr'):
-    tl.store(x_ptr + tl.arange(0, B), 0.0)
-"""
-    + _RUN,
-    _kernel("N: tl.constexpr = 16", "i = tl.arange(0, N)") + _RUN,
-    _kernel("filled = tl.full((16,), n, tl.int32)") + _RUN,
     # A function that kernels call receives their constants as constants.
     """
 @triton.jit

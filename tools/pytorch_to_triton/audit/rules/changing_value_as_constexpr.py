@@ -47,14 +47,8 @@ BAD = (
     _KERNEL + _CACHE.format("+="),
 )
 GOOD = (
-    _KERNEL.replace("position: tl.constexpr", "position") + _RUN.format("position"),
-    # The block, or a branch, needs it.
-    _KERNEL.replace("tl.arange(0, B)", "tl.arange(0, position)") + _RUN.format("position"),
     _KERNEL.replace("    i =", "    if position > 0:\n        return\n    i =") + _RUN.format("position"),
-    # Always the same.
-    _KERNEL + _RUN.format("0"),
     _KERNEL + _RUN.format("position").replace("x, position)", "x, position=0)"),
-    _KERNEL.replace("position", "width") + _RUN.format("width").replace("x, position", "x, width"),
     _KERNEL + _CACHE.format("+= 0 if self.length else").replace("self.length +=", "row +="),
 )
 _CHANGES = re.compile(

@@ -30,29 +30,8 @@ _LAUNCH = """
 def run(x):
     kernel[(triton.cdiv(x.shape[0], 64),)](x, *x.shape, B=64)
 """
-BAD = (
-    _KERNEL + _LAUNCH,
-    """
-@triton.jit
-def described(ptr, M, N, B: tl.constexpr):
-    return tl.make_tensor_descriptor(ptr, [M, N], [N, 1], [B, B])
-
-@triton.jit
-def kernel(x_ptr, M, N, B: tl.constexpr):
-    described(x_ptr, M, N, B).store([0, 0], tl.zeros((B, B), tl.float32))
-"""
-    + _LAUNCH,
-)
+BAD = (_KERNEL + _LAUNCH,)
 GOOD = (
-    _KERNEL
-    + """
-def allocate(size, alignment, stream):
-    return torch.empty(size, device="cuda", dtype=torch.int8)
-
-def run(x):
-    triton.set_allocator(allocate)
-    kernel[(triton.cdiv(x.shape[0], 64),)](x, *x.shape, B=64)
-""",
     "from project.memory import install_allocator\n" + _KERNEL + _LAUNCH,
     # It is launched elsewhere.
     _KERNEL,

@@ -30,13 +30,6 @@ BAD = (
         total += tl.load(x_ptr + (at // width) * n + at % width)
     tl.store(out_ptr + i, total)
 """,
-    _HEAD
-    + """
-    for start in tl.range(0, n, B):
-        row = (start + i) // width
-        total += tl.load(x_ptr + row * n)
-    tl.store(out_ptr + i, total)
-""",
 )
 GOOD = (
     # By a number that the compiler knows.

@@ -24,17 +24,11 @@ def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
     {steps}
     tl.store(out_ptr + i, y, mask=i < n)
 """
-BAD = (
-    _KERNEL.format(steps="y = x / tl.sum(x, axis=0)"),
-    _KERNEL.format(steps="total = tl.sum(tl.abs(x))\n    scale = 1.0 / total\n    y = x * scale"),
-)
+BAD = (_KERNEL.format(steps="y = x / tl.sum(x, axis=0)"),)
 GOOD = (
     _KERNEL.format(steps="y = x / tl.maximum(tl.sum(x), 1e-6)"),
-    _KERNEL.format(steps="y = x / (tl.sum(tl.abs(x)) + 1e-6)"),
     _KERNEL.format(steps="e = tl.exp(x - tl.max(x))\n    y = e / tl.sum(e)"),
     _KERNEL.format(steps="s = tl.sum(x)\n    y = tl.where(s != 0, x / s, 0.0)"),
-    _KERNEL.format(steps="s = tl.sum(x)\n    s = tl.where(s == 0, 1.0, s)\n    y = x / s"),
-    _KERNEL.format(steps="y = x / n"),
 )
 
 _POSITIVE = frozenset({"exp", "exp2", "softmax", "sigmoid", "where", "maximum", "clamp", "max", "dot"})

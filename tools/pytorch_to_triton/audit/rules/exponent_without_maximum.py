@@ -43,21 +43,13 @@ def softmax(x_ptr, out_ptr, n, B: tl.constexpr):
 _HELPER = "@triton.jit\ndef weights(x):\n    e = tl.exp(x)\n    return e / tl.sum(e)\n"
 BAD = (
     _SOFTMAX.format(steps="y = tl.exp(x) / tl.sum(tl.exp(x), axis=0)"),
-    _SOFTMAX.format(steps="e = tl.math.exp2(x * 1.44)\n    y = e / tl.sum(e, axis=0)"),
     _SOFTMAX.format(steps="y = x - tl.log(tl.sum(tl.exp(x)))"),
     _LOOP,
-    _HELPER + _SOFTMAX.format(steps="y = weights(x)"),
 )
 GOOD = (
-    _LOOP.replace("tl.load(x_ptr + start + i)", "tl.load(x_ptr + start + i) - tl.load(x_ptr + n)"),
-    _SOFTMAX.format(steps="e = tl.exp(x - tl.max(x, axis=0))\n    y = e / tl.sum(e, axis=0)"),
-    _SOFTMAX.format(steps="x -= tl.load(x_ptr + n)\n    e = tl.exp(x)\n    y = e / tl.sum(e)"),
-    _SOFTMAX.format(steps="e = tl.exp(tl.minimum(x, 60.0))\n    y = e / tl.sum(e)"),
     _SOFTMAX.format(steps="e = tl.exp(x)\n    y = e / n"),
     _SOFTMAX.format(steps="e = tl.exp(-(x * x) / 2)\n    y = e / tl.sum(e)"),
     _SOFTMAX.format(steps="e = tl.exp(-0.5 * x * x)\n    y = e / tl.sum(e)"),
-    _SOFTMAX.format(steps="if n > 1:\n        x = x - tl.max(x)\n    e = tl.exp(x)\n    y = e / tl.sum(e)"),
-    _HELPER + _SOFTMAX.format(steps="y = weights(x - tl.max(x))"),
     # Whoever calls the function may have subtracted it.
     _HELPER,
 )

@@ -26,18 +26,11 @@ def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
 BAD = (
     _KERNEL.format(steps="tl.atomic_add(out_ptr, tl.sum(tl.load(x_ptr + i).to(tl.float32)))"),
     _KERNEL.format(steps="x = tl.exp(tl.load(x_ptr + i))\n    tl.atomic_add(out_ptr + i, val=x)"),
-    _KERNEL.format(
-        steps="x = tl.load(x_ptr + i, mask=i < n, other=0.0)\n    tl.atomic_add(out_ptr, tl.sum(x))"
-    ),
 )
 GOOD = (
     _KERNEL.format(steps="tl.atomic_add(out_ptr, 1)"),
     _KERNEL.format(
         steps="x = tl.load(x_ptr + i, mask=i < n, other=0)\n    tl.atomic_add(out_ptr, tl.sum(x))"
-    ),
-    _KERNEL.format(steps="x = tl.load(x_ptr + i) > 0.5\n    tl.atomic_add(out_ptr, tl.sum(x.to(tl.int32)))"),
-    _KERNEL.format(
-        steps="x = tl.load(x_ptr + i, mask=i < n, other=0.0)\n    tl.atomic_max(out_ptr, tl.max(x))"
     ),
 )
 

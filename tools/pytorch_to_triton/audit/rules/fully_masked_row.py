@@ -28,10 +28,6 @@ def kernel(x_ptr, mask_ptr, out_ptr, n, B: tl.constexpr):
 """
 BAD = (
     _KERNEL.format(steps='x = tl.where(keep != 0, x, float("-inf"))\n    e = tl.exp(x - tl.max(x, axis=0))'),
-    _KERNEL.format(
-        steps='s = tl.where(keep & (i < n), x, -float("inf"))\n    m = tl.maximum(n, tl.max(s))\n'
-        "    e = tl.math.exp2(s - m)"
-    ),
 )
 GOOD = (
     _KERNEL.format(steps="x = tl.where(keep != 0, x, -1e30)\n    e = tl.exp(x - tl.max(x))"),

@@ -24,13 +24,6 @@ def kernel(x_ptr):
     tl.store(x_ptr, tl.load(x_ptr) * LOG2E)
 """,
     """
-BLOCK: tl.constexpr = 128
-
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr + tl.arange(0, BLOCK), 0.0)
-""",
-    """
 LOWEST = -float('inf')
 
 @triton.jit
@@ -43,14 +36,6 @@ SIZE = 4 * 32
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr + tl.arange(0, SIZE), 0.0)
-""",
-    """
-IS_CAUSAL = True
-
-@triton.jit
-def kernel(x_ptr):
-    if IS_CAUSAL:
-        tl.store(x_ptr, 0.0)
 """,
 )
 GOOD = (
@@ -67,30 +52,6 @@ DTYPE = tl.float32
 @triton.jit
 def kernel(x_ptr):
     total = tl.zeros((16,), DTYPE)
-""",
-    """
-n = 3
-
-@triton.jit
-def kernel(x_ptr, n):
-    tl.store(x_ptr, n)
-""",
-    """
-SIZE = 128
-
-@triton.jit
-def kernel(x_ptr, SIZE: tl.constexpr = SIZE):
-    i = tl.arange(0, SIZE)
-""",
-    """
-BLOCK = 128
-
-@triton.jit
-def kernel(x_ptr, B: tl.constexpr):
-    i = tl.arange(0, B)
-
-def run(x):
-    kernel[(1,)](x, BLOCK)
 """,
     """
 NOTHING = None

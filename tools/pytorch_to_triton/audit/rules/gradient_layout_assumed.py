@@ -35,16 +35,8 @@ _BACKWARD = (
         return dx
 """
 )
-BAD = (
-    _BACKWARD.format(first="pass"),
-    _BACKWARD.format(first="(x,) = ctx.saved_tensors")
-    .replace("torch.autograd.Function", "Function")
-    .replace("@triton", "from torch.autograd import Function\n\n@triton"),
-)
+BAD = (_BACKWARD.format(first="pass"),)
 GOOD = (
-    _BACKWARD.format(first="grad = grad.contiguous()"),
-    _BACKWARD.format(first="assert grad.is_contiguous()"),
-    _BACKWARD.format(first="grad = make_dense(grad)"),
     _BACKWARD.format(first="pass").replace("@staticmethod", "@staticmethod\n    @contiguous_inputs"),
     # Whoever calls it decides.
     _BACKWARD.format(first="pass").replace("(torch.autograd.Function)", ""),

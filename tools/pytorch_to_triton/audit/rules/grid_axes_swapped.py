@@ -64,17 +64,7 @@ def run(x):
 """,
 )
 GOOD = (
-    _KERNEL.format(0, 1) + _RUN,
-    _KERNEL.format(1, 0) + _RUN.replace("M, N = x.shape", "N, M = x.shape").replace("(x, M, N", "(x, N, M"),
     _ROWS.format(0, 1),
-    # Both sizes are the same.
-    _KERNEL.format(1, 0)
-    + """
-def run(x):
-    n = x.shape[0]
-    grid = (triton.cdiv(n, 32), triton.cdiv(n, 32))
-    kernel[grid](x, n, n, x.stride(0), BM=32, BN=32)
-""",
     # One of the launches is for blocks of rows.
     _KERNEL.format(1, 0)
     + """

@@ -42,20 +42,6 @@ def run(x):
     _KERNEL
     + """
 def run(x):
-    n = x.numel()
-    programs = int(n / 512)
-    kernel[(programs, 1)](x, n, B=512)
-""",
-    # At least one program, which covers no more than one block.
-    _KERNEL
-    + """
-def run(x):
-    n = x.numel()
-    kernel[(max(1, n // 1024),)](x, n, B=1024)
-""",
-    _KERNEL
-    + """
-def run(x):
     n = x.shape[0] * x.shape[1]
     grid = lambda meta: (n // meta["B"] or 1,)
     kernel[grid](x, n, B=256)
@@ -78,20 +64,6 @@ GOOD = (
     + """
 def run(x):
     n = x.numel()
-    grid = lambda meta: (triton.cdiv(n, meta["B"]),)
-    kernel[grid](x, n, B=1024)
-""",
-    _KERNEL
-    + """
-def run(x, B):
-    n = x.numel()
-    kernel[((n + B - 1) // B,)](x, n, B)
-    kernel[(-(-n // B),)](x, n, B)
-""",
-    _KERNEL
-    + """
-def run(x):
-    n = x.numel()
     assert n % 1024 == 0
     kernel[(n // 1024,)](x, n, B=1024)
 """,
@@ -104,17 +76,6 @@ def run(x):
     _KERNEL
     + """
 def run(x):
-    kernel[(int(1024 / 256),)](x, 1024, 256)
-""",
-    _KERNEL
-    + """
-def run(x):
-    n = 1024
-    kernel[(n // 256,)](x, n, B=256)
-""",
-    _KERNEL
-    + """
-def run(x):
     n = x.numel()
     kernel[(max(1, triton.cdiv(n, 1024)),)](x, n, B=1024)
 """,
@@ -123,12 +84,6 @@ def run(x):
 def run(x):
     n = x.shape[0] * 1024
     kernel[(max(n // 1024, 1),)](x, n, B=1024)
-""",
-    _KERNEL
-    + """
-def run(x, B):
-    n = triton.cdiv(x.numel(), B) * B
-    kernel[(n // B,)](x, n, B)
 """,
     """
 @triton.jit

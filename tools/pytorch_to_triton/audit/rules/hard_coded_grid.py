@@ -40,7 +40,6 @@ def run(x):
 """
 BAD = (
     _KERNEL + _RUN.format("(8,)", 1024),
-    _KERNEL + _RUN.format("grid", 256).replace("kernel[", "grid = (64,)\n    kernel["),
     _KERNEL.replace("B: tl.constexpr", "").replace("B", "512") + _RUN.format("(4,)", 1).replace(", B=1", ""),
     # As many programs as SMs, each with one block.
     _KERNEL
@@ -48,17 +47,6 @@ BAD = (
 def run(x):
     sms = torch.cuda.get_device_properties(x.device).multi_processor_count
     kernel[(sms,)](x, x.numel(), B=1024)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, n_rows, n_cols, B: tl.constexpr):
-    rows = tl.program_id(0) * B + tl.arange(0, B)
-    cols = tl.program_id(1) * B + tl.arange(0, B)
-    mask = (rows < n_rows)[:, None] & (cols < n_cols)[None, :]
-    tl.store(out_ptr + rows[:, None] * n_cols + cols[None, :], 0.0, mask=mask)
-
-def run(x, out):
-    kernel[(8, 8)](x, out, x.shape[0], x.shape[1], B=32)
 """,
     """
 ROWS = 256
@@ -74,7 +62,6 @@ def run(x):
 """,
 )
 GOOD = (
-    _KERNEL + _RUN.format("(triton.cdiv(x.numel(), 1024),)", 1024),
     _KERNEL + _RUN.format("(1,)", "triton.next_power_of_2(x.numel())"),
     _KERNEL + _RUN.format("(8,)", 1024).replace("kernel[", "assert x.numel() <= 8192\n    kernel["),
     # Its programs walk over all blocks.
@@ -234,8 +221,8 @@ def _of_rows(
             count = fixed.programs or "as many as the GPU has SMs"
             return Fault(
                 launch.call,
-                f"Each program takes one row or block, and there are {count}: of a tensor with more the rest is "
-                "never computed, one with fewer is overrun.",
+                f"Each program takes one row or block, and there are {count}: of a tensor with more the rest "
+                "is never computed, one with fewer is overrun.",
                 "Launch as many programs as there are rows or blocks, or let each one loop.",
             )
     return None

@@ -73,10 +73,6 @@ def run(x, n_cpu):
     kernel[(1,)](x, n_cpu.item())
     return x
 """,
-    """
-def largest(x):
-    return x.max().item()
-""",
 )
 
 _MAY_NOT_RUN = (*get_args(Definition), ast.Lambda, ast.Try, ast.TryStar)

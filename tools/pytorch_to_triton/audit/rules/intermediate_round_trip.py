@@ -44,7 +44,6 @@ def run(x):
 """
 BAD = (
     _KERNELS + _RUN.format(after="", result="out"),
-    _KERNELS + _RUN.format(after="", result="out").replace("(x, between, n", "(x, out_ptr=between, n=n"),
     # A row each program, its stride passed, and a bias along it.
     """
 @triton.jit
@@ -80,8 +79,6 @@ GOOD = (
     # Other elements than its own.
     _KERNELS.replace("x = tl.load(x_ptr + i", "x = tl.load(x_ptr + n - i")
     + _RUN.format(after="", result="out"),
-    # Another grid.
-    _KERNELS + _RUN.format(after="", result="out").replace("relu[(triton.cdiv(n, 64),)]", "relu[(1,)]"),
 )
 _MOVES = frozenset({"arange", "load", "store", "program_id", "cdiv"})
 _ELEMENTWISE = frozenset(

@@ -27,30 +27,8 @@ def run(x):
     kernel(x, x.numel(), BLOCK=128)
     return x
 """,
-    '@triton.autotune([triton.Config({"BLOCK": 64})], key=["n"])'
-    + _KERNEL
-    + """
-class Zero(torch.nn.Module):
-    def forward(self, x):
-        kernel(x, x.numel())
-        return x
-""",
 )
 GOOD = (
-    _KERNEL
-    + """
-def run(x):
-    kernel[(1,)](x, x.numel(), BLOCK=128)
-    kernel.run(x, x.numel(), grid=(1,), warmup=False, BLOCK=128)
-    return x
-""",
-    # One kernel calls another.
-    _KERNEL
-    + """
-@triton.jit
-def outer(x_ptr, n):
-    kernel(x_ptr, n, BLOCK=16)
-""",
     # A function that is made a kernel later.
     _KERNEL
     + """

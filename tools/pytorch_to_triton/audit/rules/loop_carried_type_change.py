@@ -87,27 +87,11 @@ GOOD = (
         "    count += 1",
         "tl.store(x_ptr, tl.sum(total) / count + mean)",
     ),
-    # Unrolled loops carry nothing.
-    """
-@triton.jit
-def kernel(x_ptr, B: tl.constexpr):
-    total = 0
-    for start in tl.static_range(4):
-        total += tl.load(x_ptr + start + tl.arange(0, B))
-    tl.store(x_ptr, tl.sum(total))
-""",
     _kernel(
         "for start in range(0, n, B):",
         "    total = 0.0",
         "    total += tl.load(x_ptr + start + tl.arange(0, B))",
         "    tl.store(x_ptr, tl.sum(total))",
-    ),
-    _kernel(
-        "total = 0.0",
-        "total = tl.zeros((B,), tl.float32)",
-        "for start in range(0, n, B):",
-        "    total += tl.load(x_ptr + start + tl.arange(0, B))",
-        "tl.store(x_ptr, tl.sum(total))",
     ),
     """
 @triton.jit

@@ -28,21 +28,8 @@ BAD = (
         x = tl.load(x_ptr + row * n + i, mask=i < n)
         tl.store(out_ptr + row * n + i, x * w, mask=i < n)
 """,
-    _HEAD
-    + """
-    for row in tl.range(0, rows):
-        at = row * n + i
-        tl.store(out_ptr + at, tl.load(x_ptr + at) * tl.load(w_ptr))
-""",
 )
 GOOD = (
-    # Loaded once.
-    _HEAD
-    + """
-    w = tl.load(w_ptr + i, mask=i < n)
-    for row in range(rows):
-        tl.store(out_ptr + row * n + i, w, mask=i < n)
-""",
     # The compiler hoists it.
     _HEAD
     + """
@@ -50,13 +37,6 @@ GOOD = (
     for row in range(rows):
         total += tl.load(x_ptr + row * n + i) * tl.load(w_ptr + i)
     tl.store(out_ptr + i, total)
-""",
-    # The loop changes what it loads.
-    _HEAD
-    + """
-    for row in range(rows):
-        w = tl.load(w_ptr + i)
-        tl.store(w_ptr + i, w * 0.5)
 """,
     _HEAD
     + """

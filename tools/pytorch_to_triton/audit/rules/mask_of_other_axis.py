@@ -42,13 +42,6 @@ BAD = (
     _kernel("mask = (rows[:, None] < n_cols) & (cols[None, :] < n_rows)"),
     """
 @triton.jit
-def kernel(c_ptr, M, N, B: tl.constexpr):
-    offs_m = tl.program_id(0) * B + tl.arange(0, B)[:, None]
-    offs_n = tl.program_id(1) * B + tl.arange(0, B)[None, :]
-    tl.store(c_ptr + offs_m * N + offs_n, 0.0, mask=(offs_m < N) & (offs_n < N))
-""",
-    """
-@triton.jit
 def kernel(x_ptr, n, B: tl.constexpr):
     lanes = tl.arange(0, B)
     tl.store(x_ptr + tl.program_id(0) * B + lanes, 0.0, mask=lanes < n)
@@ -70,15 +63,6 @@ def kernel(a_ptr, b_ptr, c_ptr, M, N, K, B: tl.constexpr):
 """,
 )
 GOOD = (
-    _kernel("mask = (cols < n_cols)[None, :] & (rows < n_rows)[:, None]"),
-    # Attention scores are square.
-    """
-@triton.jit
-def kernel(x_ptr, N, B: tl.constexpr):
-    offs_m = tl.program_id(0) * B + tl.arange(0, B)[:, None]
-    offs_n = tl.program_id(1) * B + tl.arange(0, B)[None, :]
-    x = tl.load(x_ptr + offs_m * N + offs_n, mask=(offs_m < N) & (offs_n < N))
-""",
     # M is a tensor, and what it holds is of N tokens.
     """
 @triton.jit

@@ -52,12 +52,6 @@ def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
 GOOD = (
     _kernel("mask = (0 <= i) & (i < n)", "tl.store(out_ptr + i, tl.load(x_ptr + i, mask=mask), mask=mask)")
     + _LAUNCH,
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, last, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i <= last), mask=i <= last)
-""",
     # There are n + 1 of them.
     """
 @triton.jit
@@ -69,14 +63,6 @@ def run(x, starts):
     kernel[(triton.cdiv(x.numel() + 1, 64),)](x, starts, x.numel(), B=64)
 """,
     _kernel("x = tl.load(x_ptr + i - 1, mask=(i > 0) & (i <= n))") + _LAUNCH,
-    # One result more than there are values.
-    """
-@triton.jit
-def kernel(x_ptr, sums_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
-    tl.store(sums_ptr + i, tl.cumsum(x) - x, mask=i <= n)
-""",
     # A causal mask compares offsets with offsets.
     _kernel(
         "j = tl.arange(0, B)",

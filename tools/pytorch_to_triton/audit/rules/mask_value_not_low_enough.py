@@ -33,10 +33,7 @@ BAD = (
 )
 GOOD = (
     _KERNEL.format(other='-float("inf")', steps="e = tl.exp(x - tl.max(x))"),
-    _KERNEL.format(other="-1e9", steps="e = tl.exp(x - tl.max(x))"),
     _KERNEL.format(other="-1e4", steps="e = tl.exp(x - tl.max(x))\n    e = tl.where(i < n, e, 0.0)"),
-    _KERNEL.format(other="0.0", steps="e = tl.abs(x) / tl.max(tl.abs(x))"),
-    _KERNEL.format(other="-1e4", steps="e = tl.sigmoid(x)"),
 )
 
 _WITHIN_SCORES = -10.0

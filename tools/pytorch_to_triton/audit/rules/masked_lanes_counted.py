@@ -40,7 +40,6 @@ def _rows(mask: str, *steps: str, other: str = "0.0") -> str:
 
 
 _LOAD = "x = tl.load(x_ptr + i, mask=i < n, other=0.0)"
-_BARE = "x = tl.load(x_ptr + i, mask=i < n)"
 _MEAN = "mean = tl.sum(x) / n"
 _LOOP = "for start in range(0, n, B):"
 _CENTERED = "d = x - (tl.sum(x, axis=1) / {})[:, None]"
@@ -72,9 +71,6 @@ BAD = (
         "tl.store(out_ptr + i, best, mask=i < n)",
         parameters="n, W: tl.constexpr, B: tl.constexpr",
     ),
-    _rows(_BOTH, _STORE_ROWS.format("tl.sum(x, axis=1)"), other='-float("inf")'),
-    # They are undefined.
-    _row(_BARE, "tl.store(out_ptr, tl.sum(x.to(tl.float32) * 2, axis=0))"),
     _PRODUCT,
     _row(
         "total = tl.zeros((B,), tl.float32)",
@@ -85,17 +81,11 @@ BAD = (
     )
     + _LAUNCH.format("n, B=256"),
     _row("tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n) + 1)"),
-    # What is computed from their zeros is not zero.
-    _row(_LOAD, _MEAN, "d = x - mean", "tl.store(out_ptr, tl.sum(d * d, axis=0) / n)"),
     _row(_LOAD, _MEAN, "tl.store(out_ptr, tl.sum((x - mean) ** 2) / n)"),
     _row(_LOAD, "e = tl.exp(x - tl.max(x))", "tl.store(out_ptr, tl.sum(e))"),
-    _rows(_ROW_MASK, _CENTERED.format("C"), _STORE_ROWS.format("tl.sum(d * d, axis=0)")),
-    _rows(_BOTH, _CENTERED.format("n"), _STORE_ROWS.format("tl.sum(d * d, axis=1)")),
     # A mean counts them.
     _row(_LOAD, "tl.store(out_ptr, tl.sum(x, axis=-1) / B)"),
-    _row(_LOAD, "x = x.to(tl.float32)", "total = tl.sum(x * x)", "tl.store(out_ptr, total / B)"),
     _row(_LOAD, "tl.store(out_ptr, tl.sum(x) * (1.0 / B))"),
-    _rows(_BOTH, _STORE_ROWS.format("tl.sum(x, axis=1) / C")),
 )
 GOOD = (
     _row(
@@ -105,19 +95,11 @@ GOOD = (
     ),
     _row(
         _LOAD,
-        "centered = tl.where(i < n, x - tl.sum(x) / n, 0.0)",
-        "tl.store(out_ptr, tl.sum(centered * centered) + tl.sum(x * x))",
-    ),
-    _row(
-        _LOAD,
         "tl.store(out_ptr, tl.max(tl.abs(x)) + tl.max(x * x))",
         "x = tl.load(x_ptr + i, mask=i < n, other=-1e9)",
         "tl.store(out_ptr + 1, tl.max(x))",
     ),
-    # Rows beyond the end are not stored, and each row is reduced for itself.
-    _rows(_ROW_MASK, _STORE_ROWS.format("tl.max(x, axis=1)")),
     _rows(_ROW_MASK, _CENTERED.format("C"), _STORE_ROWS.format("tl.sum(d * d, axis=1)")),
-    _rows(_ROW_MASK, _STORE_ROWS.format("tl.sum(x, axis=1) / C")),
     _rows(_ROW_MASK, _STORE_ROWS.format("tl.sum(x, axis=1)")).replace(", other=0.0", ""),
     # What a row of a matrix sums up to is a block, and masked like the other.
     _row(
@@ -148,12 +130,6 @@ GOOD = (
         "    best = tl.maximum(best, tl.load(x_ptr + i, mask=i < n, other=0.0))",
         "tl.store(out_ptr, tl.max(best))",
     ),
-    _row(_LOAD, "tl.store(out_ptr, tl.sum(x, axis=0))"),
-    _row(
-        _BARE,
-        "tl.store(out_ptr, tl.sum(tl.where(i < n, x, 0.0), axis=0))",
-        "tl.store(out_ptr + i, x, mask=i < n)",
-    ),
     _row(
         "row = tl.program_id(0)",
         "x = tl.load(x_ptr + row * 16 + tl.arange(0, 16), mask=row < n)",
@@ -161,17 +137,14 @@ GOOD = (
     ),
     _row(_LOAD, _MEAN, "d = tl.where(i < n, x - mean, 0.0)", "tl.store(out_ptr, tl.sum(d * d) / n)"),
     _row(_LOAD, _MEAN, "d = (x - mean) * (i < n)", "tl.store(out_ptr, tl.sum(d * d) / n)"),
-    _row(_LOAD, _MEAN, "x = tl.where(i < n, x, mean)", "d = x - mean", "tl.store(out_ptr, tl.sum(d * d))"),
     _row(
         _LOAD,
         "z = tl.load(out_ptr + i, mask=i < n, other=0.0)",
         "d = x - z",
         "tl.store(out_ptr, tl.sum(d * d))",
     ),
-    _row(_LOAD, "tl.store(out_ptr, tl.sum(x) / n)"),
     _row(_LOAD, "tl.store(out_ptr, tl.sum(x) / B)").replace("i < n", "i < B"),
     _row(_LOAD, "tl.store(out_ptr, tl.sum(x) / B)") + _LAUNCH.format("64, 64"),
-    _row(_LOAD, "tl.store(out_ptr, tl.sum(x) / B)") + _LAUNCH.format("n, B=n"),
 )
 
 

@@ -48,8 +48,6 @@ BAD = (
     + _KERNEL.format("shifted = q + zero\n    out = tl.sum(shifted, axis=0).to(tl.float32)"),
 )
 GOOD = (
-    _DECLARED.format("") + _KERNEL.format("out = (q.to(tl.float32) - zero.to(tl.float32)) * 0.5"),
-    _DECLARED.format("") + _KERNEL.format("out = q.to(tl.int32) - zero"),
     # All that is declared fits.
     _DECLARED.format(" in -60..60") + _KERNEL.format("out = (q - zero).to(tl.float32)"),
     # Nothing says what they are.

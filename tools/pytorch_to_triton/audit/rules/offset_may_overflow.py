@@ -53,27 +53,6 @@ def kernel(x_ptr, stride_m, n, B: tl.constexpr):
     x = tl.load(x_ptr + rows[:, None] * stride_m + tl.arange(0, B)[None, :])
 """,
     """
-@triton.jit
-def row_start(ptr, stride):
-    return ptr + tl.program_id(0) * stride
-
-@triton.jit
-def kernel(x_ptr, stride, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(row_start(x_ptr, stride) + i, 0.0, mask=i < n)
-""",
-    """
-@triton.jit
-def load_row(ptr, row, stride, i, n):
-    return tl.load(ptr + row * stride + i, mask=i < n)
-
-@triton.jit
-def kernel(x_ptr, stride, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    pid = tl.program_id(0)
-    x = load_row(x_ptr, pid, stride, i, n)
-""",
-    """
 INPUTS = {"x": "float16[M, N]"}
 DIMS = {"M": [7, 70000], "N": [50304]}
 
@@ -88,24 +67,6 @@ def run(x):
 )
 GOOD = (
     _kernel("row = tl.program_id(0).to(tl.int64)", "i = tl.arange(0, B)"),
-    """
-@triton.jit
-def kernel(x_ptr, stride: tl.int64, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(x_ptr + tl.program_id(0) * stride + i, 0.0, mask=i < n)
-    tl.store(x_ptr + tl.cast(tl.program_id(1), tl.int64) * n + i, 0.0, mask=i < n)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    tl.store(x_ptr + i, 0.0, mask=i < n)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    tl.store(x_ptr + tl.program_id(0), tl.program_id(0) * n)
-""",
     """
 @triton.jit
 def row_start(ptr, row, stride):

@@ -27,20 +27,12 @@ def run(x):
     kernel[(1,)](x, out, x.numel(), B=64)
     return out
 """
-BAD = (
-    _KERNEL + _RUN.format("torch.empty(x.shape, dtype=x.dtype)"),
-    _KERNEL + _RUN.format("torch.zeros(x.shape[0], x.shape[1])"),
-    _KERNEL.replace("out_ptr", "y_ptr") + _RUN.format("torch.full((x.numel(),), 0.0)"),
-)
+BAD = (_KERNEL + _RUN.format("torch.empty(x.shape, dtype=x.dtype)"),)
 GOOD = (
     # Run by the interpreter, on the CPU.
     _KERNEL + _RUN.format("torch.empty(x.shape)") + "\ndef test_run():\n    run(torch.randn(64))\n",
     _KERNEL + _RUN.format('torch.empty(x.shape, dtype=x.dtype, device="cuda")'),
-    _KERNEL + _RUN.format("torch.empty_like(x)"),
     _KERNEL + _RUN.format("x.new_empty(x.shape)"),
-    _KERNEL + _RUN.format("torch.empty(x.shape).to(x.device)"),
-    _KERNEL + _RUN.format("torch.empty(x.shape)").replace("kernel[", "out = out.cuda()\n    kernel["),
-    _KERNEL + _RUN.format("torch.empty(x.shape, **options)"),
     'torch.set_default_device("cuda")\n' + _KERNEL + _RUN.format("torch.empty(x.shape)"),
     _KERNEL
     + """

@@ -25,13 +25,6 @@ def kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 """,
     """
 @triton.jit
-def kernel(out_ptr, n, BLOCK: tl.constexpr):
-    pid = tl.program_id(axis=0).to(tl.int64)
-    lanes = tl.arange(0, BLOCK)
-    tl.store(out_ptr + pid + lanes, 0.0, mask=pid + lanes < n)
-""",
-    """
-@triton.jit
 def kernel(x_ptr, total_ptr, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK) + tl.program_id(0)
     tl.atomic_add(total_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))
@@ -41,12 +34,6 @@ def run(x, total):
 """,
 )
 GOOD = (
-    """
-@triton.jit
-def kernel(out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out_ptr + i, 0.0, mask=i < n)
-""",
     # Each program reads a window of its own place.
     """
 @triton.jit
@@ -56,27 +43,6 @@ def kernel(x_ptr, out_ptr, n, WINDOW: tl.constexpr):
 
 def run(x, out):
     kernel[(out.numel(),)](x, out, out.numel(), WINDOW=8)
-""",
-    """
-@triton.jit
-def kernel(out_ptr, n, stride, BLOCK: tl.constexpr):
-    tl.store(out_ptr + tl.program_id(0) + tl.arange(0, BLOCK) * stride, 0.0)
-""",
-    """
-@triton.jit
-def kernel(out_ptr, BLOCK: tl.constexpr):
-    lanes = tl.arange(0, BLOCK)
-    tl.store(out_ptr + tl.program_id(0) + lanes, 0.0, mask=lanes == 0)
-""",
-    """
-@triton.jit
-def kernel(out_ptr):
-    tl.store(out_ptr + tl.program_id(0) + tl.arange(0, 1), 0.0)
-""",
-    """
-@triton.jit
-def kernel(out_ptr, n_rows, BLOCK: tl.constexpr):
-    tl.atomic_add(out_ptr + tl.program_id(0) + tl.arange(0, BLOCK), 1)
 """,
 )
 

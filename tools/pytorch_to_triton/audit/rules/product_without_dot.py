@@ -35,20 +35,12 @@ def run(a, b, c):
 _PRODUCT = "tl.sum(a[:, None, :] * b[None, :, :], axis=2)"
 BAD = (
     _KERNEL.format(product=_PRODUCT, inner=16),
-    _KERNEL.format(product="tl.sum(a[:, None, :] * b[None], 2)", inner=64).replace(
-        "b[None]", "b[None, :, :]"
-    ),
     _KERNEL.format(product=_PRODUCT, inner="width").replace("    kernel[", "    width = 32\n    kernel["),
-    _KERNEL.format(product="tl.sum(products, -1)", inner=32).replace(
-        "    c = ", "    products = a[:, None, :] * b[None, :, :]\n    c = "
-    ),
 )
 GOOD = (
-    _KERNEL.format(product="tl.dot(a, tl.trans(b))", inner=16),
     # tl.dot needs 16 at least.
     _KERNEL.format(product=_PRODUCT, inner=8),
     _KERNEL.format(product=_PRODUCT, inner="a.shape[1]"),
-    _KERNEL.format(product=_PRODUCT.replace("tl.sum", "tl.max"), inner=16),
     _KERNEL.format(product=_PRODUCT.replace("*", "+"), inner=16),
     _KERNEL.format(product=_PRODUCT, inner=16).replace("tl.float32", "tl.int32"),
     # A matrix and a vector.

@@ -28,13 +28,6 @@ BAD = (
 def run(x):
     kernel[(triton.cdiv(x.shape[1], 64),)](x, *x.shape, B=64)
 """,
-    _KERNEL
-    + """
-def run(x):
-    M, N = x.shape
-    grid = lambda meta: (M * triton.cdiv(N, meta["B"]),)
-    kernel[grid](x, M, N, B=64)
-""",
     """
 @triton.jit
 def kernel(x_ptr):
@@ -58,26 +51,6 @@ def run(x):
 """,
 )
 GOOD = (
-    _KERNEL
-    + """
-def run(x):
-    M, N = x.shape
-    grid = lambda meta: (triton.cdiv(N, meta["B"]), M)
-    kernel[grid](x, M, N, B=64)
-""",
-    _KERNEL
-    + """
-def run(x, grid):
-    kernel[grid](x, *x.shape, B=64)
-""",
-    _KERNEL
-    + """
-def run(x):
-    kernel[(4,)](x, 1, 256, B=64)
-
-def run_rows(x):
-    kernel[(4, x.shape[0])](x, *x.shape, B=64)
-""",
     _KERNEL
     + """
 def run(x, axes):

@@ -30,20 +30,6 @@ def kernel(x_ptr, scratch_ptr, out_ptr, stride, N, shift, B: tl.constexpr):
     {}
     tl.store(out_ptr + row * stride + cols, y, mask=mask)
 """
-_LOOPS = """
-@triton.jit
-def kernel(x_ptr, scratch_ptr, out_ptr, stride, N, B: tl.constexpr):
-    row = tl.program_id(0)
-    for start in range(0, N, B):
-        cols = start + tl.arange(0, B)
-        x = tl.load(x_ptr + row * stride + cols, mask=cols < N)
-        tl.store(scratch_ptr + row * stride + cols, x, mask=cols < N)
-    {}
-    for start in range(0, N, B):
-        cols = start + tl.arange(0, B)
-        y = tl.load(scratch_ptr + row * stride + (N - 1 - cols), mask=cols < N)
-        tl.store(out_ptr + row * stride + cols, y, mask=cols < N)
-"""
 _SUMS = """
 @triton.jit
 def kernel(x_ptr, sums_ptr, out_ptr, M, N, ROWS: tl.constexpr, B: tl.constexpr):
@@ -69,27 +55,15 @@ def kernel(x_ptr, state_ptr, T, N, B: tl.constexpr):
 BAD = (
     _KERNEL.format("y = tl.load(scratch_ptr + row * stride + (cols + shift) % N, mask=mask)"),
     _KERNEL.format("y = tl.load(scratch_ptr + row * stride + N - 1 - cols, mask=mask)"),
-    _KERNEL.format("base = scratch_ptr + row * stride\n    y = tl.load(base + (cols ^ 1), mask=mask)"),
-    _LOOPS.format(""),
     # One thread stores each sum, and others read it.
     _SUMS.format(""),
     # The next step reads what this one stores.
     _STEPS.format(""),
 )
 GOOD = (
-    _LOOPS.format("tl.debug_barrier()"),
-    _SUMS.format("tl.debug_barrier()"),
     _STEPS.format("tl.debug_barrier()"),
-    # The same lanes, tile by tile, from the end on.
-    _LOOPS.format("").replace("(N - 1 - cols)", "cols"),
-    _KERNEL.format(
-        "tl.debug_barrier()\n    y = tl.load(scratch_ptr + row * stride + (cols + shift) % N, mask=mask)"
-    ),
     # The same lanes.
     _KERNEL.format("y = tl.load(scratch_ptr + row * stride + cols, mask=mask)"),
-    # What was not stored here.
-    _KERNEL.format("y = tl.load(scratch_ptr + row * stride + N + cols, mask=mask)"),
-    _KERNEL.format("y = tl.load(x_ptr + row * stride + (cols + shift) % N, mask=mask)"),
     # One warp keeps in step.
     _KERNEL.format("y = tl.load(scratch_ptr + row * stride + (cols + shift) % N, mask=mask)")
     + "\ndef run(x, y):\n    kernel[(8,)](x, y, y, x.stride(0), x.shape[1], 1, B=32, num_warps=1)\n",

@@ -44,35 +44,14 @@ BAD = (
     tl.store(out_ptr, largest + total)
 """,
     _KERNEL.format(step="total = tl.sum(x)"),
-    _KERNEL.format(step="pass").replace("out_ptr + i, again", "out_ptr + i, x + again"),
-    # The compiler merges these.
-    _HEAD
-    + """
-    double = tl.load(x_ptr + i, mask=i < n) * 2
-    tl.store(out_ptr + i, double + tl.load(x_ptr + i, mask=i < n), mask=i < n)
-""",
 )
 GOOD = (
-    _HEAD
-    + """
-    x = tl.load(x_ptr + i, mask=i < n)
-    tl.store(out_ptr + i, x * 2, mask=i < n)
-    tl.store(y_ptr + i, x * 3, mask=i < n)
-""",
     # Another place by then.
     _HEAD
     + """
     x = tl.load(x_ptr + i)
     tl.store(out_ptr + i, x)
     i += n
-    tl.store(y_ptr + i, tl.load(x_ptr + i))
-""",
-    # What is there has changed.
-    _HEAD
-    + """
-    x = tl.load(x_ptr + i)
-    tl.store(x_ptr + i, x * 2)
-    tl.debug_barrier()
     tl.store(y_ptr + i, tl.load(x_ptr + i))
 """,
     # Only one of the two runs.
@@ -83,7 +62,6 @@ GOOD = (
     else:
         tl.store(y_ptr + i, tl.load(x_ptr + i))
 """,
-    _KERNEL.format(step="i += B"),
     _KERNEL.format(step="tl.store(x_ptr + i, x)"),
     # Another thread may have written.
     _KERNEL.format(step="tl.debug_barrier()"),

@@ -29,60 +29,8 @@ BAD = (
         "tl.store(out_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))",
     )
     + _LAUNCH,
-    _kernel(
-        "lanes = tl.arange(0, B)",
-        "i = lanes + B * tl.program_id(axis=0)",
-        "x = tl.load(x_ptr + i, mask=i < n)",
-        "tl.store(out_ptr + lanes, 2 * x, mask=lanes < n)",
-    )
-    + _LAUNCH,
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, M, N):
-    row = tl.program_id(0)
-    split = tl.program_id(1)
-    tl.store(out_ptr + row, tl.load(x_ptr + row * N + split))
-
-def run(x, out):
-    M, N = x.shape
-    kernel[(M, N)](x, out, M, N)
-""",
 )
 GOOD = (
-    _kernel(
-        "i = tl.program_id(0) * B + tl.arange(0, B)",
-        "tl.store(out_ptr + tl.program_id(0), tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))",
-    )
-    + _LAUNCH,
-    _kernel(
-        "pid = tl.program_id(0)",
-        "i = pid * B + tl.arange(0, B)",
-        "if pid == 0:",
-        "    tl.store(out_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))",
-    )
-    + _LAUNCH,
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    tl.store(out_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))
-
-def run(x, out):
-    kernel[(1,)](x, out, x.numel(), B=triton.next_power_of_2(x.numel()))
-
-def run_blocks(x, out):
-    n = x.numel()
-    B = triton.next_power_of_2(n)
-    kernel[(triton.cdiv(n, B),)](x, out, n, B)
-    kernel[lambda meta: (triton.cdiv(n, meta["B"]),)](x, out, n, B=triton.next_power_of_2(n))
-""",
-    _kernel(
-        "x = tl.load(x_ptr + tl.program_id(0))",
-        "tl.store(out_ptr + 1 + tl.program_id(0), x)",
-        "x = tl.sum(tl.zeros((B,), tl.float32)) + n",
-        "tl.store(out_ptr, x)",
-    )
-    + _LAUNCH,
     """
 @triton.jit
 def kernel(x_ptr, index_ptr, out_ptr):
@@ -93,13 +41,6 @@ def kernel(x_ptr, index_ptr, out_ptr):
 def run(x, index, out):
     kernel[(x.numel(),)](x, index, out)
 """,
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, ticket_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    tl.store(out_ptr + tl.atomic_add(ticket_ptr, 1), tl.max(tl.load(x_ptr + i, mask=i < n, other=0)))
-"""
-    + _LAUNCH.replace("out, n", "out, out, n"),
     """
 @triton.jit
 def kernel(out_ptr, n, B: tl.constexpr):

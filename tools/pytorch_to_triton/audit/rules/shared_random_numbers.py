@@ -44,41 +44,8 @@ _HELPER = """
 def noise(seed, at):
     return tl.rand(seed, at) > 0.5
 """
-BAD = (
-    _ROWS.format(keep="tl.rand(seed, cols) > 0.5") + _LAUNCH,
-    _ROWS.format(keep="tl.randint(seed, cols) % 2 == 0") + _LAUNCH,
-    _HELPER + _ROWS.format(keep="noise(seed, at=cols)") + _LAUNCH,
-    """
-@triton.jit
-def kernel(out_ptr, n, seed, B: tl.constexpr):
-    lanes = tl.arange(0, B)
-    i = tl.program_id(0) * B + lanes
-    tl.store(out_ptr + i, tl.randn(seed, lanes), mask=i < n)
-
-def run(out, seed):
-    kernel[(triton.cdiv(out.numel(), 64),)](out, out.numel(), seed, B=64)
-""",
-)
-GOOD = (
-    _ROWS.format(keep="tl.rand(seed, i) > 0.5") + _LAUNCH,
-    _ROWS.format(keep="tl.rand(seed + row, cols) > 0.5") + _LAUNCH,
-    _ROWS.format(keep="tl.rand(tl.load(x_ptr + row), cols) > 0.5") + _LAUNCH,
-    _HELPER + _ROWS.format(keep="noise(seed, i)") + _LAUNCH,
-    # One program does it all.
-    _ROWS.format(keep="tl.rand(seed, cols) > 0.5")
-    + _LAUNCH.replace("(M, triton.cdiv(N, 64))", "(1, triton.cdiv(N, 64))"),
-    # The programs along axis 1 share a row of the result.
-    """
-@triton.jit
-def kernel(out_ptr, n, seed, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    x = tl.rand(seed, i) * tl.program_id(1)
-    tl.atomic_add(out_ptr + i, x, mask=i < n)
-
-def run(out, seed):
-    kernel[(triton.cdiv(out.numel(), 64), 4)](out, out.numel(), seed, B=64)
-""",
-)
+BAD = (_ROWS.format(keep="tl.rand(seed, cols) > 0.5") + _LAUNCH,)
+GOOD = (_HELPER + _ROWS.format(keep="noise(seed, i)") + _LAUNCH,)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,28 +35,8 @@ BAD = (
     y = tl.load(scratch_ptr + i, mask=i < n)
     tl.store(out_ptr + i, y + 1, mask=i < n)
 """,
-    _HEAD
-    + """
-    tl.store(scratch_ptr + i, tl.exp(x), mask=i < n)
-    tl.debug_barrier()
-    total = tl.sum(tl.load(scratch_ptr + i, mask=i < n, other=0.0))
-    tl.store(out_ptr, total)
-""",
 )
 GOOD = (
-    _HEAD
-    + """
-    y = x * 2
-    tl.store(scratch_ptr + i, y, mask=i < n)
-    tl.store(out_ptr + i, y + 1, mask=i < n)
-""",
-    # Another layout of the same values.
-    _HEAD
-    + """
-    tl.store(scratch_ptr + i, x)
-    tl.debug_barrier()
-    tl.store(out_ptr + i, tl.load(scratch_ptr + (n - 1 - i)))
-""",
     # What other programs have added.
     _HEAD
     + """

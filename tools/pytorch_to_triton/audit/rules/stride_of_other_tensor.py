@@ -58,29 +58,14 @@ def kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n, B: tl.constexpr):
 BAD = (
     _KERNEL.format(stride="stride_qb"),
     _kernel("y_ptr += row * x_row_stride"),
-    # The names say nothing, and what the launch passes does.
-    _TRANSPOSE.format("sxm"),
     _TRANSPOSE.format("sxm")
     .replace("    out = torch", "    sm, sn = x.stride()\n    out = torch")
     .replace("x.stride(0), x.stride(1)", "sm, sn"),
 )
 GOOD = (
-    _KERNEL.format(stride="stride_kb"),
-    # The kernel has no stride of its own for the axis.
-    _KERNEL.format(stride="stride_qb").replace("stride_kb, ", ""),
-    """
-@triton.jit
-def kernel(a_ptr, b_ptr, stride_am, stride_ak, stride_bk, stride_bm, B: tl.constexpr):
-    i, j = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
-    a = tl.load(a_ptr + i * stride_am + j * stride_ak)
-    tl.store(b_ptr + i * stride_bk + j * stride_bm, a)
-""",
     _kernel("y_ptr += row * (x_row_stride if n == 1 else y_row_stride)"),
-    _TRANSPOSE.format("son"),
     # The output is laid out as the input is.
     _TRANSPOSE.format("sxm").replace("empty((N, M), dtype=x.dtype, device=x.device)", "empty_like(x)"),
-    # No stride of the output is passed.
-    _TRANSPOSE.format("sxm").replace("sxn, son, som", "sxn, som").replace("out.stride(0), out", "out"),
 )
 
 

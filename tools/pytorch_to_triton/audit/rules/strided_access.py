@@ -33,25 +33,11 @@ def run(x, out):
 """
 BAD = (
     _KERNEL.format(step="cols"),
-    _KERNEL.format(step="stride_row"),
     _KERNEL.format(step="512"),
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, width, B: tl.constexpr):
-    at = tl.program_id(0) * B + tl.arange(0, B)
-    start = x_ptr + at * width
-    for j in range(n):
-        tl.store(out_ptr + at, tl.load(start + j), mask=at < n)
-
-def run(x, out):
-    kernel[(1,)](x, out, x.shape[0], x.shape[1], B=64)
-""",
 )
 GOOD = (
     # The axis that is 1 apart.
     _KERNEL.format(step="stride_col"),
-    # The two halves of complex numbers.
-    _KERNEL.format(step="2"),
     # Several columns at a time.
     """
 @triton.jit

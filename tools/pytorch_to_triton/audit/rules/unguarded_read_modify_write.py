@@ -27,31 +27,8 @@ def run(x, total):
     n = x.numel()
     kernel[(triton.cdiv(n, 64),)](x, total, n, B=64)
 """,
-    """
-@triton.jit
-def kernel(dy_ptr, dw_ptr, n_cols, stride, B: tl.constexpr):
-    cols = tl.arange(0, B)
-    mask = cols < n_cols
-    dw_ptrs = dw_ptr + cols
-    dw = tl.load(dw_ptrs, mask=mask)
-    dw += tl.load(dy_ptr + tl.program_id(0) * stride + cols, mask=mask)
-    tl.store(dw_ptrs, dw, mask=mask)
-
-def run(dy, dw):
-    grid = (dy.shape[0],)
-    kernel[grid](dy, dw, dy.shape[1], dy.stride(0), B=triton.next_power_of_2(dy.shape[1]))
-""",
 )
 GOOD = (
-    """
-@triton.jit
-def kernel(x_ptr, total_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    tl.atomic_add(total_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))
-
-def run(x, total):
-    kernel[(triton.cdiv(x.numel(), 64),)](x, total, x.numel(), B=64)
-""",
     """
 @triton.jit
 def kernel(x_ptr, total_ptr, lock_ptr):
@@ -63,23 +40,6 @@ def kernel(x_ptr, total_ptr, lock_ptr):
 
 def run(x, total, lock):
     kernel[(x.numel(),)](x, total, lock)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, y_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    tl.store(y_ptr + i, tl.load(y_ptr + i, mask=i < n) + tl.load(x_ptr + i, mask=i < n), mask=i < n)
-
-def run(x, y):
-    kernel[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), B=64)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, total_ptr):
-    tl.store(total_ptr, tl.load(total_ptr) + tl.load(x_ptr + tl.program_id(0)))
-
-def run(x, total):
-    kernel[(1,)](x, total)
 """,
 )
 
