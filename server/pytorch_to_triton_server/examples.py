@@ -109,7 +109,7 @@ EXAMPLES = {
     "docs read": _of(
         ("docs read tl.load", "A name of the installed Triton."),
         ("docs read guides/stability", "A guide."),
-        ("docs read rules/load_without_mask", "A rule of audit."),
+        ("docs read rules/access_without_mask", "A rule of audit."),
     ),
     "docs fetch": _of(
         ("docs fetch", "Fetch the public pages; a second call fetches what has changed."),

@@ -90,7 +90,7 @@ def test_values_are_completed_by_what_an_option_takes(
     assert asked(capfd, "validate", "--device", "i") == ["interpreter"]
     assert asked(capfd, "validate", "--device=i") == ["--device=interpreter"]
     assert asked(capfd, "inspect", "model.py", "--arch", "gfx94") == ["gfx942"]
-    assert asked(capfd, "audit", "--rule", "load_without") == ["load_without_mask"]
+    assert asked(capfd, "audit", "--rule", "access_without") == ["access_without_mask"]
     assert asked(capfd, "docs", "read", "guides/mas") == ["guides/masks"]
     assert asked(capfd, "convert", "submit", "") == ["sessions/gelu"]
     assert asked(capfd, "convert", "x.py", "--into", "s") == ["sessions/"]

@@ -1,20 +1,13 @@
-"""An online softmax rescales its sum when the running maximum changes, and not what it accumulates beside it.
-
-What was added before is still relative to the old maximum: the result is wrong wherever a later block holds a
-greater value.
-
-Fix: multiply every accumulator of the loop by exp(old maximum - new maximum).
-"""
+"""Accumulators that take in exponentials of an online softmax and are never multiplied in its loop."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "critical"
-CATEGORY = "correctness"
 _KERNEL = """
 @triton.jit
 def kernel(s_ptr, v_ptr, out_ptr, N, D: tl.constexpr, B: tl.constexpr):
@@ -69,8 +62,15 @@ GOOD = (
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Accumulators that take in exponentials of an online softmax and are never multiplied in its loop."""
+@kernel_rule("critical", "correctness", BAD, GOOD)
+def accumulator_not_rescaled(kernel: SourceKernel) -> Iterator[Fault]:
+    """An online softmax rescales its sum when the maximum changes, and not what it accumulates beside it.
+
+    What was added before is still relative to the old maximum: the result is wrong wherever a later block
+    holds a greater value.
+
+    Fix: multiply every accumulator of the loop by exp(old maximum - new maximum).
+    """
     known = values(kernel)
     for loop in (node for node in kernel.nodes if isinstance(node, ast.For | ast.While)):
         steps = dict(_steps(loop))

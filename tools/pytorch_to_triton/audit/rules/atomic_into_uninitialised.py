@@ -1,20 +1,13 @@
-"""Atomics add to a tensor that torch.empty made.
-
-torch.empty leaves in memory what was there before, and an atomic only changes what it finds: the sum starts
-at garbage. It looks right as long as the memory happens to be zero.
-
-Fix: make the tensor with torch.zeros (or torch.full with the smallest value for tl.atomic_max).
-"""
+"""Pointers that only atomics change, where they are given a tensor that nothing else touches before."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
-SEVERITY = "critical"
-CATEGORY = "correctness"
 _EMPTY = frozenset({"empty", "empty_like", "new_empty", "empty_strided"})
 _ACCUMULATING = frozenset(f"atomic_{name}" for name in ("add", "max", "min", "and", "or", "xor"))
 _HARMLESS = frozenset({"stride", "shape", "size", "numel", "device", "dtype", "ndim", "dim", "is_contiguous"})
@@ -105,8 +98,15 @@ def run(x, out=None):
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Pointers that only atomics change, where they are given a tensor that nothing else touches before."""
+@kernel_rule("critical", "correctness", BAD, GOOD)
+def atomic_into_uninitialised(kernel: SourceKernel) -> Iterator[Fault]:
+    """Atomics add to a tensor that torch.empty made.
+
+    torch.empty leaves in memory what was there before, and an atomic only changes what it finds: the sum
+    starts at garbage. It looks right as long as the memory happens to be zero.
+
+    Fix: make the tensor with torch.zeros (or torch.full with the smallest value for tl.atomic_max).
+    """
     accumulated = _accumulated(kernel) if kernel.launches else {}
     if accumulated and _has_hook(kernel):
         return

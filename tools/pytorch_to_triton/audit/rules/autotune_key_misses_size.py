@@ -1,12 +1,4 @@
-"""The key of triton.autotune leaves out a size that the kernel's loop runs to.
-
-The configuration that won for the first such size is then used for all: a short loop and a long one need
-other block sizes and numbers of stages. With an empty key the very first launch, however small, decides for
-all.
-
-Fix: add the size to the key; where it changes all the time, add a parameter that holds it rounded up to a
-power of two, and name that.
-"""
+"""Sizes of loops that a literal key lacks; a name that extends theirs stands for them."""
 
 import ast
 from collections.abc import Iterator
@@ -18,10 +10,9 @@ from pytorch_to_triton.audit.analysis.configurations import (
     sizes_of_loops,
 )
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "medium"
-CATEGORY = "performance"
 _TUNED = '@triton.autotune([triton.Config({"B": 64}), triton.Config({"B": 128})], key=["M", "N"])'
 _PRODUCT = """
 @triton.jit
@@ -65,8 +56,17 @@ def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Sizes of loops that a literal key lacks; a name that extends theirs stands for them."""
+@kernel_rule("medium", "performance", BAD, GOOD)
+def autotune_key_misses_size(kernel: SourceKernel) -> Iterator[Fault]:
+    """The key of triton.autotune leaves out a size that the kernel's loop runs to.
+
+    The configuration that won for the first such size is then used for all: a short loop and a long one
+    need other block sizes and numbers of stages. With an empty key the very first launch, however small,
+    decides for all.
+
+    Fix: add the size to the key; where it changes all the time, add a parameter that holds it rounded up to
+    a power of two, and name that.
+    """
     key = setting(kernel, "key")
     given = names(key)
     if key is None or given is None or configuration_count(kernel) == 1:

@@ -1,21 +1,13 @@
-"""An autotuned kernel changes memory that it also reads, and nothing restores it between trials.
-
-Triton times every configuration on the caller's own tensors, dozens of times each. A kernel that adds to its
-output, or updates a tensor in place, does so with every trial: the first call for each key returns nonsense.
-
-Fix: name the pointer in triton.autotune's reset_to_zero (a sum that starts at zero) or restore_value (an
-update in place), or let the kernel write to another tensor.
-"""
+"""Each pointer that is accumulated into, or read and then written at the same place."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.call_arguments import argument, pointer_of
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "critical"
-CATEGORY = "correctness"
 _CONFIGS = '[triton.Config({"B": b}) for b in (64, 128)], key=["n"]'
 _SCALE = """
 @triton.jit
@@ -51,8 +43,17 @@ GOOD = (
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Each pointer that is accumulated into, or read and then written at the same place."""
+@kernel_rule("critical", "correctness", BAD, GOOD)
+def autotune_without_reset(kernel: SourceKernel) -> Iterator[Fault]:
+    """An autotuned kernel changes memory that it also reads, and nothing restores it between trials.
+
+    Triton times every configuration on the caller's own tensors, dozens of times each. A kernel that adds
+    to its output, or updates a tensor in place, does so with every trial: the first call for each key
+    returns nonsense.
+
+    Fix: name the pointer in triton.autotune's reset_to_zero (a sum that starts at zero) or restore_value
+    (an update in place), or let the kernel write to another tensor.
+    """
     autotune = kernel.decorators.get("triton.autotune")
     if not isinstance(autotune, ast.Call) or not _is_timed(autotune, kernel) or _has_hook(kernel):
         return

@@ -1,20 +1,13 @@
-"""tl.debug_barrier() stands between accesses that have nothing to do with each other.
-
-A barrier lets the warps of one program wait for each other, so that what one stored can be loaded by another.
-Where no memory is accessed on both sides of it, it only costs time; it never synchronizes different programs.
-
-Fix: delete it; where programs have to wait for each other, launch a second kernel.
-"""
+"""Barriers outside loops, in launched kernels that call nothing but triton.language."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
-SEVERITY = "info"
-CATEGORY = "performance"
 _RUN = "\ndef run(x, out):\n    kernel[(1,)](x, out)\n"
 _kernel = example("""
 @triton.jit
@@ -53,8 +46,16 @@ def kernel(x_ptr):
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Barriers outside loops, in launched kernels that call nothing but triton.language."""
+@kernel_rule("info", "performance", BAD, GOOD)
+def barrier_without_purpose(kernel: SourceKernel) -> Iterator[Fault]:
+    """tl.debug_barrier() stands between accesses that have nothing to do with each other.
+
+    A barrier lets the warps of one program wait for each other, so that what one stored can be loaded by
+    another. Where no memory is accessed on both sides of it, it only costs time; it never synchronizes
+    different programs.
+
+    Fix: delete it; where programs have to wait for each other, launch a second kernel.
+    """
     barriers = [call for path, call in kernel.calls() if path == "triton.language.debug_barrier"]
     if not barriers or not kernel.launches or _calls_others(kernel):
         return

@@ -1,10 +1,4 @@
-"""A row is taken in one block of a fixed length, and rows may be longer.
-
-No program and no loop goes on where the block ends: the rest of the row is neither read nor written, and
-nothing says so.
-
-Fix: pass triton.next_power_of_2(n), loop over the row in blocks, or refuse longer rows.
-"""
+"""Sizes of the caller's tensors that one block of fixed length has to hold."""
 
 import ast
 from collections.abc import Iterator
@@ -17,10 +11,9 @@ from pytorch_to_triton.audit.analysis.launched_tensors import callers_parameters
 from pytorch_to_triton.audit.analysis.passed import Extent, size_of
 from pytorch_to_triton.audit.analysis.size_guards import is_limited
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
-SEVERITY = "critical"
-CATEGORY = "correctness"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, N, B: tl.constexpr):
@@ -81,8 +74,15 @@ class _Row:
     """As the kernel spells it."""
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Sizes of the caller's tensors that one block of fixed length has to hold."""
+@kernel_rule("critical", "correctness", BAD, GOOD)
+def block_shorter_than_row(kernel: SourceKernel) -> Iterator[Fault]:
+    """A row is taken in one block of a fixed length, and rows may be longer.
+
+    No program and no loop goes on where the block ends: the rest of the row is neither read nor written,
+    and nothing says so.
+
+    Fix: pass triton.next_power_of_2(n), loop over the row in blocks, or refuse longer rows.
+    """
     if is_trial(kernel.file):
         return
     for launch in kernel.launches:

@@ -1,10 +1,4 @@
-"""A number that changes from call to call is passed as tl.constexpr.
-
-The kernel is compiled for each value of a tl.constexpr. A position, a step, a seed or a length that grows is
-another one at nearly every call, and each stops the program for the seconds that compiling takes.
-
-Fix: make it an ordinary parameter: arithmetic, masks and loops work with it just the same.
-"""
+"""tl.constexpr parameters that are given such numbers, in kernels that need them at run time only."""
 
 import ast
 import re
@@ -14,10 +8,9 @@ from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.compiled_in import is_compiled_in
 from pytorch_to_triton.audit.analysis.launched_tensors import callers_parameters
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
 
-SEVERITY = "medium"
-CATEGORY = "performance"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, position: tl.constexpr, B: tl.constexpr):
@@ -60,8 +53,16 @@ _CHANGES = re.compile(
 """Names of what is another number at each call."""
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """tl.constexpr parameters that are given such numbers, in kernels that need them at run time only."""
+@kernel_rule("medium", "performance", BAD, GOOD)
+def changing_value_as_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
+    """A number that changes from call to call is passed as tl.constexpr.
+
+    The kernel is compiled for each value of a tl.constexpr. A position, a step, a seed or a length that
+    grows is another one at nearly every call, and each stops the program for the seconds that compiling
+    takes.
+
+    Fix: make it an ordinary parameter: arithmetic, masks and loops work with it just the same.
+    """
     reported: set[str] = set()
     for launch in kernel.launches:
         if is_trial(kernel.file, launch.function):

@@ -1,22 +1,13 @@
-"""A kernel makes tensor descriptors, and the file sets no allocator.
-
-tl.make_tensor_descriptor keeps each descriptor in global memory that Triton asks an allocator for, and it has
-none by itself: the launch raises "Kernel requires a runtime memory allocation, but no allocator was set"
-unless other code has set one.
-
-Fix: call triton.set_allocator before the launch, or make the descriptors outside of the kernel with
-triton.tools.tensor_descriptor.TensorDescriptor.
-"""
+"""The first descriptor that a kernel makes, where the file launches kernels and names no allocator."""
 
 import ast
 import itertools
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import file_rule
 from pytorch_to_triton.audit.source import SourceFile
 
-SEVERITY = "low"
-CATEGORY = "correctness"
 _DESCRIPTORS = frozenset(
     f"triton.language.{name}" for name in ("make_tensor_descriptor", "_experimental_make_tensor_descriptor")
 )
@@ -48,8 +39,17 @@ def run(x):
 )
 
 
-def check(file: SourceFile) -> Iterator[Fault]:
-    """The first descriptor that a kernel makes, where the file launches kernels and names no allocator."""
+@file_rule("low", "correctness", BAD, GOOD)
+def descriptor_without_allocator(file: SourceFile) -> Iterator[Fault]:
+    """A kernel makes tensor descriptors, and the file sets no allocator.
+
+    tl.make_tensor_descriptor keeps each descriptor in global memory that Triton asks an allocator for, and
+    it has none by itself: the launch raises "Kernel requires a runtime memory allocation, but no allocator
+    was set" unless other code has set one.
+
+    Fix: call triton.set_allocator before the launch, or make the descriptors outside of the kernel with
+    triton.tools.tensor_descriptor.TensorDescriptor.
+    """
     if not file.launches or "allocator" in "\n".join(_names(file)).lower():
         return
     made = (call for kernel in file.kernels for path, call in kernel.calls() if path in _DESCRIPTORS)

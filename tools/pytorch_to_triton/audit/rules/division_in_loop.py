@@ -1,21 +1,13 @@
-"""A loop divides block offsets by a size that is known only at run time.
-
-GPUs have no integer divider: each // or % of a block by a runtime value takes tens of instructions a lane,
-in every iteration.
-
-Fix: divide once before the loop and step the result, make the divisor a tl.constexpr, or give each part
-of the index its own loop or grid axis.
-"""
+"""The first division of each loop that changes with it and reaches an address."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.movement import bound_in, names_in
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "info"
-CATEGORY = "performance"
 _HEAD = """
 @triton.jit
 def kernel(x_ptr, out_ptr, n, width, B: tl.constexpr, W: tl.constexpr):
@@ -58,8 +50,16 @@ GOOD = (
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """The first division of each loop that changes with it and reaches an address."""
+@kernel_rule("info", "performance", BAD, GOOD)
+def division_in_loop(kernel: SourceKernel) -> Iterator[Fault]:
+    """A loop divides block offsets by a size that is known only at run time.
+
+    GPUs have no integer divider: each // or % of a block by a runtime value takes tens of instructions a
+    lane, in every iteration.
+
+    Fix: divide once before the loop and step the result, make the divisor a tl.constexpr, or give each part
+    of the index its own loop or grid axis.
+    """
     reported: set[ast.AST] = set()
     for node in kernel.nodes:
         if not isinstance(node, ast.BinOp) or not _is_costly(kernel, node):

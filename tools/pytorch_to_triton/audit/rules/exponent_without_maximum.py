@@ -1,11 +1,4 @@
-"""Exponentials are divided by their sum, or the logarithm of their sum is taken, with no maximum subtracted.
-
-In float32 exp(x) is infinite from x = 88.8 on. One such value in a row makes inf / inf = NaN of a softmax and
-infinity of a logsumexp, where PyTorch is right: it subtracts the row's maximum first.
-
-Fix: subtract the maximum before the exponential, exp(x - max(x)); it cancels in the quotient. Add it
-again after the logarithm.
-"""
+"""Each softmax and logsumexp whose exponents may be as large as the data."""
 
 import ast
 from collections.abc import Iterator
@@ -13,12 +6,9 @@ from collections.abc import Iterator
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.ranges import is_unbounded
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "medium"
-SUSPECTED = "medium"
-CONFIRMED_BY = ("unstable_results",)
-CATEGORY = "numerical stability"
 _SOFTMAX = """
 @triton.jit
 def softmax(x_ptr, out_ptr, n, B: tl.constexpr):
@@ -55,8 +45,16 @@ GOOD = (
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Each softmax and logsumexp whose exponents may be as large as the data."""
+@kernel_rule("medium", "numerical stability", BAD, GOOD, suspected=Suspicion("medium", ("unstable_results",)))
+def exponent_without_maximum(kernel: SourceKernel) -> Iterator[Fault]:
+    """Exponentials are divided by their sum, or its logarithm is taken, with no maximum subtracted.
+
+    In float32 exp(x) is infinite from x = 88.8 on. One such value in a row makes inf / inf = NaN of a
+    softmax and infinity of a logsumexp, where PyTorch is right: it subtracts the row's maximum first.
+
+    Fix: subtract the maximum before the exponential, exp(x - max(x)); it cancels in the quotient. Add it
+    again after the logarithm.
+    """
     found = values(kernel)
     for node in found.expressions:
         if what := _what(found, node):

@@ -1,10 +1,4 @@
-"""Atomics add floats, in whatever order the programs arrive.
-
-Rounding depends on the order: two runs on the same input differ in their last digits.
-
-Fix: where runs must agree, store one partial sum a program, and add those in a second kernel or with
-torch.sum.
-"""
+"""Each tl.atomic_add of a value that is a float."""
 
 import ast
 from collections.abc import Iterator
@@ -13,10 +7,9 @@ from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.promotion import FLOATS
 from pytorch_to_triton.audit.evidence import CompiledCode
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import RuleCheck, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "info"
-CATEGORY = "numerical stability"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
@@ -61,8 +54,24 @@ GOOD_COMPILED = (
 _FIX = "Where runs must agree, store one partial sum a program and add those in a second kernel."
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Each tl.atomic_add of a value that is a float."""
+def _in_code(code: CompiledCode) -> Iterator[Fault]:
+    """Additions by atomics whose type is a float's."""
+    message = "{kernel} adds floats by atomics, whose order, and so the last digits, differ from run to run."
+    return code.faults("float_atomics", message, _FIX)
+
+
+_COMPILED = RuleCheck(CompiledCode, _in_code, BAD_COMPILED, GOOD_COMPILED)
+
+
+@kernel_rule("info", "numerical stability", BAD, GOOD, also=_COMPILED)
+def float_atomics(kernel: SourceKernel) -> Iterator[Fault]:
+    """Atomics add floats, in whatever order the programs arrive.
+
+    Rounding depends on the order: two runs on the same input differ in their last digits.
+
+    Fix: where runs must agree, store one partial sum a program, and add those in a second kernel or with
+    torch.sum.
+    """
     found = values(kernel)
     for access in kernel.accesses:
         if access.name == "atomic_add" and access.value and _is_float(found, access.value):
@@ -72,12 +81,6 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
                 f"{where} floats in the order in which programs arrive: runs differ in their last digits.",
                 _FIX,
             )
-
-
-def check_compiled(code: CompiledCode) -> Iterator[Fault]:
-    """Additions by atomics whose type is a float's."""
-    message = "{kernel} adds floats by atomics, whose order, and so the last digits, differ from run to run."
-    return code.faults("float_atomics", message, _FIX)
 
 
 def _is_float(found: KernelValues, value: ast.expr) -> bool:

@@ -1,20 +1,13 @@
-"""A kernel reads a global that is not wrapped in tl.constexpr.
-
-A kernel is compiled once and keeps what it saw, so Triton refuses plain globals. An annotation alone,
-`LOG2E: tl.constexpr = 1.44`, is refused as well. The interpreter accepts both.
-
-Fix: write `LOG2E = tl.constexpr(1.4426950408889634)`, or pass the value as a tl.constexpr argument.
-"""
+"""The first use of each global that holds a plain number, string, tuple, list or dict."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 from pytorch_to_triton.triton_api.name_scope import Binding
 
-SEVERITY = "critical"
-CATEGORY = "correctness"
 BAD = (
     """
 LOG2E = 1.4426950408889634
@@ -64,8 +57,15 @@ def kernel(x_ptr):
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """The first use of each global that holds a plain number, string, tuple, list or dict."""
+@kernel_rule("critical", "correctness", BAD, GOOD)
+def global_not_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel reads a global that is not wrapped in tl.constexpr.
+
+    A kernel is compiled once and keeps what it saw, so Triton refuses plain globals. An annotation alone,
+    `LOG2E: tl.constexpr = 1.44`, is refused as well. The interpreter accepts both.
+
+    Fix: write `LOG2E = tl.constexpr(1.4426950408889634)`, or pass the value as a tl.constexpr argument.
+    """
     reported: set[str] = set()
     for node in kernel.nodes if not kernel.file.is_for_a_fork else ():
         if not isinstance(node, ast.Name) or node.id in reported or not _is_global(node.id, kernel):

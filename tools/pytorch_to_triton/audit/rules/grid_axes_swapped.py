@@ -1,10 +1,4 @@
-"""A kernel takes its program id along one axis of the grid, and the launch counts those blocks along another.
-
-There are as many programs as the other axis needs: unless both numbers agree, a part of the output is never
-computed, or programs run beyond the end and do nothing.
-
-Fix: call tl.program_id with the axis along which the grid divides that size.
-"""
+"""Blocks of a size along one axis of the grid, where the launch divides that size along another."""
 
 import ast
 from collections.abc import Iterator
@@ -20,10 +14,9 @@ from pytorch_to_triton.audit.analysis.programs import (
     rounded_up,
 )
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
-SEVERITY = "high"
-CATEGORY = "correctness"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, M, N, stride, BM: tl.constexpr, BN: tl.constexpr):
@@ -85,8 +78,15 @@ class _Walk:
     """The parameter."""
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Blocks of a size along one axis of the grid, where the launch divides that size along another."""
+@kernel_rule("high", "correctness", BAD, GOOD)
+def grid_axes_swapped(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel takes its program id along one axis, and the launch counts those blocks along another.
+
+    There are as many programs as the other axis needs: unless both numbers agree, a part of the output is
+    never computed, or programs run beyond the end and do nothing.
+
+    Fix: call tl.program_id with the axis along which the grid divides that size.
+    """
     found: set[ast.Call] = set()
     for walk in _walks(kernel):
         for launch in kernel.launches:

@@ -1,10 +1,4 @@
-"""A grid has a size divided by the block size and rounded down.
-
-Where the size is not a multiple of the block size, no program computes the rest: the end of the output keeps
-what was in memory before. A size below one block launches nothing at all.
-
-Fix: round up with triton.cdiv, and let the mask cut off the excess.
-"""
+"""`size // BLOCK`, where the kernel masks a BLOCK for each program by that very size."""
 
 import ast
 from collections.abc import Iterator
@@ -14,10 +8,9 @@ from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.analysis.programs import Division, alike, grid_of, parameters_for, rounded_down
 from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
-SEVERITY = "high"
-CATEGORY = "correctness"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, n, B: tl.constexpr):
@@ -99,8 +92,15 @@ def run(x):
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """`size // BLOCK`, where the kernel masks a BLOCK for each program by that very size."""
+@kernel_rule("high", "correctness", BAD, GOOD)
+def grid_rounds_down(kernel: SourceKernel) -> Iterator[Fault]:
+    """A grid has a size divided by the block size and rounded down.
+
+    Where the size is not a multiple of the block size, no program computes the rest: the end of the output
+    keeps what was in memory before. A size below one block launches nothing at all.
+
+    Fix: round up with triton.cdiv, and let the mask cut off the excess.
+    """
     for launch in kernel.launches:
         for axis, element in enumerate(grid_of(launch) or ()):
             division = rounded_down(element, launch)

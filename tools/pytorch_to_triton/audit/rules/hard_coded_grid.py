@@ -1,10 +1,4 @@
-"""A launch has a fixed number of programs, and blocks of a fixed size, for tensors of any size.
-
-What lies beyond their product is never computed: the output keeps whatever was in its memory. What lies
-below it is masked away, in programs that do nothing.
-
-Fix: compute the grid from the size: `(triton.cdiv(n, BLOCK),)`.
-"""
+"""Fixed numbers of programs along sizes of the caller's tensors, where each program has one part."""
 
 import ast
 from collections.abc import Iterator
@@ -21,10 +15,9 @@ from pytorch_to_triton.audit.analysis.size_guards import is_tested
 from pytorch_to_triton.audit.analysis.tails import may_overrun
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
-SEVERITY = "high"
-CATEGORY = "correctness"
 _FEW = 4
 """So many programs may well stand for a choice, such as keys or values."""
 _KERNEL = """
@@ -115,8 +108,15 @@ class _Fixed:
         return f"{self.programs} programs" if self.programs else "as many programs as SMs"
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Fixed numbers of programs along sizes of the caller's tensors, where each program has one part."""
+@kernel_rule("high", "correctness", BAD, GOOD)
+def hard_coded_grid(kernel: SourceKernel) -> Iterator[Fault]:
+    """A launch has a fixed number of programs, and blocks of a fixed size, for tensors of any size.
+
+    What lies beyond their product is never computed: the output keeps whatever was in its memory. What lies
+    below it is masked away, in programs that do nothing.
+
+    Fix: compute the grid from the size: `(triton.cdiv(n, BLOCK),)`.
+    """
     if any(isinstance(node, ast.While) for node in kernel.nodes):
         return
     for launch in kernel.launches:

@@ -1,11 +1,6 @@
-"""A function that launches a kernel makes the CPU wait for the GPU.
+"""Waits that every call meets, in functions that launch a kernel and return its result.
 
-Launches are queued: the CPU runs ahead, and the GPU is never idle. `.item()`, `.cpu()` and
-torch.cuda.synchronize() wait until all queued work is done, so that the GPU then waits for the CPU in turn.
-
-Fix: keep values on the GPU: pass a tensor and load it in the kernel. Where a value sets a shape or a
-grid, let the caller pass it. Synchronize where results are used.
-"""
+Tests, benchmarks and the like, known by their names, wait on purpose."""
 
 import ast
 import re
@@ -13,11 +8,10 @@ from collections.abc import Iterator
 from typing import get_args
 
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import file_rule
 from pytorch_to_triton.audit.source import Function, SourceFile
 from pytorch_to_triton.triton_api.name_scope import Definition
 
-SEVERITY = "medium"
-CATEGORY = "performance"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, n):
@@ -81,10 +75,16 @@ _NOT_HOT = re.compile(
 )
 
 
-def check(file: SourceFile) -> Iterator[Fault]:
-    """Waits that every call meets, in functions that launch a kernel and return its result.
+@file_rule("medium", "performance", BAD, GOOD)
+def host_sync_in_run(file: SourceFile) -> Iterator[Fault]:
+    """A function that launches a kernel makes the CPU wait for the GPU.
 
-    Tests, benchmarks and the like, known by their names, wait on purpose.
+    Launches are queued: the CPU runs ahead, and the GPU is never idle. `.item()`, `.cpu()` and
+    torch.cuda.synchronize() wait until all queued work is done, so that the GPU then waits for the CPU in
+    turn.
+
+    Fix: keep values on the GPU: pass a tensor and load it in the kernel. Where a value sets a shape or a
+    grid, let the caller pass it. Synchronize where results are used.
     """
     if _NOT_HOT.search(file.path.stem):
         return

@@ -1,13 +1,4 @@
-"""A file with kernels lacks a reference, a test, a benchmark or a docstring.
-
-A few lines of PyTorch say what a kernel is meant to compute; a test over odd sizes, all dtypes and layouts
-shows that it does, for a kernel that is right for one shape is often wrong for the next. Without a
-measurement nobody knows whether it is faster than PyTorch, and which shapes and dtypes it takes cannot be
-read from the launch.
-
-Fix: add a function such as `softmax_reference`, a test that compares the two, a benchmark with
-triton.testing.do_bench, and docstrings that say what is computed from which shapes and dtypes.
-"""
+"""The first function that launches, with everything that is missing."""
 
 import re
 from collections.abc import Iterator
@@ -22,10 +13,9 @@ from pytorch_to_triton.audit.analysis.callers import (
     offered,
 )
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import file_rule
 from pytorch_to_triton.audit.source import SourceFile
 
-SEVERITY = "info"
-CATEGORY = "best practices"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, n):
@@ -57,8 +47,18 @@ _METHODS = frozenset({"forward", "backward", "setup_context"})
 """What they are for is known; the class says the rest."""
 
 
-def check(file: SourceFile) -> Iterator[Fault]:
-    """The first function that launches, with everything that is missing."""
+@file_rule("info", "best practices", BAD, GOOD)
+def incomplete_kernel_file(file: SourceFile) -> Iterator[Fault]:
+    """A file with kernels lacks a reference, a test, a benchmark or a docstring.
+
+    A few lines of PyTorch say what a kernel is meant to compute; a test over odd sizes, all dtypes and
+    layouts shows that it does, for a kernel that is right for one shape is often wrong for the next.
+    Without a measurement nobody knows whether it is faster than PyTorch, and which shapes and dtypes it
+    takes cannot be read from the launch.
+
+    Fix: add a function such as `softmax_reference`, a test that compares the two, a benchmark with
+    triton.testing.do_bench, and docstrings that say what is computed from which shapes and dtypes.
+    """
     first = min(launchers(file), key=lambda function: function.lineno, default=None)
     if first is None or is_trial(file):
         return

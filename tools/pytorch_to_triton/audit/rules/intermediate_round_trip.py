@@ -1,10 +1,4 @@
-"""Two elementwise kernels run one after the other, and a tensor goes from one to the other through memory.
-
-The first kernel writes every element and the second reads it again at once, while both do only a few
-operations on each: their cost is the memory traffic.
-
-Fix: do both steps in one kernel and keep the values in registers.
-"""
+"""Pairs of launches in a row of elementwise kernels, with a tensor that serves nothing else."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -16,11 +10,10 @@ from pytorch_to_triton.audit.analysis.callers import is_trial, launchers
 from pytorch_to_triton.audit.analysis.launched_tensors import allocation, tensors_of
 from pytorch_to_triton.audit.analysis.movement import escapes
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import file_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
 from pytorch_to_triton.triton_api.name_scope import own_nodes
 
-SEVERITY = "info"
-CATEGORY = "performance"
 _KERNELS = """
 @triton.jit
 def double(x_ptr, out_ptr, n, B: tl.constexpr):
@@ -105,8 +98,15 @@ _ELEMENTWISE = frozenset(
 )
 
 
-def check(file: SourceFile) -> Iterator[Fault]:
-    """Pairs of launches in a row of elementwise kernels, with a tensor that serves nothing else."""
+@file_rule("info", "performance", BAD, GOOD)
+def intermediate_round_trip(file: SourceFile) -> Iterator[Fault]:
+    """Two elementwise kernels follow each other, and a tensor goes from one to the other through memory.
+
+    The first kernel writes every element and the second reads it again at once, while both do only a few
+    operations on each: their cost is the memory traffic.
+
+    Fix: do both steps in one kernel and keep the values in registers.
+    """
     for function, launches in launchers(file).items():
         if is_trial(file, function):
             continue

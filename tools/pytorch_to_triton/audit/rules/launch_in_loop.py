@@ -1,11 +1,4 @@
-"""A kernel is launched for each row or batch in a Python loop.
-
-A launch costs some microseconds on the CPU, and a kernel that works on one row fills a small part of the
-GPU. The rows do not depend on each other, so they can run at once.
-
-Fix: launch once and give the grid an axis for them: tl.program_id then takes the place of the loop's
-variable.
-"""
+"""Launches whose every tensor is one that no iteration changes, or the loop's own row of one."""
 
 import ast
 from collections.abc import Iterator
@@ -14,10 +7,9 @@ from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.movement import bound_in, escapes, names_in
 from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
-SEVERITY = "medium"
-CATEGORY = "performance"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
@@ -54,8 +46,16 @@ def run(x, state, out):
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Launches whose every tensor is one that no iteration changes, or the loop's own row of one."""
+@kernel_rule("medium", "performance", BAD, GOOD)
+def launch_in_loop(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel is launched for each row or batch in a Python loop.
+
+    A launch costs some microseconds on the CPU, and a kernel that works on one row fills a small part of
+    the GPU. The rows do not depend on each other, so they can run at once.
+
+    Fix: launch once and give the grid an axis for them: tl.program_id then takes the place of the loop's
+    variable.
+    """
     written = {access.pointer for access in kernel.accesses if access.writes and access.pointer}
     if not written:
         return

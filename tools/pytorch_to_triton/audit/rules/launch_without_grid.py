@@ -1,19 +1,13 @@
-"""A kernel is called like a Python function, without a grid.
-
-A @triton.jit function that host code calls raises an error: Triton has to know how many programs to run.
-
-Fix: put the grid in brackets between the name and the arguments: `kernel[(triton.cdiv(n, 128),)](...)`.
-"""
+"""Calls of kernels of the file in functions that certainly are no kernels themselves."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import file_rule
 from pytorch_to_triton.audit.source import Function, SourceFile
 from pytorch_to_triton.triton_api.name_scope import NameScope, own_nodes
 
-SEVERITY = "critical"
-CATEGORY = "correctness"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, n, BLOCK: tl.constexpr):
@@ -55,8 +49,15 @@ _BUILT_IN = frozenset({"staticmethod", "classmethod", "property"})
 _EXPECTED = ast.With | ast.Try | ast.TryStar
 
 
-def check(file: SourceFile) -> Iterator[Fault]:
-    """Calls of kernels of the file in functions that certainly are no kernels themselves."""
+@file_rule("critical", "correctness", BAD, GOOD)
+def launch_without_grid(file: SourceFile) -> Iterator[Fault]:
+    """A kernel is called like a Python function, without a grid.
+
+    A @triton.jit function that host code calls raises an error: Triton has to know how many programs to
+    run.
+
+    Fix: put the grid in brackets between the name and the arguments: `kernel[(triton.cdiv(n, 128),)](...)`.
+    """
     kernels = {kernel.node: kernel for kernel in file.kernels if kernel.plain}
     for function, scope in file.functions:
         if function in kernels or not _is_host(function, scope):

@@ -1,11 +1,4 @@
-"""A variable starts as a number and becomes a block, a float or a wider integer in a loop.
-
-What a loop carries on must keep its type and shape. Triton refuses `total = 0` before a loop that adds a
-block to it, or `total = 0` before one that adds 0.5, or an int32 start of what the loop makes int64. The
-interpreter accepts all of them.
-
-Fix: start with what the loop makes: tl.zeros((BLOCK,), dtype=tl.float32), or 0.0 for a single float.
-"""
+"""Each name that is given a number or an int32 once before a loop, and another type in it."""
 
 import ast
 import itertools
@@ -17,10 +10,9 @@ from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
 from pytorch_to_triton.audit.analysis.widths import is_int64
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "critical"
-CATEGORY = "correctness"
 _START = {
     "a block": "Start {name} with tl.zeros or tl.full of the block's shape.",
     "a float": "Start {name} with {begins}.0.",
@@ -117,8 +109,16 @@ class Assignment:
     statement: ast.Assign | ast.AugAssign
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Each name that is given a number or an int32 once before a loop, and another type in it."""
+@kernel_rule("critical", "correctness", BAD, GOOD)
+def loop_carried_type_change(kernel: SourceKernel) -> Iterator[Fault]:
+    """A variable starts as a number and becomes a block, a float or a wider integer in a loop.
+
+    What a loop carries on must keep its type and shape. Triton refuses `total = 0` before a loop that adds
+    a block to it, or `total = 0` before one that adds 0.5, or an int32 start of what the loop makes int64.
+    The interpreter accepts all of them.
+
+    Fix: start with what the loop makes: tl.zeros((BLOCK,), dtype=tl.float32), or 0.0 for a single float.
+    """
     for name in kernel.scope.bindings:
         start, *changes = _assignments(name, kernel) or (None,)
         if start is None or not changes or not runs_for_sure(start.statement, kernel):

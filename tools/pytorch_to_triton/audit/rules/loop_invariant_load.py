@@ -1,20 +1,13 @@
-"""A loop loads the same values in every iteration, and the compiler cannot move the load out of it.
-
-The compiler hoists a load whose address and mask stay the same, unless the loop stores something: for all it
-knows, the store changes what is loaded. So it is loaded again each time.
-
-Fix: load it once, before the loop.
-"""
+"""Loads that every iteration of a `for` runs, in loops that store to other pointers only."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.movement import accesses_in, bound_in, calls_unknown, names_in
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
-SEVERITY = "low"
-CATEGORY = "memory access"
 _HEAD = """
 @triton.jit
 def kernel(x_ptr, w_ptr, out_ptr, rows, n, B: tl.constexpr):
@@ -56,8 +49,15 @@ GOOD = (
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Loads that every iteration of a `for` runs, in loops that store to other pointers only."""
+@kernel_rule("low", "memory access", BAD, GOOD)
+def loop_invariant_load(kernel: SourceKernel) -> Iterator[Fault]:
+    """A loop loads the same values in every iteration, and the compiler cannot move the load out of it.
+
+    The compiler hoists a load whose address and mask stay the same, unless the loop stores something: for
+    all it knows, the store changes what is loaded. So it is loaded again each time.
+
+    Fix: load it once, before the loop.
+    """
     for loop in kernel.nodes:
         if not isinstance(loop, ast.For) or calls_unknown(kernel, loop):
             continue

@@ -1,12 +1,4 @@
-"""A sum is kept in float16 or bfloat16, or in whatever dtype a tensor has.
-
-Each addition is rounded to 11 or 8 bits. A float16 sum of ones stops growing at 2048 and one in bfloat16 at
-256; float16 is infinite from 65520 on. Triton keeps the dtype of what it adds up: unlike torch.sum it does
-not add in float32.
-
-Fix: start an accumulator as tl.zeros(shape, dtype=tl.float32), cast before a sum, tl.sum(x.to(tl.float32)),
-and leave out tl.dot's out_dtype; cast once, before the store.
-"""
+"""Accumulators of loops, and reductions."""
 
 import ast
 from collections.abc import Iterator
@@ -16,10 +8,9 @@ from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of
 from pytorch_to_triton.audit.analysis.promotion import LOW_PRECISION
 from pytorch_to_triton.audit.evidence import CompiledCode
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import RuleCheck, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "medium"
-CATEGORY = "numerical stability"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
@@ -101,17 +92,29 @@ _ADDS_IN = {"sum": LOW_PRECISION, "cumsum": ("float16",)}
 """tl.cumsum makes float32 of bfloat16."""
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Accumulators of loops, and reductions."""
-    yield from _accumulators(kernel)
-    yield from _reductions(kernel)
-
-
-def check_compiled(code: CompiledCode) -> Iterator[Fault]:
+def _in_code(code: CompiledCode) -> Iterator[Fault]:
     """Sums, running sums and products that add in a short type."""
     message = "{kernel} adds up in {precision}: each addition rounds, where PyTorch adds in float32."
     fix = "Convert with .to(tl.float32) before the sum, and round once, at the store."
     return code.faults("low_precision_sum", message, fix)
+
+
+_COMPILED = RuleCheck(CompiledCode, _in_code, BAD_COMPILED, GOOD_COMPILED)
+
+
+@kernel_rule("medium", "numerical stability", BAD, GOOD, also=_COMPILED)
+def low_precision_sum(kernel: SourceKernel) -> Iterator[Fault]:
+    """A sum is kept in float16 or bfloat16, or in whatever dtype a tensor has.
+
+    Each addition is rounded to 11 or 8 bits. A float16 sum of ones stops growing at 2048 and one in
+    bfloat16 at 256; float16 is infinite from 65520 on. Triton keeps the dtype of what it adds up: unlike
+    torch.sum it does not add in float32.
+
+    Fix: start an accumulator as tl.zeros(shape, dtype=tl.float32), cast before a sum,
+    tl.sum(x.to(tl.float32)), and leave out tl.dot's out_dtype; cast once, before the store.
+    """
+    yield from _accumulators(kernel)
+    yield from _reductions(kernel)
 
 
 def _accumulators(kernel: SourceKernel) -> Iterator[Fault]:

@@ -1,10 +1,4 @@
-"""A mask compares other offsets than the address uses.
-
-It lets through what lies outside of the tensor, or cuts off what lies inside, as soon as the sizes differ
-or there is more than one program.
-
-Fix: compare each axis's own offsets, the program's start included, with that axis's size.
-"""
+"""Sizes of two axes that are swapped or used twice, and offsets without the program's start."""
 
 import ast
 import re
@@ -14,10 +8,9 @@ from pytorch_to_triton.audit.analysis.addresses import MaskBound, addends, block
 from pytorch_to_triton.audit.analysis.programs import alike, grid_of, parameters_for, rounded_up
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
-SEVERITY = "high"
-CATEGORY = "correctness"
 _FILLERS = frozenset({"offs", "off", "offset", "offsets", "idx", "index", "indices", "num", "range", "size"})
 _AXES = {
     "row": "row",
@@ -96,8 +89,15 @@ def run(x):
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Sizes of two axes that are swapped or used twice, and offsets without the program's start."""
+@kernel_rule("high", "correctness", BAD, GOOD)
+def mask_of_other_axis(kernel: SourceKernel) -> Iterator[Fault]:
+    """A mask compares other offsets than the address uses.
+
+    It lets through what lies outside of the tensor, or cuts off what lies inside, as soon as the sizes
+    differ or there is more than one program.
+
+    Fix: compare each axis's own offsets, the program's start included, with that axis's size.
+    """
     found: set[ast.Compare] = set()
     for access in kernel.accesses:
         limits = list(bounds(access.mask, kernel))

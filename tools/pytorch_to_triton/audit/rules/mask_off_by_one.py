@@ -1,10 +1,4 @@
-"""A mask lets one element too many pass: `offsets <= n` where n is a count.
-
-The last element of n has the offset n - 1. The element at n is not the tensor's: it is read as if it were,
-or something else is overwritten.
-
-Fix: compare with `<`.
-"""
+"""Bounds that include a size which certainly is a count of the elements at that address."""
 
 import ast
 from collections.abc import Iterator
@@ -15,10 +9,9 @@ from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.analysis.programs import alike, grid_of, rounded_up
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
-SEVERITY = "high"
-CATEGORY = "correctness"
 _LAUNCH = """
 def run(x, out):
     n = x.numel()
@@ -72,8 +65,15 @@ def run(x, starts):
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Bounds that include a size which certainly is a count of the elements at that address."""
+@kernel_rule("high", "correctness", BAD, GOOD)
+def mask_off_by_one(kernel: SourceKernel) -> Iterator[Fault]:
+    """A mask lets one element too many pass: `offsets <= n` where n is a count.
+
+    The last element of n has the offset n - 1. The element at n is not the tensor's: it is read as if it
+    were, or something else is overwritten.
+
+    Fix: compare with `<`.
+    """
     found: set[ast.Compare] = set()
     for access in kernel.accesses:
         for bound in bounds(access.mask, kernel):

@@ -1,13 +1,4 @@
-"""Lanes that a mask leaves out take part in a result.
-
-A masked load fills them with `other`, or leaves them undefined: zero on some GPUs and compilers, anything on
-others. They change a sum unless they are 0, a maximum unless they are -inf, and a minimum unless they are
-inf; and arithmetic turns a neutral 0 into something else: (0 - mean) squared adds to a variance, exp(0 - max)
-to the sum of a softmax. A mean that is divided by the width of the block counts them too.
-
-Fix: pass the neutral value as other=, or put it in with tl.where(mask, x, value) right before the reduction;
-divide by the number of elements.
-"""
+"""What certainly counts lanes that a mask leaves out, and what may do so."""
 
 import ast
 from collections.abc import Iterator
@@ -18,12 +9,8 @@ from pytorch_to_triton.audit.analysis.padding import padded_means, padded_sums
 from pytorch_to_triton.audit.analysis.poisoned_reductions import poisoned_reductions
 from pytorch_to_triton.audit.analysis.undefined_lanes import undefined_lanes
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
-
-SEVERITY = "critical"
-SUSPECTED = "low"
-CONFIRMED_BY = ("wrong_results", "unstable_results", "undefined_values")
-CATEGORY = "correctness"
 
 
 def _row(*steps: str, parameters: str = "n, B: tl.constexpr") -> str:
@@ -148,8 +135,25 @@ GOOD = (
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """What certainly counts lanes that a mask leaves out, and what may do so."""
+@kernel_rule(
+    "critical",
+    "correctness",
+    BAD,
+    GOOD,
+    suspected=Suspicion("low", ("wrong_results", "unstable_results", "undefined_values")),
+)
+def masked_lanes_counted(kernel: SourceKernel) -> Iterator[Fault]:
+    """Lanes that a mask leaves out take part in a result.
+
+    A masked load fills them with `other`, or leaves them undefined: zero on some GPUs and compilers,
+    anything on others. They change a sum unless they are 0, a maximum unless they are -inf, and a minimum
+    unless they are inf; and arithmetic turns a neutral 0 into something else: (0 - mean) squared adds to a
+    variance, exp(0 - max) to the sum of a softmax. A mean that is divided by the width of the block counts
+    them too.
+
+    Fix: pass the neutral value as other=, or put it in with tl.where(mask, x, value) right before the
+    reduction; divide by the number of elements.
+    """
     yield from _certain(kernel)
     certain = {one.call for one in padded_sums(values(kernel))}
     for found in poisoned_reductions(kernel):

@@ -1,10 +1,4 @@
-"""A kernel stores in place what neighboring programs still read.
-
-Each program loads elements beside its own, and stores its own to the same tensor. Programs run in any order:
-one may read a neighbor's element before or after it is replaced.
-
-Fix: store to another tensor.
-"""
+"""Stores to a tensor from which loads take what lies a step beside, in another program's part."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -16,10 +10,9 @@ from pytorch_to_triton.audit.analysis.polynomials import Monomial, Polynomial, d
 from pytorch_to_triton.audit.analysis.programs import is_wide, program_ids
 from pytorch_to_triton.audit.call_arguments import argument, literal_integer
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
-SEVERITY = "high"
-CATEGORY = "correctness"
 _TL = "triton.language."
 _KERNEL = """
 @triton.jit
@@ -88,8 +81,15 @@ def run(x):
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Stores to a tensor from which loads take what lies a step beside, in another program's part."""
+@kernel_rule("high", "correctness", BAD, GOOD)
+def neighbours_overwritten(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel stores in place what neighboring programs still read.
+
+    Each program loads elements beside its own, and stores its own to the same tensor. Programs run in any
+    order: one may read a neighbor's element before or after it is replaced.
+
+    Fix: store to another tensor.
+    """
     if _waits(kernel):
         return
     axes = [

@@ -1,12 +1,6 @@
-"""An offset is computed in 32 bits from a program id and a stride.
+"""The first product of a program id and a run-time argument in an address, without int64 in it.
 
-tl.program_id, and every integer argument below 2**31, are int32: their product wraps around in tensors of
-more than 2**31 elements, and the kernel reads and writes far outside of them. That is a limit, not a
-mistake, unless INPUTS and DIMS declare tensors so large. One finding stands for all such products of a
-kernel.
-
-Fix: widen the program id first: tl.program_id(0).to(tl.int64) * stride.
-"""
+Where declared sizes reach 2**31 elements, the first one in an address of such a tensor."""
 
 import ast
 from collections.abc import Iterator
@@ -20,12 +14,9 @@ from pytorch_to_triton.audit.analysis.ranges import calls_of
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "high"
-SUSPECTED = "info"
-CONFIRMED_BY = ("offset_overflow",)
-CATEGORY = "correctness"
 _TL = "triton.language."
 _COUNTED = 2**31
 _WIDE = frozenset({f"{_TL}int64", f"{_TL}uint64"})
@@ -85,10 +76,16 @@ def kernel(x_ptr, stride, n, B: tl.constexpr):
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """The first product of a program id and a run-time argument in an address, without int64 in it.
+@kernel_rule("high", "correctness", BAD, GOOD, suspected=Suspicion("info", ("offset_overflow",)))
+def offset_may_overflow(kernel: SourceKernel) -> Iterator[Fault]:
+    """An offset is computed in 32 bits from a program id and a stride.
 
-    Where declared sizes reach 2**31 elements, the first one in an address of such a tensor.
+    tl.program_id, and every integer argument below 2**31, are int32: their product wraps around in tensors
+    of more than 2**31 elements, and the kernel reads and writes far outside of them. That is a limit, not a
+    mistake, unless INPUTS and DIMS declare tensors so large. One finding stands for all such products of a
+    kernel.
+
+    Fix: widen the program id first: tl.program_id(0).to(tl.int64) * stride.
     """
     found: dict[ast.BinOp, int | None] = {}
     for address, pointer in _addresses(kernel):

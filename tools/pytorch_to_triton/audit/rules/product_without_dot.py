@@ -1,10 +1,4 @@
-"""A matrix product is written as a product of two broadcast blocks that tl.sum adds up.
-
-The block of all products has three axes and has to lie in registers before it is summed, and the tensor
-cores, which are many times faster, stay unused.
-
-Fix: give tl.dot the two blocks, with the summed axis last in the first and first in the second.
-"""
+"""Each tl.sum over the axis that two blocks of two axes share, of sizes that the launches show."""
 
 import ast
 from collections.abc import Iterator
@@ -14,10 +8,9 @@ from pytorch_to_triton.audit.analysis.movement import dims
 from pytorch_to_triton.audit.analysis.promotion import INTEGERS
 from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
-SEVERITY = "medium"
-CATEGORY = "performance"
 _KERNEL = """
 @triton.jit
 def kernel(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
@@ -50,8 +43,15 @@ _LEAST = 16
 """What tl.dot needs along each axis."""
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Each tl.sum over the axis that two blocks of two axes share, of sizes that the launches show."""
+@kernel_rule("medium", "performance", BAD, GOOD)
+def product_without_dot(kernel: SourceKernel) -> Iterator[Fault]:
+    """A matrix product is written as a product of two broadcast blocks that tl.sum adds up.
+
+    The block of all products has three axes and has to lie in registers before it is summed, and the tensor
+    cores, which are many times faster, stay unused.
+
+    Fix: give tl.dot the two blocks, with the summed axis last in the first and first in the second.
+    """
     known = values(kernel)
     for call in known.operations:
         axis = literal_integer(call.option(1, "axis"))

@@ -1,20 +1,13 @@
-"""A kernel takes its program id along an axis that the grid of its launch does not have.
-
-tl.program_id is 0 for every program along such an axis: the kernel computes the first part again and again,
-and never the rest.
-
-Fix: give the grid an element for each axis, or use an axis that it has.
-"""
+"""Axes that no launch in this file has, asked for in every run, also by functions that kernels call."""
 
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.programs import grid_of, program_ids
 from pytorch_to_triton.audit.analysis.ranges import calls_of
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "critical"
-CATEGORY = "correctness"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, M, N, B: tl.constexpr):
@@ -85,8 +78,15 @@ def run(x):
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Axes that no launch in this file has, asked for in every run, also by functions that kernels call."""
+@kernel_rule("critical", "correctness", BAD, GOOD)
+def program_axis_outside_grid(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel takes its program id along an axis that the grid of its launch does not have.
+
+    tl.program_id is 0 for every program along such an axis: the kernel computes the first part again and
+    again, and never the rest.
+
+    Fix: give the grid an element for each axis, or use an axis that it has.
+    """
     launched = _launched(kernel)
     grids = [grid_of(launch) for one in launched for launch in one.launches]
     lengths = {len(grid) if grid else 3 for grid in grids}

@@ -1,10 +1,4 @@
-"""A program stores values and reads them back in other lanes, with no barrier between.
-
-Other threads of the program store what this thread reads: without tl.debug_barrier() it may read before they
-have stored.
-
-Fix: put tl.debug_barrier() between the two, or change the order in registers, with tl.gather or tl.flip.
-"""
+"""Loads of what a store before has written in other lanes, or the one thread that stores a scalar."""
 
 import ast
 from collections.abc import Iterator
@@ -16,10 +10,9 @@ from pytorch_to_triton.audit.analysis.movement import calls_unknown, is_scalar, 
 from pytorch_to_triton.audit.analysis.polynomials import Monomial, Polynomial, difference, polynomial
 from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
-SEVERITY = "high"
-CATEGORY = "correctness"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, scratch_ptr, out_ptr, stride, N, shift, B: tl.constexpr):
@@ -70,8 +63,16 @@ GOOD = (
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Loads of what a store before has written in other lanes, or the one thread that stores a scalar."""
+@kernel_rule("high", "correctness", BAD, GOOD)
+def read_back_without_barrier(kernel: SourceKernel) -> Iterator[Fault]:
+    """A program stores values and reads them back in other lanes, with no barrier between.
+
+    Other threads of the program store what this thread reads: without tl.debug_barrier() it may read before
+    they have stored.
+
+    Fix: put tl.debug_barrier() between the two, or change the order in registers, with tl.gather or
+    tl.flip.
+    """
     stores = [one for one in kernel.accesses if one.name == "store" and one.pointer]
     loads = [one for one in kernel.accesses if one.name == "load"]
     for store, load in product(stores, loads):

@@ -1,21 +1,13 @@
-"""A kernel loads the same values twice.
-
-The compiler merges two loads of one address and mask, unless a store stands between them, which may change
-what is there, or their `other` differs: then the values come from memory twice. Where it merges them, readers
-still have to check that it is the same value.
-
-Fix: keep the values of the first load in a variable; put another fill value in with tl.where.
-"""
+"""Pairs of loads in one list of statements, each second one once; those that stay two come first."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.repeated import Pair, repeated_loads
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "low"
-CATEGORY = "memory access"
 _HEAD = """
 @triton.jit
 def kernel(x_ptr, y_ptr, out_ptr, n, B: tl.constexpr):
@@ -68,8 +60,16 @@ GOOD = (
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Pairs of loads in one list of statements, each second one once; those that stay two come first."""
+@kernel_rule("low", "memory access", BAD, GOOD)
+def redundant_load(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel loads the same values twice.
+
+    The compiler merges two loads of one address and mask, unless a store stands between them, which may
+    change what is there, or their `other` differs: then the values come from memory twice. Where it merges
+    them, readers still have to check that it is the same value.
+
+    Fix: keep the values of the first load in a variable; put another fill value in with tl.where.
+    """
     reported: set[ast.Call] = set()
     for pair in sorted(repeated_loads(kernel), key=lambda pair: pair.is_merged):
         if pair.second.call in reported:

@@ -1,10 +1,4 @@
-"""A size that varies from call to call is passed as tl.constexpr.
-
-The kernel is compiled for each value of a tl.constexpr. A number of rows or of elements takes many values,
-and each new one stops the program for the seconds that compiling takes.
-
-Fix: make it an ordinary parameter: masks, loops and addresses work with it just the same.
-"""
+"""Numbers of rows and of elements of the callers' tensors, in kernels that need them at run time only."""
 
 import ast
 import re
@@ -15,11 +9,10 @@ from pytorch_to_triton.audit.analysis.configurations import names, setting
 from pytorch_to_triton.audit.analysis.launched_tensors import callers_size, rank_of, text_of
 from pytorch_to_triton.audit.analysis.passed import Extent, size_of
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 from pytorch_to_triton.schema.finding import Severity
 
-SEVERITY: Severity = "medium"
-CATEGORY = "performance"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, n: tl.constexpr, B: tl.constexpr):
@@ -89,8 +82,15 @@ _SEQUENCE = re.compile(r"seq|tok|ctx|context|time", re.IGNORECASE)
 """Of which the last axis may be one, as of a batch of tokens."""
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Numbers of rows and of elements of the callers' tensors, in kernels that need them at run time only."""
+@kernel_rule("medium", "performance", BAD, GOOD)
+def runtime_size_as_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
+    """A size that varies from call to call is passed as tl.constexpr.
+
+    The kernel is compiled for each value of a tl.constexpr. A number of rows or of elements takes many
+    values, and each new one stops the program for the seconds that compiling takes.
+
+    Fix: make it an ordinary parameter: masks, loops and addresses work with it just the same.
+    """
     found: set[str] = set()
     for launch in kernel.launches:
         given = launch.given(kernel)
@@ -119,7 +119,7 @@ def _severity(name: str, size: Extent, launch: LaunchSite, kernel: SourceKernel)
     if _OF_A_MODEL.search(size.tensor):
         return None
     if _varies(size, launch):
-        return SEVERITY
+        return "medium"
     if _is_length(name, size, launch):
         return "low"
     return None if "triton.autotune" in kernel.decorators else "info"

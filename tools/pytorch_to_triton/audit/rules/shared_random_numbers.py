@@ -1,10 +1,4 @@
-"""Several programs generate the same random numbers.
-
-tl.rand and its kind give the same number for the same seed and offset, whichever program asks. With offsets
-that are the same in many programs, every row gets the same dropout mask.
-
-Fix: use as offset the place of the element in the whole tensor: tl.rand(seed, row * n_cols + cols).
-"""
+"""Draws that do not depend on a program id by which their results are stored."""
 
 import ast
 from collections.abc import Iterator
@@ -13,10 +7,9 @@ from dataclasses import dataclass
 from pytorch_to_triton.audit.analysis.programs import is_opaque, is_wide, program_axes
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "high"
-CATEGORY = "correctness"
 _DRAWING = frozenset(
     f"triton.language.{module}{name}"
     for module in ("", "random.")
@@ -57,8 +50,15 @@ class Draw:
     """The arguments that seeds and offsets are made from."""
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Draws that do not depend on a program id by which their results are stored."""
+@kernel_rule("high", "correctness", BAD, GOOD)
+def shared_random_numbers(kernel: SourceKernel) -> Iterator[Fault]:
+    """Several programs generate the same random numbers.
+
+    tl.rand and its kind give the same number for the same seed and offset, whichever program asks. With
+    offsets that are the same in many programs, every row gets the same dropout mask.
+
+    Fix: use as offset the place of the element in the whole tensor: tl.rand(seed, row * n_cols + cols).
+    """
     if not kernel.launches:
         return
     wide = {axis for axis in range(3) if all(is_wide(axis, launch) for launch in kernel.launches)}

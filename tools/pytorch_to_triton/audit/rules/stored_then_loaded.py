@@ -1,11 +1,4 @@
-"""A kernel stores a block and loads it back from the same place.
-
-The values are in registers when they are stored. Loading them again costs a round trip through the cache,
-and without a barrier it may return what was there before, as another thread may have stored what this one
-loads.
-
-Fix: keep computing with the value that was stored.
-"""
+"""Loads below a store of the same address and mask, in one list of statements."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -18,10 +11,9 @@ from pytorch_to_triton.audit.analysis.movement import (
     statements_between,
 )
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
-SEVERITY = "low"
-CATEGORY = "memory access"
 _HEAD = """
 @triton.jit
 def kernel(x_ptr, scratch_ptr, out_ptr, n, B: tl.constexpr):
@@ -53,8 +45,16 @@ GOOD = (
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Loads below a store of the same address and mask, in one list of statements."""
+@kernel_rule("low", "memory access", BAD, GOOD)
+def stored_then_loaded(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel stores a block and loads it back from the same place.
+
+    The values are in registers when they are stored. Loading them again costs a round trip through the
+    cache, and without a barrier it may return what was there before, as another thread may have stored what
+    this one loads.
+
+    Fix: keep computing with the value that was stored.
+    """
     if any(access.name.startswith("atomic") for access in kernel.accesses):
         return
     stores = [access for access in kernel.accesses if access.name == "store" and access.pointer]

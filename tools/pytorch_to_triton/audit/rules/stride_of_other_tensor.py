@@ -1,9 +1,4 @@
-"""The address of one tensor is computed with the strides of another.
-
-It is right only as long as both tensors have the same shape and layout.
-
-Fix: multiply each offset with the stride of the tensor that the address is in.
-"""
+"""Products with a stride of another tensor, by its name or by a launch, where the own one is not used."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -13,10 +8,9 @@ from pytorch_to_triton.audit.analysis.launched_tensors import allocation, tensor
 from pytorch_to_triton.audit.analysis.passed import stride_of
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
-SEVERITY = "high"
-CATEGORY = "correctness"
 _POINTER_WORDS = frozenset({"ptr", "pointer", "ptrs", "p"})
 _PARAMETERS = "q_ptr, k_ptr, n, stride_qb, stride_qm, stride_kb, stride_kn, B: tl.constexpr"
 _KERNEL = f"""
@@ -69,8 +63,14 @@ GOOD = (
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Products with a stride of another tensor, by its name or by a launch, where the own one is not used."""
+@kernel_rule("high", "correctness", BAD, GOOD)
+def stride_of_other_tensor(kernel: SourceKernel) -> Iterator[Fault]:
+    """The address of one tensor is computed with the strides of another.
+
+    It is right only as long as both tensors have the same shape and layout.
+
+    Fix: multiply each offset with the stride of the tensor that the address is in.
+    """
     named = list(_misnamed(kernel))
     yield from named
     yield from (fault for fault in _mispassed(kernel) if fault.at not in {one.at for one in named})

@@ -1,11 +1,4 @@
-"""Neighboring lanes of a block access memory that lies far apart.
-
-Memory is read in sectors of 32 bytes. Where consecutive lanes are a row apart, each one fetches a sector for
-itself and uses one element of it, so most of the bandwidth is lost.
-
-Fix: let a tl.arange run along the axis whose stride is 1: give a program a block of several columns, or
-a two-dimensional block, or store the tensor the other way around.
-"""
+"""The first access all of whose ranges are multiplied with what certainly is large; the rest is named."""
 
 import ast
 from collections.abc import Iterator
@@ -15,10 +8,9 @@ from pytorch_to_triton.audit.analysis.movement import terms
 from pytorch_to_triton.audit.analysis.passed import size_of, stride_of
 from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
-SEVERITY = "low"
-CATEGORY = "memory access"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, rows, cols, stride_row, stride_col, B: tl.constexpr):
@@ -77,8 +69,16 @@ _FEW = 4
 """Elements from lane to lane that still share sectors."""
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """The first access all of whose ranges are multiplied with what certainly is large; the rest is named."""
+@kernel_rule("low", "memory access", BAD, GOOD)
+def strided_access(kernel: SourceKernel) -> Iterator[Fault]:
+    """Neighboring lanes of a block access memory that lies far apart.
+
+    Memory is read in sectors of 32 bytes. Where consecutive lanes are a row apart, each one fetches a
+    sector for itself and uses one element of it, so most of the bandwidth is lost.
+
+    Fix: let a tl.arange run along the axis whose stride is 1: give a program a block of several columns, or
+    a two-dimensional block, or store the tensor the other way around.
+    """
     found = [
         (access, steps)
         for access in kernel.accesses

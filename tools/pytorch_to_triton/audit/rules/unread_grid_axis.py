@@ -1,10 +1,4 @@
-"""A grid has an axis along which the kernel never takes its program id.
-
-All programs along that axis do the same work and write the same places: time is lost, and what is updated
-in place or added to is wrong.
-
-Fix: read tl.program_id of that axis, or take it out of the grid.
-"""
+"""Elements of grids that are not known to be 1, where the kernel reads its program ids itself."""
 
 import ast
 from collections.abc import Iterator
@@ -13,10 +7,9 @@ from pytorch_to_triton.audit.analysis.programs import grid_of, is_opaque, is_wid
 from pytorch_to_triton.audit.call_arguments import argument, literal_integer
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "medium"
-CATEGORY = "correctness"
 _kernel = example("""
 @triton.jit
 def kernel(x_ptr, n, B: tl.constexpr):
@@ -66,8 +59,15 @@ def run(x):
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Elements of grids that are not known to be 1, where the kernel reads its program ids itself."""
+@kernel_rule("medium", "correctness", BAD, GOOD)
+def unread_grid_axis(kernel: SourceKernel) -> Iterator[Fault]:
+    """A grid has an axis along which the kernel never takes its program id.
+
+    All programs along that axis do the same work and write the same places: time is lost, and what is
+    updated in place or added to is wrong.
+
+    Fix: read tl.program_id of that axis, or take it out of the grid.
+    """
     if not kernel.launches:
         return
     calls = [call for path, call in kernel.calls() if path == "triton.language.program_id"]
