@@ -53,10 +53,8 @@ def kernel(q_ptr, k_ptr, v_ptr, out_ptr, N, D: tl.constexpr, B: tl.constexpr):
 BAD = (
     _KERNEL.format("acc += tl.sum(p[:, None] * v, 0)"),
     _ROWS.format("acc = tl.dot(p.to(v.dtype), v, acc)"),
-    _KERNEL.format("acc += tl.sum(p[:, None] * v, 0)").replace("(m - m_new)", "((m - m_new) * 1.0)"),
 )
 GOOD = (
-    _ROWS.format("acc = tl.dot(p.to(v.dtype), v, acc * scale[:, None])"),
     # What is accumulated is not relative to the maximum.
     _KERNEL.format("acc += tl.sum(v, 0)"),
 )

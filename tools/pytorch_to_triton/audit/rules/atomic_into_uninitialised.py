@@ -25,29 +25,8 @@ def run(x):
     kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), B=64)
     return out
 """,
-    """
-@triton.jit
-def square(x):
-    return x * x
-
-@triton.jit
-def kernel(x_ptr, out_ptr):
-    tl.atomic_add(out_ptr, square(tl.load(x_ptr + tl.program_id(0))))
-
-def run(x):
-    out = torch.empty(1, device=x.device)
-    kernel[(x.numel(),)](x, out)
-    return out
-""",
 )
 GOOD = (
-    _KERNEL
-    + """
-def run(x):
-    out = torch.zeros(1, device=x.device)
-    kernel[(1,)](x, out, x.numel(), B=64)
-    return out
-""",
     _KERNEL
     + """
 def run(x):
@@ -64,18 +43,6 @@ def run(x):
     kernel[(1,)](x, out, x.numel(), B=64)
     return out
 """,
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr):
-    tl.store(out_ptr, 0.0)
-    tl.debug_barrier()
-    tl.atomic_add(out_ptr, tl.load(x_ptr + tl.arange(0, 16)))
-
-def run(x):
-    out = torch.empty(1, device=x.device)
-    kernel[(1,)](x, out)
-    return out
-""",
     # It stands in for a tensor that is not wanted.
     """
 @triton.jit
@@ -86,14 +53,6 @@ def kernel(x_ptr, bias_ptr, HAS_BIAS: tl.constexpr):
 def run(x):
     unused = torch.empty(1, device=x.device)
     kernel[(1,)](x, unused, HAS_BIAS=False)
-""",
-    _KERNEL
-    + """
-def run(x, out=None):
-    if out is None:
-        out = torch.empty(1, device=x.device)
-    kernel[(1,)](x, out, x.numel(), B=64)
-    return out
 """,
 )
 

@@ -38,7 +38,6 @@ BAD = (
     _KEYLESS.replace("key=[]", "[]") + _SUM.replace("range(0, n, B)", "range(0, tl.cdiv(n, B))"),
 )
 GOOD = (
-    _TUNED.replace('"N"', '"N", "K"') + _PRODUCT,
     # Told to be a size that the code is not specialised for.
     _TUNED + _PRODUCT.replace("triton.jit", 'triton.jit(do_not_specialize=["K"])'),
     # Keyed on what is fixed in the model alone.

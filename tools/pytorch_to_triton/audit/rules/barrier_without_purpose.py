@@ -16,7 +16,6 @@ def kernel(x_ptr, out_ptr):
 """)
 BAD = (_kernel("x = tl.load(x_ptr + i)", "tl.debug_barrier()", "tl.store(out_ptr + i, x)") + _RUN,)
 GOOD = (
-    _kernel("tl.store(out_ptr + i, 0.0)", "tl.debug_barrier()", "tl.store(x_ptr, tl.load(out_ptr))") + _RUN,
     """
 @triton.jit
 def kernel(x_ptr, n):
@@ -24,15 +23,6 @@ def kernel(x_ptr, n):
         x = tl.load(x_ptr + k)
         tl.debug_barrier()
         tl.store(x_ptr + k + 1, x)
-"""
-    + _RUN,
-    # All of a block is read before another part of it is written.
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr):
-    x = tl.load(x_ptr + tl.arange(0, 16))
-    tl.debug_barrier()
-    tl.store(x_ptr + 16 - tl.arange(0, 16), x)
 """
     + _RUN,
     """

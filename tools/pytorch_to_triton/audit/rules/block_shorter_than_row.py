@@ -37,31 +37,10 @@ DIMS = {"M": [1, 64], "N": [128, 1000, 2048]}
 """
 BAD = (
     _DECLARED + _KERNEL + _RUN.format(1024),
-    # As long as the row, but no longer than that.
-    _DECLARED + _KERNEL + _RUN.format("min(1024, triton.next_power_of_2(N))"),
     # The length is in the kernel.
     _DECLARED + _KERNEL.replace(", B: tl.constexpr", "").replace("B)", "512)") + _RUN.replace(", B={}", ""),
-    # No size is declared, and none is refused.
-    _KERNEL + _RUN.format(1024),
-    _DECLARED + _KERNEL.replace("B: tl.constexpr", "B: tl.constexpr = 256") + _RUN.replace(", B={}", ""),
 )
-GOOD = (
-    _DECLARED + _KERNEL + _RUN.format("triton.next_power_of_2(N)"),
-    _DECLARED + 'REQUIRES = ["N <= 1024"]\n' + _KERNEL + _RUN.format(1024),
-    _KERNEL + _RUN.format("min(1024, triton.next_power_of_2(N))").replace("M == 0", "M == 0 or N > 1024"),
-    # A loop walks over the row.
-    _DECLARED
-    + """
-@triton.jit
-def kernel(x_ptr, out_ptr, N, B: tl.constexpr):
-    cols = tl.arange(0, B)
-    total = tl.load(x_ptr + tl.program_id(0) * N + cols, mask=cols < N, other=0.0)
-    for start in range(B, N, B):
-        total += tl.load(x_ptr + tl.program_id(0) * N + start + cols, mask=start + cols < N, other=0.0)
-    tl.store(out_ptr + tl.program_id(0), tl.sum(total))
-"""
-    + _RUN.format(1024),
-)
+GOOD = (_DECLARED + 'REQUIRES = ["N <= 1024"]\n' + _KERNEL + _RUN.format(1024),)
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,12 +36,10 @@ class Cache:
 BAD = (
     _KERNEL + _RUN.format("position"),
     _KERNEL + _RUN.format("position=int(position)"),
-    _KERNEL.replace("+ position * B", "+ tl.full((), position, tl.int64)") + _RUN.format("position"),
     _KERNEL + _CACHE.format("+="),
 )
 GOOD = (
     _KERNEL.replace("    i =", "    if position > 0:\n        return\n    i =") + _RUN.format("position"),
-    _KERNEL + _RUN.format("position").replace("x, position)", "x, position=0)"),
     _KERNEL + _CACHE.format("+= 0 if self.length else").replace("self.length +=", "row +="),
 )
 _CHANGES = re.compile(

@@ -24,22 +24,6 @@ BAD = (
 """,
 )
 GOOD = (
-    # By a number that the compiler knows.
-    _HEAD
-    + """
-    for start in range(0, n, B):
-        at = start + i
-        total += tl.load(x_ptr + (at // W) * n + at % W)
-    tl.store(out_ptr + i, total)
-""",
-    # Once, before the loop.
-    _HEAD
-    + """
-    row = i // width
-    for start in range(0, n, B):
-        total += tl.load(x_ptr + row * n + start)
-    tl.store(out_ptr + i, total)
-""",
     # Of one scalar.
     _HEAD
     + """

@@ -20,26 +20,14 @@ def softmax(x_ptr, out_ptr, n, B: tl.constexpr):
 def run(x, out):
     softmax[(1,)](x, out, x.numel(), B=128)
 """
-_LOOP = """
-@triton.jit
-def softmax(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    total = 0.0
-    for start in range(0, n, B):
-        total += tl.sum(tl.exp(tl.load(x_ptr + start + i)))
-    for start in range(0, n, B):
-        tl.store(out_ptr + start + i, tl.exp(tl.load(x_ptr + start + i)) / total)
-"""
 _HELPER = "@triton.jit\ndef weights(x):\n    e = tl.exp(x)\n    return e / tl.sum(e)\n"
 BAD = (
     _SOFTMAX.format(steps="y = tl.exp(x) / tl.sum(tl.exp(x), axis=0)"),
     _SOFTMAX.format(steps="y = x - tl.log(tl.sum(tl.exp(x)))"),
-    _LOOP,
 )
 GOOD = (
     _SOFTMAX.format(steps="e = tl.exp(x)\n    y = e / n"),
     _SOFTMAX.format(steps="e = tl.exp(-(x * x) / 2)\n    y = e / tl.sum(e)"),
-    _SOFTMAX.format(steps="e = tl.exp(-0.5 * x * x)\n    y = e / tl.sum(e)"),
     # Whoever calls the function may have subtracted it.
     _HELPER,
 )

@@ -22,15 +22,9 @@ BAD = (
     _KERNEL.format(steps='x = tl.where(keep != 0, x, float("-inf"))\n    e = tl.exp(x - tl.max(x, axis=0))'),
 )
 GOOD = (
-    _KERNEL.format(steps="x = tl.where(keep != 0, x, -1e30)\n    e = tl.exp(x - tl.max(x))"),
-    _KERNEL.format(steps="e = tl.exp(x - tl.max(x))"),
     _KERNEL.format(
         steps='x = tl.where(keep != 0, x, -float("inf"))\n    m = tl.max(x)\n'
         '    e = tl.exp(x - tl.where(m == -float("inf"), 0.0, m))'
-    ),
-    _KERNEL.format(
-        steps='x = tl.where(keep != 0, x, -float("inf"))\n    e = tl.exp(x - tl.max(x))\n'
-        "    e = tl.where(keep != 0, e, 0.0)"
     ),
 )
 

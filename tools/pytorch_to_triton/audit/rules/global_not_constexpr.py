@@ -33,13 +33,6 @@ def kernel(x_ptr):
 )
 GOOD = (
     """
-LOG2E = tl.constexpr(1.44)
-
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr, tl.load(x_ptr) * LOG2E)
-""",
-    """
 DTYPE = tl.float32
 
 @triton.jit

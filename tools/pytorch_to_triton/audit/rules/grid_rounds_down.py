@@ -29,26 +29,6 @@ def run(x):
     _KERNEL
     + """
 def run(x):
-    BLOCK = 1024
-    kernel[(x.numel() // BLOCK,)](x, x.numel(), BLOCK)
-""",
-    _KERNEL
-    + """
-def run(x):
-    n = x.shape[0] * x.shape[1]
-    grid = lambda meta: (n // meta["B"] or 1,)
-    kernel[grid](x, n, B=256)
-""",
-    _KERNEL
-    + """
-def run(x):
-    n = x.numel()
-    programs = n // 256 if n >= 256 else 1
-    kernel[(programs,)](x, n, 256)
-""",
-    _KERNEL
-    + """
-def run(x):
     kernel[(int(1000 / 256),)](x, 1000, 256)
 """,
 )
@@ -57,20 +37,7 @@ GOOD = (
     + """
 def run(x):
     n = x.numel()
-    assert n % 1024 == 0
-    kernel[(n // 1024,)](x, n, B=1024)
-""",
-    _KERNEL
-    + """
-def run(x):
-    n = x.numel()
     kernel[(n // 1024 + 1,)](x, n, B=1024)
-""",
-    _KERNEL
-    + """
-def run(x):
-    n = x.numel()
-    kernel[(max(1, triton.cdiv(n, 1024)),)](x, n, B=1024)
 """,
     _KERNEL
     + """

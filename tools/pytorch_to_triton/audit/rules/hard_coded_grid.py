@@ -41,50 +41,11 @@ def run(x):
     sms = torch.cuda.get_device_properties(x.device).multi_processor_count
     kernel[(sms,)](x, x.numel(), B=1024)
 """,
-    """
-ROWS = 256
-
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(x_ptr + tl.program_id(0) * n + i, 0.0, mask=i < n)
-
-def run(x):
-    n = x.shape[1]
-    kernel[(ROWS,)](x, n, B=triton.next_power_of_2(n))
-""",
 )
 GOOD = (
     _KERNEL + _RUN.format("(1,)", "triton.next_power_of_2(x.numel())"),
-    _KERNEL + _RUN.format("(8,)", 1024).replace("kernel[", "assert x.numel() <= 8192\n    kernel["),
-    # Its programs walk over all blocks.
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    for start in range(tl.program_id(0) * B, n, tl.num_programs(0) * B):
-        i = start + tl.arange(0, B)
-        tl.store(x_ptr + i, 0.0, mask=i < n)
-"""
-    + _RUN.format("(8,)", 1024),
     # The size is known.
     _KERNEL + "def run():\n    x = torch.empty(4096)\n    kernel[(4,)](x, x.numel(), B=1024)\n",
-    # A loop covers what the programs along the last axis share.
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, K, B: tl.constexpr, SPLIT: tl.constexpr):
-    k = tl.program_id(1) * B + tl.arange(0, B)
-    total = tl.zeros((B,), tl.float32)
-    for step in range(0, tl.cdiv(K, B * SPLIT)):
-        total += tl.load(x_ptr + tl.program_id(0) * K + k, mask=k < K, other=0.0)
-        k += B * SPLIT
-    tl.atomic_add(out_ptr + tl.program_id(0), tl.sum(total))
-
-def run(x):
-    rows, K = x.shape
-    out = torch.zeros(rows, device=x.device)
-    kernel[(rows, 4)](x, out, K, B=128, SPLIT=4)
-    return out
-""",
     # The declaration bounds the size.
     """
 INPUTS = {"x": "float32[N]"}

@@ -29,15 +29,8 @@ _BENCHMARK = "\ndef measure(x):\n    return triton.testing.do_bench(lambda: copy
 BAD = (
     # No reference.
     _RUN + _BENCHMARK,
-    # No benchmark.
-    _RUN + _TEST,
-    # No docstring.
-    _BARE.format(docstring="") + _TEST + _BENCHMARK,
 )
-GOOD = (
-    _KERNEL,
-    _BARE.replace("copy_", "_copy_").format(docstring="") + _TEST + _BENCHMARK,
-)
+GOOD = (_BARE.replace("copy_", "_copy_").format(docstring="") + _TEST + _BENCHMARK,)
 _REFERS = re.compile(
     r"(?:^|_)(?:ref|reference|torch|pytorch|naive|eager|golden|expected|baseline|native|test|check)(?:_|$)",
     re.IGNORECASE,

@@ -35,40 +35,12 @@ def run(x):
     {after}relu[(triton.cdiv(n, 64),)](between, out, n, B=64)
     return {result}
 """
-BAD = (
-    _KERNELS + _RUN.format(after="", result="out"),
-    # A row each program, its stride passed, and a bias along it.
-    """
-@triton.jit
-def shift(x_ptr, bias_ptr, out_ptr, out_stride, n, B: tl.constexpr):
-    row = tl.program_id(0)
-    cols = tl.arange(0, B)
-    x = tl.load(x_ptr + row * n + cols, mask=cols < n).to(tl.float32) + tl.load(bias_ptr + cols)
-    tl.store(out_ptr + row * out_stride + cols, x, mask=cols < n)
-
-@triton.jit
-def relu(x_ptr, out_ptr, x_stride, n, B: tl.constexpr):
-    row = tl.program_id(0)
-    i = tl.arange(0, B)
-    x = tl.load(x_ptr + row * x_stride + i, mask=i < n)
-    tl.store(out_ptr + row * n + i, tl.maximum(x, 0.0), mask=i < n)
-
-def run(x, bias):
-    rows, n = x.shape
-    between = torch.empty(x.shape, dtype=torch.float32, device=x.device)
-    out = torch.empty_like(x)
-    shift[(rows,)](x, bias, between, between.stride(0), n, B=1024)
-    relu[(rows,)](between, out, between.stride(0), n, B=1024)
-    return out
-""",
-)
+BAD = (_KERNELS + _RUN.format(after="", result="out"),)
 GOOD = (
     # The caller wants it, too.
     _KERNELS + _RUN.format(after="", result="out, between"),
     # Something else needs it.
     _KERNELS + _RUN.format(after="between = between.cumsum(0)\n    ", result="out"),
-    # The first kernel reduces.
-    _KERNELS.replace("* 2", "* 2 + tl.sum(i)") + _RUN.format(after="", result="out"),
     # Other elements than its own.
     _KERNELS.replace("x = tl.load(x_ptr + i", "x = tl.load(x_ptr + n - i")
     + _RUN.format(after="", result="out"),

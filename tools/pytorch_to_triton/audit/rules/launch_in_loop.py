@@ -30,7 +30,6 @@ BAD = (
     _KERNEL + _RUN.format("range(len(x))", "x[row].contiguous(), out[row]"),
 )
 GOOD = (
-    _KERNEL + "\ndef run(x, out):\n    kernel[(x.shape[0],)](x, out, x.shape[1], B=1024)\n",
     # Each step needs the one before.
     _KERNEL + _RUN.format("range(1, rows)", "out[row - 1], out[row]"),
     _KERNEL
@@ -41,7 +40,6 @@ def run(x, state, out):
         state = out[t]
 """,
     _KERNEL + _RUN.format("range(rows)", "x[row], out"),
-    _KERNEL + _RUN.format("tensors", "row, out"),
     _KERNEL + _RUN.format("range(rows)", "x[row], out[row]").replace("def run", "def test_run"),
 )
 

@@ -23,25 +23,10 @@ def run(x):
 """,
 )
 GOOD = (
-    # A function that is made a kernel later.
-    _KERNEL
-    + """
-def outer(x_ptr, n):
-    if tl.program_id(0) == 0:
-        kernel(x_ptr, n, 16)
-
-compiled = triton.jit(outer)
-""",
     _KERNEL
     + """
 def run(kernel, x):
     kernel(x)
-""",
-    _KERNEL
-    + """
-def test_run(x):
-    with pytest.raises(RuntimeError):
-        kernel(x, 1, BLOCK=16)
 """,
 )
 _HOST_ONLY = frozenset({"torch.no_grad", "torch.inference_mode", "torch.compile", "functools.wraps"})

@@ -31,12 +31,6 @@ BAD = (
         "    total += tl.load(x_ptr + i, mask=i < n, other=0.0)",
         "tl.store(x_ptr, tl.sum(total))",
     ),
-    _kernel(
-        'largest = -float("inf")',
-        "for start in tl.range(0, n, B):",
-        "    largest = tl.maximum(largest, tl.load(x_ptr + start + tl.arange(0, B)))",
-        "tl.store(x_ptr, tl.max(largest))",
-    ),
     """
 @triton.jit
 def kernel(x_ptr, n):
@@ -44,19 +38,6 @@ def kernel(x_ptr, n):
     for i in range(n):
         total, count = total + 0.5 * tl.load(x_ptr + i), count + 1
     tl.store(x_ptr, total / count)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
-    best = tl.full((B,), -float("inf"), tl.float32)
-    place = tl.maximum(i, 0).to(tl.int32)
-    for k in range(n):
-        at = i + k
-        x = tl.load(x_ptr + at)
-        place = tl.where(x > best, at, place)
-        best = tl.maximum(best, x)
-    tl.store(out_ptr + i, place)
 """,
     """
 @triton.jit
@@ -78,12 +59,6 @@ GOOD = (
         "    mean += tl.sum(x)",
         "    count += 1",
         "tl.store(x_ptr, tl.sum(total) / count + mean)",
-    ),
-    _kernel(
-        "for start in range(0, n, B):",
-        "    total = 0.0",
-        "    total += tl.load(x_ptr + start + tl.arange(0, B))",
-        "    tl.store(x_ptr, tl.sum(total))",
     ),
     """
 @triton.jit

@@ -23,21 +23,6 @@ BAD = (
 """,
 )
 GOOD = (
-    # The compiler hoists it.
-    _HEAD
-    + """
-    total = tl.zeros((B,), tl.float32)
-    for row in range(rows):
-        total += tl.load(x_ptr + row * n + i) * tl.load(w_ptr + i)
-    tl.store(out_ptr + i, total)
-""",
-    _HEAD
-    + """
-    at = w_ptr + i
-    for row in range(rows):
-        tl.store(out_ptr + row * n + i, tl.load(at))
-        at += n
-""",
     # Waits for another program.
     _HEAD
     + """

@@ -38,21 +38,11 @@ def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
 """
 BAD = (
     _KERNEL.format(start="tl.zeros((B,), dtype=tl.float16)", step="acc += x"),
-    _KERNEL.format(
-        start="tl.zeros((B, B), tl.float16)",
-        step="acc = tl.dot(x[:, None], x[None, :], acc, out_dtype=tl.float16)",
-    ),
     _KERNEL.format(start="0.0", step="acc = tl.dot(x, x, out_dtype=tl.float16)"),
-    # The tensor's own dtype.
-    'INPUTS = {"x": "float32|float16[N]"}\n' + _OF_POINTER + _RUN,
     _OF_POINTER.replace("= tl.load(x_ptr + k + i)", "= tl.dot(y, y).to(out_ptr.dtype.element_ty)") + _RUN,
     _REDUCTION.format(steps="h = tl.cast(x, tl.bfloat16)\n    y = (h * h).sum(axis=0)"),
-    _REDUCTION.format(steps="x = x.to(tl.float16)\n    y = tl.cumsum(tl.where(i < n, x, 0.0), 0)"),
 )
 GOOD = (
-    _KERNEL.format(start="tl.zeros((B,), tl.float16)", step="acc += x").replace(
-        "in range", "in tl.static_range"
-    ),
     _REDUCTION.format(steps="y = tl.sum(x.to(tl.float16), dtype=tl.float32)"),
     # Division makes float32 of float16.
     _REDUCTION.format(steps="h = x.to(tl.float16)\n    y = tl.sum(h / h)"),

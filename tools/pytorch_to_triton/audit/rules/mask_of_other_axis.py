@@ -43,17 +43,6 @@ def run(x):
     n = x.numel()
     kernel[(triton.cdiv(n, 64),)](x, n, B=64)
 """,
-    """
-@triton.jit
-def kernel(a_ptr, b_ptr, c_ptr, M, N, K, B: tl.constexpr):
-    offs_m = tl.program_id(0) * B + tl.arange(0, B)
-    offs_n = tl.program_id(1) * B + tl.arange(0, B)
-    offs_k = tl.arange(0, B)
-    b_mask = (offs_n[None, :] < M) & (offs_k[:, None] < K)
-    b = tl.load(b_ptr + offs_k[:, None] * N + offs_n[None, :], mask=b_mask)
-    c_mask = (offs_m[:, None] < M) & (offs_n[None, :] < N)
-    tl.store(c_ptr + offs_m[:, None] * N + offs_n[None, :], b, mask=c_mask)
-""",
 )
 GOOD = (
     # M is a tensor, and what it holds is of N tokens.
@@ -75,16 +64,6 @@ def kernel(parts_ptr, n, B: tl.constexpr):
 
 def run(parts, n):
     kernel[(parts.shape[0],)](parts, n, B=triton.next_power_of_2(n))
-""",
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    start = tl.program_id(0) * B
-    lanes = tl.arange(0, B)
-    x = tl.load(x_ptr + start + lanes, mask=lanes < n - start)
-
-def run(x):
-    kernel[(triton.cdiv(x.numel(), 64),)](x, x.numel(), B=64)
 """,
 )
 

@@ -43,8 +43,6 @@ def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
 """,
 )
 GOOD = (
-    _kernel("mask = (0 <= i) & (i < n)", "tl.store(out_ptr + i, tl.load(x_ptr + i, mask=mask), mask=mask)")
-    + _LAUNCH,
     # There are n + 1 of them.
     """
 @triton.jit

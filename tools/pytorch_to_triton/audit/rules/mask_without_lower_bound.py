@@ -29,13 +29,8 @@ def kernel(x_ptr, n, shift, W: tl.constexpr, B: tl.constexpr):
 BAD = (
     _KERNEL.format(steps="W", at="i - (W - 1) + w", mask="at < n"),
     _KERNEL.format(steps="n", at="i - w", mask="(at < n) & (i < n)"),
-    _KERNEL.format(steps="W", at="2 * i - shift + w", mask="(i < n) & (at < n)"),
 )
-GOOD = (
-    _KERNEL.format(steps="W", at="i - (W - 1) + w", mask="(at >= 0) & (at < n)"),
-    _KERNEL.format(steps="W", at="tl.maximum(i - w, 0)", mask="at < n"),
-    _KERNEL.format(steps="1, W", at="i + w - 1", mask="at < n"),
-)
+GOOD = (_KERNEL.format(steps="W", at="i - (W - 1) + w", mask="(at >= 0) & (at < n)"),)
 Terms = list[tuple[int, ast.expr]]
 """What a sum adds up, each with its sign."""
 

@@ -28,7 +28,6 @@ def _rows(mask: str, *steps: str, other: str = "0.0") -> str:
 
 _LOAD = "x = tl.load(x_ptr + i, mask=i < n, other=0.0)"
 _MEAN = "mean = tl.sum(x) / n"
-_LOOP = "for start in range(0, n, B):"
 _CENTERED = "d = x - (tl.sum(x, axis=1) / {})[:, None]"
 _STORE_ROWS = "tl.store(out_ptr + rows, {}, mask=rows < m)"
 _ROW_MASK, _BOTH = "rows[:, None] < m", "(rows[:, None] < m) & (cols[None, :] < n)"
@@ -50,36 +49,14 @@ BAD = (
     _row(_LOAD, "tl.store(out_ptr, tl.max(x.to(tl.float32), axis=0))"),
     _row(_LOAD, "d = x - tl.sum(x, axis=0) / n", "tl.store(out_ptr, tl.sum(d * d * d, axis=0) / n)"),
     _row("x = tl.load(x_ptr + i, i < n, 0.0)", "tl.store(out_ptr, tl.sum(1.0 - x, 0))"),
-    _row(
-        'best = tl.full((B,), -float("inf"), tl.float32)',
-        "for k in tl.static_range(W):",
-        "    x = tl.load(x_ptr + i + k, mask=(i + k < n) & (i < n), other=0.0)",
-        "    best = tl.maximum(best, x.to(tl.float32))",
-        "tl.store(out_ptr + i, best, mask=i < n)",
-        parameters="n, W: tl.constexpr, B: tl.constexpr",
-    ),
     _PRODUCT,
-    _row(
-        "total = tl.zeros((B,), tl.float32)",
-        _LOOP,
-        "    i = start + tl.arange(0, B)",
-        "    total += tl.load(x_ptr + i, mask=i < n)",
-        "tl.store(out_ptr, tl.sum(total))",
-    )
-    + _LAUNCH.format("n, B=256"),
     _row("tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n) + 1)"),
     _row(_LOAD, _MEAN, "tl.store(out_ptr, tl.sum((x - mean) ** 2) / n)"),
     _row(_LOAD, "e = tl.exp(x - tl.max(x))", "tl.store(out_ptr, tl.sum(e))"),
     # A mean counts them.
     _row(_LOAD, "tl.store(out_ptr, tl.sum(x, axis=-1) / B)"),
-    _row(_LOAD, "tl.store(out_ptr, tl.sum(x) * (1.0 / B))"),
 )
 GOOD = (
-    _row(
-        'x = tl.load(x_ptr + i, mask=i < n, other=-float("inf"))',
-        "e = tl.exp(x - tl.max(x, axis=0))",
-        "tl.store(out_ptr + i, e / tl.sum(e, axis=0), mask=i < n)",
-    ),
     _row(
         _LOAD,
         "tl.store(out_ptr, tl.max(tl.abs(x)) + tl.max(x * x))",
@@ -109,27 +86,7 @@ GOOD = (
         "tl.store(out_ptr + i, best, mask=i < m)",
         parameters="n, m, B: tl.constexpr",
     ),
-    # It starts at zero, and is no less than zero.
-    _row(
-        "best = tl.zeros((B,), tl.float32)",
-        _LOOP,
-        "    i = start + tl.arange(0, B)",
-        "    best = tl.maximum(best, tl.load(x_ptr + i, mask=i < n, other=0.0))",
-        "tl.store(out_ptr, tl.max(best))",
-    ),
-    _row(
-        "row = tl.program_id(0)",
-        "x = tl.load(x_ptr + row * 16 + tl.arange(0, 16), mask=row < n)",
-        "tl.store(out_ptr + row, tl.sum(x), mask=row < n)",
-    ),
-    _row(_LOAD, _MEAN, "d = tl.where(i < n, x - mean, 0.0)", "tl.store(out_ptr, tl.sum(d * d) / n)"),
     _row(_LOAD, _MEAN, "d = (x - mean) * (i < n)", "tl.store(out_ptr, tl.sum(d * d) / n)"),
-    _row(
-        _LOAD,
-        "z = tl.load(out_ptr + i, mask=i < n, other=0.0)",
-        "d = x - z",
-        "tl.store(out_ptr, tl.sum(d * d))",
-    ),
     _row(_LOAD, "tl.store(out_ptr, tl.sum(x) / B)").replace("i < n", "i < B"),
     _row(_LOAD, "tl.store(out_ptr, tl.sum(x) / B)") + _LAUNCH.format("64, 64"),
 )

@@ -42,10 +42,6 @@ BAD = (
     + _KERNEL.format("shifted = q + zero\n    out = tl.sum(shifted, axis=0).to(tl.float32)"),
 )
 GOOD = (
-    # All that is declared fits.
-    _DECLARED.format(" in -60..60") + _KERNEL.format("out = (q - zero).to(tl.float32)"),
-    # Nothing says what they are.
-    _KERNEL.format("out = (q - zero).to(tl.float32)"),
     # PyTorch wraps as well.
     _DECLARED.format("")
     + "\ndef reference(q, zero):\n    return (q - zero[:, None]).float()\n"

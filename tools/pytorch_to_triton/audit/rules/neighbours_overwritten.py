@@ -31,8 +31,6 @@ def run(x):
 _BLOCKS = "triton.cdiv(x.numel(), 512)"
 BAD = (
     _KERNEL.format("x_ptr", "x_ptr", "i < n") + _RUN.format(_BLOCKS, "y", 512),
-    # Two pointers to one tensor.
-    _KERNEL.format("x_ptr", "out_ptr", "i < n") + _RUN.format(_BLOCKS, "y", 512),
     """
 @triton.jit
 def kernel(x_ptr, M, N, stride, B: tl.constexpr):
@@ -60,11 +58,6 @@ def run(x):
 """,
 )
 GOOD = (
-    _KERNEL.format("x_ptr", "out_ptr", "i < n") + _RUN.format(_BLOCKS, "x", 512),
-    # One program.
-    _KERNEL.format("x_ptr", "x_ptr", "i < n") + _RUN.format("1", "y", "triton.next_power_of_2(x.numel())"),
-    # Every other element is stored, and those between are read.
-    _KERNEL.format("x_ptr", "x_ptr", "(i < n) & (i % 2 == 0)") + _RUN.format(_BLOCKS, "y", 512),
     # Pairs that each program has to itself.
     """
 @triton.jit

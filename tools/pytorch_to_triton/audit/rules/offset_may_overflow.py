@@ -28,52 +28,8 @@ def kernel(x_ptr, stride, n, B: tl.constexpr):
     """    tl.store(x_ptr + row * stride + i, 0.0, mask=i < n)
 """,
 )
-BAD = (
-    _kernel("row = tl.program_id(0)", "i = tl.arange(0, B)"),
-    """
-@triton.jit
-def kernel(x_ptr, stride, n, B: tl.constexpr):
-    x_ptr += stride * tl.program_id(0)
-    i = tl.arange(0, B)
-    tl.store(x_ptr + i, 0.0, mask=i < n)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, stride_m, n, B: tl.constexpr):
-    rows = tl.program_id(0) * B + tl.arange(0, B)
-    x = tl.load(x_ptr + rows[:, None] * stride_m + tl.arange(0, B)[None, :])
-""",
-    """
-INPUTS = {"x": "float16[M, N]"}
-DIMS = {"M": [7, 70000], "N": [50304]}
-
-@triton.jit
-def kernel(x_ptr, stride, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(x_ptr + tl.program_id(0) * stride + i, 0.0, mask=i < n)
-
-def run(x):
-    kernel[(x.shape[0],)](x, x.stride(0), x.shape[1], B=triton.next_power_of_2(x.shape[1]))
-""",
-)
-GOOD = (
-    _kernel("row = tl.program_id(0).to(tl.int64)", "i = tl.arange(0, B)"),
-    """
-@triton.jit
-def row_start(ptr, row, stride):
-    return ptr + row * stride
-
-@triton.jit
-def scaled(factor):
-    return tl.program_id(0) * factor
-
-@triton.jit
-def kernel(x_ptr, stride, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    row = tl.program_id(0).to(tl.int64)
-    tl.store(row_start(x_ptr, row, stride) + i, scaled(n), mask=i < n)
-""",
-)
+BAD = (_kernel("row = tl.program_id(0)", "i = tl.arange(0, B)"),)
+GOOD = (_kernel("row = tl.program_id(0).to(tl.int64)", "i = tl.arange(0, B)"),)
 
 
 @kernel_rule("high", "correctness", BAD, GOOD, suspected=Suspicion("info", ("offset_overflow",)))

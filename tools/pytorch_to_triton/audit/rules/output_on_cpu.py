@@ -24,8 +24,6 @@ BAD = (_KERNEL + _RUN.format("torch.empty(x.shape, dtype=x.dtype)"),)
 GOOD = (
     # Run by the interpreter, on the CPU.
     _KERNEL + _RUN.format("torch.empty(x.shape)") + "\ndef test_run():\n    run(torch.randn(64))\n",
-    _KERNEL + _RUN.format('torch.empty(x.shape, dtype=x.dtype, device="cuda")'),
-    _KERNEL + _RUN.format("x.new_empty(x.shape)"),
     'torch.set_default_device("cuda")\n' + _KERNEL + _RUN.format("torch.empty(x.shape)"),
     _KERNEL
     + """

@@ -26,18 +26,13 @@ def run(a, b, c):
     kernel[(1,)](a, b, c, M=32, N=32, K={inner})
 """
 _PRODUCT = "tl.sum(a[:, None, :] * b[None, :, :], axis=2)"
-BAD = (
-    _KERNEL.format(product=_PRODUCT, inner=16),
-    _KERNEL.format(product=_PRODUCT, inner="width").replace("    kernel[", "    width = 32\n    kernel["),
-)
+BAD = (_KERNEL.format(product=_PRODUCT, inner=16),)
 GOOD = (
     # tl.dot needs 16 at least.
     _KERNEL.format(product=_PRODUCT, inner=8),
     _KERNEL.format(product=_PRODUCT, inner="a.shape[1]"),
     _KERNEL.format(product=_PRODUCT.replace("*", "+"), inner=16),
     _KERNEL.format(product=_PRODUCT, inner=16).replace("tl.float32", "tl.int32"),
-    # A matrix and a vector.
-    _KERNEL.format(product="tl.sum(a * tl.sum(b, axis=0)[None, :], axis=1)", inner=16),
 )
 _LEAST = 16
 """What tl.dot needs along each axis."""

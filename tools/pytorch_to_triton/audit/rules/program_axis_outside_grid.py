@@ -21,27 +21,6 @@ BAD = (
 def run(x):
     kernel[(triton.cdiv(x.shape[1], 64),)](x, *x.shape, B=64)
 """,
-    """
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr + tl.program_id(2), 0.0)
-
-def run(x):
-    kernel[(1, x.numel())](x)
-""",
-    """
-@triton.jit
-def offsets(B: tl.constexpr):
-    return tl.program_id(1) * B + tl.arange(0, B)
-
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    i = offsets(B)
-    tl.store(x_ptr + i, 0.0, mask=i < n)
-
-def run(x):
-    kernel[(triton.cdiv(x.numel(), 64),)](x, x.numel(), B=64)
-""",
 )
 GOOD = (
     _KERNEL
@@ -57,23 +36,6 @@ def kernel(x_ptr, AXES: tl.constexpr):
 
 def run(x):
     kernel[(1,)](x, AXES=1)
-""",
-    # One of its callers is launched elsewhere.
-    """
-@triton.jit
-def row(stride):
-    return tl.program_id(1) * stride
-
-@triton.jit
-def kernel(x_ptr, stride):
-    tl.store(x_ptr + row(stride), 0.0)
-
-@triton.jit
-def other(x_ptr, stride):
-    tl.store(x_ptr + row(stride), 1.0)
-
-def run(x):
-    kernel[(x.shape[0],)](x, x.stride(0))
 """,
 )
 

