@@ -4,7 +4,7 @@ import ast
 from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.movement import is_scalar
+from pytorch_to_triton.audit.analysis.addresses import is_block
 from pytorch_to_triton.audit.analysis.passed import Extent, unpacked_axes
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
@@ -105,12 +105,6 @@ def asked_of(name: str, launch: LaunchSite) -> frozenset[str]:
     return frozenset(attribute for owner, attribute in _attributes(launch) if owner == name)
 
 
-def made_like(call: ast.Call) -> str | None:
-    """The name that `torch.empty_like(name)` and its kind copy the layout of."""
-    first = argument(call, 0, "input")
-    return first.id if isinstance(first, ast.Name) else None
-
-
 @lru_cache(maxsize=64)
 def _attributes(launch: LaunchSite) -> frozenset[tuple[str, str]]:
     """Each `name.attribute` in the launching function."""
@@ -128,7 +122,7 @@ def unknown_layouts(launch: LaunchSite, kernel: SourceKernel) -> Iterator[str]:
         only_given = name in callers_parameters(launch) and len(launch.scope.bindings[name]) == 1
         if not only_given or name in handed_on or asked_of(name, launch) & _RESOLVES_LAYOUT:
             continue
-        if any(one.pointer == parameter and not is_scalar(kernel, one.address) for one in kernel.accesses):
+        if any(one.pointer == parameter and is_block(one.address, kernel) for one in kernel.accesses):
             yield name
 
 

@@ -3,50 +3,22 @@
 import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 from pytorch_to_triton.triton_api.name_scope import Binding
 
+_kernel = example("\n@triton.jit\ndef kernel(x_ptr, n: tl.constexpr = 3):\n")
+_FILL = _kernel("tl.store(x_ptr + tl.arange(0, SIZE), 0.0)")
 BAD = (
-    """
-LOG2E = 1.4426950408889634
-
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr, tl.load(x_ptr) * LOG2E)
-""",
-    """
-LOWEST = -float('inf')
-
-@triton.jit
-def kernel(x_ptr):
-    x = tl.load(x_ptr, other=LOWEST)
-""",
-    """
-SIZE = 4 * 32
-
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr + tl.arange(0, SIZE), 0.0)
-""",
+    f"SIZE = 4 * 32\n{_FILL}",
+    f"SIZE: tl.constexpr = 128\n{_FILL}",
+    "LOWEST = -float('inf')\n" + _kernel("x = tl.load(x_ptr, other=LOWEST)"),
 )
 GOOD = (
-    """
-DTYPE = tl.float32
-
-@triton.jit
-def kernel(x_ptr):
-    total = tl.zeros((16,), DTYPE)
-""",
-    """
-NOTHING = None
-
-@triton.jit
-def kernel(x_ptr):
-    if NOTHING is None:
-        tl.store(x_ptr, 0.0)
-""",
+    f"SIZE = tl.constexpr(128)\n{_FILL}",
+    "n = NOTHING = None\n" + _kernel("if NOTHING is None:", "    tl.store(x_ptr, n)"),
 )
 
 

@@ -4,9 +4,9 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.masked_lanes import Lanes
-from pytorch_to_triton.audit.analysis.padding import padded_means, padded_sums
-from pytorch_to_triton.audit.analysis.poisoned_reductions import poisoned_reductions
+from pytorch_to_triton.audit.analysis.masked_lanes import NOT_ZERO, Lanes
+from pytorch_to_triton.audit.analysis.padding import is_padded_along, padded_means
+from pytorch_to_triton.audit.analysis.poisoned_reductions import PoisonedReduction, poisoned_reductions
 from pytorch_to_triton.audit.analysis.undefined_lanes import undefined_lanes
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
@@ -111,19 +111,18 @@ def masked_lanes_counted(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: pass the neutral value as other=, or put it in with tl.where(mask, x, value) right before the
     reduction; divide by the number of elements.
     """
-    yield from _certain(kernel)
-    certain = {one.call for one in padded_sums(values(kernel))}
     for found in poisoned_reductions(kernel):
         call, name, neutral = found.operation.call, found.operation.name, found.neutral
-        if call not in certain:
-            yield Fault(
-                call,
-                f"{_content(found.held)} tl.{name} counts the lanes that the mask of the load in line "
-                f"{found.held.load.call.lineno} leaves out; {neutral} would change nothing.",
-                f"Put {neutral} there: by other= of the load, or by tl.where(mask, ..., {neutral}) right "
-                f"before tl.{name}.",
-                severity="high" if found.is_decisive else None,
-            )
+        is_certain = _is_certain(found, kernel)
+        yield Fault(
+            call,
+            f"{_content(found.held)} tl.{name} counts the lanes that the mask of the load in line "
+            f"{found.held.load.call.lineno} leaves out; {neutral} would change nothing.",
+            f"Put {neutral} there: by other= of the load, or by tl.where(mask, ..., {neutral}) right "
+            f"before tl.{name}.",
+            severity="high" if found.is_decisive or is_certain else None,
+            certain=is_certain,
+        )
     for taken in undefined_lanes(kernel):
         yield Fault(
             taken.load.call,
@@ -131,19 +130,6 @@ def masked_lanes_counted(kernel: SourceKernel) -> Iterator[Fault]:
             f"{taken.where} counts them.",
             f"Add other={taken.neutral}.",
             severity=taken.severity,
-        )
-
-
-def _certain(kernel: SourceKernel) -> Iterator[Fault]:
-    for padded in padded_sums(values(kernel)):
-        end, width = ast.unparse(padded.padding.end), ast.unparse(padded.padding.width)
-        yield Fault(
-            padded.call,
-            f"{ast.unparse(padded.term)} is not zero in the lanes from {end} to {width}, which the mask of "
-            "the load fills; the sum counts them.",
-            "Set them to zero just before the sum: tl.sum(tl.where(mask, ..., 0.0)).",
-            severity="high",
-            certain=True,
         )
     for mean in padded_means(values(kernel)):
         end, width = ast.unparse(mean.padding.end), ast.unparse(mean.padding.width)
@@ -155,6 +141,12 @@ def _certain(kernel: SourceKernel) -> Iterator[Fault]:
             severity="high",
             certain=True,
         )
+
+
+def _is_certain(found: PoisonedReduction, kernel: SourceKernel) -> bool:
+    """Whether a sum certainly counts padding: the mask ends before the block does."""
+    is_sum = found.operation.name == "sum" and found.held.hold == NOT_ZERO
+    return is_sum and is_padded_along(values(kernel), found.held.load.call, found.operation) is not None
 
 
 def _content(held: Lanes) -> str:

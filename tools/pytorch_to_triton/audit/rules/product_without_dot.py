@@ -4,9 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
-from pytorch_to_triton.audit.analysis.movement import dims
 from pytorch_to_triton.audit.analysis.promotion import INTEGERS
-from pytorch_to_triton.audit.call_arguments import literal_integer
+from pytorch_to_triton.audit.call_arguments import literal_integer, range_end
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
@@ -90,13 +89,11 @@ def _shared_axis(one: ast.Subscript, other: ast.Subscript) -> int | None:
     return None if first is None or second is None or first == second else 3 - first - second
 
 
-def _sizes(kernel: SourceKernel, one: ast.Subscript, other: ast.Subscript) -> list[int] | None:
-    """The least that each axis of the products can be; None where the launches do not show."""
-    first, second = dims(one, kernel), dims(other, kernel)
-    if first is None or second is None or len(first) != len(second):
-        return None
-    new = _new_axis(one)
-    sizes = [_least(second[axis] if axis == new else first[axis], kernel) for axis in range(len(first))]
+def _sizes(kernel: SourceKernel, *factors: ast.Subscript) -> list[int] | None:
+    """The least that each range of the blocks can be; None where the launches do not show."""
+    made_from = sorted(values(kernel).origins(*factors), key=lambda node: getattr(node, "lineno", 0))
+    ends = [end for node in made_from if (end := range_end(node, kernel.scope)) is not None]
+    sizes = [_least(end, kernel) for end in {ast.unparse(end): end for end in ends}.values()]
     return None if None in sizes else [size for size in sizes if size is not None]
 
 

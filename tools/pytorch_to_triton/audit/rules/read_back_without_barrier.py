@@ -4,9 +4,9 @@ import ast
 from collections.abc import Iterator
 from itertools import product
 
-from pytorch_to_triton.audit.analysis.addresses import bounds
+from pytorch_to_triton.audit.analysis.addresses import bounds, is_block
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.movement import calls_unknown, is_scalar, run_between
+from pytorch_to_triton.audit.analysis.movement import calls_unknown, run_between
 from pytorch_to_triton.audit.analysis.polynomials import Monomial, Polynomial, difference, polynomial
 from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.fault import Fault
@@ -91,7 +91,7 @@ def _is_permuted(load: KernelAccess, store: KernelAccess, kernel: SourceKernel) 
     if len(lanes) != 1:
         return False
     if abs(shift[lanes[0]]) == len(shift) == 1 and (
-        is_scalar(kernel, load.address) or is_scalar(kernel, store.address)
+        not is_block(load.address, kernel) or not is_block(store.address, kernel)
     ):
         return True
     if other.get(lanes[0]) != 1:

@@ -3,9 +3,11 @@
 import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.addresses import is_block, is_loaded
+from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.launched_tensors import rank_of
-from pytorch_to_triton.audit.analysis.movement import terms
 from pytorch_to_triton.audit.analysis.passed import size_of, stride_of
+from pytorch_to_triton.audit.analysis.polynomials import polynomial
 from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
@@ -68,13 +70,19 @@ def strided_access(kernel: SourceKernel) -> Iterator[Fault]:
 
 def _steps(kernel: SourceKernel, access: KernelAccess) -> list[str]:
     """What each range of an address is multiplied with; empty unless all of that certainly is large."""
+    known = values(kernel)
+    parts = (known.bare(node) for node in known.origins(access.address) if isinstance(node, ast.expr))
+    by_key = {known.key(part): part for part in parts}
     found: list[str] = []
-    ranges = [term for term in terms(access.address, kernel) or () if term.block]
-    for term in ranges:
-        large = [one for one in term.coefficients if _is_large(one, kernel)]
-        if not large:
+    for monomial, count in (polynomial(access.address, kernel, access.pointer) or {}).items():
+        factors = [by_key[key] for key in monomial]
+        ranges = [one for one in factors if is_block(one, kernel) and not is_loaded(one, kernel)]
+        large = [one for one in factors if one not in ranges and _is_large(one, kernel)]
+        if not ranges:
+            continue
+        if not all(known.is_a(one, "arange") for one in ranges) or not (large or count > _FEW):
             return []
-        found.append(ast.unparse(large[0]))
+        found.append(ast.unparse(large[0]) if large else str(count))
     return list(dict.fromkeys(found))
 
 

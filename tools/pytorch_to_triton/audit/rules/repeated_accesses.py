@@ -1,0 +1,169 @@
+"""Loads of what a program has in registers: it has loaded the same before, or stored it."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from pytorch_to_triton.audit.analysis.movement import accesses_in, bound_in, names_in, statements_between
+from pytorch_to_triton.audit.analysis.repeated import Pair, repeated_loads
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
+
+_HEAD = """
+@triton.jit
+def kernel(x_ptr, y_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+"""
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    {step}
+    again = tl.load(x_ptr + i, mask=i < n, other=0.0).to(tl.float32)
+    tl.store(out_ptr + i, again / tl.sum(x), mask=i < n)
+"""
+BAD = (
+    _HEAD
+    + """
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, x * 2, mask=i < n)
+    tl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < n) * 3, mask=i < n)
+""",
+    _HEAD
+    + """
+    largest = tl.max(tl.load(x_ptr + i, mask=i < n, other=float("-inf")))
+    total = tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0))
+    tl.store(out_ptr, largest + total)
+""",
+)
+GOOD = (
+    # Another place by then.
+    _HEAD
+    + """
+    x = tl.load(x_ptr + i)
+    tl.store(out_ptr + i, x)
+    i += n
+    tl.store(y_ptr + i, tl.load(x_ptr + i))
+""",
+    # Only one of the two runs.
+    _HEAD
+    + """
+    if n > 100:
+        tl.store(out_ptr + i, tl.load(x_ptr + i))
+    else:
+        tl.store(y_ptr + i, tl.load(x_ptr + i))
+""",
+    _KERNEL.format(step="tl.store(x_ptr + i, x)"),
+    # Another thread may have written.
+    _KERNEL.format(step="tl.debug_barrier()"),
+)
+
+
+@kernel_rule("low", "memory access", BAD, GOOD)
+def redundant_load(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel loads the same values twice.
+
+    The compiler merges two loads of one address and mask, unless a store stands between them, which may
+    change what is there, or their `other` differs: then the values come from memory twice. Where it merges
+    them, readers still have to check that it is the same value.
+
+    Fix: keep the values of the first load in a variable; put another fill value in with tl.where.
+    """
+    reported: set[ast.Call] = set()
+    for pair in sorted(repeated_loads(kernel), key=lambda pair: pair.is_merged):
+        if pair.second.call in reported:
+            continue
+        reported.add(pair.second.call)
+        line = pair.first.call.lineno
+        yield Fault(
+            pair.second.call,
+            f"These values of {pair.first.pointer} were loaded at line {line} already, and the compiler "
+            f"{_outcome(pair)}.",
+            f"Use what line {line} loaded.",
+            severity="info" if pair.is_merged else None,
+        )
+
+
+def _outcome(pair: Pair) -> str:
+    if pair.is_merged:
+        return "merges the two loads"
+    reason = "a store stands between the two" if pair.fills_alike else "their `other` differs"
+    return f"loads them again because {reason}"
+
+
+_STORED = """
+@triton.jit
+def kernel(x_ptr, scratch_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n)
+"""
+STORED_BAD = (
+    _STORED
+    + """
+    tl.store(scratch_ptr + i, x * 2, mask=i < n)
+    y = tl.load(scratch_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, y + 1, mask=i < n)
+""",
+)
+STORED_GOOD = (
+    _STORED
+    + """
+    tl.store(scratch_ptr + i, x)
+    i += n
+    tl.store(out_ptr + i, tl.load(scratch_ptr + i))
+""",
+)
+
+
+@kernel_rule("low", "memory access", STORED_BAD, STORED_GOOD)
+def stored_then_loaded(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel stores a block and loads it back from the same place.
+
+    The values are in registers when they are stored. Loading them again costs a round trip through the
+    cache, and without a barrier it may return what was there before, as another thread may have stored what
+    this one loads.
+
+    Fix: keep computing with the value that was stored.
+    """
+    if any(access.name.startswith("atomic") for access in kernel.accesses):
+        return
+    stores = [access for access in kernel.accesses if access.name == "store" and access.pointer]
+    loads = [access for access in kernel.accesses if access.name == "load"]
+    for load, store in product(loads, stores):
+        if not _same_place(load, store):
+            continue
+        between = statements_between(kernel, store.call, load.call)
+        if between and len(between) > 1 and _still_there(kernel, store, between):
+            value = ast.unparse(store.value) if store.value else "the value"
+            yield Fault(
+                load.call,
+                f"This loads what line {store.call.lineno} has just stored to {store.pointer}: a round trip "
+                "through memory for values that are in registers.",
+                f"Use `{value}` itself." if len(value) <= 40 else "Use the stored value itself.",
+            )
+            return
+
+
+def _same_place(load: KernelAccess, store: KernelAccess) -> bool:
+    return all(
+        (one is None and other is None) or (one is not None and other is not None and _equal(one, other))
+        for one, other in ((load.address, store.address), (load.mask, store.mask))
+    )
+
+
+def _still_there(kernel: SourceKernel, store: KernelAccess, between: Sequence[ast.stmt]) -> bool:
+    """Whether nothing between changes the place, or what is stored there."""
+    needed = names_in(store.address, *([store.mask] if store.mask else []))
+    simple = all(isinstance(one, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr) for one in between)
+    later = [access for one in between[1:-1] for access in accesses_in(kernel, one) if access.writes]
+    return (
+        simple
+        and not needed & bound_in(*between[:-1])
+        and not any(access.pointer in (None, store.pointer) for access in later)
+    )
+
+
+def _equal(one: ast.expr, other: ast.expr) -> bool:
+    return ast.dump(one) == ast.dump(other)
