@@ -102,6 +102,15 @@ def is_block(value: ast.expr, kernel: SourceKernel) -> bool:
     return any(path == f"{_TL}arange" for path, _ in kernel.flow.calls(value))
 
 
+def may_be_block(value: ast.expr, kernel: SourceKernel) -> bool:
+    """Whether it is a block, or a function of the file's own may have made it one."""
+    helpers = {one.node.name for one in kernel.file.kernels}
+    return is_block(value, kernel) or any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in helpers
+        for node in kernel.flow.origins(value)
+    )
+
+
 def is_loaded(node: ast.AST, kernel: SourceKernel) -> bool:
     """Whether it is a value from memory."""
     path = kernel.scope.path(node.func) or "" if isinstance(node, ast.Call) else ""

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.addresses import is_block
+from pytorch_to_triton.audit.analysis.addresses import may_be_block
 from pytorch_to_triton.audit.analysis.passed import Extent, unpacked_axes
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
@@ -122,7 +122,7 @@ def unknown_layouts(launch: LaunchSite, kernel: SourceKernel) -> Iterator[str]:
         only_given = name in callers_parameters(launch) and len(launch.scope.bindings[name]) == 1
         if not only_given or name in handed_on or asked_of(name, launch) & _RESOLVES_LAYOUT:
             continue
-        if any(one.pointer == parameter and is_block(one.address, kernel) for one in kernel.accesses):
+        if any(one.pointer == parameter and may_be_block(one.address, kernel) for one in kernel.accesses):
             yield name
 
 
