@@ -14,25 +14,6 @@ from pytorch_to_triton.audit.source import Function, LaunchSite, SourceFile, Sou
 _TRIAL = re.compile(
     r"(?:^|_)(?:test|tests|conftest|bench|benchmark|profile|main|demo|check|verify|example)(?:_|$)"
 )
-_MADE = frozenset(
-    f"torch.{name}{like}"
-    for name in ("empty", "zeros", "ones", "full", "rand", "randn")
-    for like in ("", "_like")
-) | {"torch.tensor", "torch.arange", "torch.empty_strided"}
-_MADE_BY_METHOD = frozenset({"new_empty", "new_zeros", "new_ones", "new_full", "contiguous"})
-_OF_TENSORS = frozenset(
-    {
-        "stride",
-        "numel",
-        "data_ptr",
-        "contiguous",
-        "is_contiguous",
-        "element_size",
-        "is_cuda",
-        "dtype",
-        "shape",
-    }
-)
 _LEVELS = 4
 """How many folders up tests and benchmarks are looked for."""
 _HOMES = ("tests", "test", "benchmarks", "benchmark")

@@ -9,6 +9,7 @@ from typing import cast
 from pytorch_to_triton.audit.analysis.callers import is_trial, launchers
 from pytorch_to_triton.audit.analysis.launched_tensors import allocation, tensors_of
 from pytorch_to_triton.audit.analysis.movement import escapes
+from pytorch_to_triton.audit.analysis.triton_functions import ELEMENTWISE
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import file_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
@@ -46,28 +47,6 @@ GOOD = (
     + _RUN.format(after="", result="out"),
 )
 _MOVES = frozenset({"arange", "load", "store", "program_id", "cdiv"})
-_ELEMENTWISE = frozenset(
-    [
-        "exp",
-        "exp2",
-        "log",
-        "log2",
-        "sqrt",
-        "rsqrt",
-        "sin",
-        "cos",
-        "abs",
-        "erf",
-        "sigmoid",
-        "maximum",
-        "minimum",
-        "where",
-        "fma",
-        "clamp",
-        "floor",
-        "ceil",
-    ]
-)
 
 
 @file_rule("info", "performance", BAD, GOOD)
@@ -139,7 +118,7 @@ def _is_elementwise(kernel: SourceKernel) -> bool:
     """Whether a kernel has no loop, and works on each element for itself."""
     if any(isinstance(node, ast.For | ast.While) for node in kernel.nodes):
         return False
-    if any(path.rpartition(".")[2] not in _MOVES | _ELEMENTWISE for path, _ in kernel.calls()):
+    if any(path.rpartition(".")[2] not in _MOVES | ELEMENTWISE for path, _ in kernel.calls()):
         return False
     return not any(escapes(kernel, parameter) for parameter in kernel.parameters)
 
