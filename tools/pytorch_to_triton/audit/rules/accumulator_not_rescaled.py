@@ -27,33 +27,7 @@ def kernel(s_ptr, v_ptr, out_ptr, N, D: tl.constexpr, B: tl.constexpr):
         m = m_new
     tl.store(out_ptr + d, acc / total)
 """
-_ROWS = """
-@triton.jit
-def kernel(q_ptr, k_ptr, v_ptr, out_ptr, N, D: tl.constexpr, B: tl.constexpr):
-    lanes, d = tl.arange(0, B), tl.arange(0, D)
-    q = tl.load(q_ptr + lanes[:, None] * D + d[None, :])
-    m = tl.full((B,), -float("inf"), tl.float32)
-    total = tl.zeros((B,), tl.float32)
-    acc = tl.zeros((B, D), tl.float32)
-    for start in range(0, N, B):
-        i = start + lanes
-        k = tl.load(k_ptr + i[None, :] * D + d[:, None], mask=i[None, :] < N, other=0.0)
-        v = tl.load(v_ptr + i[:, None] * D + d[None, :], mask=i[:, None] < N, other=0.0)
-        s = tl.where(i[None, :] < N, tl.dot(q, k), -float("inf"))
-        m_ij = tl.maximum(m, tl.max(s, 1))
-        s -= m_ij[:, None]
-        p = tl.math.exp2(s)
-        scale = tl.math.exp2(m - m_ij)
-        total *= scale
-        total += tl.sum(p, 1)
-        {}
-        m = m_ij
-    tl.store(out_ptr + lanes[:, None] * D + d[None, :], acc / total[:, None])
-"""
-BAD = (
-    _KERNEL.format("acc += tl.sum(p[:, None] * v, 0)"),
-    _ROWS.format("acc = tl.dot(p.to(v.dtype), v, acc)"),
-)
+BAD = (_KERNEL.format("acc += tl.sum(p[:, None] * v, 0)"),)
 GOOD = (
     # What is accumulated is not relative to the maximum.
     _KERNEL.format("acc += tl.sum(v, 0)"),

@@ -33,25 +33,12 @@ def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
         total += tl.load(x_ptr + i, mask=i < n, other=0.0)
     tl.store(out_ptr, tl.sum(total))
 """
-BAD = (
-    _TUNED + _PRODUCT,
-    _KEYLESS.replace("key=[]", "[]") + _SUM.replace("range(0, n, B)", "range(0, tl.cdiv(n, B))"),
-)
+BAD = (_TUNED + _PRODUCT,)
 GOOD = (
     # Told to be a size that the code is not specialised for.
     _TUNED + _PRODUCT.replace("triton.jit", 'triton.jit(do_not_specialize=["K"])'),
-    # Keyed on what is fixed in the model alone.
-    _TUNED + _PRODUCT.replace("M, N,", "M: tl.constexpr, N: tl.constexpr,"),
     _TUNED.replace('["M", "N"]', "KEY") + _PRODUCT,
     _KEYLESS.replace('triton.Config({"B": 64}), ', "") + _SUM,
-    # The same work for each program, whatever the size.
-    _KEYLESS
-    + """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
-""",
 )
 
 

@@ -35,12 +35,10 @@ class Cache:
 """
 BAD = (
     _KERNEL + _RUN.format("position"),
-    _KERNEL + _RUN.format("position=int(position)"),
     _KERNEL + _CACHE.format("+="),
 )
 GOOD = (
     _KERNEL.replace("    i =", "    if position > 0:\n        return\n    i =") + _RUN.format("position"),
-    _KERNEL + _CACHE.format("+= 0 if self.length else").replace("self.length +=", "row +="),
 )
 _CHANGES = re.compile(
     r"(?:(?:cur(?:rent)?|start|token|cache|past|write|decode|kv|new)_)?(?:pos|position)"

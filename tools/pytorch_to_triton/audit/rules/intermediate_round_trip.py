@@ -40,8 +40,6 @@ BAD = (_KERNELS + _RUN.format(after="", result="out"),)
 GOOD = (
     # The caller wants it, too.
     _KERNELS + _RUN.format(after="", result="out, between"),
-    # Something else needs it.
-    _KERNELS + _RUN.format(after="between = between.cumsum(0)\n    ", result="out"),
     # Other elements than its own.
     _KERNELS.replace("x = tl.load(x_ptr + i", "x = tl.load(x_ptr + n - i")
     + _RUN.format(after="", result="out"),

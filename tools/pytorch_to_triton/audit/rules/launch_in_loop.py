@@ -24,23 +24,11 @@ def run(x):
         kernel[(1,)]({}, n, B=1024)
     return out
 """
-BAD = (
-    _KERNEL + _RUN.format("range(rows)", "x[row], out[row]"),
-    _KERNEL + _RUN.format("range(x.shape[0])", "x[row, :], out[row, :]"),
-    _KERNEL + _RUN.format("range(len(x))", "x[row].contiguous(), out[row]"),
-)
+BAD = (_KERNEL + _RUN.format("range(rows)", "x[row], out[row]"),)
 GOOD = (
     # Each step needs the one before.
     _KERNEL + _RUN.format("range(1, rows)", "out[row - 1], out[row]"),
-    _KERNEL
-    + """
-def run(x, state, out):
-    for t in range(x.shape[0]):
-        kernel[(1,)](state, out[t], x.shape[1], B=1024)
-        state = out[t]
-""",
     _KERNEL + _RUN.format("range(rows)", "x[row], out"),
-    _KERNEL + _RUN.format("range(rows)", "x[row], out[row]").replace("def run", "def test_run"),
 )
 
 

@@ -33,14 +33,6 @@ BAD = (
     ),
     """
 @triton.jit
-def kernel(x_ptr, n):
-    total, count = 0, 0
-    for i in range(n):
-        total, count = total + 0.5 * tl.load(x_ptr + i), count + 1
-    tl.store(x_ptr, total / count)
-""",
-    """
-@triton.jit
 def kernel(x_ptr, n, stride):
     offset = 0
     for i in range(n):
@@ -60,19 +52,6 @@ GOOD = (
         "    count += 1",
         "tl.store(x_ptr, tl.sum(total) / count + mean)",
     ),
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
-    place = tl.zeros((B,), tl.int32)
-    wide = tl.zeros((B,), tl.int64)
-    for k in range(n):
-        at = i + k
-        x = tl.load(x_ptr + at)
-        place = tl.where(x > 0, at.to(tl.int32), place)
-        wide = tl.where(x > 0, at, wide)
-    tl.store(out_ptr + i, place + wide)
-""",
 )
 
 

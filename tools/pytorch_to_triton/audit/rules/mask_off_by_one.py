@@ -22,37 +22,8 @@ _kernel = example("""
 def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
 """)
-BAD = (
-    _kernel("mask = i <= n", "tl.store(out_ptr + i, tl.load(x_ptr + i, mask=mask), mask=mask)") + _LAUNCH,
-    """
-@triton.jit
-def kernel(x_ptr, n_rows, n_cols, B: tl.constexpr):
-    rows = tl.program_id(0) * B + tl.arange(0, B)[:, None]
-    cols = tl.arange(0, B)[None, :]
-    x = tl.load(x_ptr + rows * n_cols + cols, mask=(n_rows >= rows) & (cols < n_cols))
-
-def run(x):
-    kernel[(1,)](x, x.shape[0], x.size(1), B=64)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n, other=0.0), mask=i < n)
-    tl.store(x_ptr + i, 0.0, mask=i <= n)
-""",
-)
+BAD = (_kernel("mask = i <= n", "tl.store(out_ptr + i, tl.load(x_ptr + i, mask=mask), mask=mask)") + _LAUNCH,)
 GOOD = (
-    # There are n + 1 of them.
-    """
-@triton.jit
-def kernel(x_ptr, starts_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    starts = tl.load(starts_ptr + i, mask=i <= n)
-
-def run(x, starts):
-    kernel[(triton.cdiv(x.numel() + 1, 64),)](x, starts, x.numel(), B=64)
-""",
     _kernel("x = tl.load(x_ptr + i - 1, mask=(i > 0) & (i <= n))") + _LAUNCH,
     # A causal mask compares offsets with offsets.
     _kernel(

@@ -36,10 +36,7 @@ def run(q, zero):
 """
 BAD = (
     _DECLARED.format("") + _KERNEL.format("out = (q - zero).to(tl.float32) * 0.5"),
-    _DECLARED.format(" in -128..128") + _KERNEL.format("out = 0.5 * (q - zero)"),
     _DECLARED.format("") + _KERNEL.format("out = q * zero"),
-    _DECLARED.format("")
-    + _KERNEL.format("shifted = q + zero\n    out = tl.sum(shifted, axis=0).to(tl.float32)"),
 )
 GOOD = (
     # PyTorch wraps as well.

@@ -29,34 +29,7 @@ def run(x):
     return y
 """
 _BLOCKS = "triton.cdiv(x.numel(), 512)"
-BAD = (
-    _KERNEL.format("x_ptr", "x_ptr", "i < n") + _RUN.format(_BLOCKS, "y", 512),
-    """
-@triton.jit
-def kernel(x_ptr, M, N, stride, B: tl.constexpr):
-    rows = tl.program_id(0) * B + tl.arange(0, B)[:, None]
-    cols = tl.program_id(1) * B + tl.arange(0, B)[None, :]
-    mask = (rows < M) & (cols < N)
-    above = tl.load(x_ptr + tl.maximum(rows - 1, 0) * stride + cols, mask=mask, other=0.0)
-    tl.store(x_ptr + rows * stride + cols, above, mask=mask)
-
-def run(x):
-    M, N = x.shape
-    kernel[(triton.cdiv(M, 32), triton.cdiv(N, 32))](x, M, N, x.stride(0), B=32)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, N, stride, B: tl.constexpr):
-    row = tl.program_id(0)
-    cols = tl.arange(0, B)
-    x = tl.load(x_ptr + row * stride + cols, mask=cols < N)
-    below = tl.load(x_ptr + (row + 1) * stride + cols, mask=cols < N)
-    tl.store(x_ptr + row * stride + cols, x + below, mask=cols < N)
-
-def run(x):
-    kernel[(x.shape[0] - 1,)](x, x.shape[1], x.stride(0), B=triton.next_power_of_2(x.shape[1]))
-""",
-)
+BAD = (_KERNEL.format("x_ptr", "x_ptr", "i < n") + _RUN.format(_BLOCKS, "y", 512),)
 GOOD = (
     # Pairs that each program has to itself.
     """

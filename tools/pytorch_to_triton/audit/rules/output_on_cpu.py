@@ -25,14 +25,6 @@ GOOD = (
     # Run by the interpreter, on the CPU.
     _KERNEL + _RUN.format("torch.empty(x.shape)") + "\ndef test_run():\n    run(torch.randn(64))\n",
     'torch.set_default_device("cuda")\n' + _KERNEL + _RUN.format("torch.empty(x.shape)"),
-    _KERNEL
-    + """
-def run(x):
-    with torch.device("cuda"):
-        out = torch.empty(x.shape)
-        kernel[(1,)](x, out, x.numel(), B=64)
-    return out
-""",
 )
 _ALLOCATE = frozenset(f"torch.{name}" for name in ("empty", "zeros", "ones", "full", "empty_strided"))
 _PLACED = frozenset({"device", "pin_memory", "out", None})

@@ -29,9 +29,7 @@ BAD = (_KERNEL.format(product=_PRODUCT, inner=16),)
 GOOD = (
     # tl.dot needs 16 at least.
     _KERNEL.format(product=_PRODUCT, inner=8),
-    _KERNEL.format(product=_PRODUCT, inner="a.shape[1]"),
     _KERNEL.format(product=_PRODUCT.replace("*", "+"), inner=16),
-    _KERNEL.format(product=_PRODUCT, inner=16).replace("tl.float32", "tl.int32"),
 )
 _LEAST = 16
 """What tl.dot needs along each axis."""

@@ -47,14 +47,6 @@ GOOD = (
     i += n
     tl.store(y_ptr + i, tl.load(x_ptr + i))
 """,
-    # Only one of the two runs.
-    _HEAD
-    + """
-    if n > 100:
-        tl.store(out_ptr + i, tl.load(x_ptr + i))
-    else:
-        tl.store(y_ptr + i, tl.load(x_ptr + i))
-""",
     _KERNEL.format(step="tl.store(x_ptr + i, x)"),
     # Another thread may have written.
     _KERNEL.format(step="tl.debug_barrier()"),
