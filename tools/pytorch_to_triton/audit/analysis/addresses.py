@@ -97,6 +97,30 @@ def range_length(part: ast.expr, kernel: SourceKernel) -> str | None:
     return None
 
 
+@dataclass(frozen=True)
+class BlockWalk:
+    """`tl.program_id(axis) * block + tl.arange(0, block)`, masked by a size."""
+
+    axis: int
+    block: str
+    size: str
+    """The parameter."""
+
+
+def block_walks(kernel: SourceKernel) -> Iterator[BlockWalk]:
+    """The sizes over which programs walk in blocks, as the masks of accesses show."""
+    for access in kernel.accesses:
+        for bound in bounds(access.mask, kernel):
+            parts = addends(bound.offsets, kernel)
+            starts = [start for part in parts if (start := block_start(part, kernel))]
+            lengths = {length for part in parts if (length := range_length(part, kernel))}
+            if len(parts) != 2 or len(starts) != 1 or lengths != {starts[0][1]}:
+                continue
+            axis, block = starts[0]
+            if isinstance(bound.size, ast.Name) and block in kernel.constexprs:
+                yield BlockWalk(axis, block, bound.size.id)
+
+
 def is_block(value: ast.expr, kernel: SourceKernel) -> bool:
     """Whether the value may be made from a tl.arange of this function: a block rather than a scalar."""
     return any(path == f"{_TL}arange" for path, _ in kernel.flow.calls(value))

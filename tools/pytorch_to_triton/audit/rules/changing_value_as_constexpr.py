@@ -106,16 +106,12 @@ def _without_default(launch: LaunchSite) -> frozenset[str]:
 
 def _grows(attribute: str, launch: LaunchSite, file: SourceFile) -> bool:
     """Whether a method of the launching class adds to an attribute, or assigns it and reads it as well."""
-    classes = (node for node in file.nodes if isinstance(node, ast.ClassDef))
-    owner = next((one for one in classes if launch.function in one.body), None)
-    methods = [one for one in owner.body if isinstance(one, ast.FunctionDef)] if owner else []
-    return any(_updates(method, attribute) for method in methods if method.name != "__init__")
-
-
-def _updates(method: ast.FunctionDef, attribute: str) -> bool:
-    nodes = [node for node in ast.walk(method) if isinstance(node, ast.Attribute) and node.attr == attribute]
-    own = [node for node in nodes if isinstance(node.value, ast.Name) and node.value.id == "self"]
-    augmented = (node.target for node in ast.walk(method) if isinstance(node, ast.AugAssign))
-    if any(target in own for target in augmented):
-        return True
-    return {ast.Store, ast.Load} <= {type(node.ctx) for node in own}
+    text = f"self.{attribute}"
+    classes = (node for node in file.nodes if isinstance(node, ast.ClassDef) and launch.function in node.body)
+    for method in (one for owner in classes for one in owner.body if isinstance(one, ast.FunctionDef)):
+        nodes = [node for node in ast.walk(method) if method.name != "__init__"]
+        uses = {type(one.ctx) for one in nodes if isinstance(one, ast.Attribute) and ast.unparse(one) == text}
+        steps = [ast.unparse(one.target) for one in nodes if isinstance(one, ast.AugAssign)]
+        if text in steps or {ast.Store, ast.Load} <= uses:
+            return True
+    return False

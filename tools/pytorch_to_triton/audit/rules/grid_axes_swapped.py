@@ -2,9 +2,8 @@
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.addresses import addends, block_start, bounds, range_length
+from pytorch_to_triton.audit.analysis.addresses import BlockWalk, block_walks
 from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.analysis.programs import (
     alike,
@@ -48,16 +47,6 @@ BAD = (_KERNEL.format(1, 0) + _RUN,)
 GOOD = (_ROWS.format(0, 1),)
 
 
-@dataclass(frozen=True, eq=False)
-class _Walk:
-    """`tl.program_id(axis) * block + tl.arange(0, block)`, masked by a size."""
-
-    axis: int
-    block: str
-    size: str
-    """The parameter."""
-
-
 @kernel_rule("high", "correctness", BAD, GOOD)
 def grid_axes_swapped(kernel: SourceKernel) -> Iterator[Fault]:
     """A kernel takes its program id along one axis, and the launch counts those blocks along another.
@@ -68,7 +57,7 @@ def grid_axes_swapped(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: call tl.program_id with the axis along which the grid divides that size.
     """
     found: set[ast.Call] = set()
-    for walk in _walks(kernel):
+    for walk in block_walks(kernel):
         for launch in kernel.launches:
             axis = _counted_along(walk, kernel, launch)
             calls = [call for call, asked in program_ids(kernel) if asked == walk.axis]
@@ -85,20 +74,7 @@ def grid_axes_swapped(kernel: SourceKernel) -> Iterator[Fault]:
             )
 
 
-def _walks(kernel: SourceKernel) -> Iterator[_Walk]:
-    for access in kernel.accesses:
-        for bound in bounds(access.mask, kernel):
-            parts = addends(bound.offsets, kernel)
-            starts = [start for part in parts if (start := block_start(part, kernel))]
-            lengths = {length for part in parts if (length := range_length(part, kernel))}
-            if len(parts) != 2 or len(starts) != 1 or lengths != {starts[0][1]}:
-                continue
-            axis, block = starts[0]
-            if isinstance(bound.size, ast.Name) and block in kernel.constexprs:
-                yield _Walk(axis, block, bound.size.id)
-
-
-def _counted_along(walk: _Walk, kernel: SourceKernel, launch: LaunchSite) -> int | None:
+def _counted_along(walk: BlockWalk, kernel: SourceKernel, launch: LaunchSite) -> int | None:
     """The one axis along which the grid divides the size by the block, where it is certainly another."""
     grid = grid_of(launch) or ()
     size = launch.given(kernel).get(walk.size)
@@ -119,7 +95,7 @@ def _is_of_other(element: ast.expr, size: ast.expr, launch: LaunchSite) -> bool:
 
 
 def _divides(
-    element: ast.expr, size: ast.expr, walk: _Walk, kernel: SourceKernel, launch: LaunchSite
+    element: ast.expr, size: ast.expr, walk: BlockWalk, kernel: SourceKernel, launch: LaunchSite
 ) -> bool:
     division = rounded_up(element, launch)
     if division is None or not alike(division.size, size, launch):

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.addresses import addends, block_start, bounds, range_length
+from pytorch_to_triton.audit.analysis.addresses import block_walks
 from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.analysis.programs import Division, alike, grid_of, parameters_for, rounded_down
 from pytorch_to_triton.audit.call_arguments import literal_integer
@@ -74,25 +74,11 @@ def _masked_size(kernel: SourceKernel, launch: LaunchSite, division: Division, a
     """The parameter that is passed the size and bounds the offsets of one block for each program."""
     blocks = parameters_for(division.block, kernel, launch)
     given = launch.given(kernel)
-    for access in kernel.accesses:
-        for bound in bounds(access.mask, kernel):
-            size = bound.size
-            if (
-                isinstance(size, ast.Name)
-                and size.id in given
-                and alike(given[size.id], division.size, launch)
-                and _is_own_block(bound.offsets, blocks, axis, kernel)
-            ):
-                return size.id
+    for walk in block_walks(kernel):
+        is_own = walk.axis == axis and walk.block in blocks and walk.size in given
+        if is_own and alike(given[walk.size], division.size, launch):
+            return walk.size
     return None
-
-
-def _is_own_block(offsets: ast.expr, blocks: frozenset[str], axis: int, kernel: SourceKernel) -> bool:
-    """Whether offsets are `tl.program_id(axis) * BLOCK + tl.arange(0, BLOCK)`, and nothing else."""
-    parts = addends(offsets, kernel)
-    starts = [part for part in parts if block_start(part, kernel) in {(axis, block) for block in blocks}]
-    lanes = [part for part in parts if range_length(part, kernel) in blocks]
-    return len(parts) == 2 and len(starts) == len(lanes) == 1
 
 
 def _divides(division: Division, launch: LaunchSite) -> bool:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.addresses import MaskBound, bounds
+from pytorch_to_triton.audit.analysis.addresses import MaskBound, bounds, is_block
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.launch_sizes import constant, declared_size
@@ -192,7 +192,7 @@ def _of_rows(
 def _is_open(fixed: _Fixed, access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether it is in the program's own block, and nothing keeps it within the tensor."""
     is_own = fixed.axis in program_axes(kernel, access.address)
-    return is_own and _is_block(access.address, kernel) and may_overrun(access, kernel)
+    return is_own and is_block(access.address, kernel) and may_overrun(access, kernel)
 
 
 def _is_row(address: ast.expr, kernel: SourceKernel) -> bool:
@@ -203,10 +203,6 @@ def _is_row(address: ast.expr, kernel: SourceKernel) -> bool:
                 for one, other in ((left, right), (right, left)):
                     stride = values(kernel).bare(one)
                     is_given = isinstance(stride, ast.Name) and stride.id in kernel.runtime_parameters
-                    if is_given and 0 in program_axes(kernel, other) and not _is_block(other, kernel):
+                    if is_given and 0 in program_axes(kernel, other) and not is_block(other, kernel):
                         return True
     return False
-
-
-def _is_block(value: ast.expr, kernel: SourceKernel) -> bool:
-    return any(path == "triton.language.arange" for path, _ in kernel.flow.calls(value))
