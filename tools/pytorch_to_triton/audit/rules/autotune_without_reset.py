@@ -41,7 +41,8 @@ def autotune_without_reset(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: name the pointer in triton.autotune's reset_to_zero (a sum that starts at zero) or restore_value
     (an update in place), or let the kernel write to another tensor.
     """
-    if kernel.decorators.get("triton.autotune") is None or configuration_count(kernel) in (0, 1):
+    is_choice = (configuration_count(kernel) or 0) > 1
+    if not is_choice and not isinstance(setting(kernel, "configs"), ast.ListComp):
         return
     given = (setting(kernel, option) for option in ("reset_to_zero", "restore_value"))
     lists = [names(one) for one in given if one is not None]
