@@ -21,6 +21,7 @@ from typing import Any
 from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, MeasuredTarget, TimedTarget, pieces
 from pytorch_to_triton.audit.fault import Fault, SourceLine
 from pytorch_to_triton.audit.source import SourceFile, SourceKernel
+from pytorch_to_triton.schema.compiled import RemarkKind
 from pytorch_to_triton.schema.finding import Category, EvidenceKind, Finding, Severity
 
 PREAMBLE = "import torch\nimport triton\nimport triton.language as tl\n\n"
@@ -178,6 +179,13 @@ def _rule(
     suspected: Suspicion | None,
 ) -> Rule:
     return Rule(check.__name__, cleandoc(check.__doc__ or ""), severity, category, checks, suspected)
+
+
+def remark_check(
+    kind: RemarkKind, message: str, suggestion: str, bad: tuple[str, ...], good: tuple[str, ...]
+) -> RuleCheck:
+    """Reports a remark of `inspect` on compiled code; the message may hold {kernel} and {precision}."""
+    return RuleCheck(CompiledCode, lambda code: code.faults(kind, message, suggestion), bad, good)
 
 
 def about(title: str, why: str, fix: str) -> str:

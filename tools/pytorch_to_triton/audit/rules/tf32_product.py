@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of, loaded_from
-from pytorch_to_triton.audit.evidence import CompiledCode
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.rule import RuleCheck, kernel_rule
+from pytorch_to_triton.audit.rule import kernel_rule, remark_check
 from pytorch_to_triton.audit.source import SourceKernel
 
 _KERNEL = """
@@ -41,23 +40,17 @@ def run(x):
     return out
 """
 BAD_COMPILED = (_FILE % ("float32", ""), _FILE % ("float32", ', input_precision="tf32"'))
-GOOD_COMPILED = (
-    _FILE % ("float32", ', input_precision="ieee"'),
-    _FILE % ("float32", ', input_precision="tf32x3"'),
-    _FILE % ("float16", ""),
-)
+GOOD_COMPILED = (_FILE % ("float32", ', input_precision="tf32x3"'), _FILE % ("float16", ""))
 _SETTINGS = frozenset({"input_precision", "allow_tf32", None})
 
 
-def _in_code(code: CompiledCode) -> Iterator[Fault]:
-    """Products whose operands are float32 when they reach the tensor cores."""
-    message = "{kernel} rounds the float32 operands of tl.dot to TF32: errors of about 1e-3."
-    return code.faults(
-        "tf32_product", message, 'Pass input_precision="ieee", or "tf32x3" where speed matters.'
-    )
-
-
-_COMPILED = RuleCheck(CompiledCode, _in_code, BAD_COMPILED, GOOD_COMPILED)
+_COMPILED = remark_check(
+    "tf32_product",
+    "{kernel} rounds the float32 operands of tl.dot to TF32: errors of about 1e-3.",
+    'Pass input_precision="ieee", or "tf32x3" where speed matters.',
+    BAD_COMPILED,
+    GOOD_COMPILED,
+)
 
 
 @kernel_rule("low", "numerical stability", BAD, GOOD, also=_COMPILED)
