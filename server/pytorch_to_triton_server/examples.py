@@ -83,7 +83,7 @@ docs search mask --source guide --limit 3  # Only guides, at most three.
 [docs read]
 docs read tl.load  # A name of the installed Triton.
 docs read guides/stability  # A guide.
-docs read rules/load_without_mask  # A rule of audit.
+docs read rules/access_without_mask  # A rule of audit.
 [docs fetch]
 docs fetch  # Fetch the public pages; a second call fetches what has changed.
 docs fetch --refresh  # Look again at pages that were looked at today.

@@ -12,8 +12,8 @@ import pytest
 
 from pytorch_to_triton.audit.analysis.diagnosis import VIOLATIONS, Diagnosis
 from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, MeasuredTarget, TimedTarget
-from pytorch_to_triton.audit.registry import PREAMBLE, all_rules
-from pytorch_to_triton.audit.rule import Rule, RuleCheck
+from pytorch_to_triton.audit.registry import all_rules
+from pytorch_to_triton.audit.rule import PREAMBLE, Rule, RuleCheck
 from pytorch_to_triton.audit.source import parse
 from pytorch_to_triton.benchmark.flags import flagged
 from pytorch_to_triton.benchmark.verdict import verdict_of

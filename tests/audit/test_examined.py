@@ -73,7 +73,11 @@ def at_load(report: AuditReport) -> list[Finding]:
 async def test_a_suspicion_that_a_run_confirms_has_its_proof_and_full_severity(examined: Examining) -> None:
     report = await examined(OVERREADS)
     (finding,) = at_load(report)
-    assert (finding.rule, finding.severity, finding.evidence) == ("load_without_mask", "critical", "measured")
+    assert (finding.rule, finding.severity, finding.evidence) == (
+        "access_without_mask",
+        "critical",
+        "measured",
+    )
     assert not finding.suspected
     assert "x_ptr" in finding.proof
     assert report.verdict == "faulty"
@@ -90,7 +94,7 @@ async def test_a_suspicion_that_no_case_confirms_is_cleared(examined: Examining)
     report = await examined(EXACT)
     assert at_load(report) == []
     assert any(
-        "load_without_mask was suspected, but every case ran without it" in note for note in report.notes
+        "access_without_mask was suspected, but every case ran without it" in note for note in report.notes
     )
 
 
@@ -121,7 +125,7 @@ async def test_inputs_may_come_with_the_call_and_a_reference_from_another_file(
 
 async def test_a_file_that_cannot_be_called_is_audited_by_its_source_and_says_so(examined: Examining) -> None:
     report = await examined(OVERREADS.replace("def run(x):", "def start(x):"))
-    assert [finding.rule for finding in at_load(report)] == ["load_without_mask"]
+    assert [finding.rule for finding in at_load(report)] == ["access_without_mask"]
     assert [(one.kind, one.summary.split(":")[0]) for one in report.examined] == [
         ("compiled", "Not compiled for sm_90"),
         ("measured", "Not run"),

@@ -2,35 +2,26 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.registry import Rule, load
 from pytorch_to_triton.audit.resolve import FileRun, resolve
+from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 from pytorch_to_triton.schema.finding import Finding
 
 FILE = Path("/k.py")
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
+@kernel_rule("critical", "correctness", ("a",), ("b",), suspected=Suspicion("low", ("out_of_bounds",)))
+def no_mask(kernel: SourceKernel) -> Iterator[Fault]:
+    """No mask.
+
+    It may run past the end.
+
+    Fix: mask it.
+    """
     yield from ()
-
-
-def rule() -> Rule:
-    """A rule that suspects a missing mask, confirmed by accesses out of bounds."""
-    module = ModuleType("rules.no_mask", "No mask.\n\nIt may run past the end.\n\nFix: mask it.")
-    vars(module).update(
-        SEVERITY="critical",
-        SUSPECTED="low",
-        CONFIRMED_BY=("out_of_bounds",),
-        CATEGORY="correctness",
-        BAD=("a",),
-        GOOD=("b",),
-        check=check,
-    )
-    return load(module)
 
 
 def found(rule: str, line: int, **more: Any) -> Finding:
@@ -63,7 +54,7 @@ PROOF = {
 
 
 def test_what_was_seen_at_the_same_line_confirms_and_is_listed_once() -> None:
-    outcome = resolve([SUSPICION, found("out_of_bounds", 7, **PROOF)], [rule()], FAILED)
+    outcome = resolve([SUSPICION, found("out_of_bounds", 7, **PROOF)], [no_mask], FAILED)
     (finding,) = outcome.findings
     assert (finding.rule, finding.severity, finding.evidence) == ("no_mask", "critical", "measured")
     assert not finding.suspected
@@ -72,46 +63,46 @@ def test_what_was_seen_at_the_same_line_confirms_and_is_listed_once() -> None:
 
 def test_what_was_seen_at_another_line_leaves_the_suspicion_as_it_is() -> None:
     elsewhere = found("out_of_bounds", 9, **PROOF)
-    assert resolve([SUSPICION, elsewhere], [rule()], FAILED).findings == (SUSPICION, elsewhere)
+    assert resolve([SUSPICION, elsewhere], [no_mask], FAILED).findings == (SUSPICION, elsewhere)
 
 
 def test_of_two_accesses_on_a_line_only_the_one_to_the_same_tensor_is_confirmed() -> None:
     load, store = (found("no_mask", 7, suspected=True, pointer=name) for name in ("x_ptr", "out_ptr"))
-    outcome = resolve([load, store, found("out_of_bounds", 7, pointer="x_ptr", **PROOF)], [rule()], FAILED)
+    outcome = resolve([load, store, found("out_of_bounds", 7, pointer="x_ptr", **PROOF)], [no_mask], FAILED)
     assert [(one.pointer, one.suspected) for one in outcome.findings] == [("x_ptr", False), ("out_ptr", True)]
 
 
 def test_what_was_seen_at_no_line_of_its_own_confirms_the_one_suspicion_that_it_can_mean() -> None:
     proof = found("out_of_bounds", 5, own_line=False, **PROOF)
-    (finding,) = resolve([SUSPICION, proof], [rule()], FAILED).findings
+    (finding,) = resolve([SUSPICION, proof], [no_mask], FAILED).findings
     assert (finding.rule, finding.severity) == ("no_mask", "critical")
     another = found("no_mask", 8, suspected=True)
-    assert resolve([SUSPICION, another, proof], [rule()], FAILED).findings == (SUSPICION, another, proof)
+    assert resolve([SUSPICION, another, proof], [no_mask], FAILED).findings == (SUSPICION, another, proof)
 
 
 def test_a_run_that_passed_every_case_clears_the_suspicion() -> None:
-    outcome = resolve([SUSPICION], [rule()], PASSED)
+    outcome = resolve([SUSPICION], [no_mask], PASSED)
     assert (outcome.findings, outcome.cleared) == ((), (SUSPICION,))
 
 
 def test_a_kernel_that_did_not_run_is_neither_cleared_nor_found_guilty() -> None:
     unused = found("no_mask", 7, suspected=True, kernel="unused")
     proof = found("out_of_bounds", 5, own_line=False, **PROOF)
-    assert resolve([unused], [rule()], PASSED).findings == (unused,)
-    assert resolve([unused, proof], [rule()], FAILED).findings == (unused, proof)
+    assert resolve([unused], [no_mask], PASSED).findings == (unused,)
+    assert resolve([unused, proof], [no_mask], FAILED).findings == (unused, proof)
 
 
 def test_without_a_run_a_suspicion_stays_one() -> None:
-    assert resolve([SUSPICION], [rule()], {}).findings == (SUSPICION,)
+    assert resolve([SUSPICION], [no_mask], {}).findings == (SUSPICION,)
 
 
 def test_what_was_seen_of_two_tensors_is_listed_until_both_are_suspected() -> None:
     load, store = (found("no_mask", 7, suspected=True, pointer=name) for name in ("x_ptr", "out_ptr"))
     proof = found("out_of_bounds", 7, pointer="x_ptr, out_ptr", **PROOF)
-    listed = resolve([load, proof], [rule()], FAILED).findings
+    listed = resolve([load, proof], [no_mask], FAILED).findings
     assert [(one.rule, one.severity) for one in listed] == [
         ("no_mask", "critical"),
         ("out_of_bounds", "critical"),
     ]
-    both = resolve([load, store, proof], [rule()], FAILED).findings
+    both = resolve([load, store, proof], [no_mask], FAILED).findings
     assert [(one.rule, one.severity) for one in both] == [("no_mask", "critical")] * 2

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton import places
-from pytorch_to_triton.audit.registry import PREAMBLE, all_rules
-from pytorch_to_triton.audit.rule import Rule
+from pytorch_to_triton.audit.registry import all_rules
+from pytorch_to_triton.audit.rule import PREAMBLE, Rule
 from pytorch_to_triton.audit.source import SourceFile, SourceKernel, parse
 from pytorch_to_triton.schema.finding import Finding
 from pytorch_to_triton.triton_api.history import history
@@ -138,7 +138,7 @@ def kernel(x_ptr, n, BLOCK):
     tl.store(x_ptr + i, tl.relu(tl.load(x_ptr + i, padding=0.0)) * SCALE)
 
 def run(x):
-    kernel[(1,)](x.data_ptr(), x.numel())
+    kernel[(1,)](x, x.numel())
     torch.cuda.synchronize()
     return x
 """
@@ -149,8 +149,7 @@ def run(x):
             "nonexistent_api",
             "unknown_keyword",
             "global_not_constexpr",
-            "data_ptr_as_argument",
-            "missing_launch_argument",
+            "parameter_mismatch",
             "host_sync_in_run",
         ),
         1,

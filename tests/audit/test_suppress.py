@@ -8,7 +8,7 @@ from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.suppress import comments_in, notes_on, suppress
 from pytorch_to_triton.schema.finding import Finding
 
-LOADS, STORES, GRIDS = "redundant_load", "needless_initialisation", "hard_coded_grid"
+LOADS, STORES, GRIDS = "redundant_load", "magic_block_size", "hard_coded_grid"
 
 
 def found(line: int, rule: str = LOADS) -> Finding:

@@ -220,10 +220,10 @@ def test_the_help_says_what_each_exit_status_means(
 
 
 def test_docs_explain_every_rule_that_an_audit_may_name(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["docs", "read", "rules/load_without_mask"]) == 0
+    assert main(["docs", "read", "rules/access_without_mask"]) == 0
     shown = capfd.readouterr().out
     assert "Severity: " in shown
     assert "Fix: " in shown
     assert "@triton.jit" in shown
-    assert main(["docs", "read", "rules/load_without_masks"]) == 2
-    assert "rules/load_without_mask" in capfd.readouterr().err
+    assert main(["docs", "read", "rules/access_without_masks"]) == 2
+    assert "rules/access_without_mask" in capfd.readouterr().err

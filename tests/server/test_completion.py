@@ -93,7 +93,7 @@ def test_values_are_completed_by_what_an_option_takes(folder: Path, asked: Asked
     assert asked("validate", "--device", "i") == ["interpreter"]
     assert asked("validate", "--device=i") == ["interpreter"]
     assert asked("inspect", "model.py", "--arch", "gfx94") == ["gfx942"]
-    assert asked("audit", "--rule", "load_without") == ["load_without_mask"]
+    assert asked("audit", "--rule", "access_without") == ["access_without_mask"]
     assert asked("docs", "read", "guides/mas") == ["guides/masks"]
     assert asked("convert", "submit", "") == ["sessions/gelu"]
     assert asked("convert", "x.py", "--into", "s") == ["sessions/"]

@@ -55,7 +55,7 @@ async def docs_read(
 
     A page `triton.language.load` or `tl.load` has the signature, the parameters and the docstring of the
     installed version; `guides/masks` is a guide with tested code; `names` lists every public name;
-    `rules/load_without_mask` explains a rule of audit.
+    `rules/access_without_mask` explains a rule of audit.
     """
     from anyio import to_thread
 

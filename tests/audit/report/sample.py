@@ -77,7 +77,7 @@ FINDINGS = (
         fingerprint="0123456789abcdef",
     ),
     Finding(
-        rule="load_without_mask",
+        rule="access_without_mask",
         severity="high",
         category="correctness",
         evidence="measured",

@@ -34,7 +34,7 @@ def test_findings_stand_by_category_then_severity() -> None:
     assert found == [
         "Correctness",
         "`block_not_power_of_two` at softmax.py:10 in `softmax_kernel`",
-        "`load_without_mask` at softmax.py:11 in `softmax_kernel`",
+        "`access_without_mask` at softmax.py:11 in `softmax_kernel`",
         "Performance",
         "`host_sync_in_run` at softmax.py:52 in `run`",
         "`autotune_without_reset` at softmax.py:6",

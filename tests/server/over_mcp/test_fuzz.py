@@ -26,7 +26,7 @@ CALLS = 20
 WRITTEN_WORDS = (
     "kernel.py", "../outside/secret.py", "/etc/passwd", "/proc/self/environ", "/dev/zero", "link.py",
     "--help", "-rf", "$(id)", "kernel.py:run", "x=float32[N]", "N=1,2", "N=99999999999", "a\0b", "\ud800", "",
-    ".", "~", "tl.load", "H200", "eps=1e-5", "M=" * 50, "rules/load_without_mask", "guides/masks",
+    ".", "~", "tl.load", "H200", "eps=1e-5", "M=" * 50, "rules/access_without_mask", "guides/masks",
     "\u202e\u2066",
 )  # fmt: skip
 WORDS = st.sampled_from(WRITTEN_WORDS) | st.text(max_size=30)

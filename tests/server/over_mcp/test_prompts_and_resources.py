@@ -71,9 +71,9 @@ async def test_an_address_of_nothing_is_answered_with_what_there_is(client: Clie
 
 async def test_a_page_a_rule_and_a_kernel_are_read_at_their_addresses(client: Client) -> None:
     assert "mask" in await text_of(client, "docs://guides/masks")
-    rule = await text_of(client, "rule://load_without_mask")
-    assert "load_without_mask" in rule
-    assert rule == await text_of(client, "docs://rules/load_without_mask")
+    rule = await text_of(client, "rule://access_without_mask")
+    assert "access_without_mask" in rule
+    assert rule == await text_of(client, "docs://rules/access_without_mask")
     assert "def reference" in await text_of(client, "kernel://softmax")
 
 
@@ -114,7 +114,7 @@ async def test_arguments_complete_to_what_there_is(tmp_path: Path, monkeypatch: 
         assert "H200" in " ".join(await values(PromptReference(name="tune"), "gpu", "H"))
         docs = ResourceTemplateReference(uri="docs://{+page}")
         assert "guides/masks" in await values(docs, "page", "guides/")
-        assert "rules/load_without_mask" in await values(docs, "page", "load_without")
+        assert "rules/access_without_mask" in await values(docs, "page", "access_without")
         kernel = ResourceTemplateReference(uri="kernel://{name}")
         assert await values(kernel, "name", "soft") == ["softmax"]
         assert await values(convert, "nonsense", "") == []

@@ -1,13 +1,30 @@
-"""What a rule is, whether a file in rules/ or a row of a table there defines it."""
+"""What a rule is. On source it is a function under `kernel_rule` or `file_rule`:
+
+    @kernel_rule("critical", "correctness", BAD, GOOD)
+    def block_not_power_of_two(kernel: SourceKernel) -> Iterator[Fault]:
+        \"\"\"What is wrong, in one line.
+
+        Why it matters.
+
+        Fix: what to write.
+        \"\"\"
+
+BAD and GOOD are files without their imports, PREAMBLE comes before each; those of a check that needs more
+than source declare INPUTS and `run`, and those of a check of timings are JSON (from_timings.py).
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from inspect import cleandoc
 from typing import Any
 
 from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, MeasuredTarget, TimedTarget, pieces
 from pytorch_to_triton.audit.fault import Fault, SourceLine
 from pytorch_to_triton.audit.source import SourceFile, SourceKernel
+from pytorch_to_triton.schema.compiled import RemarkKind
 from pytorch_to_triton.schema.finding import Category, EvidenceKind, Finding, Severity
+
+PREAMBLE = "import torch\nimport triton\nimport triton.language as tl\n\n"
 
 KINDS: dict[type[Evidence], EvidenceKind] = {
     SourceFile: "source",
@@ -32,6 +49,18 @@ class RuleCheck:
 
 
 @dataclass(frozen=True)
+class Suspicion:
+    """What a rule that is not always certain says until a run decides.
+
+    Where the kernel was run, a finding of a confirming rule at the same line and about the same pointer (or
+    without a line of its own) confirms the suspicion; it is cleared where every case passed (resolve.py).
+    """
+
+    severity: Severity
+    confirmed_by: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Rule:
     """One rule: a fault that an audit finds."""
 
@@ -43,10 +72,18 @@ class Rule:
     category: Category
     checks: tuple[RuleCheck, ...]
     """One for each kind of evidence that shows the fault; that on source comes first."""
-    suspected: Severity | None = None
-    """Of what is not certain; None: the rule finds only what is certain."""
-    confirmed_by: tuple[str, ...] = ()
-    """Rules on what was measured that confirm what is suspected."""
+    suspicion: Suspicion | None = None
+    """None: the rule finds only what is certain."""
+
+    @property
+    def suspected(self) -> Severity | None:
+        """The severity of what is not certain."""
+        return self.suspicion.severity if self.suspicion else None
+
+    @property
+    def confirmed_by(self) -> tuple[str, ...]:
+        """Rules on what was measured that confirm what is suspected."""
+        return self.suspicion.confirmed_by if self.suspicion else ()
 
     @property
     def title(self) -> str:
@@ -95,6 +132,60 @@ class Rule:
             fix=fault.fix,
             proof=fault.proof,
         )
+
+
+def kernel_rule(
+    severity: Severity,
+    category: Category,
+    bad: tuple[str, ...],
+    good: tuple[str, ...],
+    *,
+    suspected: Suspicion | None = None,
+    also: RuleCheck | None = None,
+) -> Callable[[Callable[[SourceKernel], Iterator[Fault]]], Rule]:
+    """Makes a function over kernels the rule of its name; its docstring is what the rule says.
+
+    `also` looks at other evidence for the same fault.
+    """
+
+    def decorate(check: Callable[[SourceKernel], Iterator[Fault]]) -> Rule:
+        checks = (RuleCheck(SourceKernel, check, bad, good), *([also] if also else []))
+        return _rule(check, severity, category, checks, suspected)
+
+    return decorate
+
+
+def file_rule(
+    severity: Severity,
+    category: Category,
+    bad: tuple[str, ...],
+    good: tuple[str, ...],
+    *,
+    suspected: Suspicion | None = None,
+) -> Callable[[Callable[[SourceFile], Iterator[Fault]]], Rule]:
+    """Likewise, of a function over whole files."""
+
+    def decorate(check: Callable[[SourceFile], Iterator[Fault]]) -> Rule:
+        return _rule(check, severity, category, (RuleCheck(SourceFile, check, bad, good),), suspected)
+
+    return decorate
+
+
+def _rule(
+    check: Callable[..., Iterator[Fault]],
+    severity: Severity,
+    category: Category,
+    checks: tuple[RuleCheck, ...],
+    suspected: Suspicion | None,
+) -> Rule:
+    return Rule(check.__name__, cleandoc(check.__doc__ or ""), severity, category, checks, suspected)
+
+
+def remark_check(
+    kind: RemarkKind, message: str, suggestion: str, bad: tuple[str, ...], good: tuple[str, ...]
+) -> RuleCheck:
+    """Reports a remark of `inspect` on compiled code; the message may hold {kernel} and {precision}."""
+    return RuleCheck(CompiledCode, lambda code: code.faults(kind, message, suggestion), bad, good)
 
 
 def about(title: str, why: str, fix: str) -> str:

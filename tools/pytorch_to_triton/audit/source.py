@@ -28,8 +28,11 @@ from pytorch_to_triton.triton_api.surface import installed_version
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _JIT = frozenset({"triton.jit", "triton.runtime.jit.jit"})
-_FORK = re.compile(r"(?:^|[_.])(?:ascend|npu|mlu|musa|gcu|kunlunxin|metax|iluvatar)(?:[_.]|$)")
-"""Folders and files that hold kernels for Triton's forks."""
+_OF_TRITON = _JIT | {"triton.autotune", "triton.heuristics"}
+_FORK = re.compile(
+    r"(?:^|[_.])(?:ascend|npu|mlu|cambricon|musa|mthreads|gcu|kunlunxin|metax|iluvatar|hygon|aipu)(?:[_.]|$)"
+)
+"""Folders, files and names of Triton's forks."""
 _FORK_MODULES = frozenset({"torch_npu", "torch_mlu", "torch_musa"})
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _WRAPPERS = frozenset({"torch.library.wrap_triton", "torch.library.capture_triton"})
@@ -116,7 +119,7 @@ class SourceKernel:
     decorators: Mapping[str, ast.expr]
     """By path, `triton.autotune` for one; those whose path is unknown are left out."""
     plain: bool
-    """Every decorator's path is known."""
+    """Every decorator is Triton's own; any other may change how the kernel is called, and with what."""
 
     @property
     def path(self) -> Path:
@@ -160,8 +163,9 @@ class SourceKernel:
 
     @cached_property
     def launches(self) -> tuple[LaunchSite, ...]:
-        """Where the file launches it."""
-        return tuple(launch for launch in self.file.launches if self.file.kernel_of(launch) is self)
+        """Where the file launches it; none where a wrapper decides what a launch passes."""
+        launches = self.file.launches if self.plain else ()
+        return tuple(launch for launch in launches if self.file.kernel_of(launch) is self)
 
     @property
     def is_launched(self) -> bool:
@@ -257,7 +261,8 @@ class SourceFile:
         if self.is_for_a_fork:
             return ()
         known = history()
-        return misuses(self.tree, known.surface(installed_version()), known)
+        faults = misuses(self.tree, known.surface(installed_version()), known)
+        return tuple(fault for fault in faults if not _FORK.search(fault.name))
 
     @cached_property
     def is_for_a_fork(self) -> bool:
@@ -298,7 +303,8 @@ class SourceFile:
         decorators = {path: decorator for path, decorator in paths if path}
         if not decorators.keys() & _JIT:
             return None
-        return SourceKernel(self, function, scope, decorators, plain=len(decorators) == len(paths))
+        plain = len(decorators) == len(paths) and decorators.keys() <= _OF_TRITON
+        return SourceKernel(self, function, scope, decorators, plain)
 
 
 def parse(path: Path, source: bytes) -> SourceFile:

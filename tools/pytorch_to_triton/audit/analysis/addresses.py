@@ -97,9 +97,42 @@ def range_length(part: ast.expr, kernel: SourceKernel) -> str | None:
     return None
 
 
+@dataclass(frozen=True)
+class BlockWalk:
+    """`tl.program_id(axis) * block + tl.arange(0, block)`, masked by a size."""
+
+    axis: int
+    block: str
+    size: str
+    """The parameter."""
+
+
+def block_walks(kernel: SourceKernel) -> Iterator[BlockWalk]:
+    """The sizes over which programs walk in blocks, as the masks of accesses show."""
+    for access in kernel.accesses:
+        for bound in bounds(access.mask, kernel):
+            parts = addends(bound.offsets, kernel)
+            starts = [start for part in parts if (start := block_start(part, kernel))]
+            lengths = {length for part in parts if (length := range_length(part, kernel))}
+            if len(parts) != 2 or len(starts) != 1 or lengths != {starts[0][1]}:
+                continue
+            axis, block = starts[0]
+            if isinstance(bound.size, ast.Name) and block in kernel.constexprs:
+                yield BlockWalk(axis, block, bound.size.id)
+
+
 def is_block(value: ast.expr, kernel: SourceKernel) -> bool:
     """Whether the value may be made from a tl.arange of this function: a block rather than a scalar."""
     return any(path == f"{_TL}arange" for path, _ in kernel.flow.calls(value))
+
+
+def may_be_block(value: ast.expr, kernel: SourceKernel) -> bool:
+    """Whether it is a block, or a function of the file's own may have made it one."""
+    helpers = {one.node.name for one in kernel.file.kernels}
+    return is_block(value, kernel) or any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in helpers
+        for node in kernel.flow.origins(value)
+    )
 
 
 def is_loaded(node: ast.AST, kernel: SourceKernel) -> bool:

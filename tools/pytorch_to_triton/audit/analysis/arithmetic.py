@@ -16,18 +16,14 @@ from pytorch_to_triton.audit.analysis.promotion import (
     divided,
     promoted,
 )
+from pytorch_to_triton.audit.analysis.triton_functions import FLOATING, KEEPING, KEEPING_DTYPE
 from pytorch_to_triton.audit.call_arguments import only_adds_axes
 from pytorch_to_triton.audit.flow import reachable
 from pytorch_to_triton.audit.source import SourceKernel
 from pytorch_to_triton.triton_api.name_scope import parameters_of
 
-_EXPONENTIAL = ("exp", "exp2", "log", "log2", "log1p", "sigmoid", "tanh")
-_FUNCTIONS = (*_EXPONENTIAL, "sqrt", "sqrt_rn", "rsqrt", "sin", "cos", "erf")
-"""They give floats."""
 _INFINITY = ("math.inf", "torch.inf", "numpy.inf")
 _QUOTIENTS = ("fdiv", "div_rn")
-_RESHAPING = ("reshape", "view", "broadcast_to", "expand_dims", "cast", "to")
-_KEEPS_DTYPE = (*_RESHAPING, "sum", "max", "min", "abs", "trans", "zeros_like")
 
 
 @lru_cache(maxsize=256)
@@ -110,7 +106,7 @@ class KernelValues:
         for _ in range(50):
             value = self.resolved(value)
             found = self.operation(value)
-            if found and found.name in _RESHAPING and found.operands:
+            if found and found.name in KEEPING and found.operands:
                 value = found.operands[0]
             elif isinstance(value, ast.Subscript) and only_adds_axes(value.slice):
                 value = value.value
@@ -311,12 +307,12 @@ class KernelValues:
                 return self._carried_dtype(call.operands[2]) if len(call.operands) > 2 else None
             case "fdiv" | "div_rn" if len(call.operands) == 2:
                 return divided(promoted(*(self._carried_dtype(one) for one in call.operands)))
-            case name if first is not None and name in _FUNCTIONS:
+            case name if first is not None and name in FLOATING:
                 found = self._carried_dtype(first)
                 return found if found in FLOATS else "float"
             case "max" | "min" if first is not None and self._carried_dtype(first) in LOW_PRECISION:
                 return "float32"
-            case name if first is not None and name in _KEEPS_DTYPE:
+            case name if first is not None and name in KEEPING_DTYPE:
                 return self._carried_dtype(first)
         return None
 

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from functools import lru_cache
 
+from pytorch_to_triton.audit.analysis.operations import Operation, operation_of
+from pytorch_to_triton.audit.analysis.triton_functions import ELEMENTWISE, SCALAR
 from pytorch_to_triton.audit.call_arguments import literal_integer, only_adds_axes, shape_of
 from pytorch_to_triton.audit.source import SourceKernel
 
@@ -20,38 +22,6 @@ class Kind(IntEnum):
     """A block of more than one element."""
 
 
-_ELEMENTWISE = frozenset(
-    f"triton.language.{prefix}{name}"
-    for prefix in ("", "math.")
-    for name in [
-        "abs",
-        "ceil",
-        "cos",
-        "erf",
-        "exp",
-        "exp2",
-        "floor",
-        "fma",
-        "log",
-        "log2",
-        "rsqrt",
-        "sigmoid",
-        "sin",
-        "sqrt",
-        "sqrt_rn",
-        "maximum",
-        "minimum",
-        "clamp",
-        "where",
-        "div_rn",
-        "fdiv",
-    ]
-)
-_RUNTIME = frozenset(
-    f"triton.language.{name}"
-    for name in ["program_id", "num_programs", "sum", "max", "min", "argmax", "argmin", "xor_sum"]
-)
-_METHODS = frozenset({"to", "exp", "log", "sqrt", "abs", "sin", "cos", "rsqrt", "sigmoid"})
 _STATIC = ast.Is | ast.IsNot | ast.In | ast.NotIn
 
 
@@ -117,26 +87,26 @@ def _kind(value: ast.expr, kernel: SourceKernel, names: Mapping[str, Kind]) -> K
 
 
 def _kind_of_call(call: ast.Call, kernel: SourceKernel, names: Mapping[str, Kind]) -> Kind:
-    path = kernel.scope.path(call.func)
-    if path is None:
-        match call.func:
-            case ast.Attribute(value=owner, attr=name) if name in _METHODS:
-                return _kind(owner, kernel, names)
-        return Kind.UNKNOWN
-    if path in _RUNTIME:
+    found = operation_of(call, kernel.scope)
+    match found:
+        case None:
+            return Kind.UNKNOWN
+        case Operation(name="load", operands=operands):
+            return max(Kind.RUNTIME, _most(operands[:1], kernel, names))
+        case Operation(name="arange", operands=[first, last]):
+            start, end = literal_integer(first), literal_integer(last)
+            is_one = start is not None and end is not None and end - start == 1
+            return Kind.UNKNOWN if is_one else Kind.BLOCK
+        case Operation(name="zeros" | "full" as name):
+            sizes = shape_of(f"triton.language.{name}", call)
+            return Kind.BLOCK if any(literal_integer(size) != 1 for size in sizes) else Kind.UNKNOWN
+        case Operation(name="dot"):
+            return Kind.BLOCK
+        case Operation(name="to", operands=[block, *_]):
+            return _kind(block, kernel, names)
+    if found.name in SCALAR:
         return Kind.RUNTIME
-    if path == "triton.language.load":
-        return max(Kind.RUNTIME, _most(call.args[:1], kernel, names))
-    if path in _ELEMENTWISE:
-        return _most(call.args, kernel, names)
-    if path == "triton.language.arange" and len(call.args) == 2:
-        start, end = (literal_integer(one) for one in call.args)
-        return Kind.UNKNOWN if start is not None and end is not None and end - start == 1 else Kind.BLOCK
-    if path in ("triton.language.zeros", "triton.language.full"):
-        return (
-            Kind.BLOCK if any(literal_integer(size) != 1 for size in shape_of(path, call)) else Kind.UNKNOWN
-        )
-    return Kind.BLOCK if path == "triton.language.dot" else Kind.UNKNOWN
+    return _most(found.operands, kernel, names) if found.name in ELEMENTWISE else Kind.UNKNOWN
 
 
 def _most(values: Iterable[ast.expr], kernel: SourceKernel, names: Mapping[str, Kind]) -> Kind:

@@ -10,29 +10,9 @@ from pathlib import Path
 
 from pytorch_to_triton import places
 from pytorch_to_triton.audit.source import Function, LaunchSite, SourceFile, SourceKernel
-from pytorch_to_triton.triton_api.name_scope import NameScope, own_nodes, parameters_of
 
 _TRIAL = re.compile(
     r"(?:^|_)(?:test|tests|conftest|bench|benchmark|profile|main|demo|check|verify|example)(?:_|$)"
-)
-_MADE = frozenset(
-    f"torch.{name}{like}"
-    for name in ("empty", "zeros", "ones", "full", "rand", "randn")
-    for like in ("", "_like")
-) | {"torch.tensor", "torch.arange", "torch.empty_strided"}
-_MADE_BY_METHOD = frozenset({"new_empty", "new_zeros", "new_ones", "new_full", "contiguous"})
-_OF_TENSORS = frozenset(
-    {
-        "stride",
-        "numel",
-        "data_ptr",
-        "contiguous",
-        "is_contiguous",
-        "element_size",
-        "is_cuda",
-        "dtype",
-        "shape",
-    }
 )
 _LEVELS = 4
 """How many folders up tests and benchmarks are looked for."""
@@ -81,30 +61,6 @@ def has_comment(function: Function, file: SourceFile) -> bool:
     first = min([function.lineno, *(one.lineno for one in function.decorator_list)])
     around = file.lines[max(first - 2, 0) : function.body[0].lineno]
     return ast.get_docstring(function) is not None or any("#" in line for line in around)
-
-
-def makes_tensor(value: ast.expr | None, scope: NameScope) -> bool:
-    """Whether an expression certainly makes a tensor: `torch.empty_like(x)`, `x.contiguous()`."""
-    match value:
-        case ast.Call(func=func) if scope.path(func) in _MADE:
-            return True
-        case ast.Call(func=ast.Attribute(attr=name)):
-            return name in _MADE_BY_METHOD
-    return False
-
-
-@lru_cache(maxsize=256)
-def tensor_parameters(function: Function) -> frozenset[str]:
-    """The parameters that are used as only tensors are, `x.stride(0)`, and never assigned."""
-    names = {parameter.arg for parameter in parameters_of(function)}
-    used: set[str] = set()
-    for node in own_nodes(function.body):
-        match node:
-            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if attribute in _OF_TENSORS:
-                used.add(name)
-            case ast.Name(id=name, ctx=ast.Store()):
-                names.discard(name)
-    return frozenset(names & used)
 
 
 def stored(kernel: SourceKernel) -> frozenset[str]:

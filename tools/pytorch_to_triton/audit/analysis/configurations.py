@@ -34,7 +34,6 @@ FOREIGN_OPTIONS = _names(
 """Options of other backends and of forks; a file does not show what accepts them."""
 
 _CONFIG = frozenset({"triton.Config", "triton.runtime.Config", "triton.runtime.autotuner.Config"})
-_KNOWN = frozenset({"triton.jit", "triton.runtime.jit.jit", "triton.autotune", "triton.heuristics"})
 _POSITIONS = ("kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg")
 _ORDER = ("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value", "pre_hook")
 """The first parameters of triton.autotune."""
@@ -65,11 +64,6 @@ class Configuration:
     def num_warps(self) -> ast.expr | None:
         """How many warps it asks for; None where that is left to Triton."""
         return argument(self.call, _POSITIONS.index("num_warps"), "num_warps")
-
-
-def is_plain(kernel: SourceKernel) -> bool:
-    """Whether nothing but triton.jit, triton.autotune and triton.heuristics changes what a launch passes."""
-    return kernel.plain and kernel.decorators.keys() <= _KNOWN
 
 
 def configurations(kernel: SourceKernel) -> tuple[Configuration, ...]:

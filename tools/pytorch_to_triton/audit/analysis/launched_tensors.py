@@ -4,7 +4,7 @@ import ast
 from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.movement import is_scalar
+from pytorch_to_triton.audit.analysis.addresses import may_be_block
 from pytorch_to_triton.audit.analysis.passed import Extent, unpacked_axes
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
@@ -16,6 +16,7 @@ _RESOLVES_LAYOUT = frozenset(
 _ASKS_LITTLE = frozenset(
     {"torch.empty_like", "torch.zeros_like", "torch.ones_like", "torch.is_tensor", "torch.full_like"}
 )
+_KEEPS_SHAPE = frozenset({"contiguous", "clone", "detach", "to", "float", "half"})
 _BUILTINS = frozenset({"len", "isinstance", "type", "print"})
 
 
@@ -59,6 +60,21 @@ def callers_parameters(launch: LaunchSite) -> frozenset[str]:
     return frozenset(p.arg for p in parameters_of(launch.function)) if launch.function else frozenset()
 
 
+def callers_size(size: Extent, launch: LaunchSite) -> Extent | None:
+    """A size as one of a tensor that the caller passes: this one, or the one that it is made like."""
+    if size.tensor in callers_parameters(launch):
+        return size
+    path, call = allocation(size.tensor, launch) or ("", None)
+    like = None
+    if call and path.endswith("_like"):
+        like = argument(call, 0, "input")
+    elif call and path in _KEEPS_SHAPE:
+        like = owner_of(call, _KEEPS_SHAPE)
+    elif call and call.args and isinstance(call.args[0], ast.Attribute) and call.args[0].attr == "shape":
+        like = call.args[0].value
+    return callers_size(Extent(like.id, size.axis), launch) if isinstance(like, ast.Name) else None
+
+
 def tensors_of(launch: LaunchSite, kernel: SourceKernel) -> Mapping[str, str]:
     """The names that are passed for the kernel's pointers, by parameter."""
     pointers = {access.pointer for access in kernel.accesses}
@@ -89,12 +105,6 @@ def asked_of(name: str, launch: LaunchSite) -> frozenset[str]:
     return frozenset(attribute for owner, attribute in _attributes(launch) if owner == name)
 
 
-def made_like(call: ast.Call) -> str | None:
-    """The name that `torch.empty_like(name)` and its kind copy the layout of."""
-    first = argument(call, 0, "input")
-    return first.id if isinstance(first, ast.Name) else None
-
-
 @lru_cache(maxsize=64)
 def _attributes(launch: LaunchSite) -> frozenset[tuple[str, str]]:
     """Each `name.attribute` in the launching function."""
@@ -112,7 +122,7 @@ def unknown_layouts(launch: LaunchSite, kernel: SourceKernel) -> Iterator[str]:
         only_given = name in callers_parameters(launch) and len(launch.scope.bindings[name]) == 1
         if not only_given or name in handed_on or asked_of(name, launch) & _RESOLVES_LAYOUT:
             continue
-        if any(one.pointer == parameter and not is_scalar(kernel, one.address) for one in kernel.accesses):
+        if any(one.pointer == parameter and may_be_block(one.address, kernel) for one in kernel.accesses):
             yield name
 
 

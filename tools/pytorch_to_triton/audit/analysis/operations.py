@@ -3,9 +3,9 @@
 import ast
 from dataclasses import dataclass
 
+from pytorch_to_triton.audit.analysis.triton_functions import METHODS
 from pytorch_to_triton.triton_api.name_scope import NameScope
 
-_METHODS = frozenset({"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sum", "max", "min", "abs", "to"})
 _MODULES = ("math", "standard", "extra.libdevice", "extra.cuda.libdevice", "core")
 _FIRST = ("x", "input")
 """The names of the first parameter."""
@@ -38,7 +38,7 @@ def operation_of(call: ast.Call, scope: NameScope) -> Operation | None:
             name = name.removeprefix(f"{module}.")
         first = [keyword.value for keyword in call.keywords if keyword.arg in _FIRST]
         return None if "." in name else Operation(call, name, tuple(call.args or first))
-    if path is None and isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS:
+    if path is None and isinstance(call.func, ast.Attribute) and call.func.attr in METHODS:
         block = call.func.value
         is_local = not isinstance(block, ast.Name) or block.id in scope.bindings
         return Operation(call, call.func.attr, (block, *call.args)) if is_local else None

@@ -26,7 +26,24 @@ def size_of(value: ast.expr, launch: LaunchSite) -> Extent | None:
     match value:
         case ast.Name(id=name) if len(launch.scope.bindings.get(name, ())) == 1:
             return _unpacked(launch).get(name)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _whole([*_factors(left, launch), *_factors(right, launch)], launch)
     return _spelled(value)
+
+
+def _factors(value: ast.expr, launch: LaunchSite) -> list[Extent | None]:
+    value = launch.flow.resolved(value)
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+        return [*_factors(value.left, launch), *_factors(value.right, launch)]
+    return [size_of(value, launch)]
+
+
+def _whole(factors: list[Extent | None], launch: LaunchSite) -> Extent | None:
+    """All elements, where the factors are the sizes along all axes of a tensor whose shape is unpacked."""
+    tensors = {one.tensor if one else None for one in factors}
+    axes = sorted(one.axis for one in factors if one and one.axis is not None)
+    ranks = {size.axis for size in _unpacked(launch).values() if {size.tensor} == tensors}
+    return Extent(tensors.pop() or "", None) if len(tensors) == 1 and axes and {*axes} == ranks else None
 
 
 def _spelled(value: ast.expr) -> Extent | None:
@@ -37,6 +54,8 @@ def _spelled(value: ast.expr) -> Extent | None:
             return _extent(owner, index)
         case ast.Call(func=ast.Attribute(value=owner, attr="numel" | "nelement"), args=[]):
             return Extent(ast.unparse(owner), None)
+        case ast.Call(func=ast.Name(id="len"), args=[owner]):
+            return Extent(ast.unparse(owner), 0)
     return None
 
 

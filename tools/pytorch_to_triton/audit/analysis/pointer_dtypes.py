@@ -16,7 +16,7 @@ from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
 _ANY = "any"
 """Of a tensor that callers pass and no declaration narrows."""
 _KEEPS = frozenset(
-    {
+    [
         "contiguous",
         "view",
         "reshape",
@@ -27,7 +27,7 @@ _KEEPS = frozenset(
         "unsqueeze",
         "expand",
         "t",
-    }
+    ]
 )
 """Methods of a tensor that leave its dtype."""
 _CASTS = {"float": "float32", "half": "float16", "bfloat16": "bfloat16", "double": "float64"}

@@ -158,7 +158,7 @@ def is_wide(axis: int, launch: LaunchSite) -> bool:
     if grid is None or axis >= len(grid):
         return False
     element = launch.flow.resolved(grid[axis])
-    if literal_integer(element) == 1:
+    if literal_integer(element) == 1 or _is_asserted_one(grid[axis], launch):
         return False
     # A block of the next power of two covers all: there is one program.
     division = rounded_up(element, launch)
@@ -166,6 +166,14 @@ def is_wide(axis: int, launch: LaunchSite) -> bool:
     return not any(
         isinstance(node, ast.Attribute | ast.Name) and _last_name(node) in ("next_power_of_2", "bit_length")
         for node in launch.flow.origins(*sources)
+    )
+
+
+def _is_asserted_one(element: ast.expr, launch: LaunchSite) -> bool:
+    """Whether the launching function asserts `element == 1`."""
+    return any(
+        isinstance(node, ast.Assert) and ast.unparse(node.test) == f"{ast.unparse(element)} == 1"
+        for node in launch.nodes
     )
 
 

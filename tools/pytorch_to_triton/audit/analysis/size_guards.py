@@ -59,8 +59,10 @@ def is_padded(value: ast.expr, launch: LaunchSite) -> bool:
 
 
 def is_tested(launch: LaunchSite) -> bool:
-    """Whether the launching function tests or refuses sizes in any way."""
-    return any(_mentions_size(test, launch) for test in _tests_in(launch.function))
+    """Whether the launching function compares sizes with more than 0 and 1, or asks a function about them."""
+    return any(
+        _mentions_size(test, launch) and _compares(test, launch) for test in _tests_in(launch.function)
+    )
 
 
 def _compares(test: ast.expr, launch: LaunchSite) -> bool:

@@ -1,20 +1,13 @@
-"""An online softmax rescales its sum when the running maximum changes, and not what it accumulates beside it.
-
-What was added before is still relative to the old maximum: the result is wrong wherever a later block holds a
-greater value.
-
-Fix: multiply every accumulator of the loop by exp(old maximum - new maximum).
-"""
+"""Accumulators that take in exponentials of an online softmax and are never multiplied in its loop."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "critical"
-CATEGORY = "correctness"
 _KERNEL = """
 @triton.jit
 def kernel(s_ptr, v_ptr, out_ptr, N, D: tl.constexpr, B: tl.constexpr):
@@ -34,49 +27,22 @@ def kernel(s_ptr, v_ptr, out_ptr, N, D: tl.constexpr, B: tl.constexpr):
         m = m_new
     tl.store(out_ptr + d, acc / total)
 """
-_ROWS = """
-@triton.jit
-def kernel(q_ptr, k_ptr, v_ptr, out_ptr, N, D: tl.constexpr, B: tl.constexpr):
-    lanes, d = tl.arange(0, B), tl.arange(0, D)
-    q = tl.load(q_ptr + lanes[:, None] * D + d[None, :])
-    m = tl.full((B,), -float("inf"), tl.float32)
-    total = tl.zeros((B,), tl.float32)
-    acc = tl.zeros((B, D), tl.float32)
-    for start in range(0, N, B):
-        i = start + lanes
-        k = tl.load(k_ptr + i[None, :] * D + d[:, None], mask=i[None, :] < N, other=0.0)
-        v = tl.load(v_ptr + i[:, None] * D + d[None, :], mask=i[:, None] < N, other=0.0)
-        s = tl.where(i[None, :] < N, tl.dot(q, k), -float("inf"))
-        m_ij = tl.maximum(m, tl.max(s, 1))
-        s -= m_ij[:, None]
-        p = tl.math.exp2(s)
-        scale = tl.math.exp2(m - m_ij)
-        total *= scale
-        total += tl.sum(p, 1)
-        {}
-        m = m_ij
-    tl.store(out_ptr + lanes[:, None] * D + d[None, :], acc / total[:, None])
-"""
-BAD = (
-    _KERNEL.format("acc += tl.sum(p[:, None] * v, 0)"),
-    _KERNEL.format("acc = acc + tl.sum(p[:, None] * v, 0)"),
-    _ROWS.format("acc = tl.dot(p.to(v.dtype), v, acc)"),
-    _ROWS.format("acc += tl.dot(p.to(v.dtype), v)"),
-    _KERNEL.format("acc += tl.sum(p[:, None] * v, 0)").replace("(m - m_new)", "((m - m_new) * 1.0)"),
-)
+BAD = (_KERNEL.format("acc += tl.sum(p[:, None] * v, 0)"),)
 GOOD = (
-    _KERNEL.format("acc = acc * alpha + tl.sum(p[:, None] * v, 0)"),
-    _KERNEL.format("acc *= alpha\n        acc += tl.sum(p[:, None] * v, 0)"),
-    _ROWS.format("acc = tl.dot(p.to(v.dtype), v, acc * scale[:, None])"),
-    _ROWS.format("acc = acc * scale[:, None]\n        acc = tl.dot(p.to(v.dtype), v, acc=acc)"),
-    _ROWS.format("acc = tl.dot(p.to(v.dtype), v) + acc * scale[:, None]"),
     # What is accumulated is not relative to the maximum.
     _KERNEL.format("acc += tl.sum(v, 0)"),
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Accumulators that take in exponentials of an online softmax and are never multiplied in its loop."""
+@kernel_rule("critical", "correctness", BAD, GOOD)
+def accumulator_not_rescaled(kernel: SourceKernel) -> Iterator[Fault]:
+    """An online softmax rescales its sum when the maximum changes, and not what it accumulates beside it.
+
+    What was added before is still relative to the old maximum: the result is wrong wherever a later block
+    holds a greater value.
+
+    Fix: multiply every accumulator of the loop by exp(old maximum - new maximum).
+    """
     known = values(kernel)
     for loop in (node for node in kernel.nodes if isinstance(node, ast.For | ast.While)):
         steps = dict(_steps(loop))

@@ -1,20 +1,13 @@
-"""Atomics add to a tensor that torch.empty made.
-
-torch.empty leaves in memory what was there before, and an atomic only changes what it finds: the sum starts
-at garbage. It looks right as long as the memory happens to be zero.
-
-Fix: make the tensor with torch.zeros (or torch.full with the smallest value for tl.atomic_max).
-"""
+"""Pointers that only atomics change, where they are given a tensor that nothing else touches before."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
-SEVERITY = "critical"
-CATEGORY = "correctness"
 _EMPTY = frozenset({"empty", "empty_like", "new_empty", "empty_strided"})
 _ACCUMULATING = frozenset(f"atomic_{name}" for name in ("add", "max", "min", "and", "or", "xor"))
 _HARMLESS = frozenset({"stride", "shape", "size", "numel", "device", "dtype", "ndim", "dim", "is_contiguous"})
@@ -32,91 +25,14 @@ def run(x):
     kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), B=64)
     return out
 """,
-    _KERNEL
-    + """
-def run(x):
-    total = x.new_empty((1,))
-    grid = lambda meta: (triton.cdiv(x.numel(), meta["B"]),)
-    kernel[grid](x, n=x.numel(), out_ptr=total, B=64)
-    return total.sum()
-""",
-    """
-@triton.jit
-def kernel(x_ptr, index_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    place = tl.load(index_ptr + i, mask=i < n, other=0)
-    tl.atomic_max(out_ptr + place, tl.load(x_ptr + i, mask=i < n), mask=i < n)
-
-def run(x, index):
-    out = torch.empty_like(x)
-    kernel[(1,)](x, index, out, x.numel(), B=64)
-    return out
-""",
-    """
-@triton.jit
-def square(x):
-    return x * x
-
-@triton.jit
-def kernel(x_ptr, out_ptr):
-    tl.atomic_add(out_ptr, square(tl.load(x_ptr + tl.program_id(0))))
-
-def run(x):
-    out = torch.empty(1, device=x.device)
-    kernel[(x.numel(),)](x, out)
-    return out
-""",
 )
 GOOD = (
-    _KERNEL
-    + """
-def run(x):
-    out = torch.zeros(1, device=x.device)
-    kernel[(1,)](x, out, x.numel(), B=64)
-    return out
-""",
     _KERNEL
     + """
 def run(x):
     out = torch.empty(1, device=x.device)
     out.zero_()
     kernel[(1,)](x, out, x.numel(), B=64)
-    return out
-""",
-    _KERNEL
-    + """
-def run(x):
-    out = torch.empty(1, device=x.device)
-    clear(out)
-    kernel[(1,)](x, out, x.numel(), B=64)
-    return out
-""",
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr):
-    tl.store(out_ptr, 0.0)
-    tl.debug_barrier()
-    tl.atomic_add(out_ptr, tl.load(x_ptr + tl.arange(0, 16)))
-
-def run(x):
-    out = torch.empty(1, device=x.device)
-    kernel[(1,)](x, out)
-    return out
-""",
-    """
-@triton.jit
-def clear(ptr):
-    tl.store(ptr, 0.0)
-
-@triton.jit
-def kernel(x_ptr, out_ptr):
-    clear(out_ptr)
-    tl.debug_barrier()
-    tl.atomic_add(out_ptr, tl.load(x_ptr))
-
-def run(x):
-    out = torch.empty(1, device=x.device)
-    kernel[(1,)](x, out)
     return out
 """,
     # It stands in for a tensor that is not wanted.
@@ -130,19 +46,18 @@ def run(x):
     unused = torch.empty(1, device=x.device)
     kernel[(1,)](x, unused, HAS_BIAS=False)
 """,
-    _KERNEL
-    + """
-def run(x, out=None):
-    if out is None:
-        out = torch.empty(1, device=x.device)
-    kernel[(1,)](x, out, x.numel(), B=64)
-    return out
-""",
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Pointers that only atomics change, where they are given a tensor that nothing else touches before."""
+@kernel_rule("critical", "correctness", BAD, GOOD)
+def atomic_into_uninitialised(kernel: SourceKernel) -> Iterator[Fault]:
+    """Atomics add to a tensor that torch.empty made.
+
+    torch.empty leaves in memory what was there before, and an atomic only changes what it finds: the sum
+    starts at garbage. It looks right as long as the memory happens to be zero.
+
+    Fix: make the tensor with torch.zeros (or torch.full with the smallest value for tl.atomic_max).
+    """
     accumulated = _accumulated(kernel) if kernel.launches else {}
     if accumulated and _has_hook(kernel):
         return

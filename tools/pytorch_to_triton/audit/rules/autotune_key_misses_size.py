@@ -1,12 +1,4 @@
-"""The key of triton.autotune leaves out a size that the kernel's loop runs to.
-
-The configuration that won for the first such size is then used for all: a short loop and a long one need
-other block sizes and numbers of stages. With an empty key the very first launch, however small, decides for
-all.
-
-Fix: add the size to the key; where it changes all the time, add a parameter that holds it rounded up to a
-power of two, and name that.
-"""
+"""Sizes of loops that a literal key lacks; a name that extends theirs stands for them."""
 
 import ast
 from collections.abc import Iterator
@@ -18,10 +10,9 @@ from pytorch_to_triton.audit.analysis.configurations import (
     sizes_of_loops,
 )
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "medium"
-CATEGORY = "performance"
 _TUNED = '@triton.autotune([triton.Config({"B": 64}), triton.Config({"B": 128})], key=["M", "N"])'
 _PRODUCT = """
 @triton.jit
@@ -42,37 +33,26 @@ def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
         total += tl.load(x_ptr + i, mask=i < n, other=0.0)
     tl.store(out_ptr, tl.sum(total))
 """
-BAD = (
-    _TUNED + _PRODUCT,
-    _TUNED + _PRODUCT.replace("range(0, K)", "tl.range(0, tl.cdiv(K, B))"),
-    _KEYLESS + _SUM,
-    _KEYLESS.replace("key=[]", "[]") + _SUM.replace("range(0, n, B)", "range(0, tl.cdiv(n, B))"),
-)
+BAD = (_TUNED + _PRODUCT,)
 GOOD = (
-    _TUNED.replace('"N"', '"N", "K"') + _PRODUCT,
-    _TUNED.replace('"N"', '"N", "K_BUCKET"') + _PRODUCT.replace("B: tl", "K_BUCKET, B: tl"),
-    _TUNED + _PRODUCT.replace("K,", "K: tl.constexpr,"),
     # Told to be a size that the code is not specialised for.
     _TUNED + _PRODUCT.replace("triton.jit", 'triton.jit(do_not_specialize=["K"])'),
-    # Keyed on what is fixed in the model alone.
-    _TUNED + _PRODUCT.replace("M, N,", "M: tl.constexpr, N: tl.constexpr,"),
     _TUNED.replace('["M", "N"]', "KEY") + _PRODUCT,
-    _KEYLESS.replace("[]", '["n"]') + _SUM,
-    _KEYLESS.replace("[]", "KEY") + _SUM,
     _KEYLESS.replace('triton.Config({"B": 64}), ', "") + _SUM,
-    # The same work for each program, whatever the size.
-    _KEYLESS
-    + """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
-""",
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Sizes of loops that a literal key lacks; a name that extends theirs stands for them."""
+@kernel_rule("medium", "performance", BAD, GOOD)
+def autotune_key_misses_size(kernel: SourceKernel) -> Iterator[Fault]:
+    """The key of triton.autotune leaves out a size that the kernel's loop runs to.
+
+    The configuration that won for the first such size is then used for all: a short loop and a long one
+    need other block sizes and numbers of stages. With an empty key the very first launch, however small,
+    decides for all.
+
+    Fix: add the size to the key; where it changes all the time, add a parameter that holds it rounded up to
+    a power of two, and name that.
+    """
     key = setting(kernel, "key")
     given = names(key)
     if key is None or given is None or configuration_count(kernel) == 1:

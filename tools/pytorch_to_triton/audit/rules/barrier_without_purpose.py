@@ -1,38 +1,21 @@
-"""tl.debug_barrier() stands between accesses that have nothing to do with each other.
-
-A barrier lets the warps of one program wait for each other, so that what one stored can be loaded by another.
-Where no memory is accessed on both sides of it, it only costs time; it never synchronizes different programs.
-
-Fix: delete it; where programs have to wait for each other, launch a second kernel.
-"""
+"""Barriers outside loops, in launched kernels that call nothing but triton.language."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
-SEVERITY = "info"
-CATEGORY = "performance"
 _RUN = "\ndef run(x, out):\n    kernel[(1,)](x, out)\n"
 _kernel = example("""
 @triton.jit
 def kernel(x_ptr, out_ptr):
     i = tl.arange(0, 16)
 """)
-BAD = (
-    _kernel("x = tl.load(x_ptr + i)", "tl.debug_barrier()", "tl.store(out_ptr + i, x)") + _RUN,
-    """
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr + tl.arange(0, 16), 0.0)
-    tl.debug_barrier()
-"""
-    + _RUN,
-)
+BAD = (_kernel("x = tl.load(x_ptr + i)", "tl.debug_barrier()", "tl.store(out_ptr + i, x)") + _RUN,)
 GOOD = (
-    _kernel("tl.store(out_ptr + i, 0.0)", "tl.debug_barrier()", "tl.store(x_ptr, tl.load(out_ptr))") + _RUN,
     """
 @triton.jit
 def kernel(x_ptr, n):
@@ -40,15 +23,6 @@ def kernel(x_ptr, n):
         x = tl.load(x_ptr + k)
         tl.debug_barrier()
         tl.store(x_ptr + k + 1, x)
-"""
-    + _RUN,
-    # All of a block is read before another part of it is written.
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr):
-    x = tl.load(x_ptr + tl.arange(0, 16))
-    tl.debug_barrier()
-    tl.store(x_ptr + 16 - tl.arange(0, 16), x)
 """
     + _RUN,
     """
@@ -62,8 +36,16 @@ def kernel(x_ptr):
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Barriers outside loops, in launched kernels that call nothing but triton.language."""
+@kernel_rule("info", "performance", BAD, GOOD)
+def barrier_without_purpose(kernel: SourceKernel) -> Iterator[Fault]:
+    """tl.debug_barrier() stands between accesses that have nothing to do with each other.
+
+    A barrier lets the warps of one program wait for each other, so that what one stored can be loaded by
+    another. Where no memory is accessed on both sides of it, it only costs time; it never synchronizes
+    different programs.
+
+    Fix: delete it; where programs have to wait for each other, launch a second kernel.
+    """
     barriers = [call for path, call in kernel.calls() if path == "triton.language.debug_barrier"]
     if not barriers or not kernel.launches or _calls_others(kernel):
         return

@@ -1,10 +1,4 @@
-"""A row is taken in one block of a fixed length, and rows may be longer.
-
-No program and no loop goes on where the block ends: the rest of the row is neither read nor written, and
-nothing says so.
-
-Fix: pass triton.next_power_of_2(n), loop over the row in blocks, or refuse longer rows.
-"""
+"""Sizes of the caller's tensors that one block of fixed length has to hold."""
 
 import ast
 from collections.abc import Iterator
@@ -17,10 +11,9 @@ from pytorch_to_triton.audit.analysis.launched_tensors import callers_parameters
 from pytorch_to_triton.audit.analysis.passed import Extent, size_of
 from pytorch_to_triton.audit.analysis.size_guards import is_limited
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
-SEVERITY = "critical"
-CATEGORY = "correctness"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, N, B: tl.constexpr):
@@ -44,33 +37,10 @@ DIMS = {"M": [1, 64], "N": [128, 1000, 2048]}
 """
 BAD = (
     _DECLARED + _KERNEL + _RUN.format(1024),
-    # As long as the row, but no longer than that.
-    _DECLARED + _KERNEL + _RUN.format("min(1024, triton.next_power_of_2(N))"),
     # The length is in the kernel.
     _DECLARED + _KERNEL.replace(", B: tl.constexpr", "").replace("B)", "512)") + _RUN.replace(", B={}", ""),
-    # No size is declared, and none is refused.
-    _KERNEL + _RUN.format(1024),
-    _DECLARED + _KERNEL.replace("B: tl.constexpr", "B: tl.constexpr = 256") + _RUN.replace(", B={}", ""),
 )
-GOOD = (
-    _DECLARED + _KERNEL + _RUN.format(2048),
-    _DECLARED + _KERNEL + _RUN.format("triton.next_power_of_2(N)"),
-    _DECLARED + 'REQUIRES = ["N <= 1024"]\n' + _KERNEL + _RUN.format(1024),
-    _KERNEL + _RUN.format(1024).replace("    out =", "    assert N <= 1024\n    out ="),
-    _KERNEL + _RUN.format("min(1024, triton.next_power_of_2(N))").replace("M == 0", "M == 0 or N > 1024"),
-    # A loop walks over the row.
-    _DECLARED
-    + """
-@triton.jit
-def kernel(x_ptr, out_ptr, N, B: tl.constexpr):
-    cols = tl.arange(0, B)
-    total = tl.load(x_ptr + tl.program_id(0) * N + cols, mask=cols < N, other=0.0)
-    for start in range(B, N, B):
-        total += tl.load(x_ptr + tl.program_id(0) * N + start + cols, mask=start + cols < N, other=0.0)
-    tl.store(out_ptr + tl.program_id(0), tl.sum(total))
-"""
-    + _RUN.format(1024),
-)
+GOOD = (_DECLARED + 'REQUIRES = ["N <= 1024"]\n' + _KERNEL + _RUN.format(1024),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +53,15 @@ class _Row:
     """As the kernel spells it."""
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Sizes of the caller's tensors that one block of fixed length has to hold."""
+@kernel_rule("critical", "correctness", BAD, GOOD)
+def block_shorter_than_row(kernel: SourceKernel) -> Iterator[Fault]:
+    """A row is taken in one block of a fixed length, and rows may be longer.
+
+    No program and no loop goes on where the block ends: the rest of the row is neither read nor written,
+    and nothing says so.
+
+    Fix: pass triton.next_power_of_2(n), loop over the row in blocks, or refuse longer rows.
+    """
     if is_trial(kernel.file):
         return
     for launch in kernel.launches:

@@ -1,10 +1,4 @@
-"""A number that changes from call to call is passed as tl.constexpr.
-
-The kernel is compiled for each value of a tl.constexpr. A position, a step, a seed or a length that grows is
-another one at nearly every call, and each stops the program for the seconds that compiling takes.
-
-Fix: make it an ordinary parameter: arithmetic, masks and loops work with it just the same.
-"""
+"""tl.constexpr parameters that are given such numbers, in kernels that need them at run time only."""
 
 import ast
 import re
@@ -14,10 +8,9 @@ from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.compiled_in import is_compiled_in
 from pytorch_to_triton.audit.analysis.launched_tensors import callers_parameters
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
 
-SEVERITY = "medium"
-CATEGORY = "performance"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, position: tl.constexpr, B: tl.constexpr):
@@ -42,20 +35,10 @@ class Cache:
 """
 BAD = (
     _KERNEL + _RUN.format("position"),
-    _KERNEL + _RUN.format("position=int(position)"),
-    _KERNEL.replace("+ position * B", "+ tl.full((), position, tl.int64)") + _RUN.format("position"),
     _KERNEL + _CACHE.format("+="),
 )
 GOOD = (
-    _KERNEL.replace("position: tl.constexpr", "position") + _RUN.format("position"),
-    # The block, or a branch, needs it.
-    _KERNEL.replace("tl.arange(0, B)", "tl.arange(0, position)") + _RUN.format("position"),
     _KERNEL.replace("    i =", "    if position > 0:\n        return\n    i =") + _RUN.format("position"),
-    # Always the same.
-    _KERNEL + _RUN.format("0"),
-    _KERNEL + _RUN.format("position").replace("x, position)", "x, position=0)"),
-    _KERNEL.replace("position", "width") + _RUN.format("width").replace("x, position", "x, width"),
-    _KERNEL + _CACHE.format("+= 0 if self.length else").replace("self.length +=", "row +="),
 )
 _CHANGES = re.compile(
     r"(?:(?:cur(?:rent)?|start|token|cache|past|write|decode|kv|new)_)?(?:pos|position)"
@@ -66,8 +49,16 @@ _CHANGES = re.compile(
 """Names of what is another number at each call."""
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """tl.constexpr parameters that are given such numbers, in kernels that need them at run time only."""
+@kernel_rule("medium", "performance", BAD, GOOD)
+def changing_value_as_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
+    """A number that changes from call to call is passed as tl.constexpr.
+
+    The kernel is compiled for each value of a tl.constexpr. A position, a step, a seed or a length that
+    grows is another one at nearly every call, and each stops the program for the seconds that compiling
+    takes.
+
+    Fix: make it an ordinary parameter: arithmetic, masks and loops work with it just the same.
+    """
     reported: set[str] = set()
     for launch in kernel.launches:
         if is_trial(kernel.file, launch.function):
@@ -115,16 +106,12 @@ def _without_default(launch: LaunchSite) -> frozenset[str]:
 
 def _grows(attribute: str, launch: LaunchSite, file: SourceFile) -> bool:
     """Whether a method of the launching class adds to an attribute, or assigns it and reads it as well."""
-    classes = (node for node in file.nodes if isinstance(node, ast.ClassDef))
-    owner = next((one for one in classes if launch.function in one.body), None)
-    methods = [one for one in owner.body if isinstance(one, ast.FunctionDef)] if owner else []
-    return any(_updates(method, attribute) for method in methods if method.name != "__init__")
-
-
-def _updates(method: ast.FunctionDef, attribute: str) -> bool:
-    nodes = [node for node in ast.walk(method) if isinstance(node, ast.Attribute) and node.attr == attribute]
-    own = [node for node in nodes if isinstance(node.value, ast.Name) and node.value.id == "self"]
-    augmented = (node.target for node in ast.walk(method) if isinstance(node, ast.AugAssign))
-    if any(target in own for target in augmented):
-        return True
-    return {ast.Store, ast.Load} <= {type(node.ctx) for node in own}
+    text = f"self.{attribute}"
+    classes = (node for node in file.nodes if isinstance(node, ast.ClassDef) and launch.function in node.body)
+    for method in (one for owner in classes for one in owner.body if isinstance(one, ast.FunctionDef)):
+        nodes = [node for node in ast.walk(method) if method.name != "__init__"]
+        uses = {type(one.ctx) for one in nodes if isinstance(one, ast.Attribute) and ast.unparse(one) == text}
+        steps = [ast.unparse(one.target) for one in nodes if isinstance(one, ast.AugAssign)]
+        if text in steps or {ast.Store, ast.Load} <= uses:
+            return True
+    return False

@@ -1,18 +1,12 @@
-"""Triton's compiler refuses a kernel.
-
-No launch of it runs: the first one raises the compiler's error.
-
-Fix: change the line that the compiler names; its message says what is wrong there.
-"""
+"""Triton's compiler refuses a kernel."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from pytorch_to_triton.audit.evidence import CompiledCode
 from pytorch_to_triton.audit.fault import Fault, SourceLine
+from pytorch_to_triton.audit.rule import Rule, RuleCheck
 
-SEVERITY = "critical"
-CATEGORY = "correctness"
 _FILE = """
 INPUTS = {"x": "float32[N]"}
 DIMS = {"N": [64]}
@@ -38,7 +32,7 @@ _SKIPPED = ("OutOfResources", "CompileTimeAssertionFailure", "PTXASError")
 """The autotuner skips a configuration that fails so."""
 
 
-def check(code: CompiledCode) -> Iterator[Fault]:
+def _check(code: CompiledCode) -> Iterator[Fault]:
     """The refusal, at the line that the compiler names."""
     failure = code.compiled.failure
     if failure is None or (code.is_trial and failure.type in _SKIPPED):
@@ -51,3 +45,16 @@ def check(code: CompiledCode) -> Iterator[Fault]:
         "Change this line: the compiler cannot compile what it uses.",
         proof=f"Compiled for {code.where}: {failure.type}: {text}",
     )
+
+
+_ABOUT = """\
+Triton's compiler refuses a kernel.
+
+No launch of it runs: the first one raises the compiler's error.
+
+Fix: change the line that the compiler names; its message says what is wrong there."""
+RULES = (
+    Rule(
+        "compiler_refuses", _ABOUT, "critical", "correctness", (RuleCheck(CompiledCode, _check, BAD, GOOD),)
+    ),
+)

@@ -1,22 +1,13 @@
-"""A kernel makes tensor descriptors, and the file sets no allocator.
-
-tl.make_tensor_descriptor keeps each descriptor in global memory that Triton asks an allocator for, and it has
-none by itself: the launch raises "Kernel requires a runtime memory allocation, but no allocator was set"
-unless other code has set one.
-
-Fix: call triton.set_allocator before the launch, or make the descriptors outside of the kernel with
-triton.tools.tensor_descriptor.TensorDescriptor.
-"""
+"""The first descriptor that a kernel makes, where the file launches kernels and names no allocator."""
 
 import ast
 import itertools
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import file_rule
 from pytorch_to_triton.audit.source import SourceFile
 
-SEVERITY = "low"
-CATEGORY = "correctness"
 _DESCRIPTORS = frozenset(
     f"triton.language.{name}" for name in ("make_tensor_descriptor", "_experimental_make_tensor_descriptor")
 )
@@ -30,47 +21,21 @@ _LAUNCH = """
 def run(x):
     kernel[(triton.cdiv(x.shape[0], 64),)](x, *x.shape, B=64)
 """
-BAD = (
-    _KERNEL + _LAUNCH,
+BAD = (_KERNEL + _LAUNCH,)
+GOOD = ("from project.memory import install_allocator\n" + _KERNEL + _LAUNCH,)
+
+
+@file_rule("low", "correctness", BAD, GOOD)
+def descriptor_without_allocator(file: SourceFile) -> Iterator[Fault]:
+    """A kernel makes tensor descriptors, and the file sets no allocator.
+
+    tl.make_tensor_descriptor keeps each descriptor in global memory that Triton asks an allocator for, and
+    it has none by itself: the launch raises "Kernel requires a runtime memory allocation, but no allocator
+    was set" unless other code has set one.
+
+    Fix: call triton.set_allocator before the launch, or make the descriptors outside of the kernel with
+    triton.tools.tensor_descriptor.TensorDescriptor.
     """
-@triton.jit
-def described(ptr, M, N, B: tl.constexpr):
-    return tl.make_tensor_descriptor(ptr, [M, N], [N, 1], [B, B])
-
-@triton.jit
-def kernel(x_ptr, M, N, B: tl.constexpr):
-    described(x_ptr, M, N, B).store([0, 0], tl.zeros((B, B), tl.float32))
-"""
-    + _LAUNCH,
-)
-GOOD = (
-    _KERNEL
-    + """
-def allocate(size, alignment, stream):
-    return torch.empty(size, device="cuda", dtype=torch.int8)
-
-def run(x):
-    triton.set_allocator(allocate)
-    kernel[(triton.cdiv(x.shape[0], 64),)](x, *x.shape, B=64)
-""",
-    "from project.memory import install_allocator\n" + _KERNEL + _LAUNCH,
-    # It is launched elsewhere.
-    _KERNEL,
-    """
-from triton.tools.tensor_descriptor import TensorDescriptor
-
-@triton.jit
-def kernel(x, B: tl.constexpr):
-    x.store([0, 0], tl.zeros((B, B), tl.float32))
-
-def run(x):
-    kernel[(1,)](TensorDescriptor.from_tensor(x, [64, 64]), B=64)
-""",
-)
-
-
-def check(file: SourceFile) -> Iterator[Fault]:
-    """The first descriptor that a kernel makes, where the file launches kernels and names no allocator."""
     if not file.launches or "allocator" in "\n".join(_names(file)).lower():
         return
     made = (call for kernel in file.kernels for path, call in kernel.calls() if path in _DESCRIPTORS)

@@ -1,11 +1,4 @@
-"""An exponential that overflows is divided by itself, or its logarithm is taken.
-
-exp(x) is infinite in float32 from x = 88.8 on. exp(x) / (1 + exp(x)) is NaN from there, log(1 + exp(x)) is
-infinite where PyTorch's softplus returns x, and tanh written with exponentials is NaN.
-
-Fix: let the exponential vanish where it would overflow: 1 / (1 + exp(-x)) for the sigmoid, and
-max(x, 0) + log(1 + exp(-abs(x))) for softplus. tanh(x) is 2 * sigmoid(2 * x) - 1.
-"""
+"""Quotients of sums that share an exponential of data, and logarithms of one plus such an exponential."""
 
 import ast
 from collections.abc import Iterator
@@ -13,10 +6,9 @@ from collections.abc import Iterator
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.ranges import calls_of, is_unbounded
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "medium"
-CATEGORY = "numerical stability"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, B: tl.constexpr):
@@ -28,27 +20,24 @@ def kernel(x_ptr, out_ptr, B: tl.constexpr):
 def run(x, out):
     kernel[(1,)](x, out, B=128)
 """
-_HELPER = "@triton.jit\ndef softplus(x):\n    return tl.log(1 + tl.exp(x))\n" + _KERNEL
-BAD = (
-    _KERNEL.format(step="y = tl.exp(x) / (1 + tl.exp(x))"),
-    _KERNEL.format(step="e = tl.exp(2 * x)\n    y = (e - 1) / (e + 1)"),
-    _KERNEL.format(step="y = tl.log(1.0 + tl.exp(x))"),
-    _HELPER.format(step="y = x * softplus(x)"),
-    _KERNEL.format(step="p = tl.exp(x)\n    q = tl.exp(-x)\n    y = (p - q) / (p + q)"),
-)
+BAD = (_KERNEL.format(step="y = tl.exp(x) / (1 + tl.exp(x))"),)
 GOOD = (
-    _HELPER.format(step="y = tl.where(x > 20, x, softplus(x))"),
-    _KERNEL.format(step="y = 1 / (1 + tl.exp(-x))"),
     _KERNEL.format(step="y = tl.where(x > 20, x, tl.log(1 + tl.exp(x)))"),
     _KERNEL.format(step="e = tl.exp(x)\n    y = tl.where(x > 0, 1 / (1 + tl.exp(-x)), e / (1 + e))"),
     _KERNEL.format(step="y = tl.maximum(x, 0) + tl.log(1 + tl.exp(-tl.abs(x)))"),
-    _KERNEL.format(step="e = tl.exp(x - tl.max(x))\n    y = e / (1 + e)"),
-    _KERNEL.format(step="y = 1 - 2 / (tl.exp(2 * x) + 1)"),
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Quotients of sums that share an exponential of data, and logarithms of one plus such an exponential."""
+@kernel_rule("medium", "numerical stability", BAD, GOOD)
+def exponent_overflows(kernel: SourceKernel) -> Iterator[Fault]:
+    """An exponential that overflows is divided by itself, or its logarithm is taken.
+
+    exp(x) is infinite in float32 from x = 88.8 on. exp(x) / (1 + exp(x)) is NaN from there, log(1 + exp(x))
+    is infinite where PyTorch's softplus returns x, and tanh written with exponentials is NaN.
+
+    Fix: let the exponential vanish where it would overflow: 1 / (1 + exp(-x)) for the sigmoid, and max(x,
+    0) + log(1 + exp(-abs(x))) for softplus. tanh(x) is 2 * sigmoid(2 * x) - 1.
+    """
     found = values(kernel)
     for node in found.expressions:
         if _is_quotient(found, node) and not _is_guarded(found, node):

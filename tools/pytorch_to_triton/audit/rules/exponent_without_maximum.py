@@ -1,11 +1,4 @@
-"""Exponentials are divided by their sum, or the logarithm of their sum is taken, with no maximum subtracted.
-
-In float32 exp(x) is infinite from x = 88.8 on. One such value in a row makes inf / inf = NaN of a softmax and
-infinity of a logsumexp, where PyTorch is right: it subtracts the row's maximum first.
-
-Fix: subtract the maximum before the exponential, exp(x - max(x)); it cancels in the quotient. Add it
-again after the logarithm.
-"""
+"""Each softmax and logsumexp whose exponents may be as large as the data."""
 
 import ast
 from collections.abc import Iterator
@@ -13,12 +6,9 @@ from collections.abc import Iterator
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.ranges import is_unbounded
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "medium"
-SUSPECTED = "medium"
-CONFIRMED_BY = ("unstable_results",)
-CATEGORY = "numerical stability"
 _SOFTMAX = """
 @triton.jit
 def softmax(x_ptr, out_ptr, n, B: tl.constexpr):
@@ -30,41 +20,29 @@ def softmax(x_ptr, out_ptr, n, B: tl.constexpr):
 def run(x, out):
     softmax[(1,)](x, out, x.numel(), B=128)
 """
-_LOOP = """
-@triton.jit
-def softmax(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    total = 0.0
-    for start in range(0, n, B):
-        total += tl.sum(tl.exp(tl.load(x_ptr + start + i)))
-    for start in range(0, n, B):
-        tl.store(out_ptr + start + i, tl.exp(tl.load(x_ptr + start + i)) / total)
-"""
 _HELPER = "@triton.jit\ndef weights(x):\n    e = tl.exp(x)\n    return e / tl.sum(e)\n"
 BAD = (
     _SOFTMAX.format(steps="y = tl.exp(x) / tl.sum(tl.exp(x), axis=0)"),
-    _SOFTMAX.format(steps="e = tl.math.exp2(x * 1.44)\n    y = e / tl.sum(e, axis=0)"),
     _SOFTMAX.format(steps="y = x - tl.log(tl.sum(tl.exp(x)))"),
-    _LOOP,
-    _HELPER + _SOFTMAX.format(steps="y = weights(x)"),
 )
 GOOD = (
-    _LOOP.replace("tl.load(x_ptr + start + i)", "tl.load(x_ptr + start + i) - tl.load(x_ptr + n)"),
-    _SOFTMAX.format(steps="e = tl.exp(x - tl.max(x, axis=0))\n    y = e / tl.sum(e, axis=0)"),
-    _SOFTMAX.format(steps="x -= tl.load(x_ptr + n)\n    e = tl.exp(x)\n    y = e / tl.sum(e)"),
-    _SOFTMAX.format(steps="e = tl.exp(tl.minimum(x, 60.0))\n    y = e / tl.sum(e)"),
     _SOFTMAX.format(steps="e = tl.exp(x)\n    y = e / n"),
     _SOFTMAX.format(steps="e = tl.exp(-(x * x) / 2)\n    y = e / tl.sum(e)"),
-    _SOFTMAX.format(steps="e = tl.exp(-0.5 * x * x)\n    y = e / tl.sum(e)"),
-    _SOFTMAX.format(steps="if n > 1:\n        x = x - tl.max(x)\n    e = tl.exp(x)\n    y = e / tl.sum(e)"),
-    _HELPER + _SOFTMAX.format(steps="y = weights(x - tl.max(x))"),
     # Whoever calls the function may have subtracted it.
     _HELPER,
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Each softmax and logsumexp whose exponents may be as large as the data."""
+@kernel_rule("medium", "numerical stability", BAD, GOOD, suspected=Suspicion("medium", ("unstable_results",)))
+def exponent_without_maximum(kernel: SourceKernel) -> Iterator[Fault]:
+    """Exponentials are divided by their sum, or its logarithm is taken, with no maximum subtracted.
+
+    In float32 exp(x) is infinite from x = 88.8 on. One such value in a row makes inf / inf = NaN of a
+    softmax and infinity of a logsumexp, where PyTorch is right: it subtracts the row's maximum first.
+
+    Fix: subtract the maximum before the exponential, exp(x - max(x)); it cancels in the quotient. Add it
+    again after the logarithm.
+    """
     found = values(kernel)
     for node in found.expressions:
         if what := _what(found, node):

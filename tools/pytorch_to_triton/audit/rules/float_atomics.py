@@ -1,43 +1,24 @@
-"""Atomics add floats, in whatever order the programs arrive.
-
-Rounding depends on the order: two runs on the same input differ in their last digits.
-
-Fix: where runs must agree, store one partial sum a program, and add those in a second kernel or with
-torch.sum.
-"""
+"""Each tl.atomic_add of a value that is a float."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.promotion import FLOATS
-from pytorch_to_triton.audit.evidence import CompiledCode
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule, remark_check
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "info"
-CATEGORY = "numerical stability"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
     i = tl.arange(0, B)
     {steps}
 """
-BAD = (
-    _KERNEL.format(steps="tl.atomic_add(out_ptr, tl.sum(tl.load(x_ptr + i).to(tl.float32)))"),
-    _KERNEL.format(steps="x = tl.exp(tl.load(x_ptr + i))\n    tl.atomic_add(out_ptr + i, val=x)"),
-    _KERNEL.format(
-        steps="x = tl.load(x_ptr + i, mask=i < n, other=0.0)\n    tl.atomic_add(out_ptr, tl.sum(x))"
-    ),
-)
+BAD = (_KERNEL.format(steps="tl.atomic_add(out_ptr, tl.sum(tl.load(x_ptr + i).to(tl.float32)))"),)
 GOOD = (
-    _KERNEL.format(steps="tl.atomic_add(out_ptr, 1)"),
     _KERNEL.format(
         steps="x = tl.load(x_ptr + i, mask=i < n, other=0)\n    tl.atomic_add(out_ptr, tl.sum(x))"
-    ),
-    _KERNEL.format(steps="x = tl.load(x_ptr + i) > 0.5\n    tl.atomic_add(out_ptr, tl.sum(x.to(tl.int32)))"),
-    _KERNEL.format(
-        steps="x = tl.load(x_ptr + i, mask=i < n, other=0.0)\n    tl.atomic_max(out_ptr, tl.max(x))"
     ),
 )
 
@@ -56,20 +37,32 @@ def run(x):
     kernel[(1,)](x, out, BLOCK=64)
     return out
 """
-BAD_COMPILED = (
-    _FILE % ("float32", "tl.atomic_add(out_ptr, tl.sum(x))"),
-    _FILE % ("float32", "tl.atomic_add(out_ptr + tl.arange(0, BLOCK), x)"),
-)
+BAD_COMPILED = (_FILE % ("float32", "tl.atomic_add(out_ptr, tl.sum(x))"),)
 GOOD_COMPILED = (
     _FILE % ("int32", "tl.atomic_add(out_ptr, tl.sum(x))"),
     _FILE % ("float32", "tl.atomic_max(out_ptr, tl.max(x))"),
-    _FILE % ("float32", "tl.store(out_ptr, tl.sum(x))"),
 )
 _FIX = "Where runs must agree, store one partial sum a program and add those in a second kernel."
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Each tl.atomic_add of a value that is a float."""
+_COMPILED = remark_check(
+    "float_atomics",
+    "{kernel} adds floats by atomics, whose order, and so the last digits, differ from run to run.",
+    _FIX,
+    BAD_COMPILED,
+    GOOD_COMPILED,
+)
+
+
+@kernel_rule("info", "numerical stability", BAD, GOOD, also=_COMPILED)
+def float_atomics(kernel: SourceKernel) -> Iterator[Fault]:
+    """Atomics add floats, in whatever order the programs arrive.
+
+    Rounding depends on the order: two runs on the same input differ in their last digits.
+
+    Fix: where runs must agree, store one partial sum a program, and add those in a second kernel or with
+    torch.sum.
+    """
     found = values(kernel)
     for access in kernel.accesses:
         if access.name == "atomic_add" and access.value and _is_float(found, access.value):
@@ -79,12 +72,6 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
                 f"{where} floats in the order in which programs arrive: runs differ in their last digits.",
                 _FIX,
             )
-
-
-def check_compiled(code: CompiledCode) -> Iterator[Fault]:
-    """Additions by atomics whose type is a float's."""
-    message = "{kernel} adds floats by atomics, whose order, and so the last digits, differ from run to run."
-    return code.faults("float_atomics", message, _FIX)
 
 
 def _is_float(found: KernelValues, value: ast.expr) -> bool:

@@ -1,11 +1,4 @@
-"""A row of scores may be masked as a whole, and its softmax is then NaN.
-
-Where the mask is loaded, all of a row may be -inf: its maximum is -inf as well, and -inf - -inf is NaN, which
-every result of the row becomes.
-
-Fix: use zero in place of a maximum of -inf, tl.where(m == -float("inf"), 0.0, m), or mask with a finite
-value such as -1e30.
-"""
+"""Each exp(x - m) of an x that a loaded mask sets to -inf, where nothing looks after m."""
 
 import ast
 from collections.abc import Iterator
@@ -13,10 +6,9 @@ from collections.abc import Iterator
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "info"
-CATEGORY = "numerical stability"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, mask_ptr, out_ptr, n, B: tl.constexpr):
@@ -28,27 +20,25 @@ def kernel(x_ptr, mask_ptr, out_ptr, n, B: tl.constexpr):
 """
 BAD = (
     _KERNEL.format(steps='x = tl.where(keep != 0, x, float("-inf"))\n    e = tl.exp(x - tl.max(x, axis=0))'),
-    _KERNEL.format(
-        steps='s = tl.where(keep & (i < n), x, -float("inf"))\n    m = tl.maximum(n, tl.max(s))\n'
-        "    e = tl.math.exp2(s - m)"
-    ),
 )
 GOOD = (
-    _KERNEL.format(steps="x = tl.where(keep != 0, x, -1e30)\n    e = tl.exp(x - tl.max(x))"),
-    _KERNEL.format(steps="e = tl.exp(x - tl.max(x))"),
     _KERNEL.format(
         steps='x = tl.where(keep != 0, x, -float("inf"))\n    m = tl.max(x)\n'
         '    e = tl.exp(x - tl.where(m == -float("inf"), 0.0, m))'
     ),
-    _KERNEL.format(
-        steps='x = tl.where(keep != 0, x, -float("inf"))\n    e = tl.exp(x - tl.max(x))\n'
-        "    e = tl.where(keep != 0, e, 0.0)"
-    ),
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Each exp(x - m) of an x that a loaded mask sets to -inf, where nothing looks after m."""
+@kernel_rule("info", "numerical stability", BAD, GOOD)
+def fully_masked_row(kernel: SourceKernel) -> Iterator[Fault]:
+    """A row of scores may be masked as a whole, and its softmax is then NaN.
+
+    Where the mask is loaded, all of a row may be -inf: its maximum is -inf as well, and -inf - -inf is NaN,
+    which every result of the row becomes.
+
+    Fix: use zero in place of a maximum of -inf, tl.where(m == -float("inf"), 0.0, m), or mask with a finite
+    value such as -1e30.
+    """
     found = values(kernel)
     for call in found.operations:
         if call.name not in ("exp", "exp2") or not call.operands or call.call in found.selected:

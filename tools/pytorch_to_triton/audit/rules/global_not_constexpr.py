@@ -1,112 +1,38 @@
-"""A kernel reads a global that is not wrapped in tl.constexpr.
-
-A kernel is compiled once and keeps what it saw, so Triton refuses plain globals. An annotation alone,
-`LOG2E: tl.constexpr = 1.44`, is refused as well. The interpreter accepts both.
-
-Fix: write `LOG2E = tl.constexpr(1.4426950408889634)`, or pass the value as a tl.constexpr argument.
-"""
+"""The first use of each global that holds a plain number, string, tuple, list or dict."""
 
 import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 from pytorch_to_triton.triton_api.name_scope import Binding
 
-SEVERITY = "critical"
-CATEGORY = "correctness"
+_kernel = example("\n@triton.jit\ndef kernel(x_ptr, n: tl.constexpr = 3):\n")
+_FILL = _kernel("tl.store(x_ptr + tl.arange(0, SIZE), 0.0)")
 BAD = (
-    """
-LOG2E = 1.4426950408889634
-
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr, tl.load(x_ptr) * LOG2E)
-""",
-    """
-BLOCK: tl.constexpr = 128
-
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr + tl.arange(0, BLOCK), 0.0)
-""",
-    """
-LOWEST = -float('inf')
-
-@triton.jit
-def kernel(x_ptr):
-    x = tl.load(x_ptr, other=LOWEST)
-""",
-    """
-SIZE = 4 * 32
-
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr + tl.arange(0, SIZE), 0.0)
-""",
-    """
-IS_CAUSAL = True
-
-@triton.jit
-def kernel(x_ptr):
-    if IS_CAUSAL:
-        tl.store(x_ptr, 0.0)
-""",
+    f"SIZE = 4 * 32\n{_FILL}",
+    f"SIZE: tl.constexpr = 128\n{_FILL}",
+    "LOWEST = -float('inf')\n" + _kernel("x = tl.load(x_ptr, other=LOWEST)"),
 )
 GOOD = (
-    """
-LOG2E = tl.constexpr(1.44)
-
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr, tl.load(x_ptr) * LOG2E)
-""",
-    """
-DTYPE = tl.float32
-
-@triton.jit
-def kernel(x_ptr):
-    total = tl.zeros((16,), DTYPE)
-""",
-    """
-n = 3
-
-@triton.jit
-def kernel(x_ptr, n):
-    tl.store(x_ptr, n)
-""",
-    """
-SIZE = 128
-
-@triton.jit
-def kernel(x_ptr, SIZE: tl.constexpr = SIZE):
-    i = tl.arange(0, SIZE)
-""",
-    """
-BLOCK = 128
-
-@triton.jit
-def kernel(x_ptr, B: tl.constexpr):
-    i = tl.arange(0, B)
-
-def run(x):
-    kernel[(1,)](x, BLOCK)
-""",
-    """
-NOTHING = None
-
-@triton.jit
-def kernel(x_ptr):
-    if NOTHING is None:
-        tl.store(x_ptr, 0.0)
-""",
+    f"SIZE = tl.constexpr(128)\n{_FILL}",
+    "n = NOTHING = None\n" + _kernel("if NOTHING is None:", "    tl.store(x_ptr, n)"),
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """The first use of each global that holds a plain number, string, tuple, list or dict."""
+@kernel_rule("critical", "correctness", BAD, GOOD)
+def global_not_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel reads a global that is not wrapped in tl.constexpr.
+
+    A kernel is compiled once and keeps what it saw, so Triton refuses plain globals. An annotation alone,
+    `LOG2E: tl.constexpr = 1.44`, is refused as well. The interpreter accepts both.
+
+    Fix: write `LOG2E = tl.constexpr(1.4426950408889634)`, or pass the value as a tl.constexpr argument.
+    """
     reported: set[str] = set()
-    for node in kernel.nodes:
+    for node in kernel.nodes if not kernel.file.is_for_a_fork else ():
         if not isinstance(node, ast.Name) or node.id in reported or not _is_global(node.id, kernel):
             continue
         binding = kernel.scope.find(node.id)

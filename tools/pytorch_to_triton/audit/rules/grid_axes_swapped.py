@@ -1,16 +1,9 @@
-"""A kernel takes its program id along one axis of the grid, and the launch counts those blocks along another.
-
-There are as many programs as the other axis needs: unless both numbers agree, a part of the output is never
-computed, or programs run beyond the end and do nothing.
-
-Fix: call tl.program_id with the axis along which the grid divides that size.
-"""
+"""Blocks of a size along one axis of the grid, where the launch divides that size along another."""
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.addresses import addends, block_start, bounds, range_length
+from pytorch_to_triton.audit.analysis.addresses import BlockWalk, block_walks
 from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.analysis.programs import (
     alike,
@@ -20,10 +13,9 @@ from pytorch_to_triton.audit.analysis.programs import (
     rounded_up,
 )
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
-SEVERITY = "high"
-CATEGORY = "correctness"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, M, N, stride, BM: tl.constexpr, BN: tl.constexpr):
@@ -51,54 +43,21 @@ def run(x):
     n_rows, n_cols = x.shape
     kernel[(n_rows, triton.cdiv(n_cols, 256))](x, n_cols, x.stride(0), B=256)
 """
-BAD = (
-    _KERNEL.format(1, 0) + _RUN,
-    _ROWS.format(1, 0),
-    # The same block for both axes.
-    _KERNEL.format(1, 0).replace("BN: tl.constexpr", "").replace("BN", "BM")
-    + """
-def run(x):
-    M, N = x.shape[0], x.shape[1]
-    BM = 32
-    kernel[(triton.cdiv(M, BM), triton.cdiv(N, BM))](x, M, N, x.stride(0), BM=BM)
-""",
-)
-GOOD = (
-    _KERNEL.format(0, 1) + _RUN,
-    _KERNEL.format(1, 0) + _RUN.replace("M, N = x.shape", "N, M = x.shape").replace("(x, M, N", "(x, N, M"),
-    _ROWS.format(0, 1),
-    # Both sizes are the same.
-    _KERNEL.format(1, 0)
-    + """
-def run(x):
-    n = x.shape[0]
-    grid = (triton.cdiv(n, 32), triton.cdiv(n, 32))
-    kernel[grid](x, n, n, x.stride(0), BM=32, BN=32)
-""",
-    # One of the launches is for blocks of rows.
-    _KERNEL.format(1, 0)
-    + """
-def run(x, grid):
-    M, N = x.shape
-    kernel[grid](x, M, N, x.stride(0), BM=16, BN=64)
-""",
-)
+BAD = (_KERNEL.format(1, 0) + _RUN,)
+GOOD = (_ROWS.format(0, 1),)
 
 
-@dataclass(frozen=True, eq=False)
-class _Walk:
-    """`tl.program_id(axis) * block + tl.arange(0, block)`, masked by a size."""
+@kernel_rule("high", "correctness", BAD, GOOD)
+def grid_axes_swapped(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel takes its program id along one axis, and the launch counts those blocks along another.
 
-    axis: int
-    block: str
-    size: str
-    """The parameter."""
+    There are as many programs as the other axis needs: unless both numbers agree, a part of the output is
+    never computed, or programs run beyond the end and do nothing.
 
-
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Blocks of a size along one axis of the grid, where the launch divides that size along another."""
+    Fix: call tl.program_id with the axis along which the grid divides that size.
+    """
     found: set[ast.Call] = set()
-    for walk in _walks(kernel):
+    for walk in block_walks(kernel):
         for launch in kernel.launches:
             axis = _counted_along(walk, kernel, launch)
             calls = [call for call, asked in program_ids(kernel) if asked == walk.axis]
@@ -115,20 +74,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
             )
 
 
-def _walks(kernel: SourceKernel) -> Iterator[_Walk]:
-    for access in kernel.accesses:
-        for bound in bounds(access.mask, kernel):
-            parts = addends(bound.offsets, kernel)
-            starts = [start for part in parts if (start := block_start(part, kernel))]
-            lengths = {length for part in parts if (length := range_length(part, kernel))}
-            if len(parts) != 2 or len(starts) != 1 or lengths != {starts[0][1]}:
-                continue
-            axis, block = starts[0]
-            if isinstance(bound.size, ast.Name) and block in kernel.constexprs:
-                yield _Walk(axis, block, bound.size.id)
-
-
-def _counted_along(walk: _Walk, kernel: SourceKernel, launch: LaunchSite) -> int | None:
+def _counted_along(walk: BlockWalk, kernel: SourceKernel, launch: LaunchSite) -> int | None:
     """The one axis along which the grid divides the size by the block, where it is certainly another."""
     grid = grid_of(launch) or ()
     size = launch.given(kernel).get(walk.size)
@@ -149,7 +95,7 @@ def _is_of_other(element: ast.expr, size: ast.expr, launch: LaunchSite) -> bool:
 
 
 def _divides(
-    element: ast.expr, size: ast.expr, walk: _Walk, kernel: SourceKernel, launch: LaunchSite
+    element: ast.expr, size: ast.expr, walk: BlockWalk, kernel: SourceKernel, launch: LaunchSite
 ) -> bool:
     division = rounded_up(element, launch)
     if division is None or not alike(division.size, size, launch):

@@ -1,23 +1,16 @@
-"""A grid has a size divided by the block size and rounded down.
-
-Where the size is not a multiple of the block size, no program computes the rest: the end of the output keeps
-what was in memory before. A size below one block launches nothing at all.
-
-Fix: round up with triton.cdiv, and let the mask cut off the excess.
-"""
+"""`size // BLOCK`, where the kernel masks a BLOCK for each program by that very size."""
 
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.addresses import addends, block_start, bounds, range_length
+from pytorch_to_triton.audit.analysis.addresses import block_walks
 from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.analysis.programs import Division, alike, grid_of, parameters_for, rounded_down
 from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
-SEVERITY = "high"
-CATEGORY = "correctness"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, n, B: tl.constexpr):
@@ -33,68 +26,8 @@ def run(x):
     grid = lambda meta: (n // meta["B"],)
     kernel[grid](x, n, B=1024)
 """,
-    _KERNEL
-    + """
-def run(x):
-    BLOCK = 1024
-    kernel[(x.numel() // BLOCK,)](x, x.numel(), BLOCK)
-""",
-    _KERNEL
-    + """
-def run(x):
-    n = x.numel()
-    programs = int(n / 512)
-    kernel[(programs, 1)](x, n, B=512)
-""",
-    # At least one program, which covers no more than one block.
-    _KERNEL
-    + """
-def run(x):
-    n = x.numel()
-    kernel[(max(1, n // 1024),)](x, n, B=1024)
-""",
-    _KERNEL
-    + """
-def run(x):
-    n = x.shape[0] * x.shape[1]
-    grid = lambda meta: (n // meta["B"] or 1,)
-    kernel[grid](x, n, B=256)
-""",
-    _KERNEL
-    + """
-def run(x):
-    n = x.numel()
-    programs = n // 256 if n >= 256 else 1
-    kernel[(programs,)](x, n, 256)
-""",
-    _KERNEL
-    + """
-def run(x):
-    kernel[(int(1000 / 256),)](x, 1000, 256)
-""",
 )
 GOOD = (
-    _KERNEL
-    + """
-def run(x):
-    n = x.numel()
-    grid = lambda meta: (triton.cdiv(n, meta["B"]),)
-    kernel[grid](x, n, B=1024)
-""",
-    _KERNEL
-    + """
-def run(x, B):
-    n = x.numel()
-    kernel[((n + B - 1) // B,)](x, n, B)
-    kernel[(-(-n // B),)](x, n, B)
-""",
-    _KERNEL
-    + """
-def run(x):
-    n = x.numel()
-    assert n % 1024 == 0
-    kernel[(n // 1024,)](x, n, B=1024)
-""",
     _KERNEL
     + """
 def run(x):
@@ -104,48 +37,21 @@ def run(x):
     _KERNEL
     + """
 def run(x):
-    kernel[(int(1024 / 256),)](x, 1024, 256)
-""",
-    _KERNEL
-    + """
-def run(x):
-    n = 1024
-    kernel[(n // 256,)](x, n, B=256)
-""",
-    _KERNEL
-    + """
-def run(x):
-    n = x.numel()
-    kernel[(max(1, triton.cdiv(n, 1024)),)](x, n, B=1024)
-""",
-    _KERNEL
-    + """
-def run(x):
     n = x.shape[0] * 1024
     kernel[(max(n // 1024, 1),)](x, n, B=1024)
-""",
-    _KERNEL
-    + """
-def run(x, B):
-    n = triton.cdiv(x.numel(), B) * B
-    kernel[(n // B,)](x, n, B)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    for start in range(tl.program_id(0) * B, n, B * tl.num_programs(0)):
-        i = start + tl.arange(0, B)
-        tl.store(x_ptr + i, 0.0, mask=i < n)
-
-def run(x):
-    n = x.numel()
-    kernel[(n // 1024,)](x, n, B=1024)
 """,
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """`size // BLOCK`, where the kernel masks a BLOCK for each program by that very size."""
+@kernel_rule("high", "correctness", BAD, GOOD)
+def grid_rounds_down(kernel: SourceKernel) -> Iterator[Fault]:
+    """A grid has a size divided by the block size and rounded down.
+
+    Where the size is not a multiple of the block size, no program computes the rest: the end of the output
+    keeps what was in memory before. A size below one block launches nothing at all.
+
+    Fix: round up with triton.cdiv, and let the mask cut off the excess.
+    """
     for launch in kernel.launches:
         for axis, element in enumerate(grid_of(launch) or ()):
             division = rounded_down(element, launch)
@@ -168,25 +74,11 @@ def _masked_size(kernel: SourceKernel, launch: LaunchSite, division: Division, a
     """The parameter that is passed the size and bounds the offsets of one block for each program."""
     blocks = parameters_for(division.block, kernel, launch)
     given = launch.given(kernel)
-    for access in kernel.accesses:
-        for bound in bounds(access.mask, kernel):
-            size = bound.size
-            if (
-                isinstance(size, ast.Name)
-                and size.id in given
-                and alike(given[size.id], division.size, launch)
-                and _is_own_block(bound.offsets, blocks, axis, kernel)
-            ):
-                return size.id
+    for walk in block_walks(kernel):
+        is_own = walk.axis == axis and walk.block in blocks and walk.size in given
+        if is_own and alike(given[walk.size], division.size, launch):
+            return walk.size
     return None
-
-
-def _is_own_block(offsets: ast.expr, blocks: frozenset[str], axis: int, kernel: SourceKernel) -> bool:
-    """Whether offsets are `tl.program_id(axis) * BLOCK + tl.arange(0, BLOCK)`, and nothing else."""
-    parts = addends(offsets, kernel)
-    starts = [part for part in parts if block_start(part, kernel) in {(axis, block) for block in blocks}]
-    lanes = [part for part in parts if range_length(part, kernel) in blocks]
-    return len(parts) == 2 and len(starts) == len(lanes) == 1
 
 
 def _divides(division: Division, launch: LaunchSite) -> bool:

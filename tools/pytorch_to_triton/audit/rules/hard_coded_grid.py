@@ -1,29 +1,23 @@
-"""A launch has a fixed number of programs, and blocks of a fixed size, for tensors of any size.
-
-What lies beyond their product is never computed: the output keeps whatever was in its memory. What lies
-below it is masked away, in programs that do nothing.
-
-Fix: compute the grid from the size: `(triton.cdiv(n, BLOCK),)`.
-"""
+"""Fixed numbers of programs along sizes of the caller's tensors, where each program has one part."""
 
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.addresses import MaskBound, bounds
+from pytorch_to_triton.audit.analysis.addresses import MaskBound, bounds, is_block
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.launch_sizes import constant, declared_size
-from pytorch_to_triton.audit.analysis.launched_tensors import callers_parameters, text_of
+from pytorch_to_triton.audit.analysis.launched_tensors import callers_parameters, callers_size, text_of
 from pytorch_to_triton.audit.analysis.passed import Extent, size_of
 from pytorch_to_triton.audit.analysis.programs import grid_of, program_axes
 from pytorch_to_triton.audit.analysis.size_guards import is_tested
+from pytorch_to_triton.audit.analysis.tails import may_overrun
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
-SEVERITY = "high"
-CATEGORY = "correctness"
 _FEW = 4
 """So many programs may well stand for a choice, such as keys or values."""
 _KERNEL = """
@@ -39,7 +33,6 @@ def run(x):
 """
 BAD = (
     _KERNEL + _RUN.format("(8,)", 1024),
-    _KERNEL + _RUN.format("grid", 256).replace("kernel[", "grid = (64,)\n    kernel["),
     _KERNEL.replace("B: tl.constexpr", "").replace("B", "512") + _RUN.format("(4,)", 1).replace(", B=1", ""),
     # As many programs as SMs, each with one block.
     _KERNEL
@@ -48,62 +41,11 @@ def run(x):
     sms = torch.cuda.get_device_properties(x.device).multi_processor_count
     kernel[(sms,)](x, x.numel(), B=1024)
 """,
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, n_rows, n_cols, B: tl.constexpr):
-    rows = tl.program_id(0) * B + tl.arange(0, B)
-    cols = tl.program_id(1) * B + tl.arange(0, B)
-    mask = (rows < n_rows)[:, None] & (cols < n_cols)[None, :]
-    tl.store(out_ptr + rows[:, None] * n_cols + cols[None, :], 0.0, mask=mask)
-
-def run(x, out):
-    kernel[(8, 8)](x, out, x.shape[0], x.shape[1], B=32)
-""",
-    """
-ROWS = 256
-
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(x_ptr + tl.program_id(0) * n + i, 0.0, mask=i < n)
-
-def run(x):
-    n = x.shape[1]
-    kernel[(ROWS,)](x, n, B=triton.next_power_of_2(n))
-""",
 )
 GOOD = (
-    _KERNEL + _RUN.format("(triton.cdiv(x.numel(), 1024),)", 1024),
     _KERNEL + _RUN.format("(1,)", "triton.next_power_of_2(x.numel())"),
-    _KERNEL + _RUN.format("(8,)", 1024).replace("kernel[", "assert x.numel() <= 8192\n    kernel["),
-    # Its programs walk over all blocks.
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    for start in range(tl.program_id(0) * B, n, tl.num_programs(0) * B):
-        i = start + tl.arange(0, B)
-        tl.store(x_ptr + i, 0.0, mask=i < n)
-"""
-    + _RUN.format("(8,)", 1024),
     # The size is known.
     _KERNEL + "def run():\n    x = torch.empty(4096)\n    kernel[(4,)](x, x.numel(), B=1024)\n",
-    # A loop covers what the programs along the last axis share.
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, K, B: tl.constexpr, SPLIT: tl.constexpr):
-    k = tl.program_id(1) * B + tl.arange(0, B)
-    total = tl.zeros((B,), tl.float32)
-    for step in range(0, tl.cdiv(K, B * SPLIT)):
-        total += tl.load(x_ptr + tl.program_id(0) * K + k, mask=k < K, other=0.0)
-        k += B * SPLIT
-    tl.atomic_add(out_ptr + tl.program_id(0), tl.sum(total))
-
-def run(x):
-    rows, K = x.shape
-    out = torch.zeros(rows, device=x.device)
-    kernel[(rows, 4)](x, out, K, B=128, SPLIT=4)
-    return out
-""",
     # The declaration bounds the size.
     """
 INPUTS = {"x": "float32[N]"}
@@ -127,8 +69,15 @@ class _Fixed:
         return f"{self.programs} programs" if self.programs else "as many programs as SMs"
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Fixed numbers of programs along sizes of the caller's tensors, where each program has one part."""
+@kernel_rule("high", "correctness", BAD, GOOD)
+def hard_coded_grid(kernel: SourceKernel) -> Iterator[Fault]:
+    """A launch has a fixed number of programs, and blocks of a fixed size, for tensors of any size.
+
+    What lies beyond their product is never computed: the output keeps whatever was in its memory. What lies
+    below it is masked away, in programs that do nothing.
+
+    Fix: compute the grid from the size: `(triton.cdiv(n, BLOCK),)`.
+    """
     if any(isinstance(node, ast.While) for node in kernel.nodes):
         return
     for launch in kernel.launches:
@@ -177,7 +126,7 @@ def _callers_size(bound: MaskBound, kernel: SourceKernel, launch: LaunchSite) ->
     match values(kernel).bare(bound.size):
         case ast.Name(id=name) if (value := launch.given(kernel).get(name)) is not None:
             size = size_of(value, launch)
-            return size if size and size.tensor in callers_parameters(launch) else None
+            return callers_size(size, launch) if size else None
     return None
 
 
@@ -228,16 +177,22 @@ def _of_rows(
         if (
             isinstance(tensor, ast.Name)
             and tensor.id in callers_parameters(launch)
-            and _is_row(access.address, kernel)
+            and (_is_row(access.address, kernel) or _is_open(fixed, access, kernel))
         ):
             count = fixed.programs or "as many as the GPU has SMs"
             return Fault(
                 launch.call,
-                f"Each program takes one row, and there are {count}: of a tensor with more rows the rest is "
-                "never computed, one with fewer is overrun.",
-                "Launch as many programs as there are rows, or let each one loop.",
+                f"Each program takes one row or block, and there are {count}: of a tensor with more the rest "
+                "is never computed, one with fewer is overrun.",
+                "Launch as many programs as there are rows or blocks, or let each one loop.",
             )
     return None
+
+
+def _is_open(fixed: _Fixed, access: KernelAccess, kernel: SourceKernel) -> bool:
+    """Whether it is in the program's own block, and nothing keeps it within the tensor."""
+    is_own = fixed.axis in program_axes(kernel, access.address)
+    return is_own and is_block(access.address, kernel) and may_overrun(access, kernel)
 
 
 def _is_row(address: ast.expr, kernel: SourceKernel) -> bool:
@@ -248,10 +203,6 @@ def _is_row(address: ast.expr, kernel: SourceKernel) -> bool:
                 for one, other in ((left, right), (right, left)):
                     stride = values(kernel).bare(one)
                     is_given = isinstance(stride, ast.Name) and stride.id in kernel.runtime_parameters
-                    if is_given and 0 in program_axes(kernel, other) and not _is_block(other, kernel):
+                    if is_given and 0 in program_axes(kernel, other) and not is_block(other, kernel):
                         return True
     return False
-
-
-def _is_block(value: ast.expr, kernel: SourceKernel) -> bool:
-    return any(path == "triton.language.arange" for path, _ in kernel.flow.calls(value))

@@ -1,11 +1,6 @@
-"""A function that launches a kernel makes the CPU wait for the GPU.
+"""Waits that every call meets, in functions that launch a kernel and return its result.
 
-Launches are queued: the CPU runs ahead, and the GPU is never idle. `.item()`, `.cpu()` and
-torch.cuda.synchronize() wait until all queued work is done, so that the GPU then waits for the CPU in turn.
-
-Fix: keep values on the GPU: pass a tensor and load it in the kernel. Where a value sets a shape or a
-grid, let the caller pass it. Synchronize where results are used.
-"""
+Tests, benchmarks and the like, known by their names, wait on purpose."""
 
 import ast
 import re
@@ -13,11 +8,10 @@ from collections.abc import Iterator
 from typing import get_args
 
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import file_rule
 from pytorch_to_triton.audit.source import Function, SourceFile
 from pytorch_to_triton.triton_api.name_scope import Definition
 
-SEVERITY = "medium"
-CATEGORY = "performance"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, n):
@@ -37,45 +31,14 @@ def run(x, n):
     torch.cuda.synchronize()
     return x
 """,
-    _KERNEL
-    + """
-def run(x, n):
-    largest = n.cpu()
-    kernel[(1,)](x, int(largest))
-    return x
-""",
 )
 GOOD = (
-    _KERNEL
-    + """
-def run(x):
-    kernel[(1,)](x, x.numel())
-    return x
-""",
-    _KERNEL
-    + """
-def run(x, debug):
-    kernel[(1,)](x, 1)
-    if debug:
-        torch.cuda.synchronize()
-    return x
-""",
     _KERNEL
     + """
 def test_run(x):
     kernel[(1,)](x, 1)
     torch.cuda.synchronize()
     return x.cpu()
-""",
-    _KERNEL
-    + """
-def run(x, n_cpu):
-    kernel[(1,)](x, n_cpu.item())
-    return x
-""",
-    """
-def largest(x):
-    return x.max().item()
 """,
 )
 
@@ -85,10 +48,16 @@ _NOT_HOT = re.compile(
 )
 
 
-def check(file: SourceFile) -> Iterator[Fault]:
-    """Waits that every call meets, in functions that launch a kernel and return its result.
+@file_rule("medium", "performance", BAD, GOOD)
+def host_sync_in_run(file: SourceFile) -> Iterator[Fault]:
+    """A function that launches a kernel makes the CPU wait for the GPU.
 
-    Tests, benchmarks and the like, known by their names, wait on purpose.
+    Launches are queued: the CPU runs ahead, and the GPU is never idle. `.item()`, `.cpu()` and
+    torch.cuda.synchronize() wait until all queued work is done, so that the GPU then waits for the CPU in
+    turn.
+
+    Fix: keep values on the GPU: pass a tensor and load it in the kernel. Where a value sets a shape or a
+    grid, let the caller pass it. Synchronize where results are used.
     """
     if _NOT_HOT.search(file.path.stem):
         return

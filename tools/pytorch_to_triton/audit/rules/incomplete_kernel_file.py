@@ -1,13 +1,4 @@
-"""A file with kernels lacks a reference, a test, a benchmark or a docstring.
-
-A few lines of PyTorch say what a kernel is meant to compute; a test over odd sizes, all dtypes and layouts
-shows that it does, for a kernel that is right for one shape is often wrong for the next. Without a
-measurement nobody knows whether it is faster than PyTorch, and which shapes and dtypes it takes cannot be
-read from the launch.
-
-Fix: add a function such as `softmax_reference`, a test that compares the two, a benchmark with
-triton.testing.do_bench, and docstrings that say what is computed from which shapes and dtypes.
-"""
+"""The first function that launches, with everything that is missing."""
 
 import re
 from collections.abc import Iterator
@@ -22,10 +13,9 @@ from pytorch_to_triton.audit.analysis.callers import (
     offered,
 )
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import file_rule
 from pytorch_to_triton.audit.source import SourceFile
 
-SEVERITY = "info"
-CATEGORY = "best practices"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, n):
@@ -34,36 +24,13 @@ def kernel(x_ptr, out_ptr, n):
 """
 _BARE = _KERNEL + "\ndef copy_unknown_block(x, out):\n    {docstring}kernel[(1,)](x, out, x.numel())\n"
 _RUN = _BARE.format(docstring="'Copies x to out.'\n    ")
-_REFERENCE = "\ndef copy_reference(x):\n    return x.clone()\n"
 _TEST = "\ndef test_copy():\n    copy_unknown_block(1, 2)\n"
 _BENCHMARK = "\ndef measure(x):\n    return triton.testing.do_bench(lambda: copy_unknown_block(x, x))\n"
 BAD = (
     # No reference.
     _RUN + _BENCHMARK,
-    _RUN + _BENCHMARK + "\ndef preferred(x):\n    return x.shape\n",
-    # No test.
-    _RUN + _REFERENCE + _BENCHMARK,
-    _RUN + _REFERENCE + _BENCHMARK + "\ndef checked_copy_of_it(x):\n    return x\n",
-    # No benchmark.
-    _RUN + _TEST,
-    _RUN + _TEST + "\ndef pressed_copy_of_it(x):\n    return x\n",
-    # No docstring.
-    _BARE.format(docstring="") + _TEST + _BENCHMARK,
-    _BARE.format(docstring="assert x.is_cuda\n    ") + _TEST + _BENCHMARK,
 )
-GOOD = (
-    _RUN + _REFERENCE + _TEST + _BENCHMARK,
-    _RUN + _TEST + _BENCHMARK,
-    _RUN + _TEST + "\ndef benchmark(x):\n    copy_unknown_block(x, x)\n",
-    _RUN + _BENCHMARK + "\nclass TestCopy:\n    def test_it(self):\n        pass\n",
-    _KERNEL,
-    _BARE.replace("\ndef copy", "\n# Copies x to out.\ndef copy").format(docstring="") + _TEST + _BENCHMARK,
-    _BARE.replace("copy_", "_copy_").format(docstring="") + _TEST + _BENCHMARK,
-    _KERNEL
-    + "\nclass Copy(torch.nn.Module):\n    def forward(self, x, out):\n        kernel[(1,)](x, out, 9)\n"
-    + _TEST
-    + _BENCHMARK,
-)
+GOOD = (_BARE.replace("copy_", "_copy_").format(docstring="") + _TEST + _BENCHMARK,)
 _REFERS = re.compile(
     r"(?:^|_)(?:ref|reference|torch|pytorch|naive|eager|golden|expected|baseline|native|test|check)(?:_|$)",
     re.IGNORECASE,
@@ -73,8 +40,18 @@ _METHODS = frozenset({"forward", "backward", "setup_context"})
 """What they are for is known; the class says the rest."""
 
 
-def check(file: SourceFile) -> Iterator[Fault]:
-    """The first function that launches, with everything that is missing."""
+@file_rule("info", "best practices", BAD, GOOD)
+def incomplete_kernel_file(file: SourceFile) -> Iterator[Fault]:
+    """A file with kernels lacks a reference, a test, a benchmark or a docstring.
+
+    A few lines of PyTorch say what a kernel is meant to compute; a test over odd sizes, all dtypes and
+    layouts shows that it does, for a kernel that is right for one shape is often wrong for the next.
+    Without a measurement nobody knows whether it is faster than PyTorch, and which shapes and dtypes it
+    takes cannot be read from the launch.
+
+    Fix: add a function such as `softmax_reference`, a test that compares the two, a benchmark with
+    triton.testing.do_bench, and docstrings that say what is computed from which shapes and dtypes.
+    """
     first = min(launchers(file), key=lambda function: function.lineno, default=None)
     if first is None or is_trial(file):
         return

@@ -1,10 +1,4 @@
-"""Two elementwise kernels run one after the other, and a tensor goes from one to the other through memory.
-
-The first kernel writes every element and the second reads it again at once, while both do only a few
-operations on each: their cost is the memory traffic.
-
-Fix: do both steps in one kernel and keep the values in registers.
-"""
+"""Pairs of launches in a row of elementwise kernels, with a tensor that serves nothing else."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -15,12 +9,12 @@ from typing import cast
 from pytorch_to_triton.audit.analysis.callers import is_trial, launchers
 from pytorch_to_triton.audit.analysis.launched_tensors import allocation, tensors_of
 from pytorch_to_triton.audit.analysis.movement import escapes
+from pytorch_to_triton.audit.analysis.triton_functions import ELEMENTWISE
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import file_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
 from pytorch_to_triton.triton_api.name_scope import own_nodes
 
-SEVERITY = "info"
-CATEGORY = "performance"
 _KERNELS = """
 @triton.jit
 def double(x_ptr, out_ptr, n, B: tl.constexpr):
@@ -42,74 +36,26 @@ def run(x):
     {after}relu[(triton.cdiv(n, 64),)](between, out, n, B=64)
     return {result}
 """
-BAD = (
-    _KERNELS + _RUN.format(after="", result="out"),
-    _KERNELS + _RUN.format(after="", result="out").replace("(x, between, n", "(x, out_ptr=between, n=n"),
-    # A row each program, its stride passed, and a bias along it.
-    """
-@triton.jit
-def shift(x_ptr, bias_ptr, out_ptr, out_stride, n, B: tl.constexpr):
-    row = tl.program_id(0)
-    cols = tl.arange(0, B)
-    x = tl.load(x_ptr + row * n + cols, mask=cols < n).to(tl.float32) + tl.load(bias_ptr + cols)
-    tl.store(out_ptr + row * out_stride + cols, x, mask=cols < n)
-
-@triton.jit
-def relu(x_ptr, out_ptr, x_stride, n, B: tl.constexpr):
-    row = tl.program_id(0)
-    i = tl.arange(0, B)
-    x = tl.load(x_ptr + row * x_stride + i, mask=i < n)
-    tl.store(out_ptr + row * n + i, tl.maximum(x, 0.0), mask=i < n)
-
-def run(x, bias):
-    rows, n = x.shape
-    between = torch.empty(x.shape, dtype=torch.float32, device=x.device)
-    out = torch.empty_like(x)
-    shift[(rows,)](x, bias, between, between.stride(0), n, B=1024)
-    relu[(rows,)](between, out, between.stride(0), n, B=1024)
-    return out
-""",
-)
+BAD = (_KERNELS + _RUN.format(after="", result="out"),)
 GOOD = (
     # The caller wants it, too.
     _KERNELS + _RUN.format(after="", result="out, between"),
-    # Something else needs it.
-    _KERNELS + _RUN.format(after="between = between.cumsum(0)\n    ", result="out"),
-    # The first kernel reduces.
-    _KERNELS.replace("* 2", "* 2 + tl.sum(i)") + _RUN.format(after="", result="out"),
     # Other elements than its own.
     _KERNELS.replace("x = tl.load(x_ptr + i", "x = tl.load(x_ptr + n - i")
     + _RUN.format(after="", result="out"),
-    # Another grid.
-    _KERNELS + _RUN.format(after="", result="out").replace("relu[(triton.cdiv(n, 64),)]", "relu[(1,)]"),
 )
 _MOVES = frozenset({"arange", "load", "store", "program_id", "cdiv"})
-_ELEMENTWISE = frozenset(
-    [
-        "exp",
-        "exp2",
-        "log",
-        "log2",
-        "sqrt",
-        "rsqrt",
-        "sin",
-        "cos",
-        "abs",
-        "erf",
-        "sigmoid",
-        "maximum",
-        "minimum",
-        "where",
-        "fma",
-        "clamp",
-        "floor",
-        "ceil",
-    ]
-)
 
 
-def check(file: SourceFile) -> Iterator[Fault]:
-    """Pairs of launches in a row of elementwise kernels, with a tensor that serves nothing else."""
+@file_rule("info", "performance", BAD, GOOD)
+def intermediate_round_trip(file: SourceFile) -> Iterator[Fault]:
+    """Two elementwise kernels follow each other, and a tensor goes from one to the other through memory.
+
+    The first kernel writes every element and the second reads it again at once, while both do only a few
+    operations on each: their cost is the memory traffic.
+
+    Fix: do both steps in one kernel and keep the values in registers.
+    """
     for function, launches in launchers(file).items():
         if is_trial(file, function):
             continue
@@ -170,7 +116,7 @@ def _is_elementwise(kernel: SourceKernel) -> bool:
     """Whether a kernel has no loop, and works on each element for itself."""
     if any(isinstance(node, ast.For | ast.While) for node in kernel.nodes):
         return False
-    if any(path.rpartition(".")[2] not in _MOVES | _ELEMENTWISE for path, _ in kernel.calls()):
+    if any(path.rpartition(".")[2] not in _MOVES | ELEMENTWISE for path, _ in kernel.calls()):
         return False
     return not any(escapes(kernel, parameter) for parameter in kernel.parameters)
 

@@ -1,11 +1,4 @@
-"""A kernel is launched for each row or batch in a Python loop.
-
-A launch costs some microseconds on the CPU, and a kernel that works on one row fills a small part of the
-GPU. The rows do not depend on each other, so they can run at once.
-
-Fix: launch once and give the grid an axis for them: tl.program_id then takes the place of the loop's
-variable.
-"""
+"""Launches whose every tensor is one that no iteration changes, or the loop's own row of one."""
 
 import ast
 from collections.abc import Iterator
@@ -14,10 +7,9 @@ from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.movement import bound_in, escapes, names_in
 from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
-SEVERITY = "medium"
-CATEGORY = "performance"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
@@ -32,34 +24,24 @@ def run(x):
         kernel[(1,)]({}, n, B=1024)
     return out
 """
-BAD = (
-    _KERNEL + _RUN.format("range(rows)", "x[row], out[row]"),
-    _KERNEL + _RUN.format("range(x.shape[0])", "x[row, :], out[row, :]"),
-    _KERNEL + _RUN.format("range(len(x))", "x[row].contiguous(), out[row]"),
-    _KERNEL.replace("i < n), mask", "i < n).to(tl.float32), mask")
-    + _RUN.format("range(rows)", "x[row], out[row]"),
-)
+BAD = (_KERNEL + _RUN.format("range(rows)", "x[row], out[row]"),)
 GOOD = (
-    _KERNEL + "\ndef run(x, out):\n    kernel[(x.shape[0],)](x, out, x.shape[1], B=1024)\n",
     # Each step needs the one before.
     _KERNEL + _RUN.format("range(1, rows)", "out[row - 1], out[row]"),
-    _KERNEL
-    + """
-def run(x, state, out):
-    for t in range(x.shape[0]):
-        kernel[(1,)](state, out[t], x.shape[1], B=1024)
-        state = out[t]
-""",
     _KERNEL + _RUN.format("range(rows)", "x[row], out"),
-    # A few passes, none of them a row's.
-    _KERNEL + _RUN.format("range(4)", "x[row], out[row]"),
-    _KERNEL + _RUN.format("tensors", "row, out"),
-    _KERNEL + _RUN.format("range(rows)", "x[row], out[row]").replace("def run", "def test_run"),
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Launches whose every tensor is one that no iteration changes, or the loop's own row of one."""
+@kernel_rule("medium", "performance", BAD, GOOD)
+def launch_in_loop(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel is launched for each row or batch in a Python loop.
+
+    A launch costs some microseconds on the CPU, and a kernel that works on one row fills a small part of
+    the GPU. The rows do not depend on each other, so they can run at once.
+
+    Fix: launch once and give the grid an axis for them: tl.program_id then takes the place of the loop's
+    variable.
+    """
     written = {access.pointer for access in kernel.accesses if access.writes and access.pointer}
     if not written:
         return

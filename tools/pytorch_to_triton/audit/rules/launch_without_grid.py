@@ -1,114 +1,56 @@
-"""A kernel is called like a Python function, without a grid.
-
-A @triton.jit function that host code calls raises an error: Triton has to know how many programs to run.
-
-Fix: put the grid in brackets between the name and the arguments: `kernel[(triton.cdiv(n, 128),)](...)`.
-"""
+"""Kernels that host code calls as it would a Python function."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import file_rule
 from pytorch_to_triton.audit.source import Function, SourceFile
 from pytorch_to_triton.triton_api.name_scope import NameScope, own_nodes
 
-SEVERITY = "critical"
-CATEGORY = "correctness"
-_KERNEL = """
-@triton.jit
-def kernel(x_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(x_ptr + i, 0.0, mask=i < n)
-"""
-BAD = (
-    _KERNEL
-    + """
-def run(x):
-    kernel(x, x.numel(), BLOCK=128)
-    return x
-""",
-    '@triton.autotune([triton.Config({"BLOCK": 64})], key=["n"])'
-    + _KERNEL
-    + """
-class Zero(torch.nn.Module):
-    def forward(self, x):
-        kernel(x, x.numel())
-        return x
-""",
-)
-GOOD = (
-    _KERNEL
-    + """
-def run(x):
-    kernel[(1,)](x, x.numel(), BLOCK=128)
-    kernel.run(x, x.numel(), grid=(1,), warmup=False, BLOCK=128)
-    return x
-""",
-    # One kernel calls another.
-    _KERNEL
-    + """
-@triton.jit
-def outer(x_ptr, n):
-    kernel(x_ptr, n, BLOCK=16)
-""",
-    # A function that is made a kernel later.
-    _KERNEL
-    + """
-def outer(x_ptr, n):
-    if tl.program_id(0) == 0:
-        kernel(x_ptr, n, 16)
-
-compiled = triton.jit(outer)
-""",
-    _KERNEL
-    + """
-def run(kernel, x):
-    kernel(x)
-""",
-    _KERNEL
-    + """
-def test_run(x):
-    with pytest.raises(RuntimeError):
-        kernel(x, 1, BLOCK=16)
-""",
-)
-_HOST_ONLY = frozenset({"torch.no_grad", "torch.inference_mode", "torch.compile", "functools.wraps"})
-_BUILT_IN = frozenset({"staticmethod", "classmethod", "property"})
+_KERNEL = "\n@triton.jit\ndef kernel(x_ptr):\n    tl.store(x_ptr, 0.0)\n"
 _EXPECTED = ast.With | ast.Try | ast.TryStar
 
 
-def check(file: SourceFile) -> Iterator[Fault]:
-    """Calls of kernels of the file in functions that certainly are no kernels themselves."""
-    kernels = {kernel.node: kernel for kernel in file.kernels if kernel.plain}
+@file_rule(
+    "critical",
+    "correctness",
+    bad=(f"{_KERNEL}\ndef run(x):\n    kernel(x)\n",),
+    good=(
+        f"{_KERNEL}\ndef run(kernel, x):\n    kernel(x)\n",
+        f"@pointwise{_KERNEL}\ndef run(x):\n    kernel(x)\n",
+        # A function that is made a kernel later.
+        f"{_KERNEL}\ndef outer(x_ptr):\n    kernel(x_ptr + tl.program_id(0))\n",
+    ),
+)
+def launch_without_grid(file: SourceFile) -> Iterator[Fault]:
+    """A kernel is called like a Python function, without a grid.
+
+    A @triton.jit function that host code calls raises an error: Triton has to know how many programs to run.
+
+    Fix: put the grid in brackets between the name and the arguments: `kernel[(triton.cdiv(n, 128),)](...)`.
+    """
+    kernels = {kernel.node for kernel in file.kernels if kernel.plain}
     for function, scope in file.functions:
         if function in kernels or not _is_host(function, scope):
             continue
-        expected = {
-            id(node)
-            for outer in own_nodes(function.body)
-            if isinstance(outer, _EXPECTED)
-            for node in ast.walk(outer)
-        }
+        outer = (node for node in own_nodes(function.body) if isinstance(node, _EXPECTED))
+        expected = {inner for node in outer for inner in ast.walk(node)}
         for node in own_nodes(function.body):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or id(node) in expected:
-                continue
-            binding = scope.find(node.func.id)
-            if binding and binding.node in kernels:
-                name = node.func.id
-                yield Fault(
-                    node,
-                    f"{function.name} calls the kernel {name} without a grid; Triton refuses that.",
-                    f"Write {name}[grid](...), where grid is a tuple of one to three numbers of programs.",
-                )
+            match node:
+                case ast.Call(func=ast.Name(id=name)) if node not in expected:
+                    binding = scope.find(name)
+                    if binding and binding.node in kernels:
+                        yield Fault(
+                            node,
+                            f"{function.name} calls the kernel {name} without a grid; Triton refuses that.",
+                            f"Write {name}[grid](...), where grid is a tuple of one to three numbers.",
+                        )
 
 
 def _is_host(function: Function, scope: NameScope) -> bool:
     """Whether it runs on the CPU: no decorator that may compile it, and nothing of triton.language in it."""
-    around = scope.parent or scope
-    for decorator in function.decorator_list:
-        target = decorator.func if isinstance(decorator, ast.Call) else decorator
-        is_built_in = isinstance(target, ast.Name) and target.id in _BUILT_IN
-        if not is_built_in and around.path(target) not in _HOST_ONLY:
-            return False
+    if any(ast.unparse(one) not in ("staticmethod", "torch.no_grad()") for one in function.decorator_list):
+        return False
     paths = (scope.path(node) for node in own_nodes(function.body) if isinstance(node, ast.Attribute))
     return not any(path and path.startswith("triton.language.") for path in paths)

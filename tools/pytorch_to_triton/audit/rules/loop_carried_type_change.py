@@ -1,11 +1,4 @@
-"""A variable starts as a number and becomes a block, a float or a wider integer in a loop.
-
-What a loop carries on must keep its type and shape. Triton refuses `total = 0` before a loop that adds a
-block to it, or `total = 0` before one that adds 0.5, or an int32 start of what the loop makes int64. The
-interpreter accepts all of them.
-
-Fix: start with what the loop makes: tl.zeros((BLOCK,), dtype=tl.float32), or 0.0 for a single float.
-"""
+"""Each name that is given a number or an int32 once before a loop, and another type in it."""
 
 import ast
 import itertools
@@ -17,10 +10,9 @@ from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
 from pytorch_to_triton.audit.analysis.widths import is_int64
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "critical"
-CATEGORY = "correctness"
 _START = {
     "a block": "Start {name} with tl.zeros or tl.full of the block's shape.",
     "a float": "Start {name} with {begins}.0.",
@@ -39,33 +31,6 @@ BAD = (
         "    total += tl.load(x_ptr + i, mask=i < n, other=0.0)",
         "tl.store(x_ptr, tl.sum(total))",
     ),
-    _kernel(
-        'largest = -float("inf")',
-        "for start in tl.range(0, n, B):",
-        "    largest = tl.maximum(largest, tl.load(x_ptr + start + tl.arange(0, B)))",
-        "tl.store(x_ptr, tl.max(largest))",
-    ),
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    total, count = 0, 0
-    for i in range(n):
-        total, count = total + 0.5 * tl.load(x_ptr + i), count + 1
-    tl.store(x_ptr, total / count)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
-    best = tl.full((B,), -float("inf"), tl.float32)
-    place = tl.maximum(i, 0).to(tl.int32)
-    for k in range(n):
-        at = i + k
-        x = tl.load(x_ptr + at)
-        place = tl.where(x > best, at, place)
-        best = tl.maximum(best, x)
-    tl.store(out_ptr + i, place)
-""",
     """
 @triton.jit
 def kernel(x_ptr, n, stride):
@@ -87,41 +52,6 @@ GOOD = (
         "    count += 1",
         "tl.store(x_ptr, tl.sum(total) / count + mean)",
     ),
-    # Unrolled loops carry nothing.
-    """
-@triton.jit
-def kernel(x_ptr, B: tl.constexpr):
-    total = 0
-    for start in tl.static_range(4):
-        total += tl.load(x_ptr + start + tl.arange(0, B))
-    tl.store(x_ptr, tl.sum(total))
-""",
-    _kernel(
-        "for start in range(0, n, B):",
-        "    total = 0.0",
-        "    total += tl.load(x_ptr + start + tl.arange(0, B))",
-        "    tl.store(x_ptr, tl.sum(total))",
-    ),
-    _kernel(
-        "total = 0.0",
-        "total = tl.zeros((B,), tl.float32)",
-        "for start in range(0, n, B):",
-        "    total += tl.load(x_ptr + start + tl.arange(0, B))",
-        "tl.store(x_ptr, tl.sum(total))",
-    ),
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
-    place = tl.zeros((B,), tl.int32)
-    wide = tl.zeros((B,), tl.int64)
-    for k in range(n):
-        at = i + k
-        x = tl.load(x_ptr + at)
-        place = tl.where(x > 0, at.to(tl.int32), place)
-        wide = tl.where(x > 0, at, wide)
-    tl.store(out_ptr + i, place + wide)
-""",
 )
 
 
@@ -133,8 +63,16 @@ class Assignment:
     statement: ast.Assign | ast.AugAssign
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Each name that is given a number or an int32 once before a loop, and another type in it."""
+@kernel_rule("critical", "correctness", BAD, GOOD)
+def loop_carried_type_change(kernel: SourceKernel) -> Iterator[Fault]:
+    """A variable starts as a number and becomes a block, a float or a wider integer in a loop.
+
+    What a loop carries on must keep its type and shape. Triton refuses `total = 0` before a loop that adds
+    a block to it, or `total = 0` before one that adds 0.5, or an int32 start of what the loop makes int64.
+    The interpreter accepts all of them.
+
+    Fix: start with what the loop makes: tl.zeros((BLOCK,), dtype=tl.float32), or 0.0 for a single float.
+    """
     for name in kernel.scope.bindings:
         start, *changes = _assignments(name, kernel) or (None,)
         if start is None or not changes or not runs_for_sure(start.statement, kernel):

@@ -1,20 +1,13 @@
-"""A loop loads the same values in every iteration, and the compiler cannot move the load out of it.
-
-The compiler hoists a load whose address and mask stay the same, unless the loop stores something: for all it
-knows, the store changes what is loaded. So it is loaded again each time.
-
-Fix: load it once, before the loop.
-"""
+"""Loads that every iteration of a `for` runs, in loops that store to other pointers only."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.movement import accesses_in, bound_in, calls_unknown, names_in
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
-SEVERITY = "low"
-CATEGORY = "memory access"
 _HEAD = """
 @triton.jit
 def kernel(x_ptr, w_ptr, out_ptr, rows, n, B: tl.constexpr):
@@ -28,43 +21,8 @@ BAD = (
         x = tl.load(x_ptr + row * n + i, mask=i < n)
         tl.store(out_ptr + row * n + i, x * w, mask=i < n)
 """,
-    _HEAD
-    + """
-    for row in tl.range(0, rows):
-        at = row * n + i
-        tl.store(out_ptr + at, tl.load(x_ptr + at) * tl.load(w_ptr))
-""",
 )
 GOOD = (
-    # Loaded once.
-    _HEAD
-    + """
-    w = tl.load(w_ptr + i, mask=i < n)
-    for row in range(rows):
-        tl.store(out_ptr + row * n + i, w, mask=i < n)
-""",
-    # The compiler hoists it.
-    _HEAD
-    + """
-    total = tl.zeros((B,), tl.float32)
-    for row in range(rows):
-        total += tl.load(x_ptr + row * n + i) * tl.load(w_ptr + i)
-    tl.store(out_ptr + i, total)
-""",
-    # The loop changes what it loads.
-    _HEAD
-    + """
-    for row in range(rows):
-        w = tl.load(w_ptr + i)
-        tl.store(w_ptr + i, w * 0.5)
-""",
-    _HEAD
-    + """
-    at = w_ptr + i
-    for row in range(rows):
-        tl.store(out_ptr + row * n + i, tl.load(at))
-        at += n
-""",
     # Waits for another program.
     _HEAD
     + """
@@ -76,8 +34,15 @@ GOOD = (
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Loads that every iteration of a `for` runs, in loops that store to other pointers only."""
+@kernel_rule("low", "memory access", BAD, GOOD)
+def loop_invariant_load(kernel: SourceKernel) -> Iterator[Fault]:
+    """A loop loads the same values in every iteration, and the compiler cannot move the load out of it.
+
+    The compiler hoists a load whose address and mask stay the same, unless the loop stores something: for
+    all it knows, the store changes what is loaded. So it is loaded again each time.
+
+    Fix: load it once, before the loop.
+    """
     for loop in kernel.nodes:
         if not isinstance(loop, ast.For) or calls_unknown(kernel, loop):
             continue

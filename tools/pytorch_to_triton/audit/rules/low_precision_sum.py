@@ -1,12 +1,4 @@
-"""A sum is kept in float16 or bfloat16, or in whatever dtype a tensor has.
-
-Each addition is rounded to 11 or 8 bits. A float16 sum of ones stops growing at 2048 and one in bfloat16 at
-256; float16 is infinite from 65520 on. Triton keeps the dtype of what it adds up: unlike torch.sum it does
-not add in float32.
-
-Fix: start an accumulator as tl.zeros(shape, dtype=tl.float32), cast before a sum, tl.sum(x.to(tl.float32)),
-and leave out tl.dot's out_dtype; cast once, before the store.
-"""
+"""Accumulators of loops, and reductions."""
 
 import ast
 from collections.abc import Iterator
@@ -14,12 +6,10 @@ from collections.abc import Iterator
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of
 from pytorch_to_triton.audit.analysis.promotion import LOW_PRECISION
-from pytorch_to_triton.audit.evidence import CompiledCode
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule, remark_check
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "medium"
-CATEGORY = "numerical stability"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
@@ -29,13 +19,6 @@ def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
         x = tl.load(x_ptr + k + i)
         {step}
     tl.store(out_ptr + i, acc)
-"""
-_OF_POINTER = _KERNEL.format(start="tl.zeros((B,), dtype=out_ptr.dtype.element_ty)", step="acc += x")
-_RUN = """
-def run(x):
-    out = torch.empty(64, dtype=x.dtype, device=x.device)
-    kernel[(1,)](x, out, x.numel(), B=64)
-    return out
 """
 _REDUCTION = """
 @triton.jit
@@ -47,41 +30,10 @@ def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
 """
 BAD = (
     _KERNEL.format(start="tl.zeros((B,), dtype=tl.float16)", step="acc += x"),
-    _KERNEL.format(start="tl.full([B], 0.0, tl.bfloat16)", step="acc = acc + x * x"),
-    _KERNEL.format(
-        start="tl.zeros((B, B), tl.float16)",
-        step="acc = tl.dot(x[:, None], x[None, :], acc, out_dtype=tl.float16)",
-    ),
     _KERNEL.format(start="0.0", step="acc = tl.dot(x, x, out_dtype=tl.float16)"),
-    # The tensor's own dtype.
-    'INPUTS = {"x": "float32|float16[N]"}\n' + _OF_POINTER + _RUN,
-    'INPUTS = {"x": "bfloat16[N]"}\n' + _OF_POINTER.replace("+= x", "+= x.to(acc.dtype)") + _RUN,
-    _OF_POINTER.replace("= tl.load(x_ptr + k + i)", "= tl.dot(y, y).to(out_ptr.dtype.element_ty)") + _RUN,
-    _REDUCTION.format(steps="y = tl.sum(x.to(tl.float16), axis=0)"),
     _REDUCTION.format(steps="h = tl.cast(x, tl.bfloat16)\n    y = (h * h).sum(axis=0)"),
-    _REDUCTION.format(steps="x = x.to(tl.float16)\n    y = tl.cumsum(tl.where(i < n, x, 0.0), 0)"),
 )
-GOOD = (
-    _KERNEL.format(start="tl.zeros((B,), dtype=tl.float32)", step="acc += x"),
-    _KERNEL.format(start="tl.zeros((B,), dtype=tl.float16)", step="acc = tl.maximum(acc, x)"),
-    _OF_POINTER,
-    'INPUTS = {"x": "float32[N]"}\n' + _OF_POINTER + _RUN,
-    'INPUTS = {"x": "int32|int64[N]"}\n' + _OF_POINTER + _RUN,
-    _OF_POINTER + _RUN.replace("x.dtype", "torch.float32"),
-    _KERNEL.format(start="tl.zeros((B,), tl.float16)", step="acc += x").replace(
-        "in range", "in tl.static_range"
-    ),
-    _KERNEL.format(start="tl.zeros((B,), tl.float32)", step="y = x.to(tl.float16)\n        acc += y"),
-    # One addition outside of any loop rounds once.
-    "@triton.jit\ndef kernel(p, i):\n    y = tl.zeros((16,), tl.float16)\n    y += tl.load(p + i)\n",
-    _REDUCTION.format(steps="y = tl.sum(x.to(tl.float32))"),
-    _REDUCTION.format(steps="y = tl.sum(x.to(tl.float16), dtype=tl.float32)"),
-    _REDUCTION.format(steps="h = x.to(tl.float16)\n    y = tl.sum(h.to(tl.float32) * 2)"),
-    _REDUCTION.format(steps="y = tl.sum(x)"),
-    # Division makes float32 of float16.
-    _REDUCTION.format(steps="h = x.to(tl.float16)\n    y = tl.sum(h / h)"),
-    _REDUCTION.format(steps="y = tl.max(x.to(tl.float16))"),
-)
+GOOD = (_REDUCTION.format(steps="y = tl.sum(x.to(tl.float16), dtype=tl.float32)"),)
 _FILE = """
 INPUTS = {"x": "%s[M, M]"}
 DIMS = {"M": [32]}
@@ -104,30 +56,37 @@ def run(x):
 BAD_COMPILED = (
     _FILE % ("float16", "tl.sum(x, axis=1)"),
     _FILE % ("bfloat16", "total(x)"),
-    _FILE % ("float16", "tl.max(tl.dot(x, x, out_dtype=tl.float16), axis=1)"),
 )
 GOOD_COMPILED = (
     _FILE % ("float32", "tl.sum(x, axis=1)"),
     _FILE % ("float16", "total(x.to(tl.float32))"),
-    _FILE % ("float16", "tl.max(x, axis=1)"),
-    _FILE % ("float16", "tl.max(tl.dot(x, x), axis=1)"),
-    _FILE % ("bfloat16", "tl.sum(x, axis=1, dtype=tl.float32)"),
 )
 _ADDS_IN = {"sum": LOW_PRECISION, "cumsum": ("float16",)}
 """tl.cumsum makes float32 of bfloat16."""
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Accumulators of loops, and reductions."""
+_COMPILED = remark_check(
+    "low_precision_sum",
+    "{kernel} adds up in {precision}: each addition rounds, where PyTorch adds in float32.",
+    "Convert with .to(tl.float32) before the sum, and round once, at the store.",
+    BAD_COMPILED,
+    GOOD_COMPILED,
+)
+
+
+@kernel_rule("medium", "numerical stability", BAD, GOOD, also=_COMPILED)
+def low_precision_sum(kernel: SourceKernel) -> Iterator[Fault]:
+    """A sum is kept in float16 or bfloat16, or in whatever dtype a tensor has.
+
+    Each addition is rounded to 11 or 8 bits. A float16 sum of ones stops growing at 2048 and one in
+    bfloat16 at 256; float16 is infinite from 65520 on. Triton keeps the dtype of what it adds up: unlike
+    torch.sum it does not add in float32.
+
+    Fix: start an accumulator as tl.zeros(shape, dtype=tl.float32), cast before a sum,
+    tl.sum(x.to(tl.float32)), and leave out tl.dot's out_dtype; cast once, before the store.
+    """
     yield from _accumulators(kernel)
     yield from _reductions(kernel)
-
-
-def check_compiled(code: CompiledCode) -> Iterator[Fault]:
-    """Sums, running sums and products that add in a short type."""
-    message = "{kernel} adds up in {precision}: each addition rounds, where PyTorch adds in float32."
-    fix = "Convert with .to(tl.float32) before the sum, and round once, at the store."
-    return code.faults("low_precision_sum", message, fix)
 
 
 def _accumulators(kernel: SourceKernel) -> Iterator[Fault]:

@@ -1,10 +1,4 @@
-"""A mask compares other offsets than the address uses.
-
-It lets through what lies outside of the tensor, or cuts off what lies inside, as soon as the sizes differ
-or there is more than one program.
-
-Fix: compare each axis's own offsets, the program's start included, with that axis's size.
-"""
+"""Sizes of two axes that are swapped or used twice, and offsets without the program's start."""
 
 import ast
 import re
@@ -14,10 +8,9 @@ from pytorch_to_triton.audit.analysis.addresses import MaskBound, addends, block
 from pytorch_to_triton.audit.analysis.programs import alike, grid_of, parameters_for, rounded_up
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
-SEVERITY = "high"
-CATEGORY = "correctness"
 _FILLERS = frozenset({"offs", "off", "offset", "offsets", "idx", "index", "indices", "num", "range", "size"})
 _AXES = {
     "row": "row",
@@ -42,13 +35,6 @@ BAD = (
     _kernel("mask = (rows[:, None] < n_cols) & (cols[None, :] < n_rows)"),
     """
 @triton.jit
-def kernel(c_ptr, M, N, B: tl.constexpr):
-    offs_m = tl.program_id(0) * B + tl.arange(0, B)[:, None]
-    offs_n = tl.program_id(1) * B + tl.arange(0, B)[None, :]
-    tl.store(c_ptr + offs_m * N + offs_n, 0.0, mask=(offs_m < N) & (offs_n < N))
-""",
-    """
-@triton.jit
 def kernel(x_ptr, n, B: tl.constexpr):
     lanes = tl.arange(0, B)
     tl.store(x_ptr + tl.program_id(0) * B + lanes, 0.0, mask=lanes < n)
@@ -57,28 +43,8 @@ def run(x):
     n = x.numel()
     kernel[(triton.cdiv(n, 64),)](x, n, B=64)
 """,
-    """
-@triton.jit
-def kernel(a_ptr, b_ptr, c_ptr, M, N, K, B: tl.constexpr):
-    offs_m = tl.program_id(0) * B + tl.arange(0, B)
-    offs_n = tl.program_id(1) * B + tl.arange(0, B)
-    offs_k = tl.arange(0, B)
-    b_mask = (offs_n[None, :] < M) & (offs_k[:, None] < K)
-    b = tl.load(b_ptr + offs_k[:, None] * N + offs_n[None, :], mask=b_mask)
-    c_mask = (offs_m[:, None] < M) & (offs_n[None, :] < N)
-    tl.store(c_ptr + offs_m[:, None] * N + offs_n[None, :], b, mask=c_mask)
-""",
 )
 GOOD = (
-    _kernel("mask = (cols < n_cols)[None, :] & (rows < n_rows)[:, None]"),
-    # Attention scores are square.
-    """
-@triton.jit
-def kernel(x_ptr, N, B: tl.constexpr):
-    offs_m = tl.program_id(0) * B + tl.arange(0, B)[:, None]
-    offs_n = tl.program_id(1) * B + tl.arange(0, B)[None, :]
-    x = tl.load(x_ptr + offs_m * N + offs_n, mask=(offs_m < N) & (offs_n < N))
-""",
     # M is a tensor, and what it holds is of N tokens.
     """
 @triton.jit
@@ -99,21 +65,18 @@ def kernel(parts_ptr, n, B: tl.constexpr):
 def run(parts, n):
     kernel[(parts.shape[0],)](parts, n, B=triton.next_power_of_2(n))
 """,
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    start = tl.program_id(0) * B
-    lanes = tl.arange(0, B)
-    x = tl.load(x_ptr + start + lanes, mask=lanes < n - start)
-
-def run(x):
-    kernel[(triton.cdiv(x.numel(), 64),)](x, x.numel(), B=64)
-""",
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Sizes of two axes that are swapped or used twice, and offsets without the program's start."""
+@kernel_rule("high", "correctness", BAD, GOOD)
+def mask_of_other_axis(kernel: SourceKernel) -> Iterator[Fault]:
+    """A mask compares other offsets than the address uses.
+
+    It lets through what lies outside of the tensor, or cuts off what lies inside, as soon as the sizes
+    differ or there is more than one program.
+
+    Fix: compare each axis's own offsets, the program's start included, with that axis's size.
+    """
     found: set[ast.Compare] = set()
     for access in kernel.accesses:
         limits = list(bounds(access.mask, kernel))

@@ -1,10 +1,4 @@
-"""A mask lets one element too many pass: `offsets <= n` where n is a count.
-
-The last element of n has the offset n - 1. The element at n is not the tensor's: it is read as if it were,
-or something else is overwritten.
-
-Fix: compare with `<`.
-"""
+"""Bounds that include a size which certainly is a count of the elements at that address."""
 
 import ast
 from collections.abc import Iterator
@@ -15,10 +9,9 @@ from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.analysis.programs import alike, grid_of, rounded_up
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
-SEVERITY = "high"
-CATEGORY = "correctness"
 _LAUNCH = """
 def run(x, out):
     n = x.numel()
@@ -29,54 +22,9 @@ _kernel = example("""
 def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
 """)
-BAD = (
-    _kernel("mask = i <= n", "tl.store(out_ptr + i, tl.load(x_ptr + i, mask=mask), mask=mask)") + _LAUNCH,
-    """
-@triton.jit
-def kernel(x_ptr, n_rows, n_cols, B: tl.constexpr):
-    rows = tl.program_id(0) * B + tl.arange(0, B)[:, None]
-    cols = tl.arange(0, B)[None, :]
-    x = tl.load(x_ptr + rows * n_cols + cols, mask=(n_rows >= rows) & (cols < n_cols))
-
-def run(x):
-    kernel[(1,)](x, x.shape[0], x.size(1), B=64)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n, other=0.0), mask=i < n)
-    tl.store(x_ptr + i, 0.0, mask=i <= n)
-""",
-)
+BAD = (_kernel("mask = i <= n", "tl.store(out_ptr + i, tl.load(x_ptr + i, mask=mask), mask=mask)") + _LAUNCH,)
 GOOD = (
-    _kernel("mask = (0 <= i) & (i < n)", "tl.store(out_ptr + i, tl.load(x_ptr + i, mask=mask), mask=mask)")
-    + _LAUNCH,
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, last, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i <= last), mask=i <= last)
-""",
-    # There are n + 1 of them.
-    """
-@triton.jit
-def kernel(x_ptr, starts_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    starts = tl.load(starts_ptr + i, mask=i <= n)
-
-def run(x, starts):
-    kernel[(triton.cdiv(x.numel() + 1, 64),)](x, starts, x.numel(), B=64)
-""",
     _kernel("x = tl.load(x_ptr + i - 1, mask=(i > 0) & (i <= n))") + _LAUNCH,
-    # One result more than there are values.
-    """
-@triton.jit
-def kernel(x_ptr, sums_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
-    tl.store(sums_ptr + i, tl.cumsum(x) - x, mask=i <= n)
-""",
     # A causal mask compares offsets with offsets.
     _kernel(
         "j = tl.arange(0, B)",
@@ -86,8 +34,15 @@ def kernel(x_ptr, sums_ptr, n, B: tl.constexpr):
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Bounds that include a size which certainly is a count of the elements at that address."""
+@kernel_rule("high", "correctness", BAD, GOOD)
+def mask_off_by_one(kernel: SourceKernel) -> Iterator[Fault]:
+    """A mask lets one element too many pass: `offsets <= n` where n is a count.
+
+    The last element of n has the offset n - 1. The element at n is not the tensor's: it is read as if it
+    were, or something else is overwritten.
+
+    Fix: compare with `<`.
+    """
     found: set[ast.Compare] = set()
     for access in kernel.accesses:
         for bound in bounds(access.mask, kernel):

@@ -1,10 +1,4 @@
-"""Masked scores are filled with a value that real scores may be smaller than.
-
-The fill takes part in the maximum and in the sum of a softmax. Where all scores of a row are below it, the
-masked lanes get all of the weight, and the others none.
-
-Fix: fill with -float("inf"), or with -1e30 where a whole row may be masked.
-"""
+"""Each exp(x - max(x)) of an x that is filled with a literal of small magnitude."""
 
 import ast
 from collections.abc import Iterator
@@ -13,10 +7,9 @@ from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.extremes import is_masked_later
 from pytorch_to_triton.audit.analysis.operations import Operation
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "low"
-CATEGORY = "numerical stability"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
@@ -25,19 +18,8 @@ def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
     {steps}
     tl.store(out_ptr + i, e / tl.sum(e), mask=i < n)
 """
-BAD = (
-    _KERNEL.format(other="-1e4", steps="e = tl.exp(x - tl.max(x, axis=0))"),
-    _KERNEL.format(
-        other="0.0", steps="x = tl.where(i < n, x, -100.0)\n    m = tl.max(x)\n    e = tl.exp(x - m)"
-    ),
-)
-GOOD = (
-    _KERNEL.format(other='-float("inf")', steps="e = tl.exp(x - tl.max(x))"),
-    _KERNEL.format(other="-1e9", steps="e = tl.exp(x - tl.max(x))"),
-    _KERNEL.format(other="-1e4", steps="e = tl.exp(x - tl.max(x))\n    e = tl.where(i < n, e, 0.0)"),
-    _KERNEL.format(other="0.0", steps="e = tl.abs(x) / tl.max(tl.abs(x))"),
-    _KERNEL.format(other="-1e4", steps="e = tl.sigmoid(x)"),
-)
+BAD = (_KERNEL.format(other="-1e4", steps="e = tl.exp(x - tl.max(x, axis=0))"),)
+GOOD = (_KERNEL.format(other='-float("inf")', steps="e = tl.exp(x - tl.max(x))"),)
 
 _WITHIN_SCORES = -10.0
 """Scores of many rows are below it."""
@@ -45,8 +27,15 @@ _LOW_ENOUGH = -5e4
 """float16 reaches down to -65504, and masks in it are filled with that."""
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Each exp(x - max(x)) of an x that is filled with a literal of small magnitude."""
+@kernel_rule("low", "numerical stability", BAD, GOOD)
+def mask_value_not_low_enough(kernel: SourceKernel) -> Iterator[Fault]:
+    """Masked scores are filled with a value that real scores may be smaller than.
+
+    The fill takes part in the maximum and in the sum of a softmax. Where all scores of a row are below it,
+    the masked lanes get all of the weight, and the others none.
+
+    Fix: fill with -float("inf"), or with -1e30 where a whole row may be masked.
+    """
     found = values(kernel)
     for call in found.operations:
         if call.name not in ("exp", "exp2") or not call.operands or is_masked_later(call.call, found):

@@ -1,10 +1,4 @@
-"""Positions from which something is subtracted are masked at the upper end alone.
-
-The first of them are negative: `-1 < n` lets them through, and the access reaches the row before, or what
-lies in front of the tensor.
-
-Fix: mask both ends: (i >= 0) & (i < n).
-"""
+"""Upper bounds of differences that may be negative, in masks that bound nothing from below."""
 
 import ast
 from collections import Counter
@@ -20,12 +14,9 @@ from pytorch_to_triton.audit.analysis.addresses import (
 )
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
-SEVERITY = "critical"
-SUSPECTED = "low"
-CONFIRMED_BY = ("out_of_bounds",)
-CATEGORY = "correctness"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, n, shift, W: tl.constexpr, B: tl.constexpr):
@@ -38,24 +29,21 @@ def kernel(x_ptr, n, shift, W: tl.constexpr, B: tl.constexpr):
 BAD = (
     _KERNEL.format(steps="W", at="i - (W - 1) + w", mask="at < n"),
     _KERNEL.format(steps="n", at="i - w", mask="(at < n) & (i < n)"),
-    _KERNEL.format(steps="W", at="i - 1", mask="n > at"),
-    _KERNEL.format(steps="W", at="2 * i - shift + w", mask="(i < n) & (at < n)"),
 )
-GOOD = (
-    _KERNEL.format(steps="W", at="i - (W - 1) + w", mask="(at >= 0) & (at < n)"),
-    _KERNEL.format(steps="W", at="i - w", mask="(at < n) & (i >= w)"),
-    _KERNEL.format(steps="W", at="tl.maximum(i - w, 0)", mask="at < n"),
-    _KERNEL.format(steps="W", at="n - 1 - i", mask="at < n"),
-    _KERNEL.format(steps="1, W", at="i + w - 1", mask="at < n"),
-    _KERNEL.format(steps="W", at="(i + 4) - 1 - w + shift", mask="at < n"),
-    _KERNEL.format(steps="W", at="i + W - 1 - w", mask="at < n"),
-)
+GOOD = (_KERNEL.format(steps="W", at="i - (W - 1) + w", mask="(at >= 0) & (at < n)"),)
 Terms = list[tuple[int, ast.expr]]
 """What a sum adds up, each with its sign."""
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Upper bounds of differences that may be negative, in masks that bound nothing from below."""
+@kernel_rule("critical", "correctness", BAD, GOOD, suspected=Suspicion("low", ("out_of_bounds",)))
+def mask_without_lower_bound(kernel: SourceKernel) -> Iterator[Fault]:
+    """Positions from which something is subtracted are masked at the upper end alone.
+
+    The first of them are negative: `-1 < n` lets them through, and the access reaches the row before, or
+    what lies in front of the tensor.
+
+    Fix: mask both ends: (i >= 0) & (i < n).
+    """
     found: set[ast.Compare] = set()
     for access in kernel.accesses:
         for bound in _upper_bounds(access, kernel):

@@ -1,29 +1,16 @@
-"""Lanes that a mask leaves out take part in a result.
-
-A masked load fills them with `other`, or leaves them undefined: zero on some GPUs and compilers, anything on
-others. They change a sum unless they are 0, a maximum unless they are -inf, and a minimum unless they are
-inf; and arithmetic turns a neutral 0 into something else: (0 - mean) squared adds to a variance, exp(0 - max)
-to the sum of a softmax. A mean that is divided by the width of the block counts them too.
-
-Fix: pass the neutral value as other=, or put it in with tl.where(mask, x, value) right before the reduction;
-divide by the number of elements.
-"""
+"""What certainly counts lanes that a mask leaves out, and what may do so."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.masked_lanes import Lanes
-from pytorch_to_triton.audit.analysis.padding import padded_means, padded_sums
-from pytorch_to_triton.audit.analysis.poisoned_reductions import poisoned_reductions
+from pytorch_to_triton.audit.analysis.masked_lanes import NOT_ZERO, Lanes
+from pytorch_to_triton.audit.analysis.padding import is_padded_along, padded_means
+from pytorch_to_triton.audit.analysis.poisoned_reductions import PoisonedReduction, poisoned_reductions
 from pytorch_to_triton.audit.analysis.undefined_lanes import undefined_lanes
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
-
-SEVERITY = "critical"
-SUSPECTED = "low"
-CONFIRMED_BY = ("wrong_results", "unstable_results", "undefined_values")
-CATEGORY = "correctness"
 
 
 def _row(*steps: str, parameters: str = "n, B: tl.constexpr") -> str:
@@ -40,9 +27,7 @@ def _rows(mask: str, *steps: str, other: str = "0.0") -> str:
 
 
 _LOAD = "x = tl.load(x_ptr + i, mask=i < n, other=0.0)"
-_BARE = "x = tl.load(x_ptr + i, mask=i < n)"
 _MEAN = "mean = tl.sum(x) / n"
-_LOOP = "for start in range(0, n, B):"
 _CENTERED = "d = x - (tl.sum(x, axis=1) / {})[:, None]"
 _STORE_ROWS = "tl.store(out_ptr + rows, {}, mask=rows < m)"
 _ROW_MASK, _BOTH = "rows[:, None] < m", "(rows[:, None] < m) & (cols[None, :] < n)"
@@ -64,60 +49,21 @@ BAD = (
     _row(_LOAD, "tl.store(out_ptr, tl.max(x.to(tl.float32), axis=0))"),
     _row(_LOAD, "d = x - tl.sum(x, axis=0) / n", "tl.store(out_ptr, tl.sum(d * d * d, axis=0) / n)"),
     _row("x = tl.load(x_ptr + i, i < n, 0.0)", "tl.store(out_ptr, tl.sum(1.0 - x, 0))"),
-    _row(
-        'best = tl.full((B,), -float("inf"), tl.float32)',
-        "for k in tl.static_range(W):",
-        "    x = tl.load(x_ptr + i + k, mask=(i + k < n) & (i < n), other=0.0)",
-        "    best = tl.maximum(best, x.to(tl.float32))",
-        "tl.store(out_ptr + i, best, mask=i < n)",
-        parameters="n, W: tl.constexpr, B: tl.constexpr",
-    ),
-    _rows(_BOTH, _STORE_ROWS.format("tl.sum(x, axis=1)"), other='-float("inf")'),
-    # They are undefined.
-    _row(_BARE, "tl.store(out_ptr, tl.sum(x.to(tl.float32) * 2, axis=0))"),
     _PRODUCT,
-    _row(
-        "total = tl.zeros((B,), tl.float32)",
-        _LOOP,
-        "    i = start + tl.arange(0, B)",
-        "    total += tl.load(x_ptr + i, mask=i < n)",
-        "tl.store(out_ptr, tl.sum(total))",
-    )
-    + _LAUNCH.format("n, B=256"),
     _row("tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n) + 1)"),
-    # What is computed from their zeros is not zero.
-    _row(_LOAD, _MEAN, "d = x - mean", "tl.store(out_ptr, tl.sum(d * d, axis=0) / n)"),
     _row(_LOAD, _MEAN, "tl.store(out_ptr, tl.sum((x - mean) ** 2) / n)"),
     _row(_LOAD, "e = tl.exp(x - tl.max(x))", "tl.store(out_ptr, tl.sum(e))"),
-    _rows(_ROW_MASK, _CENTERED.format("C"), _STORE_ROWS.format("tl.sum(d * d, axis=0)")),
-    _rows(_BOTH, _CENTERED.format("n"), _STORE_ROWS.format("tl.sum(d * d, axis=1)")),
     # A mean counts them.
     _row(_LOAD, "tl.store(out_ptr, tl.sum(x, axis=-1) / B)"),
-    _row(_LOAD, "x = x.to(tl.float32)", "total = tl.sum(x * x)", "tl.store(out_ptr, total / B)"),
-    _row(_LOAD, "tl.store(out_ptr, tl.sum(x) * (1.0 / B))"),
-    _rows(_BOTH, _STORE_ROWS.format("tl.sum(x, axis=1) / C")),
 )
 GOOD = (
-    _row(
-        'x = tl.load(x_ptr + i, mask=i < n, other=-float("inf"))',
-        "e = tl.exp(x - tl.max(x, axis=0))",
-        "tl.store(out_ptr + i, e / tl.sum(e, axis=0), mask=i < n)",
-    ),
-    _row(
-        _LOAD,
-        "centered = tl.where(i < n, x - tl.sum(x) / n, 0.0)",
-        "tl.store(out_ptr, tl.sum(centered * centered) + tl.sum(x * x))",
-    ),
     _row(
         _LOAD,
         "tl.store(out_ptr, tl.max(tl.abs(x)) + tl.max(x * x))",
         "x = tl.load(x_ptr + i, mask=i < n, other=-1e9)",
         "tl.store(out_ptr + 1, tl.max(x))",
     ),
-    # Rows beyond the end are not stored, and each row is reduced for itself.
-    _rows(_ROW_MASK, _STORE_ROWS.format("tl.max(x, axis=1)")),
     _rows(_ROW_MASK, _CENTERED.format("C"), _STORE_ROWS.format("tl.sum(d * d, axis=1)")),
-    _rows(_ROW_MASK, _STORE_ROWS.format("tl.sum(x, axis=1) / C")),
     _rows(_ROW_MASK, _STORE_ROWS.format("tl.sum(x, axis=1)")).replace(", other=0.0", ""),
     # What a row of a matrix sums up to is a block, and masked like the other.
     _row(
@@ -140,56 +86,43 @@ GOOD = (
         "tl.store(out_ptr + i, best, mask=i < m)",
         parameters="n, m, B: tl.constexpr",
     ),
-    # It starts at zero, and is no less than zero.
-    _row(
-        "best = tl.zeros((B,), tl.float32)",
-        _LOOP,
-        "    i = start + tl.arange(0, B)",
-        "    best = tl.maximum(best, tl.load(x_ptr + i, mask=i < n, other=0.0))",
-        "tl.store(out_ptr, tl.max(best))",
-    ),
-    _row(_LOAD, "tl.store(out_ptr, tl.sum(x, axis=0))"),
-    _row(
-        _BARE,
-        "tl.store(out_ptr, tl.sum(tl.where(i < n, x, 0.0), axis=0))",
-        "tl.store(out_ptr + i, x, mask=i < n)",
-    ),
-    _row(
-        "row = tl.program_id(0)",
-        "x = tl.load(x_ptr + row * 16 + tl.arange(0, 16), mask=row < n)",
-        "tl.store(out_ptr + row, tl.sum(x), mask=row < n)",
-    ),
-    _row(_LOAD, _MEAN, "d = tl.where(i < n, x - mean, 0.0)", "tl.store(out_ptr, tl.sum(d * d) / n)"),
     _row(_LOAD, _MEAN, "d = (x - mean) * (i < n)", "tl.store(out_ptr, tl.sum(d * d) / n)"),
-    _row(_LOAD, _MEAN, "x = tl.where(i < n, x, mean)", "d = x - mean", "tl.store(out_ptr, tl.sum(d * d))"),
-    _row(
-        _LOAD,
-        "z = tl.load(out_ptr + i, mask=i < n, other=0.0)",
-        "d = x - z",
-        "tl.store(out_ptr, tl.sum(d * d))",
-    ),
-    _row(_LOAD, "tl.store(out_ptr, tl.sum(x) / n)"),
     _row(_LOAD, "tl.store(out_ptr, tl.sum(x) / B)").replace("i < n", "i < B"),
     _row(_LOAD, "tl.store(out_ptr, tl.sum(x) / B)") + _LAUNCH.format("64, 64"),
-    _row(_LOAD, "tl.store(out_ptr, tl.sum(x) / B)") + _LAUNCH.format("n, B=n"),
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """What certainly counts lanes that a mask leaves out, and what may do so."""
-    yield from _certain(kernel)
-    certain = {one.call for one in padded_sums(values(kernel))}
+@kernel_rule(
+    "critical",
+    "correctness",
+    BAD,
+    GOOD,
+    suspected=Suspicion("low", ("wrong_results", "unstable_results", "undefined_values")),
+)
+def masked_lanes_counted(kernel: SourceKernel) -> Iterator[Fault]:
+    """Lanes that a mask leaves out take part in a result.
+
+    A masked load fills them with `other`, or leaves them undefined: zero on some GPUs and compilers,
+    anything on others. They change a sum unless they are 0, a maximum unless they are -inf, and a minimum
+    unless they are inf; and arithmetic turns a neutral 0 into something else: (0 - mean) squared adds to a
+    variance, exp(0 - max) to the sum of a softmax. A mean that is divided by the width of the block counts
+    them too.
+
+    Fix: pass the neutral value as other=, or put it in with tl.where(mask, x, value) right before the
+    reduction; divide by the number of elements.
+    """
     for found in poisoned_reductions(kernel):
         call, name, neutral = found.operation.call, found.operation.name, found.neutral
-        if call not in certain:
-            yield Fault(
-                call,
-                f"{_content(found.held)} tl.{name} counts the lanes that the mask of the load in line "
-                f"{found.held.load.call.lineno} leaves out; {neutral} would change nothing.",
-                f"Put {neutral} there: by other= of the load, or by tl.where(mask, ..., {neutral}) right "
-                f"before tl.{name}.",
-                severity="high" if found.is_decisive else None,
-            )
+        is_certain = _is_certain(found, kernel)
+        yield Fault(
+            call,
+            f"{_content(found.held)} tl.{name} counts the lanes that the mask of the load in line "
+            f"{found.held.load.call.lineno} leaves out; {neutral} would change nothing.",
+            f"Put {neutral} there: by other= of the load, or by tl.where(mask, ..., {neutral}) right "
+            f"before tl.{name}.",
+            severity="high" if found.is_decisive or is_certain else None,
+            certain=is_certain,
+        )
     for taken in undefined_lanes(kernel):
         yield Fault(
             taken.load.call,
@@ -197,19 +130,6 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
             f"{taken.where} counts them.",
             f"Add other={taken.neutral}.",
             severity=taken.severity,
-        )
-
-
-def _certain(kernel: SourceKernel) -> Iterator[Fault]:
-    for padded in padded_sums(values(kernel)):
-        end, width = ast.unparse(padded.padding.end), ast.unparse(padded.padding.width)
-        yield Fault(
-            padded.call,
-            f"{ast.unparse(padded.term)} is not zero in the lanes from {end} to {width}, which the mask of "
-            "the load fills; the sum counts them.",
-            "Set them to zero just before the sum: tl.sum(tl.where(mask, ..., 0.0)).",
-            severity="high",
-            certain=True,
         )
     for mean in padded_means(values(kernel)):
         end, width = ast.unparse(mean.padding.end), ast.unparse(mean.padding.width)
@@ -221,6 +141,12 @@ def _certain(kernel: SourceKernel) -> Iterator[Fault]:
             severity="high",
             certain=True,
         )
+
+
+def _is_certain(found: PoisonedReduction, kernel: SourceKernel) -> bool:
+    """Whether a sum certainly counts padding: the mask ends before the block does."""
+    is_sum = found.operation.name == "sum" and found.held.hold == NOT_ZERO
+    return is_sum and is_padded_along(values(kernel), found.held.load.call, found.operation) is not None
 
 
 def _content(held: Lanes) -> str:

@@ -1,18 +1,11 @@
-"""A thread loads or stores less at once than its part of the block would allow.
-
-A warp then needs several times the instructions for the same bytes. Where elements that are neighbors in the
-block are not neighbors in memory, each short one takes an instruction and a sector of 32 bytes of its own.
-
-Fix: let the last axis of the block run along the axis of the tensor that has stride 1.
-"""
+"""A thread loads or stores less at once than its part of the block would allow."""
 
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.evidence import CompiledCode
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import Rule, RuleCheck
 
-SEVERITY = "medium"
-CATEGORY = "memory access"
 _FILE = """
 INPUTS = {"x": "%s[N]"}
 DIMS = {"N": [4096]}
@@ -45,7 +38,7 @@ _SINGLE_BITS = 16
 _WIDEST_BITS = 128
 
 
-def check(code: CompiledCode) -> Iterator[Fault]:
+def _check(code: CompiledCode) -> Iterator[Fault]:
     """Accesses that are narrow for their pattern alone: no alignment is in doubt, and no index was loaded."""
     if not code.knows_alignment:
         return
@@ -61,3 +54,15 @@ def check(code: CompiledCode) -> Iterator[Fault]:
                 proof=code.proof(remark),
                 severity=None if is_single else "low",
             )
+
+
+_ABOUT = """\
+A thread loads or stores less at once than its part of the block would allow.
+
+A warp then needs several times the instructions for the same bytes. Where elements that are neighbors in the
+block are not neighbors in memory, each short one takes an instruction and a sector of 32 bytes of its own.
+
+Fix: let the last axis of the block run along the axis of the tensor that has stride 1."""
+RULES = (
+    Rule("narrow_access", _ABOUT, "medium", "memory access", (RuleCheck(CompiledCode, _check, BAD, GOOD),)),
+)

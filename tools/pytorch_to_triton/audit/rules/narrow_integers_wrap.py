@@ -1,9 +1,4 @@
-"""Small integers are added, subtracted or multiplied before they are widened.
-
-The sum of two int8 is an int8 in Triton: 127 - (-1) is -128, and the conversion that follows keeps it.
-
-Fix: convert what was loaded first: `q.to(tl.float32) - zero.to(tl.float32)`.
-"""
+"""Sums, differences and products of loaded small integers that are made wider afterwards."""
 
 import ast
 from collections.abc import Iterator
@@ -13,10 +8,9 @@ from pytorch_to_triton.audit.analysis.intervals import Interval, held_by, result
 from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of
 from pytorch_to_triton.audit.analysis.promotion import FLOATS
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
-SEVERITY = "high"
-CATEGORY = "correctness"
 _NARROW = ("int8", "uint8", "int16")
 _WIDE = (*FLOATS, "int32", "int64")
 _DECLARED = """
@@ -42,18 +36,9 @@ def run(q, zero):
 """
 BAD = (
     _DECLARED.format("") + _KERNEL.format("out = (q - zero).to(tl.float32) * 0.5"),
-    _DECLARED.format(" in -128..128") + _KERNEL.format("out = 0.5 * (q - zero)"),
     _DECLARED.format("") + _KERNEL.format("out = q * zero"),
-    _DECLARED.format("")
-    + _KERNEL.format("shifted = q + zero\n    out = tl.sum(shifted, axis=0).to(tl.float32)"),
 )
 GOOD = (
-    _DECLARED.format("") + _KERNEL.format("out = (q.to(tl.float32) - zero.to(tl.float32)) * 0.5"),
-    _DECLARED.format("") + _KERNEL.format("out = q.to(tl.int32) - zero"),
-    # All that is declared fits.
-    _DECLARED.format(" in -60..60") + _KERNEL.format("out = (q - zero).to(tl.float32)"),
-    # Nothing says what they are.
-    _KERNEL.format("out = (q - zero).to(tl.float32)"),
     # PyTorch wraps as well.
     _DECLARED.format("")
     + "\ndef reference(q, zero):\n    return (q - zero[:, None]).float()\n"
@@ -61,8 +46,14 @@ GOOD = (
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Sums, differences and products of loaded small integers that are made wider afterwards."""
+@kernel_rule("high", "correctness", BAD, GOOD)
+def narrow_integers_wrap(kernel: SourceKernel) -> Iterator[Fault]:
+    """Small integers are added, subtracted or multiplied before they are widened.
+
+    The sum of two int8 is an int8 in Triton: 127 - (-1) is -128, and the conversion that follows keeps it.
+
+    Fix: convert what was loaded first: `q.to(tl.float32) - zero.to(tl.float32)`.
+    """
     for node in kernel.nodes:
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
             continue

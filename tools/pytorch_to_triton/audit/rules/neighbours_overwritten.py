@@ -1,10 +1,4 @@
-"""A kernel stores in place what neighboring programs still read.
-
-Each program loads elements beside its own, and stores its own to the same tensor. Programs run in any order:
-one may read a neighbor's element before or after it is replaced.
-
-Fix: store to another tensor.
-"""
+"""Stores to a tensor from which loads take what lies a step beside, in another program's part."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -16,10 +10,9 @@ from pytorch_to_triton.audit.analysis.polynomials import Monomial, Polynomial, d
 from pytorch_to_triton.audit.analysis.programs import is_wide, program_ids
 from pytorch_to_triton.audit.call_arguments import argument, literal_integer
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
-SEVERITY = "high"
-CATEGORY = "correctness"
 _TL = "triton.language."
 _KERNEL = """
 @triton.jit
@@ -36,42 +29,8 @@ def run(x):
     return y
 """
 _BLOCKS = "triton.cdiv(x.numel(), 512)"
-BAD = (
-    _KERNEL.format("x_ptr", "x_ptr", "i < n") + _RUN.format(_BLOCKS, "y", 512),
-    # Two pointers to one tensor.
-    _KERNEL.format("x_ptr", "out_ptr", "i < n") + _RUN.format(_BLOCKS, "y", 512),
-    """
-@triton.jit
-def kernel(x_ptr, M, N, stride, B: tl.constexpr):
-    rows = tl.program_id(0) * B + tl.arange(0, B)[:, None]
-    cols = tl.program_id(1) * B + tl.arange(0, B)[None, :]
-    mask = (rows < M) & (cols < N)
-    above = tl.load(x_ptr + tl.maximum(rows - 1, 0) * stride + cols, mask=mask, other=0.0)
-    tl.store(x_ptr + rows * stride + cols, above, mask=mask)
-
-def run(x):
-    M, N = x.shape
-    kernel[(triton.cdiv(M, 32), triton.cdiv(N, 32))](x, M, N, x.stride(0), B=32)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, N, stride, B: tl.constexpr):
-    row = tl.program_id(0)
-    cols = tl.arange(0, B)
-    x = tl.load(x_ptr + row * stride + cols, mask=cols < N)
-    below = tl.load(x_ptr + (row + 1) * stride + cols, mask=cols < N)
-    tl.store(x_ptr + row * stride + cols, x + below, mask=cols < N)
-
-def run(x):
-    kernel[(x.shape[0] - 1,)](x, x.shape[1], x.stride(0), B=triton.next_power_of_2(x.shape[1]))
-""",
-)
+BAD = (_KERNEL.format("x_ptr", "x_ptr", "i < n") + _RUN.format(_BLOCKS, "y", 512),)
 GOOD = (
-    _KERNEL.format("x_ptr", "out_ptr", "i < n") + _RUN.format(_BLOCKS, "x", 512),
-    # One program.
-    _KERNEL.format("x_ptr", "x_ptr", "i < n") + _RUN.format("1", "y", "triton.next_power_of_2(x.numel())"),
-    # Every other element is stored, and those between are read.
-    _KERNEL.format("x_ptr", "x_ptr", "(i < n) & (i % 2 == 0)") + _RUN.format(_BLOCKS, "y", 512),
     # Pairs that each program has to itself.
     """
 @triton.jit
@@ -88,8 +47,15 @@ def run(x):
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Stores to a tensor from which loads take what lies a step beside, in another program's part."""
+@kernel_rule("high", "correctness", BAD, GOOD)
+def neighbours_overwritten(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel stores in place what neighboring programs still read.
+
+    Each program loads elements beside its own, and stores its own to the same tensor. Programs run in any
+    order: one may read a neighbor's element before or after it is replaced.
+
+    Fix: store to another tensor.
+    """
     if _waits(kernel):
         return
     axes = [

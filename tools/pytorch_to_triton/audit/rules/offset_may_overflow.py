@@ -1,12 +1,6 @@
-"""An offset is computed in 32 bits from a program id and a stride.
+"""The first product of a program id and a run-time argument in an address, without int64 in it.
 
-tl.program_id, and every integer argument below 2**31, are int32: their product wraps around in tensors of
-more than 2**31 elements, and the kernel reads and writes far outside of them. That is a limit, not a
-mistake, unless INPUTS and DIMS declare tensors so large. One finding stands for all such products of a
-kernel.
-
-Fix: widen the program id first: tl.program_id(0).to(tl.int64) * stride.
-"""
+Where declared sizes reach 2**31 elements, the first one in an address of such a tensor."""
 
 import ast
 from collections.abc import Iterator
@@ -20,12 +14,9 @@ from pytorch_to_triton.audit.analysis.ranges import calls_of
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "high"
-SUSPECTED = "info"
-CONFIRMED_BY = ("offset_overflow",)
-CATEGORY = "correctness"
 _TL = "triton.language."
 _COUNTED = 2**31
 _WIDE = frozenset({f"{_TL}int64", f"{_TL}uint64"})
@@ -37,97 +28,20 @@ def kernel(x_ptr, stride, n, B: tl.constexpr):
     """    tl.store(x_ptr + row * stride + i, 0.0, mask=i < n)
 """,
 )
-BAD = (
-    _kernel("row = tl.program_id(0)", "i = tl.arange(0, B)"),
-    """
-@triton.jit
-def kernel(x_ptr, stride, n, B: tl.constexpr):
-    x_ptr += stride * tl.program_id(0)
-    i = tl.arange(0, B)
-    tl.store(x_ptr + i, 0.0, mask=i < n)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, stride_m, n, B: tl.constexpr):
-    rows = tl.program_id(0) * B + tl.arange(0, B)
-    x = tl.load(x_ptr + rows[:, None] * stride_m + tl.arange(0, B)[None, :])
-""",
-    """
-@triton.jit
-def row_start(ptr, stride):
-    return ptr + tl.program_id(0) * stride
-
-@triton.jit
-def kernel(x_ptr, stride, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(row_start(x_ptr, stride) + i, 0.0, mask=i < n)
-""",
-    """
-@triton.jit
-def load_row(ptr, row, stride, i, n):
-    return tl.load(ptr + row * stride + i, mask=i < n)
-
-@triton.jit
-def kernel(x_ptr, stride, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    pid = tl.program_id(0)
-    x = load_row(x_ptr, pid, stride, i, n)
-""",
-    """
-INPUTS = {"x": "float16[M, N]"}
-DIMS = {"M": [7, 70000], "N": [50304]}
-
-@triton.jit
-def kernel(x_ptr, stride, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(x_ptr + tl.program_id(0) * stride + i, 0.0, mask=i < n)
-
-def run(x):
-    kernel[(x.shape[0],)](x, x.stride(0), x.shape[1], B=triton.next_power_of_2(x.shape[1]))
-""",
-)
-GOOD = (
-    _kernel("row = tl.program_id(0).to(tl.int64)", "i = tl.arange(0, B)"),
-    """
-@triton.jit
-def kernel(x_ptr, stride: tl.int64, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(x_ptr + tl.program_id(0) * stride + i, 0.0, mask=i < n)
-    tl.store(x_ptr + tl.cast(tl.program_id(1), tl.int64) * n + i, 0.0, mask=i < n)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    tl.store(x_ptr + i, 0.0, mask=i < n)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    tl.store(x_ptr + tl.program_id(0), tl.program_id(0) * n)
-""",
-    """
-@triton.jit
-def row_start(ptr, row, stride):
-    return ptr + row * stride
-
-@triton.jit
-def scaled(factor):
-    return tl.program_id(0) * factor
-
-@triton.jit
-def kernel(x_ptr, stride, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    row = tl.program_id(0).to(tl.int64)
-    tl.store(row_start(x_ptr, row, stride) + i, scaled(n), mask=i < n)
-""",
-)
+BAD = (_kernel("row = tl.program_id(0)", "i = tl.arange(0, B)"),)
+GOOD = (_kernel("row = tl.program_id(0).to(tl.int64)", "i = tl.arange(0, B)"),)
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """The first product of a program id and a run-time argument in an address, without int64 in it.
+@kernel_rule("high", "correctness", BAD, GOOD, suspected=Suspicion("info", ("offset_overflow",)))
+def offset_may_overflow(kernel: SourceKernel) -> Iterator[Fault]:
+    """An offset is computed in 32 bits from a program id and a stride.
 
-    Where declared sizes reach 2**31 elements, the first one in an address of such a tensor.
+    tl.program_id, and every integer argument below 2**31, are int32: their product wraps around in tensors
+    of more than 2**31 elements, and the kernel reads and writes far outside of them. That is a limit, not a
+    mistake, unless INPUTS and DIMS declare tensors so large. One finding stands for all such products of a
+    kernel.
+
+    Fix: widen the program id first: tl.program_id(0).to(tl.int64) * stride.
     """
     found: dict[ast.BinOp, int | None] = {}
     for address, pointer in _addresses(kernel):

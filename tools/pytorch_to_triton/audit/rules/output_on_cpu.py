@@ -1,20 +1,13 @@
-"""An output is allocated without a device, so it lies in the CPU's memory.
-
-torch.empty and its kind allocate on the CPU unless a device is given. A GPU cannot write there: the
-launch raises ValueError (cannot be accessed from Triton).
-
-Fix: pass `device=x.device` of an input, or use torch.empty_like or `x.new_empty`.
-"""
+"""Tensors of a launching function that pass from torch.empty or its kind straight to the kernel."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.launched_tensors import allocation, callers_parameters, tensors_of
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
 
-SEVERITY = "critical"
-CATEGORY = "correctness"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
@@ -27,29 +20,11 @@ def run(x):
     kernel[(1,)](x, out, x.numel(), B=64)
     return out
 """
-BAD = (
-    _KERNEL + _RUN.format("torch.empty(x.shape, dtype=x.dtype)"),
-    _KERNEL + _RUN.format("torch.zeros(x.shape[0], x.shape[1])"),
-    _KERNEL.replace("out_ptr", "y_ptr") + _RUN.format("torch.full((x.numel(),), 0.0)"),
-)
+BAD = (_KERNEL + _RUN.format("torch.empty(x.shape, dtype=x.dtype)"),)
 GOOD = (
     # Run by the interpreter, on the CPU.
     _KERNEL + _RUN.format("torch.empty(x.shape)") + "\ndef test_run():\n    run(torch.randn(64))\n",
-    _KERNEL + _RUN.format('torch.empty(x.shape, dtype=x.dtype, device="cuda")'),
-    _KERNEL + _RUN.format("torch.empty_like(x)"),
-    _KERNEL + _RUN.format("x.new_empty(x.shape)"),
-    _KERNEL + _RUN.format("torch.empty(x.shape).to(x.device)"),
-    _KERNEL + _RUN.format("torch.empty(x.shape)").replace("kernel[", "out = out.cuda()\n    kernel["),
-    _KERNEL + _RUN.format("torch.empty(x.shape, **options)"),
     'torch.set_default_device("cuda")\n' + _KERNEL + _RUN.format("torch.empty(x.shape)"),
-    _KERNEL
-    + """
-def run(x):
-    with torch.device("cuda"):
-        out = torch.empty(x.shape)
-        kernel[(1,)](x, out, x.numel(), B=64)
-    return out
-""",
 )
 _ALLOCATE = frozenset(f"torch.{name}" for name in ("empty", "zeros", "ones", "full", "empty_strided"))
 _PLACED = frozenset({"device", "pin_memory", "out", None})
@@ -59,8 +34,15 @@ _MOVES = frozenset({"cuda", "to"})
 _DEFAULTS = frozenset({"set_default_device", "set_default_tensor_type"})
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Tensors of a launching function that pass from torch.empty or its kind straight to the kernel."""
+@kernel_rule("critical", "correctness", BAD, GOOD)
+def output_on_cpu(kernel: SourceKernel) -> Iterator[Fault]:
+    """An output is allocated without a device, so it lies in the CPU's memory.
+
+    torch.empty and its kind allocate on the CPU unless a device is given. A GPU cannot write there: the
+    launch raises ValueError (cannot be accessed from Triton).
+
+    Fix: pass `device=x.device` of an input, or use torch.empty_like or `x.new_empty`.
+    """
     for launch in kernel.launches:
         for parameter, name in tensors_of(launch, kernel).items():
             made = allocation(name, launch)

@@ -1,23 +1,15 @@
-"""A matrix product is written as a product of two broadcast blocks that tl.sum adds up.
-
-The block of all products has three axes and has to lie in registers before it is summed, and the tensor
-cores, which are many times faster, stay unused.
-
-Fix: give tl.dot the two blocks, with the summed axis last in the first and first in the second.
-"""
+"""Each tl.sum over the axis that two blocks of two axes share, of sizes that the launches show."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
-from pytorch_to_triton.audit.analysis.movement import dims
 from pytorch_to_triton.audit.analysis.promotion import INTEGERS
-from pytorch_to_triton.audit.call_arguments import literal_integer
+from pytorch_to_triton.audit.call_arguments import literal_integer, range_end
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
-SEVERITY = "medium"
-CATEGORY = "performance"
 _KERNEL = """
 @triton.jit
 def kernel(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
@@ -33,33 +25,25 @@ def run(a, b, c):
     kernel[(1,)](a, b, c, M=32, N=32, K={inner})
 """
 _PRODUCT = "tl.sum(a[:, None, :] * b[None, :, :], axis=2)"
-BAD = (
-    _KERNEL.format(product=_PRODUCT, inner=16),
-    _KERNEL.format(product="tl.sum(a[:, None, :] * b[None], 2)", inner=64).replace(
-        "b[None]", "b[None, :, :]"
-    ),
-    _KERNEL.format(product=_PRODUCT, inner="width").replace("    kernel[", "    width = 32\n    kernel["),
-    _KERNEL.format(product="tl.sum(products, -1)", inner=32).replace(
-        "    c = ", "    products = a[:, None, :] * b[None, :, :]\n    c = "
-    ),
-)
+BAD = (_KERNEL.format(product=_PRODUCT, inner=16),)
 GOOD = (
-    _KERNEL.format(product="tl.dot(a, tl.trans(b))", inner=16),
     # tl.dot needs 16 at least.
     _KERNEL.format(product=_PRODUCT, inner=8),
-    _KERNEL.format(product=_PRODUCT, inner="a.shape[1]"),
-    _KERNEL.format(product=_PRODUCT.replace("tl.sum", "tl.max"), inner=16),
     _KERNEL.format(product=_PRODUCT.replace("*", "+"), inner=16),
-    _KERNEL.format(product=_PRODUCT, inner=16).replace("tl.float32", "tl.int32"),
-    # A matrix and a vector.
-    _KERNEL.format(product="tl.sum(a * tl.sum(b, axis=0)[None, :], axis=1)", inner=16),
 )
 _LEAST = 16
 """What tl.dot needs along each axis."""
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Each tl.sum over the axis that two blocks of two axes share, of sizes that the launches show."""
+@kernel_rule("medium", "performance", BAD, GOOD)
+def product_without_dot(kernel: SourceKernel) -> Iterator[Fault]:
+    """A matrix product is written as a product of two broadcast blocks that tl.sum adds up.
+
+    The block of all products has three axes and has to lie in registers before it is summed, and the tensor
+    cores, which are many times faster, stay unused.
+
+    Fix: give tl.dot the two blocks, with the summed axis last in the first and first in the second.
+    """
     known = values(kernel)
     for call in known.operations:
         axis = literal_integer(call.option(1, "axis"))
@@ -103,13 +87,11 @@ def _shared_axis(one: ast.Subscript, other: ast.Subscript) -> int | None:
     return None if first is None or second is None or first == second else 3 - first - second
 
 
-def _sizes(kernel: SourceKernel, one: ast.Subscript, other: ast.Subscript) -> list[int] | None:
-    """The least that each axis of the products can be; None where the launches do not show."""
-    first, second = dims(one, kernel), dims(other, kernel)
-    if first is None or second is None or len(first) != len(second):
-        return None
-    new = _new_axis(one)
-    sizes = [_least(second[axis] if axis == new else first[axis], kernel) for axis in range(len(first))]
+def _sizes(kernel: SourceKernel, *factors: ast.Subscript) -> list[int] | None:
+    """The least that each range of the blocks can be; None where the launches do not show."""
+    made_from = sorted(values(kernel).origins(*factors), key=lambda node: getattr(node, "lineno", 0))
+    ends = [end for node in made_from if (end := range_end(node, kernel.scope)) is not None]
+    sizes = [_least(end, kernel) for end in {ast.unparse(end): end for end in ends}.values()]
     return None if None in sizes else [size for size in sizes if size is not None]
 
 

@@ -1,20 +1,13 @@
-"""A kernel takes its program id along an axis that the grid of its launch does not have.
-
-tl.program_id is 0 for every program along such an axis: the kernel computes the first part again and again,
-and never the rest.
-
-Fix: give the grid an element for each axis, or use an axis that it has.
-"""
+"""Axes that no launch in this file has, asked for in every run, also by functions that kernels call."""
 
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.programs import grid_of, program_ids
 from pytorch_to_triton.audit.analysis.ranges import calls_of
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "critical"
-CATEGORY = "correctness"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, M, N, B: tl.constexpr):
@@ -28,56 +21,8 @@ BAD = (
 def run(x):
     kernel[(triton.cdiv(x.shape[1], 64),)](x, *x.shape, B=64)
 """,
-    _KERNEL
-    + """
-def run(x):
-    M, N = x.shape
-    grid = lambda meta: (M * triton.cdiv(N, meta["B"]),)
-    kernel[grid](x, M, N, B=64)
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr + tl.program_id(2), 0.0)
-
-def run(x):
-    kernel[(1, x.numel())](x)
-""",
-    """
-@triton.jit
-def offsets(B: tl.constexpr):
-    return tl.program_id(1) * B + tl.arange(0, B)
-
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    i = offsets(B)
-    tl.store(x_ptr + i, 0.0, mask=i < n)
-
-def run(x):
-    kernel[(triton.cdiv(x.numel(), 64),)](x, x.numel(), B=64)
-""",
 )
 GOOD = (
-    _KERNEL
-    + """
-def run(x):
-    M, N = x.shape
-    grid = lambda meta: (triton.cdiv(N, meta["B"]), M)
-    kernel[grid](x, M, N, B=64)
-""",
-    _KERNEL
-    + """
-def run(x, grid):
-    kernel[grid](x, *x.shape, B=64)
-""",
-    _KERNEL
-    + """
-def run(x):
-    kernel[(4,)](x, 1, 256, B=64)
-
-def run_rows(x):
-    kernel[(4, x.shape[0])](x, *x.shape, B=64)
-""",
     _KERNEL
     + """
 def run(x, axes):
@@ -92,35 +37,27 @@ def kernel(x_ptr, AXES: tl.constexpr):
 def run(x):
     kernel[(1,)](x, AXES=1)
 """,
-    # One of its callers is launched elsewhere.
-    """
-@triton.jit
-def row(stride):
-    return tl.program_id(1) * stride
-
-@triton.jit
-def kernel(x_ptr, stride):
-    tl.store(x_ptr + row(stride), 0.0)
-
-@triton.jit
-def other(x_ptr, stride):
-    tl.store(x_ptr + row(stride), 1.0)
-
-def run(x):
-    kernel[(x.shape[0],)](x, x.stride(0))
-""",
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Axes that no launch in this file has, asked for in every run, also by functions that kernels call."""
+@kernel_rule("critical", "correctness", BAD, GOOD)
+def program_axis_outside_grid(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel takes its program id along an axis that the grid of its launch does not have.
+
+    tl.program_id is 0 for every program along such an axis: the kernel computes the first part again and
+    again, and never the rest.
+
+    Fix: give the grid an element for each axis, or use an axis that it has.
+    """
     launched = _launched(kernel)
     grids = [grid_of(launch) for one in launched for launch in one.launches]
     lengths = {len(grid) if grid else 3 for grid in grids}
     for call, axis in program_ids(kernel):
-        if axis is None or not lengths or max(lengths) <= 0 or axis < max(lengths) or axis > 2:
+        if axis is not None and axis > 2:
+            message = f"A grid has three axes at most, counted from 0: Triton refuses tl.program_id({axis})."
+            yield Fault(call, message, "Use axis 0, 1 or 2, and take larger grids apart with // and %.")
             continue
-        if kernel.flow.conditions(call):
+        if axis is None or not lengths or axis < max(lengths) or kernel.flow.conditions(call):
             continue
         axes = "1 axis" if max(lengths) == 1 else f"{max(lengths)} axes"
         names = " and ".join(one.node.name for one in launched)

@@ -1,25 +1,18 @@
-"""A program stores values and reads them back in other lanes, with no barrier between.
-
-Other threads of the program store what this thread reads: without tl.debug_barrier() it may read before they
-have stored.
-
-Fix: put tl.debug_barrier() between the two, or change the order in registers, with tl.gather or tl.flip.
-"""
+"""Loads of what a store before has written in other lanes, or the one thread that stores a scalar."""
 
 import ast
 from collections.abc import Iterator
 from itertools import product
 
-from pytorch_to_triton.audit.analysis.addresses import bounds
+from pytorch_to_triton.audit.analysis.addresses import bounds, is_block
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.movement import calls_unknown, is_scalar, run_between
+from pytorch_to_triton.audit.analysis.movement import calls_unknown, run_between
 from pytorch_to_triton.audit.analysis.polynomials import Monomial, Polynomial, difference, polynomial
 from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
-SEVERITY = "high"
-CATEGORY = "correctness"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, scratch_ptr, out_ptr, stride, N, shift, B: tl.constexpr):
@@ -29,20 +22,6 @@ def kernel(x_ptr, scratch_ptr, out_ptr, stride, N, shift, B: tl.constexpr):
     tl.store(scratch_ptr + row * stride + cols, tl.load(x_ptr + row * stride + cols, mask=mask), mask=mask)
     {}
     tl.store(out_ptr + row * stride + cols, y, mask=mask)
-"""
-_LOOPS = """
-@triton.jit
-def kernel(x_ptr, scratch_ptr, out_ptr, stride, N, B: tl.constexpr):
-    row = tl.program_id(0)
-    for start in range(0, N, B):
-        cols = start + tl.arange(0, B)
-        x = tl.load(x_ptr + row * stride + cols, mask=cols < N)
-        tl.store(scratch_ptr + row * stride + cols, x, mask=cols < N)
-    {}
-    for start in range(0, N, B):
-        cols = start + tl.arange(0, B)
-        y = tl.load(scratch_ptr + row * stride + (N - 1 - cols), mask=cols < N)
-        tl.store(out_ptr + row * stride + cols, y, mask=cols < N)
 """
 _SUMS = """
 @triton.jit
@@ -55,49 +34,30 @@ def kernel(x_ptr, sums_ptr, out_ptr, M, N, ROWS: tl.constexpr, B: tl.constexpr):
     sums = tl.load(sums_ptr + rows, mask=rows < M, other=0.0)
     tl.store(out_ptr + rows, sums / tl.sum(sums), mask=rows < M)
 """
-_STEPS = """
-@triton.jit
-def kernel(x_ptr, state_ptr, T, N, B: tl.constexpr):
-    cols = tl.arange(0, B)
-    for step in range(0, T):
-        x = tl.load(x_ptr + step * N + cols, mask=cols < N)
-        y = tl.load(state_ptr + (cols ^ 1), mask=cols < N)
-        tl.debug_barrier()
-        tl.store(state_ptr + cols, x + y, mask=cols < N)
-        {}
-"""
 BAD = (
     _KERNEL.format("y = tl.load(scratch_ptr + row * stride + (cols + shift) % N, mask=mask)"),
-    _KERNEL.format("y = tl.load(scratch_ptr + row * stride + N - 1 - cols, mask=mask)"),
-    _KERNEL.format("base = scratch_ptr + row * stride\n    y = tl.load(base + (cols ^ 1), mask=mask)"),
-    _LOOPS.format(""),
     # One thread stores each sum, and others read it.
     _SUMS.format(""),
-    # The next step reads what this one stores.
-    _STEPS.format(""),
 )
 GOOD = (
-    _LOOPS.format("tl.debug_barrier()"),
-    _SUMS.format("tl.debug_barrier()"),
-    _STEPS.format("tl.debug_barrier()"),
-    # The same lanes, tile by tile, from the end on.
-    _LOOPS.format("").replace("(N - 1 - cols)", "cols"),
-    _KERNEL.format(
-        "tl.debug_barrier()\n    y = tl.load(scratch_ptr + row * stride + (cols + shift) % N, mask=mask)"
-    ),
     # The same lanes.
     _KERNEL.format("y = tl.load(scratch_ptr + row * stride + cols, mask=mask)"),
-    # What was not stored here.
-    _KERNEL.format("y = tl.load(scratch_ptr + row * stride + N + cols, mask=mask)"),
-    _KERNEL.format("y = tl.load(x_ptr + row * stride + (cols + shift) % N, mask=mask)"),
     # One warp keeps in step.
     _KERNEL.format("y = tl.load(scratch_ptr + row * stride + (cols + shift) % N, mask=mask)")
     + "\ndef run(x, y):\n    kernel[(8,)](x, y, y, x.stride(0), x.shape[1], 1, B=32, num_warps=1)\n",
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Loads of what a store before has written in other lanes, or the one thread that stores a scalar."""
+@kernel_rule("high", "correctness", BAD, GOOD)
+def read_back_without_barrier(kernel: SourceKernel) -> Iterator[Fault]:
+    """A program stores values and reads them back in other lanes, with no barrier between.
+
+    Other threads of the program store what this thread reads: without tl.debug_barrier() it may read before
+    they have stored.
+
+    Fix: put tl.debug_barrier() between the two, or change the order in registers, with tl.gather or
+    tl.flip.
+    """
     stores = [one for one in kernel.accesses if one.name == "store" and one.pointer]
     loads = [one for one in kernel.accesses if one.name == "load"]
     for store, load in product(stores, loads):
@@ -131,7 +91,7 @@ def _is_permuted(load: KernelAccess, store: KernelAccess, kernel: SourceKernel) 
     if len(lanes) != 1:
         return False
     if abs(shift[lanes[0]]) == len(shift) == 1 and (
-        is_scalar(kernel, load.address) or is_scalar(kernel, store.address)
+        not is_block(load.address, kernel) or not is_block(store.address, kernel)
     ):
         return True
     if other.get(lanes[0]) != 1:

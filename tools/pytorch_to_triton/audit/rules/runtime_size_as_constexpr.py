@@ -1,10 +1,4 @@
-"""A size that varies from call to call is passed as tl.constexpr.
-
-The kernel is compiled for each value of a tl.constexpr. A number of rows or of elements takes many values,
-and each new one stops the program for the seconds that compiling takes.
-
-Fix: make it an ordinary parameter: masks, loops and addresses work with it just the same.
-"""
+"""Numbers of rows and of elements of the callers' tensors, in kernels that need them at run time only."""
 
 import ast
 import re
@@ -12,13 +6,13 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.compiled_in import is_compiled_in
 from pytorch_to_triton.audit.analysis.configurations import names, setting
-from pytorch_to_triton.audit.analysis.launched_tensors import callers_parameters, rank_of, text_of
+from pytorch_to_triton.audit.analysis.launched_tensors import callers_size, rank_of, text_of
 from pytorch_to_triton.audit.analysis.passed import Extent, size_of
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
+from pytorch_to_triton.schema.finding import Severity
 
-SEVERITY = "medium"
-CATEGORY = "performance"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, n: tl.constexpr, B: tl.constexpr):
@@ -31,78 +25,13 @@ BAD = (
 def run(x):
     kernel[(triton.cdiv(x.numel(), 64),)](x, x.numel(), B=64)
 """,
-    f"""
-{_KERNEL}
-def run(x):
-    rows, cols = x.shape
-    kernel[(1,)](x, n=rows, B=64)
-""",
-    f"""
-{_KERNEL}
-def run(x):
-    n = x.shape[0]
-    assert x.dim() == 2
-    kernel[(1,)](x, n, 64)
-""",
-    f"""
-{_KERNEL.replace("n: tl", "seq_len: tl").replace("i < n", "i < seq_len")}
-def run(tokens):
-    batch, seq = tokens.shape
-    kernel[(1,)](tokens, seq_len=seq, B=64)
-""",
 )
 GOOD = (
-    f"""
-{_KERNEL.replace("n: tl.constexpr", "n")}
-def run(x):
-    kernel[(1,)](x, x.numel(), B=64)
-""",
-    # The block has that size.
-    """
-@triton.jit
-def kernel(x_ptr, n: tl.constexpr):
-    tl.store(x_ptr + tl.arange(0, n), 0.0)
-
-def run(x):
-    kernel[(1,)](x, x.numel())
-""",
-    # One compilation for many sizes.
-    f"""
-{_KERNEL}
-def run(x):
-    kernel[(1,)](x, triton.next_power_of_2(x.numel()), B=64)
-""",
-    # A block holds all of it, so there are few values.
-    """
-@triton.jit
-def kernel(x_ptr, n: tl.constexpr, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(x_ptr + i, 0.0, mask=i < n)
-
-def run(x):
-    n = x.numel()
-    kernel[(1,)](x, n, B=triton.next_power_of_2(n))
-""",
     # The model's width.
     f"""
 {_KERNEL}
-def run(x, weight):
-    rows, cols = x.shape
-    kernel[(1,)](x, cols, B=64)
+def run(weight):
     kernel[(1,)](weight, weight.shape[0], B=64)
-""",
-    # Handed on, and who knows what for.
-    """
-@triton.jit
-def fill(x_ptr, n: tl.constexpr):
-    tl.store(x_ptr + tl.arange(0, n), 0.0)
-
-@triton.jit
-def kernel(x_ptr, n: tl.constexpr):
-    fill(x_ptr, n)
-
-def run(x):
-    kernel[(1,)](x, x.numel())
 """,
 )
 _OF_A_MODEL = re.compile(
@@ -117,17 +46,25 @@ _SEQUENCE = re.compile(r"seq|tok|ctx|context|time", re.IGNORECASE)
 """Of which the last axis may be one, as of a batch of tokens."""
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Numbers of rows and of elements of the callers' tensors, in kernels that need them at run time only."""
+@kernel_rule("medium", "performance", BAD, GOOD)
+def runtime_size_as_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
+    """A size that varies from call to call is passed as tl.constexpr.
+
+    The kernel is compiled for each value of a tl.constexpr. A number of rows or of elements takes many
+    values, and each new one stops the program for the seconds that compiling takes.
+
+    Fix: make it an ordinary parameter: masks, loops and addresses work with it just the same.
+    """
     found: set[str] = set()
     for launch in kernel.launches:
         given = launch.given(kernel)
         for name in (one for one in kernel.parameters if one in kernel.constexprs - found and one in given):
-            size = size_of(given[name], launch)
+            spelled = size_of(given[name], launch)
+            size = callers_size(spelled, launch) if spelled else None
             if not size or is_compiled_in(kernel, name):
                 continue
-            certain = _varies(size, launch)
-            if not certain and not _is_length(name, size, launch):
+            severity = _severity(name, size, launch, kernel)
+            if severity is None:
                 continue
             others = _made_from(given[name], launch, kernel) - {name}
             if not any(_rounds_up(given[other], launch) for other in others):
@@ -137,8 +74,19 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
                     f"{name} of {kernel.node.name} is tl.constexpr and gets {text_of(size)}: each new value "
                     "recompiles the kernel.",
                     _suggestion(name, others, kernel),
-                    severity=None if certain else "low",
+                    severity=severity,
                 )
+
+
+def _severity(name: str, size: Extent, launch: LaunchSite, kernel: SourceKernel) -> Severity | None:
+    """What it weighs; a width, which models rarely change, only where no autotuner compiles for it too."""
+    if _OF_A_MODEL.search(size.tensor):
+        return None
+    if _varies(size, launch):
+        return "medium"
+    if _is_length(name, size, launch):
+        return "low"
+    return None if "triton.autotune" in kernel.decorators else "info"
 
 
 def _suggestion(name: str, others: frozenset[str], kernel: SourceKernel) -> str:
@@ -167,17 +115,13 @@ def _rounds_up(value: ast.expr, launch: LaunchSite) -> bool:
 
 
 def _varies(size: Extent, launch: LaunchSite) -> bool:
-    """A first axis of several, or all elements, of a tensor that the caller passes and no model fixes."""
-    if size.tensor not in callers_parameters(launch) or _OF_A_MODEL.search(size.tensor):
-        return False
+    """A first axis of several, or all elements."""
     rank = rank_of(size.tensor, launch)
     return size.axis is None or (size.axis == 0 and rank != 1)
 
 
 def _is_length(name: str, size: Extent, launch: LaunchSite) -> bool:
-    """Whether it is an axis before the last of a caller's tensor, and named like the length of a sequence."""
-    if size.tensor not in callers_parameters(launch) or _OF_A_MODEL.search(size.tensor):
-        return False
+    """Whether it is an axis before the last, and named like the length of a sequence."""
     rank = rank_of(size.tensor, launch)
     is_last = size.axis is None or size.axis == -1 or (rank is not None and size.axis == rank - 1)
     return bool(_LENGTHS.search(name)) and (not is_last or bool(_SEQUENCE.search(name)))

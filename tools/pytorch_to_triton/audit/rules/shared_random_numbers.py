@@ -1,10 +1,4 @@
-"""Several programs generate the same random numbers.
-
-tl.rand and its kind give the same number for the same seed and offset, whichever program asks. With offsets
-that are the same in many programs, every row gets the same dropout mask.
-
-Fix: use as offset the place of the element in the whole tensor: tl.rand(seed, row * n_cols + cols).
-"""
+"""Draws that do not depend on a program id by which their results are stored."""
 
 import ast
 from collections.abc import Iterator
@@ -13,10 +7,9 @@ from dataclasses import dataclass
 from pytorch_to_triton.audit.analysis.programs import is_opaque, is_wide, program_axes
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "high"
-CATEGORY = "correctness"
 _DRAWING = frozenset(
     f"triton.language.{module}{name}"
     for module in ("", "random.")
@@ -44,41 +37,8 @@ _HELPER = """
 def noise(seed, at):
     return tl.rand(seed, at) > 0.5
 """
-BAD = (
-    _ROWS.format(keep="tl.rand(seed, cols) > 0.5") + _LAUNCH,
-    _ROWS.format(keep="tl.randint(seed, cols) % 2 == 0") + _LAUNCH,
-    _HELPER + _ROWS.format(keep="noise(seed, at=cols)") + _LAUNCH,
-    """
-@triton.jit
-def kernel(out_ptr, n, seed, B: tl.constexpr):
-    lanes = tl.arange(0, B)
-    i = tl.program_id(0) * B + lanes
-    tl.store(out_ptr + i, tl.randn(seed, lanes), mask=i < n)
-
-def run(out, seed):
-    kernel[(triton.cdiv(out.numel(), 64),)](out, out.numel(), seed, B=64)
-""",
-)
-GOOD = (
-    _ROWS.format(keep="tl.rand(seed, i) > 0.5") + _LAUNCH,
-    _ROWS.format(keep="tl.rand(seed + row, cols) > 0.5") + _LAUNCH,
-    _ROWS.format(keep="tl.rand(tl.load(x_ptr + row), cols) > 0.5") + _LAUNCH,
-    _HELPER + _ROWS.format(keep="noise(seed, i)") + _LAUNCH,
-    # One program does it all.
-    _ROWS.format(keep="tl.rand(seed, cols) > 0.5")
-    + _LAUNCH.replace("(M, triton.cdiv(N, 64))", "(1, triton.cdiv(N, 64))"),
-    # The programs along axis 1 share a row of the result.
-    """
-@triton.jit
-def kernel(out_ptr, n, seed, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    x = tl.rand(seed, i) * tl.program_id(1)
-    tl.atomic_add(out_ptr + i, x, mask=i < n)
-
-def run(out, seed):
-    kernel[(triton.cdiv(out.numel(), 64), 4)](out, out.numel(), seed, B=64)
-""",
-)
+BAD = (_ROWS.format(keep="tl.rand(seed, cols) > 0.5") + _LAUNCH,)
+GOOD = (_HELPER + _ROWS.format(keep="noise(seed, i)") + _LAUNCH,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +50,15 @@ class Draw:
     """The arguments that seeds and offsets are made from."""
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Draws that do not depend on a program id by which their results are stored."""
+@kernel_rule("high", "correctness", BAD, GOOD)
+def shared_random_numbers(kernel: SourceKernel) -> Iterator[Fault]:
+    """Several programs generate the same random numbers.
+
+    tl.rand and its kind give the same number for the same seed and offset, whichever program asks. With
+    offsets that are the same in many programs, every row gets the same dropout mask.
+
+    Fix: use as offset the place of the element in the whole tensor: tl.rand(seed, row * n_cols + cols).
+    """
     if not kernel.launches:
         return
     wide = {axis for axis in range(3) if all(is_wide(axis, launch) for launch in kernel.launches)}

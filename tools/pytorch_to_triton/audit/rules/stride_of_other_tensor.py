@@ -1,9 +1,4 @@
-"""The address of one tensor is computed with the strides of another.
-
-It is right only as long as both tensors have the same shape and layout.
-
-Fix: multiply each offset with the stride of the tensor that the address is in.
-"""
+"""Products with a stride of another tensor, by its name or by a launch, where the own one is not used."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -13,10 +8,9 @@ from pytorch_to_triton.audit.analysis.launched_tensors import allocation, tensor
 from pytorch_to_triton.audit.analysis.passed import stride_of
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
-SEVERITY = "high"
-CATEGORY = "correctness"
 _POINTER_WORDS = frozenset({"ptr", "pointer", "ptrs", "p"})
 _PARAMETERS = "q_ptr, k_ptr, n, stride_qb, stride_qm, stride_kb, stride_kn, B: tl.constexpr"
 _KERNEL = f"""
@@ -58,34 +52,21 @@ def kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n, B: tl.constexpr):
 BAD = (
     _KERNEL.format(stride="stride_qb"),
     _kernel("y_ptr += row * x_row_stride"),
-    # The names say nothing, and what the launch passes does.
-    _TRANSPOSE.format("sxm"),
-    _TRANSPOSE.format("sxm")
-    .replace("    out = torch", "    sm, sn = x.stride()\n    out = torch")
-    .replace("x.stride(0), x.stride(1)", "sm, sn"),
 )
 GOOD = (
-    _KERNEL.format(stride="stride_kb"),
-    # The kernel has no stride of its own for the axis.
-    _KERNEL.format(stride="stride_qb").replace("stride_kb, ", ""),
-    """
-@triton.jit
-def kernel(a_ptr, b_ptr, stride_am, stride_ak, stride_bk, stride_bm, B: tl.constexpr):
-    i, j = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
-    a = tl.load(a_ptr + i * stride_am + j * stride_ak)
-    tl.store(b_ptr + i * stride_bk + j * stride_bm, a)
-""",
-    _kernel("y_ptr += row * (x_row_stride if n == 1 else y_row_stride)"),
-    _TRANSPOSE.format("son"),
     # The output is laid out as the input is.
     _TRANSPOSE.format("sxm").replace("empty((N, M), dtype=x.dtype, device=x.device)", "empty_like(x)"),
-    # No stride of the output is passed.
-    _TRANSPOSE.format("sxm").replace("sxn, son, som", "sxn, som").replace("out.stride(0), out", "out"),
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Products with a stride of another tensor, by its name or by a launch, where the own one is not used."""
+@kernel_rule("high", "correctness", BAD, GOOD)
+def stride_of_other_tensor(kernel: SourceKernel) -> Iterator[Fault]:
+    """The address of one tensor is computed with the strides of another.
+
+    It is right only as long as both tensors have the same shape and layout.
+
+    Fix: multiply each offset with the stride of the tensor that the address is in.
+    """
     named = list(_misnamed(kernel))
     yield from named
     yield from (fault for fault in _mispassed(kernel) if fault.at not in {one.at for one in named})
@@ -109,7 +90,15 @@ def _misnamed(kernel: SourceKernel) -> Iterator[Fault]:
                     f"{own} is not used for it: the address is wrong where the two tensors differ in layout.",
                     f"Use {own} here.",
                     own,
+                    severity="low" if _is_meant(stems[access.pointer], kernel) else None,
                 )
+
+
+def _is_meant(stem: str, kernel: SourceKernel) -> bool:
+    """Whether none of several strides of a tensor is ever used: the kernel takes its layout for another's."""
+    own = {name for name in kernel.parameters if _is_stride(name) and _renamed(name, stem, "") is not None}
+    used = {node.id for node in kernel.nodes if isinstance(node, ast.Name)}
+    return len(own) > 1 and not own & used
 
 
 def _mispassed(kernel: SourceKernel) -> Iterator[Fault]:

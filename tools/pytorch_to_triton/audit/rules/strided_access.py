@@ -1,24 +1,18 @@
-"""Neighboring lanes of a block access memory that lies far apart.
-
-Memory is read in sectors of 32 bytes. Where consecutive lanes are a row apart, each one fetches a sector for
-itself and uses one element of it, so most of the bandwidth is lost.
-
-Fix: let a tl.arange run along the axis whose stride is 1: give a program a block of several columns, or
-a two-dimensional block, or store the tensor the other way around.
-"""
+"""The first access all of whose ranges are multiplied with what certainly is large; the rest is named."""
 
 import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.addresses import is_block, is_loaded
+from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.launched_tensors import rank_of
-from pytorch_to_triton.audit.analysis.movement import terms
 from pytorch_to_triton.audit.analysis.passed import size_of, stride_of
+from pytorch_to_triton.audit.analysis.polynomials import polynomial
 from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
-SEVERITY = "low"
-CATEGORY = "memory access"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, rows, cols, stride_row, stride_col, B: tl.constexpr):
@@ -31,40 +25,8 @@ def run(x, out):
     rows, cols = x.shape
     kernel[(cols,)](x, out, rows, cols, x.stride(0), x.stride(1), B=1024)
 """
-BAD = (
-    _KERNEL.format(step="cols"),
-    _KERNEL.format(step="stride_row"),
-    _KERNEL.format(step="512"),
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, width, B: tl.constexpr):
-    at = tl.program_id(0) * B + tl.arange(0, B)
-    start = x_ptr + at * width
-    for j in range(n):
-        tl.store(out_ptr + at, tl.load(start + j), mask=at < n)
-
-def run(x, out):
-    kernel[(1,)](x, out, x.shape[0], x.shape[1], B=64)
-""",
-)
+BAD = (_KERNEL.format(step="cols"),)
 GOOD = (
-    # The axis that is 1 apart.
-    _KERNEL.format(step="stride_col"),
-    # The two halves of complex numbers.
-    _KERNEL.format(step="2"),
-    # Several columns at a time.
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, rows, cols, R: tl.constexpr, C: tl.constexpr):
-    r = tl.arange(0, R)[:, None]
-    c = tl.program_id(0) * C + tl.arange(0, C)[None, :]
-    x = tl.load(x_ptr + r * cols + c, mask=(r < rows) & (c < cols), other=0.0)
-    tl.store(out_ptr + c, tl.sum(x, axis=0, keep_dims=True), mask=c < cols)
-
-def run(x, out):
-    rows, cols = x.shape
-    kernel[(1,)](x, out, rows, cols, R=16, C=64)
-""",
     # A stride that nobody knows.
     """
 @triton.jit
@@ -75,24 +37,21 @@ def kernel(x_ptr, stride, n, B: tl.constexpr):
 def run(x):
     kernel[(1,)](x, x.stride(0), x.numel(), B=64)
 """,
-    # A table of rows.
-    """
-@triton.jit
-def kernel(x_ptr, at_ptr, out_ptr, width, B: tl.constexpr):
-    i = tl.arange(0, B)
-    row = tl.load(at_ptr + i)
-    tl.store(out_ptr + i, tl.load(x_ptr + row * width))
-
-def run(x, at, out):
-    kernel[(1,)](x, at, out, x.shape[1], B=64)
-""",
 )
 _FEW = 4
 """Elements from lane to lane that still share sectors."""
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """The first access all of whose ranges are multiplied with what certainly is large; the rest is named."""
+@kernel_rule("low", "memory access", BAD, GOOD)
+def strided_access(kernel: SourceKernel) -> Iterator[Fault]:
+    """Neighboring lanes of a block access memory that lies far apart.
+
+    Memory is read in sectors of 32 bytes. Where consecutive lanes are a row apart, each one fetches a
+    sector for itself and uses one element of it, so most of the bandwidth is lost.
+
+    Fix: let a tl.arange run along the axis whose stride is 1: give a program a block of several columns, or
+    a two-dimensional block, or store the tensor the other way around.
+    """
     found = [
         (access, steps)
         for access in kernel.accesses
@@ -111,13 +70,19 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
 
 def _steps(kernel: SourceKernel, access: KernelAccess) -> list[str]:
     """What each range of an address is multiplied with; empty unless all of that certainly is large."""
+    known = values(kernel)
+    parts = (known.bare(node) for node in known.origins(access.address) if isinstance(node, ast.expr))
+    by_key = {known.key(part): part for part in parts}
     found: list[str] = []
-    ranges = [term for term in terms(access.address, kernel) or () if term.block]
-    for term in ranges:
-        large = [one for one in term.coefficients if _is_large(one, kernel)]
-        if not large:
+    for monomial, count in (polynomial(access.address, kernel, access.pointer) or {}).items():
+        factors = [by_key[key] for key in monomial]
+        ranges = [one for one in factors if is_block(one, kernel) and not is_loaded(one, kernel)]
+        large = [one for one in factors if one not in ranges and _is_large(one, kernel)]
+        if not ranges:
+            continue
+        if not all(known.is_a(one, "arange") for one in ranges) or not (large or count > _FEW):
             return []
-        found.append(ast.unparse(large[0]))
+        found.append(ast.unparse(large[0]) if large else str(count))
     return list(dict.fromkeys(found))
 
 

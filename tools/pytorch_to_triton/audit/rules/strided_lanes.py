@@ -1,10 +1,4 @@
-"""The lanes of a block lie apart in memory.
-
-Each lane then moves a sector of 32 bytes or more for the few bytes that it needs, and the memory's speed is
-divided by that.
-
-Fix: let the last axis of the block run along the tensor's axis of stride 1.
-"""
+"""The lanes of a block lie apart in memory."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -12,10 +6,9 @@ from pathlib import Path
 
 from pytorch_to_triton.audit.evidence import MeasuredTarget
 from pytorch_to_triton.audit.fault import Fault, SourceLine
+from pytorch_to_triton.audit.rule import Rule, RuleCheck
 from pytorch_to_triton.schema.verdict import CaseResult, StridedAccess
 
-SEVERITY = "medium"
-CATEGORY = "memory access"
 _FILE = """
 INPUTS = {"x": "float32[M, N]"}
 DIMS = {"M": [40], "N": [36]}
@@ -48,7 +41,7 @@ GOOD = (
 )
 
 
-def check(measured: MeasuredTarget) -> Iterator[Fault]:
+def _check(measured: MeasuredTarget) -> Iterator[Fault]:
     """Lines at which every block that was looked at lies so."""
     by_line: defaultdict[SourceLine, list[tuple[CaseResult, StridedAccess]]] = defaultdict(list)
     for case in measured.verdict.cases:
@@ -67,3 +60,15 @@ def check(measured: MeasuredTarget) -> Iterator[Fault]:
                 f"{len(measured.verdict.cases)} cases."
             ),
         )
+
+
+_ABOUT = """\
+The lanes of a block lie apart in memory.
+
+Each lane then moves a sector of 32 bytes or more for the few bytes that it needs, and the memory's speed is
+divided by that.
+
+Fix: let the last axis of the block run along the tensor's axis of stride 1."""
+RULES = (
+    Rule("strided_lanes", _ABOUT, "medium", "memory access", (RuleCheck(MeasuredTarget, _check, BAD, GOOD),)),
+)

@@ -1,23 +1,14 @@
-"""A tl.dot of float32 operands rounds them to TF32.
-
-That is Triton's default on NVIDIA GPUs from Ampere on: of each operand 11 bits count, as in float16. PyTorch
-multiplies in full float32 unless torch.backends.cuda.matmul.allow_tf32 is set; results differ by about 1e-3.
-
-Fix: pass input_precision="ieee", or "tf32x3" and "bf16x6", which are about as precise and faster; pass "tf32"
-where speed matters more.
-"""
+"""Each tl.dot that leaves its precision open and certainly is of float32."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of, loaded_from
-from pytorch_to_triton.audit.evidence import CompiledCode
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule, remark_check
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "low"
-CATEGORY = "numerical stability"
 _KERNEL = """
 @triton.jit
 def kernel(a_ptr, b_ptr, c_ptr, B: tl.constexpr):
@@ -30,31 +21,8 @@ def kernel(a_ptr, b_ptr, c_ptr, B: tl.constexpr):
 BAD = (
     _KERNEL.format(steps="c = tl.dot(a.to(tl.float32), b.to(tl.float32))"),
     _KERNEL.format(steps="p = tl.exp(a.to(tl.float32))\n    c = tl.dot(p, b)"),
-    f"""
-INPUTS = {{"a": "float32[M, M]", "b": "float32[M, M]"}}
-{_KERNEL.format(steps="c = tl.dot(a, b)")}
-def run(a, b):
-    a, b = a.contiguous(), b.contiguous()
-    c = torch.empty_like(a)
-    kernel[(1,)](a, b, c, B=a.shape[0])
-    return c
-""",
 )
-GOOD = (
-    f"""
-INPUTS = {{"a": "float32|float16[M, M]", "b": "float32|float16[M, M]"}}
-{_KERNEL.format(steps="c = tl.dot(a, b)")}
-def run(a, b):
-    c = torch.empty_like(a)
-    kernel[(1,)](a, b, c, B=a.shape[0])
-    return c
-""",
-    _KERNEL.format(steps='c = tl.dot(a.to(tl.float32), b.to(tl.float32), input_precision="ieee")'),
-    _KERNEL.format(steps="c = tl.dot(a.to(tl.float32), b.to(tl.float32), allow_tf32=False)"),
-    _KERNEL.format(steps="c = tl.dot(a, b)"),
-    _KERNEL.format(steps="p = tl.exp(a.to(tl.float32))\n    c = tl.dot(p.to(tl.float16), b)"),
-    _KERNEL.format(steps="p = tl.exp(a.to(tl.float32))\n    c = tl.dot(p.to(b.dtype), b)"),
-)
+GOOD = (_KERNEL.format(steps='c = tl.dot(a.to(tl.float32), b.to(tl.float32), input_precision="ieee")'),)
 _FILE = """
 INPUTS = {"x": "%s[M, M]"}
 DIMS = {"M": [32]}
@@ -72,16 +40,30 @@ def run(x):
     return out
 """
 BAD_COMPILED = (_FILE % ("float32", ""), _FILE % ("float32", ', input_precision="tf32"'))
-GOOD_COMPILED = (
-    _FILE % ("float32", ', input_precision="ieee"'),
-    _FILE % ("float32", ', input_precision="tf32x3"'),
-    _FILE % ("float16", ""),
-)
+GOOD_COMPILED = (_FILE % ("float32", ', input_precision="tf32x3"'), _FILE % ("float16", ""))
 _SETTINGS = frozenset({"input_precision", "allow_tf32", None})
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Each tl.dot that leaves its precision open and certainly is of float32."""
+_COMPILED = remark_check(
+    "tf32_product",
+    "{kernel} rounds the float32 operands of tl.dot to TF32: errors of about 1e-3.",
+    'Pass input_precision="ieee", or "tf32x3" where speed matters.',
+    BAD_COMPILED,
+    GOOD_COMPILED,
+)
+
+
+@kernel_rule("low", "numerical stability", BAD, GOOD, also=_COMPILED)
+def tf32_product(kernel: SourceKernel) -> Iterator[Fault]:
+    """A tl.dot of float32 operands rounds them to TF32.
+
+    That is Triton's default on NVIDIA GPUs from Ampere on: of each operand 11 bits count, as in float16.
+    PyTorch multiplies in full float32 unless torch.backends.cuda.matmul.allow_tf32 is set; results differ
+    by about 1e-3.
+
+    Fix: pass input_precision="ieee", or "tf32x3" and "bf16x6", which are about as precise and faster; pass
+    "tf32" where speed matters more.
+    """
     found = values(kernel)
     for call in found.operations:
         if call.name != "dot" or len(call.operands) > 3:
@@ -97,14 +79,6 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
                 'Pass input_precision: "ieee" or "tf32x3" for float32 results, "tf32" for speed.',
                 severity="medium" if given else None,
             )
-
-
-def check_compiled(code: CompiledCode) -> Iterator[Fault]:
-    """Products whose operands are float32 when they reach the tensor cores."""
-    message = "{kernel} rounds the float32 operands of tl.dot to TF32: errors of about 1e-3."
-    return code.faults(
-        "tf32_product", message, 'Pass input_precision="ieee", or "tf32x3" where speed matters.'
-    )
 
 
 def _is_given_float32(value: ast.expr, found: KernelValues) -> bool:

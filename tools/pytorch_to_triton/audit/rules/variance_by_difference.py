@@ -1,22 +1,13 @@
-"""A variance is computed as the mean of the squares less the square of the mean.
-
-Both are large where the mean is large beside the spread, and nearly equal: their difference loses most of its
-digits, and may come out as zero or below it, of which the root is NaN. With a mean of 1000 and a spread of 1
-float32 has about one digit left.
-
-Fix: subtract the mean first and average the squares of what remains, with the lanes beyond the end set to
-zero; or use Welford's update where the data can be read only once.
-"""
+"""Each difference of a mean of squares and the square of the mean of the same data."""
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-SEVERITY = "medium"
-CATEGORY = "numerical stability"
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
@@ -25,34 +16,24 @@ def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
     {steps}
     tl.store(out_ptr, var)
 """
-_LOOP = """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    sums = tl.zeros([B], tl.float32)
-    squares = tl.zeros([B], tl.float32)
-    for start in range(0, n, B):
-        x = tl.load(x_ptr + start + tl.arange(0, B))
-        sums += x
-        squares += x * x
-    mean = tl.sum(sums) / n
-    tl.store(out_ptr, tl.rsqrt(tl.sum(squares) / n - mean * mean + 1e-5))
-"""
-BAD = (
-    _KERNEL.format(steps="mean = tl.sum(x) / n\n    var = tl.sum(x * x) / n - mean * mean"),
-    _KERNEL.format(steps="m = tl.sum(x) / n\n    var = tl.maximum(tl.sum(x * x, 0) / n - m ** 2, 0.0)"),
-    _LOOP,
-)
+BAD = (_KERNEL.format(steps="mean = tl.sum(x) / n\n    var = tl.sum(x * x) / n - mean * mean"),)
 GOOD = (
-    _KERNEL.format(steps="mean = tl.sum(x) / n\n    var = tl.sum((x - mean) * (x - mean)) / n"),
-    _KERNEL.format(steps="var = tl.sum(x * x) / n"),
-    _KERNEL.format(steps="m = tl.sum(x) / n\n    var = tl.sum(x) / n - m * m"),
     # A difference of squares is no variance.
     _KERNEL.format(steps="m = tl.sum(x) / n\n    k = tl.load(out_ptr)\n    var = k * k - m * m"),
 )
 
 
-def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Each difference of a mean of squares and the square of the mean of the same data."""
+@kernel_rule("medium", "numerical stability", BAD, GOOD)
+def variance_by_difference(kernel: SourceKernel) -> Iterator[Fault]:
+    """A variance is computed as the mean of the squares less the square of the mean.
+
+    Both are large where the mean is large beside the spread, and nearly equal: their difference loses most
+    of its digits, and may come out as zero or below it, of which the root is NaN. With a mean of 1000 and a
+    spread of 1 float32 has about one digit left.
+
+    Fix: subtract the mean first and average the squares of what remains, with the lanes beyond the end set
+    to zero; or use Welford's update where the data can be read only once.
+    """
     found = values(kernel)
     for node in found.expressions:
         match node:

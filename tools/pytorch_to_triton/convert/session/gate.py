@@ -28,7 +28,7 @@ COMPILES = frozenset({"compiler_refuses", "shared_memory_over_limit"})
 UNCOALESCED = frozenset({"strided_access", "strided_lanes"})
 BLOCKS = frozenset({"block_not_power_of_two", "warps_not_power_of_two"})
 UNTUNED = frozenset(
-    {"autotune_missing", "single_configuration", "autotune_key_misses_size", "autotune_key_unknown"}
+    {"autotune_missing", "single_configuration", "autotune_key_misses_size", "parameter_mismatch"}
 )
 """Rules of the audit that each condition of a gate is about."""
 LEFT_TO_PYTORCH = frozenset({"torch_operator", "no_triton_kernel", "output_without_kernel"})

@@ -1,0 +1,239 @@
+"""Sizes of blocks and numbers of warps: what Triton refuses, and what is fixed where it should be chosen."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from pytorch_to_triton.audit.analysis.configurations import all_configurations
+from pytorch_to_triton.audit.call_arguments import argument, literal_integer, shape_of
+from pytorch_to_triton.audit.examples import example
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import file_rule, kernel_rule
+from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
+
+_kernel = example("\n@triton.jit\ndef kernel(x_ptr, n, B: tl.constexpr):\n")
+_RUN = "\ndef run(x{}):\n    kernel[(1,)](x, x.shape[0], B={}{})\n"
+_FILL = _kernel("tl.store(x_ptr + tl.arange(0, B), n)")
+_DOT = _kernel(
+    "i = tl.arange(0, B)", "at = i[:, None] * n + i[None, :]", "x = tl.load(x_ptr + at)", "tl.dot(x, x)"
+)
+_LEAST = 32
+"""Smaller blocks are parts of an algorithm rather than a choice."""
+_LEAST_TILE = 16
+"""Smaller numbers are modes and flags."""
+_MOST_WARPS = 32
+
+
+@kernel_rule(
+    "critical",
+    "correctness",
+    bad=(
+        _kernel("tl.store(x_ptr + tl.arange(0, 100), 0.0)"),
+        _kernel("tl.store(x_ptr + tl.arange(4, 4), 0.0)"),
+        _kernel("low = tl.full((B, 3), -1.0, tl.float32)"),
+        _kernel("row = tl.broadcast_to(n, (1, 100))"),
+    ),
+    good=(_kernel("tl.store(x_ptr + tl.arange(1, 1 + 8), tl.full((B, 1), 100, tl.int32))"),),
+)
+def block_not_power_of_two(kernel: SourceKernel) -> Iterator[Fault]:
+    """A block has a size that is not a power of two.
+
+    Triton lays a block out over threads by halving it, and refuses any other size when the kernel is
+    compiled.
+
+    Fix: round the size up to a power of two and mask what lies beyond the end.
+    """
+    for path, call in kernel.calls():
+        if path == "triton.language.arange":
+            yield from _range(call)
+        for size in shape_of(path, call):
+            elements = literal_integer(size)
+            if elements is not None and elements > 0 and elements.bit_count() != 1:
+                message = f"A block's size must be a power of two; {elements} is not."
+                yield Fault(size, message, _next(elements))
+
+
+def _range(call: ast.Call) -> Iterator[Fault]:
+    start, end = literal_integer(argument(call, 0, "start")), literal_integer(argument(call, 1, "end"))
+    if start is None or end is None:
+        return
+    length = end - start
+    if length <= 0:
+        yield Fault(call, f"The range from {start} to {end} is empty.", "Let it end above its start.")
+    elif length.bit_count() != 1:
+        yield Fault(call, f"The length of tl.arange must be a power of two; {length} is not.", _next(length))
+
+
+def _next(size: int) -> str:
+    return f"Use {1 << size.bit_length()} and mask what lies beyond the end."
+
+
+@kernel_rule(
+    "critical",
+    "correctness",
+    bad=(
+        _FILL.replace(": tl.constexpr", "") + _RUN.format("", 64, ""),
+        _kernel("total = tl.zeros((n, 16), tl.float32)") + _RUN.format("", 64, ""),
+    ),
+    good=(
+        _kernel("filled = tl.full((16,), n, tl.int32)") + _RUN.format("", 64, ""),
+        # A function that kernels call receives their constants as constants.
+        _FILL.replace(": tl.constexpr", ""),
+    ),
+)
+def block_size_not_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
+    """The size of a block is a value that is known only at run time.
+
+    A block's shape is part of its type, so the compiler needs it: it refuses a parameter that is not marked
+    tl.constexpr (unless the value happens to be 1, which it treats as a constant).
+
+    Fix: mark the parameter `BLOCK: tl.constexpr`, pass triton.next_power_of_2 of the size, and mask.
+    """
+    for path, call in kernel.calls() if kernel.is_launched else ():
+        sizes = list(shape_of(path, call))
+        if path == "triton.language.arange":
+            sizes += [size for size in (argument(call, 0, "start"), argument(call, 1, "end")) if size]
+        for size in sizes:
+            for name in sorted(_operands(size) & kernel.runtime_parameters):
+                yield Fault(
+                    size,
+                    f"The size of a block must be known to the compiler, and {name} is not: "
+                    f"{kernel.node.name} does not compile.",
+                    f"Declare the parameter as `{name}: tl.constexpr` and pass a power of two.",
+                )
+
+
+def _operands(node: ast.expr) -> frozenset[str]:
+    """The names in an arithmetic expression; of anything else, none."""
+    match node:
+        case ast.Name(id=name):
+            return frozenset({name})
+        case ast.BinOp(left=left, right=right):
+            return _operands(left) | _operands(right)
+    return frozenset()
+
+
+@file_rule(
+    "critical",
+    "correctness",
+    bad=(
+        _FILL + _RUN.format("", 64, ", num_warps=6"),
+        'CONFIGS = [triton.Config({"B": 64}, num_warps=w) for w in [4, 8, 12]]\n',
+    ),
+    good=(
+        _FILL + _RUN.format(", warps", 48, ", num_warps=warps"),
+        'CONFIGS = [triton.Config({"B": b}, num_warps=w) for b in (3, 6) for w in (1, 2, 4)]\n',
+    ),
+)
+def warps_not_power_of_two(file: SourceFile) -> Iterator[Fault]:
+    """A kernel is launched with a number of warps that is not a power of two.
+
+    Triton spreads blocks evenly over warps, and refuses any other number.
+
+    Fix: write 1, 2, 4, 8, 16 or 32.
+    """
+    given = [one.num_warps for one in all_configurations(file)]
+    given += [launch.options.get("num_warps") for launch in file.launches]
+    for number in (number for value in given if value for number in _numbers(value, file)):
+        warps = literal_integer(number)
+        if warps is not None and (warps < 1 or warps & (warps - 1)):
+            nearest = min(1 << max(warps.bit_length() - 1, 0), _MOST_WARPS) if warps > 0 else 1
+            message = f"num_warps must be a power of two; {warps} is not, and the launch is refused."
+            yield Fault(number, message, f"Write {nearest}.", fix=str(nearest))
+
+
+def _numbers(value: ast.expr, file: SourceFile) -> Sequence[ast.expr]:
+    """The number itself, or those that a comprehension runs through for its name."""
+    if not isinstance(value, ast.Name):
+        return [value]
+    for node in file.nodes:
+        if isinstance(node, ast.ListComp | ast.GeneratorExp) and any(one is value for one in ast.walk(node)):
+            for generator in node.generators:
+                match generator:
+                    case ast.comprehension(
+                        target=ast.Name(id=name), iter=ast.List() | ast.Tuple() as numbers
+                    ):
+                        if name == value.id:
+                            return numbers.elts
+    return []
+
+
+@kernel_rule(
+    "info",
+    "best practices",
+    bad=(
+        _kernel("i = tl.program_id(0) * 1024 + tl.arange(0, 1024)", "tl.store(x_ptr + i, 0.0, mask=i < n)"),
+    ),
+    # A table of a fixed size.
+    good=(_kernel("i = tl.program_id(0) * n + tl.arange(0, 64)", "tl.store(x_ptr + i, 0.0)"),),
+)
+def magic_block_size(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel's block size is a number in its body.
+
+    It cannot be tuned or changed from outside, and it has to agree with the grid, which another function
+    computes.
+
+    Fix: take it as a tl.constexpr parameter, and let the launch or triton.autotune choose it.
+    """
+    steps = {step for node in kernel.nodes if isinstance(node, ast.BinOp) for step in _steps(kernel, node)}
+    for path, call in kernel.calls():
+        size = argument(call, 1, "end") if path == "triton.language.arange" else None
+        length = None if size is None else literal_integer(kernel.flow.resolved(size))
+        if length is not None and length >= _LEAST and length in steps:
+            yield Fault(
+                call,
+                f"The block size {length} is fixed in the body of {kernel.node.name}: its launches can "
+                "neither tune it nor see it.",
+                "Make it a parameter, `BLOCK_SIZE: tl.constexpr`, and pass it with the launch.",
+            )
+            return
+
+
+def _steps(kernel: SourceKernel, product: ast.BinOp) -> Iterator[int]:
+    """The number that a program's own number is multiplied with."""
+    if not isinstance(product.op, ast.Mult):
+        return
+    for program, factor in ((product.left, product.right), (product.right, product.left)):
+        step = literal_integer(kernel.flow.resolved(factor))
+        calls = (path for path, _ in kernel.flow.calls(program))
+        if step is not None and "triton.language.program_id" in calls:
+            yield step
+
+
+@kernel_rule(
+    "info",
+    "performance",
+    bad=(_DOT + _RUN.format("", 64, ""),),
+    good=(
+        _DOT + _RUN.format("", "32 if x.shape[0] < 1024 else 128", ""),
+        _FILL + _RUN.format("", 64, ""),
+        _DOT + _RUN.format("", 64, "").replace("run", "test_run"),
+    ),
+)
+def autotune_missing(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel with tl.dot is launched with fixed block sizes.
+
+    The best tile of a matrix product depends on the shapes and the GPU; a good one is two to five times as
+    fast as a bad one.
+
+    Fix: put triton.autotune with a handful of tiles above it, or choose the tile by shape from a table.
+    """
+    if len(kernel.decorators) > 1 or not any(path == "triton.language.dot" for path, _ in kernel.calls()):
+        return
+    fixed = [_fixed(kernel, launch) for launch in kernel.launches]
+    hot = [launch for launch in kernel.launches if launch.function and "test" not in launch.function.name]
+    if hot and all(fixed) and all(one == fixed[0] for one in fixed):
+        sizes = ", ".join(f"{name} = {size}" for name, size in fixed[0].items())
+        yield Fault(
+            hot[0].call,
+            f"{kernel.node.name} multiplies matrices with {sizes} for every shape and GPU.",
+            "Put triton.autotune with a handful of tiles above the kernel.",
+        )
+
+
+def _fixed(kernel: SourceKernel, launch: LaunchSite) -> dict[str, int]:
+    """The block sizes; empty where one is not a literal."""
+    given = launch.given(kernel)
+    names = [name for name in kernel.parameters if name in kernel.constexprs & given.keys()]
+    sizes = {name: literal_integer(launch.flow.resolved(given[name])) for name in names}
+    blocks = {name: size for name, size in sizes.items() if size is None or size >= _LEAST_TILE}
+    return {} if None in blocks.values() else {name: size for name, size in blocks.items() if size}

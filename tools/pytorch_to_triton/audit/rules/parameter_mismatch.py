@@ -1,0 +1,140 @@
+"""What launches and autotuners name or pass, held to the parameters of the kernel."""
+
+import ast
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+
+from pytorch_to_triton.audit.analysis.configurations import (
+    FOREIGN_OPTIONS,
+    OPTIONS,
+    configuration_count,
+    configurations,
+    names,
+    setting,
+)
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
+
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, n, BLOCK: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, BLOCK), n)
+
+def run(x):
+    kernel[(1,)]({})
+"""
+
+
+def _tuned(setting: str = "", config: str = '"BLOCK": b', launch: str = "x, 3") -> str:
+    configs = f"[triton.Config({{{config}}}, num_warps=4) for b in (64, 128)]"
+    return f'\n@triton.autotune({configs}, key=["n"]{setting}){_KERNEL.format(launch)}'
+
+
+_TUNED = frozenset({"num_warps", "num_stages", "num_ctas"})
+
+
+@kernel_rule(
+    "critical",
+    "correctness",
+    bad=(
+        _KERNEL.format("x, x.numel(), BLOCK_SIZE=128"),
+        _KERNEL.format("x, x.numel(), BLOCK=128, num_warp=8"),
+        _KERNEL.format("x, BLOCK=128"),
+        _KERNEL.format("x, x.numel(), 128, 4"),
+        _tuned(config='"BLOCK_SIZE": b'),
+        _tuned(', restore_value=["x"]'),
+        _tuned().replace('["n"]', '["rows"]'),
+        _tuned(launch="x, 3, BLOCK=64"),
+        _tuned(launch="x, 3, num_warps=8"),
+    ),
+    good=(
+        _KERNEL.format("x, n=x.numel(), BLOCK=128, num_warps=8, waves_per_eu=2, debug=True"),
+        _KERNEL.format("x, *sizes") + _KERNEL.format("x, **options"),
+        "@wrapped" + _KERNEL.format("x, level=2"),
+        _tuned(', restore_value=["x_ptr"]'),
+        _tuned(', restore_value=["x"], pre_hook=hook'),
+        _tuned().replace('["n"]', "KEY"),
+        # Some configurations leave the parameter to the launch.
+        _tuned(config='"BLOCK": b}) for b in [1]] + [triton.Config({', launch="x, 3, BLOCK=64"),
+    ),
+)
+def parameter_mismatch(kernel: SourceKernel) -> Iterator[Fault]:
+    """A launch or an autotuner names what is no parameter of the kernel, leaves one out, or sets one twice.
+
+    The launch raises an error: most often a parameter was renamed, or a name is misspelled. A name in the key
+    of triton.autotune is silently ignored; the configuration that won for the first size is then used for
+    all.
+
+    Fix: use the kernel's own parameter names, and for the rest num_warps, num_stages, num_ctas or maxnreg;
+    pass one argument for each parameter that has no default, and leave to triton.autotune what it chooses.
+    """
+    given = kernel.node.args
+    if not kernel.plain or given.vararg or given.kwarg or kernel.file.is_for_a_fork:
+        return
+    yield from _of_autotuner(kernel)
+    chosen = [frozenset(one.values) for one in configurations(kernel)]
+    tuned = frozenset.intersection(*chosen) | _TUNED if chosen else frozenset()
+    known = {*kernel.parameters} | OPTIONS
+    for launch in kernel.launches:
+        for keyword in launch.call.keywords:
+            if keyword.arg and keyword.arg not in known | FOREIGN_OPTIONS:
+                message = f"{kernel.node.name} has no parameter {keyword.arg}, and Triton has no such option."
+                yield Fault(keyword, message, _meant(keyword.arg, known))
+        for name, value in {**launch.options, **launch.given(kernel)}.items():
+            if name in tuned:
+                message = f"Autotuning sets {name}, and this launch of {kernel.node.name} passes it again."
+                yield Fault(value, message, f"Leave {name} out of the launch.")
+        yield from _of_count(kernel, launch)
+
+
+def _of_autotuner(kernel: SourceKernel) -> Iterator[Fault]:
+    """Names in configurations, in the key, and in what is reset, where Triton itself resets it."""
+    known = {*kernel.parameters} | OPTIONS | FOREIGN_OPTIONS
+    for one in configurations(kernel):
+        for name in one.values.keys() - known:
+            known.add(name)
+            message = f"A configuration sets {name}, and {kernel.node.name} has no such parameter."
+            yield Fault(one.call, message, _meant(name, kernel.constexprs))
+    is_reset = setting(kernel, "pre_hook") is None and (configuration_count(kernel) or 0) > 1
+    for option in ("key", *(("reset_to_zero", "restore_value") if is_reset else ())):
+        for name, place in (names(setting(kernel, option)) or {}).items():
+            if name not in kernel.parameters:
+                follows = "it is ignored" if option == "key" else "a launch raises KeyError"
+                yield Fault(
+                    place,
+                    f"{option} of triton.autotune: {kernel.node.name} has no parameter {name}, {follows}.",
+                    _meant(name, kernel.parameters),
+                    severity="medium" if option == "key" else None,
+                )
+
+
+def _of_count(kernel: SourceKernel, launch: LaunchSite) -> Iterator[Fault]:
+    """Too many arguments, or none for a parameter; nothing where `*` hides some."""
+    if any(isinstance(argument, ast.Starred) for argument in launch.call.args):
+        return
+    count, most = len(launch.call.args), len(kernel.parameters)
+    if count > most:
+        message = f"{kernel.node.name} has {most} parameters; this launch passes {count} arguments."
+        yield Fault(launch.call, message, "Leave out what the kernel does not take.")
+    elif missing := _missing(kernel, launch):
+        message = f"This launch of {kernel.node.name} passes nothing for {', '.join(missing)}."
+        yield Fault(launch.call, message, f"Add {', '.join(f'{one}=...' for one in missing)}.")
+
+
+def _missing(kernel: SourceKernel, launch: LaunchSite) -> list[str]:
+    """The parameters that get no argument; empty where other decorators or `**` may pass some."""
+    keywords = {keyword.arg for keyword in launch.call.keywords}
+    if None in keywords or len(kernel.decorators) > 1:
+        return []
+    given = kernel.node.args
+    positional = [*given.posonlyargs, *given.args]
+    optional = {parameter.arg for parameter in positional[len(positional) - len(given.defaults) :]}
+    optional |= {p.arg for p, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default}
+    left = kernel.parameters[len(launch.call.args) :]
+    return [name for name in left if name not in keywords | optional]
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f"Did you mean {close[0]}?" if close else f"Leave {name} out, or add the parameter."

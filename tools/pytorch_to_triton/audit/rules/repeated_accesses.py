@@ -1,0 +1,256 @@
+"""Loads of what a program has in registers: it has loaded the same before, or stored it."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+
+from pytorch_to_triton.audit.analysis.movement import (
+    accesses_in,
+    bound_in,
+    calls_unknown,
+    names_in,
+    statements_between,
+)
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
+
+_HEAD = """
+@triton.jit
+def kernel(x_ptr, y_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+"""
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    {step}
+    again = tl.load(x_ptr + i, mask=i < n, other=0.0).to(tl.float32)
+    tl.store(out_ptr + i, again / tl.sum(x), mask=i < n)
+"""
+BAD = (
+    _HEAD
+    + """
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, x * 2, mask=i < n)
+    tl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < n) * 3, mask=i < n)
+""",
+    _HEAD
+    + """
+    largest = tl.max(tl.load(x_ptr + i, mask=i < n, other=float("-inf")))
+    total = tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0))
+    tl.store(out_ptr, largest + total)
+""",
+)
+GOOD = (
+    # Another place by then.
+    _HEAD
+    + """
+    x = tl.load(x_ptr + i)
+    tl.store(out_ptr + i, x)
+    i += n
+    tl.store(y_ptr + i, tl.load(x_ptr + i))
+""",
+    _KERNEL.format(step="tl.store(x_ptr + i, x)"),
+    # Another thread may have written.
+    _KERNEL.format(step="tl.debug_barrier()"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """Two loads of one place, with nothing between them that changes it."""
+
+    first: KernelAccess
+    second: KernelAccess
+    fills_alike: bool
+    """Both give the same values where the mask is off."""
+    stores_between: bool
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether the compiler makes one load of the two."""
+        return self.fills_alike and not self.stores_between
+
+
+@kernel_rule("low", "memory access", BAD, GOOD)
+def redundant_load(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel loads the same values twice.
+
+    The compiler merges two loads of one address and mask, unless a store stands between them, which may
+    change what is there, or their `other` differs: then the values come from memory twice. Where it merges
+    them, readers still have to check that it is the same value.
+
+    Fix: keep the values of the first load in a variable; put another fill value in with tl.where.
+    """
+    reported: set[ast.Call] = set()
+    for pair in sorted(_repeated_loads(kernel), key=lambda pair: pair.is_merged):
+        if pair.second.call in reported:
+            continue
+        reported.add(pair.second.call)
+        line = pair.first.call.lineno
+        yield Fault(
+            pair.second.call,
+            f"These values of {pair.first.pointer} were loaded at line {line} already, and the compiler "
+            f"{_outcome(pair)}.",
+            f"Use what line {line} loaded.",
+            severity="info" if pair.is_merged else None,
+        )
+
+
+def _outcome(pair: _Pair) -> str:
+    if pair.is_merged:
+        return "merges the two loads"
+    reason = "a store stands between the two" if pair.fills_alike else "their `other` differs"
+    return f"loads them again because {reason}"
+
+
+def _repeated_loads(kernel: SourceKernel) -> Iterator[_Pair]:
+    """The pairs in one list of statements, in source order."""
+    loads = [access for access in kernel.accesses if access.name == "load" and access.pointer]
+    for first, second in combinations(loads, 2):
+        if not _is_same_place(first, second):
+            continue
+        between = statements_between(kernel, first.call, second.call)
+        if between is None or len(between) < 2:
+            continue
+        stores = _stores(kernel, first, second, between)
+        if stores is not None:
+            yield _Pair(first, second, _text(first.other) == _text(second.other), bool(stores))
+
+
+def _is_same_place(first: KernelAccess, second: KernelAccess) -> bool:
+    return first.pointer == second.pointer and all(
+        _text(one) == _text(other)
+        for one, other in ((first.address, second.address), (first.mask, second.mask))
+    )
+
+
+def _stores(
+    kernel: SourceKernel, first: KernelAccess, second: KernelAccess, between: Sequence[ast.stmt]
+) -> list[KernelAccess] | None:
+    """The stores between two loads; None where they may not give the same values."""
+    needed = names_in(first.address, *([first.mask] if first.mask else []))
+    if needed & bound_in(*between[:-1]) or any(_nested(one, first, second) for one in between):
+        return None
+    if any(keyword.arg == "volatile" for one in (first, second) for keyword in one.call.keywords):
+        return None
+    if any(_may_write(kernel, one) for one in between):
+        return None
+    middle = between[:-1]
+    writes = [access for one in middle for access in accesses_in(kernel, one) if access.writes]
+    if any(access.pointer in (None, first.pointer) or access.name != "store" for access in writes):
+        return None
+    return writes
+
+
+def _may_write(kernel: SourceKernel, statement: ast.stmt) -> bool:
+    """Whether a statement calls what may write to memory out of sight."""
+    return calls_unknown(kernel, statement) and not _only_computes(kernel, statement)
+
+
+def _only_computes(kernel: SourceKernel, statement: ast.stmt) -> bool:
+    """Whether all that a statement calls beyond Triton is the file's own functions that access no memory."""
+    for node in ast.walk(statement):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            continue
+        helper = next((one for one in kernel.file.kernels if one.node.name == node.func.id), None)
+        if helper is None or any(
+            isinstance(inner, ast.Call) and _touches(helper, inner) for inner in helper.nodes
+        ):
+            return False
+    return not any(
+        path.endswith((".debug_barrier", ".inline_asm_elementwise")) for path in _paths(kernel, statement)
+    )
+
+
+def _touches(helper: SourceKernel, call: ast.Call) -> bool:
+    path = helper.scope.path(call.func) or ""
+    pure = path.startswith("triton.language.") and not path.endswith(
+        (".store", ".debug_barrier", ".inline_asm_elementwise", ".make_tensor_descriptor")
+    )
+    method = isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "cast")
+    return not (pure or method) or ".atomic_" in path
+
+
+def _paths(kernel: SourceKernel, statement: ast.stmt) -> Iterator[str]:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call):
+            yield kernel.scope.path(node.func) or ""
+
+
+def _nested(statement: ast.stmt, first: KernelAccess, second: KernelAccess) -> bool:
+    """Whether one of the loads stands in a branch or a loop below the statement."""
+    compound = isinstance(statement, ast.If | ast.For | ast.While)
+    return compound and any(node in (first.call, second.call) for node in ast.walk(statement))
+
+
+def _text(node: ast.expr | None) -> str:
+    return "" if node is None else ast.dump(node)
+
+
+_STORED = """
+@triton.jit
+def kernel(x_ptr, scratch_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n)
+"""
+STORED_BAD = (
+    _STORED
+    + """
+    tl.store(scratch_ptr + i, x * 2, mask=i < n)
+    y = tl.load(scratch_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, y + 1, mask=i < n)
+""",
+)
+STORED_GOOD = (
+    _STORED
+    + """
+    tl.store(scratch_ptr + i, x)
+    i += n
+    tl.store(out_ptr + i, tl.load(scratch_ptr + i))
+""",
+)
+
+
+@kernel_rule("low", "memory access", STORED_BAD, STORED_GOOD)
+def stored_then_loaded(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel stores a block and loads it back from the same place.
+
+    The values are in registers when they are stored. Loading them again costs a round trip through the
+    cache, and without a barrier it may return what was there before, as another thread may have stored what
+    this one loads.
+
+    Fix: keep computing with the value that was stored.
+    """
+    if any(access.name.startswith("atomic") for access in kernel.accesses):
+        return
+    stores = [access for access in kernel.accesses if access.name == "store" and access.pointer]
+    loads = [access for access in kernel.accesses if access.name == "load"]
+    for load, store in product(loads, stores):
+        if not _is_same_place(load, store):
+            continue
+        between = statements_between(kernel, store.call, load.call)
+        if between and len(between) > 1 and _still_there(kernel, store, between):
+            value = ast.unparse(store.value) if store.value else "the value"
+            yield Fault(
+                load.call,
+                f"This loads what line {store.call.lineno} has just stored to {store.pointer}: a round trip "
+                "through memory for values that are in registers.",
+                f"Use `{value}` itself." if len(value) <= 40 else "Use the stored value itself.",
+            )
+            return
+
+
+def _still_there(kernel: SourceKernel, store: KernelAccess, between: Sequence[ast.stmt]) -> bool:
+    """Whether nothing between changes the place, or what is stored there."""
+    needed = names_in(store.address, *([store.mask] if store.mask else []))
+    simple = all(isinstance(one, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr) for one in between)
+    later = [access for one in between[1:-1] for access in accesses_in(kernel, one) if access.writes]
+    return (
+        simple
+        and not needed & bound_in(*between[:-1])
+        and not any(access.pointer in (None, store.pointer) for access in later)
+    )

@@ -1,0 +1,265 @@
+"""Python that Triton does not compile, or warns about."""
+
+import ast
+from collections.abc import Iterator
+from itertools import pairwise
+
+from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
+from pytorch_to_triton.audit.analysis.promotion import FLOATS
+from pytorch_to_triton.audit.examples import example
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
+from pytorch_to_triton.audit.source import SourceKernel
+from pytorch_to_triton.triton_api.name_scope import own_nodes
+
+_kernel = example("\n@triton.jit\ndef kernel(x_ptr, n, B: tl.constexpr):\n    i = tl.arange(0, B)\n")
+_MASK = "Let the loop run on and mask what it does: tl.where for values, mask= for loads and stores."
+_SEPARATE = "Use separate variables, or a tuple."
+_OUTSIDE = "Do it outside of the kernel, in the function that launches it."
+_UNROLL = "Use a tl.static_range loop."
+_REFUSED: dict[type[ast.AST], tuple[str, str]] = {
+    ast.Break: ("`break`", f"{_MASK} Or write a `while` loop whose condition ends it."),
+    ast.Continue: ("`continue`", _MASK),
+    ast.Try: ("`try`", _OUTSIDE),
+    ast.TryStar: ("`try`", _OUTSIDE),
+    ast.Lambda: ("`lambda`", "Write a function with @triton.jit at the top of the file and name it."),
+    ast.FunctionDef: ("a function within a kernel", "Write it with @triton.jit at the top of the file."),
+    ast.ClassDef: ("a class within a kernel", _OUTSIDE),
+    ast.SetComp: ("a set comprehension", _SEPARATE),
+    ast.DictComp: ("a dict comprehension", _SEPARATE),
+    ast.GeneratorExp: ("a generator expression", _UNROLL),
+    ast.Dict: ("a dict", _SEPARATE),
+    ast.Set: ("a set", _SEPARATE),
+    ast.Delete: ("`del`", "Leave it out."),
+    ast.Global: ("`global`", "Pass the value as an argument, and results through pointers."),
+    ast.Import: ("`import`", "Import at the top of the file."),
+    ast.ImportFrom: ("`import`", "Import at the top of the file."),
+    ast.Yield: ("`yield`", "Store results through pointers."),
+    ast.Match: ("`match`", "Use `if` and `elif`."),
+    ast.MatMult: ("the operator `@`", "Use tl.dot."),
+    ast.In: ("`in`", "Compare with each value: `a == 1 or a == 2`."),
+    ast.NotIn: ("`not in`", "Compare with each value: `a != 1 and a != 2`."),
+}
+_REPLACED = {
+    "abs": "tl.abs",
+    "sum": "tl.sum",
+    "pow": "libdevice.pow from triton.language.extra",
+    "round": "libdevice.rint from triton.language.extra, or tl.floor(x + 0.5)",
+    "bool": "a comparison, `x != 0`",
+    "any": "tl.max of the condition as integers",
+    "all": "tl.min of the condition as integers",
+    "sorted": "tl.sort",
+    "enumerate": "tl.static_range and an index",
+    "zip": "tl.static_range and an index",
+    "map": "a loop over tl.static_range",
+    "filter": "tl.where",
+}
+_CASTS = {"float": "tl.float32", "int": "tl.int32"}
+
+
+@kernel_rule(
+    "critical",
+    "correctness",
+    bad=(
+        _kernel("for j in range(n):", "    if j == 3:", "        break"),
+        _kernel("while n > 0:", "    return"),
+        _kernel("for j in (1, 2):", "    tl.store(x_ptr + j, 0.0)"),
+        _kernel("xs = [tl.load(x_ptr + j) for j in range(4)]"),
+        _kernel("odd = [j for j in (1, 2, 3) if j % 2]"),
+        _kernel("tl.static_assert(B in (64, 128))"),
+        _kernel("block = tl.zeros((16,), tl.float32)", "block[0] = 1.0"),
+        _kernel("low = high = 0"),
+        _kernel("tl.store(x_ptr + i, 0.0, mask=0 <= i < n)"),
+        _kernel("x = tl.load(x_ptr + i)", "tl.store(x_ptr, tl.sum(x**2))"),
+        _kernel("x = tl.load(x_ptr + i)", "x **= 3"),
+        _kernel("x = tl.exp(tl.load(x_ptr + i)) // 2"),
+        _kernel("tl.store(x_ptr + i, abs(tl.load(x_ptr + i)))"),
+        _kernel("tl.store(x_ptr, int(tl.load(x_ptr) * 2))"),
+    ),
+    good=(
+        _kernel("if n == 0:", "    return", "for j in tl.range(0, n):", "    tl.store(x_ptr + j, 0.0)"),
+        _kernel("for j in tl.static_range(4):", "    if B == 2**j:", "        return"),
+        _kernel("tl.store(x_ptr + i // 2, 0.0, mask=(0 <= i) & (i < n // 4))"),
+        _kernel("tl.store(x_ptr, max(tl.abs(n), int(B)) * float('inf'))"),
+        "def run(xs):\n    for x in xs:\n        if 0 < abs(x) < 3:\n            continue\n",
+    ),
+)
+def unsupported_syntax(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel uses Python that Triton does not compile.
+
+    The compiler stops at it, at the first launch and not before; the interpreter runs some of it, so that a
+    kernel can pass every test on a CPU and still never run on a GPU. A condition in a comprehension is worse:
+    it is silently ignored.
+
+    Fix: keep to straight code, `for` over range, tl.range or tl.static_range, `while`, `if` on scalars and
+    calls of other @triton.jit functions; let masks and tl.where decide for single elements.
+    """
+    if kernel.file.is_for_a_fork:
+        return
+    looped = _returns_in_loops(kernel)
+    for node in kernel.nodes:
+        if not isinstance(node, ast.stmt | ast.expr):
+            continue
+        refused = _REFUSED.get(_operator(node)) or _refused_form(node)
+        if node in looped:
+            refused = "`return` in a loop", "Keep the result in a variable, and return it after the loop."
+        if refused:
+            what, suggestion = refused
+            yield Fault(node, f"Triton does not compile {what} in a @triton.jit function.", suggestion)
+        elif fault := _refused_values(node, kernel):
+            yield fault
+        if isinstance(node, ast.ListComp) and node.generators[0].ifs:
+            message = "Triton ignores the `if` of a comprehension: all elements are kept."
+            yield Fault(node, message, "List the elements that are meant.")
+
+
+def _operator(node: ast.AST) -> type[ast.AST]:
+    """What decides whether it compiles: the operator of a product or of a simple comparison, else itself."""
+    match node:
+        case ast.BinOp(op=op) | ast.Compare(ops=[op]):
+            return type(op)
+    return type(node)
+
+
+def _refused_form(node: ast.AST) -> tuple[str, str] | None:
+    """What is refused in nodes that are else fine, and what to write instead."""
+    match node:
+        case ast.For(iter=ast.Tuple() | ast.List()):
+            return "a loop over a tuple", "Loop over tl.static_range(len(t)) and index the tuple."
+        case ast.For(orelse=[_, *_]) | ast.While(orelse=[_, *_]):
+            return "`else` after a loop", "Put it after the loop."
+        case ast.Assign(targets=[_, _, *_]):
+            return "`a = b = ...`", "Assign to one name at a time."
+        case ast.Assign(targets=[ast.Subscript()]) | ast.AugAssign(target=ast.Subscript()):
+            return "assignment to an element", "Choose with tl.where, or store through a pointer."
+        case ast.Assign(targets=[ast.Attribute()]) | ast.AugAssign(target=ast.Attribute()):
+            return "assignment to an attribute", "Use a variable."
+        case ast.ListComp(generators=[_, _, *_]):
+            return "a comprehension with two loops", "Nest tl.static_range loops."
+        case ast.ListComp(generators=[ast.comprehension(iter=ast.Call(func=ast.Name(id="range")))]):
+            return "a comprehension over range", _UNROLL
+    return None
+
+
+def _refused_values(node: ast.stmt | ast.expr, kernel: SourceKernel) -> Fault | None:
+    """What is refused of blocks and of values that only a run knows."""
+    match node:
+        case ast.Compare(left=left, ops=[_, _, *_], comparators=others):
+            pairs = zip(pairwise([left, *others]), node.ops, strict=True)
+            parts = [ast.unparse(ast.Compare(one, [op], [other])) for (one, other), op in pairs]
+            message = f"Triton before 3.9 does not compile the chained comparison `{ast.unparse(node)}`."
+            fix = " & ".join(f"({part})" for part in parts)
+            return Fault(node, message, "Join two comparisons with &.", fix=fix)
+        case (
+            ast.BinOp(left=base, op=ast.Pow(), right=exponent)
+            | ast.AugAssign(target=ast.Name() as base, op=ast.Pow(), value=exponent)
+        ) if max(kind(base, kernel), kind(exponent, kernel)) > Kind.UNKNOWN and runs_for_sure(node, kernel):
+            message = f"Triton has no power of tensors: `{ast.unparse(node)}` does not compile."
+            return Fault(node, message, "Multiply, or use libdevice.pow from triton.language.extra.")
+        case ast.BinOp(left=left, op=ast.FloorDiv(), right=right):
+            floats = [side for side in (left, right) if values(kernel).dtype(side) in FLOATS]
+            if floats:
+                message = f"{ast.unparse(floats[0])} is a float, and Triton divides only integers with //."
+                fix = f"tl.floor(({ast.unparse(left)}) / ({ast.unparse(right)}))"
+                return Fault(node, message, "Write tl.floor of the quotient.", fix=fix)
+        case ast.Call(func=ast.Name(id=name), args=given) if not kernel.scope.holder(name):
+            return _of_python(node, name, given, kernel)
+    return None
+
+
+def _of_python(node: ast.Call, name: str, given: list[ast.expr], kernel: SourceKernel) -> Fault | None:
+    """A call of a function of Python's that Triton lacks, or that takes no tensor."""
+    if not runs_for_sure(node, kernel):
+        return None
+    if name in _REPLACED:
+        return Fault(node, f"Triton does not know {name}() in a kernel.", f"Use {_REPLACED[name]}.")
+    if name in _CASTS and len(given) == 1 and kind(given[0], kernel) > Kind.UNKNOWN:
+        message = f"{name}() takes no tensor: `{ast.unparse(node)}` does not compile."
+        fix = f"({ast.unparse(given[0])}).to({_CASTS[name]})"
+        return Fault(node, message, f"Use .to({_CASTS[name]}).", fix=fix)
+    return None
+
+
+def _returns_in_loops(kernel: SourceKernel) -> set[ast.AST]:
+    """The returns in loops that are not unrolled."""
+    return {
+        node
+        for loop in kernel.nodes
+        if isinstance(loop, ast.While) or (isinstance(loop, ast.For) and not _is_unrolled(loop, kernel))
+        for node in own_nodes(loop.body)
+        if isinstance(node, ast.Return)
+    }
+
+
+def _is_unrolled(loop: ast.For, kernel: SourceKernel) -> bool:
+    path = kernel.scope.path(loop.iter.func) if isinstance(loop.iter, ast.Call) else None
+    return path == "triton.language.static_range"
+
+
+@kernel_rule(
+    "critical",
+    "correctness",
+    bad=(
+        _kernel("if i < n:", "    tl.store(x_ptr + i, 0.0)"),
+        _kernel("x = tl.load(x_ptr + i)", "tl.store(x_ptr + i, x if x > 0 else 0.0)"),
+        _kernel("x = tl.zeros((B,), tl.float32)", "while x < 3:", "    x += 1"),
+    ),
+    good=(
+        _kernel("if tl.max(tl.load(x_ptr + i)) > 0 and n > 0:", "    tl.store(x_ptr + i, 0.0)"),
+        _kernel("x = tl.load(x_ptr)", "if x is not None:", "    tl.store(x_ptr, x if x > 0 else 0.0)"),
+        # One of two things that a flag chooses.
+        _kernel("j = n", "if B > 1:", "    j = i", "else:", "    if j < 3:", "        tl.store(x_ptr, 0.0)"),
+        _kernel("if tl.load(x_ptr + tl.arange(0, 1)) > 0:", "    tl.store(x_ptr, 0.0)"),
+    ),
+)
+def block_as_condition(kernel: SourceKernel) -> Iterator[Fault]:
+    """A block of values decides an `if`, a `while` or `a if c else b`.
+
+    A program has one flow of control for its whole block; Triton refuses a condition with more than one
+    element.
+
+    Fix: let tl.where choose single elements and mask= decide what is loaded and stored, or reduce the block
+    to one value first: `if tl.max(x) > 0`.
+    """
+    for node in kernel.nodes:
+        if not isinstance(node, ast.If | ast.While | ast.IfExp) or kind(node.test, kernel) != Kind.BLOCK:
+            continue
+        if not runs_for_sure(node, kernel):
+            continue
+        condition = ast.unparse(node.test)
+        fix = ""
+        if isinstance(node, ast.IfExp):
+            fix = f"tl.where({condition}, {ast.unparse(node.body)}, {ast.unparse(node.orelse)})"
+        yield Fault(
+            node if isinstance(node, ast.IfExp) else node.test,
+            f"`{condition}` is a block, and Triton does not branch on a block: this does not compile.",
+            "Choose elements with tl.where, and pass the condition as mask= to loads and stores.",
+            fix=fix,
+        )
+
+
+@kernel_rule(
+    "low",
+    "best practices",
+    bad=(_kernel("tl.store(x_ptr + i, 0.0, mask=i > 0 and i < n)"), _kernel("inside = (i < n) or n == 0")),
+    good=(_kernel("if n > 0 and n < 3:", "    tl.store(x_ptr + i, 0.0, mask=(i > 0) & (i < n))"),),
+)
+def and_between_blocks(kernel: SourceKernel) -> Iterator[Fault]:
+    """`and` or `or` is applied to a block.
+
+    Triton warns about `and` and `or` between blocks and plans to refuse them; they compile to & and | today.
+    On blocks of integers they do not compile.
+
+    Fix: write `&` and `|` with parentheses around comparisons: `(i < n) & (j < m)`.
+    """
+    for node in kernel.nodes:
+        if not isinstance(node, ast.BoolOp) or all(kind(one, kernel) < Kind.BLOCK for one in node.values):
+            continue
+        word, sign = ("and", "&") if isinstance(node.op, ast.And) else ("or", "|")
+        yield Fault(
+            node,
+            f"`{ast.unparse(node)}` joins blocks with `{word}`, which Triton warns about.",
+            f"Write {sign}, with parentheses around each part.",
+            fix=f" {sign} ".join(f"({ast.unparse(part)})" for part in node.values),
+        )
