@@ -17,6 +17,8 @@ from pytorch_to_triton.schema.compiled import InspectedKernel, Inspection, TextK
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
+from ..validate.kernel_files import corpus_file
+
 pytestmark = pytest.mark.anyio
 KERNELS = Path(__file__).with_name("kernels")
 HONEST = Path(__file__).parents[1] / "kernels" / "honest"
@@ -242,8 +244,10 @@ async def test_only_the_named_kernel_is_reported_of(inspecting: Inspecting) -> N
     assert refusal.value.hint == "It launches activation_kernel, copy_kernel."
 
 
-async def test_an_operator_of_torch_library_finds_its_tensors_on_the_gpu(inspecting: Inspecting) -> None:
-    kernel = only(await inspecting(HONEST / "registered_operator.py", "sm_90"))
+async def test_an_operator_of_torch_library_finds_its_tensors_on_the_gpu(
+    inspecting: Inspecting, tmp_path: Path
+) -> None:
+    kernel = only(await inspecting(corpus_file(tmp_path, "honest/registered_operator"), "sm_90"))
     given = {argument.name: argument.value for argument in kernel.compiled.arguments}
     assert given["ON_GPU"] is True
 
