@@ -2,14 +2,10 @@
 
 import json
 import os
-import subprocess
-import sys
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -115,56 +111,3 @@ async def test_a_made_up_call_is_answered_and_touches_nothing_outside(
         assert not result.is_error or len(content.text) <= MOST_OF_AN_ERROR + 200
     assert sorted(each.name for each in above.iterdir()) == ["inside", "outside"]
     assert [each.name for each in (above / "outside").iterdir()] == ["secret.py"]
-
-
-DEEP = 50_000
-LINES = (
-    '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":' + '{"a":' * DEEP + "1" + "}" * DEEP + "}",
-    "[" * DEEP,
-    '{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"validate","arguments":{"kernel":"\\u0000"}}}',
-    '{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"audit","arguments":{"paths":["\\ud800"]}}}',
-    '{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":"' + "x" * 1_000_000 + '"}}',
-    '{"jsonrpc":"2.0","id":11,"method":"no/such"}',
-    "\x00\x01\x02",
-    "",
-)
-MOST_BYTES = 600 << 20
-
-
-def test_lines_that_are_hardly_json_leave_the_server_answering(cache: Path, tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pytorch_to_triton_server", "serve"],
-        env=os.environ | {"PYTORCH_TO_TRITON_CACHE": str(cache)},
-        cwd=tmp_path,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    start = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    try:
-        process.stdin.write(
-            json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": start}) + "\n"
-        )
-        process.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
-        for line in LINES:
-            process.stdin.write(line + "\n")
-        process.stdin.write('{"jsonrpc":"2.0","id":99,"method":"tools/list"}\n')
-        process.stdin.flush()
-        deadline = time.monotonic() + 60
-        for answer in iter(process.stdout.readline, ""):
-            assert time.monotonic() < deadline
-            if json.loads(answer).get("id") == 99:
-                break
-        assert json.loads(answer)["result"]["tools"]
-        assert psutil.Process(process.pid).memory_info().rss < MOST_BYTES
-    finally:
-        process.stdin.close()
-        process.wait(20)
-        assert process.stderr is not None
-        printed = process.stderr.read()
-        process.stdout.close()
-        process.stderr.close()
-    assert "Traceback" not in printed

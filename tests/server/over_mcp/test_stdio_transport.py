@@ -7,6 +7,7 @@ import sys
 import tempfile
 from typing import Any
 
+import psutil
 import pytest
 from mcp.shared.message import SessionMessage
 from mcp.types import (
@@ -120,6 +121,10 @@ def test_a_notification_is_passed_on() -> None:
     assert with_id(item) is item
 
 
+DEEP = 50_000
+MOST_BYTES = 600 << 20
+
+
 def test_the_server_answers_such_lines_and_keeps_running() -> None:
     lines = (
         '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", '
@@ -130,22 +135,32 @@ def test_the_server_answers_such_lines_and_keeps_running() -> None:
         "{",
         '{"jsonrpc": "2.0", "id": 4, "method": "tools/list", "params": []}',
         '{"jsonrpc": "2.0", "id": 1.5, "method": "tools/list"}',
+        request('{"a":' * DEEP + "1" + "}" * DEEP),
+        "[" * DEEP,
+        '{"jsonrpc": "2.0", "id": 10, "method": "tools/call", "params": {"name": "' + "x" * 1_000_000 + '"}}',
+        "\x00\x01\x02",
+        "",
         '{"jsonrpc": "2.0", "id": 3, "method": "tools/list"}',
     )
     command = [sys.executable, "-m", "pytorch_to_triton_server", "serve"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as server:
         assert server.stdin is not None
         assert server.stdout is not None
+        assert server.stderr is not None
         server.stdin.write("\n".join(lines) + "\n")
         server.stdin.flush()
-        answers = [json.loads(server.stdout.readline()) for _ in range(6)]
+        answers = [json.loads(server.stdout.readline()) for _ in range(11)]
+        assert psutil.Process(server.pid).memory_info().rss < MOST_BYTES
         server.stdin.close()
         assert server.wait(20) == 0
+        assert "Traceback" not in server.stderr.read()
     by_id = {answer["id"]: answer for answer in answers if answer["id"] is not None}
     assert "does not exist" in by_id[2]["result"]["content"][0]["text"]
     assert by_id[4]["error"]["code"] == INVALID_REQUEST
     without_id = [answer["error"]["code"] for answer in answers if answer["id"] is None]
-    assert without_id == [PARSE_ERROR, INVALID_REQUEST]
+    assert without_id == [PARSE_ERROR, INVALID_REQUEST, *[PARSE_ERROR] * 4]
+    assert by_id[10]["result"]["isError"]
     assert len(by_id[3]["result"]["tools"]) > 5
 
 
