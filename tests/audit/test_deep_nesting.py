@@ -6,7 +6,6 @@ import pytest
 
 from pytorch_to_triton.audit.audit import AuditRequest, audit
 from pytorch_to_triton.audit.read_source import FEW, read
-from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.finding import AuditReport
 from pytorch_to_triton.schema.target import Target
@@ -61,24 +60,3 @@ async def test_the_other_files_of_a_folder_are_audited(
     assert [finding.rule for finding in report.findings] == ["unsupported_syntax"] * others
     assert {one.file for one in report.unread} == set(deep)
     assert f"{len(deep)} files could not be read." in report.summary
-
-
-async def test_a_named_file_does_not_keep_another_from_being_audited_and_is_not_called_clean(
-    worker: WorkerClient, tmp_path: Path
-) -> None:
-    deep, plain = tmp_path / "deep.py", tmp_path / "plain.py"
-    deep.write_text(NESTED["signs"], encoding="utf-8")
-    plain.write_text("import triton\n", encoding="utf-8")
-    report = await audited(worker, deep, plain)
-    assert [(one.file, one.why) for one in report.unread] == [
-        (deep, f"{deep} is nested too deeply to be read.")
-    ]
-    assert report.files == (plain,)
-    assert report.verdict == "faulty"
-
-
-async def test_a_named_file_alone_is_refused(worker: WorkerClient, tmp_path: Path) -> None:
-    deep = tmp_path / "deep.py"
-    deep.write_text(NESTED["signs"], encoding="utf-8")
-    with pytest.raises(BadInput, match="nested too deeply"):
-        await audited(worker, deep)

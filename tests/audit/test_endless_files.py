@@ -30,32 +30,22 @@ def sparse(path: Path, size: int) -> None:
         file.truncate(size)
 
 
+READ: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "a baseline": ("known.json", read_baseline),
+    "settings": ("pyproject.toml", lambda path: settings_for(path.parent)),
+    "a target": ("kernel.py", lambda path: target_of(str(path), ANYWHERE)),
+    "a place": ("kernel.py", lambda path: place_of(str(path), ANYWHERE)),
+}
+
+
+@pytest.mark.parametrize(("name", "reading"), READ.values(), ids=READ.keys())
 @pytest.mark.parametrize(("make", "message"), ENDLESS.values(), ids=ENDLESS.keys())
-def test_a_baseline_that_is_no_regular_file_or_huge_is_refused(
-    make: Making, message: str, tmp_path: Path
+def test_what_is_no_regular_file_or_huge_is_refused(
+    make: Making, message: str, name: str, reading: Callable[[Path], object], tmp_path: Path
 ) -> None:
-    make(tmp_path / "known.json")
-    with pytest.raises(BadInput, match=message):
-        read_baseline(tmp_path / "known.json")
-
-
-@pytest.mark.parametrize(("make", "message"), ENDLESS.values(), ids=ENDLESS.keys())
-def test_settings_that_are_no_regular_file_or_huge_are_refused(
-    make: Making, message: str, tmp_path: Path
-) -> None:
-    make(tmp_path / "pyproject.toml")
-    with pytest.raises(BadInput, match=message):
-        settings_for(tmp_path)
-
-
-@pytest.mark.parametrize(("make", "message"), ENDLESS.values(), ids=ENDLESS.keys())
-def test_a_target_that_is_no_regular_file_or_huge_is_refused(
-    make: Making, message: str, tmp_path: Path
-) -> None:
-    make(tmp_path / "kernel.py")
-    for reading in (target_of, place_of):
-        with pytest.raises(Refusal, match=message):
-            reading(str(tmp_path / "kernel.py"), ANYWHERE)
+    make(tmp_path / name)
+    with pytest.raises(Refusal, match=message):
+        reading(tmp_path / name)
 
 
 @pytest.mark.parametrize(("make", "message"), ENDLESS.values(), ids=ENDLESS.keys())

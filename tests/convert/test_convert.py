@@ -128,7 +128,8 @@ async def test_the_kernel_file_validates_on_its_own(
     alone.parent.mkdir()
     alone.write_text(kernel.read_text(encoding="utf-8"), encoding="utf-8")
     target.path.unlink()
-    verdict = await validate(worker, ValidationRequest(candidate=Target(path=alone), seed=3), interpreter)
+    request = ValidationRequest(candidate=Target(path=alone), seed=3, cases=("M=3 N=9",))
+    verdict = await validate(worker, request, interpreter)
     assert verdict.verdict == "passed", verdict.summary
 
 

@@ -69,15 +69,6 @@ async def test_pages_that_were_long_not_confirmed_are_reported(installed: Surfac
     ]
 
 
-async def test_the_index_is_there_after_the_first_search(installed: Surface, own_cache: Path) -> None:
-    library = collect(installed, [])
-    assert not status(library, NOW).indexed
-    search(library, SearchRequest("load"))
-    reported = status(library, NOW)
-    assert reported.indexed
-    assert reported.index.is_relative_to(own_cache)
-
-
 async def test_a_python_without_triton_still_has_the_guides_and_is_reported_so(
     worker: WorkerClient, tmp_path: Path
 ) -> None:

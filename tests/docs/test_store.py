@@ -1,9 +1,6 @@
 """The page store keeps pages whole, whoever writes at once and whatever happens to its files."""
 
 import os
-import subprocess
-import sys
-import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,19 +15,6 @@ from pytorch_to_triton.schema.page import Page
 WHEN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 VALIDATORS = Validators(etag='"1"', digest="d")
 
-WRITER = """
-import sys
-from datetime import UTC, datetime
-from pathlib import Path
-from pytorch_to_triton.docs.store import PageStore, Validators
-from pytorch_to_triton.schema.page import Page
-store = PageStore(Path(sys.argv[1]))
-for i in range(60):
-    text = f"# {sys.argv[2]}\\n" + sys.argv[2] * 20_000
-    page = Page(name="web/p", title=sys.argv[2], source="fetched", applies_to="main", text=text)
-    store.put(page, Validators(digest=str(i)))
-"""
-
 
 def page(name: str, text: str = "# Title\n\nText.\n") -> Page:
     return Page(name=name, title="Title", source="fetched", applies_to="main", text=text, fetched=WHEN)
@@ -44,21 +28,6 @@ def file_of(store: PageStore) -> Path:
 @pytest.fixture
 def store(tmp_path: Path) -> PageStore:
     return PageStore(tmp_path / "pages")
-
-
-def test_a_page_comes_back_as_it_was_put_with_its_validators(store: PageStore) -> None:
-    kept = page("web/main/a", "# Ünicode ✓\n\n```python\nx = '\\t'\n```\n")
-    store.put(kept, VALIDATORS)
-    entry = PageStore(store.root).entry("web/main/a")
-    assert entry is not None
-    assert (entry.page, entry.validators) == (kept, VALIDATORS)
-    assert store.get("web/main/a") == kept
-
-
-def test_pages_come_by_name(store: PageStore) -> None:
-    for name in ("web/b", "web/a", "web/c"):
-        store.put(page(name), VALIDATORS)
-    assert [kept.name for kept in store.pages()] == ["web/a", "web/b", "web/c"]
 
 
 def test_what_was_never_fetched_is_not_there_and_nothing_is_made(store: PageStore) -> None:
@@ -80,19 +49,6 @@ def test_names_that_differ_in_case_alone_are_different_files_on_every_system(sto
     store.put(page("web/Tensor"), VALIDATORS)
     store.put(page("web/tensor"), VALIDATORS)
     assert len({path.name.lower() for path in store.root.iterdir()}) == 2
-
-
-def test_a_confirmed_page_keeps_its_text_and_has_a_new_date(store: PageStore) -> None:
-    store.put(page("web/a"), VALIDATORS)
-    entry = store.entry("web/a")
-    assert entry is not None
-    store.touch(entry, WHEN + timedelta(days=2), "main, may not match 3.8")
-    touched = store.entry("web/a")
-    assert touched is not None
-    assert touched.page == page("web/a").model_copy(
-        update={"fetched": WHEN + timedelta(days=2), "applies_to": "main, may not match 3.8"}
-    )
-    assert touched.validators == VALIDATORS
 
 
 @pytest.mark.parametrize(
@@ -121,28 +77,6 @@ def test_a_damaged_file_is_dropped_and_reported_and_the_others_stay(
     assert not path.exists()
     store.put(page("web/a"), VALIDATORS)
     assert store.get("web/a") == page("web/a")
-
-
-def test_two_processes_may_write_one_page_while_a_third_reads_it(store: PageStore) -> None:
-    store.put(page("web/p"), VALIDATORS)
-    writers = [subprocess.Popen([sys.executable, "-c", WRITER, store.root, letter]) for letter in "ab"]
-    done = threading.Event()
-    seen: set[str] = set()
-
-    def read() -> None:
-        while not done.is_set():
-            found = store.get("web/p")
-            seen.add(found.text if found else "none")
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    ends = [writer.wait() for writer in writers]
-    done.set()
-    reader.join()
-    assert ends == [0, 0]
-    assert seen <= {"# Title\n\nText.\n", *(f"# {letter}\n" + letter * 20_000 for letter in "ab")}
-    assert store.damaged == []
-    assert [path.name for path in store.root.iterdir()] == [file_of(store).name]
 
 
 def test_what_killed_writers_left_is_no_page_and_is_cleared_away_in_time(store: PageStore) -> None:

@@ -100,15 +100,6 @@ async def test_a_first_fetch_brings_the_body_and_what_to_ask_with_next_time() ->
     assert not headers.keys() & {"if-none-match", "if-modified-since", "cookie"}
 
 
-async def test_a_known_page_is_asked_for_conditionally_and_need_not_be_sent() -> None:
-    known = Validators(etag='"1"', last_modified="Sat, 21 Nov 2026 12:00:00 GMT", digest="")
-    async with local_server() as server:
-        server.routes["/page"] = answer(304)
-        assert await get(server, known=known) == b""
-    assert server.asked[0].headers["if-none-match"] == '"1"'
-    assert server.asked[0].headers["if-modified-since"] == "Sat, 21 Nov 2026 12:00:00 GMT"
-
-
 async def test_an_unknown_page_cannot_be_unchanged() -> None:
     async with local_server() as server:
         server.routes["/page"] = answer(304)
@@ -202,14 +193,6 @@ async def test_a_page_that_is_not_there_is_absent(status: int) -> None:
         server.routes["/page"] = answer(status)
         with pytest.raises(Absent):
             await get(server)
-
-
-async def test_a_page_of_10_megabytes_is_refused_by_its_size() -> None:
-    async with local_server() as server:
-        server.routes["/page"] = answer(200, b"x" * 10 * MEGABYTE)
-        with pytest.raises(NotFetched, match="larger than 2097152 bytes"):
-            await get(server)
-    assert len(server.asked) == 1
 
 
 async def test_an_endless_page_is_left_at_the_cap() -> None:

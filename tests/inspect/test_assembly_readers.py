@@ -4,7 +4,7 @@ import pytest
 
 from pytorch_to_triton.inspect.amdgcn import read_amdgcn
 from pytorch_to_triton.inspect.ptx import read_ptx
-from pytorch_to_triton.schema.compiled import Instructions, MatrixInstruction, MemoryInstruction
+from pytorch_to_triton.schema.compiled import Instructions
 
 PTX = """\
 	.loc	1 66 12                         // softmax.py:66:12
@@ -152,12 +152,3 @@ def test_a_text_without_instructions_has_none(read: object) -> None:
     assert found.accesses == ()
     assert found.matrix == ()
     assert found.barriers == 0
-
-
-def test_counts_are_values_that_can_be_compared() -> None:
-    assert read_ptx(COPIES, "m.py").accesses[0] == MemoryInstruction(
-        kind="async_copy", bits=32, count=1, lines=(111,)
-    )
-    assert read_ptx(PRODUCTS, "m.py").matrix[0] == MatrixInstruction(
-        name="mma.sync", shape="16x8x16", operands="bf16", accumulator="f32", count=2
-    )

@@ -47,14 +47,6 @@ def test_a_page_that_is_not_there_is_refused_with_the_number_of_pages(
     assert refusal.value.hint == "Ask for a page from 1 to 3."
 
 
-def test_one_page_is_reported_in_the_singular(kernel: InspectedKernel) -> None:
-    kernel.compiled.texts["ptx"].write_text("ret;\n")
-    with pytest.raises(BadInput) as refusal:
-        page_of(kernel, "ptx", 2)
-    assert refusal.value.message == "The ptx of k has 1 page, not 2."
-    assert refusal.value.hint == "Ask for page 1."
-
-
 def test_sections_for_debuggers_are_left_to_the_whole_text(kernel: InspectedKernel) -> None:
     code = '.visible .entry k()\n{\n\tret;\n}\n\t.file\t1 "k.py"\n'
     sections = "\t.section\t.debug_info\n\t{\n.b8 2 // DWARF\n\t}\n\t.section\t.debug_macinfo\t{\t}\n"

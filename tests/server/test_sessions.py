@@ -1,22 +1,14 @@
 """An assistant converts in steps over MCP: start, write, submit, look, drop."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mcp import Client
 
 from ..convert.session.files import BUCKETS, BUCKETS_KERNEL
+from .test_by_hand import called
 
 pytestmark = pytest.mark.anyio
-
-
-async def called(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    """What a tool answers."""
-    result = await client.call_tool(tool, arguments)
-    assert not result.is_error, result.content
-    assert result.structured_content is not None
-    return result.structured_content
 
 
 async def test_an_assistant_writes_a_stage_that_cannot_be_drafted(client: Client, tmp_path: Path) -> None:

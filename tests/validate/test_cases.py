@@ -255,7 +255,7 @@ def declarations(draw: st.DrawFn) -> Declaration | None:
         return None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(declarations(), st.sampled_from((500, 20_000, LIMIT)), st.none() | st.integers(0, 5))
 def test_every_plan_keeps_its_promises(declaration: Declaration | None, limit: int, seed: int | None) -> None:
     if declaration is None:
@@ -275,7 +275,7 @@ def test_every_plan_keeps_its_promises(declaration: Declaration | None, limit: i
         assert run or listed
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(declarations())
 def test_a_plan_is_empty_only_where_no_declared_sizes_can_be_drawn(declaration: Declaration | None) -> None:
     if declaration is None or plan_cases(declaration, limit=LIMIT).cases:

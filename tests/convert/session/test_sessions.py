@@ -148,17 +148,15 @@ async def test_a_second_stage_is_refused_for_what_is_wrong_with_it_and_the_sessi
     assert list(unmet(bug)) == ["right", "autotuned"]
     assert "wrong" in unmet(bug)["right"]
     assert any("--case" in note for note in bug.notes)
-    cheat = await submitted(folder, files.CHEATING)
-    assert "right" in unmet(cheat)
     unknown = await submitted(folder, files.UNKNOWN_NAME)
     assert "load_block" in unmet(unknown)["known to the installed Triton"]
     unloadable = await submitted(folder, f"import no_such_module\n{files.AUTOTUNED}")
     assert "no_such_module" in unmet(unloadable)["right"]
     scattered = await submitted(folder, files.UNCOALESCED)
     assert list(unmet(scattered)) == ["coalesced"]
-    assert [session.verdict for session in (bug, cheat, unknown, unloadable, scattered)] == ["shut"] * 5
+    assert [session.verdict for session in (bug, unknown, unloadable, scattered)] == ["shut"] * 4
     assert (await submitted(folder, files.AUTOTUNED)).verdict == "opened"
-    assert [one.opened for one in folder.attempts()] == [True, *[False] * 5, True]
+    assert [one.opened for one in folder.attempts()] == [True, *[False] * 4, True]
     kept = folder.kernel(folder.attempts()[1]).read_text(encoding="utf-8")
     assert kept == files.PLANTED_BUG
 
@@ -224,7 +222,7 @@ async def test_a_session_survives_whatever_kills_a_submission(
         session = session_of(folder)
         assert all(attempt.opened for attempt in session.attempts)
         assert session.file.exists()
-    while not is_done(folder):
+    if not is_done(folder):
         assert (await submitted(folder)).verdict in ("opened", "finished")
 
 

@@ -163,13 +163,6 @@ def an_address_far_away_belongs_to_the_argument_it_was_computed_from() -> None:
         assert (fault["tensor"], fault["offset"], fault["count"]) == ("x_ptr", 1 << 33, 64)
 
 
-def masked_lanes_are_not_checked() -> None:
-    zones = Zones()
-    x, out = zones.place(torch.randn(1)), zones.place(torch.zeros(1))
-    assert zones.faults(copy[(1000,)], x, out, 0, 1, 1, 1024) == []
-    assert torch.equal(x, out)
-
-
 def a_view_may_reach_the_rest_of_its_storage() -> None:
     x, out = torch.randn(100), torch.zeros(100)
     zones = Zones()
@@ -269,23 +262,6 @@ def atomics_are_clean_and_checked() -> None:
         )
         zones.guard.clear()
         assert zones.guard.launches_with_atomics == set()
-
-
-@triton.jit
-def added_under_a_lock(x_ptr, out_ptr, lock_ptr, BLOCK: tl.constexpr):
-    total = tl.sum(tl.load(x_ptr + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)))
-    while tl.atomic_cas(lock_ptr, 0, 1) == 1:
-        pass
-    tl.store(out_ptr, tl.load(out_ptr) + total)
-    tl.atomic_xchg(lock_ptr, 0)
-
-
-def what_a_lock_orders_is_clean() -> None:
-    zones = Zones()
-    x, out = zones.place(torch.ones(64)), zones.place(torch.zeros(1))
-    lock = zones.place(torch.zeros(1, dtype=torch.int32))
-    assert zones.faults(added_under_a_lock[(4,)], x, out, lock, 16) == []
-    assert out.item() == 64
 
 
 @triton.jit

@@ -3,20 +3,11 @@
 import torch
 import triton
 import triton.language as tl
+from launches import refusal
 from torch import Tensor
 from triton.language.extra import libdevice
 from triton.language.extra.cuda import libdevice as cuda_libdevice
 from triton.runtime import interpreter
-from triton.runtime.errors import InterpreterError
-
-
-def refusal(launch: object, *args: object) -> str:
-    """The message of the InterpreterError that a launch raises."""
-    try:
-        launch(*args)
-    except InterpreterError as error:
-        return str(error)
-    raise AssertionError("nothing was raised")
 
 
 @triton.jit

@@ -144,19 +144,6 @@ def device_assert_fires_on_active_lanes_only() -> None:
 
 
 @triton.jit
-def hashed(out_ptr, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    mixed = i * 1103515245 + 12345
-    tl.store(out_ptr + i, mixed)
-
-
-def int32_arithmetic_wraps_around() -> None:
-    out = torch.empty(64, dtype=torch.int32)
-    hashed[(1,)](out, 64)
-    assert torch.equal(out, torch.arange(64, dtype=torch.int32) * 1103515245 + 12345)
-
-
-@triton.jit
 def singular(x_ptr, out_ptr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + i)

@@ -94,73 +94,6 @@ def programs_that_leave_the_same_values_do_not_race() -> None:
 
 
 @triton.jit
-def doubled(x_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    for _ in range(2):
-        tl.store(x_ptr + i, 2 * tl.load(x_ptr + i, mask=i < n), mask=i < n)
-
-
-def programs_that_change_their_own_elements_in_place_do_not_race() -> None:
-    x = torch.ones(1000)
-    assert faults(doubled[(8,)], x, 1000, 128) == []
-    assert torch.equal(x, torch.full((1000,), 4.0))
-
-
-@triton.jit
-def product(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK: tl.constexpr):
-    m = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    n = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    k = tl.arange(0, BLOCK)
-    total = tl.zeros((BLOCK, BLOCK), tl.float32)
-    for start in range(0, K, BLOCK):
-        inside = start + k < K
-        a = tl.load(a_ptr + (m % M)[:, None] * K + (start + k)[None, :], mask=inside[None, :], other=0.0)
-        b = tl.load(b_ptr + (start + k)[:, None] * N + (n % N)[None, :], mask=inside[:, None], other=0.0)
-        total = tl.dot(a, b, total, input_precision="ieee")
-    tl.store(c_ptr + m[:, None] * N + n[None, :], total, mask=(m < M)[:, None] & (n < N)[None, :])
-
-
-def programs_may_read_the_same_rows_and_columns() -> None:
-    a, b, c = torch.randn(40, 33), torch.randn(33, 50), torch.zeros(40, 50)
-    assert faults(product[(3, 4)], a, b, c, 40, 50, 33, 16) == []
-    torch.testing.assert_close(c, a @ b)
-
-
-@triton.jit
-def normalised(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    inside = i < columns
-    start = tl.program_id(0) * columns
-    x = tl.load(x_ptr + start + i, mask=inside, other=-float("inf"))
-    exponential = tl.exp(x - tl.max(x, 0))
-    tl.store(out_ptr + start + i, exponential / tl.sum(exponential, 0), mask=inside)
-
-
-def a_softmax_is_clean_into_another_tensor_and_in_place() -> None:
-    x, out = torch.randn(9, 100), torch.zeros(9, 100)
-    expected = torch.softmax(x, 1)
-    assert faults(normalised[(9,)], x, out, 100, 128) == []
-    assert faults(normalised[(9,)], x, x, 100, 128) == []
-    torch.testing.assert_close(x, expected)
-    torch.testing.assert_close(out, expected)
-
-
-@triton.jit
-def summed_by_the_last(x_ptr, partial_ptr, count_ptr, out_ptr, PROGRAMS: tl.constexpr, BLOCK: tl.constexpr):
-    program = tl.program_id(0)
-    total = tl.sum(tl.load(x_ptr + program * BLOCK + tl.arange(0, BLOCK)))
-    tl.store(partial_ptr + program, total)
-    if tl.atomic_add(count_ptr, 1) == PROGRAMS - 1:
-        tl.store(out_ptr, tl.sum(tl.load(partial_ptr + tl.arange(0, PROGRAMS))))
-
-
-def a_last_program_may_read_what_it_has_waited_for() -> None:
-    x, partial, out = torch.ones(64), torch.zeros(4), torch.zeros(1)
-    assert faults(summed_by_the_last[(4,)], x, partial, torch.zeros(1, dtype=torch.int32), out, 4, 16) == []
-    assert out.item() == 64
-
-
-@triton.jit
 def low_bytes(x_ptr, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(x_ptr + i, i)
@@ -299,21 +232,3 @@ def programs_run_in_the_order_that_is_asked_for() -> None:
     assert places("reversed") == [5, 4, 3, 2, 1, 0]
     assert places("shuffled") == places("shuffled")
     assert sorted(places("shuffled")) == places("forward") != places("shuffled")
-
-
-@triton.jit
-def waits_for_the_one_before(out_ptr, ready_ptr):
-    program = tl.program_id(0)
-    while tl.atomic_add(ready_ptr + program, 0) == 0:
-        pass
-    tl.store(out_ptr + program + 1, tl.load(out_ptr + program) + 1)
-    tl.atomic_xchg(ready_ptr + program + 1, 1)
-
-
-def programs_that_wait_run_forward_in_every_order() -> None:
-    out, ready = torch.zeros(5, dtype=torch.int32), torch.tensor([1, 0, 0, 0, 0], dtype=torch.int32)
-    guard = MemoryGuard(list, "reversed")
-    with guard.watching():
-        waits_for_the_one_before[(4,)](out, ready)
-    assert guard.faults == []
-    assert out.tolist() == [0, 1, 2, 3, 4]
