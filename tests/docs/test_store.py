@@ -51,6 +51,19 @@ def test_names_that_differ_in_case_alone_are_different_files_on_every_system(sto
     assert len({path.name.lower() for path in store.root.iterdir()}) == 2
 
 
+def test_a_confirmed_page_keeps_its_text_and_has_a_new_date(store: PageStore) -> None:
+    store.put(page("web/a"), VALIDATORS)
+    entry = store.entry("web/a")
+    assert entry is not None
+    store.touch(entry, WHEN + timedelta(days=2), "main, may not match 3.8")
+    touched = store.entry("web/a")
+    assert touched is not None
+    assert touched.page == page("web/a").model_copy(
+        update={"fetched": WHEN + timedelta(days=2), "applies_to": "main, may not match 3.8"}
+    )
+    assert touched.validators == VALIDATORS
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -100,6 +100,15 @@ async def test_a_first_fetch_brings_the_body_and_what_to_ask_with_next_time() ->
     assert not headers.keys() & {"if-none-match", "if-modified-since", "cookie"}
 
 
+async def test_a_known_page_is_asked_for_conditionally_and_need_not_be_sent() -> None:
+    known = Validators(etag='"1"', last_modified="Sat, 21 Nov 2026 12:00:00 GMT", digest="")
+    async with local_server() as server:
+        server.routes["/page"] = answer(304)
+        assert await get(server, known=known) == b""
+    assert server.asked[0].headers["if-none-match"] == '"1"'
+    assert server.asked[0].headers["if-modified-since"] == "Sat, 21 Nov 2026 12:00:00 GMT"
+
+
 async def test_an_unknown_page_cannot_be_unchanged() -> None:
     async with local_server() as server:
         server.routes["/page"] = answer(304)
