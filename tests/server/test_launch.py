@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,15 @@ def test_an_environment_that_lacks_something_by_now_is_made_again(ready: Ready) 
     assert len(list(checkout.environments.glob("9.9.9-*/"))) == 1
 
 
+def with_children(launcher: int) -> list[psutil.Process]:
+    """The launcher's installer and the build that it waits for, once both run."""
+    deadline = time.monotonic() + 30
+    while len(started := psutil.Process(launcher).children(recursive=True)) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return started
+
+
 def test_what_a_launch_left_that_was_ended_is_not_used_and_goes(checkout: Checkout) -> None:
     checkout.step.touch()
     unfinished: set[Path] = set()
@@ -185,9 +195,7 @@ def test_what_a_launch_left_that_was_ended_is_not_used_and_goes(checkout: Checko
             client.shake_hands()
             client.call_until("installing")
             unfinished |= {*checkout.environments.glob("9.9.9-*/")}
-            children = psutil.Process(client.process.pid).children(recursive=True)
-            installer = [child for child in children if child.is_running()]
-            assert len(installer) > 1
+            installer = with_children(client.process.pid)
             assert client.process.stdin is not None
             if by == "signal":
                 client.process.send_signal(signal.SIGTERM)

@@ -9,6 +9,7 @@ from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.validate.cases import CasePlan
 from pytorch_to_triton.validate.factors import VALUES
 from pytorch_to_triton.validate.host_code import Switch
+from pytorch_to_triton.worker.calls.generate import large_strides
 
 from .plans import case_for, case_named, names, plan_cases, planned, reasons, tensor
 
@@ -190,6 +191,21 @@ def test_each_tensor_has_large_strides_once_at_the_smallest_sizes_that_leave_it_
     assert [tensor(strided, name).layout for name in "xw"] == ["large_stride", "contiguous"]
     assert 2**31 * 4 < tensor(strided, "x").span_bytes < 2**31 * 4 + 1000
     assert tensor(strided, "x").elements == 35
+
+
+@pytest.mark.parametrize(
+    ("lengths", "switches", "longest"),
+    [([2, 512], [Switch(16384, ("N",))], 16385), ([2, 20_000], [], 20_000)],
+    ids=["past a switch", "at the longest declared row"],
+)
+def test_rows_and_columns_of_long_rows_are_far_apart_too(
+    lengths: list[int], switches: list[Switch], longest: int
+) -> None:
+    plan = planned({"x": "float32[M, N]", "w": "float32[N]"}, {"M": [1, 7], "N": lengths}, switches=switches)
+    rows, columns = (case_named(plan, f"M={m} N={longest} x far apart") for m in (3, 1))
+    assert {tensor(case, "x").layout for case in (rows, columns)} == {"large_stride"}
+    assert large_strides((3, longest))[0] * 2 > 2**31
+    assert large_strides((1, longest))[1] * (longest - 1) > 2**31
 
 
 def test_large_strides_that_the_run_has_no_room_for_are_listed() -> None:

@@ -1,6 +1,8 @@
 """Outside of `fake_gpu()` torch is as it was; code that asks for no device computes the same inside."""
 
+import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
@@ -57,20 +59,27 @@ def assert_same(actual: Any, expected: Any) -> None:
 
 
 def results_of(path: Path, cases: list[dict[str, Any]] | None = None) -> Results:
-    """The first cases and what the file's functions return; operators that it registers are gone then."""
+    """The first cases and what the file's functions return."""
     contents = loaded(path)
     cases = cases or inputs_of(contents)
-    results = [outputs(contents, name, arguments) for arguments in cases for name in ("reference", "run")]
-    vars(contents).clear()
-    return cases, results
+    return cases, [outputs(contents, name, arguments) for arguments in cases for name in ("reference", "run")]
+
+
+def with_other_operators(path: Path, folder: Path) -> Path:
+    """A copy whose operators have other names: torch 2.11 crashes in one that is registered twice."""
+    copy, text = folder / path.name, path.read_text()
+    for namespace in {*re.findall(r"torch\.ops\.(\w+)\.", text)} - {"aten"}:
+        text = re.sub(rf"\b{namespace}\b", f"again_{namespace}", text)
+    copy.write_text(text)
+    return copy
 
 
 def code_that_asks_for_no_device_computes_the_same_inside() -> None:
     assert len(AGNOSTIC) > 10
     for path in AGNOSTIC:
         cases, outside = results_of(path)
-        with fake_gpu():
-            _, inside = results_of(path, cases)
+        with fake_gpu(), TemporaryDirectory() as folder:
+            _, inside = results_of(with_other_operators(path, Path(folder)), cases)
             devices = [{v.device.type for v in r.values() if isinstance(v, Tensor)} for r in inside]
         assert all(found == {"cuda"} for found in devices), path
         for actual, expected in zip(inside, outside, strict=True):

@@ -35,6 +35,10 @@ DETAIL_ELEMENTS = 2**20
 """Largest case of those that matter only for their layout, values or odd sizes."""
 DETAIL_SHARE = 8
 """They are also smaller than the limit, by this factor: there are dozens of them."""
+LONG_ROW = 8192
+"""Declared rows above it are hardly held in one block."""
+MOST_APART = 2**16
+"""Elements of one row, each on a page of its own."""
 ROWS_APART = 3
 """From three rows on, a large stride fits 32 bits and the offset does not."""
 HALVED = 1e-3
@@ -81,6 +85,7 @@ def build_plan(
         add_plain_sizes(plan, plan.base, switches)
         add_mixed(plan, plan.base, all_of_them=all_mixtures)
         add_large_strides(plan, plan.base)
+        add_large_strides_of_long_rows(plan, switches)
         add_options(plan, plan.base)
         if declaration.inputs:
             add_combined(plan, size_levels(plan, plan.base, switches, seed), configurations)
@@ -202,6 +207,28 @@ def add_large_strides(plan: PlanBuilder, base: Point) -> None:
             plan.leave_out(f"offsets beyond 2^31 elements in {name}", why)
         else:
             plan.add("large_stride", point, change)
+
+
+def add_large_strides_of_long_rows(plan: PlanBuilder, switches: Sequence[Switch]) -> None:
+    """The largest tensor's rows, then its columns, at such offsets where rows are long.
+
+    Kernels of long rows compute offsets of their own.
+    """
+    declaration = plan.declaration
+    for name in sorted(row_dims(declaration)) if len(declaration.dims) > 1 else ():
+        past = {size + 1 for size, dim in ways_taken(switches) if dim == name}
+        lengths = past | {size for size in declaration.dims[name] if size > LONG_ROW}
+        for others in (ROWS_APART, 1):
+            fitting = sorted(n for n in lengths if others > 1 or n <= MOST_APART)
+            points = ({**dict.fromkeys(declaration.dims, others), name: n} for n in fitting[::-1])
+            point = next((point for point in points if plan.problem(point) is None), None)
+            if point is None:
+                continue
+            elements = {held: math.prod(declaration.shape_of(held, point)) for held in declaration.tensors()}
+            largest = max(elements, key=lambda held: elements[held])
+            change = Change(f"{largest} far apart", layouts={largest: "large_stride"})
+            if plan.problem(point, change) is None:
+                plan.add("large_stride", point, change)
 
 
 def largest_elements(declaration: Declaration, name: str) -> int:

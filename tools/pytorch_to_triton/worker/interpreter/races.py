@@ -41,7 +41,7 @@ class Conflict:
 
 
 @dataclass(frozen=True)
-class Suspicion:
+class SuspectedRace:
     """A program is about to write where others wrote: `held` is what they left."""
 
     part: StoragePart
@@ -92,7 +92,7 @@ class Races:
         self.logged = 0
         self.readers: dict[int, Readers] = {}
         self.writers: dict[int, Writers] = {}
-        self.suspicions: list[Suspicion] = []
+        self.suspicions: list[SuspectedRace] = []
         self.conflicts: list[Conflict] = []
 
     def start_program(self) -> None:
@@ -167,7 +167,7 @@ class Races:
                 writers.shared[cells[foreign]] = True
                 contested = StoragePart(part.storage, part.addresses[foreign], part.width, part.inside)
                 held = in_memory(contested.addresses, dtype)
-                self.suspicions.append(Suspicion(contested, held, last[foreign], owner))
+                self.suspicions.append(SuspectedRace(contested, held, last[foreign], owner))
         if self.order is not None and part.storage in self.readers:
             self.overwriting(self.readers[part.storage], part, owner)
         writers.last[cells] = owner
