@@ -1,8 +1,9 @@
-"""Axes that no launch in this file has, asked for in every run, also by functions that kernels call."""
+"""Axes of grids and program ids that do not agree: those that no launch has, and those that nobody reads."""
 
+import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.programs import grid_of, program_ids
+from pytorch_to_triton.audit.analysis.programs import grid_of, is_opaque, is_wide, program_ids
 from pytorch_to_triton.audit.analysis.ranges import calls_of
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
@@ -38,6 +39,18 @@ def run(x):
     kernel[(1,)](x, AXES=1)
 """,
 )
+
+
+_ROWS = """
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(x_ptr + i, 0.0, mask=i < n)
+
+def run(x):
+    rows, n = x.shape
+    kernel[(triton.cdiv(n, 64), rows)](x, n, B=64)
+"""
 
 
 @kernel_rule("critical", "correctness", BAD, GOOD)
@@ -77,3 +90,28 @@ def _launched(kernel: SourceKernel) -> tuple[SourceKernel, ...]:
     if any(not found.kernel.launches or found.kernel.flow.conditions(call) for found, call in callers):
         return ()
     return tuple({found.kernel: None for found, _ in callers})
+
+
+@kernel_rule("medium", "correctness", (_ROWS,), (_ROWS.replace("64), rows)", "64), 1)"),))
+def unread_grid_axis(kernel: SourceKernel) -> Iterator[Fault]:
+    """A grid has an axis along which the kernel never takes its program id.
+
+    All programs along that axis do the same work and write the same places: time is lost, and what is
+    updated in place or added to is wrong.
+
+    Fix: read tl.program_id of that axis, or take it out of the grid.
+    """
+    read = [axis for _, axis in program_ids(kernel) if axis is not None]
+    if is_opaque(kernel, *kernel.node.body):
+        return
+    for launch in kernel.launches:
+        grid = grid_of(launch) or ()
+        # Where it reads an axis that there is not, that is the fault.
+        for axis, element in enumerate(grid if max(read, default=0) < len(grid) else ()):
+            if axis not in read and is_wide(axis, launch):
+                yield Fault(
+                    element,
+                    f"{kernel.node.name} never reads tl.program_id({axis}): all {ast.unparse(element)} "
+                    "programs along this axis do the same work on the same places.",
+                    f"Use tl.program_id({axis}) in the kernel, or make this element 1.",
+                )
