@@ -271,6 +271,8 @@ class KernelValues:
                 return self._carried_dtype(block)
             case ast.Attribute(value=block, attr="T"):
                 return self._carried_dtype(block)
+            case ast.Call(func=ast.Name(id="range")):
+                return "int32"
             case ast.Call() if call := self.operation(value):
                 return self._dtype_of_call(call)
         return None
@@ -305,6 +307,8 @@ class KernelValues:
                 return promoted(*(self._carried_dtype(one) for one in call.operands[1:]))
             case "dot" if call.option(2, "acc"):
                 return self._carried_dtype(call.operands[2]) if len(call.operands) > 2 else None
+            case "maximum" | "minimum" if len(call.operands) == 2:
+                return promoted(*(self._carried_dtype(one) for one in call.operands))
             case "fdiv" | "div_rn" if len(call.operands) == 2:
                 return divided(promoted(*(self._carried_dtype(one) for one in call.operands)))
             case name if first is not None and name in FLOATING:

@@ -97,7 +97,7 @@ def _lanes(value: ast.expr, kernel: SourceKernel, *, depth: int) -> Lanes | None
             return replace(held, hold=-held.hold) if isinstance(held.hold, float) else held
         case ast.BinOp():
             return _combined(value, kernel, depth=depth - 1)
-    load = _load(value, kernel)
+    load = load_of(value, kernel)
     if load is not None:
         return _loaded(load, kernel)
     called = known.operation(value)
@@ -118,7 +118,8 @@ def _followed(value: ast.expr, kernel: SourceKernel) -> ast.expr:
         value = called.operands[0]
 
 
-def _load(value: ast.expr, kernel: SourceKernel) -> KernelAccess | None:
+def load_of(value: ast.expr, kernel: SourceKernel) -> KernelAccess | None:
+    """The tl.load that a value is, nothing followed."""
     return next(
         (access for access in kernel.accesses if access.call is value and access.name == "load"), None
     )

@@ -22,7 +22,9 @@ def promoted(one: str | None, other: str | None) -> str | None:
         return one
     if one in (LITERAL, OPEN):
         return other
-    return "float" if one in FLOATS or other in FLOATS else None
+    if one in FLOATS or other in FLOATS:
+        return "float"
+    return "int64" if "int64" in (one, other) and {one, other} <= {*INTEGERS} else None
 
 
 def divided(dtype: str | None) -> str | None:

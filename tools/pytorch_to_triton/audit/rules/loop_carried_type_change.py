@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
-from pytorch_to_triton.audit.analysis.widths import is_int64
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
@@ -138,7 +137,7 @@ def _becomes(change: Assignment, start: ast.expr, kernel: SourceKernel) -> str |
     if _is_number(start) and kind(change.value, kernel) == Kind.BLOCK:
         return "a block"
     is_whole = not _is_number(start) or _is_whole(start)
-    if is_whole and is_int64(change.value, kernel):
+    if is_whole and values(kernel).dtype(change.value) == "int64":
         return "int64"
     return "a float" if is_whole and _is_number(start) and _is_float(change) else None
 

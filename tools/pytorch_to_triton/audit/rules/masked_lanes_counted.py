@@ -3,9 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.masked_lanes import NOT_ZERO, Lanes
-from pytorch_to_triton.audit.analysis.padding import is_padded_along, padded_means
+from pytorch_to_triton.audit.analysis.padding import padded_means, padding_along
 from pytorch_to_triton.audit.analysis.poisoned_reductions import PoisonedReduction, poisoned_reductions
 from pytorch_to_triton.audit.analysis.undefined_lanes import undefined_lanes
 from pytorch_to_triton.audit.fault import Fault
@@ -131,8 +130,8 @@ def masked_lanes_counted(kernel: SourceKernel) -> Iterator[Fault]:
             f"Add other={taken.neutral}.",
             severity=taken.severity,
         )
-    for mean in padded_means(values(kernel)):
-        end, width = ast.unparse(mean.padding.end), ast.unparse(mean.padding.width)
+    for mean in padded_means(kernel):
+        end, width = mean.padding.end, mean.padding.width
         yield Fault(
             mean.quotient,
             f"The sum has at most {end} terms and is divided by {width}, the width of the block: the mean is "
@@ -146,7 +145,7 @@ def masked_lanes_counted(kernel: SourceKernel) -> Iterator[Fault]:
 def _is_certain(found: PoisonedReduction, kernel: SourceKernel) -> bool:
     """Whether a sum certainly counts padding: the mask ends before the block does."""
     is_sum = found.operation.name == "sum" and found.held.hold == NOT_ZERO
-    return is_sum and is_padded_along(values(kernel), found.held.load.call, found.operation) is not None
+    return is_sum and padding_along(found.held.load, found.operation, kernel) is not None
 
 
 def _content(held: Lanes) -> str:
