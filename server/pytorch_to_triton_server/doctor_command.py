@@ -83,8 +83,8 @@ def show_checks(console: "Console", checks: "Sequence[CheckResult]") -> None:
         table.add_column(column, no_wrap=True, min_width=len("not here") if column == "state" else 17)
     table.add_column("seen", overflow="fold", ratio=1)
     for one in checks:
-        told = Text("\n".join(told_of(one)), overflow="fold")
-        table.add_row(Text(one.state, style=STYLES[one.state]), Text(one.name), told)
+        lines = Text("\n".join(told_of(one)), overflow="fold")
+        table.add_row(Text(one.state, style=STYLES[one.state]), Text(one.name), lines)
     console.print(table)
 
 

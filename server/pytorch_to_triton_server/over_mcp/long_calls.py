@@ -222,13 +222,13 @@ class LongCalls:
 
     def find(self, job_id: str) -> LongCall | KeptCall:
         """Of this server, or of another of its folder. Raises BadInput if the job_id is unknown."""
-        found = self._calls.get(job_id) or read_kept(job_id)
-        if found is None:
+        call = self._calls.get(job_id) or read_kept(job_id)
+        if call is None:
             raise BadInput(
                 f"There is no job {brief(job_id)}: no server of this folder issued it, or it is forgotten.",
                 'Call job with action "list" to see the jobs, or the tool again.',
             )
-        return found
+        return call
 
     def listed(self) -> CallList:
         """Every call that is running or remembered, those of other servers of this folder behind."""

@@ -57,8 +57,8 @@ async def audit(
             listener=listener,
         )
         await examine(targets, plan, examiner, examined)
-    found = await to_thread.run_sync(findings_of, examined, readings)
-    report = await to_thread.run_sync(build_report, plan, readings, found, examined)
+    findings = await to_thread.run_sync(findings_of, examined, readings)
+    report = await to_thread.run_sync(build_report, plan, readings, findings, examined)
     return await to_thread.run_sync(deliver, plan, report)
 
 
@@ -123,9 +123,11 @@ async def examine(targets: Sequence[Target], plan: AuditPlan, examiner: Examiner
 
 def findings_of(examined: Examinations, readings: Sequence[SourceReading]) -> list[Finding]:
     """All findings: of source, and one per rule and line of what was compiled and run."""
-    found = [finding for rule in all_rules() for piece in examined.evidence for finding in rule.find(piece)]
-    sources = {path: parsed_or_none(path) for path in {finding.file for finding in found}}
-    whole = [completed(f, source) if (source := sources[f.file]) else f for f in found]
+    findings = [
+        finding for rule in all_rules() for piece in examined.evidence for finding in rule.find(piece)
+    ]
+    sources = {path: parsed_or_none(path) for path in {finding.file for finding in findings}}
+    whole = [completed(f, source) if (source := sources[f.file]) else f for f in findings]
     of_source = [finding for reading in readings for finding in reading.findings]
     return with_proofs(of_source, merged(whole))
 
@@ -144,13 +146,13 @@ def with_proofs(of_source: Sequence[Finding], shown: Sequence[Finding]) -> list[
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
     """One finding per rule, line and pointer, for all configurations and GPUs that show it."""
-    found: dict[tuple[str, Path, int, str], Finding] = {}
+    by_place: dict[tuple[str, Path, int, str], Finding] = {}
     for finding in findings:
         place = (finding.rule, finding.file, finding.line, finding.pointer)
-        first = found.setdefault(place, finding)
+        first = by_place.setdefault(place, finding)
         if finding.proof not in first.proof:
-            found[place] = first.model_copy(update={"proof": f"{first.proof}\n{finding.proof}"})
-    return list(found.values())
+            by_place[place] = first.model_copy(update={"proof": f"{first.proof}\n{finding.proof}"})
+    return list(by_place.values())
 
 
 def parsed_or_none(path: Path) -> SourceFile | None:

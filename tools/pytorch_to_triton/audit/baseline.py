@@ -41,14 +41,14 @@ def fingerprinted(findings: Iterable[Finding], root: Path) -> list[Finding]:
     source order.
     """
     seen: Counter[str] = Counter()
-    found: list[Finding] = []
+    marked: list[Finding] = []
     for finding in sorted(findings, key=lambda f: (f.file, f.line, f.column)):
         name = relative(finding.file, root)
         core = "\0".join((finding.rule, name, finding.kernel, " ".join(finding.excerpt.split())))
         seen[core] += 1
         digest = hashlib.sha256(f"{core}\0{seen[core]}".encode()).hexdigest()
-        found.append(finding.model_copy(update={"fingerprint": digest[:16]}))
-    return found
+        marked.append(finding.model_copy(update={"fingerprint": digest[:16]}))
+    return marked
 
 
 def mark_known(findings: Sequence[Finding], baseline: Baseline) -> list[Finding]:

@@ -47,7 +47,7 @@ def build_report(
     kept, aside, notes = without_suppressed(considered, readings, plan)
     outcome = resolve(kept, all_rules(), examined.ran)
     own = [with_severity(f, plan.settings) for f in outcome.findings if f.rule in names]
-    found = ranked(mark_known(fingerprinted(own, plan.root), plan.baseline))
+    ranked_findings = ranked(mark_known(fingerprinted(own, plan.root), plan.baseline))
     read_ones = [reading for reading in readings if not reading.refusal]
     unread = [Unread(file=printable(r.file), why=r.refusal) for r in readings if r.refusal]
     kernels = sum(len(reading.kernels) for reading in read_ones)
@@ -64,13 +64,13 @@ def build_report(
         kernels, len(read_ones), len(unread), not_run, alone, is_compiled=bool(examined.compiled), idle=idle
     )
     return AuditReport(
-        summary=summary_of(found, scope),
-        next_step=next_step_of(found, plan.fail_on, scope, plan.root),
-        verdict=verdict_of(plan, found, unread, not_run),
+        summary=summary_of(ranked_findings, scope),
+        next_step=next_step_of(ranked_findings, plan.fail_on, scope, plan.root),
+        verdict=verdict_of(plan, ranked_findings, unread, not_run),
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        categories=statuses(found, plan.fail_on, not_run),
-        findings=tuple(found),
-        recommendations=recommendations(found, all_rules(), plan.root),
+        categories=statuses(ranked_findings, plan.fail_on, not_run),
+        findings=tuple(ranked_findings),
+        recommendations=recommendations(ranked_findings, all_rules(), plan.root),
         files=tuple(reading.file for reading in read_ones),
         kernels=kernels,
         unread=tuple(unread),

@@ -42,19 +42,19 @@ def statuses(
     findings: Sequence[Finding], fail_on: Severity, not_run: Sequence[Path]
 ) -> tuple[CategoryStatus, ...]:
     """One per category, in the order of Category."""
-    found = []
+    results = []
     for category in get_args(Category):
         own = [finding for finding in findings if finding.category == category]
         counts = Counter(finding.severity for finding in own)
         empty: Literal["nothing found", "clean"] = "nothing found" if not_run else "clean"
-        found.append(
+        results.append(
             CategoryStatus(
                 category=category,
                 status="faulty" if failing(own, fail_on) else "worth a look" if own else empty,
                 counts={severity: counts[severity] for severity in SEVERITIES if counts[severity]},
             )
         )
-    return tuple(found)
+    return tuple(results)
 
 
 def recommendations(
@@ -65,7 +65,7 @@ def recommendations(
     by_rule: dict[str, list[Finding]] = {}
     for finding in ranked([finding for finding in findings if not finding.known]):
         by_rule.setdefault(finding.rule, []).append(finding)
-    found = [
+    advice = [
         Recommendation(
             rule=name,
             severity=own[0].severity,
@@ -75,7 +75,7 @@ def recommendations(
         )
         for name, own in by_rule.items()
     ]
-    return tuple(sorted(found, key=lambda one: (SEVERITIES.index(one.severity), -len(one.places), one.rule)))
+    return tuple(sorted(advice, key=lambda one: (SEVERITIES.index(one.severity), -len(one.places), one.rule)))
 
 
 @dataclass(frozen=True)
@@ -115,11 +115,11 @@ def summary_of(findings: Sequence[Finding], scope: AuditScope) -> str:
     counts = Counter(finding.severity for finding in findings)
     by_severity = ", ".join(f"{counts[severity]} {severity}" for severity in SEVERITIES if counts[severity])
     where = f"{counted(scope.kernels, 'Triton function')} in {counted(scope.files, 'file')}"
-    found = f"{counted(len(findings), 'finding')} ({by_severity})" if findings else "No findings"
+    count = f"{counted(len(findings), 'finding')} ({by_severity})" if findings else "No findings"
     known = sum(finding.known for finding in findings)
     old = f" {known} of them {'is' if known == 1 else 'are'} in the baseline." if known else ""
     left = f" {counted(scope.unread, 'file')} could not be read." if scope.unread else ""
-    return f"{found} in {where}.{old}{left}{scope.proviso}"
+    return f"{count} in {where}.{old}{left}{scope.proviso}"
 
 
 def next_step_of(findings: Sequence[Finding], fail_on: Severity, scope: AuditScope, root: Path) -> str:

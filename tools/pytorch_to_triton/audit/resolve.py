@@ -60,8 +60,8 @@ def resolve(
 
 def _is_covered(proof: Finding, proofs: Mapping[Finding, Finding]) -> bool:
     """Whether confirmed suspicions cover a finding: one on two pointers needs both."""
-    taken = [finding for finding, found in proofs.items() if found == proof]
-    return bool(taken) and _pointers(proof) <= {name for one in taken for name in _pointers(one)}
+    covered = [finding for finding, confirming in proofs.items() if confirming == proof]
+    return bool(covered) and _pointers(proof) <= {name for one in covered for name in _pointers(one)}
 
 
 def _pointers(finding: Finding) -> set[str]:

@@ -243,14 +243,14 @@ class SourceFile:
     @cached_property
     def launches(self) -> tuple[LaunchSite, ...]:
         """Every call of the form `name[grid](...)` whose name is a kernel of this file."""
-        found = (
+        sites = (
             LaunchSite(node, function, scope, flow)
             for function, scope, body in self.bodies
             for flow in (Flow(body, scope),)
             for node in own_nodes(body)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
         )
-        return tuple(launch for launch in found if self.kernel_of(launch))
+        return tuple(launch for launch in sites if self.kernel_of(launch))
 
     @cached_property
     def misuses(self) -> tuple[Misuse, ...]:

@@ -59,16 +59,16 @@ async def benchmark(
     Writes report.md, report.json and pictures. Raises MissingRequirement without a device, BadInput where a
     target or its declaration cannot be used.
     """
-    found = None if runtime.interpreter else await versions(worker, runtime)
-    if found is None or not found.devices:
+    installed = None if runtime.interpreter else await versions(worker, runtime)
+    if installed is None or not installed.devices:
         raise MissingRequirement(*NO_DEVICE)
     refuse_nothing_to_freeze(request)
     refuse_foreign(request)
-    async with monitored_device(found.devices[0].uuid) as monitor:
+    async with monitored_device(installed.devices[0].uuid) as monitor:
         plan = await planned(worker, request, runtime)
-        refuse_cases_over(plan.cases, device_memory(found.devices[0]))
-        ceilings = await ceilings_of(worker, found.devices[0].name, monitor.driver, runtime, listener)
-        origin = origin_of(found)
+        refuse_cases_over(plan.cases, device_memory(installed.devices[0]))
+        ceilings = await ceilings_of(worker, installed.devices[0].name, monitor.driver, runtime, listener)
+        origin = origin_of(installed)
         tunings = await searched(worker, plan, runtime, listener)
         configs = distinct(config for tuning in tunings for config in tuning.tuned)
         frozen = freeze(request, configs, origin)
@@ -83,7 +83,7 @@ async def benchmark(
         frozen = frozen or freeze(request, distinct([*configs, *known]), origin)
     except BadInput as refusal:  # the figures are there, and worth keeping
         notes.append(f"Nothing was frozen. {refusal.message} {refusal.hint}")
-    run = BenchmarkRun(plan, found, ceilings, conditions, measurement)
+    run = BenchmarkRun(plan, installed, ceilings, conditions, measurement)
     whole = run.benchmark(configs).model_copy(update={"frozen": frozen, "notes": tuple(notes)})
     return written(whole, destination_of(request))
 
@@ -92,7 +92,7 @@ async def searched(
     worker: WorkerClient, plan: BenchmarkPlan, runtime: Runtime, listener: ProgressListener | None
 ) -> list[Tuning]:
     """The search at each size in the time given for it; none where no time is."""
-    request, found = plan.request, []
+    request, results = plan.request, []
     for case in plan.cases if request.tune_seconds else ():
         asked = TuneRequest(
             target=request.candidate,
@@ -101,8 +101,8 @@ async def searched(
             seed=plan.seed,
             seconds=request.tune_seconds or 0.0,
         )
-        found.append(await tune(worker, asked, runtime, listener))
-    return found
+        results.append(await tune(worker, asked, runtime, listener))
+    return results
 
 
 def refuse_nothing_to_freeze(request: BenchmarkRequest) -> None:

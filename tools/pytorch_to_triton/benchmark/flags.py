@@ -34,10 +34,10 @@ def flagged(tables: Sequence[TimingTable]) -> tuple[TimingTable, ...]:
     """The tables, smallest first, with what their figures show; flags that they have already stay."""
     result = []
     for index, table in enumerate(tables):
-        found = [*table.flags, *slower(table), *below_half(table), *noisy(table)]
+        flags = [*table.flags, *slower(table), *below_half(table), *noisy(table)]
         if index:
-            found += grows_faster(tables[index - 1], table)
-        result.append(table.model_copy(update={"flags": tuple(found)}))
+            flags += grows_faster(tables[index - 1], table)
+        result.append(table.model_copy(update={"flags": tuple(flags)}))
     return tuple(result)
 
 
@@ -136,9 +136,9 @@ def _throttled(conditions: Conditions) -> str:
 
 def all_flags(tables: Sequence[TimingTable], flags: Sequence[RedFlag]) -> list[tuple[str, RedFlag]]:
     """Those of the run and of the sizes, each with its size, the worst first."""
-    found = [("", flag) for flag in flags]
-    found += [(size_of(table), flag) for table in tables for flag in table.flags]
-    return sorted(found, key=lambda pair: WORST_FIRST.index(pair[1].kind))
+    pairs = [("", flag) for flag in flags]
+    pairs += [(size_of(table), flag) for table in tables for flag in table.flags]
+    return sorted(pairs, key=lambda pair: WORST_FIRST.index(pair[1].kind))
 
 
 def flag_text(size: str, flag: RedFlag) -> str:

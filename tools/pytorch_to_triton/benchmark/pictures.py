@@ -134,7 +134,7 @@ def roofline_figure(benchmark: Benchmark, ceilings: Ceilings, tables: Sequence[T
     bound_axes(axes, ceilings, roofs, tables)
     draw_roofs(axes, ceilings, roofs)
     for label, (colour, marker) in looks(tables).items():
-        points = [(intensity(t), rate(t, found)) for t in tables if (found := t.of(label))]
+        points = [(intensity(t), rate(t, timing)) for t in tables if (timing := t.of(label))]
         if points:
             kernel = label == KERNEL
             axes.plot(

@@ -50,5 +50,5 @@ def asked(declaration: Declaration, options: Options) -> Iterator[Point]:
 
 def distinct(points: Iterable[Point]) -> tuple[Point, ...]:
     """Each point once, in their order of elements."""
-    found = {tuple(point.items()): point for point in points}
-    return tuple(sorted(found.values(), key=lambda point: (prod(point.values()), tuple(point.values()))))
+    by_sizes = {tuple(point.items()): point for point in points}
+    return tuple(sorted(by_sizes.values(), key=lambda point: (prod(point.values()), tuple(point.values()))))

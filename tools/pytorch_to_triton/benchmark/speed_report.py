@@ -209,9 +209,9 @@ def flags_section(benchmark: Benchmark) -> Iterator[str]:
     """The worst first."""
     if benchmark.verdict == "estimated":
         return
-    found = all_flags(benchmark.tables, benchmark.flags)
-    yield from (f"- {flag.kind.replace('_', ' ')}: {flag_text(size, flag)}" for size, flag in found)
-    if not found:
+    flags = all_flags(benchmark.tables, benchmark.flags)
+    yield from (f"- {flag.kind.replace('_', ' ')}: {flag_text(size, flag)}" for size, flag in flags)
+    if not flags:
         yield "None."
 
 

@@ -37,8 +37,8 @@ class TimedSamples:
 
 def flags_of(seen: TimedSamples) -> Iterator[RedFlag]:
     """Why this callable's figures may not be trusted."""
-    label, found = seen.label, seen.measured
-    centre = median(found.samples_ms)
+    label, measured = seen.label, seen.measured
+    centre = median(measured.samples_ms)
     if other := seen.contradiction():
         yield RedFlag(
             kind="clock_disagrees",
@@ -52,13 +52,13 @@ def flags_of(seen: TimedSamples) -> Iterator[RedFlag]:
             label=label,
             message=f"The results of timed calls of {label} were not checked: {seen.check_note}.",
         )
-    if wrong := wrongness(found.check):
+    if wrong := wrongness(measured.check):
         yield RedFlag(
             kind="wrong_outputs",
             label=label,
             message=f"A timed call of {label} returned wrong results: {wrong}.",
         )
-    for changed in found.changed:
+    for changed in measured.changed:
         yield RedFlag(
             kind="settings_changed",
             label=label,

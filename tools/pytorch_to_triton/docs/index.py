@@ -157,8 +157,8 @@ def _fill(database: sqlite3.Connection, pages: Sequence[Page], spellings: Mappin
         # Other spellings are of members that have no page: they would say much of what the page is not about.
         if _last(spelling) == _last(name):
             further.setdefault(name, []).append(spelling)
-    found = [(page, passage) for page in pages for passage in passages_of(page)]
-    for number, (page, passage) in enumerate(found, start=1):
+    passages = [(page, passage) for page in pages for passage in passages_of(page)]
+    for number, (page, passage) in enumerate(passages, start=1):
         row = (number, passage.page, passage.section, passage.text)
         database.execute("INSERT INTO passages VALUES (?, ?, ?, ?)", row)
         columns = (

@@ -71,12 +71,12 @@ def _absent(surface: Surface) -> Iterator[Page]:
 
 def spellings(surface: Surface) -> dict[str, str]:
     """Further ways to name a page, each with the page: `tl.load`, `tl.math.exp`, `tl.tensor.sum`."""
-    found = {}
+    homes = {}
     for name, entry in surface.entries.items():
         home = _home(surface, name)
         for spelled in (name, *entry.aliases):
-            found.update({way: home for way in (spelled, shown(spelled)) if way != home})
-    return found
+            homes.update({way: home for way in (spelled, shown(spelled)) if way != home})
+    return homes
 
 
 def _home(surface: Surface, name: str) -> str:

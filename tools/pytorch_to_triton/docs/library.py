@@ -67,8 +67,8 @@ class Library:
         """
         plain = _plain(name)
         exact = self.pages.get(name) or self.pages.get(self.spellings.get(name.strip(), ""))
-        found = ([exact.name] if exact else []) + self._by_ending.get(plain, [])
-        return tuple(self.pages[one] for one in dict.fromkeys(found))
+        names = ([exact.name] if exact else []) + self._by_ending.get(plain, [])
+        return tuple(self.pages[one] for one in dict.fromkeys(names))
 
     def missing_name(self, name: str) -> MissingEntry | None:
         """What to write instead of a dotted name of Triton's that the installed one does not have: `tl.relu`.
@@ -90,8 +90,8 @@ class Library:
         """Pages whose names look like this one, the most alike first."""
         plain = _plain(name)
         alike = difflib.get_close_matches(plain, self._by_ending, n=2 * _NEAREST, cutoff=_ALIKE)
-        found = dict.fromkeys(page for ending in alike for page in self._by_ending[ending][:1])
-        return tuple(found)[:_NEAREST]
+        pages = dict.fromkeys(page for ending in alike for page in self._by_ending[ending][:1])
+        return tuple(pages)[:_NEAREST]
 
     @cached_property
     def _by_ending(self) -> dict[str, list[str]]:
@@ -118,16 +118,16 @@ async def open_library(worker: WorkerClient, runtime: Runtime) -> Library:
     stamp = await to_thread.run_sync(_stamp)
     if (held := _held(runtime, stamp)) is not None:
         return held
-    found: Surface | None = None
+    triton: Surface | None = None
     missing: list[MissingEntry] = []
     try:
-        found = await surface(worker, runtime)
+        triton = await surface(worker, runtime)
     except MissingRequirement as refusal:
         missing.append(
             MissingEntry(what=f"The installed Triton cannot be read: {refusal.message}", fix=refusal.hint)
         )
-    library = await to_thread.run_sync(collect, found, _fetched(), tuple(missing))
-    if found is not None:
+    library = await to_thread.run_sync(collect, triton, _fetched(), tuple(missing))
+    if triton is not None:
         _open[runtime] = stamp, library
     return library
 
@@ -139,14 +139,14 @@ def _held(runtime: Runtime, stamp: Stamp) -> Library | None:
 
 
 def collect(
-    found: Surface | None, fetched: Iterable[Page], missing: tuple[MissingEntry, ...] = ()
+    triton: Surface | None, fetched: Iterable[Page], missing: tuple[MissingEntry, ...] = ()
 ) -> Library:
     """The pages of the installed Triton, if there is one, of the guides, and those that were fetched."""
-    pages = [*guide_pages(), *(installed_pages(found) if found else ()), *fetched]
+    pages = [*guide_pages(), *(installed_pages(triton) if triton else ()), *fetched]
     return Library(
         pages={page.name: page for page in pages},
-        spellings=spellings(found) if found else {},
-        surface=found,
+        spellings=spellings(triton) if triton else {},
+        surface=triton,
         missing=missing,
     )
 

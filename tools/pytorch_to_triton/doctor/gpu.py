@@ -51,9 +51,9 @@ class DriverState:
 
 def read_nodes() -> tuple[DeviceNode, ...]:
     """The device files of NVIDIA's and AMD's drivers; those of render nodes only beside AMD's."""
-    found = [path for pattern in _PATTERNS for path in sorted(Path("/dev").glob(pattern))]
-    amd = any(path.name == "kfd" for path in found)
-    wanted = [path for path in found if amd or path.parent.name != "dri"]
+    paths = [path for pattern in _PATTERNS for path in sorted(Path("/dev").glob(pattern))]
+    amd = any(path.name == "kfd" for path in paths)
+    wanted = [path for path in paths if amd or path.parent.name != "dri"]
     return tuple(DeviceNode(str(path), os.access(path, os.R_OK | os.W_OK)) for path in wanted)
 
 

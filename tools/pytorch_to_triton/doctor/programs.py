@@ -32,16 +32,16 @@ def check_ncu(path: Path | None) -> CheckOutcome:
     return fine(f"{path}.")
 
 
-def check_command(found: str | None) -> CheckOutcome:
+def check_command(command: str | None) -> CheckOutcome:
     """Whether the commands that answers suggest can be typed as they stand."""
-    if found is None:
+    if command is None:
         return absent(
             f"A shell does not find {NAME}: answers name it as {' '.join(program())}.",
             f"Add its folder to PATH: export PATH={Path(program()[0]).parent}:$PATH",
         )
     if program() != [NAME]:
         return doubtful(
-            f"A shell finds {found}, which is another installation than this one.",
+            f"A shell finds {command}, which is another installation than this one.",
             f"Put this one first: export PATH={Path(program()[0]).parent}:$PATH",
         )
-    return fine(f"{found}.")
+    return fine(f"{command}.")

@@ -92,14 +92,14 @@ def _opened(monitor: DeviceMonitor, uuid: str | None) -> Any:
 
 def _others(pynvml: Any, handle: Any) -> tuple[str, ...]:
     """Processes that compute on the device now, or that it is busy although none can be seen."""
-    found = [
+    processes = [
         f"process {process.pid} ({(process.usedGpuMemory or 0) >> 20} MiB)"
         for process in pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
     ]
     busy = pynvml.nvmlDeviceGetUtilizationRates(handle).gpu
-    if not found and busy > _BUSY_PERCENT:
-        found.append(f"unseen processes that keep it busy {busy} % of the time")
-    return tuple(found)
+    if not processes and busy > _BUSY_PERCENT:
+        processes.append(f"unseen processes that keep it busy {busy} % of the time")
+    return tuple(processes)
 
 
 async def _follow(monitor: DeviceMonitor, handle: Any) -> None:

@@ -84,10 +84,10 @@ async def inspect(
     """
     named = _named(request)
     compiled_runtime = runtime.model_copy(update={"interpreter": False})
-    found, call = await _found_and_described(worker, request, runtime, compiled_runtime)
+    installed, call = await _read_versions_and_call(worker, request, runtime, compiled_runtime)
     if request.profile:
-        profilers.require(request.profile, found.devices[0] if found.devices else None)
-    gpu = named or present(found.devices, found.rocm) or architecture(DEFAULT)
+        profilers.require(request.profile, installed.devices[0] if installed.devices else None)
+    gpu = named or present(installed.devices, installed.rocm) or architecture(DEFAULT)
     if request.text:
         refuse_foreign(request.text, gpu)
     compiling = Compiling(
@@ -122,7 +122,7 @@ async def inspect(
         target=str(request.candidate),
         arch=gpu.name,
         dims=call.case.dims,
-        provenance=f"compiled: by Triton {found.triton} for {gpu.name} ({gpu.part}); nothing was run",
+        provenance=f"compiled: by Triton {installed.triton} for {gpu.name} ({gpu.part}); nothing was run",
         kernels=kernels,
         notes=(*call.notes, *notes_of(compiled, named, gpu), *compiled.notes),
         page=page_of(with_text(kernels, request.text), request.text, request.page) if request.text else None,
@@ -138,14 +138,14 @@ def _named(request: InspectionRequest) -> Architecture | None:
     return named
 
 
-async def _found_and_described(
+async def _read_versions_and_call(
     worker: WorkerClient, request: InspectionRequest, runtime: Runtime, compiled_runtime: Runtime
 ) -> tuple[Versions, InspectedCall]:
     """What the worker runs on, and the call. Workers take seconds to start: both start together."""
-    found: list[Versions] = []
+    installed: list[Versions] = []
 
     async def ask_versions() -> None:
-        found.append(await versions(worker, compiled_runtime))
+        installed.append(await versions(worker, compiled_runtime))
 
     try:
         async with anyio.create_task_group() as group:
@@ -153,7 +153,7 @@ async def _found_and_described(
             call = await _call_of(worker, request, runtime)
     except BaseExceptionGroup as problems:
         raise problems.exceptions[0] from None
-    return found[0], call
+    return installed[0], call
 
 
 async def _call_of(worker: WorkerClient, request: InspectionRequest, runtime: Runtime) -> InspectedCall:
@@ -282,11 +282,11 @@ def read(kernel: CompiledKernel, label: str, gpu: Architecture) -> InspectedKern
 
 def chosen(kernels: Sequence[InspectedKernel], name: str | None) -> tuple[InspectedKernel, ...]:
     """Those of that name or label. Raises BadInput, which lists the labels, where there is none."""
-    found = tuple(k for k in kernels if name in (None, k.label, k.compiled.name))
-    if not found:
+    matches = tuple(k for k in kernels if name in (None, k.label, k.compiled.name))
+    if not matches:
         known = ", ".join(kernel.label for kernel in kernels)
         raise BadInput(f"The call launches no kernel {name}.", f"It launches {known}.")
-    return found
+    return matches
 
 
 def with_text(kernels: Sequence[InspectedKernel], kind: TextKind) -> InspectedKernel:

@@ -205,8 +205,8 @@ def _located(text: str) -> tuple[str, str | None, int | None]:
     match = next((match for pattern in PLACES if (match := pattern.match(text))), None)
     if match is None:
         return "", None, None
-    found = match.groupdict()
-    return found["kernel"], found.get("file"), int(found["line"]) if found.get("line") else None
+    fields = match.groupdict()
+    return fields["kernel"], fields.get("file"), int(fields["line"]) if fields.get("line") else None
 
 
 def _merged(known: Hazard, again: Hazard) -> Hazard:

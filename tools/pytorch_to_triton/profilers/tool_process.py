@@ -32,8 +32,8 @@ def find_tool(name: str) -> Path | None:
     """The tool on PATH, else the one of CUDA_HOME, else of /usr/local/cuda; None where there is none."""
     homes = [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda"]
     searched = [None, *(str(Path(home) / "bin") for home in homes if home)]
-    found = (shutil.which(name, path=path) for path in searched)
-    return next((Path(path).absolute() for path in found if path), None)
+    paths = (shutil.which(name, path=path) for path in searched)
+    return next((Path(path).absolute() for path in paths if path), None)
 
 
 def worker_command(runtime: Runtime, folder: Path) -> list[str]:
@@ -120,9 +120,9 @@ def _kill(process: subprocess.Popen[bytes], folder: Path) -> None:
 
 def _left_of(folder: Path) -> list[psutil.Process]:
     """The processes that run for the job in `folder`: each inherits the name of it."""
-    found = []
+    left = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):  # it has ended, or is another user's
             if process.environ().get(RUN) == str(folder):
-                found.append(process)
-    return found
+                left.append(process)
+    return left

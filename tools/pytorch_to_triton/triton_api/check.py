@@ -79,8 +79,8 @@ def check(source: str, surface: Surface, history: History) -> tuple[Misuse, ...]
 
 def misuses(tree: ast.Module, surface: Surface, history: History) -> tuple[Misuse, ...]:
     """All wrong uses of Triton's names in a file, by place."""
-    found = _Reader(surface, history, guarded_usage(tree)).block(tree.body, module_scope(tree))
-    return tuple(sorted(found, key=lambda misuse: (misuse.at.lineno, misuse.at.col_offset)))
+    reported = _Reader(surface, history, guarded_usage(tree)).block(tree.body, module_scope(tree))
+    return tuple(sorted(reported, key=lambda misuse: (misuse.at.lineno, misuse.at.col_offset)))
 
 
 @dataclass(frozen=True)
@@ -127,9 +127,9 @@ class _Reader:
         parts = whole.split(".")
         for upto in range(2, len(parts) + 1):
             path = ".".join(parts[:upto])
-            found = [*self._name(alias, path)] if parts[upto - 1] != "*" else []
-            if found:
-                yield from found
+            reported = [*self._name(alias, path)] if parts[upto - 1] != "*" else []
+            if reported:
+                yield from reported
                 return
 
     def _name(self, node: ast.Attribute | ast.alias, path: str) -> Iterator[Misuse]:

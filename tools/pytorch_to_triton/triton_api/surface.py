@@ -105,9 +105,9 @@ async def surface(worker: WorkerClient, runtime: Runtime) -> Surface:
     try:
         return Surface.model_validate_json(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, ValidationError):
-        found = await _read(worker, runtime)
-    places.write_atomically(file, found.model_dump_json())
-    return found
+        names = await _read(worker, runtime)
+    places.write_atomically(file, names.model_dump_json())
+    return names
 
 
 def installed_version() -> str | None:

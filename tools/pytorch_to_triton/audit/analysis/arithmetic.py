@@ -55,7 +55,7 @@ class KernelValues:
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
         """All calls of Triton's functions, in source order."""
-        return tuple(found for node in self.kernel.nodes if (found := self.operation(node)))
+        return tuple(operation for node in self.kernel.nodes if (operation := self.operation(node)))
 
     def written(self, value: ast.expr) -> ast.expr:
         """Where a value stands in the source: y where `x + y` stands for `x += y`."""
@@ -79,15 +79,15 @@ class KernelValues:
 
     def is_a(self, node: ast.AST, *names: str) -> bool:
         """Whether it is a call of one of these functions."""
-        found = self.operation(node)
-        return found is not None and found.name in names
+        operation = self.operation(node)
+        return operation is not None and operation.name in names
 
     def operand(self, node: ast.AST, *names: str) -> ast.expr | None:
         """The first operand where the value is a call of one of these functions; names are followed."""
         if not isinstance(node, ast.expr):
             return None
-        found = self.operation(self.bare(node))
-        return found.operands[0] if found and found.name in names and found.operands else None
+        operation = self.operation(self.bare(node))
+        return operation.operands[0] if operation and operation.name in names and operation.operands else None
 
     def resolved(self, value: ast.expr) -> ast.expr:
         """The expression that a name certainly stands for; else the value itself."""
@@ -105,9 +105,9 @@ class KernelValues:
         """The value without names, casts, reshapes and new axes."""
         for _ in range(50):
             value = self.resolved(value)
-            found = self.operation(value)
-            if found and found.name in KEEPING and found.operands:
-                value = found.operands[0]
+            operation = self.operation(value)
+            if operation and operation.name in KEEPING and operation.operands:
+                value = operation.operands[0]
             elif isinstance(value, ast.Subscript) and only_adds_axes(value.slice):
                 value = value.value
             else:
@@ -123,8 +123,8 @@ class KernelValues:
         match self.bare(value):
             case ast.Constant(value=bool()):
                 return None
-            case ast.Constant(value=int(found) | float(found)):
-                return float(found)
+            case ast.Constant(value=int(number) | float(number)):
+                return float(number)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 negated = self.number(operand)
                 return None if negated is None else -negated
@@ -138,9 +138,9 @@ class KernelValues:
         """Dividend and divisor."""
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div):
             return value.left, value.right
-        found = self.operation(value)
-        if found and found.name in _QUOTIENTS and len(found.operands) == 2:
-            return found.operands[0], found.operands[1]
+        operation = self.operation(value)
+        if operation and operation.name in _QUOTIENTS and len(operation.operands) == 2:
+            return operation.operands[0], operation.operands[1]
         return None
 
     def squared(self, value: ast.AST) -> ast.expr | None:
@@ -157,7 +157,7 @@ class KernelValues:
 
         Each is bare, and every assignment that may reach a name counts.
         """
-        found: set[ast.AST] = set()
+        terms: set[ast.AST] = set()
         ahead: list[Definition] = [value]
         seen: set[ast.AST] = set()
         while ahead:
@@ -177,8 +177,8 @@ class KernelValues:
                 ):
                     ahead.append(summed.operands[0])
                 case _:
-                    found.add(node)
-        return frozenset(found)
+                    terms.add(node)
+        return frozenset(terms)
 
     def origins(self, *nodes: ast.AST) -> frozenset[ast.AST]:
         """All nodes that the values may be made from, themselves included, and parameters (ast.arg)."""
@@ -190,7 +190,9 @@ class KernelValues:
 
     def made_by(self, *nodes: ast.AST) -> frozenset[str]:
         """The names of the operations among the origins of the values."""
-        return frozenset(found.name for node in self.origins(*nodes) if (found := self.operation(node)))
+        return frozenset(
+            operation.name for node in self.origins(*nodes) if (operation := self.operation(node))
+        )
 
     @cached_property
     def selected(self) -> frozenset[ast.AST]:
@@ -205,9 +207,9 @@ class KernelValues:
         if value in self._ahead:
             return self._intern("loop", id(value))
         self._ahead.add(value)
-        self._keys[value] = found = self._intern(*self._shape(value))
+        self._keys[value] = number = self._intern(*self._shape(value))
         self._ahead.discard(value)
-        return found
+        return number
 
     def _shape(self, value: ast.AST) -> Iterable[object]:
         match value:
@@ -219,12 +221,14 @@ class KernelValues:
             case ast.Constant(value=constant):
                 return ("constant", repr(float(constant)) if type(constant) is int else repr(constant))
             case ast.Call() if (
-                (found := self.operation(value)) and found.name in ("to", "cast") and found.operands
+                (operation := self.operation(value))
+                and operation.name in ("to", "cast")
+                and operation.operands
             ):
-                return ("same", self.key(found.operands[0]))
-            case ast.Call() if found := self.operation(value):
+                return ("same", self.key(operation.operands[0]))
+            case ast.Call() if operation := self.operation(value):
                 named = ((keyword.arg, self.key(keyword.value)) for keyword in value.keywords)
-                return (found.name, *map(self.key, found.operands), *named)
+                return (operation.name, *map(self.key, operation.operands), *named)
             case ast.Attribute(attr=attribute, value=owner):
                 return ("attribute", attribute, self.key(owner))
         return (type(value).__name__, *map(self.key, ast.iter_child_nodes(value)))
@@ -238,8 +242,8 @@ class KernelValues:
 
     def dtype(self, value: ast.AST) -> str | None:
         """The dtype that a value certainly has: `float16`, or `float` of unknown width; None: unknown."""
-        found = self._carried_dtype(value)
-        return found if found in FLOATS or found in INTEGERS else None
+        dtype = self._carried_dtype(value)
+        return dtype if dtype in FLOATS or dtype in INTEGERS else None
 
     def _carried_dtype(self, value: ast.AST) -> str | None:
         if value not in self._dtypes:
@@ -263,8 +267,8 @@ class KernelValues:
             case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
                 return self._carried_dtype(operand)
             case ast.BinOp(left=left, op=op, right=right):
-                found = promoted(self._carried_dtype(left), self._carried_dtype(right))
-                return divided(found) if isinstance(op, ast.Div) else found
+                dtype = promoted(self._carried_dtype(left), self._carried_dtype(right))
+                return divided(dtype) if isinstance(op, ast.Div) else dtype
             case ast.IfExp(body=body, orelse=orelse):
                 return agreed([self._carried_dtype(body), self._carried_dtype(orelse)])
             case ast.Subscript(value=block, slice=index) if only_adds_axes(index):
@@ -312,8 +316,8 @@ class KernelValues:
             case "fdiv" | "div_rn" if len(call.operands) == 2:
                 return divided(promoted(*(self._carried_dtype(one) for one in call.operands)))
             case name if first is not None and name in FLOATING:
-                found = self._carried_dtype(first)
-                return found if found in FLOATS else "float"
+                dtype_of_first = self._carried_dtype(first)
+                return dtype_of_first if dtype_of_first in FLOATS else "float"
             case "max" | "min" if first is not None and self._carried_dtype(first) in LOW_PRECISION:
                 return "float32"
             case name if first is not None and name in KEEPING_DTYPE:

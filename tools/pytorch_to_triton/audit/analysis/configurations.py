@@ -124,8 +124,8 @@ def names(given: ast.expr | None) -> Mapping[str, ast.Constant] | None:
     match given:
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
             literals = [one for one in elements if isinstance(one, ast.Constant)]
-            found = {one.value: one for one in literals if isinstance(one.value, str)}
-            return found if len(literals) == len(elements) else None
+            places = {one.value: one for one in literals if isinstance(one.value, str)}
+            return places if len(literals) == len(elements) else None
     return None
 
 
@@ -178,11 +178,11 @@ def sizes_of_loops(kernel: SourceKernel) -> tuple[str, ...]:
     What `do_not_specialize` names is left out: such sizes are known to change all the time.
     """
     jit = ast.dump(kernel.decorators.get("triton.jit") or ast.Constant(None))
-    found: set[str] = set()
+    sizes: set[str] = set()
     for node in kernel.nodes:
         if isinstance(node, ast.For) and isinstance(node.iter, ast.Call):
-            found |= _parameters_of_end(node.iter, kernel)
-    return tuple(name for name in kernel.parameters if name in found and repr(name) not in jit)
+            sizes |= _parameters_of_end(node.iter, kernel)
+    return tuple(name for name in kernel.parameters if name in sizes and repr(name) not in jit)
 
 
 def _parameters_of_end(loop: ast.Call, kernel: SourceKernel) -> frozenset[str]:

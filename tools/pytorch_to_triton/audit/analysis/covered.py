@@ -33,10 +33,10 @@ def passed(name: str, kernel: SourceKernel, deepest: int = _DEEPEST) -> Iterator
             yield launch, value
     if kernel.launches or deepest <= 0 or name not in kernel.parameters:
         return
-    for found, call in calls_of(kernel):
+    for caller, call in calls_of(kernel):
         match argument(call, kernel.parameters.index(name), name):
-            case ast.Name(id=outer) if outer in found.kernel.parameters:
-                yield from passed(outer, found.kernel, deepest - 1)
+            case ast.Name(id=outer) if outer in caller.kernel.parameters:
+                yield from passed(outer, caller.kernel, deepest - 1)
 
 
 def covers(length: ast.expr, access: ast.Call, address: ast.expr, kernel: SourceKernel) -> Iterator[Cover]:

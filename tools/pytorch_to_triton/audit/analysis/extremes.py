@@ -21,15 +21,15 @@ def is_decisive(extreme: ast.expr, load: KernelAccess, kernel: SourceKernel) -> 
     """
     if load.pointer is None or _NEVER_NEGATIVE.search(load.pointer):
         return False
-    found = values(kernel)
+    known = values(kernel)
     exponentials = [
         node
         for node in kernel.nodes
-        if isinstance(node, ast.Call) and _is_exponential(node) and extreme in found.origins(*node.args)
+        if isinstance(node, ast.Call) and _is_exponential(node) and extreme in known.origins(*node.args)
     ]
-    if any(access.value is not None and found.bare(access.value) is extreme for access in kernel.accesses):
+    if any(access.value is not None and known.bare(access.value) is extreme for access in kernel.accesses):
         return True
-    counted = [one for one in exponentials if not is_masked_later(one, found) and _is_summed(one, found)]
+    counted = [one for one in exponentials if not is_masked_later(one, known) and _is_summed(one, known)]
     return not exponentials or bool(counted)
 
 
@@ -41,31 +41,31 @@ def _is_exponential(call: ast.Call) -> bool:
     return False
 
 
-def _is_summed(value: ast.expr, found: KernelValues) -> bool:
+def _is_summed(value: ast.expr, known: KernelValues) -> bool:
     """Whether tl.sum adds a value up; a function that kernels call leaves that to them."""
-    sums = [call for call in found.operations if call.name == "sum"]
-    if not sums and not found.kernel.is_launched:
+    sums = [call for call in known.operations if call.name == "sum"]
+    if not sums and not known.kernel.is_launched:
         return True
-    return any(value in found.origins(*call.operands) for call in sums)
+    return any(value in known.origins(*call.operands) for call in sums)
 
 
-def is_masked_later(value: ast.expr, found: KernelValues) -> bool:
+def is_masked_later(value: ast.expr, known: KernelValues) -> bool:
     """Whether tl.where chooses from a value, or a comparison is multiplied with it."""
-    if value in found.selected:
+    if value in known.selected:
         return True
-    for node in found.expressions:
+    for node in known.expressions:
         match node:
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 for one, other in ((left, right), (right, left)):
-                    if found.bare(one) is value and _is_mask(other, found):
+                    if known.bare(one) is value and _is_mask(other, known):
                         return True
     return False
 
 
-def _is_mask(value: ast.expr, found: KernelValues) -> bool:
-    match found.bare(value):
+def _is_mask(value: ast.expr, known: KernelValues) -> bool:
+    match known.bare(value):
         case ast.Compare():
             return True
         case ast.BinOp(left=left, op=ast.BitAnd()):
-            return _is_mask(left, found)
+            return _is_mask(left, known)
     return False

@@ -146,7 +146,11 @@ def literal_sizes(size: Extent, launch: LaunchSite, file: SourceFile) -> Sequenc
         (argument(call, place, size.tensor), scope) for call, scope in _calls(launch.function.name, file)
     )
     shapes = (_shape(value, scope) for value, scope in given if value is not None)
-    return [found for shape in shapes if shape and (found := _along(shape, size.axis)) is not None]
+    return [
+        size_along_axis
+        for shape in shapes
+        if shape and (size_along_axis := _along(shape, size.axis)) is not None
+    ]
 
 
 def constant(value: ast.expr, launch: LaunchSite) -> int | None:

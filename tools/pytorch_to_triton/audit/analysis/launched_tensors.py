@@ -128,7 +128,7 @@ def unknown_layouts(launch: LaunchSite, kernel: SourceKernel) -> Iterator[str]:
 
 def _handed_on(launch: LaunchSite) -> frozenset[str]:
     """The names that other functions are given, which may look at the layout, or that are assigned on."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in launch.nodes:
         match node:
             case ast.Call(func=func, args=arguments, keywords=keywords) if not isinstance(
@@ -137,9 +137,9 @@ def _handed_on(launch: LaunchSite) -> frozenset[str]:
                 builtin = isinstance(func, ast.Name) and func.id in _BUILTINS
                 if not builtin and launch.scope.path(func) not in _ASKS_LITTLE:
                     given = [*arguments, *(keyword.value for keyword in keywords)]
-                    found |= {one.id for one in given if isinstance(one, ast.Name)}
+                    names |= {one.id for one in given if isinstance(one, ast.Name)}
             case ast.For(iter=ast.Tuple(elts=elements) | ast.List(elts=elements)):
-                found |= {one.id for one in elements if isinstance(one, ast.Name)}
+                names |= {one.id for one in elements if isinstance(one, ast.Name)}
             case ast.GeneratorExp() | ast.ListComp():
-                found |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-    return frozenset(found)
+                names |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return frozenset(names)

@@ -247,19 +247,19 @@ def _is_total(value: ast.expr, load: KernelAccess, kernel: SourceKernel, *, dept
 def _accumulated(name: ast.Name, kernel: SourceKernel, *, depth: int) -> Lanes | None:
     """Of a name that starts at zero and that a loop adds blocks to."""
     known = values(kernel)
-    found: list[Lanes] = []
+    parts: list[Lanes] = []
     for held in known.definitions(name):
         match held:
             case ast.BinOp(left=ast.Name(id=own), op=ast.Add(), right=step) if own == name.id:
                 if (part := _lanes(step, kernel, depth=depth)) and part.hold in (NOT_ZERO, UNDEFINED):
-                    found.append(part)
+                    parts.append(part)
             case ast.expr() if known.is_a(known.bare(held), "zeros", "full", "zeros_like") or (
                 known.number(held) is not None
             ):
                 continue
             case _:
                 return None
-    return found[0] if found else None
+    return parts[0] if parts else None
 
 
 def _axes_of_ranges(value: ast.expr, kernel: SourceKernel) -> Iterator[tuple[int, int]]:

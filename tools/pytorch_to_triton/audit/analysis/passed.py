@@ -82,13 +82,13 @@ def _extent(owner: ast.expr, index: ast.expr) -> Extent | None:
 @lru_cache(maxsize=64)
 def _unpacked(launch: LaunchSite) -> Mapping[str, Extent]:
     """The names that a shape is unpacked into, with the sizes that they are."""
-    found: dict[str, Extent] = {}
+    sizes: dict[str, Extent] = {}
     for node in launch.nodes:
         match node:
             case ast.Assign(targets=[ast.Tuple() as target], value=value):
                 for name, size in _pairs(target, value):
-                    found.setdefault(name, size)
-    return found
+                    sizes.setdefault(name, size)
+    return sizes
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Extent]]:

@@ -40,14 +40,14 @@ def dtypes_of(pointer: str, kernel: SourceKernel) -> frozenset[str]:
 
     A caller's tensor that nothing narrows may have `any`.
     """
-    found: set[str] = set()
+    dtypes_of_all: set[str] = set()
     for launch in kernel.launches:
         value = launch.given(kernel).get(pointer)
         dtypes = _of_tensor(value, launch, kernel.file) if value is not None else frozenset()
         if not dtypes:
             return frozenset()
-        found |= dtypes
-    return frozenset(found)
+        dtypes_of_all |= dtypes
+    return frozenset(dtypes_of_all)
 
 
 def loaded_from(value: ast.expr, known: KernelValues) -> str | None:

@@ -62,13 +62,13 @@ def _passed(called: Operation, kernel: SourceKernel) -> Lanes | None:
     name = held[0].arg
     for caller, call in calls_of(kernel):
         given = argument(call, kernel.parameters.index(name), name)
-        found = lanes(given, caller.kernel) if given is not None else None
-        if given is None or found is None or call in caller.selected:
+        passed = lanes(given, caller.kernel) if given is not None else None
+        if given is None or passed is None or call in caller.selected:
             continue
-        if _poisons(found, called.name, given, caller.kernel) and is_masked_along(
-            found.load, called.option(1, "axis"), caller.kernel
+        if _poisons(passed, called.name, given, caller.kernel) and is_masked_along(
+            passed.load, called.option(1, "axis"), caller.kernel
         ):
-            return found
+            return passed
     return None
 
 
@@ -94,14 +94,14 @@ def _kept(called: Operation, kernel: SourceKernel) -> Lanes | None:
 
 def _start(kept: ast.expr, called: Operation, kernel: SourceKernel) -> float | None:
     """The number that a name holds before a loop updates it by the call; None where it is something else."""
-    found = values(kernel)
-    held = found.definitions(kept) if isinstance(kept, ast.Name) else ()
+    known = values(kernel)
+    held = known.definitions(kept) if isinstance(kept, ast.Name) else ()
     starts = [one for one in held if one is not called.call]
     if len(starts) != 1 or len(held) != 2 or not isinstance(starts[0], ast.expr):
         return None
-    made = found.operation(found.bare(starts[0]))
+    made = known.operation(known.bare(starts[0]))
     value = made.option(1, "value") if made and made.name == "full" else starts[0]
-    return found.number(value) if value is not None else None
+    return known.number(value) if value is not None else None
 
 
 def _differs_by_step(held: Lanes, called: Operation, kernel: SourceKernel) -> bool:

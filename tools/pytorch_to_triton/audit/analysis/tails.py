@@ -45,12 +45,12 @@ def tail_of(access: KernelAccess, kernel: SourceKernel) -> Tail | None:
     """The worst tail that an access certainly reaches without a mask; None where none is known of."""
     if is_trial(kernel.file) or is_elsewhere_masked(access, kernel) or _is_peeled(access, kernel):
         return None
-    found = [
+    tails = [
         _judged(cover, length, access, kernel)
         for length in _open_lengths(access, kernel)
         for cover in covers(length, access.call, access.address, kernel)
     ]
-    known = [tail for tail in found if tail is not None]
+    known = [tail for tail in tails if tail is not None]
     real = [tail for tail in known if tail.severity is not None]
     return min(
         real, key=lambda tail: SEVERITIES.index(tail.severity or "info"), default=next(iter(known), None)

@@ -35,10 +35,10 @@ class UndefinedLanes:
 
 def undefined_lanes(kernel: SourceKernel) -> Iterator[UndefinedLanes]:
     """Each such load once, with the weightiest result that its undefined lanes certainly reach."""
-    found: set[ast.Call] = set()
+    reported: set[ast.Call] = set()
     for taken in sorted(_all_of(kernel), key=lambda one: SEVERITIES.index(one.severity or "low")):
-        if taken.load.call not in found:
-            found.add(taken.load.call)
+        if taken.load.call not in reported:
+            reported.add(taken.load.call)
             yield taken
 
 

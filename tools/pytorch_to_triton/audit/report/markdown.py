@@ -115,10 +115,10 @@ def _findings(report: AuditReport) -> Iterator[str]:
     yield from (f"- {word}: {meaning}." for word, meaning in legend_of(report).items())
     folder = folder_of(report)
     for category in CATEGORIES:
-        found = [finding for finding in report.findings if finding.category == category]
-        if found:
+        findings = [finding for finding in report.findings if finding.category == category]
+        if findings:
             yield f"\n### {category.capitalize()}"
-        for finding in found:
+        for finding in findings:
             yield ""
             yield from _finding(finding, folder)
 

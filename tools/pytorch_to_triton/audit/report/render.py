@@ -23,13 +23,13 @@ SUFFIXES: dict[str, Format] = {
 
 def format_of(path: Path) -> Format:
     """The format that a file's name stands for. Raises BadInput where it stands for none."""
-    found = SUFFIXES.get(path.suffix.lower())
-    if found is None:
+    suffix = SUFFIXES.get(path.suffix.lower())
+    if suffix is None:
         raise BadInput(
             f"The name {path.name} does not say which format to write.",
             f"End it in one of {', '.join(SUFFIXES)}, or name a format: {', '.join(get_args(Format))}.",
         )
-    return found
+    return suffix
 
 
 def render(report: AuditReport, form: Format, root: Path) -> str:

@@ -64,9 +64,9 @@ def float_atomics(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: where runs must agree, store one partial sum a program, and add those in a second kernel or with
     torch.sum.
     """
-    found = values(kernel)
+    known = values(kernel)
     for access in kernel.accesses:
-        if access.name == "atomic_add" and access.value and _is_float(found, access.value):
+        if access.name == "atomic_add" and access.value and _is_float(known, access.value):
             where = f"{access.pointer} adds up" if access.pointer else "This adds up"
             yield Fault(
                 access.call,
@@ -75,13 +75,13 @@ def float_atomics(kernel: SourceKernel) -> Iterator[Fault]:
             )
 
 
-def _is_float(found: KernelValues, value: ast.expr) -> bool:
-    return found.dtype(value) in FLOATS or any(_fills_with_float(found, term) for term in found.terms(value))
+def _is_float(known: KernelValues, value: ast.expr) -> bool:
+    return known.dtype(value) in FLOATS or any(_fills_with_float(known, term) for term in known.terms(value))
 
 
-def _fills_with_float(found: KernelValues, term: ast.AST) -> bool:
+def _fills_with_float(known: KernelValues, term: ast.AST) -> bool:
     """A load whose other value is written as a float."""
-    load = found.operation(term)
+    load = known.operation(term)
     other = load.option(2, "other") if load and load.name == "load" else None
     return isinstance(other, ast.Constant) and isinstance(other.value, float)
 

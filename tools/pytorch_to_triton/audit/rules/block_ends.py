@@ -167,8 +167,8 @@ def block_shorter_than_row(kernel: SourceKernel) -> Iterator[Fault]:
     for launch in kernel.launches:
         rows = {(row.size, row.length): row for row in _rows(kernel)}
         faults = (_too_short(row, kernel, launch) for row in rows.values())
-        if found := next((fault for fault in faults if fault), None):
-            yield found
+        if first := next((fault for fault in faults if fault), None):
+            yield first
 
 
 def _rows(kernel: SourceKernel) -> Iterator[_Row]:

@@ -125,10 +125,12 @@ def runtime_size_as_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: make it an ordinary parameter: masks, loops and addresses work with it just the same.
     """
-    found: set[str] = set()
+    reported: set[str] = set()
     for launch in kernel.launches:
         given = launch.given(kernel)
-        for name in (one for one in kernel.parameters if one in kernel.constexprs - found and one in given):
+        for name in (
+            one for one in kernel.parameters if one in kernel.constexprs - reported and one in given
+        ):
             spelled = size_of(given[name], launch)
             size = callers_size(spelled, launch) if spelled else None
             if not size or is_compiled_in(kernel, name):
@@ -138,7 +140,7 @@ def runtime_size_as_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
                 continue
             others = _made_from(given[name], launch, kernel) - {name}
             if not any(_rounds_up(given[other], launch) for other in others):
-                found.add(name)
+                reported.add(name)
                 yield Fault(
                     given[name],
                     f"{name} of {kernel.node.name} is tl.constexpr and gets {text_of(size)}: each new value "

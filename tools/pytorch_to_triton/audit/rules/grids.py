@@ -161,14 +161,14 @@ def grid_axes_swapped(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: call tl.program_id with the axis along which the grid divides that size.
     """
-    found: set[ast.Call] = set()
+    reported: set[ast.Call] = set()
     for walk in block_walks(kernel):
         for launch in kernel.launches:
             axis = _counted_along(walk, kernel, launch)
             calls = [call for call, asked in program_ids(kernel) if asked == walk.axis]
-            if axis is None or found.intersection(calls):
+            if axis is None or reported.intersection(calls):
                 continue
-            found.update(calls)
+            reported.update(calls)
             yield Fault(
                 calls[0],
                 f"The blocks of {walk.block} over {walk.size} are counted along axis {walk.axis}, and the "
@@ -286,9 +286,9 @@ def _launched(kernel: SourceKernel) -> tuple[SourceKernel, ...]:
     if kernel.launches:
         return (kernel,)
     callers = tuple(calls_of(kernel))
-    if any(not found.kernel.launches or found.kernel.flow.conditions(call) for found, call in callers):
+    if any(not caller.kernel.launches or caller.kernel.flow.conditions(call) for caller, call in callers):
         return ()
-    return tuple({found.kernel: None for found, _ in callers})
+    return tuple({caller.kernel: None for caller, _ in callers})
 
 
 @kernel_rule("medium", "correctness", (_AXIS_ROWS,), (_AXIS_ROWS.replace("64), rows)", "64), 1)"),))

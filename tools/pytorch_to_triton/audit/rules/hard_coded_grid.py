@@ -86,8 +86,8 @@ def hard_coded_grid(kernel: SourceKernel) -> Iterator[Fault]:
             continue
         axes = (fixed for axis, one in enumerate(grid) if (fixed := _fixed(axis, one, launch)))
         faults = (_too_few(fixed, len(grid), kernel, launch) for fixed in axes if not _walks(fixed, kernel))
-        if found := next((fault for fault in faults if fault), None):
-            yield found
+        if first := next((fault for fault in faults if fault), None):
+            yield first
 
 
 def _fixed(axis: int, element: ast.expr, launch: LaunchSite) -> _Fixed | None:

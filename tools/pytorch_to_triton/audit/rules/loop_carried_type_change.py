@@ -95,12 +95,12 @@ def _assignments(name: str, kernel: SourceKernel) -> list[Assignment]:
     """All that a name is given, in source order; empty where anything but assignments binds it."""
     given = kernel.flow.feeds(name)
     outer = [next(one for one in kernel.flow.around(value) if isinstance(one, ast.stmt)) for value in given]
-    found = [
+    assignments = [
         Assignment(value, statement)
         for value, statement in zip(given, outer, strict=True)
         if isinstance(statement, ast.Assign | ast.AugAssign)
     ]
-    return found if len(found) == len(kernel.scope.bindings[name]) else []
+    return assignments if len(assignments) == len(kernel.scope.bindings[name]) else []
 
 
 def _is_carried(change: Assignment, around: set[ast.AST], kernel: SourceKernel) -> bool:

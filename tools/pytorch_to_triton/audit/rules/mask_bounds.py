@@ -52,11 +52,11 @@ def mask_off_by_one(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: compare with `<`.
     """
-    found: set[ast.Compare] = set()
+    reported: set[ast.Compare] = set()
     for access in kernel.accesses:
         for bound in bounds(access.mask, kernel):
-            if bound.inclusive and bound.comparison not in found and _is_whole(bound, access, kernel):
-                found.add(bound.comparison)
+            if bound.inclusive and bound.comparison not in reported and _is_whole(bound, access, kernel):
+                reported.add(bound.comparison)
                 size = ast.unparse(bound.size)
                 text = ast.unparse(bound.offsets)
                 yield Fault(
@@ -143,13 +143,13 @@ def mask_without_lower_bound(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: mask both ends: (i >= 0) & (i < n).
     """
-    found: set[ast.Compare] = set()
+    reported: set[ast.Compare] = set()
     for access in kernel.accesses:
         for bound in _upper_bounds(access, kernel):
-            if bound.comparison in found or not _may_be_negative(bound.offsets, kernel):
+            if bound.comparison in reported or not _may_be_negative(bound.offsets, kernel):
                 continue
             if _is_in(bound.offsets, access.address, kernel):
-                found.add(bound.comparison)
+                reported.add(bound.comparison)
                 text = ast.unparse(bound.offsets)
                 yield Fault(
                     bound.comparison,
@@ -181,26 +181,26 @@ def _is_end(size: ast.expr, kernel: SourceKernel) -> bool:
 
 def _is_in(offsets: ast.expr, address: ast.expr, kernel: SourceKernel) -> bool:
     """Whether an address is made from just these offsets."""
-    found = values(kernel)
-    key = found.key(found.bare(offsets))
+    known = values(kernel)
+    key = known.key(known.bare(offsets))
     return any(
-        found.key(found.bare(node)) == key for node in found.origins(address) if isinstance(node, ast.expr)
+        known.key(known.bare(node)) == key for node in known.origins(address) if isinstance(node, ast.expr)
     )
 
 
 def _may_be_negative(offsets: ast.expr, kernel: SourceKernel) -> bool:
     """Whether all that a sum adds up can be zero while it takes something off."""
-    found = values(kernel)
+    known = values(kernel)
     if not is_block(offsets, kernel):
         return False
     number, rest, parts = 0.0, Counter[int](), dict[int, ast.expr]()
     for sign, term in _terms(offsets, kernel):
-        constant = found.number(term)
+        constant = known.number(term)
         if constant is not None:
             number += sign * constant
         else:
-            rest[found.key(term)] += sign
-            parts[found.key(term)] = term
+            rest[known.key(term)] += sign
+            parts[known.key(term)] = term
     added = [parts[key] for key, count in rest.items() if count > 0]
     taken = [parts[key] for key, count in rest.items() if count < 0]
     if not all(_can_be_zero(term, kernel) for term in added):

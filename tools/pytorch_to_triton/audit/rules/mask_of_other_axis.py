@@ -77,13 +77,13 @@ def mask_of_other_axis(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: compare each axis's own offsets, the program's start included, with that axis's size.
     """
-    found: set[ast.Compare] = set()
+    reported: set[ast.Compare] = set()
     for access in kernel.accesses:
         limits = list(bounds(access.mask, kernel))
         for bound in limits:
             wrong = _of_other_axis(bound, limits, kernel) or _lacks_start(bound, access, kernel)
-            if wrong and bound.comparison not in found:
-                found.add(bound.comparison)
+            if wrong and bound.comparison not in reported:
+                reported.add(bound.comparison)
                 yield wrong
 
 

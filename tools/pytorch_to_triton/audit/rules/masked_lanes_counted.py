@@ -110,16 +110,16 @@ def masked_lanes_counted(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: pass the neutral value as other=, or put it in with tl.where(mask, x, value) right before the
     reduction; divide by the number of elements.
     """
-    for found in poisoned_reductions(kernel):
-        call, name, neutral = found.operation.call, found.operation.name, found.neutral
-        is_certain = _is_certain(found, kernel)
+    for poisoned in poisoned_reductions(kernel):
+        call, name, neutral = poisoned.operation.call, poisoned.operation.name, poisoned.neutral
+        is_certain = _is_certain(poisoned, kernel)
         yield Fault(
             call,
-            f"{_content(found.held)} tl.{name} counts the lanes that the mask of the load in line "
-            f"{found.held.load.call.lineno} leaves out; {neutral} would change nothing.",
+            f"{_content(poisoned.held)} tl.{name} counts the lanes that the mask of the load in line "
+            f"{poisoned.held.load.call.lineno} leaves out; {neutral} would change nothing.",
             f"Put {neutral} there: by other= of the load, or by tl.where(mask, ..., {neutral}) right "
             f"before tl.{name}.",
-            severity="high" if found.is_decisive or is_certain else None,
+            severity="high" if poisoned.is_decisive or is_certain else None,
             certain=is_certain,
         )
     for taken in undefined_lanes(kernel):
@@ -142,10 +142,10 @@ def masked_lanes_counted(kernel: SourceKernel) -> Iterator[Fault]:
         )
 
 
-def _is_certain(found: PoisonedReduction, kernel: SourceKernel) -> bool:
+def _is_certain(poisoned: PoisonedReduction, kernel: SourceKernel) -> bool:
     """Whether a sum certainly counts padding: the mask ends before the block does."""
-    is_sum = found.operation.name == "sum" and found.held.hold == NOT_ZERO
-    return is_sum and padding_along(found.held.load, found.operation, kernel) is not None
+    is_sum = poisoned.operation.name == "sum" and poisoned.held.hold == NOT_ZERO
+    return is_sum and padding_along(poisoned.held.load, poisoned.operation, kernel) is not None
 
 
 def _content(held: Lanes) -> str:

@@ -43,7 +43,7 @@ def offset_may_overflow(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: widen the program id first: tl.program_id(0).to(tl.int64) * stride.
     """
-    found: dict[ast.BinOp, int | None] = {}
+    counts: dict[ast.BinOp, int | None] = {}
     for address, pointer in _addresses(kernel):
         for node in kernel.flow.origins(address, stop=lambda one: is_loaded(one, kernel)):
             if (
@@ -51,12 +51,12 @@ def offset_may_overflow(kernel: SourceKernel) -> Iterator[Fault]:
                 and _may_overflow(node, kernel)
                 and not _is_taken_off(node, kernel)
             ):
-                found[node] = found.get(node) or _too_many(pointer, kernel)
-    if not found:
+                counts[node] = counts.get(node) or _too_many(pointer, kernel)
+    if not counts:
         return
-    first, *more = sorted(found, key=lambda node: (found[node] is None, node.lineno, node.col_offset))
+    first, *more = sorted(counts, key=lambda node: (counts[node] is None, node.lineno, node.col_offset))
     also = f" It is one of {len(more) + 1} such products in {kernel.node.name}." if more else ""
-    elements = found[first]
+    elements = counts[first]
     yield Fault(
         first,
         f"{ast.unparse(first)} is computed in 32 bits and wraps around once it passes 2**31 - 1.{also}",
@@ -139,7 +139,7 @@ def _passed(made_from: frozenset[ast.AST], kernel: SourceKernel) -> _Passed:
 @lru_cache(maxsize=64)
 def _calls_of(kernel: SourceKernel) -> tuple[tuple[SourceKernel, ast.Call], ...]:
     """Where other kernels of the file call this one; nowhere where it is launched itself."""
-    return () if kernel.is_launched else tuple((found.kernel, call) for found, call in calls_of(kernel))
+    return () if kernel.is_launched else tuple((caller.kernel, call) for caller, call in calls_of(kernel))
 
 
 def _is_taken_off(product: ast.BinOp, kernel: SourceKernel) -> bool:

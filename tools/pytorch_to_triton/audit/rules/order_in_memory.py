@@ -65,13 +65,13 @@ def neighbours_overwritten(kernel: SourceKernel) -> Iterator[Fault]:
         for call, axis in program_ids(kernel)
         if axis is not None and any(is_wide(axis, launch) for launch in kernel.launches)
     ]
-    found: set[ast.Call] = set()
+    reported: set[ast.Call] = set()
     loads = [one for one in kernel.accesses if one.name == "load" and not kernel.flow.conditions(one.call)]
     stores = [one for one in kernel.accesses if one.name == "store" and _is_of_all_lanes(one, kernel)]
     for store, load in product(stores, loads):
         axis = _crossed(load, store, axes, kernel) if _is_same_tensor(load, store, kernel) else None
-        if axis is not None and store.call not in found:
-            found.add(store.call)
+        if axis is not None and store.call not in reported:
+            reported.add(store.call)
             yield Fault(
                 store.call,
                 f"Line {load.call.lineno} loads elements beside a program's own from {load.pointer}, and "

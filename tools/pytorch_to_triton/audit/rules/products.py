@@ -178,14 +178,14 @@ def tf32_product(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: pass input_precision="ieee", or "tf32x3" and "bf16x6", which are about as precise and faster; pass
     "tf32" where speed matters more.
     """
-    found = values(kernel)
-    for call in found.operations:
+    known = values(kernel)
+    for call in known.operations:
         if call.name != "dot" or len(call.operands) > 3:
             continue
         if any(keyword.arg in _SETTINGS for keyword in call.call.keywords):
             continue
-        given = [one for one in call.operands[:2] if _is_given_float32(one, found)]
-        exact = given or [one for one in call.operands[:2] if found.dtype(one) == "float32"]
+        given = [one for one in call.operands[:2] if _is_given_float32(one, known)]
+        exact = given or [one for one in call.operands[:2] if known.dtype(one) == "float32"]
         if exact:
             yield Fault(
                 call.call,
@@ -195,13 +195,13 @@ def tf32_product(kernel: SourceKernel) -> Iterator[Fault]:
             )
 
 
-def _is_given_float32(value: ast.expr, found: KernelValues) -> bool:
+def _is_given_float32(value: ast.expr, known: KernelValues) -> bool:
     """Whether it is loaded from a tensor that is float32, or loaded and cast to that."""
-    pointer = loaded_from(value, found)
+    pointer = loaded_from(value, known)
     if pointer is not None:
-        return dtypes_of(pointer, found.kernel) == {"float32"}
-    return found.dtype(value) == "float32" and found.is_a(_untransposed(value, found), "load")
+        return dtypes_of(pointer, known.kernel) == {"float32"}
+    return known.dtype(value) == "float32" and known.is_a(_untransposed(value, known), "load")
 
 
-def _untransposed(value: ast.expr, found: KernelValues) -> ast.expr:
-    return found.bare(found.operand(value, "trans") or value)
+def _untransposed(value: ast.expr, known: KernelValues) -> ast.expr:
+    return known.bare(known.operand(value, "trans") or value)

@@ -133,12 +133,12 @@ def _shared(kernel: SourceKernel) -> Iterator[tuple[KernelAccess, int]]:
 
 def _accumulates(access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether it stores a sum or a difference with what the same place holds."""
-    found = values(kernel)
-    total = found.bare(access.value) if access.value is not None and access.name == "store" else None
+    known = values(kernel)
+    total = known.bare(access.value) if access.value is not None and access.name == "store" else None
     if not isinstance(total, ast.BinOp) or not isinstance(total.op, ast.Add | ast.Sub):
         return False
     return is_updated(access, kernel) and any(
-        isinstance(found.bare(side), ast.Call) and is_loaded(found.bare(side), kernel)
+        isinstance(known.bare(side), ast.Call) and is_loaded(known.bare(side), kernel)
         for side in (total.left, total.right)
     )
 

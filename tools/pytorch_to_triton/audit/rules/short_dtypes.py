@@ -92,24 +92,24 @@ def low_precision_sum(kernel: SourceKernel) -> Iterator[Fault]:
 
 def _accumulators(kernel: SourceKernel) -> Iterator[Fault]:
     """Each addition of a loop to a value of low precision, and each tl.dot that adds up in it."""
-    found = values(kernel)
-    for node in found.expressions:
-        before = _added_to(found, node)
-        dtype = _carried(found, before, node) if before else None
+    known = values(kernel)
+    for node in known.expressions:
+        before = _added_to(known, node)
+        dtype = _carried(known, before, node) if before else None
         if before and dtype:
             yield Fault(
                 node,
                 f"{before.id} adds up in {dtype}, and each step of the loop rounds it; small terms are lost.",
                 f"Keep {before.id} in tl.float32, and cast it where it is stored.",
             )
-        elif before and (pointer := _pointer_of_dtype(found, before, node)):
+        elif before and (pointer := _pointer_of_dtype(known, before, node)):
             yield Fault(
                 node,
                 f"{before.id} adds up in the dtype of {pointer}: for a float16 or bfloat16 tensor each step "
                 "of the loop rounds it, and small terms are lost.",
                 f"Keep {before.id} in tl.float32, and cast it where it is stored.",
             )
-        elif before is None and _dot_in_float16(found, node):
+        elif before is None and _dot_in_float16(known, node):
             yield Fault(
                 node,
                 "This tl.dot adds its products up in float16: small terms are lost, and 65520 is infinite.",
@@ -117,7 +117,7 @@ def _accumulators(kernel: SourceKernel) -> Iterator[Fault]:
             )
 
 
-def _added_to(found: KernelValues, node: ast.expr) -> ast.Name | None:
+def _added_to(known: KernelValues, node: ast.expr) -> ast.Name | None:
     """acc of `acc + x` and tl.dot(a, b, acc)."""
     match node:
         case (
@@ -125,65 +125,65 @@ def _added_to(found: KernelValues, node: ast.expr) -> ast.Name | None:
             | ast.BinOp(op=ast.Add(), right=ast.Name() as name)
         ):
             return name
-    call = found.operation(node)
+    call = known.operation(node)
     given = call.option(2, "acc") if call and call.name == "dot" else None
     return given if isinstance(given, ast.Name) else None
 
 
-def _carried(found: KernelValues, name: ast.Name, node: ast.expr) -> str | None:
+def _carried(known: KernelValues, name: ast.Name, node: ast.expr) -> str | None:
     """The dtype of low precision that a name has, where a loop gives it the result of the addition again."""
-    held = found.definitions(name)
+    held = known.definitions(name)
     if node not in held or len(held) < 2:
         return None
-    dtype = found.dtype(name)
+    dtype = known.dtype(name)
     return dtype if dtype in LOW_PRECISION else None
 
 
-def _pointer_of_dtype(found: KernelValues, name: ast.Name, node: ast.expr) -> str | None:
+def _pointer_of_dtype(known: KernelValues, name: ast.Name, node: ast.expr) -> str | None:
     """The pointer whose element type an accumulator has, where it certainly may be of low precision."""
-    held = found.definitions(name)
+    held = known.definitions(name)
     starts = [one for one in held if one is not node]
     if node not in held or len(starts) != 1 or not isinstance(starts[0], ast.expr):
         return None
-    pointer = _element_type(found, starts[0])
-    dtypes = dtypes_of(pointer, found.kernel) if pointer else frozenset()
-    if dtypes.intersection(LOW_PRECISION) or ("any" in dtypes and _is_of_floats(found, node)):
+    pointer = _element_type(known, starts[0])
+    dtypes = dtypes_of(pointer, known.kernel) if pointer else frozenset()
+    if dtypes.intersection(LOW_PRECISION) or ("any" in dtypes and _is_of_floats(known, node)):
         return pointer
     return None
 
 
-def _element_type(found: KernelValues, start: ast.expr) -> str | None:
+def _element_type(known: KernelValues, start: ast.expr) -> str | None:
     """`p` of `tl.zeros(shape, dtype=p.dtype.element_ty)`."""
-    call = found.operation(start)
+    call = known.operation(start)
     if call is None or call.name not in ("zeros", "full"):
         return None
     named = call.option(1 if call.name == "zeros" else 2, "dtype")
-    match found.resolved(named) if named else None:
+    match known.resolved(named) if named else None:
         case ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr="dtype"), attr="element_ty"):
-            return name if name in found.kernel.parameters else None
+            return name if name in known.kernel.parameters else None
     return None
 
 
-def _is_of_floats(found: KernelValues, node: ast.expr) -> bool:
+def _is_of_floats(known: KernelValues, node: ast.expr) -> bool:
     """Whether products or casts to tl.float32 show that the kernel is not for integers."""
     path = "triton.language.float32"
-    casts = any(found.kernel.scope.path(one) == path for one in found.kernel.nodes)
-    return casts or "dot" in found.made_by(node)
+    casts = any(known.kernel.scope.path(one) == path for one in known.kernel.nodes)
+    return casts or "dot" in known.made_by(node)
 
 
-def _dot_in_float16(found: KernelValues, node: ast.expr) -> bool:
-    call = found.operation(node)
+def _dot_in_float16(known: KernelValues, node: ast.expr) -> bool:
+    call = known.operation(node)
     named = call.option(5, "out_dtype") if call and call.name == "dot" else None
-    return named is not None and found.kernel.scope.path(named) == "triton.language.float16"
+    return named is not None and known.kernel.scope.path(named) == "triton.language.float16"
 
 
 def _reductions(kernel: SourceKernel) -> Iterator[Fault]:
     """Each sum of a block that certainly is of low precision."""
-    found = values(kernel)
-    for call in found.operations:
+    known = values(kernel)
+    for call in known.operations:
         if call.name not in _ADDS_IN or not call.operands or call.option(3, "dtype"):
             continue
-        dtype = found.dtype(call.operands[0])
+        dtype = known.dtype(call.operands[0])
         if dtype in _ADDS_IN[call.name] and not _is_asked_for_dtype(kernel, call.call):
             block = ast.unparse(call.operands[0])
             yield Fault(

@@ -46,9 +46,9 @@ def exponent_without_maximum(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: subtract the maximum before the exponential, exp(x - max(x)); it cancels in the quotient. Add it
     again after the logarithm.
     """
-    found = values(kernel)
-    for node in found.expressions:
-        if what := _what(found, node):
+    known = values(kernel)
+    for node in known.expressions:
+        if what := _what(known, node):
             yield Fault(
                 node,
                 f"{kernel.node.name} takes {what} of loaded data without subtracting the maximum: exp "
@@ -57,33 +57,33 @@ def exponent_without_maximum(kernel: SourceKernel) -> Iterator[Fault]:
             )
 
 
-def _what(found: KernelValues, node: ast.expr) -> str | None:
+def _what(known: KernelValues, node: ast.expr) -> str | None:
     """`the softmax` or `the logsumexp` where the value is one that overflows."""
-    quotient = found.quotient(node)
-    if quotient and _is_weighted(found, quotient[0]) and _sums_exponentials(found, quotient[1]):
+    quotient = known.quotient(node)
+    if quotient and _is_weighted(known, quotient[0]) and _sums_exponentials(known, quotient[1]):
         return "the softmax"
-    logarithm = found.operation(node)
+    logarithm = known.operation(node)
     if logarithm and logarithm.name in ("log", "log2") and len(logarithm.operands) == 1:
-        return "the logsumexp" if _sums_exponentials(found, logarithm.operands[0]) else None
+        return "the logsumexp" if _sums_exponentials(known, logarithm.operands[0]) else None
     return None
 
 
-def _is_weighted(found: KernelValues, dividend: ast.expr) -> bool:
+def _is_weighted(known: KernelValues, dividend: ast.expr) -> bool:
     """Whether the dividend is an exponential, or adds up products of tl.dot with exponentials."""
-    weights = (found.operand(term, "dot") or term for term in found.terms(dividend))
-    return any(_overflows(found, weight) for weight in weights)
+    weights = (known.operand(term, "dot") or term for term in known.terms(dividend))
+    return any(_overflows(known, weight) for weight in weights)
 
 
-def _overflows(found: KernelValues, value: ast.AST) -> bool:
-    exponent = found.operand(value, "exp", "exp2")
-    return exponent is not None and is_unbounded(found, exponent)
+def _overflows(known: KernelValues, value: ast.AST) -> bool:
+    exponent = known.operand(value, "exp", "exp2")
+    return exponent is not None and is_unbounded(known, exponent)
 
 
-def _sums_exponentials(found: KernelValues, value: ast.expr) -> bool:
+def _sums_exponentials(known: KernelValues, value: ast.expr) -> bool:
     """Whether the value adds up such exponentials with tl.sum, and nothing but them and constants."""
-    terms = [term for term in found.terms(value) if not isinstance(term, ast.Constant)]
-    terms = [term for term in terms if not found.is_a(term, "zeros")]
-    return bool(terms) and "sum" in found.made_by(value) and all(_overflows(found, term) for term in terms)
+    terms = [term for term in known.terms(value) if not isinstance(term, ast.Constant)]
+    terms = [term for term in terms if not known.is_a(term, "zeros")]
+    return bool(terms) and "sum" in known.made_by(value) and all(_overflows(known, term) for term in terms)
 
 
 _KERNEL = """
@@ -112,14 +112,14 @@ def mask_value_not_low_enough(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: fill with -float("inf"), or with -1e30 where a whole row may be masked.
     """
-    found = values(kernel)
-    for call in found.operations:
-        if call.name not in ("exp", "exp2") or not call.operands or is_masked_later(call.call, found):
+    known = values(kernel)
+    for call in known.operations:
+        if call.name not in ("exp", "exp2") or not call.operands or is_masked_later(call.call, known):
             continue
-        match found.bare(call.operands[0]):
-            case ast.BinOp(left=left, op=ast.Sub(), right=right) if "max" in found.made_by(right):
-                fill = _fill(found, found.operation(found.bare(left)))
-                value = None if fill is None else found.number(fill)
+        match known.bare(call.operands[0]):
+            case ast.BinOp(left=left, op=ast.Sub(), right=right) if "max" in known.made_by(right):
+                fill = _fill(known, known.operation(known.bare(left)))
+                value = None if fill is None else known.number(fill)
                 if fill is not None and value is not None and _LOW_ENOUGH < value <= 0:
                     yield Fault(
                         fill,
@@ -127,21 +127,21 @@ def mask_value_not_low_enough(kernel: SourceKernel) -> Iterator[Fault]:
                         "below it, those lanes get the weight.",
                         'Fill with -float("inf").',
                         fix='-float("inf")',
-                        severity="high" if value > _WITHIN_SCORES and _decides(found, left, right) else None,
+                        severity="high" if value > _WITHIN_SCORES and _decides(known, left, right) else None,
                     )
 
 
-def _fill(found: KernelValues, call: Operation | None) -> ast.expr | None:
+def _fill(known: KernelValues, call: Operation | None) -> ast.expr | None:
     """What a masked load or tl.where gives the masked lanes."""
     if call and call.name == "load":
         return call.option(2, "other")
     return call.operands[2] if call and call.name == "where" and len(call.operands) == 3 else None
 
 
-def _decides(found: KernelValues, filled: ast.expr, shift: ast.expr) -> bool:
+def _decides(known: KernelValues, filled: ast.expr, shift: ast.expr) -> bool:
     """Whether it is tl.where that fills the lanes, and the maximum is taken over them."""
-    made = found.bare(filled)
-    return found.is_a(made, "where") and made in found.origins(shift)
+    made = known.bare(filled)
+    return known.is_a(made, "where") and made in known.origins(shift)
 
 
 _ROW_KERNEL = """
@@ -176,13 +176,13 @@ def fully_masked_row(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: use zero in place of a maximum of -inf, tl.where(m == -float("inf"), 0.0, m), or mask with a finite
     value such as -1e30.
     """
-    found = values(kernel)
-    for call in found.operations:
-        if call.name not in ("exp", "exp2") or not call.operands or call.call in found.selected:
+    known = values(kernel)
+    for call in known.operations:
+        if call.name not in ("exp", "exp2") or not call.operands or call.call in known.selected:
             continue
-        match found.bare(call.operands[0]):
-            case ast.BinOp(left=left, op=ast.Sub(), right=right) if mask := _loaded_mask(found, left):
-                if "max" in found.made_by(right) and not _is_looked_after(found, right):
+        match known.bare(call.operands[0]):
+            case ast.BinOp(left=left, op=ast.Sub(), right=right) if mask := _loaded_mask(known, left):
+                if "max" in known.made_by(right) and not _is_looked_after(known, right):
                     yield Fault(
                         call.call,
                         f"Where {ast.unparse(mask)} holds nowhere in a row, "
@@ -191,30 +191,30 @@ def fully_masked_row(kernel: SourceKernel) -> Iterator[Fault]:
                     )
 
 
-def _loaded_mask(found: KernelValues, scores: ast.expr) -> ast.expr | None:
+def _loaded_mask(known: KernelValues, scores: ast.expr) -> ast.expr | None:
     """The condition of tl.where(condition, x, -inf), where it depends on loaded data."""
-    call = found.operation(found.bare(scores))
+    call = known.operation(known.bare(scores))
     if call is None or call.name != "where" or len(call.operands) != 3:
         return None
     mask, _, otherwise = call.operands
-    is_infinite = found.number(otherwise) == -float("inf")
-    return mask if is_infinite and _is_data(found, mask) else None
+    is_infinite = known.number(otherwise) == -float("inf")
+    return mask if is_infinite and _is_data(known, mask) else None
 
 
-def _is_data(found: KernelValues, mask: ast.expr) -> bool:
+def _is_data(known: KernelValues, mask: ast.expr) -> bool:
     """Whether the condition tests a loaded block, and not a length."""
-    loads = [node for node in found.origins(mask) if isinstance(node, ast.Call) and found.is_a(node, "load")]
+    loads = [node for node in known.origins(mask) if isinstance(node, ast.Call) and known.is_a(node, "load")]
     return any(
-        "arange" in found.made_by(address) for load in loads if (address := argument(load, 0, "pointer"))
+        "arange" in known.made_by(address) for load in loads if (address := argument(load, 0, "pointer"))
     )
 
 
-def _is_looked_after(found: KernelValues, maximum: ast.expr) -> bool:
+def _is_looked_after(known: KernelValues, maximum: ast.expr) -> bool:
     """Whether the maximum is selected with tl.where, or starts from a finite number."""
-    made = found.bare(maximum)
+    made = known.bare(maximum)
     if not isinstance(made, ast.Name):
-        return found.is_a(made, "where")
-    return any(found.is_a(one, "where") for one in found.definitions(made))
+        return known.is_a(made, "where")
+    return any(known.is_a(one, "where") for one in known.definitions(made))
 
 
 _ONLINE_KERNEL = """
@@ -270,15 +270,15 @@ def accumulator_not_rescaled(kernel: SourceKernel) -> Iterator[Fault]:
 
 def _steps(loop: ast.For | ast.While) -> Iterator[tuple[str, list[ast.expr]]]:
     """What a loop assigns to each name; `x + y` of `x += y`."""
-    found: dict[str, list[ast.expr]] = {}
+    steps: dict[str, list[ast.expr]] = {}
     for node in ast.walk(loop):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                found.setdefault(name, []).append(value)
+                steps.setdefault(name, []).append(value)
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
                 added = ast.BinOp(ast.Name(target.id, ast.Load()), op, value)
-                found.setdefault(name, []).append(ast.copy_location(added, value))
-    yield from found.items()
+                steps.setdefault(name, []).append(ast.copy_location(added, value))
+    yield from steps.items()
 
 
 def _scales(loop: ast.For | ast.While, known: KernelValues) -> Iterator[ast.Call]:
@@ -343,9 +343,9 @@ def _takes_in(updates: list[ast.expr], scale: ast.Call, known: KernelValues) -> 
     """Whether what is added is made from exponentials of differences from the same new maximum."""
     maximum = _exponent(scale, known)
     made_from = (node for node in known.origins(*updates) if isinstance(node, ast.Call) and node is not scale)
-    found = (exponent for node in made_from if (exponent := _exponent(node, known)))
+    exponents = (exponent for node in made_from if (exponent := _exponent(node, known)))
     return maximum is not None and any(
-        known.same(known.bare(one.right), known.bare(maximum.right)) for one in found
+        known.same(known.bare(one.right), known.bare(maximum.right)) for one in exponents
     )
 
 

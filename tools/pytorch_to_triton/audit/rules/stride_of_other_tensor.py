@@ -77,13 +77,13 @@ def _misnamed(kernel: SourceKernel) -> Iterator[Fault]:
     if not any(_is_stride(name) for name in kernel.parameters):
         return
     stems = {access.pointer: _stem(access.pointer) for access in kernel.accesses if access.pointer}
-    found: set[ast.Name] = set()
+    reported: set[ast.Name] = set()
     for access in kernel.accesses:
         if access.pointer is None:
             continue
         for stride, other, own in _swapped(access, stems, kernel):
-            if stride not in found:
-                found.add(stride)
+            if stride not in reported:
+                reported.add(stride)
                 yield Fault(
                     stride,
                     f"{stride.id} is a stride of {other}, and the address is in {access.pointer}, whose own "
@@ -103,14 +103,14 @@ def _is_meant(stem: str, kernel: SourceKernel) -> bool:
 
 def _mispassed(kernel: SourceKernel) -> Iterator[Fault]:
     """By what the launch passes: the stride of one tensor for a place in another, whose own is left over."""
-    found: set[ast.Name] = set()
+    reported: set[ast.Name] = set()
     for launch in kernel.launches:
         passed = _owners(launch, kernel)
         for access, tensor in _tensors_of(launch, kernel):
             for foreign, own in _foreign(access, tensor, passed, kernel):
-                if foreign in found or _is_laid_out_like(tensor, passed[foreign.id], launch):
+                if foreign in reported or _is_laid_out_like(tensor, passed[foreign.id], launch):
                     continue
-                found.add(foreign)
+                reported.add(foreign)
                 yield Fault(
                     foreign,
                     f"The launch passes a stride of {passed[foreign.id]} for {foreign.id}, and the address "

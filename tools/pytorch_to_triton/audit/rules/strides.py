@@ -56,14 +56,14 @@ def strided_access(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: let a tl.arange run along the axis whose stride is 1: give a program a block of several columns, or
     a two-dimensional block, or store the tensor the other way around.
     """
-    found = [
+    strided = [
         (access, steps)
         for access in kernel.accesses
         if access.pointer and access.name in ("load", "store") and (steps := _steps(kernel, access))
     ]
-    if found:
-        (first, steps), *_ = found
-        tensors = ", ".join(dict.fromkeys(str(access.pointer) for access, _ in found))
+    if strided:
+        (first, steps), *_ = strided
+        tensors = ", ".join(dict.fromkeys(str(access.pointer) for access, _ in strided))
         yield Fault(
             first.call,
             f"Neighboring lanes lie {' and '.join(steps)} elements apart in {tensors}: each of them "
@@ -77,7 +77,7 @@ def _steps(kernel: SourceKernel, access: KernelAccess) -> list[str]:
     known = values(kernel)
     parts = (known.bare(node) for node in known.origins(access.address) if isinstance(node, ast.expr))
     by_key = {known.key(part): part for part in parts}
-    found: list[str] = []
+    steps: list[str] = []
     for monomial, count in (polynomial(access.address, kernel, access.pointer) or {}).items():
         factors = [by_key[key] for key in monomial]
         ranges = [one for one in factors if is_block(one, kernel) and not is_loaded(one, kernel)]
@@ -86,8 +86,8 @@ def _steps(kernel: SourceKernel, access: KernelAccess) -> list[str]:
             continue
         if not all(known.is_a(one, "arange") for one in ranges) or not (large or count > _FEW):
             return []
-        found.append(ast.unparse(large[0]) if large else str(count))
-    return list(dict.fromkeys(found))
+        steps.append(ast.unparse(large[0]) if large else str(count))
+    return list(dict.fromkeys(steps))
 
 
 def _is_large(factor: ast.expr, kernel: SourceKernel) -> bool:

@@ -38,16 +38,16 @@ def exponent_overflows(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: let the exponential vanish where it would overflow: 1 / (1 + exp(-x)) for the sigmoid, and max(x,
     0) + log(1 + exp(-abs(x))) for softplus. tanh(x) is 2 * sigmoid(2 * x) - 1.
     """
-    found = values(kernel)
-    for node in found.expressions:
-        if _is_quotient(found, node) and not _is_guarded(found, node):
+    known = values(kernel)
+    for node in known.expressions:
+        if _is_quotient(known, node) and not _is_guarded(known, node):
             yield Fault(
                 node,
                 f"{ast.unparse(node)} is inf / inf = NaN where the exponential overflows, from 88.8 on.",
                 "Divide by the exponential first: the sigmoid is 1 / (1 + tl.exp(-x)), "
                 "and tanh(x) is 2 / (1 + tl.exp(-2 * x)) - 1.",
             )
-        elif _is_softplus(found, node) and not _is_guarded(found, node):
+        elif _is_softplus(known, node) and not _is_guarded(known, node):
             yield Fault(
                 node,
                 f"{ast.unparse(node)} is infinite where the exponential overflows, from 88.8 on; softplus is "
@@ -56,57 +56,57 @@ def exponent_overflows(kernel: SourceKernel) -> Iterator[Fault]:
             )
 
 
-def _is_guarded(found: KernelValues, node: ast.expr) -> bool:
+def _is_guarded(known: KernelValues, node: ast.expr) -> bool:
     """Whether something decides when the value is used, on which the exponent may depend."""
-    tests = found.kernel.flow.conditions(found.written(node))
+    tests = known.kernel.flow.conditions(known.written(node))
     return (
-        node in found.selected
+        node in known.selected
         or any(isinstance(test, ast.Compare) for test in tests)
-        or any(call in caller.selected for caller, call in calls_of(found.kernel))
+        or any(call in caller.selected for caller, call in calls_of(known.kernel))
     )
 
 
-def _is_quotient(found: KernelValues, node: ast.expr) -> bool:
-    quotient = found.quotient(node)
-    if quotient is None or not isinstance(found.bare(quotient[1]), ast.BinOp):
+def _is_quotient(known: KernelValues, node: ast.expr) -> bool:
+    quotient = known.quotient(node)
+    if quotient is None or not isinstance(known.bare(quotient[1]), ast.BinOp):
         return False
-    return bool(_factors(found, quotient[0]) & _factors(found, quotient[1]))
+    return bool(_factors(known, quotient[0]) & _factors(known, quotient[1]))
 
 
-def _is_softplus(found: KernelValues, node: ast.expr) -> bool:
+def _is_softplus(known: KernelValues, node: ast.expr) -> bool:
     """log(1 + exp(x)) and log1p(exp(x))"""
-    logarithm = found.operation(node)
+    logarithm = known.operation(node)
     if not logarithm or len(logarithm.operands) != 1:
         return False
     (inside,) = logarithm.operands
     if logarithm.name == "log1p":
-        return _exponential(found, inside) is not None
-    match found.bare(inside):
+        return _exponential(known, inside) is not None
+    match known.bare(inside):
         case ast.BinOp(left=left, op=ast.Add(), right=right) if logarithm.name in ("log", "log2"):
             return any(
-                found.number(one) == 1 and _exponential(found, other) is not None
+                known.number(one) == 1 and _exponential(known, other) is not None
                 for one, other in ((left, right), (right, left))
             )
     return False
 
 
-def _exponential(found: KernelValues, value: ast.expr) -> int | None:
+def _exponential(known: KernelValues, value: ast.expr) -> int | None:
     """The key of an exponential of data; None for anything else."""
-    exponent = found.operand(value, "exp", "exp2")
-    if exponent is None or not is_unbounded(found, exponent):
+    exponent = known.operand(value, "exp", "exp2")
+    if exponent is None or not is_unbounded(known, exponent):
         return None
-    return found.key(found.bare(value))
+    return known.key(known.bare(value))
 
 
-def _factors(found: KernelValues, value: ast.expr) -> frozenset[int]:
+def _factors(known: KernelValues, value: ast.expr) -> frozenset[int]:
     """The exponentials that make the value infinite: those in its sums and products."""
-    value = found.bare(value)
+    value = known.bare(value)
     match value:
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult(), right=right):
-            return _factors(found, left) | _factors(found, right)
+            return _factors(known, left) | _factors(known, right)
         case ast.BinOp(left=left, op=ast.Pow()):
-            return _factors(found, left)
-    key = _exponential(found, value)
+            return _factors(known, left)
+    key = _exponential(known, value)
     return frozenset() if key is None else frozenset({key})
 
 
@@ -145,11 +145,11 @@ def division_without_guard(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: limit the divisor from below, tl.maximum(total, eps), add an epsilon under the root, or select a
     result with tl.where(total > 0, ...).
     """
-    found = values(kernel)
-    for node in found.expressions:
-        if node in found.selected or kernel.flow.conditions(found.written(node)):
+    known = values(kernel)
+    for node in known.expressions:
+        if node in known.selected or kernel.flow.conditions(known.written(node)):
             continue
-        divisor = _divisor(found, node)
+        divisor = _divisor(known, node)
         if divisor is not None:
             yield Fault(
                 node,
@@ -158,31 +158,31 @@ def division_without_guard(kernel: SourceKernel) -> Iterator[Fault]:
             )
 
 
-def _divisor(found: KernelValues, node: ast.expr) -> ast.expr | None:
+def _divisor(known: KernelValues, node: ast.expr) -> ast.expr | None:
     """The sum that a value is divided by, or by the root of, where nothing keeps it from zero."""
-    if isinstance(node, ast.Call) and (inside := found.operand(node, "rsqrt")) is not None:
-        return inside if _is_sum_of_squares(found, inside) else None
-    quotient = found.quotient(node)
+    if isinstance(node, ast.Call) and (inside := known.operand(node, "rsqrt")) is not None:
+        return inside if _is_sum_of_squares(known, inside) else None
+    quotient = known.quotient(node)
     if quotient is None:
         return None
-    if (inside := found.operand(quotient[1], "sqrt", "sqrt_rn")) is not None:
-        return inside if _is_sum_of_squares(found, inside) else None
-    return quotient[1] if _is_open_sum(found, found.bare(quotient[1])) else None
+    if (inside := known.operand(quotient[1], "sqrt", "sqrt_rn")) is not None:
+        return inside if _is_sum_of_squares(known, inside) else None
+    return quotient[1] if _is_open_sum(known, known.bare(quotient[1])) else None
 
 
-def _is_open_sum(found: KernelValues, divisor: ast.expr) -> bool:
-    made_by = found.made_by(divisor)
-    adds = any(found.number(term) for term in found.terms(divisor) if isinstance(term, ast.expr))
-    return found.is_a(divisor, "sum") and "load" in made_by and not made_by & _POSITIVE and not adds
+def _is_open_sum(known: KernelValues, divisor: ast.expr) -> bool:
+    made_by = known.made_by(divisor)
+    adds = any(known.number(term) for term in known.terms(divisor) if isinstance(term, ast.expr))
+    return known.is_a(divisor, "sum") and "load" in made_by and not made_by & _POSITIVE and not adds
 
 
-def _is_sum_of_squares(found: KernelValues, value: ast.expr) -> bool:
+def _is_sum_of_squares(known: KernelValues, value: ast.expr) -> bool:
     """Whether the value is a sum of squares, or that divided by a number, and nothing else."""
-    value = found.bare(value)
-    if quotient := found.quotient(value):
-        return _is_sum_of_squares(found, quotient[0])
-    terms = [term for term in found.terms(value) if not found.is_a(term, "zeros")]
-    return "sum" in found.made_by(value) and all(found.squared(term) is not None for term in terms)
+    value = known.bare(value)
+    if quotient := known.quotient(value):
+        return _is_sum_of_squares(known, quotient[0])
+    terms = [term for term in known.terms(value) if not known.is_a(term, "zeros")]
+    return "sum" in known.made_by(value) and all(known.squared(term) is not None for term in terms)
 
 
 _VARIANCE_KERNEL = """
@@ -213,10 +213,10 @@ def variance_by_difference(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: subtract the mean first and average the squares of what remains, with the lanes beyond the end set
     to zero; or use Welford's update where the data can be read only once.
     """
-    found = values(kernel)
-    for node in found.expressions:
+    known = values(kernel)
+    for node in known.expressions:
         match node:
-            case ast.BinOp(left=left, op=ast.Sub(), right=right) if _is_variance(found, left, right):
+            case ast.BinOp(left=left, op=ast.Sub(), right=right) if _is_variance(known, left, right):
                 yield Fault(
                     node,
                     f"{ast.unparse(node)} takes the variance as a difference of two large numbers, which "
@@ -226,22 +226,22 @@ def variance_by_difference(kernel: SourceKernel) -> Iterator[Fault]:
                 )
 
 
-def _is_variance(found: KernelValues, left: ast.expr, right: ast.expr) -> bool:
-    mean = found.squared(right)
+def _is_variance(known: KernelValues, left: ast.expr, right: ast.expr) -> bool:
+    mean = known.squared(right)
     if mean is None:
         return False
-    of_squares, of_data = _mean_of(found, left), _mean_of(found, mean)
-    if of_squares is None or of_data is None or not found.same(of_squares[1], of_data[1]):
+    of_squares, of_data = _mean_of(known, left), _mean_of(known, mean)
+    if of_squares is None or of_data is None or not known.same(of_squares[1], of_data[1]):
         return False
-    squares = (found.squared(term) for term in found.terms(of_squares[0]))
-    roots = {found.key(found.bare(root)) for root in squares if root is not None}
-    return bool(roots & {found.key(term) for term in found.terms(of_data[0])})
+    squares = (known.squared(term) for term in known.terms(of_squares[0]))
+    roots = {known.key(known.bare(root)) for root in squares if root is not None}
+    return bool(roots & {known.key(term) for term in known.terms(of_data[0])})
 
 
-def _mean_of(found: KernelValues, value: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+def _mean_of(known: KernelValues, value: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     """A sum and what it is divided by, or multiplied with."""
-    value = found.bare(value)
-    if quotient := found.quotient(value):
+    value = known.bare(value)
+    if quotient := known.quotient(value):
         return quotient
     match value:
         case ast.BinOp(left=left, op=ast.Mult(), right=right):

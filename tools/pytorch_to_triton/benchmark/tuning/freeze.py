@@ -90,13 +90,13 @@ def frozen(source: str, configs: Sequence[TunedConfig], where: str, file: str = 
     by_kernel: dict[str, list[TunedConfig]] = {}
     for config in configs:
         by_kernel.setdefault(config.kernel, []).append(config)
-    found = {name: tuner for name in by_kernel if (tuner := kernels.tuner(name))}
-    if by_kernel and not found:
+    tuners = {name: tuner for name in by_kernel if (tuner := kernels.tuner(name))}
+    if by_kernel and not tuners:
         raise BadInput(
             f"{file}:1: {', '.join(by_kernel)} is defined elsewhere.",
             "Freeze the file that defines the kernel, with its own configurations.",
         )
-    tables = [_Table(kernels, tuner, by_kernel[name], where) for name, tuner in found.items()]
+    tables = [_Table(kernels, tuner, by_kernel[name], where) for name, tuner in tuners.items()]
     if not tables:
         return source
     written = [edit for table in tables for edit in table.edits()]
@@ -192,14 +192,14 @@ class _Table:
 
     def rows(self) -> list[tuple[list[str], list[str]]]:
         """Keys and configurations as source, sorted; of one key the last configuration."""
-        found = {}
+        rows = {}
         for config in self.configs:
             key = [_literal(config.key.get(name)) for name in self.sizes]
             key += [self.dtype(config.key.get(f"{name}{DTYPE}")) for name in self.tensors]
             row = {**OPTIONS, **config.config}
             order = tuple((int(part), "") if part.isdigit() else (-1, part) for part in key)
-            found[order] = (key, [f"{_literal(name)}: {_literal(row[name])}" for name in self.columns])
-        return [found[order] for order in sorted(found)]
+            rows[order] = (key, [f"{_literal(name)}: {_literal(row[name])}" for name in self.columns])
+        return [rows[order] for order in sorted(rows)]
 
     def dtype(self, name: object) -> str:
         return "None" if name is None else f"{_spelled(self.file, 'torch')}.{name}"

@@ -94,14 +94,14 @@ def _tuned(best: Iterable[wire.ConfigBestItem]) -> tuple[TunedConfig, ...]:
 
 def _tried(items: Iterable[wire.TuneItem]) -> tuple[Tried, ...]:
     """Each configuration once, with its last result, in the order in which they came up."""
-    found: dict[str, Tried] = {}
+    results: dict[str, Tried] = {}
     for item in items:
         if isinstance(item, wire.ConfigDroppedItem | wire.ConfigTimedItem):
             tried = Tried.model_validate(
                 {name: value for name, value in vars(item).items() if name != "event"}
             )
-            found[repr((tried.kernel, tried.key, tried.config))] = tried
-    return tuple(found.values())
+            results[repr((tried.kernel, tried.key, tried.config))] = tried
+    return tuple(results.values())
 
 
 def _summary(outcome: Outcome, sites: int, tuned: tuple[TunedConfig, ...], tried: tuple[Tried, ...]) -> str:
