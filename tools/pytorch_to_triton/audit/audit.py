@@ -15,7 +15,7 @@ from pytorch_to_triton.audit.examine import (
     run_target,
 )
 from pytorch_to_triton.audit.find_files import printable
-from pytorch_to_triton.audit.read_source import SourceReading, completed, read_all
+from pytorch_to_triton.audit.read_source import SourceReading, complete, read_all
 from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.request import AuditPlan, AuditRequest, Choose, make_plan
 from pytorch_to_triton.audit.source import SourceFile, parse
@@ -127,9 +127,9 @@ def findings_of(examined: Examinations, readings: Sequence[SourceReading]) -> li
         finding for rule in all_rules() for piece in examined.evidence for finding in rule.find(piece)
     ]
     sources = {path: parsed_or_none(path) for path in {finding.file for finding in findings}}
-    whole = [completed(f, source) if (source := sources[f.file]) else f for f in findings]
+    whole = [complete(f, source) if (source := sources[f.file]) else f for f in findings]
     of_source = [finding for reading in readings for finding in reading.findings]
-    return with_proofs(of_source, merged(whole))
+    return with_proofs(of_source, merge(whole))
 
 
 def with_proofs(of_source: Sequence[Finding], shown: Sequence[Finding]) -> list[Finding]:
@@ -144,7 +144,7 @@ def with_proofs(of_source: Sequence[Finding], shown: Sequence[Finding]) -> list[
     return [*findings, *(f for f in shown if (f.rule, f.file, f.line) not in known)]
 
 
-def merged(findings: Iterable[Finding]) -> list[Finding]:
+def merge(findings: Iterable[Finding]) -> list[Finding]:
     """One finding per rule, line and pointer, for all configurations and GPUs that show it."""
     by_place: dict[tuple[str, Path, int, str], Finding] = {}
     for finding in findings:

@@ -34,7 +34,7 @@ class Baseline(Value):
     findings: tuple[KnownFinding, ...] = ()
 
 
-def fingerprinted(findings: Iterable[Finding], root: Path) -> list[Finding]:
+def add_fingerprints(findings: Iterable[Finding], root: Path) -> list[Finding]:
     """Findings whose fingerprints stay the same when lines move.
 
     They are made of rule, file below `root`, function and the line's text; equal ones are numbered in

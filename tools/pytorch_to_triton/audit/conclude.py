@@ -20,7 +20,7 @@ from pytorch_to_triton.schema.finding import (
 from pytorch_to_triton.validate.host_code import is_of_gradients
 
 
-def ranked(findings: Sequence[Finding]) -> list[Finding]:
+def rank(findings: Sequence[Finding]) -> list[Finding]:
     """The worst first; certain ones before suspected ones; then by place."""
     return sorted(
         findings,
@@ -63,7 +63,7 @@ def recommendations(
     """One per rule: by its worst finding, then by how many there are. Known findings are left out."""
     titles = {rule.name: rule.title for rule in rules}
     by_rule: dict[str, list[Finding]] = {}
-    for finding in ranked([finding for finding in findings if not finding.known]):
+    for finding in rank([finding for finding in findings if not finding.known]):
         by_rule.setdefault(finding.rule, []).append(finding)
     advice = [
         Recommendation(
@@ -114,11 +114,11 @@ def summary_of(findings: Sequence[Finding], scope: AuditScope) -> str:
     """How many findings, in how much code, and what was not run."""
     counts = Counter(finding.severity for finding in findings)
     by_severity = ", ".join(f"{counts[severity]} {severity}" for severity in SEVERITIES if counts[severity])
-    where = f"{counted(scope.kernels, 'Triton function')} in {counted(scope.files, 'file')}"
-    count = f"{counted(len(findings), 'finding')} ({by_severity})" if findings else "No findings"
+    where = f"{count_of(scope.kernels, 'Triton function')} in {count_of(scope.files, 'file')}"
+    count = f"{count_of(len(findings), 'finding')} ({by_severity})" if findings else "No findings"
     known = sum(finding.known for finding in findings)
     old = f" {known} of them {'is' if known == 1 else 'are'} in the baseline." if known else ""
-    left = f" {counted(scope.unread, 'file')} could not be read." if scope.unread else ""
+    left = f" {count_of(scope.unread, 'file')} could not be read." if scope.unread else ""
     return f"{count} in {where}.{old}{left}{scope.proviso}"
 
 
@@ -142,6 +142,6 @@ def next_step_of(findings: Sequence[Finding], fail_on: Severity, scope: AuditSco
     return "Nothing to fix. Benchmark the kernel to see how close it comes to the GPU's limit."
 
 
-def counted(count: int, noun: str) -> str:
+def count_of(count: int, noun: str) -> str:
     """`1 file`, `2 files`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

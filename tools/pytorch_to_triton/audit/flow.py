@@ -116,13 +116,13 @@ class Flow:
     def _feeds(self) -> Mapping[str, tuple[ast.expr, ...]]:
         parts: defaultdict[str, list[ast.expr]] = defaultdict(list)
         for node in own_nodes(self._body):
-            for target, value in _assigned(node):
+            for target, value in _assignments_in(node):
                 for name, part in _pairs(target, value):
                     parts[name].append(part)
         return {name: tuple(values) for name, values in parts.items()}
 
 
-def _assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+def _assignments_in(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     match node:
         case ast.Assign(targets=targets, value=value):
             yield from ((target, value) for target in targets)

@@ -98,14 +98,14 @@ def read(file: Path) -> SourceReading:
     around = repr(files_near(file, *TESTS, *BENCHMARKS)).encode()
     key = hashlib.sha256(b"\0".join((_rules_key(), bytes(file), around, source))).hexdigest()
     kept = places.cache() / "audit" / f"{hashlib.sha256(bytes(file)).hexdigest()[:24]}.json"
-    if (known := _kept(kept, key)) is not None:
+    if (known := _cached_reading(kept, key)) is not None:
         return known
     reading = _reading(file, source)
     _keep(kept, key, reading)
     return reading
 
 
-def completed(finding: Finding, file: SourceFile) -> Finding:
+def complete(finding: Finding, file: SourceFile) -> Finding:
     """A finding with its excerpt, column, function and page."""
     lines = file.lines
     line = lines[finding.line - 1] if 0 < finding.line <= len(lines) else ""
@@ -134,7 +134,7 @@ def _reading(file: Path, source: bytes) -> SourceReading:
             imports_triton=parsed.imports_triton,
             kernels=tuple(kernel.node.name for kernel in parsed.kernels),
             is_kernel_file={"run", "reference"} <= {function.name for function, _ in parsed.functions},
-            findings=tuple(completed(finding, parsed) for finding in findings),
+            findings=tuple(complete(finding, parsed) for finding in findings),
             comments=comments_in(parsed.text),
             notes=tuple(notes),
         )
@@ -168,7 +168,7 @@ class _Kept(Value):
     reading: SourceReading
 
 
-def _kept(place: Path, key: str) -> SourceReading | None:
+def _cached_reading(place: Path, key: str) -> SourceReading | None:
     try:
         kept = _Kept.model_validate_json(place.read_bytes())
     except (OSError, ValidationError):

@@ -313,7 +313,7 @@ def parse(path: Path, source: bytes) -> SourceFile:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(source, filename=str(path))
-        text = decoded(source)
+        text = decode(source)
     except (RecursionError, MemoryError) as error:
         raise TooDeep(path) from error
     except SyntaxError as error:
@@ -333,7 +333,7 @@ def lines_of(text: str) -> list[str]:
     return _LINE_END.split(text.removesuffix("\n"))
 
 
-def decoded(source: bytes) -> str:
+def decode(source: bytes) -> str:
     """The text of Python source, in the encoding that it declares."""
     encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
     return io.TextIOWrapper(io.BytesIO(source), encoding, errors="replace").read()

@@ -49,7 +49,7 @@ def comments_in(source: str) -> tuple[Comment, ...]:
             continue
         names = tuple(name for one in parsed[2].split(",") if (name := one.strip()))
         whole = parsed[1] == "ignore-file"
-        first, last = (1, len(source)) if whole else _covered(line, statements)
+        first, last = (1, len(source)) if whole else _covered_lines(line, statements)
         comments.append(Comment(at=line, rules=names, reason=parsed[3].strip(), first=first, last=last))
     return tuple(comments)
 
@@ -89,7 +89,7 @@ def notes_on(
             yield f"{where}: audit: ignore[{listed}] suppresses nothing: there is no such finding."
 
 
-def _covered(line: int, statements: Sequence[tuple[int, int]]) -> tuple[int, int]:
+def _covered_lines(line: int, statements: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """The statement that a line belongs to, else the next one."""
     at = bisect_left(statements, line, key=lambda statement: statement[1])
     return statements[at] if at < len(statements) else (line, line)

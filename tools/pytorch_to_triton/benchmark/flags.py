@@ -30,7 +30,7 @@ SLOWER_THAN: dict[str, FlagKind] = {
 WORST_FIRST: tuple[FlagKind, ...] = get_args(FlagKind)
 
 
-def flagged(tables: Sequence[TimingTable]) -> tuple[TimingTable, ...]:
+def add_flags(tables: Sequence[TimingTable]) -> tuple[TimingTable, ...]:
     """The tables, smallest first, with what their figures show; flags that they have already stay."""
     result = []
     for index, table in enumerate(tables):
@@ -108,7 +108,7 @@ def _is_large(table: TimingTable) -> bool:
 def of_conditions(conditions: Conditions) -> Iterator[RedFlag]:
     """What in the state of the device casts doubt on the whole run."""
     if conditions.throttled_by and not _kept_its_clock(conditions):
-        yield RedFlag(kind="throttled", label="", message=_throttled(conditions))
+        yield RedFlag(kind="throttled", label="", message=_throttling(conditions))
     if conditions.other_processes:
         others = ", ".join(conditions.other_processes)
         yield RedFlag(
@@ -125,7 +125,7 @@ def _kept_its_clock(conditions: Conditions) -> bool:
     return most is not None and low >= REDUCED * most
 
 
-def _throttled(conditions: Conditions) -> str:
+def _throttling(conditions: Conditions) -> str:
     clocks = ""
     if conditions.sm_clock_mhz:
         low, high = conditions.sm_clock_mhz

@@ -18,7 +18,7 @@ HEADINGS = {EAGER: "PyTorch ms", COMPILE: "torch.compile ms"}
 Cells = Sequence[str]
 
 
-def written(benchmark: Benchmark, destination: Destination) -> Benchmark:
+def write_report(benchmark: Benchmark, destination: Destination) -> Benchmark:
     """The benchmark with its pictures; they, report.md and report.json are in the destination then.
 
     Raises BadInput where the destination is not a benchmark's of this kernel to replace.

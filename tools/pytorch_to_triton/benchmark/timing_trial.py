@@ -66,7 +66,7 @@ class Roof:
     limit: Roofline | None = None
 
 
-async def measured(
+async def measure(
     worker: WorkerClient, trial: TimingTrial, runtime: Runtime, listener: ProgressListener | None = None
 ) -> Measurement:
     """Run the trial under the device lock. Raises TargetBroken where nothing could be timed.

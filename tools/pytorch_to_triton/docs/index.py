@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from pytorch_to_triton.docs.installed import MEMBERS
 from pytorch_to_triton.docs.sections import PASSAGE_CHARACTERS, cut, sections_of
-from pytorch_to_triton.docs.words import indexed
+from pytorch_to_triton.docs.words import index_text
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.schema.page import Page
 
@@ -167,7 +167,7 @@ def _fill(database: sqlite3.Connection, pages: Sequence[Page], spellings: Mappin
             " ".join(further.get(page.name, ())),
             passage.text,
         )
-        database.execute(_INSERT, (number, *(indexed(column) for column in columns)))
+        database.execute(_INSERT, (number, *(index_text(column) for column in columns)))
 
 
 def _last(name: str) -> str:

@@ -20,7 +20,7 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.documentation import MissingEntry
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.page import Page
-from pytorch_to_triton.triton_api.fixes import moved, name_suggestion, shown
+from pytorch_to_triton.triton_api.fixes import name_suggestion, new_home, spelling_of
 from pytorch_to_triton.triton_api.surface import Surface, surface
 
 _NEAREST = 5
@@ -75,7 +75,7 @@ class Library:
 
         None where it has the name, and where that cannot be known.
         """
-        plain = _unadorned(name)
+        plain = _without_adornment(name)
         path = next(
             (long + plain.removeprefix(short) for short, long in _LONG if plain.startswith(short)), ""
         )
@@ -83,8 +83,8 @@ class Library:
         absent = _first_absent(path, known) if known else None
         if known is None or absent is None:
             return None
-        fix = (moved(path, known) if absent != path else None) or name_suggestion(absent, known)
-        return MissingEntry(what=f"Triton {known.version} has no {shown(path)}.", fix=fix)
+        fix = (new_home(path, known) if absent != path else None) or name_suggestion(absent, known)
+        return MissingEntry(what=f"Triton {known.version} has no {spelling_of(path)}.", fix=fix)
 
     def nearest(self, name: str) -> tuple[str, ...]:
         """Pages whose names look like this one, the most alike first."""
@@ -116,7 +116,7 @@ search."""
 async def open_library(worker: WorkerClient, runtime: Runtime) -> Library:
     """All pages that can be read; `missing` lists what cannot."""
     stamp = await to_thread.run_sync(_stamp)
-    if (held := _held(runtime, stamp)) is not None:
+    if (held := _kept_library(runtime, stamp)) is not None:
         return held
     triton: Surface | None = None
     missing: list[MissingEntry] = []
@@ -126,13 +126,13 @@ async def open_library(worker: WorkerClient, runtime: Runtime) -> Library:
         missing.append(
             MissingEntry(what=f"The installed Triton cannot be read: {refusal.message}", fix=refusal.hint)
         )
-    library = await to_thread.run_sync(collect, triton, _fetched(), tuple(missing))
+    library = await to_thread.run_sync(collect, triton, _fetched_pages(), tuple(missing))
     if triton is not None:
         _open[runtime] = stamp, library
     return library
 
 
-def _held(runtime: Runtime, stamp: Stamp) -> Library | None:
+def _kept_library(runtime: Runtime, stamp: Stamp) -> Library | None:
     """The runtime's last library; None where a page's file has changed since."""
     read_at, library = _open.get(runtime, (None, None))
     return library if read_at == stamp else None
@@ -151,7 +151,7 @@ def collect(
     )
 
 
-def _fetched() -> list[Page]:
+def _fetched_pages() -> list[Page]:
     return list(PageStore(places.docs()).pages())
 
 
@@ -183,10 +183,10 @@ def _first_absent(path: str, known: Surface) -> str | None:
 
 def _plain(name: str) -> str:
     """A name as `_unadorned` leaves it, in small letters."""
-    return _unadorned(name).lower()
+    return _without_adornment(name).lower()
 
 
-def _unadorned(name: str) -> str:
+def _without_adornment(name: str) -> str:
     """A name without what may be copied with it: `@triton.jit`, `tl.load(ptr)`, `masks.md`."""
     plain = name.replace("`", "").strip().removeprefix("docs://").removeprefix("@")
     if plain.endswith(")"):

@@ -8,7 +8,7 @@ from bs4 import BeautifulSoup, Tag
 from markdownify import ATX, MarkdownConverter
 
 from pytorch_to_triton.docs.restructured_text import from_restructured_text, from_tutorial
-from pytorch_to_triton.docs.untrusted_text import fenced, harmless, quoted_url, visible, without_code
+from pytorch_to_triton.docs.untrusted_text import fence_code, harmless, quote_url, visible, without_code
 
 Form = Literal["html", "rst", "tutorial"]
 """tutorial: a Python file whose comment blocks are reStructuredText, as sphinx-gallery reads it."""
@@ -145,7 +145,7 @@ def _link(article: Tag, url: str) -> None:
         if written.startswith("#") or scheme not in ("http", "https") or len(absolute) > _LINK_CHARACTERS:
             anchor.unwrap()
             continue
-        anchor.attrs = {"href": quoted_url(absolute)}
+        anchor.attrs = {"href": quote_url(absolute)}
 
 
 class _Converter(MarkdownConverter):
@@ -161,4 +161,4 @@ class _Converter(MarkdownConverter):
         )
         match = _HIGHLIGHT.search(names)
         language = match[1].lower() if match else ""
-        return f"\n\n{fenced(text.strip(chr(10)), _LANGUAGES.get(language, language))}\n\n"
+        return f"\n\n{fence_code(text.strip(chr(10)), _LANGUAGES.get(language, language))}\n\n"

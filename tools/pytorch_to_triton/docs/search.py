@@ -11,7 +11,7 @@ from pytorch_to_triton.docs.words import Question, ask, refuse_long
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.documentation import Form, Hit, MissingEntry, SearchResult
 from pytorch_to_triton.schema.page import Page, Source
-from pytorch_to_triton.triton_api.fixes import shown
+from pytorch_to_triton.triton_api.fixes import spelling_of
 
 EXCERPT_CHARACTERS = 280
 
@@ -71,10 +71,10 @@ def search(library: Library, request: SearchRequest) -> SearchResult:
     question = ask(request.query)
     if not question.words:
         raise BadInput(
-            f"There is no word in {_quoted(request.query)}.",
+            f"There is no word in {_quote(request.query)}.",
             "Ask in words, e.g. `load with boundary`, or for a name.",
         )
-    ranked = _ranked(library, request, question)
+    ranked = _rank(library, request, question)
     pages = max(1, -(-len(ranked) // request.limit))
     if not 1 <= request.page <= pages:
         raise BadInput(
@@ -104,7 +104,7 @@ def _missing(library: Library, query: str) -> Iterator[MissingEntry]:
             yield missing
 
 
-def _ranked(library: Library, request: SearchRequest, question: Question) -> list[_Match]:
+def _rank(library: Library, request: SearchRequest, question: Question) -> list[_Match]:
     """The pages that fit, the best first."""
     worth = _worth(library, question)
     by_page: dict[str, list[tuple[int, float]]] = {}
@@ -180,7 +180,7 @@ def excerpt(text: str, question: Question, characters: int = EXCERPT_CHARACTERS)
     text = _WRONG.sub(rf"{_OPENS} \1 {_CLOSES}", text)
     text = " ".join(_MARKUP.sub("", text).split())
     if len(text) <= characters:
-        return _marked(text)
+        return _mark(text)
     places = sorted(
         (match.start(), number)
         for number, pattern in enumerate(question.patterns)
@@ -193,11 +193,11 @@ def excerpt(text: str, question: Question, characters: int = EXCERPT_CHARACTERS)
     end = start + characters
     end = len(text) if end >= len(text) else max(text.rfind(" ", start, end), start + 1)
     within = text.rfind(_OPENS, 0, start) > text.rfind(_CLOSES, 0, start)
-    stretch = _marked((f"{_OPENS} " if within else "") + text[start:end])
+    stretch = _mark((f"{_OPENS} " if within else "") + text[start:end])
     return ("… " if start else "") + stretch + (" …" if end < len(text) else "")
 
 
-def _marked(stretch: str) -> str:
+def _mark(stretch: str) -> str:
     """With words in place of the characters around wrong code."""
     return stretch.replace(_OPENS, "(wrong code)").replace(f" {_CLOSES}", " (end of wrong code)")
 
@@ -218,7 +218,7 @@ def _densest(places: Sequence[tuple[int, int]], width: int) -> int:
     return best
 
 
-def _quoted(query: str) -> str:
+def _quote(query: str) -> str:
     """A question in quotation marks, a long one cut."""
     return repr(query if len(query) <= _ECHOED else f"{query[: _ECHOED - 1]}…")
 
@@ -234,16 +234,16 @@ def _summary(
     parts = [f"{one.what} {one.fix}" for one in missing]
     where = f"{len(library.pages)} pages" if request.source is None else f"{request.source} pages"
     if not matches:
-        parts.append(f"None of the {where} has a word of {_quoted(request.query)}.")
-        parts += [f"Did you mean {shown(nearest[0])}?"] if nearest and not missing else []
+        parts.append(f"None of the {where} has a word of {_quote(request.query)}.")
+        parts += [f"Did you mean {spelling_of(nearest[0])}?"] if nearest and not missing else []
         return " ".join(parts)
     fit = "1 page matches" if len(matches) == 1 else f"{len(matches)} pages match"
-    return " ".join([*parts, f"{fit} {_quoted(request.query)}; the best is {matches[0].page.name}."])
+    return " ".join([*parts, f"{fit} {_quote(request.query)}; the best is {matches[0].page.name}."])
 
 
 def _next_step(request: SearchRequest, hits: Sequence[Hit], pages: int, nearest: Sequence[str]) -> str:
     if nearest:
-        return f"docs read {shown(nearest[0])}"
+        return f"docs read {spelling_of(nearest[0])}"
     if not hits:
         return "Ask in fewer or other words, or for a name such as tl.load; docs read names lists all names."
     more = f" More hits are on page {request.page + 1}." if request.page < pages else ""

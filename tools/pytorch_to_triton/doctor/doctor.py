@@ -19,17 +19,17 @@ async def diagnose(
     """Check everything, `further` checks of the caller's included; takes a few seconds and always ends."""
     began = time.monotonic()
     facts = await gather(worker, python, listener)
-    checks = (*judged(facts), *further)
-    return concluded(checks, python, time.monotonic() - began)
+    checks = (*judge(facts), *further)
+    return conclude(checks, python, time.monotonic() - began)
 
 
-def judged(facts: MachineFacts) -> Iterator[CheckResult]:
+def judge(facts: MachineFacts) -> Iterator[CheckResult]:
     """Every check, in the order in which one thing needs another."""
     local, worker = facts.local, facts.worker
     nodes = () if isinstance(local.nodes, NotSeen) else local.nodes
     has_gpu = isinstance(local.driver, gpu.DriverState) or bool(nodes)
     yield result(GPU, "driver", gpu.check_driver(local.driver, nodes))
-    yield result(GPU, "device files", seen(local.nodes, gpu.check_nodes))
+    yield result(GPU, "device files", check_fact(local.nodes, gpu.check_nodes))
     yield result(GPU, "GPU", gpu.check_gpus(local.driver))
     yield result(GPU, "others on the GPU", gpu.check_others(local.driver))
     yield result(STACK, "Python and worker", stack.check_python(worker.versions, facts.python))
@@ -47,23 +47,23 @@ def judged(facts: MachineFacts) -> Iterator[CheckResult]:
     yield result(KERNELS, "interpreted", kernels.check_kernel(facts.interpreted, "interpreted"))
     yield result(KERNELS, "compiled", kernels.check_kernel(facts.compiled, "compiled"))
     yield result(KERNELS, "on the GPU", kernels.check_kernel(worker.on_gpu, "on the GPU"))
-    yield result(PROGRAMS, "compute-sanitizer", seen(local.sanitizer, programs.check_sanitizer))
-    yield result(PROGRAMS, "Nsight Compute", seen(local.ncu, programs.check_ncu))
-    yield result(PROGRAMS, "this command", seen(local.command, programs.check_command))
-    yield result(PROGRAMS, "variables", seen(local.environment, environment.check_variables))
-    yield result(DISK, "cache", seen(local.cache, disk.check_cache))
-    triton_cache = seen(worker.triton_cache, lambda one: disk.check_triton_cache(one, gpu=has_gpu))
+    yield result(PROGRAMS, "compute-sanitizer", check_fact(local.sanitizer, programs.check_sanitizer))
+    yield result(PROGRAMS, "Nsight Compute", check_fact(local.ncu, programs.check_ncu))
+    yield result(PROGRAMS, "this command", check_fact(local.command, programs.check_command))
+    yield result(PROGRAMS, "variables", check_fact(local.environment, environment.check_variables))
+    yield result(DISK, "cache", check_fact(local.cache, disk.check_cache))
+    triton_cache = check_fact(worker.triton_cache, lambda one: disk.check_triton_cache(one, gpu=has_gpu))
     yield result(DISK, "Triton's cache", triton_cache)
     folders = [local.cache, worker.triton_cache, local.temporary]
     counted = [one for one in folders if isinstance(one, disk.FolderState)]
     if counted:
         yield result(DISK, "free space", disk.check_space(counted))
-    yield result(DISK, "run folders", seen(local.runs, disk.check_runs))
-    yield result(DISK, "made by launches", seen(local.environments, disk.check_environments))
-    yield result(DISK, "device locks", seen(local.locks, disk.check_locks))
+    yield result(DISK, "run folders", check_fact(local.runs, disk.check_runs))
+    yield result(DISK, "made by launches", check_fact(local.environments, disk.check_environments))
+    yield result(DISK, "device locks", check_fact(local.locks, disk.check_locks))
 
 
-def seen(fact: T | NotSeen, check: Callable[[T], CheckOutcome]) -> CheckOutcome:
+def check_fact(fact: T | NotSeen, check: Callable[[T], CheckOutcome]) -> CheckOutcome:
     """The check of a fact; a warning where the fact could not be found out."""
     return doubtful(f"Not known: {fact.why}.", fact.fix) if isinstance(fact, NotSeen) else check(fact)
 
@@ -72,7 +72,7 @@ def result(group: str, name: str, outcome: CheckOutcome) -> CheckResult:
     return CheckResult(name=name, group=group, state=outcome.state, seen=outcome.seen, fix=outcome.fix)
 
 
-def concluded(checks: Sequence[CheckResult], python: str, seconds: float) -> Diagnosis:
+def conclude(checks: Sequence[CheckResult], python: str, seconds: float) -> Diagnosis:
     """What all checks together say."""
     failed = [one for one in checks if one.state == "failed"]
     doubts = [one for one in checks if one.state == "warning"]

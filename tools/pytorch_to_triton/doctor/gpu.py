@@ -74,23 +74,23 @@ def read_driver() -> DriverState | NotSeen:
 
 def _gpu(pynvml: Any, handle: Any) -> GpuState:
     memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
-    mode = _asked(pynvml, lambda: pynvml.nvmlDeviceGetComputeMode(handle), 0)
-    processes = _asked(pynvml, lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(handle), [])
-    persistence = _asked(pynvml, lambda: pynvml.nvmlDeviceGetPersistenceMode(handle), None)
+    mode = _ask(pynvml, lambda: pynvml.nvmlDeviceGetComputeMode(handle), 0)
+    processes = _ask(pynvml, lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(handle), [])
+    persistence = _ask(pynvml, lambda: pynvml.nvmlDeviceGetPersistenceMode(handle), None)
     return GpuState(
         name=str(pynvml.nvmlDeviceGetName(handle)),
         memory_bytes=memory.total,
         free_bytes=memory.free,
         persistent=None if persistence is None else bool(persistence),
         shared_by_processes=mode == pynvml.NVML_COMPUTEMODE_DEFAULT,
-        partitioned=bool(_asked(pynvml, lambda: pynvml.nvmlDeviceGetMigMode(handle)[0], 0)),
+        partitioned=bool(_ask(pynvml, lambda: pynvml.nvmlDeviceGetMigMode(handle)[0], 0)),
         processes=tuple(
             f"{process_name(one.pid)} ({one.pid}), {gib(one.usedGpuMemory or 0)}" for one in processes
         ),
     )
 
 
-def _asked(pynvml: Any, question: Any, otherwise: Any) -> Any:
+def _ask(pynvml: Any, question: Any, otherwise: Any) -> Any:
     """What the driver answers; `otherwise` where this GPU or this user gets no answer."""
     try:
         return question()

@@ -2,7 +2,7 @@
 
 import re
 
-from pytorch_to_triton.inspect.assembly import Tally, located, operand_types
+from pytorch_to_triton.inspect.assembly import Tally, locate, operand_types
 from pytorch_to_triton.schema.compiled import Instructions
 
 INSTRUCTION = re.compile(r"^\s+([a-z]\w+)(.*)")
@@ -19,7 +19,7 @@ SPILLED = re.compile(r"Folded (?:Spill|Reload)")
 def read_amdgcn(text: str, file_name: str) -> Instructions:
     """What stands in a kernel's assembly; source lines are those of `file_name`."""
     tally = Tally()
-    for row, line in located(text, file_name):
+    for row, line in locate(text, file_name):
         match = INSTRUCTION.match(row)
         if match:
             _count(tally, match[1], match[2], line)

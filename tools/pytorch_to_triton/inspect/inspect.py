@@ -19,7 +19,7 @@ from pytorch_to_triton.inspect.compiling import Compiled, Compiling, compile_ker
 from pytorch_to_triton.inspect.occupancy import occupancy_of
 from pytorch_to_triton.inspect.pages import page_of, refuse_foreign
 from pytorch_to_triton.inspect.ptx import read_ptx
-from pytorch_to_triton.inspect.remarks import KernelReading, plural, refused, remarks_on
+from pytorch_to_triton.inspect.remarks import KernelReading, plural, refusal, remarks_on
 from pytorch_to_triton.inspect.ttgir import block_accesses, dots, float_atomics, loops, short_sums
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
@@ -82,7 +82,7 @@ async def inspect(
     What the compiler refuses is in the result; a target, an arch or a size that cannot be used is refused:
     BadInput. Raises MissingRequirement where a profiler is asked for that cannot work here.
     """
-    named = _named(request)
+    named = _named_architecture(request)
     compiled_runtime = runtime.model_copy(update={"interpreter": False})
     installed, call = await _read_versions_and_call(worker, request, runtime, compiled_runtime)
     if request.profile:
@@ -104,10 +104,10 @@ async def inspect(
     )
     compiled = await compile_kernels(compiling)
     refuse_nothing(compiled, request, call.case)
-    kernels = chosen(inspected(compiled.kernels, gpu), request.kernel)
+    kernels = choose(read_all(compiled.kernels, gpu), request.kernel)
     profile = None
     if request.profile:
-        profile = await profilers.profiled(
+        profile = await profilers.run_profiler(
             worker,
             request.profile,
             compiling.call,
@@ -130,7 +130,7 @@ async def inspect(
     )
 
 
-def _named(request: InspectionRequest) -> Architecture | None:
+def _named_architecture(request: InspectionRequest) -> Architecture | None:
     """The architecture that the request names; what cannot be is refused before anything starts: BadInput."""
     named = architecture(request.arch) if request.arch else None
     if named and request.text:
@@ -215,7 +215,7 @@ def refuse_nothing(compiled: Compiled, request: InspectionRequest, case: Case) -
     if failure is not None:
         raise TargetBroken(
             f"{first}{target} was called without a GPU, on CPU tensors in place of GPU tensors, and failed "
-            f"before any launch: {described(failure)}",
+            f"before any launch: {describe_failure(failure)}",
             "Fix the call; where it needs values that only a kernel computes, name a function "
             "(path.py:name) that does not.",
         )
@@ -229,13 +229,13 @@ def refuse_nothing(compiled: Compiled, request: InspectionRequest, case: Case) -
     )
 
 
-def described(failure: Failure) -> str:
+def describe_failure(failure: Failure) -> str:
     """`ValueError: what (line 7).`"""
     line = f" (line {failure.line})" if failure.line else ""
     return f"{failure.type}: {failure.message}{line}."
 
 
-def inspected(kernels: Sequence[CompiledKernel], gpu: Architecture) -> tuple[InspectedKernel, ...]:
+def read_all(kernels: Sequence[CompiledKernel], gpu: Architecture) -> tuple[InspectedKernel, ...]:
     """The kernels with what their texts say."""
     return tuple(read(kernel, label, gpu) for kernel, label in zip(kernels, labels(kernels), strict=True))
 
@@ -252,7 +252,7 @@ def labels(kernels: Sequence[CompiledKernel]) -> Iterator[str]:
 def read(kernel: CompiledKernel, label: str, gpu: Architecture) -> InspectedKernel:
     if kernel.resources is None:
         return InspectedKernel(
-            label=label, compiled=kernel, instructions=None, occupancy=None, remarks=(refused(kernel),)
+            label=label, compiled=kernel, instructions=None, occupancy=None, remarks=(refusal(kernel),)
         )
     texts = {kind: path.read_text(encoding="utf-8") for kind, path in kernel.texts.items()}
     file = Path(kernel.file).name
@@ -280,7 +280,7 @@ def read(kernel: CompiledKernel, label: str, gpu: Architecture) -> InspectedKern
     )
 
 
-def chosen(kernels: Sequence[InspectedKernel], name: str | None) -> tuple[InspectedKernel, ...]:
+def choose(kernels: Sequence[InspectedKernel], name: str | None) -> tuple[InspectedKernel, ...]:
     """Those of that name or label. Raises BadInput, which lists the labels, where there is none."""
     matches = tuple(k for k in kernels if name in (None, k.label, k.compiled.name))
     if not matches:
@@ -300,7 +300,7 @@ def notes_of(compiled: Compiled, named: Architecture | None, gpu: Architecture) 
     if compiled.failure is not None:
         yield (
             "The call ended early, so kernels that it launches later are missing: "
-            f"{described(compiled.failure)} Kernels are not run here, so their results are not there."
+            f"{describe_failure(compiled.failure)} Kernels are not run here, so their results are not there."
         )
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from pytorch_to_triton.inspect.assembly import Tally, located, operand_types
+from pytorch_to_triton.inspect.assembly import Tally, locate, operand_types
 from pytorch_to_triton.schema.compiled import Instructions
 
 OPCODE = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z][\w.:]*)(.*)")
@@ -19,7 +19,7 @@ BARRIERS = ("bar.sync", "barrier.sync", "barrier.cta.sync")
 def read_ptx(text: str, file_name: str) -> Instructions:
     """What stands in a kernel's PTX; source lines are those of `file_name`."""
     tally = Tally()
-    for row, line in located(text, file_name):
+    for row, line in locate(text, file_name):
         match = OPCODE.match(row)
         if match:
             _count(tally, match[1].rstrip(";"), match[2], line)

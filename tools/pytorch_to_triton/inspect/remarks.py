@@ -48,7 +48,7 @@ def remarks_on(reading: KernelReading) -> tuple[Remark, ...]:
     )
 
 
-def refused(kernel: CompiledKernel) -> Remark:
+def refusal(kernel: CompiledKernel) -> Remark:
     """The compiler's own message."""
     assert kernel.failure is not None
     line = kernel.failure.line

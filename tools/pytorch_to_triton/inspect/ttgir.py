@@ -82,15 +82,15 @@ class Locations:
     def line_of(self, row: str) -> int | None:
         """The line of the file that an operation comes from: of inlined code, the innermost in the file."""
         match = AT_END.search(row)
-        return self._resolved(match[1]) if match else None
+        return self._resolve(match[1]) if match else None
 
-    def _resolved(self, text: str, depth: int = 20) -> int | None:
+    def _resolve(self, text: str, depth: int = 20) -> int | None:
         for path, line in PLACE.findall(text):
             if path.rpartition("/")[2] == self._file:
                 return int(line)
         if depth:
             for name in NAMED.findall(text):
-                line = self._resolved(self._meanings.get(name, ""), depth - 1)
+                line = self._resolve(self._meanings.get(name, ""), depth - 1)
                 if line is not None:
                     return line
         return None

@@ -54,7 +54,7 @@ class History:
     def adding(self, read: Surface) -> "History":
         """The same with one more release; one of the same minor version is replaced."""
         lines = {r: self.lines(r) for r in self.releases if _minor(r) != _minor(read.version)}
-        lines[read.version] = dict(_written(read))
+        lines[read.version] = dict(_entries_as_text(read))
         releases = tuple(sorted(lines, key=_minor))
         paths = sorted({path for known in lines.values() for path in known})
         return History(releases, {path: _changes(path, [(r, lines[r]) for r in releases]) for path in paths})
@@ -114,7 +114,7 @@ def _changes(path: str, lines_of: list[tuple[str, dict[str, str]]]) -> dict[str,
     return changes
 
 
-def _written(read: Surface) -> Iterator[tuple[str, str]]:
+def _entries_as_text(read: Surface) -> Iterator[tuple[str, str]]:
     for path, entry in read.entries.items():
         yield path, _line(entry)
         yield from ((alias, f"{_ALIAS}{path}") for alias in entry.aliases)

@@ -12,9 +12,9 @@ from pytorch_to_triton.audit.analysis.promotion import (
     LITERAL,
     LOW_PRECISION,
     OPEN,
-    agreed,
-    divided,
-    promoted,
+    agree,
+    promote,
+    quotient_dtype,
 )
 from pytorch_to_triton.audit.analysis.triton_functions import FLOATING, KEEPING, KEEPING_DTYPE
 from pytorch_to_triton.audit.call_arguments import only_adds_axes
@@ -242,17 +242,17 @@ class KernelValues:
 
     def dtype(self, value: ast.AST) -> str | None:
         """The dtype that a value certainly has: `float16`, or `float` of unknown width; None: unknown."""
-        dtype = self._carried_dtype(value)
+        dtype = self._dtype_in_loops(value)
         return dtype if dtype in FLOATS or dtype in INTEGERS else None
 
-    def _carried_dtype(self, value: ast.AST) -> str | None:
+    def _dtype_in_loops(self, value: ast.AST) -> str | None:
         if value not in self._dtypes:
             # What a loop carries keeps its dtype, so that its own update may be left out.
             self._dtypes[value] = OPEN
-            self._dtypes[value] = self._computed_dtype(value)
+            self._dtypes[value] = self._compute_dtype(value)
         return self._dtypes[value]
 
-    def _computed_dtype(self, value: ast.AST) -> str | None:
+    def _compute_dtype(self, value: ast.AST) -> str | None:
         match value:
             case ast.Constant(value=bool()) | ast.Compare() | ast.BoolOp():
                 return "int1"
@@ -263,18 +263,18 @@ class KernelValues:
                 return LITERAL if is_scalar else None
             case ast.Name() if held := self.definitions(value):
                 start = [one for one in held if not self._keeps_dtype(one)]
-                return agreed([self._carried_dtype(one) for one in start or held])
+                return agree([self._dtype_in_loops(one) for one in start or held])
             case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
-                return self._carried_dtype(operand)
+                return self._dtype_in_loops(operand)
             case ast.BinOp(left=left, op=op, right=right):
-                dtype = promoted(self._carried_dtype(left), self._carried_dtype(right))
-                return divided(dtype) if isinstance(op, ast.Div) else dtype
+                dtype = promote(self._dtype_in_loops(left), self._dtype_in_loops(right))
+                return quotient_dtype(dtype) if isinstance(op, ast.Div) else dtype
             case ast.IfExp(body=body, orelse=orelse):
-                return agreed([self._carried_dtype(body), self._carried_dtype(orelse)])
+                return agree([self._dtype_in_loops(body), self._dtype_in_loops(orelse)])
             case ast.Subscript(value=block, slice=index) if only_adds_axes(index):
-                return self._carried_dtype(block)
+                return self._dtype_in_loops(block)
             case ast.Attribute(value=block, attr="T"):
-                return self._carried_dtype(block)
+                return self._dtype_in_loops(block)
             case ast.Call(func=ast.Name(id="range")):
                 return "int32"
             case ast.Call() if call := self.operation(value):
@@ -308,20 +308,20 @@ class KernelValues:
             case "arange" | "program_id" | "num_programs" | "cdiv" | "range" | "static_range":
                 return "int32"
             case "where" if len(call.operands) == 3:
-                return promoted(*(self._carried_dtype(one) for one in call.operands[1:]))
+                return promote(*(self._dtype_in_loops(one) for one in call.operands[1:]))
             case "dot" if call.option(2, "acc"):
-                return self._carried_dtype(call.operands[2]) if len(call.operands) > 2 else None
+                return self._dtype_in_loops(call.operands[2]) if len(call.operands) > 2 else None
             case "maximum" | "minimum" if len(call.operands) == 2:
-                return promoted(*(self._carried_dtype(one) for one in call.operands))
+                return promote(*(self._dtype_in_loops(one) for one in call.operands))
             case "fdiv" | "div_rn" if len(call.operands) == 2:
-                return divided(promoted(*(self._carried_dtype(one) for one in call.operands)))
+                return quotient_dtype(promote(*(self._dtype_in_loops(one) for one in call.operands)))
             case name if first is not None and name in FLOATING:
-                dtype_of_first = self._carried_dtype(first)
+                dtype_of_first = self._dtype_in_loops(first)
                 return dtype_of_first if dtype_of_first in FLOATS else "float"
-            case "max" | "min" if first is not None and self._carried_dtype(first) in LOW_PRECISION:
+            case "max" | "min" if first is not None and self._dtype_in_loops(first) in LOW_PRECISION:
                 return "float32"
             case name if first is not None and name in KEEPING_DTYPE:
-                return self._carried_dtype(first)
+                return self._dtype_in_loops(first)
         return None
 
     def _named_dtype(self, node: ast.expr | None) -> str | None:
@@ -329,6 +329,6 @@ class KernelValues:
         if node is None:
             return None
         if isinstance(node, ast.Attribute) and node.attr == "dtype":
-            return self._carried_dtype(node.value)
+            return self._dtype_in_loops(node.value)
         name = (self.kernel.scope.path(node) or "").removeprefix("triton.language.")
         return name if name in FLOATS or name in INTEGERS else None

@@ -36,11 +36,12 @@ def kinds(kernel: SourceKernel) -> Mapping[str, Kind]:
 
     Names start as blocks and are lowered to the least that is assigned to them, until nothing changes.
     """
-    kinds_by_name = {name: Kind.BLOCK for name in kernel.scope.bindings if _assigned(name, kernel)}
+    kinds_by_name = {name: Kind.BLOCK for name in kernel.scope.bindings if _assignments_of(name, kernel)}
     while lowered := {
         name: least
         for name, before in kinds_by_name.items()
-        if (least := min(_kind(value, kernel, kinds_by_name) for value in _assigned(name, kernel))) < before
+        if (least := min(_kind(value, kernel, kinds_by_name) for value in _assignments_of(name, kernel)))
+        < before
     }:
         kinds_by_name |= lowered
     return kinds_by_name
@@ -51,7 +52,7 @@ def runs_for_sure(node: ast.AST, kernel: SourceKernel) -> bool:
     return all(kind(test, kernel) > Kind.UNKNOWN for test in kernel.flow.conditions(node))
 
 
-def _assigned(name: str, kernel: SourceKernel) -> tuple[ast.expr, ...]:
+def _assignments_of(name: str, kernel: SourceKernel) -> tuple[ast.expr, ...]:
     """What plain assignments give a name; empty where anything else binds it."""
     bindings = kernel.scope.bindings[name]
     feeds = kernel.flow.feeds(name)

@@ -20,7 +20,9 @@ def is_compiled_in(kernel: SourceKernel, name: str) -> bool:
     for node in kernel.nodes:
         match node:
             case ast.Call():
-                if name in kernel.flow.parameters(*_needed(node, kernel), stop=loads.__contains__):
+                if name in kernel.flow.parameters(
+                    *_constant_arguments(node, kernel), stop=loads.__contains__
+                ):
                     return True
             case ast.If(test=test) | ast.IfExp(test=test):
                 if name in kernel.flow.parameters(test, stop=loads.__contains__):
@@ -28,7 +30,7 @@ def is_compiled_in(kernel: SourceKernel, name: str) -> bool:
     return False
 
 
-def _needed(call: ast.Call, kernel: SourceKernel) -> list[ast.expr]:
+def _constant_arguments(call: ast.Call, kernel: SourceKernel) -> list[ast.expr]:
     """The arguments of a call that have to be known when the kernel is compiled, or may have to be."""
     path = kernel.scope.path(call.func)
     function = (path or "").rpartition(".")[2]

@@ -116,7 +116,7 @@ def setting(kernel: SourceKernel, name: str) -> ast.expr | None:
     if not isinstance(autotune, ast.Call):
         return None
     given = argument(autotune, _ORDER.index(name), name)
-    return (_spelled(given, kernel) or given) if isinstance(given, ast.Name) else given
+    return (_assigned_value(given, kernel) or given) if isinstance(given, ast.Name) else given
 
 
 def names(given: ast.expr | None) -> Mapping[str, ast.Constant] | None:
@@ -150,11 +150,11 @@ def _count(configs: ast.expr | None, kernel: SourceKernel) -> int | None:
             first, second = _count(left, kernel), _count(right, kernel)
             return None if first is None or second is None else first + second
         case ast.Name():
-            return _count(_spelled(configs, kernel), kernel)
+            return _count(_assigned_value(configs, kernel), kernel)
     return None
 
 
-def _spelled(name: ast.Name, kernel: SourceKernel) -> ast.expr | None:
+def _assigned_value(name: ast.Name, kernel: SourceKernel) -> ast.expr | None:
     """What the file assigns to a name, once; None where it is more than that or grows afterwards."""
     binding = (kernel.scope.parent or kernel.file.scope).find(name.id)
     if binding is None or _grows(name.id, kernel):

@@ -43,21 +43,23 @@ class DeclaredSize:
         """What it comes to at the declared sizes that REQUIRES allows."""
         names = sorted(names_in(self.text))
         choices = product(*(self.declaration.dims[name] for name in names))
-        return self._allowed(dict(zip(names, sizes, strict=True)) for sizes in choices)
+        return self._allowed_values(dict(zip(names, sizes, strict=True)) for sizes in choices)
 
     def is_always(self, fits: Callable[[int], bool], upto: int = _POWERS_TRIED) -> bool:
         """Whether REQUIRES speaks of it and allows only sizes that fit, among those up to a number."""
         names = sorted(names_in(self.text))
         if len(names) != 1 or not self._conditions():
             return False
-        return all(fits(size) for size in self._allowed({names[0]: size} for size in range(1, upto + 1)))
+        return all(
+            fits(size) for size in self._allowed_values({names[0]: size} for size in range(1, upto + 1))
+        )
 
     def allows(self, size: int) -> bool:
         """Whether REQUIRES has nothing against a size of its one dimension."""
         names = sorted(names_in(self.text))
-        return len(names) != 1 or any(True for _ in self._allowed([{names[0]: size}]))
+        return len(names) != 1 or any(True for _ in self._allowed_values([{names[0]: size}]))
 
-    def _allowed(self, points: Iterable[Mapping[str, int]]) -> Iterator[int]:
+    def _allowed_values(self, points: Iterable[Mapping[str, int]]) -> Iterator[int]:
         conditions = self._conditions()
         for point in islice(points, _MOST_POINTS):
             if all(holds(text, point) for text in conditions):
@@ -184,13 +186,13 @@ def _calls(name: str, file: SourceFile) -> Iterator[tuple[ast.Call, NameScope]]:
 
 def _shape(value: ast.expr, scope: NameScope) -> Sequence[int | None]:
     """The sizes that torch.randn and the like are given; None where one is no literal."""
-    value = _resolved(value, scope)
+    value = _resolve(value, scope)
     if not isinstance(value, ast.Call) or scope.path(value.func) not in _MAKERS:
         return ()
-    return [literal_integer(_resolved(one, scope)) for one in _sizes_in(value)]
+    return [literal_integer(_resolve(one, scope)) for one in _sizes_in(value)]
 
 
-def _resolved(value: ast.expr, scope: NameScope) -> ast.expr:
+def _resolve(value: ast.expr, scope: NameScope) -> ast.expr:
     binding = scope.find(value.id) if isinstance(value, ast.Name) else None
     return binding.value if binding and binding.value else value
 

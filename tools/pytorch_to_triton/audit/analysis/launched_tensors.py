@@ -100,7 +100,7 @@ def allocation(name: str, launch: LaunchSite) -> tuple[str, ast.Call] | None:
     return (path, call) if path else None
 
 
-def asked_of(name: str, launch: LaunchSite) -> frozenset[str]:
+def attributes_of(name: str, launch: LaunchSite) -> frozenset[str]:
     """The attributes and methods of a name that the launching function uses."""
     return frozenset(attribute for owner, attribute in _attributes(launch) if owner == name)
 
@@ -117,16 +117,16 @@ def _attributes(launch: LaunchSite) -> frozenset[tuple[str, str]]:
 
 def unknown_layouts(launch: LaunchSite, kernel: SourceKernel) -> Iterator[str]:
     """The caller's tensors whose layout nothing in the launching function touches."""
-    handed_on = _handed_on(launch)
+    handed_on = _names_handed_on(launch)
     for parameter, name in tensors_of(launch, kernel).items():
         only_given = name in callers_parameters(launch) and len(launch.scope.bindings[name]) == 1
-        if not only_given or name in handed_on or asked_of(name, launch) & _RESOLVES_LAYOUT:
+        if not only_given or name in handed_on or attributes_of(name, launch) & _RESOLVES_LAYOUT:
             continue
         if any(one.pointer == parameter and may_be_block(one.address, kernel) for one in kernel.accesses):
             yield name
 
 
-def _handed_on(launch: LaunchSite) -> frozenset[str]:
+def _names_handed_on(launch: LaunchSite) -> frozenset[str]:
     """The names that other functions are given, which may look at the layout, or that are assigned on."""
     names: set[str] = set()
     for node in launch.nodes:

@@ -25,10 +25,10 @@ def size_of(value: ast.expr, launch: LaunchSite) -> Extent | None:
     value = launch.flow.resolved(value)
     match value:
         case ast.Name(id=name) if len(launch.scope.bindings.get(name, ())) == 1:
-            return _unpacked(launch).get(name)
+            return _unpacked_sizes(launch).get(name)
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             return _whole([*_factors(left, launch), *_factors(right, launch)], launch)
-    return _spelled(value)
+    return _spelled_size(value)
 
 
 def _factors(value: ast.expr, launch: LaunchSite) -> list[Extent | None]:
@@ -42,11 +42,11 @@ def _whole(factors: list[Extent | None], launch: LaunchSite) -> Extent | None:
     """All elements, where the factors are the sizes along all axes of a tensor whose shape is unpacked."""
     tensors = {one.tensor if one else None for one in factors}
     axes = sorted(one.axis for one in factors if one and one.axis is not None)
-    ranks = {size.axis for size in _unpacked(launch).values() if {size.tensor} == tensors}
+    ranks = {size.axis for size in _unpacked_sizes(launch).values() if {size.tensor} == tensors}
     return Extent(tensors.pop() or "", None) if len(tensors) == 1 and axes and {*axes} == ranks else None
 
 
-def _spelled(value: ast.expr) -> Extent | None:
+def _spelled_size(value: ast.expr) -> Extent | None:
     match value:
         case ast.Subscript(value=ast.Attribute(value=owner, attr="shape"), slice=index):
             return _extent(owner, index)
@@ -80,7 +80,7 @@ def _extent(owner: ast.expr, index: ast.expr) -> Extent | None:
 
 
 @lru_cache(maxsize=64)
-def _unpacked(launch: LaunchSite) -> Mapping[str, Extent]:
+def _unpacked_sizes(launch: LaunchSite) -> Mapping[str, Extent]:
     """The names that a shape is unpacked into, with the sizes that they are."""
     sizes: dict[str, Extent] = {}
     for node in launch.nodes:
@@ -94,7 +94,7 @@ def _unpacked(launch: LaunchSite) -> Mapping[str, Extent]:
 def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Extent]]:
     """Each name of a target with the size that it is given."""
     match target, value:
-        case ast.Name(id=name), _ if size := _spelled(value):
+        case ast.Name(id=name), _ if size := _spelled_size(value):
             yield name, size
         case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
             for one, other in zip(targets, values, strict=True):

@@ -44,16 +44,16 @@ def poisoned_reductions(kernel: SourceKernel) -> Iterator[PoisonedReduction]:
         if not called.operands:
             continue
         if called.name in NEUTRAL:
-            held = _reduced(called, kernel) or _passed(called, kernel)
+            held = _lanes_reduced(called, kernel) or _lanes_passed(called, kernel)
         else:
-            held = _kept(called, kernel) if called.name in _RUNNING else None
+            held = _lanes_kept(called, kernel) if called.name in _RUNNING else None
         if held:
             neutral = NEUTRAL[_RUNNING.get(called.name, called.name)]
             decisive = neutral != "0.0" and is_decisive(called.call, held.load, kernel)
             yield PoisonedReduction(called, held, neutral, decisive)
 
 
-def _passed(called: Operation, kernel: SourceKernel) -> Lanes | None:
+def _lanes_passed(called: Operation, kernel: SourceKernel) -> Lanes | None:
     """The masked lanes of a block that another kernel passes to this function, which reduces it as it is."""
     block = values(kernel).bare(called.operands[0])
     held = values(kernel).definitions(block) if isinstance(block, ast.Name) else ()
@@ -72,7 +72,7 @@ def _passed(called: Operation, kernel: SourceKernel) -> Lanes | None:
     return None
 
 
-def _reduced(called: Operation, kernel: SourceKernel) -> Lanes | None:
+def _lanes_reduced(called: Operation, kernel: SourceKernel) -> Lanes | None:
     """The masked lanes that change what tl.sum and the like make of a block."""
     held = lanes(called.operands[0], kernel)
     if held is None or not _poisons(held, called.name, called.operands[0], kernel):
@@ -80,7 +80,7 @@ def _reduced(called: Operation, kernel: SourceKernel) -> Lanes | None:
     return held if is_masked_along(held.load, called.option(1, "axis"), kernel) else None
 
 
-def _kept(called: Operation, kernel: SourceKernel) -> Lanes | None:
+def _lanes_kept(called: Operation, kernel: SourceKernel) -> Lanes | None:
     """The masked lanes that change a maximum which a loop keeps, where each step masks other lanes."""
     for kept, block in (called.operands[:2], called.operands[1::-1]):
         start = _start(kept, called, kernel)

@@ -41,7 +41,7 @@ def _polynomial(
     match value:
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as op, right=right) if deepest:
             one, other = (_polynomial(side, kernel, pointer, deepest - 1) for side in (left, right))
-            return None if one is None or other is None else _combined(one, op, other)
+            return None if one is None or other is None else _combine(one, op, other)
     clamped = known.operation(value)
     if clamped and clamped.name in _CLAMPS and len(clamped.operands) == 2 and deepest:
         inner, limit = clamped.operands
@@ -50,7 +50,7 @@ def _polynomial(
     return {(known.key(value),): 1}
 
 
-def _combined(one: Polynomial, op: ast.operator, other: Polynomial) -> Polynomial | None:
+def _combine(one: Polynomial, op: ast.operator, other: Polynomial) -> Polynomial | None:
     if isinstance(op, ast.Sub):
         return difference(one, other)
     products: Counter[Monomial] = Counter()

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.configurations import configurations
-from pytorch_to_triton.audit.analysis.covered import Cover, covers, passed
+from pytorch_to_triton.audit.analysis.covered import Cover, covers, values_passed
 from pytorch_to_triton.audit.analysis.launch_sizes import (
     DeclaredSize,
     constant,
@@ -46,7 +46,7 @@ def tail_of(access: KernelAccess, kernel: SourceKernel) -> Tail | None:
     if is_trial(kernel.file) or is_elsewhere_masked(access, kernel) or _is_peeled(access, kernel):
         return None
     tails = [
-        _judged(cover, length, access, kernel)
+        _judge(cover, length, access, kernel)
         for length in _open_lengths(access, kernel)
         for cover in covers(length, access.call, access.address, kernel)
     ]
@@ -130,7 +130,7 @@ class _Blocks:
         return self.is_whole or bool(self.lengths)
 
 
-def _judged(cover: Cover, length: ast.expr, access: KernelAccess, kernel: SourceKernel) -> Tail | None:
+def _judge(cover: Cover, length: ast.expr, access: KernelAccess, kernel: SourceKernel) -> Tail | None:
     """The tail of a size; None where it cannot be known."""
     launch = cover.launch
     size, block = ast.unparse(cover.size), ast.unparse(length)
@@ -185,7 +185,7 @@ def _is_excluded(declared: DeclaredSize, blocks: _Blocks) -> bool:
 
 def _tensors(cover: Cover, access: KernelAccess, kernel: SourceKernel) -> list[ast.expr]:
     """What the launch passes for the pointer."""
-    given = passed(access.pointer, kernel) if access.pointer else ()
+    given = values_passed(access.pointer, kernel) if access.pointer else ()
     return [value for launch, value in given if launch is cover.launch]
 
 
@@ -194,7 +194,11 @@ def _lengths(length: ast.expr, cover: Cover, kernel: SourceKernel) -> Sequence[i
     literal = literal_integer(length)
     if literal is not None or not isinstance(length, ast.Name):
         return [literal] if literal else ()
-    given = [constant(value, launch) for launch, value in passed(length.id, kernel) if launch is cover.launch]
+    given = [
+        constant(value, launch)
+        for launch, value in values_passed(length.id, kernel)
+        if launch is cover.launch
+    ]
     launched = kernel.file.kernel_of(cover.launch)
     if not given and launched:
         chosen = [one.values.get(length.id) for one in configurations(launched)]

@@ -46,7 +46,7 @@ class AnnotatedStretch:
     entries: Sequence[LinkedFinding]
 
 
-def annotated(source: str | None, entries: Sequence[LinkedFinding]) -> list[AnnotatedStretch]:
+def annotate(source: str | None, entries: Sequence[LinkedFinding]) -> list[AnnotatedStretch]:
     """A file with its findings below their lines; excerpts alone where the source has no such line."""
     lines = lines_of(source) if source is not None else []
     rows = []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytorch_to_triton.audit.find_files import relative
 from pytorch_to_triton.audit.report import wording
-from pytorch_to_triton.audit.report.annotated import AnnotatedStretch, LinkedFinding, annotated
+from pytorch_to_triton.audit.report.annotated import AnnotatedStretch, LinkedFinding, annotate
 from pytorch_to_triton.audit.report.sections import Table, sections
 from pytorch_to_triton.benchmark.flags import all_flags, flag_text
 from pytorch_to_triton.benchmark.speed_report import brief_table
@@ -88,7 +88,7 @@ def files(
     """The files with findings, by path."""
     paths = sorted({entry.finding.file for entry in entries})
     return {
-        path: annotated(sources.get(path), [e for e in entries if e.finding.file == path]) for path in paths
+        path: annotate(sources.get(path), [e for e in entries if e.finding.file == path]) for path in paths
     }
 
 

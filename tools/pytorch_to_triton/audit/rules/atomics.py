@@ -136,7 +136,7 @@ def atomic_into_uninitialised(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: make the tensor with torch.zeros (or torch.full with the smallest value for tl.atomic_max).
     """
-    accumulated = _accumulated(kernel) if kernel.launches else {}
+    accumulated = _accumulated_names(kernel) if kernel.launches else {}
     if accumulated and _has_hook(kernel):
         return
     for pointer, how in accumulated.items():
@@ -151,13 +151,13 @@ def atomic_into_uninitialised(kernel: SourceKernel) -> Iterator[Fault]:
                 )
 
 
-def _accumulated(kernel: SourceKernel) -> dict[str, str]:
+def _accumulated_names(kernel: SourceKernel) -> dict[str, str]:
     """The pointers that every run changes, by accumulating atomics alone, each with the first one's name."""
     changes = [access for access in kernel.accesses if access.writes]
     other = {access.pointer for access in changes if access.name not in _ACCUMULATING}
     if None in {access.pointer for access in changes}:
         return {}
-    other |= _handed_on(kernel)
+    other |= _names_handed_on(kernel)
     return {
         access.pointer: access.name
         for access in reversed(changes)
@@ -172,7 +172,7 @@ def _has_hook(kernel: SourceKernel) -> bool:
     )
 
 
-def _handed_on(kernel: SourceKernel) -> frozenset[str]:
+def _names_handed_on(kernel: SourceKernel) -> frozenset[str]:
     """The pointers that it passes to functions of its own file, which may write through them, too."""
     passed = [
         given

@@ -202,7 +202,7 @@ def autotune_without_reset(kernel: SourceKernel) -> Iterator[Fault]:
     if None in lists or _may_restore(kernel):
         return
     handled = {name for one in lists for name in one or ()}
-    for access, what in _changed(kernel):
+    for access, what in _changed_accesses(kernel):
         if access.pointer and access.pointer not in handled:
             handled.add(access.pointer)
             option = "reset_to_zero" if what == "adds to" else "restore_value"
@@ -221,7 +221,7 @@ def _may_restore(kernel: SourceKernel) -> bool:
     return hidden or any(isinstance(one, ast.keyword) and one.arg == "pre_hook" for one in kernel.file.nodes)
 
 
-def _changed(kernel: SourceKernel) -> Iterator[tuple[KernelAccess, str]]:
+def _changed_accesses(kernel: SourceKernel) -> Iterator[tuple[KernelAccess, str]]:
     """Each access that changes what it finds, with a verb: an atomic sum, or a store after a load."""
     same = values(kernel).same
     stored = {access.pointer for access in kernel.accesses if access.name == "store"}

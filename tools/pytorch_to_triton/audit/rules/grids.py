@@ -261,7 +261,7 @@ def program_axis_outside_grid(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: give the grid an element for each axis, or use an axis that it has.
     """
-    launched = _launched(kernel)
+    launched = _launched_kernels(kernel)
     grids = [grid_of(launch) for one in launched for launch in one.launches]
     lengths = {len(grid) if grid else 3 for grid in grids}
     for call, axis in program_ids(kernel):
@@ -281,7 +281,7 @@ def program_axis_outside_grid(kernel: SourceKernel) -> Iterator[Fault]:
         )
 
 
-def _launched(kernel: SourceKernel) -> tuple[SourceKernel, ...]:
+def _launched_kernels(kernel: SourceKernel) -> tuple[SourceKernel, ...]:
     """The kernel itself where it is launched, else its callers; none unless all of them surely launch it."""
     if kernel.launches:
         return (kernel,)

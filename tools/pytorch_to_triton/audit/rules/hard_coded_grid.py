@@ -84,13 +84,13 @@ def hard_coded_grid(kernel: SourceKernel) -> Iterator[Fault]:
         grid = grid_of(launch) or ()
         if is_trial(kernel.file, launch.function) or is_tested(launch) or launch.flow.loops(launch.call):
             continue
-        axes = (fixed for axis, one in enumerate(grid) if (fixed := _fixed(axis, one, launch)))
+        axes = (fixed for axis, one in enumerate(grid) if (fixed := _fixed_axis(axis, one, launch)))
         faults = (_too_few(fixed, len(grid), kernel, launch) for fixed in axes if not _walks(fixed, kernel))
         if first := next((fault for fault in faults if fault), None):
             yield first
 
 
-def _fixed(axis: int, element: ast.expr, launch: LaunchSite) -> _Fixed | None:
+def _fixed_axis(axis: int, element: ast.expr, launch: LaunchSite) -> _Fixed | None:
     number = constant(element, launch)
     if number is not None:
         return _Fixed(axis, number)

@@ -10,7 +10,7 @@ from pytorch_to_triton.audit.analysis.callers import (
     is_named_near,
     is_trial,
     launchers,
-    offered,
+    public_names,
 )
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import file_rule
@@ -64,7 +64,7 @@ def _missing(file: SourceFile) -> Iterator[tuple[str, str]]:
     """What is missing, and what to do about it."""
     if not _has_reference(file):
         yield "no reference", "Add a few lines of PyTorch that compute the same."
-    names = offered(file)
+    names = public_names(file)
     has_test = any(function.name.startswith("test_") for function, _ in file.functions)
     if names and not has_test and not is_named_near(names, file.path, *TESTS):
         yield (

@@ -101,8 +101,8 @@ def _may_overflow(product: ast.BinOp, kernel: SourceKernel) -> bool:
     if any(_is_wide(node, kernel) for node in made_from):
         return False
     if len(strides) == 1 and any(_is_program_id(node, kernel) for node in made_from):
-        return not _passed(made_from, kernel).is_wide
-    return _passed(made_from, kernel) == _Passed(is_program_id=True, is_wide=False)
+        return not _values_passed(made_from, kernel).is_wide
+    return _values_passed(made_from, kernel) == _Passed(is_program_id=True, is_wide=False)
 
 
 def _is_narrowed(value: ast.expr, kernel: SourceKernel) -> bool:
@@ -123,7 +123,7 @@ class _Passed:
     """Whether anything says int64, or is of unknown width."""
 
 
-def _passed(made_from: frozenset[ast.AST], kernel: SourceKernel) -> _Passed:
+def _values_passed(made_from: frozenset[ast.AST], kernel: SourceKernel) -> _Passed:
     """Of the parameters among some nodes."""
     names = [node.arg for node in made_from if isinstance(node, ast.arg)]
     given = [

@@ -69,7 +69,7 @@ def neighbours_overwritten(kernel: SourceKernel) -> Iterator[Fault]:
     loads = [one for one in kernel.accesses if one.name == "load" and not kernel.flow.conditions(one.call)]
     stores = [one for one in kernel.accesses if one.name == "store" and _is_of_all_lanes(one, kernel)]
     for store, load in product(stores, loads):
-        axis = _crossed(load, store, axes, kernel) if _is_same_tensor(load, store, kernel) else None
+        axis = _axis_crossed(load, store, axes, kernel) if _is_same_tensor(load, store, kernel) else None
         if axis is not None and store.call not in reported:
             reported.add(store.call)
             yield Fault(
@@ -112,7 +112,7 @@ def _is_same_tensor(load: KernelAccess, store: KernelAccess, kernel: SourceKerne
     return False
 
 
-def _crossed(
+def _axis_crossed(
     load: KernelAccess, store: KernelAccess, axes: Sequence[tuple[ast.Call, int]], kernel: SourceKernel
 ) -> int | None:
     """The axis of the grid along which a load reaches into a neighbor's part of what is stored."""

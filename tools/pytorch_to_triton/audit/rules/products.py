@@ -200,8 +200,8 @@ def _is_given_float32(value: ast.expr, known: KernelValues) -> bool:
     pointer = loaded_from(value, known)
     if pointer is not None:
         return dtypes_of(pointer, known.kernel) == {"float32"}
-    return known.dtype(value) == "float32" and known.is_a(_untransposed(value, known), "load")
+    return known.dtype(value) == "float32" and known.is_a(_without_transpose(value, known), "load")
 
 
-def _untransposed(value: ast.expr, known: KernelValues) -> ast.expr:
+def _without_transpose(value: ast.expr, known: KernelValues) -> ast.expr:
     return known.bare(known.operand(value, "trans") or value)

@@ -133,7 +133,7 @@ def _stores(
 ) -> list[KernelAccess] | None:
     """The stores between two loads; None where they may not give the same values."""
     needed = names_in(first.address, *([first.mask] if first.mask else []))
-    if needed & bound_in(*between[:-1]) or any(_nested(one, first, second) for one in between):
+    if needed & bound_in(*between[:-1]) or any(_is_nested(one, first, second) for one in between):
         return None
     if any(keyword.arg == "volatile" for one in (first, second) for keyword in one.call.keywords):
         return None
@@ -146,7 +146,7 @@ def _stores(
     return writes
 
 
-def _nested(statement: ast.stmt, first: KernelAccess, second: KernelAccess) -> bool:
+def _is_nested(statement: ast.stmt, first: KernelAccess, second: KernelAccess) -> bool:
     """Whether one of the loads stands in a branch or a loop below the statement."""
     compound = isinstance(statement, ast.If | ast.For | ast.While)
     return compound and any(node in (first.call, second.call) for node in ast.walk(statement))

@@ -58,7 +58,7 @@ def same_place_in_all_programs(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: give each program its own place by its tl.program_id, or combine the results with tl.atomic_add.
     """
-    for access, axis in _shared(kernel):
+    for access, axis in _shared_stores(kernel):
         if not is_updated(access, kernel):
             yield Fault(
                 access.call,
@@ -102,7 +102,7 @@ def unguarded_read_modify_write(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: use tl.atomic_add (or tl.atomic_max and the like), or give each program its own place and sum up
     later.
     """
-    for access, axis in _shared(kernel):
+    for access, axis in _shared_stores(kernel):
         if is_updated(access, kernel):
             yield Fault(
                 access.call,
@@ -124,7 +124,7 @@ def unguarded_read_modify_write(kernel: SourceKernel) -> Iterator[Fault]:
             )
 
 
-def _shared(kernel: SourceKernel) -> Iterator[tuple[KernelAccess, int]]:
+def _shared_stores(kernel: SourceKernel) -> Iterator[tuple[KernelAccess, int]]:
     """Each store at a place that all programs along an axis of the grid share, with the axis."""
     for access in kernel.accesses:
         if access.name == "store":

@@ -95,7 +95,7 @@ def _accumulators(kernel: SourceKernel) -> Iterator[Fault]:
     known = values(kernel)
     for node in known.expressions:
         before = _added_to(known, node)
-        dtype = _carried(known, before, node) if before else None
+        dtype = _carried_dtype(known, before, node) if before else None
         if before and dtype:
             yield Fault(
                 node,
@@ -130,7 +130,7 @@ def _added_to(known: KernelValues, node: ast.expr) -> ast.Name | None:
     return given if isinstance(given, ast.Name) else None
 
 
-def _carried(known: KernelValues, name: ast.Name, node: ast.expr) -> str | None:
+def _carried_dtype(known: KernelValues, name: ast.Name, node: ast.expr) -> str | None:
     """The dtype of low precision that a name has, where a loop gives it the result of the addition again."""
     held = known.definitions(name)
     if node not in held or len(held) < 2:

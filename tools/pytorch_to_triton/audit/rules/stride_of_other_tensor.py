@@ -81,7 +81,7 @@ def _misnamed(kernel: SourceKernel) -> Iterator[Fault]:
     for access in kernel.accesses:
         if access.pointer is None:
             continue
-        for stride, other, own in _swapped(access, stems, kernel):
+        for stride, other, own in _swapped_strides(access, stems, kernel):
             if stride not in reported:
                 reported.add(stride)
                 yield Fault(
@@ -96,7 +96,7 @@ def _misnamed(kernel: SourceKernel) -> Iterator[Fault]:
 
 def _is_meant(stem: str, kernel: SourceKernel) -> bool:
     """Whether none of several strides of a tensor is ever used: the kernel takes its layout for another's."""
-    own = {name for name in kernel.parameters if _is_stride(name) and _renamed(name, stem, "") is not None}
+    own = {name for name in kernel.parameters if _is_stride(name) and _other_name(name, stem, "") is not None}
     used = {node.id for node in kernel.nodes if isinstance(node, ast.Name)}
     return len(own) > 1 and not own & used
 
@@ -163,7 +163,7 @@ def _is_laid_out_like(one: str, other: str, launch: LaunchSite) -> bool:
     return False
 
 
-def _swapped(
+def _swapped_strides(
     access: KernelAccess, stems: dict[str, str], kernel: SourceKernel
 ) -> Iterator[tuple[ast.Name, str, str]]:
     """Each stride in an address that is another pointer's, with that pointer and the stride to use."""
@@ -173,7 +173,7 @@ def _swapped(
         for other, stem in stems.items():
             if access.pointer is None or other == access.pointer or stem == stems[access.pointer]:
                 continue
-            own = _renamed(node.id, stem, stems[access.pointer])
+            own = _other_name(node.id, stem, stems[access.pointer])
             if own in kernel.parameters and own not in used:
                 yield node, other, own
 
@@ -198,7 +198,7 @@ def _stem(pointer: str) -> str:
     return "_".join(words).lower() or pointer.lower()
 
 
-def _renamed(stride: str, stem: str, to: str) -> str | None:
+def _other_name(stride: str, stem: str, to: str) -> str | None:
     """`stride_kb` for stride_qb, and `y_row_stride` for x_row_stride; None where the name lacks the stem."""
     before, after = f"_{stride}_", None
     if f"_{stem}_" in before:
