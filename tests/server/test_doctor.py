@@ -14,7 +14,7 @@ from filelock import FileLock
 from packaging.requirements import Requirement
 
 from pytorch_to_triton import places
-from pytorch_to_triton.doctor import disk, environment, gpu, programs, stack
+from pytorch_to_triton.doctor import disk, gpu, programs, stack
 from pytorch_to_triton.doctor.doctor import check_fact, conclude
 from pytorch_to_triton.doctor.facts import Inquiry, in_thread
 from pytorch_to_triton.doctor.kernels import KernelTrial, check_kernel
@@ -123,16 +123,16 @@ JUDGED: tuple[tuple[CheckOutcome, str, str, str], ...] = (
     (disk.check_runs(5000), "warning", "5000 run folders", "rm -r"),
     (programs.check_sanitizer(None), "not here", "not installed", "CUDA toolkit"),
     (programs.check_ncu(Path("/x/ncu")), "ok", "/x/ncu", ""),
-    (environment.check_variables({}), "ok", "No variable", ""),
-    (environment.check_variables({"CUDA_LAUNCH_BLOCKING": "0"}), "ok", "No variable", ""),
-    (environment.check_variables({"CUDA_VISIBLE_DEVICES": "-1"}), "warning", "hides", "Unset"),
+    (programs.check_variables({}), "ok", "No variable", ""),
+    (programs.check_variables({"CUDA_LAUNCH_BLOCKING": "0"}), "ok", "No variable", ""),
+    (programs.check_variables({"CUDA_VISIBLE_DEVICES": "-1"}), "warning", "hides", "Unset"),
     (
-        environment.check_variables({"TRITON_INTERPRET": "1"}),
+        programs.check_variables({"TRITON_INTERPRET": "1"}),
         "warning",
         "TRITON_INTERPRET=1 has",
         "unset TRI",
     ),
-    (environment.check_variables({"CC": "/no/gcc"}), "failed", "CC=/no/gcc names nothing", "unset CC"),
+    (programs.check_variables({"CC": "/no/gcc"}), "failed", "CC=/no/gcc names nothing", "unset CC"),
     (
         check_fact(NotSeen("no answer within 10 s"), disk.check_runs),
         "warning",

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from pytorch_to_triton.doctor import disk, environment, gpu, kernels, programs, stack
+from pytorch_to_triton.doctor import disk, gpu, kernels, programs, stack
 from pytorch_to_triton.doctor.facts import MachineFacts, gather
 from pytorch_to_triton.doctor.outcomes import CheckOutcome, NotSeen, T, absent, doubtful
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -35,7 +35,7 @@ def judge(facts: MachineFacts) -> Iterator[CheckResult]:
     yield result(STACK, "Python and worker", stack.check_python(worker.versions, facts.python))
     yield result(STACK, "torch", stack.check_torch(worker.versions))
     variables: Mapping[str, str] = {} if isinstance(local.environment, NotSeen) else local.environment
-    if environment.hides_gpus(variables):
+    if programs.hides_gpus(variables):
         on_gpu = absent("CUDA_VISIBLE_DEVICES hides every GPU from it.")
     else:
         on_gpu = stack.check_torch_on_gpu(worker.versions, worker.surroundings, local.driver, nodes)
@@ -50,7 +50,7 @@ def judge(facts: MachineFacts) -> Iterator[CheckResult]:
     yield result(PROGRAMS, "compute-sanitizer", check_fact(local.sanitizer, programs.check_sanitizer))
     yield result(PROGRAMS, "Nsight Compute", check_fact(local.ncu, programs.check_ncu))
     yield result(PROGRAMS, "this command", check_fact(local.command, programs.check_command))
-    yield result(PROGRAMS, "variables", check_fact(local.environment, environment.check_variables))
+    yield result(PROGRAMS, "variables", check_fact(local.environment, programs.check_variables))
     yield result(DISK, "cache", check_fact(local.cache, disk.check_cache))
     triton_cache = check_fact(worker.triton_cache, lambda one: disk.check_triton_cache(one, gpu=has_gpu))
     yield result(DISK, "Triton's cache", triton_cache)

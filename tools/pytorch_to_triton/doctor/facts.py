@@ -17,11 +17,10 @@ from pytorch_to_triton.doctor.disk import (
     read_locks,
     read_runs,
 )
-from pytorch_to_triton.doctor.environment import read_environment
 from pytorch_to_triton.doctor.gpu import DeviceNode, DriverState, read_driver, read_nodes
 from pytorch_to_triton.doctor.kernels import How, KernelTrial, reason, try_kernel
 from pytorch_to_triton.doctor.outcomes import NotSeen, T
-from pytorch_to_triton.doctor.programs import read_command
+from pytorch_to_triton.doctor.programs import read_command, read_environment
 from pytorch_to_triton.doctor.stack import Surroundings
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.hardware.versions import Versions, versions

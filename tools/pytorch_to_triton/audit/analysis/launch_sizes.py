@@ -9,12 +9,13 @@ from math import prod
 
 from pytorch_to_triton.audit.analysis.configurations import configurations
 from pytorch_to_triton.audit.analysis.launched_tensors import (
+    Extent,
     allocation,
     callers_parameters,
     is_made_from,
     owner_of,
+    size_of,
 )
-from pytorch_to_triton.audit.analysis.passed import Extent, size_of
 from pytorch_to_triton.audit.call_arguments import argument, literal_integer
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
 from pytorch_to_triton.errors import BadDeclaration

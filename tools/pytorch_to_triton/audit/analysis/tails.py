@@ -15,7 +15,7 @@ from pytorch_to_triton.audit.analysis.launch_sizes import (
     declared_size,
     literal_sizes,
 )
-from pytorch_to_triton.audit.analysis.passed import size_of
+from pytorch_to_triton.audit.analysis.launched_tensors import size_of
 from pytorch_to_triton.audit.analysis.programs import parameters_for
 from pytorch_to_triton.audit.analysis.size_guards import is_guarded, is_padded
 from pytorch_to_triton.audit.call_arguments import argument, hides_arguments, literal_integer, range_end

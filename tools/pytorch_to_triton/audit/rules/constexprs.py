@@ -5,21 +5,60 @@ import re
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.callers import is_trial
-from pytorch_to_triton.audit.analysis.compiled_in import is_compiled_in
 from pytorch_to_triton.audit.analysis.configurations import names, setting
 from pytorch_to_triton.audit.analysis.launched_tensors import (
+    Extent,
     callers_parameters,
     callers_size,
     rank_of,
+    size_of,
     text_of,
 )
-from pytorch_to_triton.audit.analysis.passed import Extent, size_of
+from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
 from pytorch_to_triton.schema.finding import Severity
 from pytorch_to_triton.triton_api.name_scope import Binding
+
+_COMPILED = frozenset(
+    {"arange", "zeros", "full", "static_range", "static_assert", "reshape", "view", "broadcast_to"}
+)
+_FILLED = frozenset({"zeros", "full"})
+"""Of these only the shape has to be known."""
+_BUILTINS = frozenset({"range", "min", "max"})
+
+
+def is_compiled_in(kernel: SourceKernel, name: str) -> bool:
+    """Whether a parameter decides shapes or branches, or leaves the kernel's sight."""
+    # What is loaded is known to a run only, wherever it was loaded from.
+    loads = {access.call for access in kernel.accesses}
+    for node in kernel.nodes:
+        match node:
+            case ast.Call():
+                if name in kernel.flow.parameters(
+                    *_constant_arguments(node, kernel), stop=loads.__contains__
+                ):
+                    return True
+            case ast.If(test=test) | ast.IfExp(test=test):
+                if name in kernel.flow.parameters(test, stop=loads.__contains__):
+                    return True
+    return False
+
+
+def _constant_arguments(call: ast.Call, kernel: SourceKernel) -> list[ast.expr]:
+    """The arguments of a call that have to be known when the kernel is compiled, or may have to be."""
+    path = kernel.scope.path(call.func)
+    function = (path or "").rpartition(".")[2]
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if path is not None and path.startswith("triton."):
+        shape = argument(call, 0, "shape")
+        return [shape] if function in _FILLED and shape else given if function in _COMPILED else []
+    builtin = isinstance(call.func, ast.Name) and call.func.id in _BUILTINS
+    method = path is None and isinstance(call.func, ast.Attribute)
+    return [] if builtin or method else given
+
 
 _kernel = example("\n@triton.jit\ndef kernel(x_ptr, n: tl.constexpr = 3):\n")
 _FILL = _kernel("tl.store(x_ptr + tl.arange(0, SIZE), 0.0)")

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.addresses import BlockWalk, block_walks
-from pytorch_to_triton.audit.analysis.passed import size_of
+from pytorch_to_triton.audit.analysis.launched_tensors import size_of
 from pytorch_to_triton.audit.analysis.programs import (
     Division,
     alike,

@@ -8,8 +8,13 @@ from pytorch_to_triton.audit.analysis.addresses import MaskBound, bounds, is_blo
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.launch_sizes import constant, declared_size
-from pytorch_to_triton.audit.analysis.launched_tensors import callers_parameters, callers_size, text_of
-from pytorch_to_triton.audit.analysis.passed import Extent, size_of
+from pytorch_to_triton.audit.analysis.launched_tensors import (
+    Extent,
+    callers_parameters,
+    callers_size,
+    size_of,
+    text_of,
+)
 from pytorch_to_triton.audit.analysis.programs import grid_of, program_axes
 from pytorch_to_triton.audit.analysis.size_guards import is_tested
 from pytorch_to_triton.audit.analysis.tails import may_overrun

@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from typing import get_args
 
 from pytorch_to_triton.audit.analysis.callers import is_trial
-from pytorch_to_triton.audit.analysis.launched_tensors import allocation, callers_parameters, tensors_of
+from pytorch_to_triton.audit.analysis.launched_tensors import (
+    allocation,
+    callers_parameters,
+    size_of,
+    tensors_of,
+)
 from pytorch_to_triton.audit.analysis.movement import bound_in, escapes, names_in
-from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import file_rule, kernel_rule
 from pytorch_to_triton.audit.source import Function, LaunchSite, SourceFile, SourceKernel

@@ -14,7 +14,7 @@ from pytorch_to_triton.audit.analysis.addresses import (
     range_length,
 )
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.passed import size_of
+from pytorch_to_triton.audit.analysis.launched_tensors import size_of
 from pytorch_to_triton.audit.analysis.programs import alike, grid_of, rounded_up
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault

@@ -5,8 +5,11 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.masked_lanes import NOT_ZERO, Lanes
 from pytorch_to_triton.audit.analysis.padding import padded_means, padding_along
-from pytorch_to_triton.audit.analysis.poisoned_reductions import PoisonedReduction, poisoned_reductions
-from pytorch_to_triton.audit.analysis.undefined_lanes import undefined_lanes
+from pytorch_to_triton.audit.analysis.reductions import (
+    PoisonedReduction,
+    poisoned_reductions,
+    undefined_lanes,
+)
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel

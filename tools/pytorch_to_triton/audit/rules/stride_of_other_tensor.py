@@ -4,8 +4,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
-from pytorch_to_triton.audit.analysis.launched_tensors import allocation, tensors_of
-from pytorch_to_triton.audit.analysis.passed import stride_of
+from pytorch_to_triton.audit.analysis.launched_tensors import allocation, stride_of, tensors_of
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
