@@ -81,8 +81,8 @@ class TerminalTable:
                 for heading, cell in zip(self.headings[1:], others, strict=True)
                 if cell
             ]
-            beside = Text("  ").join(one for one in lines if len(one) <= _SHORT)
-            for one in filter(len, [beside, *(one for one in lines if len(one) > _SHORT)]):
+            beside = Text("  ").join(line for line in lines if len(line) <= _SHORT)
+            for one in filter(len, [beside, *(line for line in lines if len(line) > _SHORT)]):
                 yield Padding(one, (0, 0, 0, _GAP))
 
 

@@ -233,8 +233,8 @@ class LongCalls:
     def listed(self) -> CallList:
         """Every call that is running or remembered, those of other servers of this folder behind."""
         others = [kept for kept in all_kept() if kept.job_id not in self._calls]
-        jobs = (*(one.job for one in reversed(self._calls.values())), *map(listed_kept, others))
-        running = sum(one.state == "running" for one in jobs)
+        jobs = (*(call.job for call in reversed(self._calls.values())), *map(listed_kept, others))
+        running = sum(job.state == "running" for job in jobs)
         return CallList(
             summary=f"{running} running, {len(jobs) - running} ended.",
             next_step="Call job with a job_id for its result.",
@@ -269,7 +269,7 @@ class LongCalls:
         return self._worker
 
     def _forget_oldest(self) -> None:
-        finished = [one for one in self._calls.values() if one.done.is_set()]
+        finished = [call for call in self._calls.values() if call.done.is_set()]
         for one in finished[: max(0, len(finished) - _KEPT)]:
             del self._calls[one.id]
 

@@ -53,7 +53,7 @@ def add_fingerprints(findings: Iterable[Finding], root: Path) -> list[Finding]:
 
 def mark_known(findings: Sequence[Finding], baseline: Baseline) -> list[Finding]:
     """The findings, with those in the baseline marked as known."""
-    known = {one.fingerprint for one in baseline.findings}
+    known = {finding.fingerprint for finding in baseline.findings}
     return [f.model_copy(update={"known": True}) if f.fingerprint in known else f for f in findings]
 
 

@@ -138,7 +138,9 @@ def without_suppressed(
 def commands_of(request: AuditRequest, examined: Examinations) -> Iterator[str]:
     """The commands that reproduce the report."""
     yield replay("audit", request)
-    yield from dict.fromkeys(one.replay for one in examined.examinations if one.replay)
+    yield from dict.fromkeys(
+        examination.replay for examination in examined.examinations if examination.replay
+    )
     if not examined.timings:
         yield from (typed("benchmark", path) for path in examined.ran)
 

@@ -69,7 +69,9 @@ class Index:
         """For each expression of the full-text search the passages that match it best, by number, with their
         scores: BM25, positive, the higher the better. Raises MissingRequirement without FTS5.
         """
-        return self._read(lambda database: [dict(database.execute(_SCORES, (one,))) for one in expressions])
+        return self._read(
+            lambda database: [dict(database.execute(_SCORES, (expression,))) for expression in expressions]
+        )
 
     @cached_property
     def homes(self) -> dict[int, str]:
@@ -80,7 +82,9 @@ class Index:
         """Passages by their numbers, in the order of those. Raises MissingRequirement without FTS5."""
         query = "SELECT page, section, text FROM passages WHERE id = ?"
         return self._read(
-            lambda database: [IndexedPassage(*database.execute(query, (one,)).fetchone()) for one in numbers]
+            lambda database: [
+                IndexedPassage(*database.execute(query, (number,)).fetchone()) for number in numbers
+            ]
         )
 
     def _read(self, ask: Callable[[sqlite3.Connection], Answer]) -> Answer:

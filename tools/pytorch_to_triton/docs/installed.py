@@ -126,7 +126,7 @@ def _call(spelled: str, entry: PublicName) -> str:
     parts: list[str] = []
     for parameter in entry.parameters:
         star = {"var_positional": "*", "var_keyword": "**"}.get(parameter.kind, "")
-        if parameter.kind == "keyword_only" and not any(one.startswith("*") for one in parts):
+        if parameter.kind == "keyword_only" and not any(part.startswith("*") for part in parts):
             parts.append("*")
         default = f"={parameter.default}" if parameter.default is not None else ""
         parts.append(f"{star}{parameter.name}{default}")

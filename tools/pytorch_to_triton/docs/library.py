@@ -68,7 +68,7 @@ class Library:
         plain = _plain(name)
         exact = self.pages.get(name) or self.pages.get(self.spellings.get(name.strip(), ""))
         names = ([exact.name] if exact else []) + self._by_ending.get(plain, [])
-        return tuple(self.pages[one] for one in dict.fromkeys(names))
+        return tuple(self.pages[fromkey] for fromkey in dict.fromkeys(names))
 
     def missing_name(self, name: str) -> MissingEntry | None:
         """What to write instead of a dotted name of Triton's that the installed one does not have: `tl.relu`.

@@ -55,7 +55,7 @@ def judge(facts: MachineFacts) -> Iterator[CheckResult]:
     triton_cache = check_fact(worker.triton_cache, lambda one: disk.check_triton_cache(one, gpu=has_gpu))
     yield result(DISK, "Triton's cache", triton_cache)
     folders = [local.cache, worker.triton_cache, local.temporary]
-    counted = [one for one in folders if isinstance(one, disk.FolderState)]
+    counted = [folder for folder in folders if isinstance(folder, disk.FolderState)]
     if counted:
         yield result(DISK, "free space", disk.check_space(counted))
     yield result(DISK, "run folders", check_fact(local.runs, disk.check_runs))
@@ -74,14 +74,14 @@ def result(group: str, name: str, outcome: CheckOutcome) -> CheckResult:
 
 def conclude(checks: Sequence[CheckResult], python: str, seconds: float) -> Diagnosis:
     """What all checks together say."""
-    failed = [one for one in checks if one.state == "failed"]
-    doubts = [one for one in checks if one.state == "warning"]
+    failed = [check for check in checks if check.state == "failed"]
+    doubts = [check for check in checks if check.state == "warning"]
     if failed:
         names = ", ".join(one.name for one in failed)
         summary = f"{len(failed)} of {len(checks)} checks failed: {names}."
         next_step = f"{failed[0].fix} Then run doctor again."
     else:
-        on_gpu = any(one.name == "on the GPU" and one.state == "ok" for one in checks)
+        on_gpu = any(check.name == "on the GPU" and check.state == "ok" for check in checks)
         how = "kernels run on the GPU" if on_gpu else "kernels run under Triton's interpreter on the CPU"
         beside = (
             f"; {len(doubts)} with a warning" if len(doubts) > 1 else "; one with a warning" * len(doubts)

@@ -85,7 +85,8 @@ def _gpu(pynvml: Any, handle: Any) -> GpuState:
         shared_by_processes=mode == pynvml.NVML_COMPUTEMODE_DEFAULT,
         partitioned=bool(_ask(pynvml, lambda: pynvml.nvmlDeviceGetMigMode(handle)[0], 0)),
         processes=tuple(
-            f"{process_name(one.pid)} ({one.pid}), {gib(one.usedGpuMemory or 0)}" for one in processes
+            f"{process_name(process.pid)} ({process.pid}), {gib(process.usedGpuMemory or 0)}"
+            for process in processes
         ),
     )
 

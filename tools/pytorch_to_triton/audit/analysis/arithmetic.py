@@ -197,7 +197,9 @@ class KernelValues:
     @cached_property
     def selected(self) -> frozenset[ast.AST]:
         """All that tl.where chooses from: what may be replaced where it is not wanted."""
-        choices = [one for call in self.operations if call.name == "where" for one in call.operands[1:]]
+        choices = [
+            operand for call in self.operations if call.name == "where" for operand in call.operands[1:]
+        ]
         return self.origins(*choices)
 
     def key(self, value: ast.AST) -> int:
@@ -262,7 +264,7 @@ class KernelValues:
                 is_scalar = name in self.kernel.constexprs or self.kernel.is_launched
                 return LITERAL if is_scalar else None
             case ast.Name() if held := self.definitions(value):
-                start = [one for one in held if not self._keeps_dtype(one)]
+                start = [definition for definition in held if not self._keeps_dtype(definition)]
                 return agree([self._dtype_in_loops(one) for one in start or held])
             case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
                 return self._dtype_in_loops(operand)
@@ -308,13 +310,13 @@ class KernelValues:
             case "arange" | "program_id" | "num_programs" | "cdiv" | "range" | "static_range":
                 return "int32"
             case "where" if len(call.operands) == 3:
-                return promote(*(self._dtype_in_loops(one) for one in call.operands[1:]))
+                return promote(*(self._dtype_in_loops(operand) for operand in call.operands[1:]))
             case "dot" if call.option(2, "acc"):
                 return self._dtype_in_loops(call.operands[2]) if len(call.operands) > 2 else None
             case "maximum" | "minimum" if len(call.operands) == 2:
-                return promote(*(self._dtype_in_loops(one) for one in call.operands))
+                return promote(*(self._dtype_in_loops(operand) for operand in call.operands))
             case "fdiv" | "div_rn" if len(call.operands) == 2:
-                return quotient_dtype(promote(*(self._dtype_in_loops(one) for one in call.operands)))
+                return quotient_dtype(promote(*(self._dtype_in_loops(operand) for operand in call.operands)))
             case name if first is not None and name in FLOATING:
                 dtype_of_first = self._dtype_in_loops(first)
                 return dtype_of_first if dtype_of_first in FLOATS else "float"

@@ -84,7 +84,9 @@ def _calls(configs: ast.expr, file: SourceFile) -> list[ast.Call] | None:
     """The calls of triton.Config that make up a list; None where anything else does."""
     match configs:
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            calls = [one for one in elements if isinstance(one, ast.Call) and _is_config(one, file)]
+            calls = [
+                element for element in elements if isinstance(element, ast.Call) and _is_config(element, file)
+            ]
             return calls if len(calls) == len(elements) else None
         case ast.ListComp(elt=ast.Call() as call) if _is_config(call, file):
             return [call]
@@ -123,8 +125,8 @@ def names(given: ast.expr | None) -> Mapping[str, ast.Constant] | None:
     """The literal names of a list, with where they stand; None where it is anything else."""
     match given:
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            literals = [one for one in elements if isinstance(one, ast.Constant)]
-            places = {one.value: one for one in literals if isinstance(one.value, str)}
+            literals = [element for element in elements if isinstance(element, ast.Constant)]
+            places = {literal.value: literal for literal in literals if isinstance(literal.value, str)}
             return places if len(literals) == len(elements) else None
     return None
 
@@ -137,8 +139,8 @@ def configuration_count(kernel: SourceKernel) -> int | None:
 def _count(configs: ast.expr | None, kernel: SourceKernel) -> int | None:
     match configs:
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            return None if any(isinstance(one, ast.Starred) for one in elements) else len(elements)
-        case ast.ListComp(generators=generators) if not any(one.ifs for one in generators):
+            return None if any(isinstance(element, ast.Starred) for element in elements) else len(elements)
+        case ast.ListComp(generators=generators) if not any(generator.ifs for generator in generators):
             product = 1
             for one in generators:
                 choices = _count(one.iter, kernel)

@@ -122,7 +122,7 @@ class Occurrence:
     @property
     def outputs(self) -> str:
         """`out[0], out[1]`: the outputs, or the tensors, that it is about."""
-        return ", ".join(dict.fromkeys(one.output for one in self.evidence if one.output))
+        return ", ".join(dict.fromkeys(piece.output for piece in self.evidence if piece.output))
 
 
 @dataclass(frozen=True)
@@ -143,9 +143,9 @@ class Diagnoses:
     def occurrences(self, diagnosis: Diagnosis) -> list[Occurrence]:
         """One diagnosis, by place."""
         by_place: defaultdict[SourceLine | None, list[DiagnosisEvidence]] = defaultdict(list)
-        for one in self.evidence:
-            if one.diagnosis == diagnosis:
-                by_place[one.at].append(one)
+        for piece in self.evidence:
+            if piece.diagnosis == diagnosis:
+                by_place[piece.at].append(piece)
         return [self._occurrence(at, evidence) for at, evidence in by_place.items()]
 
     def _of_case(self, case: CaseResult) -> Iterator[DiagnosisEvidence]:
@@ -285,7 +285,7 @@ class Diagnoses:
     def _occurrence(self, at: SourceLine | None, evidence: Sequence[DiagnosisEvidence]) -> Occurrence:
         ranked = sorted(evidence, key=_rank)
         telling = ranked[0]
-        names = {one.case.name for one in evidence if one.case}
+        names = {piece.case.name for piece in evidence if piece.case}
         wrong = wrong_of(self.verdict.cases)
         shrunk = self.verdict.smallest
         if telling.case is None:

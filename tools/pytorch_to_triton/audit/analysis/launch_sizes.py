@@ -87,7 +87,9 @@ def declared_size(size: Extent, launch: LaunchSite, file: SourceFile) -> Declare
 
 def _product(sizes: Sequence[str]) -> str:
     """`M * (N // 2)`"""
-    return " * ".join(one if one.isidentifier() or len(sizes) == 1 else f"({one})" for one in sizes) or "1"
+    return (
+        " * ".join(size if size.isidentifier() or len(sizes) == 1 else f"({size})" for size in sizes) or "1"
+    )
 
 
 def most_elements(value: ast.expr, launch: LaunchSite, file: SourceFile) -> int | None:
@@ -214,7 +216,7 @@ def most_lanes(length: str, kernel: SourceKernel, launch: LaunchSite) -> int | N
         return _upper_bound(given, launch)
     if "triton.heuristics" in kernel.decorators:
         return None
-    chosen = [one.values.get(length) for one in configurations(kernel)]
+    chosen = [configuration.values.get(length) for configuration in configurations(kernel)]
     if chosen:
         lengths = [_upper_bound(value, launch) if value is not None else None for value in chosen]
         known = [one for one in lengths if one is not None]

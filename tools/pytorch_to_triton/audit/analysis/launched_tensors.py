@@ -42,8 +42,8 @@ def _factors(value: ast.expr, launch: LaunchSite) -> list[Extent | None]:
 
 def _whole(factors: list[Extent | None], launch: LaunchSite) -> Extent | None:
     """All elements, where the factors are the sizes along all axes of a tensor whose shape is unpacked."""
-    tensors = {one.tensor if one else None for one in factors}
-    axes = sorted(one.axis for one in factors if one and one.axis is not None)
+    tensors = {factor.tensor if factor else None for factor in factors}
+    axes = sorted(factor.axis for factor in factors if factor and factor.axis is not None)
     ranks = {size.axis for size in _unpacked_sizes(launch).values() if {size.tensor} == tensors}
     return Extent(tensors.pop() or "", None) if len(tensors) == 1 and axes and {*axes} == ranks else None
 
@@ -113,7 +113,7 @@ def _unpacked_strides(launch: LaunchSite) -> Mapping[str, Extent]:
 
 def _named_axes(node: ast.AST, whole: Literal["shape", "stride"]) -> Iterator[tuple[str, Extent]]:
     for owner, targets in unpacked_axes(node, whole):
-        if all(isinstance(one, ast.Name) for one in targets):
+        if all(isinstance(target, ast.Name) for target in targets):
             yield from ((ast.unparse(one), Extent(owner, axis)) for axis, one in enumerate(targets))
 
 
@@ -240,7 +240,9 @@ def unknown_layouts(launch: LaunchSite, kernel: SourceKernel) -> Iterator[str]:
         only_given = name in callers_parameters(launch) and len(launch.scope.bindings[name]) == 1
         if not only_given or name in handed_on or attributes_of(name, launch) & _RESOLVES_LAYOUT:
             continue
-        if any(one.pointer == parameter and may_be_block(one.address, kernel) for one in kernel.accesses):
+        if any(
+            access.pointer == parameter and may_be_block(access.address, kernel) for access in kernel.accesses
+        ):
             yield name
 
 
@@ -255,9 +257,9 @@ def _names_handed_on(launch: LaunchSite) -> frozenset[str]:
                 builtin = isinstance(func, ast.Name) and func.id in _BUILTINS
                 if not builtin and launch.scope.path(func) not in _ASKS_LITTLE:
                     given = [*arguments, *(keyword.value for keyword in keywords)]
-                    names |= {one.id for one in given if isinstance(one, ast.Name)}
+                    names |= {passed.id for passed in given if isinstance(passed, ast.Name)}
             case ast.For(iter=ast.Tuple(elts=elements) | ast.List(elts=elements)):
-                names |= {one.id for one in elements if isinstance(one, ast.Name)}
+                names |= {element.id for element in elements if isinstance(element, ast.Name)}
             case ast.GeneratorExp() | ast.ListComp():
                 names |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
     return frozenset(names)

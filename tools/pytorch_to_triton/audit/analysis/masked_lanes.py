@@ -79,7 +79,7 @@ def is_never_negative(value: ast.expr, kernel: SourceKernel) -> bool:
             return True
     called = known.operation(value)
     if called and called.name == "maximum":
-        floors = [known.number(one) for one in called.operands]
+        floors = [known.number(operand) for operand in called.operands]
         return any(floor is not None and floor >= 0 for floor in floors)
     number = known.number(value)
     return bool(called and called.name in _FUNCTIONS) or (number is not None and number >= 0)

@@ -55,8 +55,12 @@ def loaded_from(value: ast.expr, known: KernelValues) -> str | None:
     value = known.operand(value, "trans") or value
     held = known.definitions(value) if isinstance(value, ast.Name) else (value,)
     calls = {access.call: access.pointer for access in known.kernel.accesses if access.name == "load"}
-    pointers = {calls.get(one) for one in held if isinstance(one, ast.Call)}
-    return pointers.pop() if len(pointers) == 1 and all(isinstance(one, ast.Call) for one in held) else None
+    pointers = {calls.get(definition) for definition in held if isinstance(definition, ast.Call)}
+    return (
+        pointers.pop()
+        if len(pointers) == 1 and all(isinstance(definition, ast.Call) for definition in held)
+        else None
+    )
 
 
 @lru_cache(maxsize=16)
@@ -92,7 +96,7 @@ def _of_parameter(name: str, launch: LaunchSite, file: SourceFile) -> frozenset[
     assert launch.function
     if narrowed := _narrowed_dtypes(name, launch):
         return narrowed
-    if not all(is_made_from(one, name, _KEEPS) for one in launch.flow.feeds(name)):
+    if not all(is_made_from(feed, name, _KEEPS) for feed in launch.flow.feeds(name)):
         return frozenset()
     given = declared_dtypes(file) if launch.function.name == "run" else {}
     return given.get(name, frozenset({_ANY}))

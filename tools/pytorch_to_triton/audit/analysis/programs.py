@@ -204,7 +204,7 @@ def _last_name(node: ast.Attribute | ast.Name) -> str:
 def _elements(grid: ast.expr) -> tuple[ast.expr, ...] | None:
     match grid:
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            return None if any(isinstance(one, ast.Starred) for one in elements) else tuple(elements)
+            return None if any(isinstance(element, ast.Starred) for element in elements) else tuple(elements)
     return None
 
 

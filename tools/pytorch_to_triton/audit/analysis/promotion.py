@@ -12,7 +12,7 @@ INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uin
 
 def agree(dtypes: list[str | None]) -> str | None:
     """The one dtype of values that are all held by one name."""
-    known = {one for one in dtypes if one != OPEN}
+    known = {dtype for dtype in dtypes if dtype != OPEN}
     return known.pop() if len(known) == 1 else None if known else OPEN
 
 

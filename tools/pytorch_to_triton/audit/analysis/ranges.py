@@ -46,7 +46,7 @@ def _grows(known: KernelValues, value: ast.AST, seen: Seen) -> bool | None:
                 return None
             return _passed_grows(kernel, name, seen)
         case ast.Name() if held := known.definitions(value):
-            return _all([_grows(known, one, seen) for one in held])
+            return _all([_grows(known, definition, seen) for definition in held])
         case ast.Name(id=name):
             return None if known.kernel.scope.find(name) else False
         case ast.UnaryOp() | ast.BinOp() if _is_negated_square(known, value):
@@ -68,9 +68,9 @@ def _grows(known: KernelValues, value: ast.AST, seen: Seen) -> bool | None:
 def _is_negated_square(known: KernelValues, value: ast.expr) -> bool:
     """Whether the value is a product with a minus sign in which something is squared, `-x * x / 2`."""
     factors = [*_factors(known, value)]
-    is_negated = any(isinstance(one, ast.USub) or _is_negative(known, one) for one in factors)
-    repeated = len({known.key(one) for one in factors}) < len(factors)
-    return is_negated and (repeated or any(_has_square(known, one) for one in factors))
+    is_negated = any(isinstance(factor, ast.USub) or _is_negative(known, factor) for factor in factors)
+    repeated = len({known.key(factor) for factor in factors}) < len(factors)
+    return is_negated and (repeated or any(_has_square(known, factor) for factor in factors))
 
 
 def _factors(known: KernelValues, value: ast.expr) -> Iterator[ast.AST]:
@@ -114,9 +114,9 @@ def _result_grows(known: KernelValues, call: ast.Call, seen: Seen) -> bool | Non
         case "load":
             return True
         case "where" if len(made.operands) == 3:
-            return _all([_grows(known, one, seen) for one in made.operands[1:]])
+            return _all([_grows(known, operand, seen) for operand in made.operands[1:]])
         case "dot" if len(made.operands) > 1:
-            return _all([_grows(known, one, seen) for one in made.operands[:2]])
+            return _all([_grows(known, operand, seen) for operand in made.operands[:2]])
         case "sum" | "trans" if made.operands:
             return _grows(known, made.operands[0], seen)
         case "zeros" | "full":

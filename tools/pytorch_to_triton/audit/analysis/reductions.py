@@ -47,7 +47,11 @@ def is_decisive(extreme: ast.expr, load: KernelAccess, kernel: SourceKernel) -> 
     ]
     if any(access.value is not None and known.bare(access.value) is extreme for access in kernel.accesses):
         return True
-    counted = [one for one in exponentials if not is_masked_later(one, known) and _is_summed(one, known)]
+    counted = [
+        exponential
+        for exponential in exponentials
+        if not is_masked_later(exponential, known) and _is_summed(exponential, known)
+    ]
     return not exponentials or bool(counted)
 
 
@@ -166,7 +170,7 @@ def _start(kept: ast.expr, called: Operation, kernel: SourceKernel) -> float | N
     """The number that a name holds before a loop updates it by the call; None where it is something else."""
     known = values(kernel)
     held = known.definitions(kept) if isinstance(kept, ast.Name) else ()
-    starts = [one for one in held if one is not called.call]
+    starts = [definition for definition in held if definition is not called.call]
     if len(starts) != 1 or len(held) != 2 or not isinstance(starts[0], ast.expr):
         return None
     made = known.operation(known.bare(starts[0]))

@@ -201,9 +201,9 @@ def _lengths(length: ast.expr, cover: Cover, kernel: SourceKernel) -> Sequence[i
     ]
     launched = kernel.file.kernel_of(cover.launch)
     if not given and launched:
-        chosen = [one.values.get(length.id) for one in configurations(launched)]
+        chosen = [configuration.values.get(length.id) for configuration in configurations(launched)]
         given = [None if value is None else constant(value, cover.launch) for value in chosen]
-    return [one for one in given if one] if all(given) else ()
+    return [passed for passed in given if passed] if all(given) else ()
 
 
 def _proof(size: str, number: int, blocks: _Blocks) -> str:
@@ -253,7 +253,7 @@ def _is_always_taken(test: ast.expr, access: KernelAccess, kernel: SourceKernel)
     if not isinstance(test, ast.Name) or not kernel.launches or "triton.heuristics" in kernel.decorators:
         return False
     given = [launch.given(kernel).get(test.id) for launch in kernel.launches]
-    return all(isinstance(one, ast.Constant) and one.value is True for one in given)
+    return all(isinstance(passed, ast.Constant) and passed.value is True for passed in given)
 
 
 def _is_clamp(node: ast.AST, kernel: SourceKernel) -> bool:

@@ -123,7 +123,10 @@ def rules_in(report: AuditReport) -> dict[Rule, str]:
 def paragraphs_of(rule: Rule) -> list[str]:
     """A rule's own description by paragraph; only what is indented keeps its line breaks."""
     paragraphs = rule.about.split("\n\n")
-    return [one.rstrip() if one.startswith("    ") else " ".join(one.split()) for one in paragraphs]
+    return [
+        paragraph.rstrip() if paragraph.startswith("    ") else " ".join(paragraph.split())
+        for paragraph in paragraphs
+    ]
 
 
 def example_of(rule: Rule) -> str:

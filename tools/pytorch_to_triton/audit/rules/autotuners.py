@@ -198,7 +198,7 @@ def autotune_without_reset(kernel: SourceKernel) -> Iterator[Fault]:
     if not is_choice and not isinstance(setting(kernel, "configs"), ast.ListComp):
         return
     given = (setting(kernel, option) for option in ("reset_to_zero", "restore_value"))
-    lists = [names(one) for one in given if one is not None]
+    lists = [names(passed) for passed in given if passed is not None]
     if None in lists or _may_restore(kernel):
         return
     handled = {name for one in lists for name in one or ()}
@@ -218,7 +218,9 @@ def _may_restore(kernel: SourceKernel) -> bool:
     """Whether a pre_hook of the file, or what `**` hides, may restore what it likes."""
     autotune = kernel.decorators["triton.autotune"]
     hidden = isinstance(autotune, ast.Call) and any(keyword.arg is None for keyword in autotune.keywords)
-    return hidden or any(isinstance(one, ast.keyword) and one.arg == "pre_hook" for one in kernel.file.nodes)
+    return hidden or any(
+        isinstance(node, ast.keyword) and node.arg == "pre_hook" for node in kernel.file.nodes
+    )
 
 
 def _changed_accesses(kernel: SourceKernel) -> Iterator[tuple[KernelAccess, str]]:

@@ -131,7 +131,7 @@ def warps_not_power_of_two(file: SourceFile) -> Iterator[Fault]:
 
     Fix: write 1, 2, 4, 8, 16 or 32.
     """
-    given = [one.num_warps for one in all_configurations(file)]
+    given = [configuration.num_warps for configuration in all_configurations(file)]
     given += [launch.options.get("num_warps") for launch in file.launches]
     for number in (number for value in given if value for number in _numbers(value, file)):
         warps = literal_integer(number)

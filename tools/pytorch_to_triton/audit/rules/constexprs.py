@@ -168,7 +168,9 @@ def runtime_size_as_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
     for launch in kernel.launches:
         given = launch.given(kernel)
         for name in (
-            one for one in kernel.parameters if one in kernel.constexprs - reported and one in given
+            parameter
+            for parameter in kernel.parameters
+            if parameter in kernel.constexprs - reported and parameter in given
         ):
             spelled = size_of(given[name], launch)
             size = callers_size(spelled, launch) if spelled else None
@@ -324,7 +326,7 @@ def _without_default(launch: LaunchSite) -> frozenset[str]:
     positional = [*given.posonlyargs, *given.args]
     defaults = positional[len(positional) - len(given.defaults) :]
     defaults += [one for one, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value]
-    optional = {one.arg for one in defaults}
+    optional = {default.arg for default in defaults}
     return frozenset(
         name
         for name in callers_parameters(launch) - optional
@@ -336,7 +338,9 @@ def _grows(attribute: str, launch: LaunchSite, file: SourceFile) -> bool:
     """Whether a method of the launching class adds to an attribute, or assigns it and reads it as well."""
     text = f"self.{attribute}"
     classes = (node for node in file.nodes if isinstance(node, ast.ClassDef) and launch.function in node.body)
-    for method in (one for owner in classes for one in owner.body if isinstance(one, ast.FunctionDef)):
+    for method in (
+        statement for owner in classes for statement in owner.body if isinstance(statement, ast.FunctionDef)
+    ):
         nodes = [node for node in ast.walk(method) if method.name != "__init__"]
         uses = {type(one.ctx) for one in nodes if isinstance(one, ast.Attribute) and ast.unparse(one) == text}
         steps = [ast.unparse(one.target) for one in nodes if isinstance(one, ast.AugAssign)]

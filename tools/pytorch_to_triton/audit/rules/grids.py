@@ -116,7 +116,7 @@ def _factors(size: ast.expr, launch: LaunchSite) -> list[ast.expr]:
     match value:
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             factors = [*_factors(left, launch), *_factors(right, launch)]
-            if all(size_of(one, launch) for one in factors):
+            if all(size_of(factor, launch) for factor in factors):
                 return factors
     return [size]
 

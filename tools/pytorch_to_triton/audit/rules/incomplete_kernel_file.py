@@ -82,7 +82,7 @@ def _missing(file: SourceFile) -> Iterator[tuple[str, str]]:
 
 def _has_reference(file: SourceFile) -> bool:
     """Whether a name in the file refers to a reference or a test."""
-    imported = [one for one in file.scope.bindings if one not in ("torch", "triton")]
+    imported = [binding for binding in file.scope.bindings if binding not in ("torch", "triton")]
     return any(_REFERS.search(name) for name in (*imported, *(f.name for f, _ in file.functions)))
 
 

@@ -132,8 +132,8 @@ def _is_independent(loop: ast.For, kernel: SourceKernel, launch: LaunchSite, wri
     """Whether the iterations could run in any order: each writes its own row, and reads no other's."""
     if any(
         isinstance(node, ast.If | ast.While | ast.Break | ast.For)
-        for one in loop.body
-        for node in ast.walk(one)
+        for statement in loop.body
+        for node in ast.walk(statement)
     ):
         return False
     row = ast.unparse(loop.target)

@@ -92,10 +92,10 @@ def _may_overflow(product: ast.BinOp, kernel: SourceKernel) -> bool:
     if not isinstance(product.op, ast.Mult):
         return False
     sides = (product.left, product.right)
-    strides = [one for one in sides if isinstance(one, ast.Name) and one.id in kernel.runtime_parameters]
+    strides = [side for side in sides if isinstance(side, ast.Name) and side.id in kernel.runtime_parameters]
     if not strides:
         return False
-    if len(strides) == 1 and any(_is_narrowed(one, kernel) for one in sides):
+    if len(strides) == 1 and any(_is_narrowed(side, kernel) for side in sides):
         return True
     made_from = kernel.flow.origins(product)
     if any(_is_wide(node, kernel) for node in made_from):
@@ -133,7 +133,9 @@ def _values_passed(made_from: frozenset[ast.AST], kernel: SourceKernel) -> _Pass
         if (value := argument(call, kernel.parameters.index(name), name))
         for node in caller.flow.origins(value)
     ]
-    return _Passed(any(_is_program_id(*one) for one in given), any(_is_wide(*one) for one in given))
+    return _Passed(
+        any(_is_program_id(*passed) for passed in given), any(_is_wide(*passed) for passed in given)
+    )
 
 
 @lru_cache(maxsize=64)

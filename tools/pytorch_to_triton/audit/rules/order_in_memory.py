@@ -66,8 +66,14 @@ def neighbours_overwritten(kernel: SourceKernel) -> Iterator[Fault]:
         if axis is not None and any(is_wide(axis, launch) for launch in kernel.launches)
     ]
     reported: set[ast.Call] = set()
-    loads = [one for one in kernel.accesses if one.name == "load" and not kernel.flow.conditions(one.call)]
-    stores = [one for one in kernel.accesses if one.name == "store" and _is_of_all_lanes(one, kernel)]
+    loads = [
+        access
+        for access in kernel.accesses
+        if access.name == "load" and not kernel.flow.conditions(access.call)
+    ]
+    stores = [
+        access for access in kernel.accesses if access.name == "store" and _is_of_all_lanes(access, kernel)
+    ]
     for store, load in product(stores, loads):
         axis = _axis_crossed(load, store, axes, kernel) if _is_same_tensor(load, store, kernel) else None
         if axis is not None and store.call not in reported:
@@ -84,7 +90,7 @@ def _waits(kernel: SourceKernel) -> bool:
     """Whether programs may agree on an order, by atomics or by flags."""
     hidden = (f"{_TL}debug_barrier", f"{_TL}inline_asm_elementwise")
     return (
-        any(one.name.startswith("atomic") for one in kernel.accesses)
+        any(access.name.startswith("atomic") for access in kernel.accesses)
         or any(isinstance(node, ast.While) for node in kernel.nodes)
         or any(path in hidden for path, _ in kernel.calls())
     )
@@ -190,8 +196,8 @@ def read_back_without_barrier(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: put tl.debug_barrier() between the two, or change the order in registers, with tl.gather or
     tl.flip.
     """
-    stores = [one for one in kernel.accesses if one.name == "store" and one.pointer]
-    loads = [one for one in kernel.accesses if one.name == "load"]
+    stores = [access for access in kernel.accesses if access.name == "store" and access.pointer]
+    loads = [access for access in kernel.accesses if access.name == "load"]
     for store, load in product(stores, loads):
         between = run_between(kernel, store.call, load.call) if load.pointer == store.pointer else None
         if between is None or any(_keeps_order(one, kernel) for one in between):
@@ -269,7 +275,7 @@ def _permutations(lanes: Monomial, store: KernelAccess, kernel: SourceKernel) ->
 def _has_one_warp(kernel: SourceKernel) -> bool:
     """Whether a launch or the autotuner asks for a single warp."""
     warps = [launch.options.get("num_warps") for launch in kernel.launches]
-    return any(literal_integer(one) == 1 for one in warps)
+    return any(literal_integer(warp) == 1 for warp in warps)
 
 
 _BARRIER_RUN = "\ndef run(x, out):\n    kernel[(1,)](x, out)\n"
@@ -318,8 +324,8 @@ def barrier_without_purpose(kernel: SourceKernel) -> Iterator[Fault]:
     for barrier in barriers:
         if kernel.flow.loops(barrier):
             continue
-        before = [one for one in kernel.accesses if one.call.lineno < barrier.lineno]
-        after = [one for one in kernel.accesses if one.call.lineno > barrier.lineno]
+        before = [access for access in kernel.accesses if access.call.lineno < barrier.lineno]
+        after = [access for access in kernel.accesses if access.call.lineno > barrier.lineno]
         if not any(_may_conflict(one, other) for one in before for other in after):
             yield Fault(
                 barrier,

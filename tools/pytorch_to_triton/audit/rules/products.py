@@ -184,8 +184,8 @@ def tf32_product(kernel: SourceKernel) -> Iterator[Fault]:
             continue
         if any(keyword.arg in _SETTINGS for keyword in call.call.keywords):
             continue
-        given = [one for one in call.operands[:2] if _is_given_float32(one, known)]
-        exact = given or [one for one in call.operands[:2] if known.dtype(one) == "float32"]
+        given = [operand for operand in call.operands[:2] if _is_given_float32(operand, known)]
+        exact = given or [operand for operand in call.operands[:2] if known.dtype(operand) == "float32"]
         if exact:
             yield Fault(
                 call.call,

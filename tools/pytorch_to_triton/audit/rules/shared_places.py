@@ -300,7 +300,7 @@ def _draws_of_call(call: ast.Call, called: SourceKernel, *, depth: int) -> Itera
         names = called.flow.parameters(*inner.decided_by)
         given = [argument(call, place, name) for place, name in enumerate(called.parameters) if name in names]
         if all(given):
-            yield Draw(call, tuple(one for one in given if one))
+            yield Draw(call, tuple(passed for passed in given if passed))
 
 
 def _stored_by(call: ast.Call, kernel: SourceKernel) -> frozenset[int]:

@@ -207,7 +207,7 @@ def _carried_dtype(known: KernelValues, name: ast.Name, node: ast.expr) -> str |
 def _pointer_of_dtype(known: KernelValues, name: ast.Name, node: ast.expr) -> str | None:
     """The pointer whose element type an accumulator has, where it certainly may be of low precision."""
     held = known.definitions(name)
-    starts = [one for one in held if one is not node]
+    starts = [definition for definition in held if definition is not node]
     if node not in held or len(starts) != 1 or not isinstance(starts[0], ast.expr):
         return None
     pointer = _element_type(known, starts[0])
@@ -336,7 +336,9 @@ def _load(value: ast.expr, kernel: SourceKernel) -> KernelAccess | None:
     value = known.resolved(value)
     while isinstance(value, ast.Subscript):
         value = known.resolved(value.value)
-    return next((one for one in kernel.accesses if one.call is value and one.name == "load"), None)
+    return next(
+        (access for access in kernel.accesses if access.call is value and access.name == "load"), None
+    )
 
 
 def _is_widened(made: ast.BinOp, kernel: SourceKernel) -> bool:
@@ -353,13 +355,15 @@ def _is_widened(made: ast.BinOp, kernel: SourceKernel) -> bool:
             for side, factor in ((node.left, node.right), (node.right, node.left)):
                 if _is(side, made, kernel) and _is_wide(factor, kernel):
                     return True
-    stores = (one for one in kernel.accesses if one.writes and one.pointer and one.value is not None)
+    stores = (
+        access for access in kernel.accesses if access.writes and access.pointer and access.value is not None
+    )
     return any(
-        one.value is not None
-        and one.pointer is not None
-        and _is(one.value, made, kernel)
-        and _are_wide(dtypes_of(one.pointer, kernel))
-        for one in stores
+        store.value is not None
+        and store.pointer is not None
+        and _is(store.value, made, kernel)
+        and _are_wide(dtypes_of(store.pointer, kernel))
+        for store in stores
     )
 
 

@@ -214,7 +214,7 @@ def _is_looked_after(known: KernelValues, maximum: ast.expr) -> bool:
     made = known.bare(maximum)
     if not isinstance(made, ast.Name):
         return known.is_a(made, "where")
-    return any(known.is_a(one, "where") for one in known.definitions(made))
+    return any(known.is_a(definition, "where") for definition in known.definitions(made))
 
 
 _ONLINE_KERNEL = """
@@ -290,7 +290,7 @@ def _scales(loop: ast.For | ast.While, known: KernelValues) -> Iterator[ast.Call
             case ast.BinOp(left=ast.Name(id=old) as before, right=ast.Name() as new):
                 greater = known.operation(known.bare(new))
                 operands = greater.operands if greater and greater.name == "maximum" else ()
-                is_running = any(isinstance(one, ast.Name) and one.id == old for one in operands)
+                is_running = any(isinstance(operand, ast.Name) and operand.id == old for operand in operands)
                 if is_running and len(known.definitions(before)) > 1:
                     yield node
 
@@ -330,8 +330,8 @@ def _only_adds(name: str, value: ast.expr) -> bool:
         case ast.Call(func=ast.Attribute(attr="dot"), args=[a, b, ast.Name(id=own), *_]) if own == name:
             return not _mentions(name, a) and not _mentions(name, b)
         case ast.Call(func=ast.Attribute(attr="dot"), args=[a, b], keywords=keywords):
-            held = [one.value for one in keywords if one.arg == "acc"]
-            return [one.id for one in held if isinstance(one, ast.Name)] == [name]
+            held = [keyword.value for keyword in keywords if keyword.arg == "acc"]
+            return [definition.id for definition in held if isinstance(definition, ast.Name)] == [name]
     return False
 
 

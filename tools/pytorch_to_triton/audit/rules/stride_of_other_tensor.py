@@ -168,7 +168,7 @@ def _swapped_strides(
     """Each stride in an address that is another pointer's, with that pointer and the stride to use."""
     made_from = kernel.flow.origins(access.address, stop=lambda node: is_loaded(node, kernel))
     used = {node.id for node in made_from if isinstance(node, ast.Name)}
-    for node in sorted(_strides(made_from, kernel), key=lambda one: (one.lineno, one.col_offset)):
+    for node in sorted(_strides(made_from, kernel), key=lambda stride: (stride.lineno, stride.col_offset)):
         for other, stem in stems.items():
             if access.pointer is None or other == access.pointer or stem == stems[access.pointer]:
                 continue

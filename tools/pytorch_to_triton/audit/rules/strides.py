@@ -79,8 +79,8 @@ def _steps(kernel: SourceKernel, access: KernelAccess) -> list[str]:
     steps: list[str] = []
     for monomial, count in (polynomial(access.address, kernel, access.pointer) or {}).items():
         factors = [by_key[key] for key in monomial]
-        ranges = [one for one in factors if is_block(one, kernel) and not is_loaded(one, kernel)]
-        large = [one for one in factors if one not in ranges and _is_large(one, kernel)]
+        ranges = [factor for factor in factors if is_block(factor, kernel) and not is_loaded(factor, kernel)]
+        large = [factor for factor in factors if factor not in ranges and _is_large(factor, kernel)]
         if not ranges:
             continue
         if not all(known.is_a(one, "arange") for one in ranges) or not (large or count > _FEW):
