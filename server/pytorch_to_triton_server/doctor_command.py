@@ -82,9 +82,9 @@ def show_checks(console: "Console", checks: "Sequence[CheckResult]") -> None:
     for column in ("state", "name"):
         table.add_column(column, no_wrap=True, min_width=len("not here") if column == "state" else 17)
     table.add_column("seen", overflow="fold", ratio=1)
-    for one in checks:
-        told = Text("\n".join(told_of(one)), overflow="fold")
-        table.add_row(Text(one.state, style=STYLES[one.state]), Text(one.name), told)
+    for check in checks:
+        lines = Text("\n".join(told_of(check)), overflow="fold")
+        table.add_row(Text(check.state, style=STYLES[check.state]), Text(check.name), lines)
     console.print(table)
 
 

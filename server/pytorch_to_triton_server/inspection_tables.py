@@ -103,8 +103,8 @@ def instruction_table(inspection: Inspection) -> TerminalTable:
 
 def widths(instructions: Instructions, kind: str) -> str:
     """`128 bit x 8, 32 bit x 2`, the widest first."""
-    found = sorted((a for a in instructions.accesses if a.kind == kind), key=lambda access: -access.bits)
-    return ", ".join(f"{access.bits} bit x {access.count}" for access in found)
+    accesses = sorted((a for a in instructions.accesses if a.kind == kind), key=lambda access: -access.bits)
+    return ", ".join(f"{access.bits} bit x {access.count}" for access in accesses)
 
 
 def profile_table(profile: Profile) -> TerminalTable:

@@ -67,23 +67,23 @@ def warm(worker: WorkerClient, choice: DeviceChoice, python: str | None = None) 
 async def describe_machine(worker: WorkerClient, python: str | None = None) -> Machine:
     """Ask torch and Triton what is here. Raises MissingRequirement if they are not installed."""
     runtime = await choose_runtime(worker, "auto", python)
-    found = await versions(worker, runtime)
+    installed = await versions(worker, runtime)
     return Machine(
-        summary=_summary_of(found),
+        summary=_summary_of(installed),
         next_step=(
             "Correctness can be checked here (validate runs on the CPU), but speed cannot be measured."
             if runtime.interpreter
             else "validate and convert use the GPU by default."
         ),
         mode="interpreter" if runtime.interpreter else "cuda",
-        **found.model_dump(exclude={"interpreter", "assemblers"}),
+        **installed.model_dump(exclude={"interpreter", "assemblers"}),
     )
 
 
-def _summary_of(found: Versions) -> str:
-    stack = f"Python {found.python}, torch {found.torch}, Triton {found.triton}"
-    if found.devices:
-        names = ", ".join(device.name for device in found.devices)
+def _summary_of(installed: Versions) -> str:
+    stack = f"Python {installed.python}, torch {installed.torch}, Triton {installed.triton}"
+    if installed.devices:
+        names = ", ".join(device.name for device in installed.devices)
         return f"Kernels are compiled and run on {names} ({stack})."
     return f"torch finds no usable GPU: kernels run under Triton's interpreter on the CPU ({stack})."
 

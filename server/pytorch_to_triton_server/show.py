@@ -105,7 +105,7 @@ def tables_of(result: Value, case_table: Callable[[Verdict], TerminalTable]) -> 
         case FinishedConversion():
             yield table_of(
                 ("file", "lines", ""),
-                [(str(one.path), str(one.lines or ""), one.there) for one in result.files],
+                [(str(file.path), str(file.lines or ""), file.there) for file in result.files],
             )
         case Benchmark():
             yield table_of(*brief_table(result))
@@ -127,17 +127,19 @@ def session_tables(session: ConversionSession) -> Iterator[TerminalTable]:
         return
     rows = [
         (
-            str(one.number),
-            f"stage {one.stage}" + (f" (again {one.restored})" if one.restored else ""),
-            "opened" if one.opened else "shut",
-            f"{one.median_ms:.4f}" if one.median_ms is not None else "",
-            one.when,
+            str(attempt.number),
+            f"stage {attempt.stage}" + (f" (again {attempt.restored})" if attempt.restored else ""),
+            "opened" if attempt.opened else "shut",
+            f"{attempt.median_ms:.4f}" if attempt.median_ms is not None else "",
+            attempt.when,
         )
-        for one in session.attempts
+        for attempt in session.attempts
     ]
     yield table_of(("attempt", "gate", "outcome", "ms", "when (UTC)"), rows)
     last = session.attempts[-1]
-    conditions = [(one.name, one.met, one.evidence, one.advice) for one in last.conditions]
+    conditions = [
+        (condition.name, condition.met, condition.evidence, condition.advice) for condition in last.conditions
+    ]
     yield table_of((f"attempt {last.number} asks", "", "evidence", "what to try"), conditions)
 
 

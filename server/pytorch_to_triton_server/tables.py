@@ -76,13 +76,13 @@ class TerminalTable:
         """Each row's first cell; below it the others behind their headings, short ones beside each other."""
         for first, *others in self.rows:
             yield Text(" ".join(first.split("\n")), style="bold")
-            told = [
+            lines = [
                 Text(f"{heading}: " if heading else "").append_text(styled(cell))
                 for heading, cell in zip(self.headings[1:], others, strict=True)
                 if cell
             ]
-            beside = Text("  ").join(one for one in told if len(one) <= _SHORT)
-            for one in filter(len, [beside, *(one for one in told if len(one) > _SHORT)]):
+            beside = Text("  ").join(line for line in lines if len(line) <= _SHORT)
+            for one in filter(len, [beside, *(line for line in lines if len(line) > _SHORT)]):
                 yield Padding(one, (0, 0, 0, _GAP))
 
 

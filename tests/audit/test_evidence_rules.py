@@ -15,7 +15,7 @@ from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, MeasuredTar
 from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.rule import PREAMBLE, Rule, RuleCheck
 from pytorch_to_triton.audit.source import parse
-from pytorch_to_triton.benchmark.flags import flagged
+from pytorch_to_triton.benchmark.flags import add_flags
 from pytorch_to_triton.benchmark.verdict import verdict_of
 from pytorch_to_triton.hardware.architectures import architecture
 from pytorch_to_triton.inspect.inspect import InspectionRequest as Inspecting
@@ -153,7 +153,7 @@ def measuring(
 def timed(figures: str) -> TimedTarget:
     """A benchmark with these figures, its flags and its verdict as the benchmark itself makes them."""
     sizes = json.loads(figures)
-    tables = flagged([table_of(size, number) for number, size in enumerate(sizes)])
+    tables = add_flags([table_of(size, number) for number, size in enumerate(sizes)])
     result = Benchmark(
         summary="",
         next_step="",

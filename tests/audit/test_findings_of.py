@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from pytorch_to_triton.audit.audit import merged, with_proofs
+from pytorch_to_triton.audit.audit import merge, with_proofs
 from pytorch_to_triton.schema.finding import Finding
 
 
@@ -20,7 +20,7 @@ def test_a_fault_that_source_and_compiled_code_show_is_one_finding_with_the_proo
         found(7, evidence="compiled", severity="low", proof="Compiled for sm_80."),
         found(9, evidence="compiled", severity="low", proof="Compiled for sm_90."),
     ]
-    first, second, third = with_proofs([found(7), found(8)], merged(compiled))
+    first, second, third = with_proofs([found(7), found(8)], merge(compiled))
     assert (first.line, first.severity, first.evidence) == (7, "medium", "compiled")
     assert first.proof == "Compiled for sm_90.\nCompiled for sm_80."
     assert second == found(8)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from pytorch_to_triton.benchmark.flags import flagged
+from pytorch_to_triton.benchmark.flags import add_flags
 from pytorch_to_triton.benchmark.roofline import limit_of, precision_of
 from pytorch_to_triton.benchmark.verdict import next_step_of, summary_of, verdict_of
 from pytorch_to_triton.schema.benchmark import Benchmark, Conditions, TunedConfig
@@ -96,7 +96,7 @@ def softmax_sweep() -> list[TimingTable]:
 
 def benchmark(kernel: str, tables: Sequence[TimingTable], flags: tuple[RedFlag, ...] = ()) -> Benchmark:
     """The whole result, as the caller of these modules puts it together."""
-    tables = flagged(tables)
+    tables = add_flags(tables)
     return Benchmark(
         summary=summary_of(kernel, tables, flags),
         next_step=next_step_of(kernel, tables, flags),

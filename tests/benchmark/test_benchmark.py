@@ -9,7 +9,7 @@ from pytorch_to_triton.benchmark.benchmark import BenchmarkRun, refuse_nothing_t
 from pytorch_to_triton.benchmark.ceilings import kept_at, read
 from pytorch_to_triton.benchmark.measurement import Measurement
 from pytorch_to_triton.benchmark.passes import bytes_taken, work_of_passes
-from pytorch_to_triton.benchmark.plan import BenchmarkPlan, labelled
+from pytorch_to_triton.benchmark.plan import BenchmarkPlan, label_targets
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.conditions import monitored_device
@@ -96,7 +96,7 @@ def test_targets_of_one_name_are_told_apart() -> None:
         Target(path=Path("/b/k.py")),
         Target(path=Path("/b/k.py"), name="f"),
     ]
-    assert [label for label, _ in labelled(targets)] == ["k", "k 2", "k:f"]
+    assert [label for label, _ in label_targets(targets)] == ["k", "k 2", "k:f"]
 
 
 def test_a_backward_pass_that_was_not_traced_moves_inputs_twice_and_outputs_once() -> None:

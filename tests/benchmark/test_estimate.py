@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pytorch_to_triton.benchmark.estimate import EstimatedSize, EstimateSetting, estimated
+from pytorch_to_triton.benchmark.estimate import EstimatedSize, EstimateSetting, estimate_speed
 from pytorch_to_triton.benchmark.pictures import draw
 from pytorch_to_triton.benchmark.speed_report import brief_table, markdown
 from pytorch_to_triton.hardware.datasheets import datasheet
@@ -20,7 +20,7 @@ def of_copy(gpu: str, *, flops: dict[str, int] | None = None) -> Benchmark:
         )
         for moved in (4_800_000_000, 4_800_000)
     ]
-    return estimated(
+    return estimate_speed(
         EstimateSetting("k.py", "forward", False, "benchmark k.py --estimate H200"), datasheet(gpu), sizes
     )
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytorch_to_triton.benchmark.flags import (
+    add_flags,
     below_half,
-    flagged,
     grows_faster,
     noisy,
     of_conditions,
@@ -26,12 +26,12 @@ CHEAT = RedFlag(kind="clock_disagrees", label=KERNEL, message="Work runs beside 
 
 
 def kinds(tables: list[TimingTable]) -> list[str]:
-    return [flag.kind for table in flagged(tables) for flag in table.flags]
+    return [flag.kind for table in add_flags(tables) for flag in table.flags]
 
 
 def test_a_fast_kernel_has_no_flags() -> None:
     assert kinds(softmax_sweep()) == []
-    assert verdict_of(flagged(softmax_sweep()), ()) == "faster"
+    assert verdict_of(add_flags(softmax_sweep()), ()) == "faster"
 
 
 def test_a_slower_kernel_is_flagged_with_the_baseline_and_the_ratio() -> None:
@@ -80,7 +80,7 @@ def test_scattered_times_are_flagged_for_any_callable() -> None:
 
 def test_a_time_that_grows_faster_than_the_work_is_flagged_at_the_larger_size() -> None:
     sizes = [softmax(8192, 32768, kernel=0.3, eager=1.0), softmax(8192, 131072, kernel=1.8, eager=4.0)]
-    first, second = flagged(sizes)
+    first, second = add_flags(sizes)
     assert first.flags == ()
     (flag,) = second.flags
     assert flag.kind == "grows_faster_than_work"
@@ -122,7 +122,7 @@ def test_a_throttled_and_shared_device_is_flagged_for_the_whole_run() -> None:
 
 
 def test_figures_of_a_cheating_kernel_are_void_and_its_flag_comes_first() -> None:
-    sizes = flagged([softmax(8192, 4096, kernel=0.1, eager=0.05)])
+    sizes = add_flags([softmax(8192, 4096, kernel=0.1, eager=0.05)])
     sizes = (sizes[0].model_copy(update={"flags": (*sizes[0].flags, CHEAT)}),)
     assert verdict_of(sizes, ()) == "void"
     summary = summary_of("k.py", sizes, ())
@@ -133,11 +133,11 @@ def test_figures_of_a_cheating_kernel_are_void_and_its_flag_comes_first() -> Non
 
 def test_a_baseline_that_changes_settings_does_not_void_the_kernel() -> None:
     flag = RedFlag(kind="settings_changed", label="eager", message="")
-    assert verdict_of(flagged(softmax_sweep()), (flag,)) == "faster"
+    assert verdict_of(add_flags(softmax_sweep()), (flag,)) == "faster"
 
 
 def test_one_slower_size_makes_the_kernel_slower() -> None:
-    sizes = flagged([*softmax_sweep(), softmax(8192, 131072, kernel=2.3, eager=2.2)])
+    sizes = add_flags([*softmax_sweep(), softmax(8192, 131072, kernel=2.3, eager=2.2)])
     assert verdict_of(sizes, ()) == "slower"
     assert "eager PyTorch is faster" in next_step_of("k.py", sizes, ())
 
@@ -162,7 +162,7 @@ def test_a_kernel_without_any_baseline_is_not_called_faster() -> None:
 
 
 def test_a_sweep_is_summed_up_by_mean_range_and_limit() -> None:
-    sizes = flagged(softmax_sweep())
+    sizes = add_flags(softmax_sweep())
     over_eager = math.prod([354 / 223, 1096 / 367, 2447 / 1717, 5614 / 3955]) ** 0.25
     over_best = math.prod([225 / 223, 824 / 367, 2447 / 1717, 5413 / 3955]) ** 0.25
     assert summary_of("softmax.py", sizes, ()) == (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.benchmark.flags import flagged
+from pytorch_to_triton.benchmark.flags import add_flags
 from pytorch_to_triton.benchmark.measurement import Measurement
 from pytorch_to_triton.benchmark.roofline import limit_of
 from pytorch_to_triton.benchmark.timing_trial import Roof, table_of
@@ -32,7 +32,7 @@ def recorded(name: str, dtype: str, rows: int) -> TimingTable:
     work = MinimalWork(bytes_moved=2 * x.bytes, flops={}, provenance="counted")
     limit = limit_of(work, CEILINGS, tf32=False)
     table = table_of(measurement.sizes[0], case, "NVIDIA H200", Roof(work, limit))
-    [judged] = flagged([table])
+    [judged] = add_flags([table])
     return judged
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pytorch_to_triton.benchmark.speed_report import brief_table, markdown, written
+from pytorch_to_triton.benchmark.speed_report import brief_table, markdown, write_report
 from pytorch_to_triton.results import MARKER, Destination
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.target import Target
@@ -130,7 +130,7 @@ def test_the_table_for_a_terminal_fits_a_hundred_columns() -> None:
 
 def test_the_folder_holds_report_pictures_and_the_values(tmp_path: Path) -> None:
     destination = Destination(tmp_path / "new" / "folder", "benchmark", Target(path=tmp_path / "softmax.py"))
-    whole = written(benchmark("softmax.py", softmax_sweep()), destination)
+    whole = write_report(benchmark("softmax.py", softmax_sweep()), destination)
     assert whole.folder == tmp_path / "new" / "folder"
     assert {file.name for file in whole.folder.iterdir()} == {
         "report.md", "report.json", "speedup.png", "roofline.png", MARKER,

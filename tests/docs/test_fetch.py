@@ -14,13 +14,13 @@ from pytorch_to_triton.docs.fetch import fetch
 from pytorch_to_triton.docs.sources import (
     MAX_DISCOVERED,
     Origins,
-    discovered,
+    discover,
     release_files,
     site_pages,
     tag_of,
 )
 from pytorch_to_triton.docs.store import PageStore
-from pytorch_to_triton.docs.transport import ALLOWED, checked
+from pytorch_to_triton.docs.transport import ALLOWED, check
 from pytorch_to_triton.errors import MissingRequirement
 
 from .local_server import HTML, Hands, Request, Server, Write, answer, client_of, local_server
@@ -335,7 +335,7 @@ def test_the_tag_is_the_release_of_the_version() -> None:
 
 def test_what_is_fetched_by_default_may_be_asked_and_has_a_name_of_its_own() -> None:
     wanted = (*site_pages(Origins(), VERSION), *release_files(Origins(), VERSION))
-    assert [str(checked(page.url, ALLOWED)) for page in wanted] == [page.url for page in wanted]
+    assert [str(check(page.url, ALLOWED)) for page in wanted] == [page.url for page in wanted]
     assert len({page.name for page in wanted}) == len(wanted)
 
 
@@ -354,7 +354,7 @@ def test_the_inventory_names_further_pages_and_no_other_places() -> None:
         "c py:function 1 python-api/x%2e.html?q -",
         "no inventory line",
     )
-    pages = discovered(Origins(), VERSION, listed)
+    pages = discover(Origins(), VERSION, listed)
     assert [page.name for page in pages] == [
         "web/main/python-api/generated/triton.jit",
         "web/main/getting-started/tutorials/gluon/intro",
@@ -366,7 +366,7 @@ def test_the_inventory_names_further_pages_and_no_other_places() -> None:
 
 def test_an_inventory_cannot_name_pages_without_end() -> None:
     many = inventory(*(f"f{i} py:function 1 python-api/generated/f{i}.html#$ -" for i in range(5000)))
-    assert len(discovered(Origins(), VERSION, many)) == MAX_DISCOVERED
+    assert len(discover(Origins(), VERSION, many)) == MAX_DISCOVERED
 
 
 def test_a_damaged_inventory_is_refused() -> None:
@@ -378,4 +378,4 @@ def test_a_damaged_inventory_is_refused() -> None:
         inventory("x" * (64 << 20)),
     ]:
         with pytest.raises(ValueError, match="inventory"):
-            discovered(Origins(), VERSION, damaged)
+            discover(Origins(), VERSION, damaged)

@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 
 from pytorch_to_triton.docs.markdown import Form, NotReadable, to_markdown, with_title
 from pytorch_to_triton.docs.sections import lines_of
-from pytorch_to_triton.docs.untrusted_text import fenced, harmless
+from pytorch_to_triton.docs.untrusted_text import fence_code, harmless
 
 URL = "https://triton-lang.org/main/python-api/generated/triton.language.dot.html"
 
@@ -340,7 +340,7 @@ def test_a_fence_that_was_left_open_is_none() -> None:
 
 def test_code_cannot_leave_its_fence() -> None:
     for code in ["x", "```", "a\n````\n~~~\nb", "`" * 50, "```python\n"]:
-        lines = list(lines_of(f"{fenced(code, 'python')}\nafter"))
+        lines = list(lines_of(f"{fence_code(code, 'python')}\nafter"))
         assert [line.text for line in lines if not line.fenced] == ["after"]
 
 

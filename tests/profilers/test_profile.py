@@ -155,13 +155,13 @@ async def test_a_report_without_kernels_is_reported_with_what_the_tool_or_the_jo
     missing = {"path": str(tmp_path / "absent.py"), "name": None}
     arguments = {"candidate": missing, "reference": None, "case": {}}
     with pytest.raises(MissingRequirement, match="performance counters"):
-        await profilers.profiled(worker, "ncu", arguments, runtime, seconds=60)
+        await profilers.run_profiler(worker, "ncu", arguments, runtime, seconds=60)
     options = (tool.parent / "options.json").read_text()
     assert all(metric in options for metric in METRICS)
     assert '"--clock-control", "none"' in options
     (tool.parent / "report.csv").write_text("==WARNING== No kernels were profiled.\n")
     with pytest.raises(TargetNotFound, match="There is no file"):
-        await profilers.profiled(worker, "ncu", arguments, runtime, seconds=60)
+        await profilers.run_profiler(worker, "ncu", arguments, runtime, seconds=60)
 
 
 def test_a_report_of_a_real_gpu_is_read() -> None:

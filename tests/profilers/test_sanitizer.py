@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from pytorch_to_triton.jobs.run_folder import RunFolders
-from pytorch_to_triton.profilers.sanitizer import ERRORS_SEEN, Sanitized, find_sanitizer, sanitized
+from pytorch_to_triton.profilers.sanitizer import ERRORS_SEEN, Sanitized, find_sanitizer, sanitize
 from pytorch_to_triton.schema.job import Job, Runtime
 
 pytestmark = pytest.mark.anyio
@@ -88,7 +88,7 @@ class Bench:
     async def run(self, how: str, seconds: float = LONG_SECONDS, devices: str | None = None) -> Sanitized:
         job = Job(kind=str(self.folder / "job.py"), arguments={"how": how})
         runtime = Runtime(python=sys.executable, interpreter=False, devices=devices)
-        return await sanitized(self.folders, job, [], runtime, "memcheck", seconds=seconds)
+        return await sanitize(self.folders, job, [], runtime, "memcheck", seconds=seconds)
 
     def will_report(self, late: str | bytes, early: str = "", exit_code: int = 0) -> None:
         """What the tool writes before and after the job, and its exit code when the job succeeds."""

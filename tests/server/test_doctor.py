@@ -14,8 +14,8 @@ from filelock import FileLock
 from packaging.requirements import Requirement
 
 from pytorch_to_triton import places
-from pytorch_to_triton.doctor import disk, environment, gpu, programs, stack
-from pytorch_to_triton.doctor.doctor import concluded, seen
+from pytorch_to_triton.doctor import disk, gpu, programs, stack
+from pytorch_to_triton.doctor.doctor import check_fact, conclude
 from pytorch_to_triton.doctor.facts import Inquiry, in_thread
 from pytorch_to_triton.doctor.kernels import KernelTrial, check_kernel
 from pytorch_to_triton.doctor.outcomes import CheckOutcome, NotSeen
@@ -123,17 +123,22 @@ JUDGED: tuple[tuple[CheckOutcome, str, str, str], ...] = (
     (disk.check_runs(5000), "warning", "5000 run folders", "rm -r"),
     (programs.check_sanitizer(None), "not here", "not installed", "CUDA toolkit"),
     (programs.check_ncu(Path("/x/ncu")), "ok", "/x/ncu", ""),
-    (environment.check_variables({}), "ok", "No variable", ""),
-    (environment.check_variables({"CUDA_LAUNCH_BLOCKING": "0"}), "ok", "No variable", ""),
-    (environment.check_variables({"CUDA_VISIBLE_DEVICES": "-1"}), "warning", "hides", "Unset"),
+    (programs.check_variables({}), "ok", "No variable", ""),
+    (programs.check_variables({"CUDA_LAUNCH_BLOCKING": "0"}), "ok", "No variable", ""),
+    (programs.check_variables({"CUDA_VISIBLE_DEVICES": "-1"}), "warning", "hides", "Unset"),
     (
-        environment.check_variables({"TRITON_INTERPRET": "1"}),
+        programs.check_variables({"TRITON_INTERPRET": "1"}),
         "warning",
         "TRITON_INTERPRET=1 has",
         "unset TRI",
     ),
-    (environment.check_variables({"CC": "/no/gcc"}), "failed", "CC=/no/gcc names nothing", "unset CC"),
-    (seen(NotSeen("no answer within 10 s"), disk.check_runs), "warning", "no answer within 10 s", "again"),
+    (programs.check_variables({"CC": "/no/gcc"}), "failed", "CC=/no/gcc names nothing", "unset CC"),
+    (
+        check_fact(NotSeen("no answer within 10 s"), disk.check_runs),
+        "warning",
+        "no answer within 10 s",
+        "again",
+    ),
 )
 
 
@@ -157,9 +162,9 @@ def test_a_c_compiler_is_missed_only_where_there_is_a_gpu() -> None:
 
 def test_the_oldest_versions_are_those_that_the_package_requires() -> None:
     required = {r.name: str(r.specifier) for r in map(Requirement, PROJECT["dependencies"])}
-    assert required["torch"] == f">={stack.written(stack.OLDEST_TORCH)}"
-    assert required["triton"] == f">={stack.written(stack.OLDEST_TRITON)}"
-    assert PROJECT["requires-python"] == f">={stack.written(stack.OLDEST_PYTHON)}"
+    assert required["torch"] == f">={stack.version_text(stack.OLDEST_TORCH)}"
+    assert required["triton"] == f">={stack.version_text(stack.OLDEST_TRITON)}"
+    assert PROJECT["requires-python"] == f">={stack.version_text(stack.OLDEST_PYTHON)}"
 
 
 def test_a_folder_that_cannot_be_written_or_holds_much_is_reported(tmp_path: Path) -> None:
@@ -229,10 +234,10 @@ def check(name: str, state: str, fix: str = "") -> CheckResult:
 
 def test_the_first_failure_says_what_to_do_next() -> None:
     checks = (check("a", "ok"), check("b", "failed", "Repair b."), check("c", "warning", "Mind c."))
-    failed = concluded(checks, "python3", 1.0)
+    failed = conclude(checks, "python3", 1.0)
     assert (failed.verdict, failed.next_step) == ("unhealthy", "Repair b. Then run doctor again.")
     assert "1 of 3 checks failed: b." in failed.summary
-    fine = concluded((checks[0], checks[2]), "python3", 1.0)
+    fine = conclude((checks[0], checks[2]), "python3", 1.0)
     assert (fine.verdict, fine.next_step) == ("healthy", "Mind c.")
 
 
@@ -240,7 +245,7 @@ def test_a_person_sees_each_check_and_the_fixes_of_those_that_ask_for_one(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     checks = (check("a", "ok"), check("b", "failed", "Repair b."), check("d", "not here", "Get d."))
-    show_diagnosis(concluded(checks, "python3", 1.0))
+    show_diagnosis(conclude(checks, "python3", 1.0))
     out = capfd.readouterr().out
     assert "failed    b" in out
     assert "→ Repair b." in out

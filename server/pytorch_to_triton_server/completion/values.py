@@ -94,7 +94,11 @@ def assignments(begun: str, option: str, target: str) -> Iterator[str]:
 def defined_in(file: Path) -> list[str]:
     """The public functions and classes that a file defines, in its order; empty where it does not parse."""
     kinds = ast.FunctionDef, ast.ClassDef
-    return [one.name for one in parsed(file).body if isinstance(one, kinds) and not one.name.startswith("_")]
+    return [
+        statement.name
+        for statement in parsed(file).body
+        if isinstance(statement, kinds) and not statement.name.startswith("_")
+    ]
 
 
 def parsed(file: Path) -> ast.Module:

@@ -65,7 +65,7 @@ def completion_of(values: "Values", asked: Asked) -> Completion:
 def targets(asked: Asked) -> Iterator[str]:
     """Functions and classes in the Python files, as path.py:name; of many, those of the first files."""
     left = MOST_BYTES
-    for file in map(Path, found_files(asked.boundary, asked.begun.rpartition(":")[0])):
+    for file in map(Path, matching_files(asked.boundary, asked.begun.rpartition(":")[0])):
         with suppress(FileNotFoundError):
             size = file.stat().st_size
             left -= size if size <= MOST_BYTES_OF_A_FILE else 0
@@ -77,14 +77,14 @@ def targets(asked: Asked) -> Iterator[str]:
 
 def files(asked: Asked) -> Iterator[str]:
     """The Python files whose path holds what was typed."""
-    return found_files(asked.boundary, asked.begun)
+    return matching_files(asked.boundary, asked.begun)
 
 
-def found_files(boundary: Boundary, part: str) -> Iterator[str]:
+def matching_files(boundary: Boundary, part: str) -> Iterator[str]:
     """The first Python files with this part in their path, below the current folder if calls may name it."""
     starts = [Path()] if boundary.holds(Path()) else boundary.roots
-    found = (file for start in starts for file in python_files(start) if part in file)
-    return islice(found, MOST_FILES)
+    files = (file for start in starts for file in python_files(start) if part in file)
+    return islice(files, MOST_FILES)
 
 
 def python_files(start: Path, most: int = MOST_ENTRIES) -> Iterator[str]:

@@ -222,19 +222,19 @@ class LongCalls:
 
     def find(self, job_id: str) -> LongCall | KeptCall:
         """Of this server, or of another of its folder. Raises BadInput if the job_id is unknown."""
-        found = self._calls.get(job_id) or read_kept(job_id)
-        if found is None:
+        call = self._calls.get(job_id) or read_kept(job_id)
+        if call is None:
             raise BadInput(
                 f"There is no job {brief(job_id)}: no server of this folder issued it, or it is forgotten.",
                 'Call job with action "list" to see the jobs, or the tool again.',
             )
-        return found
+        return call
 
     def listed(self) -> CallList:
         """Every call that is running or remembered, those of other servers of this folder behind."""
         others = [kept for kept in all_kept() if kept.job_id not in self._calls]
-        jobs = (*(one.job for one in reversed(self._calls.values())), *map(listed_kept, others))
-        running = sum(one.state == "running" for one in jobs)
+        jobs = (*(call.job for call in reversed(self._calls.values())), *map(listed_kept, others))
+        running = sum(job.state == "running" for job in jobs)
         return CallList(
             summary=f"{running} running, {len(jobs) - running} ended.",
             next_step="Call job with a job_id for its result.",
@@ -269,7 +269,7 @@ class LongCalls:
         return self._worker
 
     def _forget_oldest(self) -> None:
-        finished = [one for one in self._calls.values() if one.done.is_set()]
+        finished = [call for call in self._calls.values() if call.done.is_set()]
         for one in finished[: max(0, len(finished) - _KEPT)]:
             del self._calls[one.id]
 

@@ -73,14 +73,14 @@ def job_tool(settings: ServerSettings) -> ServedTool:
             return answered(calls.listed(), "job")
         if job_id is None:
             raise BadInput(f"{action} wants a job_id.", 'Call job with action "list" to see the jobs.')
-        found = calls.find(job_id)
-        if isinstance(found, KeptCall):
-            return answered(found.kept_result(), found.tool, found.detail, images=settings.images)
+        call = calls.find(job_id)
+        if isinstance(call, KeptCall):
+            return answered(call.kept_result(), call.tool, call.detail, images=settings.images)
         if action == "cancel":
-            found.cancel()
+            call.cancel()
         if action != "status":
-            await calls.wait(found, ctx.report_progress, cancels=False)
-        return answered(found.answer(), found.tool.name, found.calling.detail, images=settings.images)
+            await calls.wait(call, ctx.report_progress, cancels=False)
+        return answered(call.answer(), call.tool.name, call.calling.detail, images=settings.images)
 
     about = (
         "Wait for a call that returned a job_id, look at it, or cancel it; or list the calls.\n\n"

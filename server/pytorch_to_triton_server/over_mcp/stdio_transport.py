@@ -146,8 +146,8 @@ def _id_of(line: object) -> int | str | None:
     """The id to answer with. A response's is not: the client may wait for an answer of the same id."""
     if not isinstance(line, dict) or ("method" not in line and line.keys() & {"result", "error"}):
         return None
-    found = line.get("id")
-    return found if isinstance(found, int | str) and not isinstance(found, bool) else None
+    identifier = line.get("id")
+    return identifier if isinstance(identifier, int | str) and not isinstance(identifier, bool) else None
 
 
 def _error(number: int | str | None, code: int, message: str) -> SessionMessage:

@@ -19,7 +19,7 @@ def in_callers_words(text: str) -> str:
 
 def _reworded(line: str) -> str:
     line = _OPTION.sub(_argument, line)
-    return _COMMAND.sub(lambda found: _COMMANDS[found[1]], line)
+    return _COMMAND.sub(lambda match: _COMMANDS[match[1]], line)
 
 
 def _argument(option: re.Match[str]) -> str:

@@ -6,7 +6,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from pytorch_to_triton.audit.report.markdown import code, fenced, markdown, text
+from pytorch_to_triton.audit.report.markdown import code, fence_code, markdown, text
 from pytorch_to_triton.audit.report.wording import CATEGORIES
 from pytorch_to_triton.schema.finding import AuditReport
 
@@ -97,7 +97,7 @@ def test_a_span_holds_any_backticks(source: str) -> None:
 
 
 def test_a_fence_holds_any_fence() -> None:
-    (fence,) = PARSER.parse("\n".join(fenced("a\n````\nb", "python")))
+    (fence,) = PARSER.parse("\n".join(fence_code("a\n````\nb", "python")))
     assert fence.content == "a\n````\nb\n"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from pytorch_to_triton.benchmark.tuning.freeze import autotuned, frozen
+from pytorch_to_triton.benchmark.tuning.freeze import autotuned_kernels, freeze
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.benchmark import TunedConfig
@@ -68,7 +68,7 @@ MEASURED = [config(100, 16), config(10_000, 64), config(100, 32, "int64")]
 
 def refusal(source: str, configs: list[TunedConfig] | None = None) -> str:
     with pytest.raises(BadInput) as raised:
-        frozen(source, configs or MEASURED, WHERE, "k.py")
+        freeze(source, configs or MEASURED, WHERE, "k.py")
     return raised.value.message
 
 
@@ -91,7 +91,7 @@ async def blocks(
 async def test_a_launch_takes_its_own_key_or_the_nearest(
     worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    source = frozen(KERNEL, MEASURED, WHERE)
+    source = freeze(KERNEL, MEASURED, WHERE)
     exact = [(100, "float32"), (10_000, "float32"), (100, "int64")]
     # The middle of 100 and 10,000 by ratio is 1,000; a dtype that was measured counts before any size.
     near = [(1, "float32"), (900, "float32"), (1100, "float32"), (9000, "int64"), (90, "float16")]
@@ -114,7 +114,7 @@ async def test_other_heuristics_stay_where_they_are(
 ) -> None:
     source = KERNEL.replace(TUNED, decorators.replace("@AUTOTUNE", TUNED))
     source = source.replace("n, BLOCK:", "n, TWICE: tl.constexpr, BLOCK:").replace("i < n", "2 * i < TWICE")
-    written = frozen(source, MEASURED, WHERE)
+    written = freeze(source, MEASURED, WHERE)
     found = await blocks(worker, interpreter, tmp_path, written, [(100, "float32"), (7000, "float32")])
     assert found == [[True, 16], [True, 64]]
 
@@ -130,13 +130,13 @@ def covering(configs, named, **others):
 """
     head = TUNED.replace("key=", "prune_configs_by={'early_config_prune': covering}, key=")
     source = KERNEL.replace(TUNED, pruning + head)
-    written = frozen(source, [config(16, 16), config(64, 64), config(1024, 1024)], WHERE)
+    written = freeze(source, [config(16, 16), config(64, 64), config(1024, 1024)], WHERE)
     assert "pruned_by(covering, COPY_KERNEL_MEASURED)" in written
     found = await blocks(
         worker, interpreter, tmp_path, written, [(16, "float32"), (17, "float32"), (66, "float32")]
     )
     assert found == [[True, 16], [True, 64], [True, 1024]]
-    assert frozen(written, [config(16, 16), config(64, 64), config(1024, 1024)], WHERE) == written
+    assert freeze(written, [config(16, 16), config(64, 64), config(1024, 1024)], WHERE) == written
 
 
 @pytest.mark.anyio
@@ -154,7 +154,7 @@ async def test_a_frozen_kernel_file_validates(
         for m, block in ((5, 1), (40, 8))
     ]
     kernel = tmp_path / "frozen.py"
-    kernel.write_text(frozen(source, measured, WHERE), encoding="utf-8")
+    kernel.write_text(freeze(source, measured, WHERE), encoding="utf-8")
     cases = ("M=5 N=64", "M=40 N=300", "M=7 N=65")
     verdict = await validate(
         worker, ValidationRequest(candidate=Target(path=kernel), cases=cases), interpreter
@@ -164,7 +164,7 @@ async def test_a_frozen_kernel_file_validates(
 
 
 def test_only_the_decorator_goes_and_only_the_table_and_its_chooser_come() -> None:
-    changes = [*difflib.ndiff(KERNEL.split("\n"), frozen(KERNEL, MEASURED, WHERE).split("\n"))]
+    changes = [*difflib.ndiff(KERNEL.split("\n"), freeze(KERNEL, MEASURED, WHERE).split("\n"))]
     assert [line for line in changes if line.startswith("- ")] == [f"- {TUNED}"]
     come = "\n".join(line[2:] for line in changes if line.startswith("+ "))
     assert [type(node).__name__ for node in ast.parse(f"{come}\ndef f(): ...").body] == [
@@ -175,7 +175,7 @@ def test_only_the_decorator_goes_and_only_the_table_and_its_chooser_come() -> No
 
 
 def test_the_table_says_where_it_was_measured_and_what_its_keys_are() -> None:
-    written = frozen(KERNEL, [config(100, 16, maxnreg=128)], WHERE)
+    written = freeze(KERNEL, [config(100, 16, maxnreg=128)], WHERE)
     table = textwrap.dedent(
         """\
         # Measured on NVIDIA H200, Triton 3.6.0, 2026-11-21. A key that is not here takes the
@@ -199,22 +199,22 @@ def test_the_table_says_where_it_was_measured_and_what_its_keys_are() -> None:
 
 
 def test_freezing_twice_changes_nothing() -> None:
-    once = frozen(KERNEL, MEASURED, WHERE)
-    assert frozen(once, MEASURED, WHERE) == once
+    once = freeze(KERNEL, MEASURED, WHERE)
+    assert freeze(once, MEASURED, WHERE) == once
 
 
 def test_freezing_again_replaces_the_table() -> None:
-    again = frozen(frozen(KERNEL, MEASURED, WHERE), [config(7, 128)], "another GPU")
-    assert again == frozen(KERNEL, [config(7, 128)], "another GPU")
+    again = freeze(freeze(KERNEL, MEASURED, WHERE), [config(7, 128)], "another GPU")
+    assert again == freeze(KERNEL, [config(7, 128)], "another GPU")
 
 
 def test_windows_line_ends_stay() -> None:
-    written = frozen(KERNEL.replace("\n", "\r\n"), MEASURED, WHERE)
-    assert written == frozen(KERNEL, MEASURED, WHERE).replace("\n", "\r\n")
+    written = freeze(KERNEL.replace("\n", "\r\n"), MEASURED, WHERE)
+    assert written == freeze(KERNEL, MEASURED, WHERE).replace("\n", "\r\n")
 
 
 def test_a_comment_above_the_kernel_stays_with_it() -> None:
-    written = frozen(KERNEL.replace(TUNED, f"# Copies.\n{TUNED}"), MEASURED, WHERE)
+    written = freeze(KERNEL.replace(TUNED, f"# Copies.\n{TUNED}"), MEASURED, WHERE)
     assert "}\n\n\n# Copies.\n@triton.heuristics(" in written
 
 
@@ -231,8 +231,8 @@ def test_aliases_are_followed() -> None:
     for imports, decorator, heuristics in ALIASES:
         head = f"{decorator}([Config({{'BLOCK': 1}})], key=['n'])"
         source = f"from triton import Config, jit\n{imports}\n\n{head}{body}"
-        written = frozen(source, MEASURED, WHERE)
-        assert autotuned(source) == ("copy_kernel",)
+        written = freeze(source, MEASURED, WHERE)
+        assert autotuned_kernels(source) == ("copy_kernel",)
         assert f"{heuristics}(as_measured(" in written
         assert ("import triton\n" in written) == (heuristics == "@triton.heuristics")
         assert written.startswith("import torch\n")
@@ -243,44 +243,44 @@ def test_however_the_configurations_are_made_the_table_takes_their_place() -> No
     made = f"CONFIGS = {CONFIGS}\n\ndef make_configs():\n    return CONFIGS\n\n"
     for configs in ("CONFIGS", "make_configs()", "[c for c in CONFIGS if c.num_warps < 8]"):
         source = KERNEL.replace(TUNED, f"{made}@triton.autotune(\n    {configs},\n    key=['n'],\n)")
-        assert frozen(source, MEASURED, WHERE).count("@triton.") == 2
+        assert freeze(source, MEASURED, WHERE).count("@triton.") == 2
 
 
 def test_an_autotuner_with_a_name_of_its_own_is_found() -> None:
     source = KERNEL.replace(TUNED, f"tuned = triton.autotune({CONFIGS}, key=['n'])\n\n@tuned")
-    assert "@tuned" not in frozen(source, MEASURED, WHERE)
+    assert "@tuned" not in freeze(source, MEASURED, WHERE)
 
 
 def test_of_several_kernels_those_without_configurations_stay_autotuned() -> None:
     other = f"\n\n{TUNED}{BODY}".replace("copy_kernel", "other_kernel")
-    written = frozen(KERNEL + other, MEASURED, WHERE)
-    assert autotuned(KERNEL + other) == ("copy_kernel", "other_kernel")
-    assert autotuned(written) == ("other_kernel",)
-    both = frozen(written, [one.model_copy(update={"kernel": "other_kernel"}) for one in MEASURED], WHERE)
-    assert autotuned(both) == ()
+    written = freeze(KERNEL + other, MEASURED, WHERE)
+    assert autotuned_kernels(KERNEL + other) == ("copy_kernel", "other_kernel")
+    assert autotuned_kernels(written) == ("other_kernel",)
+    both = freeze(written, [one.model_copy(update={"kernel": "other_kernel"}) for one in MEASURED], WHERE)
+    assert autotuned_kernels(both) == ()
     assert both.count("def as_measured(") == 1
 
 
 def test_a_kernel_in_a_branch_gets_its_table_there() -> None:
     source = KERNEL.replace(TUNED + BODY, "if True:" + textwrap.indent(f"\n{TUNED}{BODY}", "    "))
-    written = frozen(source, MEASURED, WHERE)
+    written = freeze(source, MEASURED, WHERE)
     branch = next(node for node in ast.parse(written).body if isinstance(node, ast.If))
     assert [type(node).__name__ for node in branch.body] == ["Assign", "FunctionDef"]
-    assert frozen(written, MEASURED, WHERE) == written
+    assert freeze(written, MEASURED, WHERE) == written
 
 
 def test_a_configuration_without_a_key_holds_for_every_launch() -> None:
-    written = frozen(KERNEL, [TunedConfig(kernel="copy_kernel", key={}, config={"BLOCK": 8})], WHERE)
+    written = freeze(KERNEL, [TunedConfig(kernel="copy_kernel", key={}, config={"BLOCK": 8})], WHERE)
     assert '    (): {"BLOCK": 8, "num_warps": 4, "num_stages": 3},' in written
 
 
 def test_no_configurations_leave_the_file_as_it_is() -> None:
-    assert frozen(KERNEL, [], WHERE) == KERNEL
+    assert freeze(KERNEL, [], WHERE) == KERNEL
 
 
 def test_kernels_of_other_files_are_left_out() -> None:
     elsewhere = TunedConfig(kernel="imported_kernel", key={"n": 1}, config={"BLOCK": 8})
-    assert frozen(KERNEL, [*MEASURED, elsewhere], WHERE) == frozen(KERNEL, MEASURED, WHERE)
+    assert freeze(KERNEL, [*MEASURED, elsewhere], WHERE) == freeze(KERNEL, MEASURED, WHERE)
     assert "imported_kernel is defined elsewhere" in refusal(KERNEL, [elsewhere])
 
 
@@ -338,7 +338,7 @@ def test_a_value_that_no_table_can_hold_is_refused() -> None:
 
 
 def test_the_chooser_distinguishes_dtypes_flags_and_missing_arguments() -> None:
-    written = frozen(KERNEL, MEASURED, WHERE)
+    written = freeze(KERNEL, MEASURED, WHERE)
     chooser = next(n for n in ast.parse(written).body if getattr(n, "name", "") == "as_measured")
     names: dict[str, Any] = {}
     exec(ast.unparse(chooser), names)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytorch_to_triton import places
-from pytorch_to_triton.benchmark.tuning.tuned import keep, kept, place_of
+from pytorch_to_triton.benchmark.tuning.tuned import keep, kept_configs, place_of
 from pytorch_to_triton.errors import TargetNotFound
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.benchmark import TunedConfig
@@ -209,7 +209,7 @@ def config(n: int, block: int) -> TunedConfig:
 
 def test_what_is_kept_comes_back_with_its_origin(kernel: Path) -> None:
     assert keep(kernel, [config(7, 16)], H200).parent == places.tuned()
-    (only,) = kept(kernel)
+    (only,) = kept_configs(kernel)
     assert (only.origin, only.chosen) == (H200, config(7, 16))
     assert str(only.origin) == "NVIDIA H200, Triton 3.6.0, 2026-11-21"
 
@@ -218,40 +218,45 @@ def test_the_newest_of_a_gpu_triton_kernel_and_key_is_kept(kernel: Path) -> None
     keep(kernel, [config(7, 16), config(40, 16)], H200)
     keep(kernel, [config(7, 32)], L40)
     keep(kernel, [config(7, 64)], H200.model_copy(update={"day": date(2026, 11, 22)}))
-    assert [one.chosen for one in kept(kernel, device="NVIDIA H200")] == [config(7, 64), config(40, 16)]
-    assert [one.chosen for one in kept(kernel, device="NVIDIA L40", triton="3.6.0")] == [config(7, 32)]
-    assert kept(kernel, triton="3.9.0") == ()
+    assert [one.chosen for one in kept_configs(kernel, device="NVIDIA H200")] == [
+        config(7, 64),
+        config(40, 16),
+    ]
+    assert [one.chosen for one in kept_configs(kernel, device="NVIDIA L40", triton="3.6.0")] == [
+        config(7, 32)
+    ]
+    assert kept_configs(kernel, triton="3.9.0") == ()
 
 
 def test_a_changed_kernel_file_is_another_one(kernel: Path) -> None:
     keep(kernel, [config(7, 16)], H200)
     kernel.write_text(kernel.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-    assert kept(kernel) == ()
+    assert kept_configs(kernel) == ()
 
 
 def test_a_moved_kernel_file_is_the_same(kernel: Path, tmp_path: Path) -> None:
     keep(kernel, [config(7, 16)], H200)
     folder = tmp_path / "elsewhere"
     folder.mkdir()
-    assert [one.chosen for one in kept(kernel.rename(folder / kernel.name))] == [config(7, 16)]
+    assert [one.chosen for one in kept_configs(kernel.rename(folder / kernel.name))] == [config(7, 16)]
 
 
 def test_a_damaged_file_holds_nothing_and_heals(kernel: Path) -> None:
     place = keep(kernel, [config(7, 16)], H200)
     for damage in (b"", b'{"file": "k', b'{"configs": 7}', b"\xff\xfe"):
         place.write_bytes(damage)
-        assert kept(kernel) == ()
+        assert kept_configs(kernel) == ()
         keep(kernel, [config(40, 16)], H200)
-        assert [one.chosen for one in kept(kernel)] == [config(40, 16)]
+        assert [one.chosen for one in kept_configs(kernel)] == [config(40, 16)]
 
 
 def test_many_that_keep_at_once_lose_nothing(kernel: Path) -> None:
     with ThreadPoolExecutor(max_workers=8) as pool:
         [*pool.map(lambda n: keep(kernel, [config(n, 16)], H200), range(24))]
-    assert sorted(one.chosen.key["n"] for one in kept(kernel)) == [*range(24)]
+    assert sorted(one.chosen.key["n"] for one in kept_configs(kernel)) == [*range(24)]
     assert {path.suffix for path in places.tuned().glob(f"{place_of(kernel).stem}*")} == {".json", ".lock"}
 
 
 def test_a_kernel_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TargetNotFound, match="cannot be read: No such file"):
-        kept(tmp_path / "absent.py")
+        kept_configs(tmp_path / "absent.py")

@@ -15,7 +15,7 @@ from pytorch_to_triton.audit.examine import (
     run_target,
 )
 from pytorch_to_triton.audit.find_files import printable
-from pytorch_to_triton.audit.read_source import SourceReading, completed, read_all
+from pytorch_to_triton.audit.read_source import SourceReading, complete, read_all
 from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.request import AuditPlan, AuditRequest, Choose, make_plan
 from pytorch_to_triton.audit.source import SourceFile, parse
@@ -57,8 +57,8 @@ async def audit(
             listener=listener,
         )
         await examine(targets, plan, examiner, examined)
-    found = await to_thread.run_sync(findings_of, examined, readings)
-    report = await to_thread.run_sync(build_report, plan, readings, found, examined)
+    findings = await to_thread.run_sync(findings_of, examined, readings)
+    report = await to_thread.run_sync(build_report, plan, readings, findings, examined)
     return await to_thread.run_sync(deliver, plan, report)
 
 
@@ -123,11 +123,13 @@ async def examine(targets: Sequence[Target], plan: AuditPlan, examiner: Examiner
 
 def findings_of(examined: Examinations, readings: Sequence[SourceReading]) -> list[Finding]:
     """All findings: of source, and one per rule and line of what was compiled and run."""
-    found = [finding for rule in all_rules() for piece in examined.evidence for finding in rule.find(piece)]
-    sources = {path: parsed_or_none(path) for path in {finding.file for finding in found}}
-    whole = [completed(f, source) if (source := sources[f.file]) else f for f in found]
+    findings = [
+        finding for rule in all_rules() for piece in examined.evidence for finding in rule.find(piece)
+    ]
+    sources = {path: parsed_or_none(path) for path in {finding.file for finding in findings}}
+    whole = [complete(f, source) if (source := sources[f.file]) else f for f in findings]
     of_source = [finding for reading in readings for finding in reading.findings]
-    return with_proofs(of_source, merged(whole))
+    return with_proofs(of_source, merge(whole))
 
 
 def with_proofs(of_source: Sequence[Finding], shown: Sequence[Finding]) -> list[Finding]:
@@ -142,15 +144,15 @@ def with_proofs(of_source: Sequence[Finding], shown: Sequence[Finding]) -> list[
     return [*findings, *(f for f in shown if (f.rule, f.file, f.line) not in known)]
 
 
-def merged(findings: Iterable[Finding]) -> list[Finding]:
+def merge(findings: Iterable[Finding]) -> list[Finding]:
     """One finding per rule, line and pointer, for all configurations and GPUs that show it."""
-    found: dict[tuple[str, Path, int, str], Finding] = {}
+    by_place: dict[tuple[str, Path, int, str], Finding] = {}
     for finding in findings:
         place = (finding.rule, finding.file, finding.line, finding.pointer)
-        first = found.setdefault(place, finding)
+        first = by_place.setdefault(place, finding)
         if finding.proof not in first.proof:
-            found[place] = first.model_copy(update={"proof": f"{first.proof}\n{finding.proof}"})
-    return list(found.values())
+            by_place[place] = first.model_copy(update={"proof": f"{first.proof}\n{finding.proof}"})
+    return list(by_place.values())
 
 
 def parsed_or_none(path: Path) -> SourceFile | None:

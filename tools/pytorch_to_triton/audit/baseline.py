@@ -34,26 +34,26 @@ class Baseline(Value):
     findings: tuple[KnownFinding, ...] = ()
 
 
-def fingerprinted(findings: Iterable[Finding], root: Path) -> list[Finding]:
+def add_fingerprints(findings: Iterable[Finding], root: Path) -> list[Finding]:
     """Findings whose fingerprints stay the same when lines move.
 
     They are made of rule, file below `root`, function and the line's text; equal ones are numbered in
     source order.
     """
     seen: Counter[str] = Counter()
-    found: list[Finding] = []
+    marked: list[Finding] = []
     for finding in sorted(findings, key=lambda f: (f.file, f.line, f.column)):
         name = relative(finding.file, root)
         core = "\0".join((finding.rule, name, finding.kernel, " ".join(finding.excerpt.split())))
         seen[core] += 1
         digest = hashlib.sha256(f"{core}\0{seen[core]}".encode()).hexdigest()
-        found.append(finding.model_copy(update={"fingerprint": digest[:16]}))
-    return found
+        marked.append(finding.model_copy(update={"fingerprint": digest[:16]}))
+    return marked
 
 
 def mark_known(findings: Sequence[Finding], baseline: Baseline) -> list[Finding]:
     """The findings, with those in the baseline marked as known."""
-    known = {one.fingerprint for one in baseline.findings}
+    known = {finding.fingerprint for finding in baseline.findings}
     return [f.model_copy(update={"known": True}) if f.fingerprint in known else f for f in findings]
 
 

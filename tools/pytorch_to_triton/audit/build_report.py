@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pytorch_to_triton.audit.baseline import (
     BaselineScope,
-    fingerprinted,
+    add_fingerprints,
     mark_known,
     updated_baseline,
     write_baseline,
@@ -15,10 +15,10 @@ from pytorch_to_triton.audit.baseline import (
 from pytorch_to_triton.audit.conclude import (
     AuditScope,
     at_least,
-    counted,
+    count_of,
     failing,
     next_step_of,
-    ranked,
+    rank,
     recommendations,
     statuses,
     summary_of,
@@ -47,7 +47,7 @@ def build_report(
     kept, aside, notes = without_suppressed(considered, readings, plan)
     outcome = resolve(kept, all_rules(), examined.ran)
     own = [with_severity(f, plan.settings) for f in outcome.findings if f.rule in names]
-    found = ranked(mark_known(fingerprinted(own, plan.root), plan.baseline))
+    ranked_findings = rank(mark_known(add_fingerprints(own, plan.root), plan.baseline))
     read_ones = [reading for reading in readings if not reading.refusal]
     unread = [Unread(file=printable(r.file), why=r.refusal) for r in readings if r.refusal]
     kernels = sum(len(reading.kernels) for reading in read_ones)
@@ -64,13 +64,13 @@ def build_report(
         kernels, len(read_ones), len(unread), not_run, alone, is_compiled=bool(examined.compiled), idle=idle
     )
     return AuditReport(
-        summary=summary_of(found, scope),
-        next_step=next_step_of(found, plan.fail_on, scope, plan.root),
-        verdict=verdict_of(plan, found, unread, not_run),
+        summary=summary_of(ranked_findings, scope),
+        next_step=next_step_of(ranked_findings, plan.fail_on, scope, plan.root),
+        verdict=verdict_of(plan, ranked_findings, unread, not_run),
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        categories=statuses(found, plan.fail_on, not_run),
-        findings=tuple(found),
-        recommendations=recommendations(found, all_rules(), plan.root),
+        categories=statuses(ranked_findings, plan.fail_on, not_run),
+        findings=tuple(ranked_findings),
+        recommendations=recommendations(ranked_findings, all_rules(), plan.root),
         files=tuple(reading.file for reading in read_ones),
         kernels=kernels,
         unread=tuple(unread),
@@ -138,7 +138,9 @@ def without_suppressed(
 def commands_of(request: AuditRequest, examined: Examinations) -> Iterator[str]:
     """The commands that reproduce the report."""
     yield replay("audit", request)
-    yield from dict.fromkeys(one.replay for one in examined.examinations if one.replay)
+    yield from dict.fromkeys(
+        examination.replay for examination in examined.examinations if examination.replay
+    )
     if not examined.timings:
         yield from (typed("benchmark", path) for path in examined.ran)
 
@@ -154,21 +156,21 @@ def deliver(plan: AuditPlan, report: AuditReport) -> AuditReport:
         )
         baseline = updated_baseline(plan.baseline, report.findings, scope)
         write_baseline(plan.baseline_file, baseline)
-        note = f"{plan.baseline_file} now holds {counted(len(baseline.findings), 'finding')}."
+        note = f"{plan.baseline_file} now holds {count_of(len(baseline.findings), 'finding')}."
         report = report.model_copy(update={"notes": (*report.notes, note)})
     severe = tuple(f for f in report.findings if at_least(f.severity, request.severity))
     report = report.model_copy(update={"findings": severe})
     if plan.format is None:
-        return limited(report, request.most)
+        return limit(report, request.most)
     document = render(report, plan.format, plan.root)
     if request.into is None:
-        return limited(report, request.most).model_copy(update={"document": document})
+        return limit(report, request.most).model_copy(update={"document": document})
     owner = owner_of(TOOL, request.targets[0], request.into.parent)
     put_file(request.into, document, owner, force=request.force)
-    return limited(report, request.most).model_copy(update={"written": request.into})
+    return limit(report, request.most).model_copy(update={"written": request.into})
 
 
-def limited(report: AuditReport, most: int | None) -> AuditReport:
+def limit(report: AuditReport, most: int | None) -> AuditReport:
     """The report with the `most` worst findings only."""
     left = len(report.findings) - most if most is not None else 0
     if left <= 0:

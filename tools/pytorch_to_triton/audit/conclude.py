@@ -20,7 +20,7 @@ from pytorch_to_triton.schema.finding import (
 from pytorch_to_triton.validate.host_code import is_of_gradients
 
 
-def ranked(findings: Sequence[Finding]) -> list[Finding]:
+def rank(findings: Sequence[Finding]) -> list[Finding]:
     """The worst first; certain ones before suspected ones; then by place."""
     return sorted(
         findings,
@@ -42,19 +42,19 @@ def statuses(
     findings: Sequence[Finding], fail_on: Severity, not_run: Sequence[Path]
 ) -> tuple[CategoryStatus, ...]:
     """One per category, in the order of Category."""
-    found = []
+    results = []
     for category in get_args(Category):
         own = [finding for finding in findings if finding.category == category]
         counts = Counter(finding.severity for finding in own)
         empty: Literal["nothing found", "clean"] = "nothing found" if not_run else "clean"
-        found.append(
+        results.append(
             CategoryStatus(
                 category=category,
                 status="faulty" if failing(own, fail_on) else "worth a look" if own else empty,
                 counts={severity: counts[severity] for severity in SEVERITIES if counts[severity]},
             )
         )
-    return tuple(found)
+    return tuple(results)
 
 
 def recommendations(
@@ -63,9 +63,9 @@ def recommendations(
     """One per rule: by its worst finding, then by how many there are. Known findings are left out."""
     titles = {rule.name: rule.title for rule in rules}
     by_rule: dict[str, list[Finding]] = {}
-    for finding in ranked([finding for finding in findings if not finding.known]):
+    for finding in rank([finding for finding in findings if not finding.known]):
         by_rule.setdefault(finding.rule, []).append(finding)
-    found = [
+    advice = [
         Recommendation(
             rule=name,
             severity=own[0].severity,
@@ -75,7 +75,7 @@ def recommendations(
         )
         for name, own in by_rule.items()
     ]
-    return tuple(sorted(found, key=lambda one: (SEVERITIES.index(one.severity), -len(one.places), one.rule)))
+    return tuple(sorted(advice, key=lambda one: (SEVERITIES.index(one.severity), -len(one.places), one.rule)))
 
 
 @dataclass(frozen=True)
@@ -114,12 +114,12 @@ def summary_of(findings: Sequence[Finding], scope: AuditScope) -> str:
     """How many findings, in how much code, and what was not run."""
     counts = Counter(finding.severity for finding in findings)
     by_severity = ", ".join(f"{counts[severity]} {severity}" for severity in SEVERITIES if counts[severity])
-    where = f"{counted(scope.kernels, 'Triton function')} in {counted(scope.files, 'file')}"
-    found = f"{counted(len(findings), 'finding')} ({by_severity})" if findings else "No findings"
+    where = f"{count_of(scope.kernels, 'Triton function')} in {count_of(scope.files, 'file')}"
+    count = f"{count_of(len(findings), 'finding')} ({by_severity})" if findings else "No findings"
     known = sum(finding.known for finding in findings)
     old = f" {known} of them {'is' if known == 1 else 'are'} in the baseline." if known else ""
-    left = f" {counted(scope.unread, 'file')} could not be read." if scope.unread else ""
-    return f"{found} in {where}.{old}{left}{scope.proviso}"
+    left = f" {count_of(scope.unread, 'file')} could not be read." if scope.unread else ""
+    return f"{count} in {where}.{old}{left}{scope.proviso}"
 
 
 def next_step_of(findings: Sequence[Finding], fail_on: Severity, scope: AuditScope, root: Path) -> str:
@@ -142,6 +142,6 @@ def next_step_of(findings: Sequence[Finding], fail_on: Severity, scope: AuditSco
     return "Nothing to fix. Benchmark the kernel to see how close it comes to the GPU's limit."
 
 
-def counted(count: int, noun: str) -> str:
+def count_of(count: int, noun: str) -> str:
     """`1 file`, `2 files`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -164,14 +164,14 @@ def _place(file: SourceFile, target: Target, ran: Collection[str]) -> Node | Sou
     if len(kernels) == len(ran) == 1:
         return kernels[0]
     called = [
-        node for node in file.tree.body if isinstance(node, Definition) and node.name == _called(target)
+        node for node in file.tree.body if isinstance(node, Definition) and node.name == _name_called(target)
     ]
     return called[-1] if called else SourceLine(1)
 
 
 def _name(place: Node | SourceLine, target: Target) -> str:
-    return place.name if isinstance(place, Definition) else _called(target)
+    return place.name if isinstance(place, Definition) else _name_called(target)
 
 
-def _called(target: Target) -> str:
+def _name_called(target: Target) -> str:
     return target.name or "run"

@@ -101,20 +101,24 @@ async def compile_target(examiner: Examiner, target: Target, file: SourceFile, i
             seconds=examiner.seconds,
         )
         try:
-            found = await inspect.inspect(examiner.worker, wanted, examiner.runtime, examiner.listener)
+            inspection = await inspect.inspect(examiner.worker, wanted, examiner.runtime, examiner.listener)
         except Refusal as refusal:
             into.note(target, "compiled", f"Not compiled for {arch}: {refusal.message}")
             continue
-        summary = found.summary if found.arch in found.summary else f"For {found.arch}: {found.summary}"
-        into.note(target, "compiled", summary, found.provenance)
-        notes = (f"Compilation: {note}" for note in found.notes)
+        summary = (
+            inspection.summary
+            if inspection.arch in inspection.summary
+            else f"For {inspection.arch}: {inspection.summary}"
+        )
+        into.note(target, "compiled", summary, inspection.provenance)
+        notes = (f"Compilation: {note}" for note in inspection.notes)
         into.notes += [note for note in notes if note not in into.notes]
-        _record(found, arch, file, into)
+        _record(inspection, arch, file, into)
 
 
-def _record(found: Inspection, arch: str, file: SourceFile, into: Examinations) -> None:
+def _record(inspection: Inspection, arch: str, file: SourceFile, into: Examinations) -> None:
     gpu = architecture(arch)
-    for kernel in found.kernels:
+    for kernel in inspection.kernels:
         code = CompiledCode(kernel, gpu, file if kernel.compiled.file == file.path else None)
         into.evidence.append(code)
         into.compiled += figures_of(kernel, code.where)

@@ -27,17 +27,17 @@ def find_files(paths: Sequence[Path], exclude: Sequence[str] = ()) -> FilesToAud
     `exclude` holds patterns such as `tests/*` for paths below a named folder. Raises TargetNotFound.
     """
     named: dict[Path, None] = {}
-    found: dict[Path, None] = {}
+    files: dict[Path, None] = {}
     for path in paths:
         whole = path.resolve()
         if whole.is_dir():
             below = (file for file in _below(whole) if not _is_excluded(file, whole, exclude))
-            found.update(dict.fromkeys(below))
+            files.update(dict.fromkeys(below))
         elif whole.is_file():
             named[whole] = None
         else:
             raise TargetNotFound(f"{path} does not exist.", "Name Python files, or folders that hold them.")
-    return FilesToAudit(tuple(named), tuple(path for path in found if path not in named))
+    return FilesToAudit(tuple(named), tuple(path for path in files if path not in named))
 
 
 def printable(path: Path) -> Path:

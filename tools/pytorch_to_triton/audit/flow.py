@@ -23,14 +23,14 @@ def reachable(
     start: Iterable[ast.AST], sources: Callable[[ast.AST], Iterable[ast.AST]]
 ) -> frozenset[ast.AST]:
     """All nodes that following the sources of each node leads to, those at the start included."""
-    found: set[ast.AST] = set()
+    reached: set[ast.AST] = set()
     ahead = [*start]
     while ahead:
         node = ahead.pop()
-        if node not in found:
-            found.add(node)
+        if node not in reached:
+            reached.add(node)
             ahead += sources(node)
-    return frozenset(found)
+    return frozenset(reached)
 
 
 class Flow:
@@ -104,25 +104,25 @@ class Flow:
     def _sources(self, node: ast.AST) -> Sequence[ast.AST]:
         """Its parts, and of a name what is assigned to it and the parameter that it is."""
         if node not in self._made_from:
-            found = children(node)
+            sources = children(node)
             if isinstance(node, ast.Name):
-                found += self.feeds(node.id)
+                sources += self.feeds(node.id)
                 bindings = self._scope.bindings.get(node.id, ())
-                found += [binding.node for binding in bindings if isinstance(binding.node, ast.arg)]
-            self._made_from[node] = found
+                sources += [binding.node for binding in bindings if isinstance(binding.node, ast.arg)]
+            self._made_from[node] = sources
         return self._made_from[node]
 
     @cached_property
     def _feeds(self) -> Mapping[str, tuple[ast.expr, ...]]:
-        found: defaultdict[str, list[ast.expr]] = defaultdict(list)
+        parts: defaultdict[str, list[ast.expr]] = defaultdict(list)
         for node in own_nodes(self._body):
-            for target, value in _assigned(node):
+            for target, value in _assignments_in(node):
                 for name, part in _pairs(target, value):
-                    found[name].append(part)
-        return {name: tuple(values) for name, values in found.items()}
+                    parts[name].append(part)
+        return {name: tuple(values) for name, values in parts.items()}
 
 
-def _assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+def _assignments_in(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     match node:
         case ast.Assign(targets=targets, value=value):
             yield from ((target, value) for target in targets)

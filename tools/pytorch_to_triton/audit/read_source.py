@@ -98,14 +98,14 @@ def read(file: Path) -> SourceReading:
     around = repr(files_near(file, *TESTS, *BENCHMARKS)).encode()
     key = hashlib.sha256(b"\0".join((_rules_key(), bytes(file), around, source))).hexdigest()
     kept = places.cache() / "audit" / f"{hashlib.sha256(bytes(file)).hexdigest()[:24]}.json"
-    if (known := _kept(kept, key)) is not None:
+    if (known := _cached_reading(kept, key)) is not None:
         return known
     reading = _reading(file, source)
     _keep(kept, key, reading)
     return reading
 
 
-def completed(finding: Finding, file: SourceFile) -> Finding:
+def complete(finding: Finding, file: SourceFile) -> Finding:
     """A finding with its excerpt, column, function and page."""
     lines = file.lines
     line = lines[finding.line - 1] if 0 < finding.line <= len(lines) else ""
@@ -128,13 +128,13 @@ def function_at(file: SourceFile, line: int) -> str:
 def _reading(file: Path, source: bytes) -> SourceReading:
     try:
         parsed = parse(file, source)
-        found, notes = _found(parsed)
+        findings, notes = _run_rules(parsed)
         return SourceReading(
             file=file,
             imports_triton=parsed.imports_triton,
             kernels=tuple(kernel.node.name for kernel in parsed.kernels),
             is_kernel_file={"run", "reference"} <= {function.name for function, _ in parsed.functions},
-            findings=tuple(completed(finding, parsed) for finding in found),
+            findings=tuple(complete(finding, parsed) for finding in findings),
             comments=comments_in(parsed.text),
             notes=tuple(notes),
         )
@@ -147,20 +147,20 @@ def _reading(file: Path, source: bytes) -> SourceReading:
     )
 
 
-def _found(file: SourceFile) -> tuple[list[Finding], list[str]]:
+def _run_rules(file: SourceFile) -> tuple[list[Finding], list[str]]:
     """The findings of all rules; a rule that fails on a file becomes a note, and the others go on."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     notes: list[str] = []
     for rule in all_rules():
         if rule.needs not in (SourceKernel, SourceFile):
             continue
         try:
-            found += rule.find(file)
+            findings += rule.find(file)
         except (RecursionError, MemoryError):
             raise
         except Exception as error:  # a defect of the rule must not end the audit of a tree
             notes.append(f"Rule {rule.name} failed on {file.path}: {type(error).__name__}: {error}.")
-    return found, notes
+    return findings, notes
 
 
 class _Kept(Value):
@@ -168,7 +168,7 @@ class _Kept(Value):
     reading: SourceReading
 
 
-def _kept(place: Path, key: str) -> SourceReading | None:
+def _cached_reading(place: Path, key: str) -> SourceReading | None:
     try:
         kept = _Kept.model_validate_json(place.read_bytes())
     except (OSError, ValidationError):

@@ -51,7 +51,7 @@ def resolve(
                 proofs.setdefault(finding, proof)
     cleared = [finding for finding in open_ones if finding not in proofs and ran[finding.file].clean]
     remaining = [
-        _confirmed(finding, proofs[finding], confirmable[finding.rule]) if finding in proofs else finding
+        _confirm(finding, proofs[finding], confirmable[finding.rule]) if finding in proofs else finding
         for finding in findings
         if finding not in cleared and not _is_covered(finding, proofs)
     ]
@@ -60,8 +60,8 @@ def resolve(
 
 def _is_covered(proof: Finding, proofs: Mapping[Finding, Finding]) -> bool:
     """Whether confirmed suspicions cover a finding: one on two pointers needs both."""
-    taken = [finding for finding, found in proofs.items() if found == proof]
-    return bool(taken) and _pointers(proof) <= {name for one in taken for name in _pointers(one)}
+    covered = [finding for finding, confirming in proofs.items() if confirming == proof]
+    return bool(covered) and _pointers(proof) <= {name for one in covered for name in _pointers(one)}
 
 
 def _pointers(finding: Finding) -> set[str]:
@@ -75,7 +75,7 @@ def _confirms(proof: Finding, finding: Finding, rule: Rule) -> bool:
     return not proof.own_line or (proof.line == finding.line and (not mine or not seen or bool(mine & seen)))
 
 
-def _confirmed(finding: Finding, proof: Finding, rule: Rule) -> Finding:
+def _confirm(finding: Finding, proof: Finding, rule: Rule) -> Finding:
     worse = min(rule.severity, proof.severity, key=SEVERITIES.index)
     return finding.model_copy(
         update={

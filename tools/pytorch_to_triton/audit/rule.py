@@ -15,8 +15,9 @@ than source declare INPUTS and `run`, and those of a check of timings are JSON (
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from inspect import cleandoc
-from typing import Any
+from typing import Any, TypeVar
 
 from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, MeasuredTarget, TimedTarget, pieces
 from pytorch_to_triton.audit.fault import Fault, SourceLine
@@ -34,6 +35,8 @@ KINDS: dict[type[Evidence], EvidenceKind] = {
     TimedTarget: "measured",
 }
 """What a check may ask for, and what its findings rest on."""
+
+Sought = TypeVar("Sought", SourceFile, SourceKernel, CompiledCode, MeasuredTarget, TimedTarget)
 
 
 @dataclass(frozen=True)
@@ -155,20 +158,23 @@ def kernel_rule(
     return decorate
 
 
-def file_rule(
+def evidence_rule(
+    needs: type[Sought],
     severity: Severity,
     category: Category,
     bad: tuple[str, ...],
     good: tuple[str, ...],
-    *,
     suspected: Suspicion | None = None,
-) -> Callable[[Callable[[SourceFile], Iterator[Fault]]], Rule]:
-    """Likewise, of a function over whole files."""
+) -> Callable[[Callable[[Sought], Iterator[Fault]]], Rule]:
+    """Likewise, of a function over other evidence: whole files, compiled code, or what was measured."""
 
-    def decorate(check: Callable[[SourceFile], Iterator[Fault]]) -> Rule:
-        return _rule(check, severity, category, (RuleCheck(SourceFile, check, bad, good),), suspected)
+    def decorate(check: Callable[[Sought], Iterator[Fault]]) -> Rule:
+        return _rule(check, severity, category, (RuleCheck(needs, check, bad, good),), suspected)
 
     return decorate
+
+
+file_rule = partial(evidence_rule, SourceFile)
 
 
 def _rule(

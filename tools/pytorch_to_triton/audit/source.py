@@ -243,14 +243,14 @@ class SourceFile:
     @cached_property
     def launches(self) -> tuple[LaunchSite, ...]:
         """Every call of the form `name[grid](...)` whose name is a kernel of this file."""
-        found = (
+        sites = (
             LaunchSite(node, function, scope, flow)
             for function, scope, body in self.bodies
             for flow in (Flow(body, scope),)
             for node in own_nodes(body)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
         )
-        return tuple(launch for launch in found if self.kernel_of(launch))
+        return tuple(launch for launch in sites if self.kernel_of(launch))
 
     @cached_property
     def misuses(self) -> tuple[Misuse, ...]:
@@ -313,7 +313,7 @@ def parse(path: Path, source: bytes) -> SourceFile:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(source, filename=str(path))
-        text = decoded(source)
+        text = decode(source)
     except (RecursionError, MemoryError) as error:
         raise TooDeep(path) from error
     except SyntaxError as error:
@@ -333,7 +333,7 @@ def lines_of(text: str) -> list[str]:
     return _LINE_END.split(text.removesuffix("\n"))
 
 
-def decoded(source: bytes) -> str:
+def decode(source: bytes) -> str:
     """The text of Python source, in the encoding that it declares."""
     encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
     return io.TextIOWrapper(io.BytesIO(source), encoding, errors="replace").read()

@@ -39,19 +39,19 @@ def comments_in(source: str) -> tuple[Comment, ...]:
     if "audit:" not in source:
         return ()
     statements = tuple(_statements(source))
-    found: list[Comment] = []
+    comments: list[Comment] = []
     for token in _tokens(source):
         if token.type != tokenize.COMMENT or not (almost := ALMOST.search(token.string)):
             continue
         line, parsed = token.start[0], COMMENT.match(token.string[almost.start() :])
         if parsed is None:
-            found.append(Comment(at=line, first=line, last=line))
+            comments.append(Comment(at=line, first=line, last=line))
             continue
         names = tuple(name for one in parsed[2].split(",") if (name := one.strip()))
         whole = parsed[1] == "ignore-file"
-        first, last = (1, len(source)) if whole else _covered(line, statements)
-        found.append(Comment(at=line, rules=names, reason=parsed[3].strip(), first=first, last=last))
-    return tuple(found)
+        first, last = (1, len(source)) if whole else _covered_lines(line, statements)
+        comments.append(Comment(at=line, rules=names, reason=parsed[3].strip(), first=first, last=last))
+    return tuple(comments)
 
 
 def suppress(
@@ -83,13 +83,13 @@ def notes_on(
             yield f"{where}: audit: ignore[{listed}] gives no reason, so it suppresses nothing."
         elif unknown:
             yield f"{where}: there is no rule {', '.join(unknown)} to ignore."
-        elif any(comment.suppresses(found.finding) for found in aside):
+        elif any(comment.suppresses(suppressed.finding) for suppressed in aside):
             continue
         elif all(every[rule].evidence == ("source",) for rule in comment.rules):
             yield f"{where}: audit: ignore[{listed}] suppresses nothing: there is no such finding."
 
 
-def _covered(line: int, statements: Sequence[tuple[int, int]]) -> tuple[int, int]:
+def _covered_lines(line: int, statements: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """The statement that a line belongs to, else the next one."""
     at = bisect_left(statements, line, key=lambda statement: statement[1])
     return statements[at] if at < len(statements) else (line, line)

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytorch_to_triton.benchmark.ceilings import ceilings_of
-from pytorch_to_triton.benchmark.estimate import EstimatedSize, EstimateSetting, estimated
-from pytorch_to_triton.benchmark.flags import flagged, of_conditions
+from pytorch_to_triton.benchmark.estimate import EstimatedSize, EstimateSetting, estimate_speed
+from pytorch_to_triton.benchmark.flags import add_flags, of_conditions
 from pytorch_to_triton.benchmark.measurement import Measurement, SizeMeasured
-from pytorch_to_triton.benchmark.plan import BenchmarkPlan, planned
+from pytorch_to_triton.benchmark.plan import BenchmarkPlan, plan_benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.benchmark.roofline import limit_of, precision_of
-from pytorch_to_triton.benchmark.speed_report import written
-from pytorch_to_triton.benchmark.timing_trial import Roof, measured, table_of
-from pytorch_to_triton.benchmark.tuning.freeze import autotuned
-from pytorch_to_triton.benchmark.tuning.freeze import frozen as frozen_source
+from pytorch_to_triton.benchmark.speed_report import write_report
+from pytorch_to_triton.benchmark.timing_trial import Roof, measure, table_of
+from pytorch_to_triton.benchmark.tuning.freeze import autotuned_kernels
+from pytorch_to_triton.benchmark.tuning.freeze import freeze as frozen_source
 from pytorch_to_triton.benchmark.tuning.tune import TuneRequest, tune
-from pytorch_to_triton.benchmark.tuning.tuned import keep, kept
+from pytorch_to_triton.benchmark.tuning.tuned import keep, kept_configs
 from pytorch_to_triton.benchmark.verdict import next_step_of, summary_of, verdict_of
 from pytorch_to_triton.command_line import replay
 from pytorch_to_triton.errors import BadInput, MissingRequirement, TargetNotFound
@@ -59,40 +59,42 @@ async def benchmark(
     Writes report.md, report.json and pictures. Raises MissingRequirement without a device, BadInput where a
     target or its declaration cannot be used.
     """
-    found = None if runtime.interpreter else await versions(worker, runtime)
-    if found is None or not found.devices:
+    installed = None if runtime.interpreter else await versions(worker, runtime)
+    if installed is None or not installed.devices:
         raise MissingRequirement(*NO_DEVICE)
     refuse_nothing_to_freeze(request)
     refuse_foreign(request)
-    async with monitored_device(found.devices[0].uuid) as monitor:
-        plan = await planned(worker, request, runtime)
-        refuse_cases_over(plan.cases, device_memory(found.devices[0]))
-        ceilings = await ceilings_of(worker, found.devices[0].name, monitor.driver, runtime, listener)
-        origin = origin_of(found)
-        tunings = await searched(worker, plan, runtime, listener)
+    async with monitored_device(installed.devices[0].uuid) as monitor:
+        plan = await plan_benchmark(worker, request, runtime)
+        refuse_cases_over(plan.cases, device_memory(installed.devices[0]))
+        ceilings = await ceilings_of(worker, installed.devices[0].name, monitor.driver, runtime, listener)
+        origin = origin_of(installed)
+        tunings = await search(worker, plan, runtime, listener)
         configs = distinct(config for tuning in tunings for config in tuning.tuned)
         frozen = freeze(request, configs, origin)
         monitor.reset()
-        measurement = await measured(worker, plan.trial(frozen), runtime, listener)
+        measurement = await measure(worker, plan.trial(frozen), runtime, listener)
         conditions = monitor.conditions
     configs = distinct([*configs, *configs_in(measurement)])
     keep(request.candidate.path, configs, origin)
-    known = [one.chosen for one in kept(request.candidate.path, device=origin.device, triton=origin.triton)]
+    known = [
+        one.chosen for one in kept_configs(request.candidate.path, device=origin.device, triton=origin.triton)
+    ]
     notes = [tuning.summary for tuning in tunings]
     try:
         frozen = frozen or freeze(request, distinct([*configs, *known]), origin)
     except BadInput as refusal:  # the figures are there, and worth keeping
         notes.append(f"Nothing was frozen. {refusal.message} {refusal.hint}")
-    run = BenchmarkRun(plan, found, ceilings, conditions, measurement)
+    run = BenchmarkRun(plan, installed, ceilings, conditions, measurement)
     whole = run.benchmark(configs).model_copy(update={"frozen": frozen, "notes": tuple(notes)})
-    return written(whole, destination_of(request))
+    return write_report(whole, destination_of(request))
 
 
-async def searched(
+async def search(
     worker: WorkerClient, plan: BenchmarkPlan, runtime: Runtime, listener: ProgressListener | None
 ) -> list[Tuning]:
     """The search at each size in the time given for it; none where no time is."""
-    request, found = plan.request, []
+    request, results = plan.request, []
     for case in plan.cases if request.tune_seconds else ():
         asked = TuneRequest(
             target=request.candidate,
@@ -101,14 +103,14 @@ async def searched(
             seed=plan.seed,
             seconds=request.tune_seconds or 0.0,
         )
-        found.append(await tune(worker, asked, runtime, listener))
-    return found
+        results.append(await tune(worker, asked, runtime, listener))
+    return results
 
 
 def refuse_nothing_to_freeze(request: BenchmarkRequest) -> None:
     """Raises BadInput, before anything is run, where a table is asked for and no kernel is autotuned."""
     path = request.candidate.path
-    if request.freeze and not autotuned(path.read_text(encoding="utf-8"), str(path)):
+    if request.freeze and not autotuned_kernels(path.read_text(encoding="utf-8"), str(path)):
         raise BadInput(
             f"{path} has no autotuned kernel whose choice could be frozen.",
             "Leave out freeze, or decorate the kernel with triton.autotune.",
@@ -153,11 +155,13 @@ async def estimate(worker: WorkerClient, request: BenchmarkRequest, gpu: str, ru
     sheet = datasheet(gpu)
     refuse_foreign(request)
     try:
-        plan = await planned(worker, request, runtime)
+        plan = await plan_benchmark(worker, request, runtime)
     except TargetNotFound:
         if request.reference is not None or request.candidate.name is None:
             raise
-        plan = await planned(worker, request.model_copy(update={"reference": request.candidate}), runtime)
+        plan = await plan_benchmark(
+            worker, request.model_copy(update={"reference": request.candidate}), runtime
+        )
     sizes = [
         EstimatedSize(case.dims, case.dtypes, work) for case in plan.cases if (work := plan.work(case, None))
     ]
@@ -168,7 +172,7 @@ async def estimate(worker: WorkerClient, request: BenchmarkRequest, gpu: str, ru
         )
     again = replay("benchmark", request, seed=None, estimate=gpu)
     setting = EstimateSetting(str(request.candidate), request.passes, request.tf32, again)
-    return written(estimated(setting, sheet, sizes), destination_of(request))
+    return write_report(estimate_speed(setting, sheet, sizes), destination_of(request))
 
 
 def destination_of(request: BenchmarkRequest) -> Destination:
@@ -198,7 +202,7 @@ class BenchmarkRun:
     def benchmark(self, configs: Sequence[TunedConfig]) -> Benchmark:
         """What it found."""
         request, plan = self.plan.request, self.plan
-        tables = flagged(tuple(self.tables()))
+        tables = add_flags(tuple(self.tables()))
         flags = tuple(of_conditions(self.conditions))
         kernel = str(request.candidate)
         return Benchmark(

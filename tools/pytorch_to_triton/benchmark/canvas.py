@@ -66,7 +66,7 @@ def plain_matplotlib() -> Iterator[None]:
             os.environ.pop("MPLCONFIGDIR", None)
 
 
-def saved(figure: Figure, path: Path) -> Path:
+def save(figure: Figure, path: Path) -> Path:
     figure.savefig(path, dpi=DOTS_PER_INCH)
     return path
 
@@ -101,7 +101,7 @@ def key(figure: Figure, axes: Axes, names: Sequence[str]) -> None:
         frameon=False, borderpad=0.2, labelspacing=0.7,
     )  # fmt: skip
     taken = sum(1 + text.get_text().count("\n") for text in legend.get_texts())
-    entries = (wrapped(f"{n}  {name}", KEY_CHARACTERS) for n, name in enumerate(names, 1))
+    entries = (wrap(f"{n}  {name}", KEY_CHARACTERS) for n, name in enumerate(names, 1))
     lines = "\n".join(entries).split("\n")
     if taken + len(lines) > KEY_LINES:
         lines = [*lines[: KEY_LINES - taken], "and more, as the report lists them"]
@@ -109,12 +109,12 @@ def key(figure: Figure, axes: Axes, names: Sequence[str]) -> None:
     figure.text(KEY_LEFT, 0.835 - 0.034 * taken, text, va="top", fontsize=10.5, linespacing=1.4)
 
 
-def folded(label: str) -> str:
+def fold(label: str) -> str:
     """The label on lines that fit beside the bars; a name is broken after an underscore."""
     return textwrap.fill(label.replace("_", "_ "), TICK_CHARACTERS).replace("_ ", "_")
 
 
-def wrapped(text: str, width: int) -> str:
+def wrap(text: str, width: int) -> str:
     """Lines of at most this many characters, all but the first indented."""
     lines = [part for line in text.split("\n") for part in textwrap.wrap(line, width)]
     return "\n    ".join(lines)

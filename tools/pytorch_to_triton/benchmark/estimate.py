@@ -30,7 +30,7 @@ class EstimateSetting:
     replay: str
 
 
-def estimated(setting: EstimateSetting, sheet: DataSheet, sizes: Sequence[EstimatedSize]) -> Benchmark:
+def estimate_speed(setting: EstimateSetting, sheet: DataSheet, sizes: Sequence[EstimatedSize]) -> Benchmark:
     """The limit at each size from the data sheet; no timings, for nothing is run."""
     ordered = sorted(sizes, key=lambda size: size.work.bytes_moved)
     tables = [table_of(sheet, size, tf32=setting.tf32) for size in ordered]

@@ -30,14 +30,14 @@ SLOWER_THAN: dict[str, FlagKind] = {
 WORST_FIRST: tuple[FlagKind, ...] = get_args(FlagKind)
 
 
-def flagged(tables: Sequence[TimingTable]) -> tuple[TimingTable, ...]:
+def add_flags(tables: Sequence[TimingTable]) -> tuple[TimingTable, ...]:
     """The tables, smallest first, with what their figures show; flags that they have already stay."""
     result = []
     for index, table in enumerate(tables):
-        found = [*table.flags, *slower(table), *below_half(table), *noisy(table)]
+        flags = [*table.flags, *slower(table), *below_half(table), *noisy(table)]
         if index:
-            found += grows_faster(tables[index - 1], table)
-        result.append(table.model_copy(update={"flags": tuple(found)}))
+            flags += grows_faster(tables[index - 1], table)
+        result.append(table.model_copy(update={"flags": tuple(flags)}))
     return tuple(result)
 
 
@@ -108,7 +108,7 @@ def _is_large(table: TimingTable) -> bool:
 def of_conditions(conditions: Conditions) -> Iterator[RedFlag]:
     """What in the state of the device casts doubt on the whole run."""
     if conditions.throttled_by and not _kept_its_clock(conditions):
-        yield RedFlag(kind="throttled", label="", message=_throttled(conditions))
+        yield RedFlag(kind="throttled", label="", message=_throttling(conditions))
     if conditions.other_processes:
         others = ", ".join(conditions.other_processes)
         yield RedFlag(
@@ -125,7 +125,7 @@ def _kept_its_clock(conditions: Conditions) -> bool:
     return most is not None and low >= REDUCED * most
 
 
-def _throttled(conditions: Conditions) -> str:
+def _throttling(conditions: Conditions) -> str:
     clocks = ""
     if conditions.sm_clock_mhz:
         low, high = conditions.sm_clock_mhz
@@ -136,9 +136,9 @@ def _throttled(conditions: Conditions) -> str:
 
 def all_flags(tables: Sequence[TimingTable], flags: Sequence[RedFlag]) -> list[tuple[str, RedFlag]]:
     """Those of the run and of the sizes, each with its size, the worst first."""
-    found = [("", flag) for flag in flags]
-    found += [(size_of(table), flag) for table in tables for flag in table.flags]
-    return sorted(found, key=lambda pair: WORST_FIRST.index(pair[1].kind))
+    pairs = [("", flag) for flag in flags]
+    pairs += [(size_of(table), flag) for table in tables for flag in table.flags]
+    return sorted(pairs, key=lambda pair: WORST_FIRST.index(pair[1].kind))
 
 
 def flag_text(size: str, flag: RedFlag) -> str:

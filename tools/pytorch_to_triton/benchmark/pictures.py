@@ -20,12 +20,12 @@ from pytorch_to_triton.benchmark.canvas import (
     PALE,
     PLOT,
     blank,
-    folded,
+    fold,
     key,
     looks,
     plain_matplotlib,
-    saved,
-    wrapped,
+    save,
+    wrap,
 )
 from pytorch_to_triton.benchmark.figures import baselines, digits, percent, size_of
 from pytorch_to_triton.benchmark.roofline import precision_of, products_in
@@ -58,10 +58,10 @@ def draw(benchmark: Benchmark, folder: Path) -> tuple[Path, ...]:
     with plain_matplotlib():
         if compared:
             figure = speedup_figure(benchmark, compared)
-            drawn.append(saved(figure, folder / "speedup.png"))
+            drawn.append(save(figure, folder / "speedup.png"))
         if benchmark.ceilings and working:
             figure = roofline_figure(benchmark, benchmark.ceilings, working)
-            drawn.append(saved(figure, folder / "roofline.png"))
+            drawn.append(save(figure, folder / "roofline.png"))
     return tuple(drawn)
 
 
@@ -82,7 +82,7 @@ def speedup_figure(benchmark: Benchmark, tables: Sequence[TimingTable]) -> Figur
             below = [y - low for y, low in zip(ys, lows, strict=True)]
             above = [high - y for y, high in zip(ys, highs, strict=True)]
             axes.errorbar(
-                xs, ys, yerr=(below, above), label=wrapped(f"over {label}", LEGEND_CHARACTERS), color=colour,
+                xs, ys, yerr=(below, above), label=wrap(f"over {label}", LEGEND_CHARACTERS), color=colour,
                 marker=marker, markersize=8, linewidth=2, capsize=4,
             )  # fmt: skip
     axes.axhline(1.0, color=INK, linewidth=1.2, linestyle="--")
@@ -91,7 +91,7 @@ def speedup_figure(benchmark: Benchmark, tables: Sequence[TimingTable]) -> Figur
     axes.set_ylabel("speed-up: baseline's time / kernel's time")
     scale_speedup(axes)
     scale_sizes(axes, places_of, by_bytes=by_bytes)
-    key(figure, axes, [f"{size_of(table)} ({moved(table)})" for table in tables])
+    key(figure, axes, [f"{size_of(table)} ({megabytes_moved(table)})" for table in tables])
     return figure
 
 
@@ -116,7 +116,7 @@ def bars_figure(benchmark: Benchmark, table: TimingTable) -> Figure:
         mark = f"limit {digits(table.limit.ms)} ms ({table.limit.binds}-bound)"
         axes.annotate(mark, (table.limit.ms, 1.0), (-4, 6), xycoords=("data", "axes fraction"),
                       textcoords="offset points", fontsize=11)  # fmt: skip
-    axes.set_yticks(range(len(shown)), [folded(timing.label) for timing in shown])
+    axes.set_yticks(range(len(shown)), [fold(timing.label) for timing in shown])
     axes.set_xlim(0, 1.45 * ends)
     axes.invert_yaxis()
     axes.set_xlabel("median time in ms, with its 95 % confidence interval")
@@ -134,11 +134,11 @@ def roofline_figure(benchmark: Benchmark, ceilings: Ceilings, tables: Sequence[T
     bound_axes(axes, ceilings, roofs, tables)
     draw_roofs(axes, ceilings, roofs)
     for label, (colour, marker) in looks(tables).items():
-        points = [(intensity(t), rate(t, found)) for t in tables if (found := t.of(label))]
+        points = [(intensity(t), rate(t, timing)) for t in tables if (timing := t.of(label))]
         if points:
             kernel = label == KERNEL
             axes.plot(
-                *zip(*points, strict=True), label=wrapped(label, LEGEND_CHARACTERS), color=colour,
+                *zip(*points, strict=True), label=wrap(label, LEGEND_CHARACTERS), color=colour,
                 marker=marker, linestyle="none", markersize=12 if kernel else 7, markeredgecolor="white",
                 zorder=3 if kernel else 4,
             )  # fmt: skip
@@ -147,7 +147,7 @@ def roofline_figure(benchmark: Benchmark, ceilings: Ceilings, tables: Sequence[T
         axes.plot(*zip(*roof, strict=True), label="limit (estimated)", color=LOOKS[KERNEL][0], marker="o",
                   linestyle="none", markersize=11, markerfacecolor="white")  # fmt: skip
     number_points(axes, [(n, intensity(t), height(t)) for n, t in enumerate(tables, 1) if height(t)])
-    key(figure, axes, [f"{size_of(table)}\n{reached(table)}" for table in tables])
+    key(figure, axes, [f"{size_of(table)}\n{share_reached(table)}" for table in tables])
     return figure
 
 
@@ -164,7 +164,7 @@ def positions(tables: Sequence[TimingTable]) -> tuple[list[float], bool]:
     return (sizes, True) if apart else ([float(n) for n in range(1, len(sizes) + 1)], False)
 
 
-def moved(table: TimingTable) -> str:
+def megabytes_moved(table: TimingTable) -> str:
     megabytes = table.bytes_moved / 1e6
     return f"{megabytes:.3g} MB" if megabytes < 1000 else f"{megabytes / 1000:.3g} GB"
 
@@ -230,7 +230,7 @@ def height(table: TimingTable) -> float:
     return rate_at(table, table.limit.ms) if table.limit and not table.timings else 0.0
 
 
-def reached(table: TimingTable) -> str:
+def share_reached(table: TimingTable) -> str:
     """How near to the roof the kernel comes."""
     kernel, limit = table.of(KERNEL), table.limit
     if limit is None:

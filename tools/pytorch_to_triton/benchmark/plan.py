@@ -46,16 +46,16 @@ COMPILED = {COMPILE: "default", MAX_AUTOTUNE: "max-autotune-no-cudagraphs"}
 """Modes of torch.compile by label; a CUDA graph would copy its inputs, which the kernel need not."""
 
 
-async def planned(worker: WorkerClient, request: BenchmarkRequest, runtime: Runtime) -> BenchmarkPlan:
+async def plan_benchmark(worker: WorkerClient, request: BenchmarkRequest, runtime: Runtime) -> BenchmarkPlan:
     """What is to be timed, at which sizes."""
     target, seconds = reference_of(request.candidate, request.reference), request.seconds
     async with open_target(worker, target, "reference", runtime, seconds=seconds, needs=EXPORT) as process:
         candidate = await describe(worker, request.candidate, "candidate", runtime, seconds=seconds)
         problem = problem_of(process.description, candidate, request.options.at(request.points))
-        graph, why = await traced(process, problem.declaration)
+        graph, why = await trace_work(process, problem.declaration)
         joint = None
         if graph is not None and request.passes != "forward":
-            joint, _ = await traced(process, problem.declaration, backward=True)
+            joint, _ = await trace_work(process, problem.declaration, backward=True)
     if why and problem.declaration.inputs:
         await refuse_unrunnable(worker, target, problem.declaration, runtime, seconds=seconds)
     seed = secrets.randbits(31) if request.seed is None else request.seed
@@ -64,7 +64,7 @@ async def planned(worker: WorkerClient, request: BenchmarkRequest, runtime: Runt
     return BenchmarkPlan(request, target, sides, cases, graph, joint, why, seed)
 
 
-async def traced(
+async def trace_work(
     process: TargetProcess, declaration: Declaration, *, backward: bool = False
 ) -> tuple[Graph | None, str]:
     """The reference's graph, with `backward` that of its gradients too; else why there is none.
@@ -117,7 +117,8 @@ class BenchmarkPlan:
         name = self.request.candidate.name
         copies = [Implementation(FROZEN, Target(path=frozen, name=name), "candidate")] if frozen else []
         others = [
-            Implementation(label, target, "candidate") for label, target in labelled(self.request.against)
+            Implementation(label, target, "candidate")
+            for label, target in label_targets(self.request.against)
         ]
         return TimingTrial(
             reference=self.reference,
@@ -136,7 +137,7 @@ class BenchmarkPlan:
 
     def work(self, case: Case, seen: SizeMeasured | None) -> MinimalWork | None:
         """What a case has to do at least: declared, counted, or the bytes of what was passed and returned."""
-        work = work_of_case(self.graph, case, self.request.passes, self.declared(), self.joint)
+        work = work_of_case(self.graph, case, self.request.passes, self.declared_work(), self.joint)
         if work is None and seen and seen.implementations:
             one = next(iter(seen.implementations.values()))
             moved = one.input_bytes + one.output_bytes
@@ -144,7 +145,7 @@ class BenchmarkPlan:
             return MinimalWork(bytes_moved=moved, flops={}, provenance=provenance)
         return work
 
-    def declared(self) -> DeclaredWork | None:
+    def declared_work(self) -> DeclaredWork | None:
         """BYTES and FLOPS of the kernel's file, else of the reference's."""
         for side in self.descriptions:
             if side.bytes_moved or side.flops:
@@ -152,7 +153,7 @@ class BenchmarkPlan:
         return None
 
 
-def labelled(targets: Sequence[Target]) -> Iterator[tuple[str, Target]]:
+def label_targets(targets: Sequence[Target]) -> Iterator[tuple[str, Target]]:
     """Each target with a short name, numbered where two have the same."""
     taken: set[str] = {KERNEL, FROZEN, EAGER, *COMPILED}
     for target in targets:

@@ -30,7 +30,7 @@ def sweep(
         grown = (timing_dims(declaration, at_least_bytes=size, held=held) for size in AT_LEAST_BYTES)
         return distinct(grown)
     largest = largest_point(declaration.dims)
-    wanted = [{**largest, **point} for point in named] or asked(declaration, options)
+    wanted = [{**largest, **point} for point in named] or points_asked_for(declaration, options)
     points = distinct(point for point in wanted if declaration.violated(point) is None)
     if not points:
         raise BadInput(
@@ -40,7 +40,7 @@ def sweep(
     return points
 
 
-def asked(declaration: Declaration, options: Options) -> Iterator[Point]:
+def points_asked_for(declaration: Declaration, options: Options) -> Iterator[Point]:
     """The largest point, and from there every size that was named."""
     largest = largest_point(declaration.dims)
     for name in options.dims:
@@ -50,5 +50,5 @@ def asked(declaration: Declaration, options: Options) -> Iterator[Point]:
 
 def distinct(points: Iterable[Point]) -> tuple[Point, ...]:
     """Each point once, in their order of elements."""
-    found = {tuple(point.items()): point for point in points}
-    return tuple(sorted(found.values(), key=lambda point: (prod(point.values()), tuple(point.values()))))
+    by_sizes = {tuple(point.items()): point for point in points}
+    return tuple(sorted(by_sizes.values(), key=lambda point: (prod(point.values()), tuple(point.values()))))

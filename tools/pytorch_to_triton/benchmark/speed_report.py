@@ -18,7 +18,7 @@ HEADINGS = {EAGER: "PyTorch ms", COMPILE: "torch.compile ms"}
 Cells = Sequence[str]
 
 
-def written(benchmark: Benchmark, destination: Destination) -> Benchmark:
+def write_report(benchmark: Benchmark, destination: Destination) -> Benchmark:
     """The benchmark with its pictures; they, report.md and report.json are in the destination then.
 
     Raises BadInput where the destination is not a benchmark's of this kernel to replace.
@@ -209,9 +209,9 @@ def flags_section(benchmark: Benchmark) -> Iterator[str]:
     """The worst first."""
     if benchmark.verdict == "estimated":
         return
-    found = all_flags(benchmark.tables, benchmark.flags)
-    yield from (f"- {flag.kind.replace('_', ' ')}: {flag_text(size, flag)}" for size, flag in found)
-    if not found:
+    flags = all_flags(benchmark.tables, benchmark.flags)
+    yield from (f"- {flag.kind.replace('_', ' ')}: {flag_text(size, flag)}" for size, flag in flags)
+    if not flags:
         yield "None."
 
 

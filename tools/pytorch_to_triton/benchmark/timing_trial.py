@@ -66,7 +66,7 @@ class Roof:
     limit: Roofline | None = None
 
 
-async def measured(
+async def measure(
     worker: WorkerClient, trial: TimingTrial, runtime: Runtime, listener: ProgressListener | None = None
 ) -> Measurement:
     """Run the trial under the device lock. Raises TargetBroken where nothing could be timed.
@@ -117,8 +117,8 @@ def table_of(size: SizeMeasured, case: Case, device: str, roof: Roof) -> TimingT
     """One size's samples as medians, rates and shares of the limit, with what is suspicious about them."""
     moved = roof.work.bytes_moved if roof.work else 0
     seen = [
-        TimedSamples(label, found, size.batch, size.empty_ms, size.check_note)
-        for label, found in size.implementations.items()
+        TimedSamples(label, flags, size.batch, size.empty_ms, size.check_note)
+        for label, flags in size.implementations.items()
     ]
     timings = tuple(timing_of(one, roof) for one in seen)
     return TimingTable(
@@ -136,9 +136,9 @@ def table_of(size: SizeMeasured, case: Case, device: str, roof: Roof) -> TimingT
 
 def timing_of(seen: TimedSamples, roof: Roof) -> Timing:
     """One callable's figures; where another clock shows that it takes longer, they are that clock's."""
-    found = seen.measured
-    centre, low, high = median_interval(found.samples_ms)
-    notes = [note for note in (found.graph_note, found.profile_note) if note]
+    measured = seen.measured
+    centre, low, high = median_interval(measured.samples_ms)
+    notes = [note for note in (measured.graph_note, measured.profile_note) if note]
     if (other := seen.contradiction()) is not None:
         notes.append(f"its own events showed {centre:.4f} ms")
         centre, low, high = other.ms, other.ms, other.ms
@@ -148,16 +148,16 @@ def timing_of(seen: TimedSamples, roof: Roof) -> Timing:
         median_ms=centre,
         low_ms=low,
         high_ms=high,
-        calls=len(found.samples_ms),
-        spread=spread(found.samples_ms),
-        wall_ms=median(found.wall_ms) if found.wall_ms else None,
-        graph_ms=median(found.graph_ms) if found.graph_ms else None,
-        first_call_ms=found.first_call_ms,
-        peak_bytes=found.peak_bytes,
+        calls=len(measured.samples_ms),
+        spread=spread(measured.samples_ms),
+        wall_ms=median(measured.wall_ms) if measured.wall_ms else None,
+        graph_ms=median(measured.graph_ms) if measured.graph_ms else None,
+        first_call_ms=measured.first_call_ms,
+        peak_bytes=measured.peak_bytes,
         outside_ms=seen.outside_ms,
-        busy_ms=found.busy_ms,
-        library_ms=found.library_ms,
-        kernels=found.kernels,
+        busy_ms=measured.busy_ms,
+        library_ms=measured.library_ms,
+        kernels=measured.kernels,
         gbytes_per_s=roof.work.bytes_moved / centre / 1e6 if roof.work else None,
         tflops=flops / centre / 1e9 if flops else None,
         share_of_limit=roof.limit.ms / centre if roof.limit else None,

@@ -36,12 +36,12 @@ def verdict_of(tables: Sequence[TimingTable], flags: Sequence[RedFlag]) -> Verdi
     shared or throttled treats all callables alike, and does not void."""
     if not any(table.timings or table.failed for table in tables):
         return "estimated"
-    found = [flag for _, flag in all_flags(tables, flags)]
-    if any(flag.kind in UNTRUSTED and flag.label in ("", KERNEL) for flag in found):
+    every_flag = [flag for _, flag in all_flags(tables, flags)]
+    if any(flag.kind in UNTRUSTED and flag.label in ("", KERNEL) for flag in every_flag):
         return "void"
     if not all(table.of(KERNEL) for table in tables) or not any(baselines(table) for table in tables):
         return "void"
-    return "slower" if any(flag.kind in SLOWER for flag in found) else "faster"
+    return "slower" if any(flag.kind in SLOWER for flag in every_flag) else "faster"
 
 
 def summary_of(kernel: str, tables: Sequence[TimingTable], flags: Sequence[RedFlag]) -> str:
@@ -54,23 +54,23 @@ def summary_of(kernel: str, tables: Sequence[TimingTable], flags: Sequence[RedFl
     return f"{kernel} on {tables[0].device}: {text}. {problem}".rstrip()
 
 
-def _worst(found: Sequence[tuple[str, RedFlag]]) -> str:
+def _worst(flags: Sequence[tuple[str, RedFlag]]) -> str:
     """How many flags there are, and the first of them; empty where there is none."""
-    if not found:
+    if not flags:
         return ""
-    count = f"{len(found)} red flags, the worst" if len(found) > 1 else "1 red flag"
-    size, flag = found[0]
+    count = f"{len(flags)} red flags, the worst" if len(flags) > 1 else "1 red flag"
+    size, flag = flags[0]
     return f"{count} {flag_text(size, flag)}" if size else f"{count}: {flag.message}"
 
 
 def next_step_of(kernel: str, tables: Sequence[TimingTable], flags: Sequence[RedFlag]) -> str:
     """What to do about the worst flag."""
-    found = all_flags(tables, flags)
+    ranked = all_flags(tables, flags)
     if _why_void(tables):
         return f"Make `run` and the reference work at these sizes; `validate {kernel}` shows what fails."
-    if not found:
+    if not ranked:
         return f"Use `run` of {kernel} in place of the PyTorch function."
-    return NEXT_STEPS[found[0][1].kind]
+    return NEXT_STEPS[ranked[0][1].kind]
 
 
 def _why_void(tables: Sequence[TimingTable]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytorch_to_triton.benchmark.passes import work_of_case
-from pytorch_to_triton.benchmark.timing_trial import Implementation, Roof, TimingTrial, measured, table_of
+from pytorch_to_triton.benchmark.timing_trial import Implementation, Roof, TimingTrial, measure, table_of
 from pytorch_to_triton.convert.gates import refuse_unknown_names
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.resolve import DraftOrigin, ResolvedTarget
@@ -100,7 +100,7 @@ async def timed_once(
 ) -> TimingTable:
     """The table of a trial's one size; shares of the limit by the work of what was traced, if it was."""
     (case,) = trial.cases
-    measurement = await measured(worker, trial, runtime, listener)
+    measurement = await measure(worker, trial, runtime, listener)
     traced = origin.traced if origin else None
     work = work_of_case(traced.graph, case, trial.passes, joint=traced.joint) if traced else None
     device = (await versions(worker, runtime)).devices[0].name

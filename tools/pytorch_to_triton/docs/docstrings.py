@@ -76,7 +76,7 @@ def read_docstring(text: str) -> Docstring:
             prose += _directive(lines[at:stop])
         elif lines[at].lstrip().startswith(">>>"):
             stop = _end_of_paragraph(lines, at)
-            prose += _fenced(lines[at:stop], "python")
+            prose += _fence(lines[at:stop], "python")
         elif stop < len(lines) and lines[at].strip() and _UNDERLINE.match(lines[stop].strip()):
             prose += ["", f"**{lines[at].strip()}**", ""]
             stop += 1
@@ -113,13 +113,13 @@ def _directive(lines: Sequence[str]) -> Iterator[str]:
         return
     content = [line for line in lines[1:] if not re.match(r" *:[a-z-]+:", line)]
     if directive[1] in _CODE:
-        yield from _fenced(content, "text" if directive[1] == "math" else directive[2] or "python")
+        yield from _fence(content, "text" if directive[1] == "math" else directive[2] or "python")
     elif directive[1] in _ADMONITIONS:
         text = " ".join(filter(None, (directive[2], *(line.strip() for line in content))))
         yield from ("", f"**{directive[1].capitalize()}:** {text}", "")
 
 
-def _fenced(lines: Sequence[str], language: str) -> Iterator[str]:
+def _fence(lines: Sequence[str], language: str) -> Iterator[str]:
     code = textwrap.dedent("\n".join(lines)).strip("\n")
     if code.strip():
         yield from ("", f"```{language}", code, "```", "")

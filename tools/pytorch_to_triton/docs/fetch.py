@@ -14,7 +14,7 @@ from pytorch_to_triton.docs.sources import (
     INVENTORY_TYPES,
     Origins,
     WantedPage,
-    discovered,
+    discover,
     release_files,
     site_pages,
     tag_of,
@@ -88,7 +88,7 @@ class _Fetch:
                 reason = f"The sources have no release {tag}, so none of its documents were asked for."
                 self._fail(first.name, first.url, reason)
                 files = []
-        more = await self._discovered()
+        more = await self._discover()
         self.total = bool(first) + len(files) + len(pages) + len(more)
         queue = iter((*files, *pages, *more))
         try:
@@ -132,11 +132,11 @@ class _Fetch:
         self.store.put(page.model_copy(update={"fetched": now()}), document.validators)
         return "fetched"
 
-    async def _discovered(self) -> tuple[WantedPage, ...]:
+    async def _discover(self) -> tuple[WantedPage, ...]:
         url = f"{self.origins.site}{INVENTORY}"
         try:
             inventory = await self.client.get(url, INVENTORY_TYPES)
-            return discovered(self.origins, self.version, inventory.body) if inventory else ()
+            return discover(self.origins, self.version, inventory.body) if inventory else ()
         except (NotFetched, ValueError) as error:
             self._fail(f"web/main/{INVENTORY}", url, str(error))
             return ()

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from pytorch_to_triton.docs.installed import MEMBERS
 from pytorch_to_triton.docs.sections import PASSAGE_CHARACTERS, cut, sections_of
-from pytorch_to_triton.docs.words import indexed
+from pytorch_to_triton.docs.words import index_text
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.schema.page import Page
 
@@ -69,7 +69,9 @@ class Index:
         """For each expression of the full-text search the passages that match it best, by number, with their
         scores: BM25, positive, the higher the better. Raises MissingRequirement without FTS5.
         """
-        return self._read(lambda database: [dict(database.execute(_SCORES, (one,))) for one in expressions])
+        return self._read(
+            lambda database: [dict(database.execute(_SCORES, (expression,))) for expression in expressions]
+        )
 
     @cached_property
     def homes(self) -> dict[int, str]:
@@ -80,7 +82,9 @@ class Index:
         """Passages by their numbers, in the order of those. Raises MissingRequirement without FTS5."""
         query = "SELECT page, section, text FROM passages WHERE id = ?"
         return self._read(
-            lambda database: [IndexedPassage(*database.execute(query, (one,)).fetchone()) for one in numbers]
+            lambda database: [
+                IndexedPassage(*database.execute(query, (number,)).fetchone()) for number in numbers
+            ]
         )
 
     def _read(self, ask: Callable[[sqlite3.Connection], Answer]) -> Answer:
@@ -157,8 +161,8 @@ def _fill(database: sqlite3.Connection, pages: Sequence[Page], spellings: Mappin
         # Other spellings are of members that have no page: they would say much of what the page is not about.
         if _last(spelling) == _last(name):
             further.setdefault(name, []).append(spelling)
-    found = [(page, passage) for page in pages for passage in passages_of(page)]
-    for number, (page, passage) in enumerate(found, start=1):
+    passages = [(page, passage) for page in pages for passage in passages_of(page)]
+    for number, (page, passage) in enumerate(passages, start=1):
         row = (number, passage.page, passage.section, passage.text)
         database.execute("INSERT INTO passages VALUES (?, ?, ?, ?)", row)
         columns = (
@@ -167,7 +171,7 @@ def _fill(database: sqlite3.Connection, pages: Sequence[Page], spellings: Mappin
             " ".join(further.get(page.name, ())),
             passage.text,
         )
-        database.execute(_INSERT, (number, *(indexed(column) for column in columns)))
+        database.execute(_INSERT, (number, *(index_text(column) for column in columns)))
 
 
 def _last(name: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pytorch_to_triton.docs.docstrings import Docstring, read_docstring
 from pytorch_to_triton.docs.listings import MISSING, NAMES, missing_names, names_by_family
 from pytorch_to_triton.schema.page import Page
-from pytorch_to_triton.triton_api.fixes import name_suggestion, shown
+from pytorch_to_triton.triton_api.fixes import name_suggestion, spelling_of
 from pytorch_to_triton.triton_api.history import history
 from pytorch_to_triton.triton_api.surface import TENSOR, PublicName, Surface
 
@@ -37,7 +37,7 @@ def installed_pages(surface: Surface) -> list[Page]:
     return [
         _page(surface, NAMES, "All names", names_by_family(surface, names)),
         _page(surface, MISSING, "Names that Triton does not have", missing_names(surface)),
-        *(_page(surface, name, shown(name), _text_of(surface, name)) for name in names),
+        *(_page(surface, name, spelling_of(name), _text_of(surface, name)) for name in names),
         *absent.values(),
     ]
 
@@ -56,27 +56,27 @@ def _absent(surface: Surface) -> Iterator[Page]:
             owner = there.entries.get(name.rpartition(".")[0])
             if entry.kind == "module" or owner is None or owner.kind != "module" or surface.find(name):
                 continue
-            spelled = shown(name)
+            spelled = spelling_of(name)
             having = known.having(name)
             yield Page(
                 name=name,
                 title=f"{spelled} (not in {surface.version})",
                 source="installed",
-                applies_to=f"Triton {_spanned(having)}, not {surface.version} (installed)",
+                applies_to=f"Triton {_span(having)}, not {surface.version} (installed)",
                 text=f"# {spelled}\n\n{_code(_call(spelled, entry))}\n\n"
-                f"Triton {_spanned(having)} has it; the installed {surface.version} does not. "
+                f"Triton {_span(having)} has it; the installed {surface.version} does not. "
                 f"{name_suggestion(name, surface)}\n",
             )
 
 
 def spellings(surface: Surface) -> dict[str, str]:
     """Further ways to name a page, each with the page: `tl.load`, `tl.math.exp`, `tl.tensor.sum`."""
-    found = {}
+    homes = {}
     for name, entry in surface.entries.items():
         home = _home(surface, name)
         for spelled in (name, *entry.aliases):
-            found.update({way: home for way in (spelled, shown(spelled)) if way != home})
-    return found
+            homes.update({way: home for way in (spelled, spelling_of(spelled)) if way != home})
+    return homes
 
 
 def _home(surface: Surface, name: str) -> str:
@@ -95,7 +95,7 @@ def _home(surface: Surface, name: str) -> str:
 def _text_of(surface: Surface, name: str) -> str:
     entry = surface.entries[name]
     parsed = read_docstring(entry.doc if entry.kind != "constant" else "")
-    parts = [f"# {shown(name)}", _code(_call(shown(name), entry)), _about(surface, name)]
+    parts = [f"# {spelling_of(name)}", _code(_call(spelling_of(name), entry)), _about(surface, name)]
     if entry.standing in _STANDING:
         parts.append(f"{_STANDING[entry.standing]} {name_suggestion(name, surface)}")
     parts += [parsed.prose, _parameters(entry, parsed), *parsed.notes, _calls(entry), _releases(name, entry)]
@@ -109,13 +109,13 @@ def _about(surface: Surface, name: str) -> str:
     entry = surface.entries[name]
     kinds = {"builtin": "built-in function", "dtype": "data type"}
     what = f"`{name}`: {kinds.get(entry.kind, entry.kind)} of Triton {surface.version}."
-    ways = [f"`{way}`" for way in dict.fromkeys(map(shown, entry.aliases)) if way != shown(name)]
+    ways = [f"`{way}`" for way in dict.fromkeys(map(spelling_of, entry.aliases)) if way != spelling_of(name)]
     member = name.removeprefix(_LANGUAGE)
     method = surface.entries.get(f"{TENSOR}.{member}")
     if method is not None and method.kind == "method":
         ways.append(f"`x.{member}(...)` on a block x")
     also = f" Also called {', '.join(ways)}." if ways else ""
-    module = next(module for module in _IMPORTS if shown(name).startswith(f"{module}."))
+    module = next(module for module in _IMPORTS if spelling_of(name).startswith(f"{module}."))
     return f"{what}{also} Import: `{_IMPORTS[module]}`."
 
 
@@ -126,7 +126,7 @@ def _call(spelled: str, entry: PublicName) -> str:
     parts: list[str] = []
     for parameter in entry.parameters:
         star = {"var_positional": "*", "var_keyword": "**"}.get(parameter.kind, "")
-        if parameter.kind == "keyword_only" and not any(one.startswith("*") for one in parts):
+        if parameter.kind == "keyword_only" and not any(part.startswith("*") for part in parts):
             parts.append("*")
         default = f"={parameter.default}" if parameter.default is not None else ""
         parts.append(f"{star}{parameter.name}{default}")
@@ -156,15 +156,15 @@ def _releases(name: str, entry: PublicName) -> str:
     """Which releases have it, where not all do, and those of its parameters that not all of these take."""
     known = history()
     having = known.having(name)
-    notes = [f"Only in Triton {_spanned(having)}."] if having and having != known.releases else []
+    notes = [f"Only in Triton {_span(having)}."] if having and having != known.releases else []
     for parameter in entry.parameters or ():
         taking = known.having(name, parameter.name)
         if taking and taking != having:
-            notes.append(f"`{parameter.name}` only in {_spanned(taking)}.")
+            notes.append(f"`{parameter.name}` only in {_span(taking)}.")
     return " ".join(notes)
 
 
-def _spanned(releases: Sequence[str]) -> str:
+def _span(releases: Sequence[str]) -> str:
     """Some releases: `3.7 to 3.9`, `3.6, 3.9`."""
     known = history().releases
     minor = [".".join(release.split(".")[:2]) for release in releases]

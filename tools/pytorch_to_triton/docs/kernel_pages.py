@@ -85,8 +85,8 @@ def page_of(file: Path) -> KernelPage:
 
 def field(text: str, name: str) -> str:
     """What follows `name:` at the start of a line, up to the next such line or paragraph."""
-    found = re.search(_FIELD.format(name), text, re.DOTALL | re.MULTILINE)
-    return " ".join(found[1].split()) if found else ""
+    match = re.search(_FIELD.format(name), text, re.DOTALL | re.MULTILINE)
+    return " ".join(match[1].split()) if match else ""
 
 
 def index(pages: Sequence[KernelPage]) -> str:

@@ -20,7 +20,7 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.documentation import MissingEntry
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.page import Page
-from pytorch_to_triton.triton_api.fixes import moved, name_suggestion, shown
+from pytorch_to_triton.triton_api.fixes import name_suggestion, new_home, spelling_of
 from pytorch_to_triton.triton_api.surface import Surface, surface
 
 _NEAREST = 5
@@ -67,15 +67,15 @@ class Library:
         """
         plain = _plain(name)
         exact = self.pages.get(name) or self.pages.get(self.spellings.get(name.strip(), ""))
-        found = ([exact.name] if exact else []) + self._by_ending.get(plain, [])
-        return tuple(self.pages[one] for one in dict.fromkeys(found))
+        names = ([exact.name] if exact else []) + self._by_ending.get(plain, [])
+        return tuple(self.pages[fromkey] for fromkey in dict.fromkeys(names))
 
     def missing_name(self, name: str) -> MissingEntry | None:
         """What to write instead of a dotted name of Triton's that the installed one does not have: `tl.relu`.
 
         None where it has the name, and where that cannot be known.
         """
-        plain = _unadorned(name)
+        plain = _without_adornment(name)
         path = next(
             (long + plain.removeprefix(short) for short, long in _LONG if plain.startswith(short)), ""
         )
@@ -83,15 +83,15 @@ class Library:
         absent = _first_absent(path, known) if known else None
         if known is None or absent is None:
             return None
-        fix = (moved(path, known) if absent != path else None) or name_suggestion(absent, known)
-        return MissingEntry(what=f"Triton {known.version} has no {shown(path)}.", fix=fix)
+        fix = (new_home(path, known) if absent != path else None) or name_suggestion(absent, known)
+        return MissingEntry(what=f"Triton {known.version} has no {spelling_of(path)}.", fix=fix)
 
     def nearest(self, name: str) -> tuple[str, ...]:
         """Pages whose names look like this one, the most alike first."""
         plain = _plain(name)
         alike = difflib.get_close_matches(plain, self._by_ending, n=2 * _NEAREST, cutoff=_ALIKE)
-        found = dict.fromkeys(page for ending in alike for page in self._by_ending[ending][:1])
-        return tuple(found)[:_NEAREST]
+        pages = dict.fromkeys(page for ending in alike for page in self._by_ending[ending][:1])
+        return tuple(pages)[:_NEAREST]
 
     @cached_property
     def _by_ending(self) -> dict[str, list[str]]:
@@ -116,42 +116,42 @@ search."""
 async def open_library(worker: WorkerClient, runtime: Runtime) -> Library:
     """All pages that can be read; `missing` lists what cannot."""
     stamp = await to_thread.run_sync(_stamp)
-    if (held := _held(runtime, stamp)) is not None:
+    if (held := _kept_library(runtime, stamp)) is not None:
         return held
-    found: Surface | None = None
+    triton: Surface | None = None
     missing: list[MissingEntry] = []
     try:
-        found = await surface(worker, runtime)
+        triton = await surface(worker, runtime)
     except MissingRequirement as refusal:
         missing.append(
             MissingEntry(what=f"The installed Triton cannot be read: {refusal.message}", fix=refusal.hint)
         )
-    library = await to_thread.run_sync(collect, found, _fetched(), tuple(missing))
-    if found is not None:
+    library = await to_thread.run_sync(collect, triton, _fetched_pages(), tuple(missing))
+    if triton is not None:
         _open[runtime] = stamp, library
     return library
 
 
-def _held(runtime: Runtime, stamp: Stamp) -> Library | None:
+def _kept_library(runtime: Runtime, stamp: Stamp) -> Library | None:
     """The runtime's last library; None where a page's file has changed since."""
     read_at, library = _open.get(runtime, (None, None))
     return library if read_at == stamp else None
 
 
 def collect(
-    found: Surface | None, fetched: Iterable[Page], missing: tuple[MissingEntry, ...] = ()
+    triton: Surface | None, fetched: Iterable[Page], missing: tuple[MissingEntry, ...] = ()
 ) -> Library:
     """The pages of the installed Triton, if there is one, of the guides, and those that were fetched."""
-    pages = [*guide_pages(), *(installed_pages(found) if found else ()), *fetched]
+    pages = [*guide_pages(), *(installed_pages(triton) if triton else ()), *fetched]
     return Library(
         pages={page.name: page for page in pages},
-        spellings=spellings(found) if found else {},
-        surface=found,
+        spellings=spellings(triton) if triton else {},
+        surface=triton,
         missing=missing,
     )
 
 
-def _fetched() -> list[Page]:
+def _fetched_pages() -> list[Page]:
     return list(PageStore(places.docs()).pages())
 
 
@@ -183,10 +183,10 @@ def _first_absent(path: str, known: Surface) -> str | None:
 
 def _plain(name: str) -> str:
     """A name as `_unadorned` leaves it, in small letters."""
-    return _unadorned(name).lower()
+    return _without_adornment(name).lower()
 
 
-def _unadorned(name: str) -> str:
+def _without_adornment(name: str) -> str:
     """A name without what may be copied with it: `@triton.jit`, `tl.load(ptr)`, `masks.md`."""
     plain = name.replace("`", "").strip().removeprefix("docs://").removeprefix("@")
     if plain.endswith(")"):

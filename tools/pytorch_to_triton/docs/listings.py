@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pytorch_to_triton.docs.docstrings import read_docstring
 from pytorch_to_triton.triton_api.confusions import NAMES as CONFUSIONS
-from pytorch_to_triton.triton_api.fixes import shown
+from pytorch_to_triton.triton_api.fixes import spelling_of
 from pytorch_to_triton.triton_api.surface import PublicName, Surface
 
 NAMES = "names"
@@ -53,15 +53,15 @@ def names_by_family(surface: Surface, names: Sequence[str]) -> str:
 def _family(surface: Surface, name: str) -> str:
     if surface.entries[name].kind == "dtype":
         return "tl: Data types"
-    owner = shown(name).rpartition(".")[0]
+    owner = spelling_of(name).rpartition(".")[0]
     return "tl: Other" if owner == "tl" else owner
 
 
 def _rows(surface: Surface, names: Sequence[str]) -> Iterator[str]:
     """A line each with what it does; names without a docstring share one."""
     gists: Mapping[str, str] = {name: _gist(surface.entries[name]) for name in names}
-    yield from (f"- `{shown(name)}`: {gist}" for name, gist in gists.items() if gist)
-    undocumented = [f"`{shown(name)}`" for name, gist in gists.items() if not gist]
+    yield from (f"- `{spelling_of(name)}`: {gist}" for name, gist in gists.items() if gist)
+    undocumented = [f"`{spelling_of(name)}`" for name, gist in gists.items() if not gist]
     if undocumented:
         yield f"- {', '.join(undocumented)}"
 
@@ -77,7 +77,9 @@ def missing_names(surface: Surface) -> str:
     families: dict[str, list[str]] = {}
     for path, suggestion in CONFUSIONS.items():
         if surface.find(path) is None:
-            families.setdefault(shown(path).rpartition(".")[0], []).append(f"- `{shown(path)}`: {suggestion}")
+            families.setdefault(spelling_of(path).rpartition(".")[0], []).append(
+                f"- `{spelling_of(path)}`: {suggestion}"
+            )
     parts = [
         "# Names that Triton does not have\n\n"
         f"PyTorch, NumPy, CUDA or other releases suggest these names; the installed Triton {surface.version} "

@@ -8,7 +8,7 @@ from bs4 import BeautifulSoup, Tag
 from markdownify import ATX, MarkdownConverter
 
 from pytorch_to_triton.docs.restructured_text import from_restructured_text, from_tutorial
-from pytorch_to_triton.docs.untrusted_text import fenced, harmless, quoted_url, visible, without_code
+from pytorch_to_triton.docs.untrusted_text import fence_code, harmless, quote_url, visible, without_code
 
 Form = Literal["html", "rst", "tutorial"]
 """tutorial: a Python file whose comment blocks are reStructuredText, as sphinx-gallery reads it."""
@@ -56,9 +56,9 @@ def to_markdown(document: str, form: Form, url: str) -> str:
 def with_title(markdown: str, title: str) -> tuple[str, str]:
     """The page's title, and the text starting with it; `title` serves where the text has none of its own."""
     first = markdown.lstrip("\n").partition("\n")[0]
-    found = _TITLE.match(first)
-    if found:
-        return found[1].replace("`", "").strip()[:_TITLE_CHARACTERS], markdown
+    match = _TITLE.match(first)
+    if match:
+        return match[1].replace("`", "").strip()[:_TITLE_CHARACTERS], markdown
     return title, f"# {title}\n\n{markdown}"
 
 
@@ -66,7 +66,7 @@ def _from_html(html: str, url: str) -> str:
     if "</html>" not in html[-1000:].lower():
         raise NotReadable("The page has no end, so the rest of it is probably missing too.")
     soup = BeautifulSoup(html, "html.parser")
-    article = next((found for path in _ARTICLES if (found := soup.select_one(path))), None)
+    article = next((element for path in _ARTICLES if (element := soup.select_one(path))), None)
     if article is None:
         raise NotReadable("The page has no article.")
     _strip(article)
@@ -145,7 +145,7 @@ def _link(article: Tag, url: str) -> None:
         if written.startswith("#") or scheme not in ("http", "https") or len(absolute) > _LINK_CHARACTERS:
             anchor.unwrap()
             continue
-        anchor.attrs = {"href": quoted_url(absolute)}
+        anchor.attrs = {"href": quote_url(absolute)}
 
 
 class _Converter(MarkdownConverter):
@@ -159,6 +159,6 @@ class _Converter(MarkdownConverter):
         names = " ".join(
             name for parent in [el, *el.parents][:3] for name in parent.get_attribute_list("class") if name
         )
-        found = _HIGHLIGHT.search(names)
-        language = found[1].lower() if found else ""
-        return f"\n\n{fenced(text.strip(chr(10)), _LANGUAGES.get(language, language))}\n\n"
+        match = _HIGHLIGHT.search(names)
+        language = match[1].lower() if match else ""
+        return f"\n\n{fence_code(text.strip(chr(10)), _LANGUAGES.get(language, language))}\n\n"

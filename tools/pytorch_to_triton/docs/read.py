@@ -58,7 +58,7 @@ def read(library: Library, name: str, section: str | None = None, part: int = 1)
 def _section(page: Page, sections: Sequence[Section], wanted: str) -> Section:
     """The section whose path or heading is, begins with, or holds what is wanted; case does not matter."""
     plain = _plain(wanted)
-    named = [one for one in sections if one.path]
+    named = [section for section in sections if section.path]
     spelled = [(_plain(text), one) for one in named for text in (one.path, one.headings[-1])]
     fitting = (
         *(one for text, one in spelled if text == plain),
@@ -88,7 +88,7 @@ def _next_step(page: Page, others: Sequence[Page], part: int, parts: int) -> str
     if part < parts:
         steps.append(f"Read on with page {part + 1}, or one of its sections.")
     if others:
-        steps.append(f"Other pages of that name: {', '.join(one.name for one in others)}.")
+        steps.append(f"Other pages of that name: {', '.join(other.name for other in others)}.")
     if page.source == "fetched":
         steps.append("The quoted text was fetched from a public page: check it against the installed names.")
     return " ".join(steps) or "docs search finds more about it."

@@ -11,7 +11,7 @@ from pytorch_to_triton.docs.words import Question, ask, refuse_long
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.documentation import Form, Hit, MissingEntry, SearchResult
 from pytorch_to_triton.schema.page import Page, Source
-from pytorch_to_triton.triton_api.fixes import shown
+from pytorch_to_triton.triton_api.fixes import spelling_of
 
 EXCERPT_CHARACTERS = 280
 
@@ -54,7 +54,7 @@ class SearchRequest:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Match:
     """A page that fits, with the numbers of its fitting passages and their scores, the best first."""
 
     page: Page
@@ -71,29 +71,29 @@ def search(library: Library, request: SearchRequest) -> SearchResult:
     question = ask(request.query)
     if not question.words:
         raise BadInput(
-            f"There is no word in {_quoted(request.query)}.",
+            f"There is no word in {_quote(request.query)}.",
             "Ask in words, e.g. `load with boundary`, or for a name.",
         )
-    found = _ranked(library, request, question)
-    pages = max(1, -(-len(found) // request.limit))
+    ranked = _rank(library, request, question)
+    pages = max(1, -(-len(ranked) // request.limit))
     if not 1 <= request.page <= pages:
         raise BadInput(
             f"The result has {pages} pages, so there is no page {request.page}.",
             f"Ask for page 1 to {pages}.",
         )
-    on_page = found[(request.page - 1) * request.limit :][: request.limit]
+    on_page = ranked[(request.page - 1) * request.limit :][: request.limit]
     hits = tuple(_hit(library, one, request.form, question) for one in on_page)
     missing = tuple(_missing(library, request.query))
-    nearest = () if found else _nearest(library, request.query)
+    nearest = () if ranked else _nearest(library, request.query)
     return SearchResult(
-        summary=_summary(library, request, found, missing, nearest),
+        summary=_summary(library, request, ranked, missing, nearest),
         next_step=_next_step(request, hits, pages, nearest),
         hits=hits,
-        total=len(found),
+        total=len(ranked),
         page=request.page,
         pages=pages,
         nearest=nearest,
-        missing=(*missing, *library.missing, *(() if found else library.unfetched)),
+        missing=(*missing, *library.missing, *(() if ranked else library.unfetched)),
     )
 
 
@@ -104,20 +104,20 @@ def _missing(library: Library, query: str) -> Iterator[MissingEntry]:
             yield missing
 
 
-def _ranked(library: Library, request: SearchRequest, question: Question) -> list[_Found]:
+def _rank(library: Library, request: SearchRequest, question: Question) -> list[_Match]:
     """The pages that fit, the best first."""
     worth = _worth(library, question)
     by_page: dict[str, list[tuple[int, float]]] = {}
     for number in sorted(worth, key=lambda number: (-worth[number], number)):
         by_page.setdefault(library.index.homes[number], []).append((number, worth[number]))
     top = max(worth.values(), default=0.0)
-    found = {name: _Found(library.pages[name], best[0][1], tuple(best)) for name, best in by_page.items()}
-    fitting = {name: one for name, one in found.items() if one.score >= _MATCHING * top}
+    matches = {name: _Match(library.pages[name], best[0][1], tuple(best)) for name, best in by_page.items()}
+    fitting = {name: one for name, one in matches.items() if one.score >= _MATCHING * top}
     named = next((page for page in library.named(request.query) if page.source == "installed"), None)
     if named is not None:
         beginning = min(number for number, name in library.index.homes.items() if name == named.name)
-        passages = found[named.name].passages if named.name in found else ((beginning, 0.0),)
-        fitting[named.name] = _Found(named, passages[0][1] + _NAMED * top, passages)
+        passages = matches[named.name].passages if named.name in matches else ((beginning, 0.0),)
+        fitting[named.name] = _Match(named, passages[0][1] + _NAMED * top, passages)
     ranked = sorted(fitting.values(), key=lambda one: (-one.score, one.page.name))
     return [one for one in ranked if request.source in (None, one.page.source)]
 
@@ -153,25 +153,25 @@ def _prior(page: Page) -> float:
     return _DOT ** page.name.count(".") if page.source == "installed" else 1.0
 
 
-def _hit(library: Library, found: _Found, form: Form, question: Question) -> Hit:
-    best, *others = library.index.passages([number for number, _ in found.passages])
+def _hit(library: Library, match: _Match, form: Form, question: Question) -> Hit:
+    best, *others = library.index.passages([number for number, _ in match.passages])
     further = [
         passage.section
-        for passage, (_, score) in zip(others, found.passages[1:], strict=True)
-        if score >= _FURTHER * found.passages[0][1]
+        for passage, (_, score) in zip(others, match.passages[1:], strict=True)
+        if score >= _FURTHER * match.passages[0][1]
     ]
     # The code of an installed page is the signature.
-    text = best.text if found.page.source == "installed" else _prose(best.text, question)
+    text = best.text if match.page.source == "installed" else _prose(best.text, question)
     return Hit(
-        page=found.page.name,
+        page=match.page.name,
         section=best.section,
-        title=found.page.title,
-        applies_to=found.page.applies_to,
-        source=found.page.source,
-        excerpt=quote(found.page, best.text) if form == "full" else excerpt(text, question),
-        score=round(found.score, 2),
+        title=match.page.title,
+        applies_to=match.page.applies_to,
+        source=match.page.source,
+        excerpt=quote(match.page, best.text) if form == "full" else excerpt(text, question),
+        score=round(match.score, 2),
         other_sections=tuple(dict.fromkeys(one for one in further if one and one != best.section)),
-        untrusted=found.page.source == "fetched",
+        untrusted=match.page.source == "fetched",
     )
 
 
@@ -180,7 +180,7 @@ def excerpt(text: str, question: Question, characters: int = EXCERPT_CHARACTERS)
     text = _WRONG.sub(rf"{_OPENS} \1 {_CLOSES}", text)
     text = " ".join(_MARKUP.sub("", text).split())
     if len(text) <= characters:
-        return _marked(text)
+        return _mark(text)
     places = sorted(
         (match.start(), number)
         for number, pattern in enumerate(question.patterns)
@@ -193,11 +193,11 @@ def excerpt(text: str, question: Question, characters: int = EXCERPT_CHARACTERS)
     end = start + characters
     end = len(text) if end >= len(text) else max(text.rfind(" ", start, end), start + 1)
     within = text.rfind(_OPENS, 0, start) > text.rfind(_CLOSES, 0, start)
-    stretch = _marked((f"{_OPENS} " if within else "") + text[start:end])
+    stretch = _mark((f"{_OPENS} " if within else "") + text[start:end])
     return ("… " if start else "") + stretch + (" …" if end < len(text) else "")
 
 
-def _marked(stretch: str) -> str:
+def _mark(stretch: str) -> str:
     """With words in place of the characters around wrong code."""
     return stretch.replace(_OPENS, "(wrong code)").replace(f" {_CLOSES}", " (end of wrong code)")
 
@@ -218,7 +218,7 @@ def _densest(places: Sequence[tuple[int, int]], width: int) -> int:
     return best
 
 
-def _quoted(query: str) -> str:
+def _quote(query: str) -> str:
     """A question in quotation marks, a long one cut."""
     return repr(query if len(query) <= _ECHOED else f"{query[: _ECHOED - 1]}…")
 
@@ -226,24 +226,24 @@ def _quoted(query: str) -> str:
 def _summary(
     library: Library,
     request: SearchRequest,
-    found: Sequence[_Found],
+    matches: Sequence[_Match],
     missing: Sequence[MissingEntry],
     nearest: Sequence[str],
 ) -> str:
     """What to write instead of missing names, then what was found."""
     parts = [f"{one.what} {one.fix}" for one in missing]
     where = f"{len(library.pages)} pages" if request.source is None else f"{request.source} pages"
-    if not found:
-        parts.append(f"None of the {where} has a word of {_quoted(request.query)}.")
-        parts += [f"Did you mean {shown(nearest[0])}?"] if nearest and not missing else []
+    if not matches:
+        parts.append(f"None of the {where} has a word of {_quote(request.query)}.")
+        parts += [f"Did you mean {spelling_of(nearest[0])}?"] if nearest and not missing else []
         return " ".join(parts)
-    fit = "1 page matches" if len(found) == 1 else f"{len(found)} pages match"
-    return " ".join([*parts, f"{fit} {_quoted(request.query)}; the best is {found[0].page.name}."])
+    fit = "1 page matches" if len(matches) == 1 else f"{len(matches)} pages match"
+    return " ".join([*parts, f"{fit} {_quote(request.query)}; the best is {matches[0].page.name}."])
 
 
 def _next_step(request: SearchRequest, hits: Sequence[Hit], pages: int, nearest: Sequence[str]) -> str:
     if nearest:
-        return f"docs read {shown(nearest[0])}"
+        return f"docs read {spelling_of(nearest[0])}"
     if not hits:
         return "Ask in fewer or other words, or for a name such as tl.load; docs read names lists all names."
     more = f" More hits are on page {request.page + 1}." if request.page < pages else ""

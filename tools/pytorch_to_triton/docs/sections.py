@@ -52,14 +52,14 @@ def lines_of(markdown: str) -> Iterator[MarkdownLine]:
 
 def sections_of(markdown: str) -> tuple[Section, ...]:
     """The sections in their order; a heading without text of its own counts. Headings in code are none."""
-    found: list[Section] = []
+    sections: list[Section] = []
     open_headings: list[tuple[int, str]] = []
     text: list[str] = []
 
     def close() -> None:
         body = "\n".join(text).strip("\n")
         if open_headings or body.strip():
-            found.append(Section(tuple(title for _, title in open_headings), body))
+            sections.append(Section(tuple(title for _, title in open_headings), body))
         text.clear()
 
     for line in lines_of(markdown):
@@ -73,7 +73,7 @@ def sections_of(markdown: str) -> tuple[Section, ...]:
             open_headings.pop()
         open_headings.append((level, heading[2].replace("`", "")))
     close()
-    return tuple(found)
+    return tuple(sections)
 
 
 def below(sections: Sequence[Section], headings: tuple[str, ...]) -> str:

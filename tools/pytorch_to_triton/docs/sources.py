@@ -102,7 +102,7 @@ def release_files(origins: Origins, version: str | None) -> tuple[WantedPage, ..
     )
 
 
-def discovered(origins: Origins, version: str | None, inventory: bytes) -> tuple[WantedPage, ...]:
+def discover(origins: Origins, version: str | None, inventory: bytes) -> tuple[WantedPage, ...]:
     """Further pages that the site's inventory lists, Triton's own reference first, `MAX_DISCOVERED` at most.
 
     Raises ValueError where the inventory is none.

@@ -14,12 +14,12 @@ OLD = timedelta(days=30)
 
 def status(library: Library, now: datetime) -> DocsStatus:
     """The sources of a library as they are at `now`."""
-    by_source = {source: list(pages) for source, pages in groupby(_sorted(library), lambda page: page.source)}
+    by_source = {source: list(pages) for source, pages in groupby(_sort(library), lambda page: page.source)}
     fetched = by_source.get("fetched", [])
     names = len(by_source.get("installed", []))
     guides = len(by_source.get("guide", []))
     triton = library.surface.version if library.surface else None
-    missing = (*library.missing, *library.unfetched, *_outdated(fetched, now))
+    missing = (*library.missing, *library.unfetched, *_outdated_pages(fetched, now))
     return DocsStatus(
         summary=_summary(triton, names, guides, len(fetched)),
         next_step=missing[0].fix if missing else "docs search and docs read have all pages.",
@@ -33,7 +33,7 @@ def status(library: Library, now: datetime) -> DocsStatus:
     )
 
 
-def _sorted(library: Library) -> list[Page]:
+def _sort(library: Library) -> list[Page]:
     return sorted(library.pages.values(), key=lambda page: (page.source, page.applies_to))
 
 
@@ -49,7 +49,7 @@ def _versions(fetched: list[Page]) -> Iterator[Fetched]:
         )
 
 
-def _outdated(fetched: list[Page], now: datetime) -> Iterator[MissingEntry]:
+def _outdated_pages(fetched: list[Page], now: datetime) -> Iterator[MissingEntry]:
     old = sum(page.fetched is not None and now - page.fetched > OLD for page in fetched)
     if old:
         pages = "1 fetched page was" if old == 1 else f"{old} fetched pages were"

@@ -141,7 +141,7 @@ class Client:
 
         Raises NotFetched: AddressRefused, Absent, Unreachable, Transient, or itself for an answer of no use.
         """
-        host = checked(url, self.allowed).host
+        host = check(url, self.allowed).host
         retrying = AsyncRetrying(
             stop=stop_after_attempt(self.limits.attempts),
             wait=wait_exponential(_FIRST_BACK_OFF_SECONDS, _LAST_BACK_OFF_SECONDS)
@@ -158,7 +158,7 @@ class Client:
                 self._given_up[host] = f"{host} is not asked any more, after: {error.reason}"
             raise
         if document is None and known is None:
-            raise NotFetched(f"{shown(url)} was answered as unchanged, though nothing was known of it.")
+            raise NotFetched(f"{show(url)} was answered as unchanged, though nothing was known of it.")
         return document
 
     async def _follow(
@@ -167,13 +167,13 @@ class Client:
         """Redirects are followed by hand: each address is checked, and no body of theirs is read."""
         request = self._http.build_request("GET", url, headers=_headers(media_types, known))
         for _ in range(self.limits.redirects + 1):
-            checked(str(request.url), self.allowed)
+            check(str(request.url), self.allowed)
             await self._turn(request.url.host)
             answer = await self._exchange(request, media_types)
             if not isinstance(answer, httpx.Request):
                 return answer
             request = answer
-        raise AddressRefused(f"{shown(url)} is redirected more than {self.limits.redirects} times.")
+        raise AddressRefused(f"{show(url)} is redirected more than {self.limits.redirects} times.")
 
     async def _turn(self, host: str) -> None:
         """Wait until the host may be asked again. Raises Unreachable where it was given up."""
@@ -189,7 +189,7 @@ class Client:
         self, request: httpx.Request, media_types: frozenset[str]
     ) -> Document | httpx.Request | None:
         """The answer to one request, or the request that it redirects to."""
-        url, host = shown(request.url), request.url.host
+        url, host = show(request.url), request.url.host
         try:
             with anyio.fail_after(self.limits.whole_seconds):
                 response = await self._http.send(request, stream=True)
@@ -201,14 +201,14 @@ class Client:
             seconds = self.limits.whole_seconds
             raise Transient(f"{url} did not answer in full within {seconds:g} s.") from error
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise self._give_up(host, f"No connection to {host} could be made: {shown(error)}.") from error
+            raise self._give_up(host, f"No connection to {host} could be made: {show(error)}.") from error
         except httpx.TimeoutException as error:
             raise Transient(f"{url} kept silent for too long.") from error
         except httpx.TransportError as error:
-            raise Transient(f"The answer of {url} broke off: {shown(error)}.") from error
+            raise Transient(f"The answer of {url} broke off: {show(error)}.") from error
 
     async def _read(self, response: httpx.Response, media_types: frozenset[str]) -> Document | None:
-        status, url = response.status_code, shown(response.url)
+        status, url = response.status_code, show(response.url)
         if status in _LATER:
             self._hold_back(response.url.host, response.headers.get("retry-after"))
             raise Transient(f"{url} was answered with status {status}.")
@@ -222,7 +222,7 @@ class Client:
         media_type = response.headers.get("content-type", "").split(";")[0].strip().lower()
         if media_type not in media_types:
             expected = " or ".join(sorted(media_types))
-            raise NotFetched(f"{url} is of type {shown(media_type) or 'unknown'}, not {expected}.")
+            raise NotFetched(f"{url} is of type {show(media_type) or 'unknown'}, not {expected}.")
         body = await self._body(response)
         etag, modified = (_short(response.headers.get(name)) for name in ("etag", "last-modified"))
         digest = hashlib.sha256(body).hexdigest()
@@ -240,13 +240,13 @@ class Client:
         coding = response.headers.get("content-encoding", "identity").strip().lower()
         if coding != "identity":
             raise NotFetched(
-                f"{shown(response.url)} is compressed as {shown(coding)}, which was not asked for."
+                f"{show(response.url)} is compressed as {show(coding)}, which was not asked for."
             )
         body = bytearray()
         async for piece in response.aiter_raw():
             body += piece
             if len(body) > self.limits.max_bytes:
-                raise NotFetched(f"{shown(response.url)} is larger than {self.limits.max_bytes} bytes.")
+                raise NotFetched(f"{show(response.url)} is larger than {self.limits.max_bytes} bytes.")
         return bytes(body)
 
     def _give_up(self, host: str, reason: str) -> Unreachable:
@@ -254,21 +254,19 @@ class Client:
         return Unreachable(reason)
 
 
-def checked(url: str, allowed: tuple[str, ...]) -> httpx.URL:
+def check(url: str, allowed: tuple[str, ...]) -> httpx.URL:
     """The URL as it is to be asked. Raises AddressRefused where it may not be."""
     try:
         read = httpx.URL(url)
     except (httpx.InvalidURL, ValueError) as error:
-        raise AddressRefused(f"{shown(url)} is not a URL: {shown(error)}.") from error
+        raise AddressRefused(f"{show(url)} is not a URL: {show(error)}.") from error
     disguised = any(part in read.raw_path.lower() for part in _DISGUISED)
     if read.userinfo or disguised or not any(_begins(read, httpx.URL(place)) for place in allowed):
-        raise AddressRefused(
-            f"{shown(read)} is not among the places that may be asked: {', '.join(allowed)}."
-        )
+        raise AddressRefused(f"{show(read)} is not among the places that may be asked: {', '.join(allowed)}.")
     return read
 
 
-def shown(text: object) -> str:
+def show(text: object) -> str:
     """Text from outside for a message: on one line, visible, not long."""
     return ascii(str(text))[1:-1][:_SHOWN]
 

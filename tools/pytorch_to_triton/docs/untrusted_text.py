@@ -47,7 +47,7 @@ def visible(text: str) -> str:
     return text.translate({ord(char): " " if unicodedata.category(char) == "Zs" else None for char in odd})
 
 
-def fenced(code: str, language: str = "") -> str:
+def fence_code(code: str, language: str = "") -> str:
     """The code in a fence that nothing within can close. Absurdly long runs of backticks are shortened."""
     code = _LONG_RUN.sub("`" * _LONGEST_RUN, code)
     longest = max(map(len, re.findall("`+", code)), default=0)
@@ -60,7 +60,7 @@ def without_code(prose: str) -> str:
     return _MARKS.sub(lambda run: "".join(f"\\{mark}" for mark in run[0]), prose)
 
 
-def quoted_url(url: str) -> str:
+def quote_url(url: str) -> str:
     """The URL without characters that would end a Markdown link."""
     return _URL_BREAKERS.sub(lambda breaker: "".join(f"%{byte:02X}" for byte in breaker[0].encode()), url)
 
@@ -71,7 +71,7 @@ def harmless(markdown: str, max_characters: int = MAX_CHARACTERS) -> str:
     In prose, images, HTML and links to anything but the web lose their effect. A long text ends between two
     lines, never within a fence.
     """
-    text = _CODE_OR_LIVE.sub(_defused, visible(markdown)).strip("\n")
+    text = _CODE_OR_LIVE.sub(_defuse, visible(markdown)).strip("\n")
     if len(text) <= max_characters:
         return f"{text}\n"
     end = next(
@@ -82,7 +82,7 @@ def harmless(markdown: str, max_characters: int = MAX_CHARACTERS) -> str:
     return f"{kept}\n\n(The page goes on for {len(text) - len(kept)} characters.)\n"
 
 
-def _defused(match: re.Match[str]) -> str:
+def _defuse(match: re.Match[str]) -> str:
     if match["code"]:
         return match[0]
     if match["gap"]:

@@ -151,7 +151,7 @@ class Question:
         return tuple(re.compile(rf"(?<![a-z0-9]){one}", re.IGNORECASE) for one in roots)
 
 
-def indexed(text: str) -> str:
+def index_text(text: str) -> str:
     """A text as the index reads it: American spelling, `TensorDescriptor` also as `Tensor Descriptor`."""
     return american(_CAMEL.sub(lambda name: f"{name[0]} {' '.join(_HUMP.findall(name[0]))}", text))
 
@@ -164,7 +164,7 @@ def ask(text: str) -> Question:
     rows = [row for row in SYNONYMS if any(_comparable(phrase) in asked for phrase in row)]
     words = tuple(Word(word, tuple(_alternatives(word, rows))) for word in dict.fromkeys(useful))
     pairs = tuple(
-        Alternative(quoted(f"{first} {second}"), PAIR)
+        Alternative(quote_phrase(f"{first} {second}"), PAIR)
         for first, second in pairwise(useful)
         if f"{first} {second}" in " ".join(spelled)
     )
@@ -180,7 +180,7 @@ def refuse_long(what: str, text: str) -> None:
         )
 
 
-def quoted(text: str) -> str:
+def quote_phrase(text: str) -> str:
     """A phrase of the full-text search: none of its characters is an operator."""
     return '"' + text.replace('"', " ").replace("\0", " ") + '"'
 
@@ -200,17 +200,17 @@ def root(word: str) -> str:
 
 
 def _alternatives(word: str, rows: Sequence[tuple[str, ...]]) -> Iterator[Alternative]:
-    yield Alternative(quoted(word), 1.0)
+    yield Alternative(quote_phrase(word), 1.0)
     if len(word) >= _LONG_ENOUGH:
-        yield Alternative(f"{quoted(word)} *", BEGINNING)
+        yield Alternative(f"{quote_phrase(word)} *", BEGINNING)
     parts = [
         part for part in dict.fromkeys(_parts(word)) if part.lower() not in _EMPTY_WORDS | {word.lower()}
     ]
     if parts:
-        yield Alternative(" OR ".join(map(quoted, parts)), PART)
+        yield Alternative(" OR ".join(map(quote_phrase, parts)), PART)
     for row in rows:
         if set(_roots(word)) & {part for phrase in row for part in _roots(phrase)}:
-            yield Alternative(" OR ".join(map(quoted, row)), SYNONYM)
+            yield Alternative(" OR ".join(map(quote_phrase, row)), SYNONYM)
 
 
 def _comparable(text: str) -> str:
@@ -225,4 +225,4 @@ def _roots(text: str) -> list[str]:
 
 def _parts(text: str) -> list[str]:
     """The words of a text, and those in its names: make, block and ptr for make_block_ptr."""
-    return _PART.findall(indexed(text))
+    return _PART.findall(index_text(text))

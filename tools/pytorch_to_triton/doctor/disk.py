@@ -48,7 +48,7 @@ class HeldLock:
 def read_folder(path: Path) -> FolderState:
     """A folder's state; it need not exist, and is not made."""
     existing = next(folder for folder in (path, *path.parents) if folder.exists())
-    total, files, whole = measured(path)
+    total, files, whole = measure(path)
     status = os.statvfs(existing)
     return FolderState(
         path=path,
@@ -72,7 +72,7 @@ def writing_problem(folder: Path) -> str:
     return ""
 
 
-def measured(path: Path) -> tuple[int, int, bool]:
+def measure(path: Path) -> tuple[int, int, bool]:
     """Bytes and files below it, as far as they can be counted quickly; whether that is all."""
     total = files = 0
     deadline = time.monotonic() + _WALK_SECONDS
@@ -112,11 +112,11 @@ def read_locks() -> tuple[HeldLock, ...]:
     return tuple(
         HeldLock(file.stem, holder(file.with_suffix(".holder")))
         for file in sorted(places.locks().glob("*.lock"))
-        if held(file)
+        if is_held(file)
     )
 
 
-def held(file: Path) -> bool:
+def is_held(file: Path) -> bool:
     """Whether somebody has the lock."""
     lock = FileLock(file)
     try:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from pytorch_to_triton.doctor import disk, environment, gpu, kernels, programs, stack
+from pytorch_to_triton.doctor import disk, gpu, kernels, programs, stack
 from pytorch_to_triton.doctor.facts import MachineFacts, gather
 from pytorch_to_triton.doctor.outcomes import CheckOutcome, NotSeen, T, absent, doubtful
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -19,23 +19,23 @@ async def diagnose(
     """Check everything, `further` checks of the caller's included; takes a few seconds and always ends."""
     began = time.monotonic()
     facts = await gather(worker, python, listener)
-    checks = (*judged(facts), *further)
-    return concluded(checks, python, time.monotonic() - began)
+    checks = (*judge(facts), *further)
+    return conclude(checks, python, time.monotonic() - began)
 
 
-def judged(facts: MachineFacts) -> Iterator[CheckResult]:
+def judge(facts: MachineFacts) -> Iterator[CheckResult]:
     """Every check, in the order in which one thing needs another."""
     local, worker = facts.local, facts.worker
     nodes = () if isinstance(local.nodes, NotSeen) else local.nodes
     has_gpu = isinstance(local.driver, gpu.DriverState) or bool(nodes)
     yield result(GPU, "driver", gpu.check_driver(local.driver, nodes))
-    yield result(GPU, "device files", seen(local.nodes, gpu.check_nodes))
+    yield result(GPU, "device files", check_fact(local.nodes, gpu.check_nodes))
     yield result(GPU, "GPU", gpu.check_gpus(local.driver))
     yield result(GPU, "others on the GPU", gpu.check_others(local.driver))
     yield result(STACK, "Python and worker", stack.check_python(worker.versions, facts.python))
     yield result(STACK, "torch", stack.check_torch(worker.versions))
     variables: Mapping[str, str] = {} if isinstance(local.environment, NotSeen) else local.environment
-    if environment.hides_gpus(variables):
+    if programs.hides_gpus(variables):
         on_gpu = absent("CUDA_VISIBLE_DEVICES hides every GPU from it.")
     else:
         on_gpu = stack.check_torch_on_gpu(worker.versions, worker.surroundings, local.driver, nodes)
@@ -47,23 +47,23 @@ def judged(facts: MachineFacts) -> Iterator[CheckResult]:
     yield result(KERNELS, "interpreted", kernels.check_kernel(facts.interpreted, "interpreted"))
     yield result(KERNELS, "compiled", kernels.check_kernel(facts.compiled, "compiled"))
     yield result(KERNELS, "on the GPU", kernels.check_kernel(worker.on_gpu, "on the GPU"))
-    yield result(PROGRAMS, "compute-sanitizer", seen(local.sanitizer, programs.check_sanitizer))
-    yield result(PROGRAMS, "Nsight Compute", seen(local.ncu, programs.check_ncu))
-    yield result(PROGRAMS, "this command", seen(local.command, programs.check_command))
-    yield result(PROGRAMS, "variables", seen(local.environment, environment.check_variables))
-    yield result(DISK, "cache", seen(local.cache, disk.check_cache))
-    triton_cache = seen(worker.triton_cache, lambda one: disk.check_triton_cache(one, gpu=has_gpu))
+    yield result(PROGRAMS, "compute-sanitizer", check_fact(local.sanitizer, programs.check_sanitizer))
+    yield result(PROGRAMS, "Nsight Compute", check_fact(local.ncu, programs.check_ncu))
+    yield result(PROGRAMS, "this command", check_fact(local.command, programs.check_command))
+    yield result(PROGRAMS, "variables", check_fact(local.environment, programs.check_variables))
+    yield result(DISK, "cache", check_fact(local.cache, disk.check_cache))
+    triton_cache = check_fact(worker.triton_cache, lambda one: disk.check_triton_cache(one, gpu=has_gpu))
     yield result(DISK, "Triton's cache", triton_cache)
     folders = [local.cache, worker.triton_cache, local.temporary]
-    counted = [one for one in folders if isinstance(one, disk.FolderState)]
+    counted = [folder for folder in folders if isinstance(folder, disk.FolderState)]
     if counted:
         yield result(DISK, "free space", disk.check_space(counted))
-    yield result(DISK, "run folders", seen(local.runs, disk.check_runs))
-    yield result(DISK, "made by launches", seen(local.environments, disk.check_environments))
-    yield result(DISK, "device locks", seen(local.locks, disk.check_locks))
+    yield result(DISK, "run folders", check_fact(local.runs, disk.check_runs))
+    yield result(DISK, "made by launches", check_fact(local.environments, disk.check_environments))
+    yield result(DISK, "device locks", check_fact(local.locks, disk.check_locks))
 
 
-def seen(fact: T | NotSeen, check: Callable[[T], CheckOutcome]) -> CheckOutcome:
+def check_fact(fact: T | NotSeen, check: Callable[[T], CheckOutcome]) -> CheckOutcome:
     """The check of a fact; a warning where the fact could not be found out."""
     return doubtful(f"Not known: {fact.why}.", fact.fix) if isinstance(fact, NotSeen) else check(fact)
 
@@ -72,16 +72,16 @@ def result(group: str, name: str, outcome: CheckOutcome) -> CheckResult:
     return CheckResult(name=name, group=group, state=outcome.state, seen=outcome.seen, fix=outcome.fix)
 
 
-def concluded(checks: Sequence[CheckResult], python: str, seconds: float) -> Diagnosis:
+def conclude(checks: Sequence[CheckResult], python: str, seconds: float) -> Diagnosis:
     """What all checks together say."""
-    failed = [one for one in checks if one.state == "failed"]
-    doubts = [one for one in checks if one.state == "warning"]
+    failed = [check for check in checks if check.state == "failed"]
+    doubts = [check for check in checks if check.state == "warning"]
     if failed:
         names = ", ".join(one.name for one in failed)
         summary = f"{len(failed)} of {len(checks)} checks failed: {names}."
         next_step = f"{failed[0].fix} Then run doctor again."
     else:
-        on_gpu = any(one.name == "on the GPU" and one.state == "ok" for one in checks)
+        on_gpu = any(check.name == "on the GPU" and check.state == "ok" for check in checks)
         how = "kernels run on the GPU" if on_gpu else "kernels run under Triton's interpreter on the CPU"
         beside = (
             f"; {len(doubts)} with a warning" if len(doubts) > 1 else "; one with a warning" * len(doubts)

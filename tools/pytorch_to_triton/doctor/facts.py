@@ -17,11 +17,10 @@ from pytorch_to_triton.doctor.disk import (
     read_locks,
     read_runs,
 )
-from pytorch_to_triton.doctor.environment import read_environment
 from pytorch_to_triton.doctor.gpu import DeviceNode, DriverState, read_driver, read_nodes
 from pytorch_to_triton.doctor.kernels import How, KernelTrial, reason, try_kernel
 from pytorch_to_triton.doctor.outcomes import NotSeen, T
-from pytorch_to_triton.doctor.programs import read_command
+from pytorch_to_triton.doctor.programs import read_command, read_environment
 from pytorch_to_triton.doctor.stack import Surroundings
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.hardware.versions import Versions, versions
@@ -94,26 +93,26 @@ class Inquiry:
     ) -> T | NotSeen:
         """What `find` returns, or why it does not within `seconds`; never raises."""
         await self._listener.progress(self._done, _STEPS, f"looking at {name}")
-        found: T | NotSeen = NotSeen(f"{name}: no answer within {seconds:g} s")
+        fact: T | NotSeen = NotSeen(f"{name}: no answer within {seconds:g} s")
         with anyio.move_on_after(seconds):
             try:
-                found = await find()
+                fact = await find()
             except MissingRequirement as refusal:
-                found = NotSeen(refusal.message, refusal.hint)
+                fact = NotSeen(refusal.message, refusal.hint)
             except Exception as error:  # one check that fails must not take the others with it
-                found = NotSeen(f"{name}: {type(error).__name__}: {error}")
+                fact = NotSeen(f"{name}: {type(error).__name__}: {error}")
         self._done += 1
-        return found
+        return fact
 
 
 async def in_thread(look: Callable[[], T]) -> T:
     """What `look` returns or raises; its thread does not keep the process from ending."""
-    found: list[T] = []
+    results: list[T] = []
     raised: list[Exception] = []
 
     def work() -> None:
         try:
-            found.append(look())
+            results.append(look())
         except Exception as error:
             raised.append(error)
 
@@ -123,7 +122,7 @@ async def in_thread(look: Callable[[], T]) -> T:
         await anyio.sleep(_POLL_SECONDS)
     if raised:
         raise raised[0]
-    return found[0]
+    return results[0]
 
 
 async def gather(worker: WorkerClient, python: str, listener: ProgressListener) -> MachineFacts:

@@ -51,9 +51,9 @@ class DriverState:
 
 def read_nodes() -> tuple[DeviceNode, ...]:
     """The device files of NVIDIA's and AMD's drivers; those of render nodes only beside AMD's."""
-    found = [path for pattern in _PATTERNS for path in sorted(Path("/dev").glob(pattern))]
-    amd = any(path.name == "kfd" for path in found)
-    wanted = [path for path in found if amd or path.parent.name != "dri"]
+    paths = [path for pattern in _PATTERNS for path in sorted(Path("/dev").glob(pattern))]
+    amd = any(path.name == "kfd" for path in paths)
+    wanted = [path for path in paths if amd or path.parent.name != "dri"]
     return tuple(DeviceNode(str(path), os.access(path, os.R_OK | os.W_OK)) for path in wanted)
 
 
@@ -74,23 +74,24 @@ def read_driver() -> DriverState | NotSeen:
 
 def _gpu(pynvml: Any, handle: Any) -> GpuState:
     memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
-    mode = _asked(pynvml, lambda: pynvml.nvmlDeviceGetComputeMode(handle), 0)
-    processes = _asked(pynvml, lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(handle), [])
-    persistence = _asked(pynvml, lambda: pynvml.nvmlDeviceGetPersistenceMode(handle), None)
+    mode = _ask(pynvml, lambda: pynvml.nvmlDeviceGetComputeMode(handle), 0)
+    processes = _ask(pynvml, lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(handle), [])
+    persistence = _ask(pynvml, lambda: pynvml.nvmlDeviceGetPersistenceMode(handle), None)
     return GpuState(
         name=str(pynvml.nvmlDeviceGetName(handle)),
         memory_bytes=memory.total,
         free_bytes=memory.free,
         persistent=None if persistence is None else bool(persistence),
         shared_by_processes=mode == pynvml.NVML_COMPUTEMODE_DEFAULT,
-        partitioned=bool(_asked(pynvml, lambda: pynvml.nvmlDeviceGetMigMode(handle)[0], 0)),
+        partitioned=bool(_ask(pynvml, lambda: pynvml.nvmlDeviceGetMigMode(handle)[0], 0)),
         processes=tuple(
-            f"{process_name(one.pid)} ({one.pid}), {gib(one.usedGpuMemory or 0)}" for one in processes
+            f"{process_name(process.pid)} ({process.pid}), {gib(process.usedGpuMemory or 0)}"
+            for process in processes
         ),
     )
 
 
-def _asked(pynvml: Any, question: Any, otherwise: Any) -> Any:
+def _ask(pynvml: Any, question: Any, otherwise: Any) -> Any:
     """What the driver answers; `otherwise` where this GPU or this user gets no answer."""
     try:
         return question()

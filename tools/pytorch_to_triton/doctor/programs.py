@@ -1,10 +1,13 @@
-"""NVIDIA's tools, and this command on PATH."""
+"""NVIDIA's tools, this command on PATH, and variables that change what Triton and torch do."""
 
+import os
 import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from pytorch_to_triton.command_line import NAME, program
-from pytorch_to_triton.doctor.outcomes import CheckOutcome, absent, doubtful, fine
+from pytorch_to_triton.doctor.outcomes import CheckOutcome, absent, broken, doubtful, fine
 
 
 def read_command() -> str | None:
@@ -32,16 +35,76 @@ def check_ncu(path: Path | None) -> CheckOutcome:
     return fine(f"{path}.")
 
 
-def check_command(found: str | None) -> CheckOutcome:
+def check_command(command: str | None) -> CheckOutcome:
     """Whether the commands that answers suggest can be typed as they stand."""
-    if found is None:
+    if command is None:
         return absent(
             f"A shell does not find {NAME}: answers name it as {' '.join(program())}.",
             f"Add its folder to PATH: export PATH={Path(program()[0]).parent}:$PATH",
         )
     if program() != [NAME]:
         return doubtful(
-            f"A shell finds {found}, which is another installation than this one.",
+            f"A shell finds {command}, which is another installation than this one.",
             f"Put this one first: export PATH={Path(program()[0]).parent}:$PATH",
         )
-    return fine(f"{found}.")
+    return fine(f"{command}.")
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a variable does that one may not expect."""
+
+    does: str
+    harmless: tuple[str, ...] = ("", "0")
+    """Values that do nothing."""
+
+
+EFFECTS = {
+    "TRITON_INTERPRET": Effect(
+        "has your own scripts run kernels on the CPU; the tools here choose themselves"
+    ),
+    "TRITON_DISABLE_LINE_INFO": Effect("leaves findings of compute-sanitizer without lines"),
+    "TRITON_ALWAYS_COMPILE": Effect("has every kernel compiled again in every process"),
+    "TRITON_DEBUG": Effect("adds checks to kernels, which slows them"),
+    "CUDA_LAUNCH_BLOCKING": Effect("makes every launch wait, which spoils times"),
+    "TORCH_COMPILE_DISABLE": Effect("turns torch.compile off, so that benchmark compares with eager PyTorch"),
+    "TORCHDYNAMO_DISABLE": Effect("turns torch.compile off, so that benchmark compares with eager PyTorch"),
+    "PYTORCH_NO_CUDA_MEMORY_CACHING": Effect("makes every allocation slow, which spoils times"),
+    "LD_PRELOAD": Effect("loads libraries into every process", harmless=("",)),
+}
+_PATHS = (
+    "PYTORCH_TO_TRITON_PYTHON", "TRITON_PTXAS_PATH", "TRITON_LIBCUDA_PATH", "TRITON_LIBDEVICE_PATH",
+    "CUDA_HOME", "CC",
+)  # fmt: skip
+"""Variables that name files or folders."""
+
+
+def read_environment() -> Mapping[str, str]:
+    """The variables that the checks look at."""
+    return {
+        name: os.environ[name] for name in (*EFFECTS, *_PATHS, "CUDA_VISIBLE_DEVICES") if name in os.environ
+    }
+
+
+def hides_gpus(environment: Mapping[str, str]) -> bool:
+    """Whether CUDA_VISIBLE_DEVICES keeps every GPU from torch."""
+    return environment.get("CUDA_VISIBLE_DEVICES", "all").strip() in ("", "-1")
+
+
+def check_variables(environment: Mapping[str, str]) -> CheckOutcome:
+    """Whether any variable spoils results or hides the GPU."""
+    if hides_gpus(environment):
+        return doubtful("CUDA_VISIBLE_DEVICES hides every GPU.", "Unset it to run kernels on the GPU.")
+    for name in _PATHS:
+        value = environment.get(name, "")
+        if value.startswith("/") and not Path(value.split()[0]).exists():
+            return broken(f"{name}={value} names nothing that exists.", f"Correct it, or unset {name}.")
+    effective = [
+        f"{name}={value} {EFFECTS[name].does}"
+        for name, value in environment.items()
+        if name in EFFECTS and value not in EFFECTS[name].harmless
+    ]
+    if effective:
+        names = " ".join(text.partition("=")[0] for text in effective)
+        return doubtful(f"{'; '.join(effective)}.", f"Unless that is meant: unset {names}")
+    return fine("No variable changes what Triton and torch do.")

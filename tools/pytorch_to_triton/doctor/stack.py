@@ -32,7 +32,7 @@ def numbers(version: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def written(version: tuple[int, int]) -> str:
+def version_text(version: tuple[int, int]) -> str:
     return ".".join(map(str, version))
 
 
@@ -43,7 +43,7 @@ def check_python(versions: Versions | NotSeen, python: str) -> CheckOutcome:
         return broken(f"The worker does not start in {python}: {why}.", versions.fix or _SET_UP)
     if numbers(versions.python) < OLDEST_PYTHON:
         return broken(
-            f"{python} is Python {versions.python}.", f"Use Python {written(OLDEST_PYTHON)} or newer."
+            f"{python} is Python {versions.python}.", f"Use Python {version_text(OLDEST_PYTHON)} or newer."
         )
     return fine(f"The worker starts in Python {versions.python} ({python}).")
 
@@ -54,7 +54,7 @@ def check_torch(versions: Versions | NotSeen) -> CheckOutcome:
         return absent("It was not asked: the worker does not start.")
     if numbers(versions.torch) < OLDEST_TORCH:
         return broken(
-            f"torch {versions.torch} is too old.", f"Install torch {written(OLDEST_TORCH)} or newer."
+            f"torch {versions.torch} is too old.", f"Install torch {version_text(OLDEST_TORCH)} or newer."
         )
     build = f"CUDA {versions.cuda}" if versions.cuda else f"ROCm {versions.rocm}" if versions.rocm else ""
     return fine(f"torch {versions.torch}, built for {build or 'the CPU alone'}.")
@@ -81,7 +81,8 @@ def check_torch_on_gpu(
         )
     if isinstance(driver, DriverState) and versions.cuda and driver.cuda[0] < numbers(versions.cuda)[0]:
         return broken(
-            f"torch is built for CUDA {versions.cuda}, the driver runs CUDA up to {written(driver.cuda)}.",
+            f"torch is built for CUDA {versions.cuda}, the driver runs CUDA up to "
+            f"{version_text(driver.cuda)}.",
             f"Update the driver, or install torch's build for CUDA {driver.cuda[0]}.",
         )
     why = surroundings.why if isinstance(surroundings, NotSeen) else surroundings.gpu_problem
@@ -99,14 +100,16 @@ def check_triton(versions: Versions | NotSeen) -> CheckOutcome:
     newest = numbers(history().releases[-1])
     if numbers(versions.triton) < OLDEST_TRITON:
         return broken(
-            f"Triton {versions.triton} is too old.", f"Install Triton {written(OLDEST_TRITON)} or newer."
+            f"Triton {versions.triton} is too old.", f"Install Triton {version_text(OLDEST_TRITON)} or newer."
         )
     if numbers(versions.triton) > newest:
         return doubtful(
-            f"Triton {versions.triton} is newer than {written(newest)}, the newest that is known here.",
+            f"Triton {versions.triton} is newer than {version_text(newest)}, the newest that is known here.",
             "Update this project; until then, names that it calls unknown may be new.",
         )
-    return fine(f"Triton {versions.triton}; {written(OLDEST_TRITON)} to {written(newest)} are supported.")
+    return fine(
+        f"Triton {versions.triton}; {version_text(OLDEST_TRITON)} to {version_text(newest)} are supported."
+    )
 
 
 def check_assembler(surroundings: Surroundings | NotSeen) -> CheckOutcome:

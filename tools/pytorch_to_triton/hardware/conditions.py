@@ -60,7 +60,7 @@ async def monitored_device(uuid: str | None) -> AsyncIterator[DeviceMonitor]:
     `uuid` as torch reports it; None takes the first device. Without NVML, the conditions say why.
     """
     monitor = DeviceMonitor()
-    handle = await anyio.to_thread.run_sync(_opened, monitor, uuid)
+    handle = await anyio.to_thread.run_sync(_open, monitor, uuid)
     if handle is None:
         yield monitor
         return
@@ -72,7 +72,7 @@ async def monitored_device(uuid: str | None) -> AsyncIterator[DeviceMonitor]:
             group.cancel_scope.cancel()
 
 
-def _opened(monitor: DeviceMonitor, uuid: str | None) -> Any:
+def _open(monitor: DeviceMonitor, uuid: str | None) -> Any:
     """NVML's handle of the device, None where there is none; who else uses it is asked here, once."""
     try:
         import pynvml
@@ -92,14 +92,14 @@ def _opened(monitor: DeviceMonitor, uuid: str | None) -> Any:
 
 def _others(pynvml: Any, handle: Any) -> tuple[str, ...]:
     """Processes that compute on the device now, or that it is busy although none can be seen."""
-    found = [
+    processes = [
         f"process {process.pid} ({(process.usedGpuMemory or 0) >> 20} MiB)"
         for process in pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
     ]
     busy = pynvml.nvmlDeviceGetUtilizationRates(handle).gpu
-    if not found and busy > _BUSY_PERCENT:
-        found.append(f"unseen processes that keep it busy {busy} % of the time")
-    return tuple(found)
+    if not processes and busy > _BUSY_PERCENT:
+        processes.append(f"unseen processes that keep it busy {busy} % of the time")
+    return tuple(processes)
 
 
 async def _follow(monitor: DeviceMonitor, handle: Any) -> None:

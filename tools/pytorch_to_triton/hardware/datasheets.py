@@ -125,7 +125,7 @@ def datasheet(name: str) -> DataSheet:
     with several variants where the name leaves open which.
     """
     given = _words(name)
-    meant = [sheet for sheet in SHEETS if _model(sheet) in given and given <= _allowed(sheet)]
+    meant = [sheet for sheet in SHEETS if _model(sheet) in given and given <= _allowed_dtypes(sheet)]
     if len(meant) == 1:
         return meant[0]
     if meant:
@@ -139,7 +139,7 @@ def _model(sheet: DataSheet) -> str:
     return next(word for word in sheet.name.lower().split() if any(map(str.isdigit, word)))
 
 
-def _allowed(sheet: DataSheet) -> set[str]:
+def _allowed_dtypes(sheet: DataSheet) -> set[str]:
     return _words(sheet.name) | set(sheet.also)
 
 

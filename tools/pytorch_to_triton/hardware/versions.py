@@ -49,9 +49,9 @@ class Versions(Value):
     """The one that Triton takes for the first device, then one of each other version, the newest first."""
 
 
-def origin_of(found: Versions) -> Origin:
+def origin_of(installed: Versions) -> Origin:
     """Where and when something is measured: now, on the first device."""
-    return Origin(device=found.devices[0].name, triton=found.triton, day=today())
+    return Origin(device=installed.devices[0].name, triton=installed.triton, day=today())
 
 
 def today() -> datetime.date:

@@ -2,7 +2,7 @@
 
 import re
 
-from pytorch_to_triton.inspect.assembly import Tally, located, operand_types
+from pytorch_to_triton.inspect.assembly import Tally, locate, operand_types
 from pytorch_to_triton.schema.compiled import Instructions
 
 INSTRUCTION = re.compile(r"^\s+([a-z]\w+)(.*)")
@@ -19,22 +19,22 @@ SPILLED = re.compile(r"Folded (?:Spill|Reload)")
 def read_amdgcn(text: str, file_name: str) -> Instructions:
     """What stands in a kernel's assembly; source lines are those of `file_name`."""
     tally = Tally()
-    for row, line in located(text, file_name):
-        found = INSTRUCTION.match(row)
-        if found:
-            _count(tally, found[1], found[2], line)
+    for row, line in locate(text, file_name):
+        match = INSTRUCTION.match(row)
+        if match:
+            _count(tally, match[1], match[2], line)
     return tally.instructions()
 
 
 def _count(tally: Tally, name: str, rest: str, line: int | None) -> None:
     if name.startswith("scratch_") or (name.startswith("buffer_") and SPILLED.search(rest)):
         tally.others["local_accesses"] += 1
-    elif found := MEMORY.match(name):
-        _count_memory(tally, found[2], found[3], rest, line)
-    elif found := MATRIX.match(name):
-        types = TYPE.findall(found[4])
-        operands = operand_types(types[0], types[-1]) if types else found[4]
-        tally.matrix[found[1], found[3], operands, found[2]] += 1
+    elif match := MEMORY.match(name):
+        _count_memory(tally, match[2], match[3], rest, line)
+    elif match := MATRIX.match(name):
+        types = TYPE.findall(match[4])
+        operands = operand_types(types[0], types[-1]) if types else match[4]
+        tally.matrix[match[1], match[3], operands, match[2]] += 1
     elif name in ("s_barrier", "s_barrier_signal"):
         tally.others["barriers"] += 1
 

@@ -47,7 +47,7 @@ class Tally:
         return Instructions(accesses=accesses, matrix=matrix, **{name: self.others[name] for name in names})
 
 
-def located(text: str, file_name: str) -> Iterator[tuple[str, int | None]]:
+def locate(text: str, file_name: str) -> Iterator[tuple[str, int | None]]:
     """Each line of assembly without its location lines, and the line of `file_name` that it comes from.
 
     None where the compiler names none, or only lines of other files.

@@ -19,7 +19,7 @@ from pytorch_to_triton.inspect.compiling import Compiled, Compiling, compile_ker
 from pytorch_to_triton.inspect.occupancy import occupancy_of
 from pytorch_to_triton.inspect.pages import page_of, refuse_foreign
 from pytorch_to_triton.inspect.ptx import read_ptx
-from pytorch_to_triton.inspect.remarks import KernelReading, plural, refused, remarks_on
+from pytorch_to_triton.inspect.remarks import KernelReading, plural, refusal, remarks_on
 from pytorch_to_triton.inspect.ttgir import block_accesses, dots, float_atomics, loops, short_sums
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
@@ -82,12 +82,12 @@ async def inspect(
     What the compiler refuses is in the result; a target, an arch or a size that cannot be used is refused:
     BadInput. Raises MissingRequirement where a profiler is asked for that cannot work here.
     """
-    named = _named(request)
+    named = _named_architecture(request)
     compiled_runtime = runtime.model_copy(update={"interpreter": False})
-    found, call = await _found_and_described(worker, request, runtime, compiled_runtime)
+    installed, call = await _read_versions_and_call(worker, request, runtime, compiled_runtime)
     if request.profile:
-        profilers.require(request.profile, found.devices[0] if found.devices else None)
-    gpu = named or present(found.devices, found.rocm) or architecture(DEFAULT)
+        profilers.require(request.profile, installed.devices[0] if installed.devices else None)
+    gpu = named or present(installed.devices, installed.rocm) or architecture(DEFAULT)
     if request.text:
         refuse_foreign(request.text, gpu)
     compiling = Compiling(
@@ -104,10 +104,10 @@ async def inspect(
     )
     compiled = await compile_kernels(compiling)
     refuse_nothing(compiled, request, call.case)
-    kernels = chosen(inspected(compiled.kernels, gpu), request.kernel)
+    kernels = choose(read_all(compiled.kernels, gpu), request.kernel)
     profile = None
     if request.profile:
-        profile = await profilers.profiled(
+        profile = await profilers.run_profiler(
             worker,
             request.profile,
             compiling.call,
@@ -122,7 +122,7 @@ async def inspect(
         target=str(request.candidate),
         arch=gpu.name,
         dims=call.case.dims,
-        provenance=f"compiled: by Triton {found.triton} for {gpu.name} ({gpu.part}); nothing was run",
+        provenance=f"compiled: by Triton {installed.triton} for {gpu.name} ({gpu.part}); nothing was run",
         kernels=kernels,
         notes=(*call.notes, *notes_of(compiled, named, gpu), *compiled.notes),
         page=page_of(with_text(kernels, request.text), request.text, request.page) if request.text else None,
@@ -130,7 +130,7 @@ async def inspect(
     )
 
 
-def _named(request: InspectionRequest) -> Architecture | None:
+def _named_architecture(request: InspectionRequest) -> Architecture | None:
     """The architecture that the request names; what cannot be is refused before anything starts: BadInput."""
     named = architecture(request.arch) if request.arch else None
     if named and request.text:
@@ -138,14 +138,14 @@ def _named(request: InspectionRequest) -> Architecture | None:
     return named
 
 
-async def _found_and_described(
+async def _read_versions_and_call(
     worker: WorkerClient, request: InspectionRequest, runtime: Runtime, compiled_runtime: Runtime
 ) -> tuple[Versions, InspectedCall]:
     """What the worker runs on, and the call. Workers take seconds to start: both start together."""
-    found: list[Versions] = []
+    installed: list[Versions] = []
 
     async def ask_versions() -> None:
-        found.append(await versions(worker, compiled_runtime))
+        installed.append(await versions(worker, compiled_runtime))
 
     try:
         async with anyio.create_task_group() as group:
@@ -153,7 +153,7 @@ async def _found_and_described(
             call = await _call_of(worker, request, runtime)
     except BaseExceptionGroup as problems:
         raise problems.exceptions[0] from None
-    return found[0], call
+    return installed[0], call
 
 
 async def _call_of(worker: WorkerClient, request: InspectionRequest, runtime: Runtime) -> InspectedCall:
@@ -215,7 +215,7 @@ def refuse_nothing(compiled: Compiled, request: InspectionRequest, case: Case) -
     if failure is not None:
         raise TargetBroken(
             f"{first}{target} was called without a GPU, on CPU tensors in place of GPU tensors, and failed "
-            f"before any launch: {described(failure)}",
+            f"before any launch: {describe_failure(failure)}",
             "Fix the call; where it needs values that only a kernel computes, name a function "
             "(path.py:name) that does not.",
         )
@@ -229,13 +229,13 @@ def refuse_nothing(compiled: Compiled, request: InspectionRequest, case: Case) -
     )
 
 
-def described(failure: Failure) -> str:
+def describe_failure(failure: Failure) -> str:
     """`ValueError: what (line 7).`"""
     line = f" (line {failure.line})" if failure.line else ""
     return f"{failure.type}: {failure.message}{line}."
 
 
-def inspected(kernels: Sequence[CompiledKernel], gpu: Architecture) -> tuple[InspectedKernel, ...]:
+def read_all(kernels: Sequence[CompiledKernel], gpu: Architecture) -> tuple[InspectedKernel, ...]:
     """The kernels with what their texts say."""
     return tuple(read(kernel, label, gpu) for kernel, label in zip(kernels, labels(kernels), strict=True))
 
@@ -252,7 +252,7 @@ def labels(kernels: Sequence[CompiledKernel]) -> Iterator[str]:
 def read(kernel: CompiledKernel, label: str, gpu: Architecture) -> InspectedKernel:
     if kernel.resources is None:
         return InspectedKernel(
-            label=label, compiled=kernel, instructions=None, occupancy=None, remarks=(refused(kernel),)
+            label=label, compiled=kernel, instructions=None, occupancy=None, remarks=(refusal(kernel),)
         )
     texts = {kind: path.read_text(encoding="utf-8") for kind, path in kernel.texts.items()}
     file = Path(kernel.file).name
@@ -280,13 +280,13 @@ def read(kernel: CompiledKernel, label: str, gpu: Architecture) -> InspectedKern
     )
 
 
-def chosen(kernels: Sequence[InspectedKernel], name: str | None) -> tuple[InspectedKernel, ...]:
+def choose(kernels: Sequence[InspectedKernel], name: str | None) -> tuple[InspectedKernel, ...]:
     """Those of that name or label. Raises BadInput, which lists the labels, where there is none."""
-    found = tuple(k for k in kernels if name in (None, k.label, k.compiled.name))
-    if not found:
+    matches = tuple(k for k in kernels if name in (None, k.label, k.compiled.name))
+    if not matches:
         known = ", ".join(kernel.label for kernel in kernels)
         raise BadInput(f"The call launches no kernel {name}.", f"It launches {known}.")
-    return found
+    return matches
 
 
 def with_text(kernels: Sequence[InspectedKernel], kind: TextKind) -> InspectedKernel:
@@ -300,7 +300,7 @@ def notes_of(compiled: Compiled, named: Architecture | None, gpu: Architecture) 
     if compiled.failure is not None:
         yield (
             "The call ended early, so kernels that it launches later are missing: "
-            f"{described(compiled.failure)} Kernels are not run here, so their results are not there."
+            f"{describe_failure(compiled.failure)} Kernels are not run here, so their results are not there."
         )
 
 

@@ -29,16 +29,16 @@ def occupancy_of(resources: ResourceUsage, num_warps: int, gpu: Architecture) ->
 
 
 def _warps_by_registers(registers: int, gpu: Architecture) -> int:
-    allotted = _rounded_up(max(registers, 1), gpu.register_unit)
+    allotted = _round_up(max(registers, 1), gpu.register_unit)
     return gpu.schedulers * min(gpu.registers_per_lane // allotted, gpu.warps_per_scheduler)
 
 
 def _blocks_by_shared_memory(shared_bytes: int, gpu: Architecture) -> int:
     if shared_bytes > gpu.shared_bytes_per_block:
         return 0
-    allotted = _rounded_up(shared_bytes + gpu.shared_reserved_bytes, gpu.shared_unit_bytes)
+    allotted = _round_up(shared_bytes + gpu.shared_reserved_bytes, gpu.shared_unit_bytes)
     return gpu.shared_bytes // allotted if allotted else gpu.blocks
 
 
-def _rounded_up(size: int, unit: int) -> int:
+def _round_up(size: int, unit: int) -> int:
     return -(-size // unit) * unit

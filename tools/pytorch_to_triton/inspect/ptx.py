@@ -2,7 +2,7 @@
 
 import re
 
-from pytorch_to_triton.inspect.assembly import Tally, located, operand_types
+from pytorch_to_triton.inspect.assembly import Tally, locate, operand_types
 from pytorch_to_triton.schema.compiled import Instructions
 
 OPCODE = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z][\w.:]*)(.*)")
@@ -19,10 +19,10 @@ BARRIERS = ("bar.sync", "barrier.sync", "barrier.cta.sync")
 def read_ptx(text: str, file_name: str) -> Instructions:
     """What stands in a kernel's PTX; source lines are those of `file_name`."""
     tally = Tally()
-    for row, line in located(text, file_name):
-        found = OPCODE.match(row)
-        if found:
-            _count(tally, found[1].rstrip(";"), found[2], line)
+    for row, line in locate(text, file_name):
+        match = OPCODE.match(row)
+        if match:
+            _count(tally, match[1].rstrip(";"), match[2], line)
     return tally.instructions()
 
 
@@ -63,13 +63,13 @@ def _count_copy(tally: Tally, opcode: str, operands: str, line: int | None) -> N
 
 
 def _count_matrix(tally: Tally, opcode: str) -> None:
-    if found := MMA.match(opcode):
-        _, first, second = found.groups()[1:]
-        tally.matrix["mma.sync", _shape(found[1]), operand_types(first, second), found[2]] += 1
-    elif found := WGMMA.match(opcode):
-        tally.matrix["wgmma", _shape(found[1]), operand_types(found[3], found[4]), found[2]] += 1
-    elif found := TCGEN.match(opcode):
-        tally.matrix["tcgen05.mma", "", found[1], ""] += 1
+    if match := MMA.match(opcode):
+        _, first, second = match.groups()[1:]
+        tally.matrix["mma.sync", _shape(match[1]), operand_types(first, second), match[2]] += 1
+    elif match := WGMMA.match(opcode):
+        tally.matrix["wgmma", _shape(match[1]), operand_types(match[3], match[4]), match[2]] += 1
+    elif match := TCGEN.match(opcode):
+        tally.matrix["tcgen05.mma", "", match[1], ""] += 1
 
 
 def _shape(text: str) -> str:

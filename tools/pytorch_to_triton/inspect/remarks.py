@@ -48,7 +48,7 @@ def remarks_on(reading: KernelReading) -> tuple[Remark, ...]:
     )
 
 
-def refused(kernel: CompiledKernel) -> Remark:
+def refusal(kernel: CompiledKernel) -> Remark:
     """The compiler's own message."""
     assert kernel.failure is not None
     line = kernel.failure.line
@@ -211,8 +211,8 @@ def sums_by_atomics(reading: KernelReading) -> Iterator[Remark]:
 
 
 def low_occupancy(reading: KernelReading) -> Iterator[Remark]:
-    found = reading.occupancy
-    if not 0 < found.share < LOW_OCCUPANCY:
+    occupancy = reading.occupancy
+    if not 0 < occupancy.share < LOW_OCCUPANCY:
         return
     used = {
         "registers": f"{reading.resources.registers} registers per thread",
@@ -224,9 +224,9 @@ def low_occupancy(reading: KernelReading) -> Iterator[Remark]:
     yield Remark(
         kind="low_occupancy",
         message=(
-            f"Occupancy is {100 * found.share:.3g} %: {found.warps} of {found.most_warps} warps per SM, "
-            f"{plural(found.blocks, 'block')} at a time, limited by "
-            f"{' and '.join(used[limit] for limit in found.binds)}.{usual}"
+            f"Occupancy is {100 * occupancy.share:.3g} %: {occupancy.warps} of {occupancy.most_warps} warps "
+            f"per SM, {plural(occupancy.blocks, 'block')} at a time, limited by "
+            f"{' and '.join(used[limit] for limit in occupancy.binds)}.{usual}"
         ),
     )
 
@@ -235,7 +235,11 @@ def widest_at(instructions: Instructions, access: BlockAccess) -> int | None:
     """Bits of the widest instruction that the assembly has for an access; None where no line shows it."""
     kinds = ("load", "async_copy") if access.kind == "load" else ("store",)
     return max(
-        (found.bits for found in instructions.accesses if found.kind in kinds and access.line in found.lines),
+        (
+            instruction.bits
+            for instruction in instructions.accesses
+            if instruction.kind in kinds and access.line in instruction.lines
+        ),
         default=None,
     )
 

@@ -81,16 +81,16 @@ class Locations:
 
     def line_of(self, row: str) -> int | None:
         """The line of the file that an operation comes from: of inlined code, the innermost in the file."""
-        found = AT_END.search(row)
-        return self._resolved(found[1]) if found else None
+        match = AT_END.search(row)
+        return self._resolve(match[1]) if match else None
 
-    def _resolved(self, text: str, depth: int = 20) -> int | None:
+    def _resolve(self, text: str, depth: int = 20) -> int | None:
         for path, line in PLACE.findall(text):
             if path.rpartition("/")[2] == self._file:
                 return int(line)
         if depth:
             for name in NAMED.findall(text):
-                line = self._resolved(self._meanings.get(name, ""), depth - 1)
+                line = self._resolve(self._meanings.get(name, ""), depth - 1)
                 if line is not None:
                     return line
         return None
@@ -99,7 +99,7 @@ class Locations:
 def block_accesses(ttgir: str, file_name: str) -> list[BlockAccess]:
     """Each load and store of a block in TTGIR, lines being those of `file_name`."""
     locations = Locations(ttgir, file_name)
-    found = []
+    accesses = []
     for row in ttgir.splitlines():
         block = POINTERS.search(row) or VALUES.search(row)
         if block is None:
@@ -107,14 +107,14 @@ def block_accesses(ttgir: str, file_name: str) -> list[BlockAccess]:
         kind: Literal["load", "store"] = "load" if READS.search(row) else "store"
         if kind == "load" or WRITES.search(row):
             elements = prod(int(size) for size in block[1].split("x") if size)
-            found.append(BlockAccess(kind, elements, _bits(block[2]), locations.line_of(row)))
-    return found
+            accesses.append(BlockAccess(kind, elements, _bits(block[2]), locations.line_of(row)))
+    return accesses
 
 
 def loops(ttgir: str, file_name: str) -> list[Loop]:
     """The innermost loops in TTGIR that move blocks from global memory."""
     locations = Locations(ttgir, file_name)
-    found = []
+    all_loops = []
     for head, body in _innermost_loops(ttgir.splitlines()):
         loads = tuple(
             locations.line_of(row)
@@ -126,18 +126,18 @@ def loops(ttgir: str, file_name: str) -> list[Loop]:
             products = sum(bool(DOT.search(row)) for row in body)
             # The location of a loop stands after its closing brace.
             line = locations.line_of(body[-1]) or locations.line_of(head)
-            found.append(Loop(line, loads, prefetches, products))
-    return found
+            all_loops.append(Loop(line, loads, prefetches, products))
+    return all_loops
 
 
 def dots(ttir: str, file_name: str) -> list[Dot]:
     """The matrix products in TTIR."""
     locations = Locations(ttir, file_name)
-    found = []
+    products = []
     for row in ttir.splitlines():
         if DOT.search(row):
             operands, precision, result = (text.search(row) for text in (OPERANDS, PRECISION, RESULT))
-            found.append(
+            products.append(
                 Dot(
                     operands=operands[1] if operands else "",
                     precision=precision[1] if precision else "",
@@ -145,13 +145,13 @@ def dots(ttir: str, file_name: str) -> list[Dot]:
                     result=result[1] if result else "",
                 )
             )
-    return found
+    return products
 
 
 def short_sums(ttir: str, file_name: str) -> list[ShortSum]:
     """The sums along an axis in TTIR whose additions are those of a short float type."""
     locations = Locations(ttir, file_name)
-    found = []
+    sums = []
     axis: int | None = None
     kind = ""
     for row in ttir.splitlines():
@@ -162,9 +162,9 @@ def short_sums(ttir: str, file_name: str) -> list[ShortSum]:
         elif axis is not None and (end := SUMMED.search(row)):
             if kind:
                 terms = int(end[1].split("x")[axis])
-                found.append(ShortSum(kind, terms, locations.line_of(row)))
+                sums.append(ShortSum(kind, terms, locations.line_of(row)))
             axis = None
-    return found
+    return sums
 
 
 def float_atomics(ttir: str, file_name: str) -> list[int | None]:

@@ -68,7 +68,7 @@ def find_ncu() -> Path | None:
     return find_tool(NAME) or (installed[-1] if installed else None)
 
 
-async def profiled(
+async def run_profiler(
     worker: WorkerClient,
     profiler: Profiler,
     call: wire.CallArguments,

@@ -53,10 +53,10 @@ def parse_ncu(text: str) -> tuple[KernelProfile, ...]:
 
 def parse_proton(tree: Sequence[Mapping[str, Any]]) -> tuple[KernelProfile, ...]:
     """The kernels in Proton's tree (a list of nodes, then devices), longest first."""
-    found: dict[str, dict[str, float]] = {}
+    totals: dict[str, dict[str, float]] = {}
     for node in tree:
         for name, metrics in _leaves(node):
-            kernel = found.setdefault(name, {"time": 0.0, "count": 0.0, "flops": 0.0, "bytes": 0.0})
+            kernel = totals.setdefault(name, {"time": 0.0, "count": 0.0, "flops": 0.0, "bytes": 0.0})
             kernel["time"] += float(metrics["time (ns)"])
             kernel["count"] += float(metrics.get("count", 1))
             kernel["flops"] += sum(float(v) for k, v in metrics.items() if k.startswith("flops"))
@@ -69,7 +69,7 @@ def parse_proton(tree: Sequence[Mapping[str, Any]]) -> tuple[KernelProfile, ...]
             flops=kernel["flops"] or None,
             bytes_moved=kernel["bytes"] or None,
         )
-        for name, kernel in found.items()
+        for name, kernel in totals.items()
     )
 
 

@@ -63,7 +63,7 @@ def find_sanitizer() -> Path | None:
     return find_tool(NAME)
 
 
-async def sanitized(
+async def sanitize(
     folders: RunFolders,
     job: Job,
     requests: Sequence[Any],
@@ -92,7 +92,7 @@ async def sanitized(
             outcome, exit_code = await run_tool(command, folder, environment(runtime), seconds=seconds)
         except OSError as error:
             return Sanitized(status="failed", detail=f"{program} cannot be started: {error.strerror}")
-        return _judged(text_of(folder / REPORT), exit_code, outcome)
+        return _judge(text_of(folder / REPORT), exit_code, outcome)
 
 
 def _command(program: Path, tool: Tool, folder: Path) -> list[str]:
@@ -106,7 +106,7 @@ def environment(runtime: Runtime) -> dict[str, str]:
     return {**kept, **devices, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
 
 
-def _judged(report: str, exit_code: int, outcome: Outcome) -> Sanitized:
+def _judge(report: str, exit_code: int, outcome: Outcome) -> Sanitized:
     hazards = parse_report(report)
     if hazards:
         return Sanitized(status="found", hazards=hazards, detail=outcome.detail, items=outcome.items)

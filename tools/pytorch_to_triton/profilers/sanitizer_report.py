@@ -73,7 +73,7 @@ def parse_report(text: str) -> tuple[Hazard, ...]:
     for hazard in map(_hazard, _records(report_lines(text))):
         key = (hazard.kind, hazard.space, hazard.kernel, hazard.file, hazard.line, hazard.misaligned)
         known = merged.get(key)
-        merged[key] = _merged(known, hazard) if known else hazard
+        merged[key] = _merge(known, hazard) if known else hazard
     return tuple(merged.values())[:HAZARDS]
 
 
@@ -177,18 +177,18 @@ def _take(record: HazardRecord, line: str) -> None:
 
 def _note_access(record: HazardRecord, access: str, place: str) -> None:
     record.place = record.place or place
-    _, file, line = _located(place)
+    _, file, line = _locate(place)
     at = f" at {file}:{line}" if file else ""
     record.accesses.append(f"{access.lower()}{at}")
 
 
 def _hazard(record: HazardRecord) -> Hazard:
-    kernel, file, line = _located(record.place or "")
+    kernel, file, line = _locate(record.place or "")
     words = " ".join(record.words) or " and ".join(dict.fromkeys(record.accesses))
     return Hazard(
         kind=record.kind,
         space=record.space,
-        kernel=_located(record.outermost)[0] or kernel,
+        kernel=_locate(record.outermost)[0] or kernel,
         file=file,
         line=line,
         size_bytes=record.size,
@@ -199,17 +199,17 @@ def _hazard(record: HazardRecord) -> Hazard:
     )
 
 
-def _located(text: str) -> tuple[str, str | None, int | None]:
+def _locate(text: str) -> tuple[str, str | None, int | None]:
     """Kernel, file and line of a place."""
     text = re.sub(r"\s*\[0x[0-9a-f]+\]$", "", COUNTED.sub("", text))
     match = next((match for pattern in PLACES if (match := pattern.match(text))), None)
     if match is None:
         return "", None, None
-    found = match.groupdict()
-    return found["kernel"], found.get("file"), int(found["line"]) if found.get("line") else None
+    fields = match.groupdict()
+    return fields["kernel"], fields.get("file"), int(fields["line"]) if fields.get("line") else None
 
 
-def _merged(known: Hazard, again: Hazard) -> Hazard:
+def _merge(known: Hazard, again: Hazard) -> Hazard:
     """Both as one; the words are those of the access nearest to its allocation."""
     distances = [(h.outside_bytes is None, h.outside_bytes or 0) for h in (known, again)]
     nearer = again if distances[1] < distances[0] else known

@@ -32,8 +32,8 @@ def find_tool(name: str) -> Path | None:
     """The tool on PATH, else the one of CUDA_HOME, else of /usr/local/cuda; None where there is none."""
     homes = [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda"]
     searched = [None, *(str(Path(home) / "bin") for home in homes if home)]
-    found = (shutil.which(name, path=path) for path in searched)
-    return next((Path(path).absolute() for path in found if path), None)
+    paths = (shutil.which(name, path=path) for path in searched)
+    return next((Path(path).absolute() for path in paths if path), None)
 
 
 def worker_command(runtime: Runtime, folder: Path) -> list[str]:
@@ -48,7 +48,7 @@ async def run_tool(
 
     Cancelling kills the job and the tool.
     """
-    process = _started(command, folder, environment)
+    process = _start(command, folder, environment)
     end: tuple[Status, str] = "cancelled", ""
     try:
         end = await _end(process, folder, seconds)
@@ -71,7 +71,7 @@ def _messages_in(folder: Path) -> Messages:
     return messages
 
 
-def _started(command: list[str], folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _start(command: list[str], folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """The tool, leader of a process group of its own; what it and the job print goes to `log.txt`."""
     with (folder / "log.txt").open("ab") as log:
         return subprocess.Popen(
@@ -88,7 +88,7 @@ async def _end(process: subprocess.Popen[bytes], folder: Path, seconds: float) -
     """How it ended, were there no reply; no process is left behind."""
     try:
         with anyio.move_on_after(seconds) as limit:
-            await _ended(process.pid)
+            await _stop(process.pid)
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(_kill, process, folder)
@@ -98,7 +98,7 @@ async def _end(process: subprocess.Popen[bytes], folder: Path, seconds: float) -
     return "crashed", describe_status(code << 8 if code >= 0 else -code)
 
 
-async def _ended(pid: int) -> None:
+async def _stop(pid: int) -> None:
     """Wait until a child has ended; it is not collected, so that its number stays its own."""
     wait = (os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     await anyio.to_thread.run_sync(os.waitid, *wait, abandon_on_cancel=True)
@@ -111,18 +111,18 @@ def _kill(process: subprocess.Popen[bytes], folder: Path) -> None:
     process.wait()
     deadline = time.monotonic() + _END_SECONDS
     # The tool's launcher and a job may lead groups of their own, and outlive a tool that the job has killed.
-    while (left := _left_of(folder)) and time.monotonic() < deadline:
+    while (left := _remaining_processes(folder)) and time.monotonic() < deadline:
         for descendant in left:
             with suppress(psutil.Error):
                 descendant.kill()
         psutil.wait_procs(left, timeout=1)
 
 
-def _left_of(folder: Path) -> list[psutil.Process]:
+def _remaining_processes(folder: Path) -> list[psutil.Process]:
     """The processes that run for the job in `folder`: each inherits the name of it."""
-    found = []
+    left = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):  # it has ended, or is another user's
             if process.environ().get(RUN) == str(folder):
-                found.append(process)
-    return found
+                left.append(process)
+    return left

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.triton_api.confusions import NAMES
-from pytorch_to_triton.triton_api.fixes import elsewhere, keyword_suggestion, name_suggestion, shown
+from pytorch_to_triton.triton_api.fixes import elsewhere, keyword_suggestion, name_suggestion, spelling_of
 from pytorch_to_triton.triton_api.guarded_usage import GuardedUsage, guarded_usage
 from pytorch_to_triton.triton_api.history import History
 from pytorch_to_triton.triton_api.keyword_confusions import KEYWORDS
@@ -79,8 +79,8 @@ def check(source: str, surface: Surface, history: History) -> tuple[Misuse, ...]
 
 def misuses(tree: ast.Module, surface: Surface, history: History) -> tuple[Misuse, ...]:
     """All wrong uses of Triton's names in a file, by place."""
-    found = _Reader(surface, history, guarded_usage(tree)).block(tree.body, module_scope(tree))
-    return tuple(sorted(found, key=lambda misuse: (misuse.at.lineno, misuse.at.col_offset)))
+    reported = _Reader(surface, history, guarded_usage(tree)).block(tree.body, module_scope(tree))
+    return tuple(sorted(reported, key=lambda misuse: (misuse.at.lineno, misuse.at.col_offset)))
 
 
 @dataclass(frozen=True)
@@ -127,9 +127,9 @@ class _Reader:
         parts = whole.split(".")
         for upto in range(2, len(parts) + 1):
             path = ".".join(parts[:upto])
-            found = [*self._name(alias, path)] if parts[upto - 1] != "*" else []
-            if found:
-                yield from found
+            reported = [*self._name(alias, path)] if parts[upto - 1] != "*" else []
+            if reported:
+                yield from reported
                 return
 
     def _name(self, node: ast.Attribute | ast.alias, path: str) -> Iterator[Misuse]:
@@ -152,9 +152,9 @@ class _Reader:
         others = elsewhere(versions, "has", "have")
         where = f" in Triton {self.surface.version}" if path.startswith("triton.") else ""
         message = {
-            "unknown": f"There is no {shown(path)}{where}{others}.",
-            "removed": f"{shown(path)} was removed{where}: every call is refused{others}.",
-            "deprecated": f"{shown(path)} is deprecated{where}: every call warns.",
+            "unknown": f"There is no {spelling_of(path)}{where}{others}.",
+            "removed": f"{spelling_of(path)} was removed{where}: every call is refused{others}.",
+            "deprecated": f"{spelling_of(path)} is deprecated{where}: every call warns.",
         }[fault]
         return Misuse(fault, path, node, message, name_suggestion(path, self.surface), versions)
 
@@ -185,7 +185,7 @@ class _Reader:
             versions = self.history.having(path, name)
             where = f" in Triton {self.surface.version}" if versions else ""
             others = elsewhere(versions, "takes", "take")
-            message = f"{shown(path)} takes no keyword `{name}`{where}{others}."
+            message = f"{spelling_of(path)} takes no keyword `{name}`{where}{others}."
             suggestion = keyword_suggestion(path, name, entry)
             yield Misuse("keyword", f"{path}({name}=)", keyword, message, suggestion, versions)
 
@@ -200,7 +200,7 @@ class _Reader:
         suggestion = f"Its positional parameters are {', '.join(p.name for p in allowed) or 'none'}."
         if by_name:
             suggestion += f" Give {', '.join(by_name)} by name."
-        message = f"{shown(path)} takes at most {most}; {given} are given."
+        message = f"{spelling_of(path)} takes at most {most}; {given} are given."
         yield Misuse("positional", path, call.args[len(allowed)], message, suggestion)
 
 

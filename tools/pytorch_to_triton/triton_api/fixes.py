@@ -14,7 +14,7 @@ _SIMILARITY = 0.72
 """From 0 to 1, as difflib measures it; below, the nearest names have nothing to do with the wrong one."""
 
 
-def shown(path: str) -> str:
+def spelling_of(path: str) -> str:
     """A dotted path as people write it: `tl.load`, `libdevice.tanh`."""
     for long, short in ((_LIBDEVICE, "libdevice"), ("triton.language", "tl")):
         if path == long or path.startswith(f"{long}."):
@@ -35,11 +35,11 @@ def name_suggestion(path: str, surface: Surface) -> str:
     entry = surface.find(owner)
     near = get_close_matches(name, entry.members or () if entry else (), cutoff=_SIMILARITY)
     if near:
-        return f"The nearest {_listed([shown(f'{owner}.{one}') for one in near])}."
+        return f"The nearest {_list([spelling_of(f'{owner}.{one}') for one in near])}."
     return "No replacement is known: compose it from what there is."
 
 
-def moved(path: str, surface: Surface) -> str | None:
+def new_home(path: str, surface: Surface) -> str | None:
     """How to reach a name whose module stands elsewhere: `tl.libdevice.tanh` is libdevice's.
 
     None where no module so called has it.
@@ -61,30 +61,30 @@ def keyword_suggestion(path: str, keyword: str, entry: PublicName) -> str:
         return f"The keyword is `{near[0]}`."
     if EVERY_OTHER in rows:
         return rows[EVERY_OTHER]
-    return f"Its parameters are {_joined([f'`{name}`' for name in given])}." if given else "It takes none."
+    return f"Its parameters are {_join([f'`{name}`' for name in given])}." if given else "It takes none."
 
 
 def elsewhere(versions: Sequence[str], one: str, several: str) -> str:
     """`; Triton 3.6.0 and 3.7.1 have it`, to end a sentence; nothing where no release does."""
     if not versions:
         return ""
-    return f"; Triton {_joined(versions)} {one if len(versions) == 1 else several} it"
+    return f"; Triton {_join(versions)} {one if len(versions) == 1 else several} it"
 
 
 def _from(home: str, name: str, surface: Surface) -> str:
     """How to reach a name in its home."""
     path = f"{home}.{name}"
     if home == _LIBDEVICE:
-        return f"Use {shown(path)} of `from triton.language.extra import libdevice`."
+        return f"Use {spelling_of(path)} of `from triton.language.extra import libdevice`."
     if surface.canonical[path] in (TENSOR, DESCRIPTOR):
-        return f"The class is {shown(path)}."
-    return f"Use {shown(path)}."
+        return f"The class is {spelling_of(path)}."
+    return f"Use {spelling_of(path)}."
 
 
-def _listed(names: Sequence[str]) -> str:
-    return f"name is {names[0]}" if len(names) == 1 else f"names are {_joined(names)}"
+def _list(names: Sequence[str]) -> str:
+    return f"name is {names[0]}" if len(names) == 1 else f"names are {_join(names)}"
 
 
-def _joined(parts: Iterable[str]) -> str:
+def _join(parts: Iterable[str]) -> str:
     *before, last = parts
     return f"{', '.join(before)} and {last}" if before else last

@@ -33,12 +33,12 @@ def guarded_usage(tree: ast.Module) -> GuardedUsage:
     """What a file guards: by try, by hasattr, by a comparison of versions."""
     nodes = tuple(ast.walk(tree))
     flags = frozenset(_flags(nodes))
-    guarded = (node for found in nodes for node in _guarded(found, flags))
+    guarded = (node for flag in nodes for node in _guarded_nodes(flag, flags))
     places = {id(node) for root in guarded for node in ast.walk(root)}
-    return GuardedUsage(frozenset(places), frozenset(_probed(nodes)))
+    return GuardedUsage(frozenset(places), frozenset(_probed_names(nodes)))
 
 
-def _guarded(node: ast.AST, flags: frozenset[str]) -> Iterator[ast.AST]:
+def _guarded_nodes(node: ast.AST, flags: frozenset[str]) -> Iterator[ast.AST]:
     """The parts of this node that are only reached, or only matter, where the name is there."""
     match node:
         case ast.Try(body=body, handlers=handlers):
@@ -77,7 +77,7 @@ def _behind_an_exit(body: list[ast.stmt], flags: frozenset[str]) -> Iterator[ast
                 yield from body[index + 1 :]
 
 
-def _probed(nodes: Iterable[ast.AST]) -> Iterator[str]:
+def _probed_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """The names in hasattr(tl, "gather") and `"cache_results" in parameters`, and those that are assigned."""
     for node in nodes:
         match node:
@@ -91,16 +91,16 @@ def _probed(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 def _flags(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """The file's names that hold or return a property of the installed Triton; imported flags."""
-    found: set[str] = set()
+    flags: set[str] = set()
     for node in nodes:
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_flag(value, found):
-                found.add(name)
-            case ast.FunctionDef(name=name, body=body) if _returns_a_flag(body, found):
-                found.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_flag(value, flags):
+                flags.add(name)
+            case ast.FunctionDef(name=name, body=body) if _returns_a_flag(body, flags):
+                flags.add(name)
             case ast.ImportFrom(module=str(module), names=names) if module.split(".")[0] != "triton":
-                found |= {imported.asname or imported.name for imported in names if imported.name.isupper()}
-    yield from found
+                flags |= {imported.asname or imported.name for imported in names if imported.name.isupper()}
+    yield from flags
 
 
 def _returns_a_flag(body: list[ast.stmt], flags: Iterable[str]) -> bool:

@@ -44,8 +44,8 @@ class History:
         at = max((r for r in self.releases if _minor(r) <= _minor(version or r)), key=_minor, default=None)
         release = at or self.releases[0]
         complete = version is None or _minor(version) <= _minor(self.releases[-1])
-        found = _surface(self, release)
-        return found if complete else found.model_copy(update={"complete": False})
+        surface = _surface(self, release)
+        return surface if complete else surface.model_copy(update={"complete": False})
 
     def having(self, path: str, keyword: str | None = None) -> tuple[str, ...]:
         """The releases in which a name can be used, or in which it takes a keyword."""
@@ -54,7 +54,7 @@ class History:
     def adding(self, read: Surface) -> "History":
         """The same with one more release; one of the same minor version is replaced."""
         lines = {r: self.lines(r) for r in self.releases if _minor(r) != _minor(read.version)}
-        lines[read.version] = dict(_written(read))
+        lines[read.version] = dict(_entries_as_text(read))
         releases = tuple(sorted(lines, key=_minor))
         paths = sorted({path for known in lines.values() for path in known})
         return History(releases, {path: _changes(path, [(r, lines[r]) for r in releases]) for path in paths})
@@ -114,7 +114,7 @@ def _changes(path: str, lines_of: list[tuple[str, dict[str, str]]]) -> dict[str,
     return changes
 
 
-def _written(read: Surface) -> Iterator[tuple[str, str]]:
+def _entries_as_text(read: Surface) -> Iterator[tuple[str, str]]:
     for path, entry in read.entries.items():
         yield path, _line(entry)
         yield from ((alias, f"{_ALIAS}{path}") for alias in entry.aliases)
@@ -140,12 +140,12 @@ def _marks(parameters: tuple[PublicParameter, ...]) -> Iterator[str]:
 
 
 def _entry(line: str) -> PublicName:
-    found = _LINE.fullmatch(line)
-    if found is None:
+    match = _LINE.fullmatch(line)
+    if match is None:
         raise ValueError(f"{FILE.name} has the line {line!r}")
-    parameters = None if found["called"] is None else tuple(_parameters(found["parameters"]))
-    kind: Kind = found["kind"]  # type: ignore[assignment]
-    standing: Standing = found["standing"] or "current"  # type: ignore[assignment]
+    parameters = None if match["called"] is None else tuple(_parameters(match["parameters"]))
+    kind: Kind = match["kind"]  # type: ignore[assignment]
+    standing: Standing = match["standing"] or "current"  # type: ignore[assignment]
     if kind == "module":
         return PublicName(kind=kind, parameters=None, members=None if parameters is None else ())
     return PublicName(

@@ -112,14 +112,14 @@ _TRITON: _Rows = (
 
 
 def _by_path() -> Mapping[str, Mapping[str, str]]:
-    found: dict[str, dict[str, str]] = defaultdict(dict)
+    by_path: dict[str, dict[str, str]] = defaultdict(dict)
     for module, rows in (("triton.language", _TL), ("triton", _TRITON)):
         for functions, keywords, suggestion in rows:
             for function, keyword in product(functions.split(), keywords.split()):
-                known = found[f"{module}.{function}"]
+                known = by_path[f"{module}.{function}"]
                 assert keyword not in known, f"{module}.{function}({keyword}=) has two rows"
                 known[keyword] = suggestion
-    return found
+    return by_path
 
 
 KEYWORDS: Mapping[str, Mapping[str, str]] = _by_path()

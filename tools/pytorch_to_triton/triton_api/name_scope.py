@@ -75,10 +75,10 @@ def module_scope(tree: ast.Module) -> NameScope:
 
 def function_scope(function: ast.FunctionDef | ast.AsyncFunctionDef, parent: NameScope) -> NameScope:
     """The scope of a function's body."""
-    found = dict(_bindings(function.body))
+    bindings = dict(_bindings(function.body))
     for parameter in parameters_of(function):
-        found[parameter.arg] = (Binding(parameter), *found.get(parameter.arg, ()))
-    return NameScope(found, parent)
+        bindings[parameter.arg] = (Binding(parameter), *bindings.get(parameter.arg, ()))
+    return NameScope(bindings, parent)
 
 
 def parameters_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
@@ -95,31 +95,31 @@ def own_nodes(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
 
 def children(node: ast.AST) -> list[ast.AST]:
     """What ast.iter_child_nodes gives, in less than half the time."""
-    found: list[ast.AST] = []
+    nodes: list[ast.AST] = []
     for name in node._fields:
         value = getattr(node, name, None)
         if isinstance(value, ast.AST):
-            found.append(value)
+            nodes.append(value)
         elif isinstance(value, list):
-            found += [one for one in value if isinstance(one, ast.AST)]
-    return found
+            nodes += [one for one in value if isinstance(one, ast.AST)]
+    return nodes
 
 
 @lru_cache(maxsize=20_000)
 def _nodes_of(statement: ast.stmt) -> tuple[ast.AST, ...]:
     """Kept, since every rule asks for the nodes of the same functions."""
-    found: list[ast.AST] = []
+    nodes: list[ast.AST] = []
     ahead: list[ast.AST] = [statement]
     while ahead:
         node = ahead.pop()
-        found.append(node)
+        nodes.append(node)
         if not isinstance(node, Definition):
             ahead += reversed(children(node))
-    return tuple(found)
+    return tuple(nodes)
 
 
 def _bindings(body: Iterable[ast.stmt]) -> Mapping[str, tuple[Binding, ...]]:
-    found: dict[str, list[Binding]] = defaultdict(list)
+    by_name: dict[str, list[Binding]] = defaultdict(list)
     values: dict[ast.Name, ast.expr] = {}
     for node in own_nodes(body):
         match node:
@@ -129,8 +129,8 @@ def _bindings(body: Iterable[ast.stmt]) -> Mapping[str, tuple[Binding, ...]]:
                 values[target] = annotated
         for name, path in _bound_by(node):
             assigned = values.get(node) if isinstance(node, ast.Name) else None
-            found[name].append(Binding(node, path, assigned))
-    return {name: tuple(bindings) for name, bindings in found.items()}
+            by_name[name].append(Binding(node, path, assigned))
+    return {name: tuple(bindings) for name, bindings in by_name.items()}
 
 
 def _bound_by(node: ast.AST) -> Iterator[tuple[str, str | None]]:

@@ -101,13 +101,13 @@ async def surface(worker: WorkerClient, runtime: Runtime) -> Surface:
 
     Raises MissingRequirement where it cannot be read.
     """
-    file = await _cached_at(worker, runtime)
+    file = await _cache_file(worker, runtime)
     try:
         return Surface.model_validate_json(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, ValidationError):
-        found = await _read(worker, runtime)
-    places.write_atomically(file, found.model_dump_json())
-    return found
+        names = await _read(worker, runtime)
+    places.write_atomically(file, names.model_dump_json())
+    return names
 
 
 def installed_version() -> str | None:
@@ -120,7 +120,7 @@ def installed_version() -> str | None:
     return None
 
 
-async def _cached_at(worker: WorkerClient, runtime: Runtime) -> Path:
+async def _cache_file(worker: WorkerClient, runtime: Runtime) -> Path:
     """The file for this Python and its Triton."""
     own = installed_version() if runtime.python == sys.executable else None
     triton = own or (await versions(worker, runtime)).triton

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import anyio
 
 from pytorch_to_triton.inputs.case import Case
-from pytorch_to_triton.profilers.sanitizer import Sanitized, Tool, find_sanitizer, sanitized
+from pytorch_to_triton.profilers.sanitizer import Sanitized, Tool, find_sanitizer, sanitize
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.verdict import CaseResult, Violation, ViolationKind
 from pytorch_to_triton.validate.behavior import violations_of
@@ -134,7 +134,7 @@ async def look_under_the_sanitizer(
         name = f"{trial.candidate.name}-{tool}"
         await reference.stage(trial.candidate.target, name)
         job = replace(trial.candidate, name=name).job(red_zone_bytes=0)
-        reports[tool] = await sanitized(
+        reports[tool] = await sanitize(
             setting.worker.folders, job, requests, setting.runtime, tool, seconds=seconds
         )
 

@@ -144,7 +144,7 @@ def is_loaded(node: ast.AST, kernel: SourceKernel) -> bool:
 def _start(name: ast.Name, kernel: SourceKernel) -> ast.expr | None:
     """What a name holds before a loop adds to it; None where that is not all that happens to it."""
     held = values(kernel).definitions(name)
-    starts = [one for one in held if not _adds_to(one, name.id)]
+    starts = [definition for definition in held if not _adds_to(definition, name.id)]
     match starts:
         case [ast.expr() as start] if len(held) > 1:
             return start

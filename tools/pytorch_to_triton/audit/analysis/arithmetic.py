@@ -12,9 +12,9 @@ from pytorch_to_triton.audit.analysis.promotion import (
     LITERAL,
     LOW_PRECISION,
     OPEN,
-    agreed,
-    divided,
-    promoted,
+    agree,
+    promote,
+    quotient_dtype,
 )
 from pytorch_to_triton.audit.analysis.triton_functions import FLOATING, KEEPING, KEEPING_DTYPE
 from pytorch_to_triton.audit.call_arguments import only_adds_axes
@@ -55,7 +55,7 @@ class KernelValues:
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
         """All calls of Triton's functions, in source order."""
-        return tuple(found for node in self.kernel.nodes if (found := self.operation(node)))
+        return tuple(operation for node in self.kernel.nodes if (operation := self.operation(node)))
 
     def written(self, value: ast.expr) -> ast.expr:
         """Where a value stands in the source: y where `x + y` stands for `x += y`."""
@@ -79,15 +79,15 @@ class KernelValues:
 
     def is_a(self, node: ast.AST, *names: str) -> bool:
         """Whether it is a call of one of these functions."""
-        found = self.operation(node)
-        return found is not None and found.name in names
+        operation = self.operation(node)
+        return operation is not None and operation.name in names
 
     def operand(self, node: ast.AST, *names: str) -> ast.expr | None:
         """The first operand where the value is a call of one of these functions; names are followed."""
         if not isinstance(node, ast.expr):
             return None
-        found = self.operation(self.bare(node))
-        return found.operands[0] if found and found.name in names and found.operands else None
+        operation = self.operation(self.bare(node))
+        return operation.operands[0] if operation and operation.name in names and operation.operands else None
 
     def resolved(self, value: ast.expr) -> ast.expr:
         """The expression that a name certainly stands for; else the value itself."""
@@ -105,9 +105,9 @@ class KernelValues:
         """The value without names, casts, reshapes and new axes."""
         for _ in range(50):
             value = self.resolved(value)
-            found = self.operation(value)
-            if found and found.name in KEEPING and found.operands:
-                value = found.operands[0]
+            operation = self.operation(value)
+            if operation and operation.name in KEEPING and operation.operands:
+                value = operation.operands[0]
             elif isinstance(value, ast.Subscript) and only_adds_axes(value.slice):
                 value = value.value
             else:
@@ -123,8 +123,8 @@ class KernelValues:
         match self.bare(value):
             case ast.Constant(value=bool()):
                 return None
-            case ast.Constant(value=int(found) | float(found)):
-                return float(found)
+            case ast.Constant(value=int(number) | float(number)):
+                return float(number)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 negated = self.number(operand)
                 return None if negated is None else -negated
@@ -138,9 +138,9 @@ class KernelValues:
         """Dividend and divisor."""
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div):
             return value.left, value.right
-        found = self.operation(value)
-        if found and found.name in _QUOTIENTS and len(found.operands) == 2:
-            return found.operands[0], found.operands[1]
+        operation = self.operation(value)
+        if operation and operation.name in _QUOTIENTS and len(operation.operands) == 2:
+            return operation.operands[0], operation.operands[1]
         return None
 
     def squared(self, value: ast.AST) -> ast.expr | None:
@@ -157,7 +157,7 @@ class KernelValues:
 
         Each is bare, and every assignment that may reach a name counts.
         """
-        found: set[ast.AST] = set()
+        terms: set[ast.AST] = set()
         ahead: list[Definition] = [value]
         seen: set[ast.AST] = set()
         while ahead:
@@ -177,8 +177,8 @@ class KernelValues:
                 ):
                     ahead.append(summed.operands[0])
                 case _:
-                    found.add(node)
-        return frozenset(found)
+                    terms.add(node)
+        return frozenset(terms)
 
     def origins(self, *nodes: ast.AST) -> frozenset[ast.AST]:
         """All nodes that the values may be made from, themselves included, and parameters (ast.arg)."""
@@ -190,12 +190,16 @@ class KernelValues:
 
     def made_by(self, *nodes: ast.AST) -> frozenset[str]:
         """The names of the operations among the origins of the values."""
-        return frozenset(found.name for node in self.origins(*nodes) if (found := self.operation(node)))
+        return frozenset(
+            operation.name for node in self.origins(*nodes) if (operation := self.operation(node))
+        )
 
     @cached_property
     def selected(self) -> frozenset[ast.AST]:
         """All that tl.where chooses from: what may be replaced where it is not wanted."""
-        choices = [one for call in self.operations if call.name == "where" for one in call.operands[1:]]
+        choices = [
+            operand for call in self.operations if call.name == "where" for operand in call.operands[1:]
+        ]
         return self.origins(*choices)
 
     def key(self, value: ast.AST) -> int:
@@ -205,9 +209,9 @@ class KernelValues:
         if value in self._ahead:
             return self._intern("loop", id(value))
         self._ahead.add(value)
-        self._keys[value] = found = self._intern(*self._shape(value))
+        self._keys[value] = number = self._intern(*self._shape(value))
         self._ahead.discard(value)
-        return found
+        return number
 
     def _shape(self, value: ast.AST) -> Iterable[object]:
         match value:
@@ -219,12 +223,14 @@ class KernelValues:
             case ast.Constant(value=constant):
                 return ("constant", repr(float(constant)) if type(constant) is int else repr(constant))
             case ast.Call() if (
-                (found := self.operation(value)) and found.name in ("to", "cast") and found.operands
+                (operation := self.operation(value))
+                and operation.name in ("to", "cast")
+                and operation.operands
             ):
-                return ("same", self.key(found.operands[0]))
-            case ast.Call() if found := self.operation(value):
+                return ("same", self.key(operation.operands[0]))
+            case ast.Call() if operation := self.operation(value):
                 named = ((keyword.arg, self.key(keyword.value)) for keyword in value.keywords)
-                return (found.name, *map(self.key, found.operands), *named)
+                return (operation.name, *map(self.key, operation.operands), *named)
             case ast.Attribute(attr=attribute, value=owner):
                 return ("attribute", attribute, self.key(owner))
         return (type(value).__name__, *map(self.key, ast.iter_child_nodes(value)))
@@ -238,17 +244,17 @@ class KernelValues:
 
     def dtype(self, value: ast.AST) -> str | None:
         """The dtype that a value certainly has: `float16`, or `float` of unknown width; None: unknown."""
-        found = self._carried_dtype(value)
-        return found if found in FLOATS or found in INTEGERS else None
+        dtype = self._dtype_in_loops(value)
+        return dtype if dtype in FLOATS or dtype in INTEGERS else None
 
-    def _carried_dtype(self, value: ast.AST) -> str | None:
+    def _dtype_in_loops(self, value: ast.AST) -> str | None:
         if value not in self._dtypes:
             # What a loop carries keeps its dtype, so that its own update may be left out.
             self._dtypes[value] = OPEN
-            self._dtypes[value] = self._computed_dtype(value)
+            self._dtypes[value] = self._compute_dtype(value)
         return self._dtypes[value]
 
-    def _computed_dtype(self, value: ast.AST) -> str | None:
+    def _compute_dtype(self, value: ast.AST) -> str | None:
         match value:
             case ast.Constant(value=bool()) | ast.Compare() | ast.BoolOp():
                 return "int1"
@@ -258,19 +264,21 @@ class KernelValues:
                 is_scalar = name in self.kernel.constexprs or self.kernel.is_launched
                 return LITERAL if is_scalar else None
             case ast.Name() if held := self.definitions(value):
-                start = [one for one in held if not self._keeps_dtype(one)]
-                return agreed([self._carried_dtype(one) for one in start or held])
+                start = [definition for definition in held if not self._keeps_dtype(definition)]
+                return agree([self._dtype_in_loops(one) for one in start or held])
             case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
-                return self._carried_dtype(operand)
+                return self._dtype_in_loops(operand)
             case ast.BinOp(left=left, op=op, right=right):
-                found = promoted(self._carried_dtype(left), self._carried_dtype(right))
-                return divided(found) if isinstance(op, ast.Div) else found
+                dtype = promote(self._dtype_in_loops(left), self._dtype_in_loops(right))
+                return quotient_dtype(dtype) if isinstance(op, ast.Div) else dtype
             case ast.IfExp(body=body, orelse=orelse):
-                return agreed([self._carried_dtype(body), self._carried_dtype(orelse)])
+                return agree([self._dtype_in_loops(body), self._dtype_in_loops(orelse)])
             case ast.Subscript(value=block, slice=index) if only_adds_axes(index):
-                return self._carried_dtype(block)
+                return self._dtype_in_loops(block)
             case ast.Attribute(value=block, attr="T"):
-                return self._carried_dtype(block)
+                return self._dtype_in_loops(block)
+            case ast.Call(func=ast.Name(id="range")):
+                return "int32"
             case ast.Call() if call := self.operation(value):
                 return self._dtype_of_call(call)
         return None
@@ -302,18 +310,20 @@ class KernelValues:
             case "arange" | "program_id" | "num_programs" | "cdiv" | "range" | "static_range":
                 return "int32"
             case "where" if len(call.operands) == 3:
-                return promoted(*(self._carried_dtype(one) for one in call.operands[1:]))
+                return promote(*(self._dtype_in_loops(operand) for operand in call.operands[1:]))
             case "dot" if call.option(2, "acc"):
-                return self._carried_dtype(call.operands[2]) if len(call.operands) > 2 else None
+                return self._dtype_in_loops(call.operands[2]) if len(call.operands) > 2 else None
+            case "maximum" | "minimum" if len(call.operands) == 2:
+                return promote(*(self._dtype_in_loops(operand) for operand in call.operands))
             case "fdiv" | "div_rn" if len(call.operands) == 2:
-                return divided(promoted(*(self._carried_dtype(one) for one in call.operands)))
+                return quotient_dtype(promote(*(self._dtype_in_loops(operand) for operand in call.operands)))
             case name if first is not None and name in FLOATING:
-                found = self._carried_dtype(first)
-                return found if found in FLOATS else "float"
-            case "max" | "min" if first is not None and self._carried_dtype(first) in LOW_PRECISION:
+                dtype_of_first = self._dtype_in_loops(first)
+                return dtype_of_first if dtype_of_first in FLOATS else "float"
+            case "max" | "min" if first is not None and self._dtype_in_loops(first) in LOW_PRECISION:
                 return "float32"
             case name if first is not None and name in KEEPING_DTYPE:
-                return self._carried_dtype(first)
+                return self._dtype_in_loops(first)
         return None
 
     def _named_dtype(self, node: ast.expr | None) -> str | None:
@@ -321,6 +331,6 @@ class KernelValues:
         if node is None:
             return None
         if isinstance(node, ast.Attribute) and node.attr == "dtype":
-            return self._carried_dtype(node.value)
+            return self._dtype_in_loops(node.value)
         name = (self.kernel.scope.path(node) or "").removeprefix("triton.language.")
         return name if name in FLOATS or name in INTEGERS else None

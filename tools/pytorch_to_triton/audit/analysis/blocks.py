@@ -36,14 +36,15 @@ def kinds(kernel: SourceKernel) -> Mapping[str, Kind]:
 
     Names start as blocks and are lowered to the least that is assigned to them, until nothing changes.
     """
-    found = {name: Kind.BLOCK for name in kernel.scope.bindings if _assigned(name, kernel)}
+    kinds_by_name = {name: Kind.BLOCK for name in kernel.scope.bindings if _assignments_of(name, kernel)}
     while lowered := {
         name: least
-        for name, before in found.items()
-        if (least := min(_kind(value, kernel, found) for value in _assigned(name, kernel))) < before
+        for name, before in kinds_by_name.items()
+        if (least := min(_kind(value, kernel, kinds_by_name) for value in _assignments_of(name, kernel)))
+        < before
     }:
-        found |= lowered
-    return found
+        kinds_by_name |= lowered
+    return kinds_by_name
 
 
 def runs_for_sure(node: ast.AST, kernel: SourceKernel) -> bool:
@@ -51,7 +52,7 @@ def runs_for_sure(node: ast.AST, kernel: SourceKernel) -> bool:
     return all(kind(test, kernel) > Kind.UNKNOWN for test in kernel.flow.conditions(node))
 
 
-def _assigned(name: str, kernel: SourceKernel) -> tuple[ast.expr, ...]:
+def _assignments_of(name: str, kernel: SourceKernel) -> tuple[ast.expr, ...]:
     """What plain assignments give a name; empty where anything else binds it."""
     bindings = kernel.scope.bindings[name]
     feeds = kernel.flow.feeds(name)
@@ -87,8 +88,8 @@ def _kind(value: ast.expr, kernel: SourceKernel, names: Mapping[str, Kind]) -> K
 
 
 def _kind_of_call(call: ast.Call, kernel: SourceKernel, names: Mapping[str, Kind]) -> Kind:
-    found = operation_of(call, kernel.scope)
-    match found:
+    operation = operation_of(call, kernel.scope)
+    match operation:
         case None:
             return Kind.UNKNOWN
         case Operation(name="load", operands=operands):
@@ -104,9 +105,9 @@ def _kind_of_call(call: ast.Call, kernel: SourceKernel, names: Mapping[str, Kind
             return Kind.BLOCK
         case Operation(name="to", operands=[block, *_]):
             return _kind(block, kernel, names)
-    if found.name in SCALAR:
+    if operation.name in SCALAR:
         return Kind.RUNTIME
-    return _most(found.operands, kernel, names) if found.name in ELEMENTWISE else Kind.UNKNOWN
+    return _most(operation.operands, kernel, names) if operation.name in ELEMENTWISE else Kind.UNKNOWN
 
 
 def _most(values: Iterable[ast.expr], kernel: SourceKernel, names: Mapping[str, Kind]) -> Kind:

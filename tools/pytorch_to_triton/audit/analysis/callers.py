@@ -25,14 +25,14 @@ BENCHMARKS = ("*bench*.py",)
 
 def launchers(file: SourceFile) -> Mapping[Function, list[LaunchSite]]:
     """The functions that launch kernels of the file, with what they launch."""
-    found: defaultdict[Function, list[LaunchSite]] = defaultdict(list)
+    launches: defaultdict[Function, list[LaunchSite]] = defaultdict(list)
     for launch in file.launches:
         if launch.function:
-            found[launch.function].append(launch)
-    return found
+            launches[launch.function].append(launch)
+    return launches
 
 
-def offered(file: SourceFile) -> frozenset[str]:
+def public_names(file: SourceFile) -> frozenset[str]:
     """The public functions and classes of a file, kernels left out."""
     kernels = {kernel.node for kernel in file.kernels}
     return frozenset(
@@ -63,7 +63,7 @@ def has_comment(function: Function, file: SourceFile) -> bool:
     return ast.get_docstring(function) is not None or any("#" in line for line in around)
 
 
-def stored(kernel: SourceKernel) -> frozenset[str]:
+def written_parameters(kernel: SourceKernel) -> frozenset[str]:
     """The parameters that a kernel writes through."""
     return frozenset(access.pointer for access in kernel.accesses if access.writes and access.pointer)
 
@@ -74,16 +74,16 @@ def files_near(path: Path, *patterns: str) -> tuple[tuple[Path, int], ...]:
     Near by is beside it, and in folders of tests and benchmarks up to the project's own.
     """
     folder = path.absolute().parent
-    found: dict[Path, int] = {}
+    changes: dict[Path, int] = {}
     for near in (folder, *folder.parents[:_LEVELS]):
         homes = [home for name in _HOMES if (home := near / name).is_dir()]
         files = [file for pattern in patterns for home in homes for file in home.rglob(pattern)]
         if near == folder:
             files += [file for pattern in patterns for file in folder.glob(pattern)]
-        found |= {file: changed for file in files if (changed := _changed(file))}
+        changes |= {file: changed for file in files if (changed := _time_of_change(file))}
         if (near / ".git").exists() or (near / "pyproject.toml").exists():
             break
-    return tuple(itertools.islice(found.items(), _MOST_FILES))
+    return tuple(itertools.islice(changes.items(), _MOST_FILES))
 
 
 @lru_cache(maxsize=_MOST_FILES)
@@ -95,7 +95,7 @@ def _text(file: Path, changed_ns: int) -> str:
         return ""
 
 
-def _changed(file: Path) -> int:
+def _time_of_change(file: Path) -> int:
     """When a file was last changed, in nanoseconds; 0 of one that is not there, such as an editor's lock."""
     try:
         return file.stat().st_mtime_ns

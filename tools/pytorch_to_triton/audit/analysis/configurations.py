@@ -84,7 +84,9 @@ def _calls(configs: ast.expr, file: SourceFile) -> list[ast.Call] | None:
     """The calls of triton.Config that make up a list; None where anything else does."""
     match configs:
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            calls = [one for one in elements if isinstance(one, ast.Call) and _is_config(one, file)]
+            calls = [
+                element for element in elements if isinstance(element, ast.Call) and _is_config(element, file)
+            ]
             return calls if len(calls) == len(elements) else None
         case ast.ListComp(elt=ast.Call() as call) if _is_config(call, file):
             return [call]
@@ -116,16 +118,16 @@ def setting(kernel: SourceKernel, name: str) -> ast.expr | None:
     if not isinstance(autotune, ast.Call):
         return None
     given = argument(autotune, _ORDER.index(name), name)
-    return (_spelled(given, kernel) or given) if isinstance(given, ast.Name) else given
+    return (_assigned_value(given, kernel) or given) if isinstance(given, ast.Name) else given
 
 
 def names(given: ast.expr | None) -> Mapping[str, ast.Constant] | None:
     """The literal names of a list, with where they stand; None where it is anything else."""
     match given:
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            literals = [one for one in elements if isinstance(one, ast.Constant)]
-            found = {one.value: one for one in literals if isinstance(one.value, str)}
-            return found if len(literals) == len(elements) else None
+            literals = [element for element in elements if isinstance(element, ast.Constant)]
+            places = {literal.value: literal for literal in literals if isinstance(literal.value, str)}
+            return places if len(literals) == len(elements) else None
     return None
 
 
@@ -137,8 +139,8 @@ def configuration_count(kernel: SourceKernel) -> int | None:
 def _count(configs: ast.expr | None, kernel: SourceKernel) -> int | None:
     match configs:
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            return None if any(isinstance(one, ast.Starred) for one in elements) else len(elements)
-        case ast.ListComp(generators=generators) if not any(one.ifs for one in generators):
+            return None if any(isinstance(element, ast.Starred) for element in elements) else len(elements)
+        case ast.ListComp(generators=generators) if not any(generator.ifs for generator in generators):
             product = 1
             for one in generators:
                 choices = _count(one.iter, kernel)
@@ -150,11 +152,11 @@ def _count(configs: ast.expr | None, kernel: SourceKernel) -> int | None:
             first, second = _count(left, kernel), _count(right, kernel)
             return None if first is None or second is None else first + second
         case ast.Name():
-            return _count(_spelled(configs, kernel), kernel)
+            return _count(_assigned_value(configs, kernel), kernel)
     return None
 
 
-def _spelled(name: ast.Name, kernel: SourceKernel) -> ast.expr | None:
+def _assigned_value(name: ast.Name, kernel: SourceKernel) -> ast.expr | None:
     """What the file assigns to a name, once; None where it is more than that or grows afterwards."""
     binding = (kernel.scope.parent or kernel.file.scope).find(name.id)
     if binding is None or _grows(name.id, kernel):
@@ -178,11 +180,11 @@ def sizes_of_loops(kernel: SourceKernel) -> tuple[str, ...]:
     What `do_not_specialize` names is left out: such sizes are known to change all the time.
     """
     jit = ast.dump(kernel.decorators.get("triton.jit") or ast.Constant(None))
-    found: set[str] = set()
+    sizes: set[str] = set()
     for node in kernel.nodes:
         if isinstance(node, ast.For) and isinstance(node.iter, ast.Call):
-            found |= _parameters_of_end(node.iter, kernel)
-    return tuple(name for name in kernel.parameters if name in found and repr(name) not in jit)
+            sizes |= _parameters_of_end(node.iter, kernel)
+    return tuple(name for name in kernel.parameters if name in sizes and repr(name) not in jit)
 
 
 def _parameters_of_end(loop: ast.Call, kernel: SourceKernel) -> frozenset[str]:

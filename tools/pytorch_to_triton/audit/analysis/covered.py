@@ -26,17 +26,19 @@ class Cover:
     """One block holds all: it is as long as the next power of two."""
 
 
-def passed(name: str, kernel: SourceKernel, deepest: int = _DEEPEST) -> Iterator[tuple[LaunchSite, ast.expr]]:
+def values_passed(
+    name: str, kernel: SourceKernel, deepest: int = _DEEPEST
+) -> Iterator[tuple[LaunchSite, ast.expr]]:
     """What launches of the file pass for a parameter, also of a function that kernels call."""
     for launch in kernel.launches:
         if (value := launch.given(kernel).get(name)) is not None:
             yield launch, value
     if kernel.launches or deepest <= 0 or name not in kernel.parameters:
         return
-    for found, call in calls_of(kernel):
+    for caller, call in calls_of(kernel):
         match argument(call, kernel.parameters.index(name), name):
-            case ast.Name(id=outer) if outer in found.kernel.parameters:
-                yield from passed(outer, found.kernel, deepest - 1)
+            case ast.Name(id=outer) if outer in caller.kernel.parameters:
+                yield from values_passed(outer, caller.kernel, deepest - 1)
 
 
 def covers(length: ast.expr, access: ast.Call, address: ast.expr, kernel: SourceKernel) -> Iterator[Cover]:
@@ -44,10 +46,10 @@ def covers(length: ast.expr, access: ast.Call, address: ast.expr, kernel: Source
     stepped = [
         size
         for loop in kernel.flow.loops(access)
-        if _moves_with(loop, address, kernel) and (size := _walked(loop, length, kernel))
+        if _moves_with(loop, address, kernel) and (size := _size_walked(loop, length, kernel))
     ]
     for size in stepped:
-        for launch, value in passed(size.id, kernel):
+        for launch, value in values_passed(size.id, kernel):
             yield Cover(value, launch, is_whole=False)
     if stepped or not isinstance(length, ast.Name):
         return
@@ -55,23 +57,27 @@ def covers(length: ast.expr, access: ast.Call, address: ast.expr, kernel: Source
         if (whole := _held_whole(length.id, kernel, launch)) is not None:
             yield Cover(whole, launch, is_whole=True)
         elif _is_placed_by_program(length, address, kernel):
-            for tiled in _tiled(length.id, kernel, launch):
+            for tiled in _sizes_tiled(length.id, kernel, launch):
                 yield Cover(tiled, launch, is_whole=False)
 
 
-def _walked(loop: ast.For | ast.While, length: ast.expr, kernel: SourceKernel) -> ast.Name | None:
+def _size_walked(loop: ast.For | ast.While, length: ast.expr, kernel: SourceKernel) -> ast.Name | None:
     """The parameter that a loop walks over in steps of a length."""
-    return _counted(loop.iter, length, kernel) if isinstance(loop, ast.For) else _until(loop, length, kernel)
+    return (
+        _size_counted(loop.iter, length, kernel)
+        if isinstance(loop, ast.For)
+        else _until(loop, length, kernel)
+    )
 
 
-def _counted(source: ast.expr, length: ast.expr, kernel: SourceKernel) -> ast.Name | None:
+def _size_counted(source: ast.expr, length: ast.expr, kernel: SourceKernel) -> ast.Name | None:
     """n of `range(0, n, BLOCK)` and of `range(tl.cdiv(n, BLOCK))`."""
     if not isinstance(source, ast.Call) or not _is_range(source, kernel) or not 0 < len(source.args) <= 3:
         return None
     end = source.args[0] if len(source.args) == 1 else source.args[1]
     if len(source.args) == 3 and _uses(source.args[2], length, kernel):
         return _parameter(end, kernel)
-    size = _divided(kernel.flow.resolved(end), length, kernel)
+    size = _size_divided(kernel.flow.resolved(end), length, kernel)
     return _parameter(size, kernel) if size is not None else None
 
 
@@ -120,7 +126,7 @@ def _is_moved(value: ast.expr, name: str, kernel: SourceKernel) -> bool:
     return False
 
 
-def _divided(end: ast.expr, length: ast.expr, kernel: SourceKernel) -> ast.expr | None:
+def _size_divided(end: ast.expr, length: ast.expr, kernel: SourceKernel) -> ast.expr | None:
     """K of `tl.cdiv(K, BLOCK)` and `(K + BLOCK - 1) // BLOCK`."""
     division = rounded_up_division(end)
     return division.size if division and _uses(division.block, length, kernel) else None
@@ -188,7 +194,7 @@ def _is_of_program(value: ast.expr, kernel: SourceKernel) -> bool:
     return f"{_TL}program_id" in paths and f"{_TL}arange" not in paths
 
 
-def _tiled(length: str, kernel: SourceKernel, launch: LaunchSite) -> Iterator[ast.expr]:
+def _sizes_tiled(length: str, kernel: SourceKernel, launch: LaunchSite) -> Iterator[ast.expr]:
     """The sizes that the grid divides by the block, rounded up."""
     for element in grid_of(launch) or ():
         for node in launch.flow.origins(element):

@@ -36,14 +36,14 @@ class Definitions:
         match statement:
             case ast.Assign(targets=targets, value=value):
                 self._use(statement, names)
-                return self._assigned([(target, value) for target in targets], names)
+                return self._assign([(target, value) for target in targets], names)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self._use(statement, names)
-                return self._assigned([(target, value)], names)
+                return self._assign([(target, value)], names)
             case ast.AugAssign(target=target):
-                added = self._added(statement)
+                added = self._sum_of(statement)
                 self._use(added, names)
-                return self._assigned([(target, added)], names)
+                return self._assign([(target, added)], names)
             case ast.If(test=test, body=body, orelse=orelse):
                 self._use(test, names)
                 return _either(self._run(body, names), self._run(orelse, names))
@@ -69,7 +69,7 @@ class Definitions:
         self, body: Sequence[ast.stmt], names: Names, targets: list[tuple[ast.expr, ast.expr]]
     ) -> Names:
         for _ in range(2):
-            names = _either(names, self._run(body, self._assigned(targets, names))) or names
+            names = _either(names, self._run(body, self._assign(targets, names))) or names
         return names
 
     def _use(self, node: ast.AST, names: Names) -> None:
@@ -80,7 +80,7 @@ class Definitions:
         for used in self._used[node]:
             self.reached[used] = names.get(used.id, ())
 
-    def _added(self, statement: ast.AugAssign) -> ast.BinOp:
+    def _sum_of(self, statement: ast.AugAssign) -> ast.BinOp:
         if statement not in self.augmented:
             before: ast.expr = statement.target
             if isinstance(before, ast.Name):
@@ -89,11 +89,11 @@ class Definitions:
             self.augmented[statement] = ast.copy_location(added, statement)
         return self.augmented[statement]
 
-    def _assigned(self, pairs: list[tuple[ast.expr, ast.expr]], names: Names) -> Names:
-        held = [held for target, value in pairs for held in self._held(target, value)]
+    def _assign(self, pairs: list[tuple[ast.expr, ast.expr]], names: Names) -> Names:
+        held = [held for target, value in pairs for held in self._bind(target, value)]
         return {**names, **{name: (value,) for name, value in held}}
 
-    def _held(self, target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    def _bind(self, target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
         """Each name of a target with its own element of a tuple, or with `value[index]`."""
         match target, value:
             case ast.Name(id=name), _:
@@ -102,7 +102,7 @@ class Definitions:
                 parts = value.elts if isinstance(value, ast.Tuple | ast.List) else []
                 for index, one in enumerate(targets):
                     part = parts[index] if len(parts) == len(targets) else self._element(value, index)
-                    yield from self._held(one, part)
+                    yield from self._bind(one, part)
 
     def _element(self, value: ast.expr, index: int) -> ast.expr:
         if (value, index) not in self._elements:

@@ -122,7 +122,7 @@ class Occurrence:
     @property
     def outputs(self) -> str:
         """`out[0], out[1]`: the outputs, or the tensors, that it is about."""
-        return ", ".join(dict.fromkeys(one.output for one in self.evidence if one.output))
+        return ", ".join(dict.fromkeys(piece.output for piece in self.evidence if piece.output))
 
 
 @dataclass(frozen=True)
@@ -134,24 +134,27 @@ class Diagnoses:
     @cached_property
     def evidence(self) -> tuple[DiagnosisEvidence, ...]:
         """Everything that is wrong; empty where nothing is."""
-        whole = (_of_violation(VIOLATIONS[found.kind], found, None) for found in self.verdict.violations)
+        whole = (
+            _of_violation(VIOLATIONS[violation.kind], violation, None)
+            for violation in self.verdict.violations
+        )
         return (*(one for case in self.verdict.cases for one in self._of_case(case)), *whole)
 
     def occurrences(self, diagnosis: Diagnosis) -> list[Occurrence]:
         """One diagnosis, by place."""
         by_place: defaultdict[SourceLine | None, list[DiagnosisEvidence]] = defaultdict(list)
-        for one in self.evidence:
-            if one.diagnosis == diagnosis:
-                by_place[one.at].append(one)
+        for piece in self.evidence:
+            if piece.diagnosis == diagnosis:
+                by_place[piece.at].append(piece)
         return [self._occurrence(at, evidence) for at, evidence in by_place.items()]
 
     def _of_case(self, case: CaseResult) -> Iterator[DiagnosisEvidence]:
         following = self._following(case)
-        for found in case.violations:
-            if found.kind not in following:
-                yield _of_violation(self._diagnosis_of_violation(found, case), found, case)
+        for violation in case.violations:
+            if violation.kind not in following:
+                yield _of_violation(self._diagnosis_of_violation(violation, case), violation, case)
         # Lanes outside of a tensor are poisoned, and races leave anything: wrong values follow from both.
-        if any(found.kind in MEMORY for found in case.violations):
+        if any(violation.kind in MEMORY for violation in case.violations):
             return
         for mismatch in case.mismatches if case in self._wrong else ():
             yield DiagnosisEvidence(
@@ -175,23 +178,23 @@ class Diagnoses:
         What nobody wrote is what memory held before, and no kernel is launched after an error.
         """
         unwritten = any(mismatch.kind == "unwritten" for mismatch in case.mismatches)
-        idle = any(found.kind in _IDLE for one in self._wrong for found in one.violations)
+        idle = any(violation.kind in _IDLE for one in self._wrong for violation in one.violations)
         follows: list[ViolationKind] = ["reads_uninitialised"] * unwritten
         return (*follows, *_IDLE * (idle or case.status in _ENDS))
 
-    def _diagnosis_of_violation(self, found: Violation, case: CaseResult) -> Diagnosis:
-        if VIOLATIONS[found.kind] != "out_of_bounds" or case.group != "large_stride":
-            return VIOLATIONS[found.kind]
+    def _diagnosis_of_violation(self, violation: Violation, case: CaseResult) -> Diagnosis:
+        if VIOLATIONS[violation.kind] != "out_of_bounds" or case.group != "large_stride":
+            return VIOLATIONS[violation.kind]
         near = any(
-            (other.file, other.line) == (found.file, found.line) and other.kind in MEMORY
+            (other.file, other.line) == (violation.file, violation.line) and other.kind in MEMORY
             for one in self.verdict.cases
             if one.group != "large_stride"
             for other in one.violations
         )
         return "out_of_bounds" if near else "offset_overflow"
 
-    def _diagnosis_of_mismatch(self, found: Mismatch, case: CaseResult) -> Diagnosis:
-        if found.kind == "mutates_input":
+    def _diagnosis_of_mismatch(self, mismatch: Mismatch, case: CaseResult) -> Diagnosis:
+        if mismatch.kind == "mutates_input":
             return "input_changed"
         if has_special_values(case) and not self._plain_mismatches:
             return "unstable_results"
@@ -200,18 +203,18 @@ class Diagnoses:
                 return "layout_ignored"
             if case.group == "large_stride":
                 return "offset_overflow"
-        return "unwritten_output" if found.kind == "unwritten" else self._of_values
+        return "unwritten_output" if mismatch.kind == "unwritten" else self._of_values
 
     @cached_property
     def _of_values(self) -> Diagnosis:
         """Of wrong values that no layout, no offset and no special value explains: the same for all cases."""
-        found = self._plain_mismatches or [m for case in self._wrong for m in case.mismatches]
-        places = [mismatch.where for mismatch in found if mismatch.where not in (None, "everywhere")]
-        if all(mismatch.kind == "unwritten" for mismatch in found):
+        mismatches = self._plain_mismatches or [m for case in self._wrong for m in case.mismatches]
+        places = [mismatch.where for mismatch in mismatches if mismatch.where not in (None, "everywhere")]
+        if all(mismatch.kind == "unwritten" for mismatch in mismatches):
             return "unwritten_output"
         if not self._plain_mismatches and any(map(has_special_values, self._wrong)):
             return "unstable_results"
-        if all(mismatch.kind == "low_precision" for mismatch in found):
+        if all(mismatch.kind == "low_precision" for mismatch in mismatches):
             return "low_precision_results"
         mostly_tails = 2 * places.count("tail") > len(places)
         return "tail_wrong" if mostly_tails or self._only_odd_fail else "wrong_results"
@@ -282,7 +285,7 @@ class Diagnoses:
     def _occurrence(self, at: SourceLine | None, evidence: Sequence[DiagnosisEvidence]) -> Occurrence:
         ranked = sorted(evidence, key=_rank)
         telling = ranked[0]
-        names = {one.case.name for one in evidence if one.case}
+        names = {piece.case.name for piece in evidence if piece.case}
         wrong = wrong_of(self.verdict.cases)
         shrunk = self.verdict.smallest
         if telling.case is None:
@@ -297,9 +300,11 @@ class Diagnoses:
         return Occurrence(at, tuple(ranked), proof)
 
 
-def _of_violation(diagnosis: Diagnosis, found: Violation, case: CaseResult | None) -> DiagnosisEvidence:
-    at = SourceLine(found.line, Path(found.file)) if found.file and found.line else None
-    return DiagnosisEvidence(diagnosis, found.kind, case, found.message, found.suggestion, found.tensor, at)
+def _of_violation(diagnosis: Diagnosis, violation: Violation, case: CaseResult | None) -> DiagnosisEvidence:
+    at = SourceLine(violation.line, Path(violation.file)) if violation.file and violation.line else None
+    return DiagnosisEvidence(
+        diagnosis, violation.kind, case, violation.message, violation.suggestion, violation.tensor, at
+    )
 
 
 def _rank(evidence: DiagnosisEvidence) -> tuple[bool, int]:

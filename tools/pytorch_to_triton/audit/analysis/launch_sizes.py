@@ -9,12 +9,13 @@ from math import prod
 
 from pytorch_to_triton.audit.analysis.configurations import configurations
 from pytorch_to_triton.audit.analysis.launched_tensors import (
+    Extent,
     allocation,
     callers_parameters,
     is_made_from,
     owner_of,
+    size_of,
 )
-from pytorch_to_triton.audit.analysis.passed import Extent, size_of
 from pytorch_to_triton.audit.call_arguments import argument, literal_integer
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
 from pytorch_to_triton.errors import BadDeclaration
@@ -43,21 +44,23 @@ class DeclaredSize:
         """What it comes to at the declared sizes that REQUIRES allows."""
         names = sorted(names_in(self.text))
         choices = product(*(self.declaration.dims[name] for name in names))
-        return self._allowed(dict(zip(names, sizes, strict=True)) for sizes in choices)
+        return self._allowed_values(dict(zip(names, sizes, strict=True)) for sizes in choices)
 
     def is_always(self, fits: Callable[[int], bool], upto: int = _POWERS_TRIED) -> bool:
         """Whether REQUIRES speaks of it and allows only sizes that fit, among those up to a number."""
         names = sorted(names_in(self.text))
         if len(names) != 1 or not self._conditions():
             return False
-        return all(fits(size) for size in self._allowed({names[0]: size} for size in range(1, upto + 1)))
+        return all(
+            fits(size) for size in self._allowed_values({names[0]: size} for size in range(1, upto + 1))
+        )
 
     def allows(self, size: int) -> bool:
         """Whether REQUIRES has nothing against a size of its one dimension."""
         names = sorted(names_in(self.text))
-        return len(names) != 1 or any(True for _ in self._allowed([{names[0]: size}]))
+        return len(names) != 1 or any(True for _ in self._allowed_values([{names[0]: size}]))
 
-    def _allowed(self, points: Iterable[Mapping[str, int]]) -> Iterator[int]:
+    def _allowed_values(self, points: Iterable[Mapping[str, int]]) -> Iterator[int]:
         conditions = self._conditions()
         for point in islice(points, _MOST_POINTS):
             if all(holds(text, point) for text in conditions):
@@ -84,7 +87,9 @@ def declared_size(size: Extent, launch: LaunchSite, file: SourceFile) -> Declare
 
 def _product(sizes: Sequence[str]) -> str:
     """`M * (N // 2)`"""
-    return " * ".join(one if one.isidentifier() or len(sizes) == 1 else f"({one})" for one in sizes) or "1"
+    return (
+        " * ".join(size if size.isidentifier() or len(sizes) == 1 else f"({size})" for size in sizes) or "1"
+    )
 
 
 def most_elements(value: ast.expr, launch: LaunchSite, file: SourceFile) -> int | None:
@@ -146,7 +151,11 @@ def literal_sizes(size: Extent, launch: LaunchSite, file: SourceFile) -> Sequenc
         (argument(call, place, size.tensor), scope) for call, scope in _calls(launch.function.name, file)
     )
     shapes = (_shape(value, scope) for value, scope in given if value is not None)
-    return [found for shape in shapes if shape and (found := _along(shape, size.axis)) is not None]
+    return [
+        size_along_axis
+        for shape in shapes
+        if shape and (size_along_axis := _along(shape, size.axis)) is not None
+    ]
 
 
 def constant(value: ast.expr, launch: LaunchSite) -> int | None:
@@ -180,13 +189,13 @@ def _calls(name: str, file: SourceFile) -> Iterator[tuple[ast.Call, NameScope]]:
 
 def _shape(value: ast.expr, scope: NameScope) -> Sequence[int | None]:
     """The sizes that torch.randn and the like are given; None where one is no literal."""
-    value = _resolved(value, scope)
+    value = _resolve(value, scope)
     if not isinstance(value, ast.Call) or scope.path(value.func) not in _MAKERS:
         return ()
-    return [literal_integer(_resolved(one, scope)) for one in _sizes_in(value)]
+    return [literal_integer(_resolve(one, scope)) for one in _sizes_in(value)]
 
 
-def _resolved(value: ast.expr, scope: NameScope) -> ast.expr:
+def _resolve(value: ast.expr, scope: NameScope) -> ast.expr:
     binding = scope.find(value.id) if isinstance(value, ast.Name) else None
     return binding.value if binding and binding.value else value
 
@@ -207,7 +216,7 @@ def most_lanes(length: str, kernel: SourceKernel, launch: LaunchSite) -> int | N
         return _upper_bound(given, launch)
     if "triton.heuristics" in kernel.decorators:
         return None
-    chosen = [one.values.get(length) for one in configurations(kernel)]
+    chosen = [configuration.values.get(length) for configuration in configurations(kernel)]
     if chosen:
         lengths = [_upper_bound(value, launch) if value is not None else None for value in chosen]
         known = [one for one in lengths if one is not None]

@@ -1,14 +1,132 @@
-"""The tensors that a launching function hands to its kernel: where they come from, what it asks of them."""
+"""The tensors that a launching function hands to its kernel: sizes, strides, and where they come from."""
 
 import ast
 from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 from pytorch_to_triton.audit.analysis.addresses import may_be_block
-from pytorch_to_triton.audit.analysis.passed import Extent, unpacked_axes
-from pytorch_to_triton.audit.call_arguments import argument
+from pytorch_to_triton.audit.call_arguments import argument, literal_integer
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 from pytorch_to_triton.triton_api.name_scope import parameters_of
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The size or the stride of a tensor along one axis, or its number of elements."""
+
+    tensor: str
+    """As the source spells it."""
+    axis: int | None
+    """From 0, from the end where negative; None: all elements."""
+
+
+def size_of(value: ast.expr, launch: LaunchSite) -> Extent | None:
+    """The size that a value certainly is; names are followed, `rows, cols = x.shape` among them."""
+    value = launch.flow.resolved(value)
+    match value:
+        case ast.Name(id=name) if len(launch.scope.bindings.get(name, ())) == 1:
+            return _unpacked_sizes(launch).get(name)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _whole([*_factors(left, launch), *_factors(right, launch)], launch)
+    return _spelled_size(value)
+
+
+def _factors(value: ast.expr, launch: LaunchSite) -> list[Extent | None]:
+    value = launch.flow.resolved(value)
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+        return [*_factors(value.left, launch), *_factors(value.right, launch)]
+    return [size_of(value, launch)]
+
+
+def _whole(factors: list[Extent | None], launch: LaunchSite) -> Extent | None:
+    """All elements, where the factors are the sizes along all axes of a tensor whose shape is unpacked."""
+    tensors = {factor.tensor if factor else None for factor in factors}
+    axes = sorted(factor.axis for factor in factors if factor and factor.axis is not None)
+    ranks = {size.axis for size in _unpacked_sizes(launch).values() if {size.tensor} == tensors}
+    return Extent(tensors.pop() or "", None) if len(tensors) == 1 and axes and {*axes} == ranks else None
+
+
+def _spelled_size(value: ast.expr) -> Extent | None:
+    match value:
+        case ast.Subscript(value=ast.Attribute(value=owner, attr="shape"), slice=index):
+            return _extent(owner, index)
+        case ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[index], keywords=[]):
+            return _extent(owner, index)
+        case ast.Call(func=ast.Attribute(value=owner, attr="numel" | "nelement"), args=[]):
+            return Extent(ast.unparse(owner), None)
+        case ast.Call(func=ast.Name(id="len"), args=[owner]):
+            return Extent(ast.unparse(owner), 0)
+    return None
+
+
+def stride_of(value: ast.expr, launch: LaunchSite) -> Extent | None:
+    """The stride that a value certainly is; names are followed."""
+    value = launch.flow.resolved(value)
+    match value:
+        case ast.Name(id=name) if len(launch.scope.bindings.get(name, ())) == 1:
+            return _unpacked_strides(launch).get(name)
+        case ast.Call(func=ast.Attribute(value=owner, attr="stride"), args=[index], keywords=[]):
+            return _extent(owner, index)
+        case ast.Subscript(
+            value=ast.Call(func=ast.Attribute(value=owner, attr="stride"), args=[]), slice=index
+        ):
+            return _extent(owner, index)
+    return None
+
+
+def _extent(owner: ast.expr, index: ast.expr) -> Extent | None:
+    axis = literal_integer(index)
+    return None if axis is None else Extent(ast.unparse(owner), axis)
+
+
+@lru_cache(maxsize=64)
+def _unpacked_sizes(launch: LaunchSite) -> Mapping[str, Extent]:
+    """The names that a shape is unpacked into, with the sizes that they are."""
+    sizes: dict[str, Extent] = {}
+    for node in launch.nodes:
+        match node:
+            case ast.Assign(targets=[ast.Tuple() as target], value=value):
+                for name, size in _pairs(target, value):
+                    sizes.setdefault(name, size)
+    return sizes
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Extent]]:
+    """Each name of a target with the size that it is given."""
+    match target, value:
+        case ast.Name(id=name), _ if size := _spelled_size(value):
+            yield name, size
+        case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
+            for one, other in zip(targets, values, strict=True):
+                yield from _pairs(one, other)
+        case _:
+            yield from _named_axes(ast.Assign([target], value), "shape")
+
+
+@lru_cache(maxsize=64)
+def _unpacked_strides(launch: LaunchSite) -> Mapping[str, Extent]:
+    """The names of `sm, sn = x.stride()`."""
+    return {name: stride for node in launch.nodes for name, stride in _named_axes(node, "stride")}
+
+
+def _named_axes(node: ast.AST, whole: Literal["shape", "stride"]) -> Iterator[tuple[str, Extent]]:
+    for owner, targets in unpacked_axes(node, whole):
+        if all(isinstance(target, ast.Name) for target in targets):
+            yield from ((ast.unparse(one), Extent(owner, axis)) for axis, one in enumerate(targets))
+
+
+def unpacked_axes(node: ast.AST, whole: Literal["shape", "stride"]) -> Iterator[tuple[str, list[ast.expr]]]:
+    """The tensor and the targets of `m, n = x.shape`, of `x.size()` or of `x.stride()`."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Tuple(elts=targets)],
+            value=ast.Attribute(value=owner, attr="shape" as name)
+            | ast.Call(func=ast.Attribute(value=owner, attr="size" | "stride" as name), args=[]),
+        ) if (name == "stride") == (whole == "stride"):
+            yield ast.unparse(owner), targets
+
 
 _RESOLVES_LAYOUT = frozenset(
     {"stride", "contiguous", "is_contiguous", "view", "reshape", "flatten", "as_strided", "to_local"}
@@ -100,7 +218,7 @@ def allocation(name: str, launch: LaunchSite) -> tuple[str, ast.Call] | None:
     return (path, call) if path else None
 
 
-def asked_of(name: str, launch: LaunchSite) -> frozenset[str]:
+def attributes_of(name: str, launch: LaunchSite) -> frozenset[str]:
     """The attributes and methods of a name that the launching function uses."""
     return frozenset(attribute for owner, attribute in _attributes(launch) if owner == name)
 
@@ -117,18 +235,20 @@ def _attributes(launch: LaunchSite) -> frozenset[tuple[str, str]]:
 
 def unknown_layouts(launch: LaunchSite, kernel: SourceKernel) -> Iterator[str]:
     """The caller's tensors whose layout nothing in the launching function touches."""
-    handed_on = _handed_on(launch)
+    handed_on = _names_handed_on(launch)
     for parameter, name in tensors_of(launch, kernel).items():
         only_given = name in callers_parameters(launch) and len(launch.scope.bindings[name]) == 1
-        if not only_given or name in handed_on or asked_of(name, launch) & _RESOLVES_LAYOUT:
+        if not only_given or name in handed_on or attributes_of(name, launch) & _RESOLVES_LAYOUT:
             continue
-        if any(one.pointer == parameter and may_be_block(one.address, kernel) for one in kernel.accesses):
+        if any(
+            access.pointer == parameter and may_be_block(access.address, kernel) for access in kernel.accesses
+        ):
             yield name
 
 
-def _handed_on(launch: LaunchSite) -> frozenset[str]:
+def _names_handed_on(launch: LaunchSite) -> frozenset[str]:
     """The names that other functions are given, which may look at the layout, or that are assigned on."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in launch.nodes:
         match node:
             case ast.Call(func=func, args=arguments, keywords=keywords) if not isinstance(
@@ -137,9 +257,9 @@ def _handed_on(launch: LaunchSite) -> frozenset[str]:
                 builtin = isinstance(func, ast.Name) and func.id in _BUILTINS
                 if not builtin and launch.scope.path(func) not in _ASKS_LITTLE:
                     given = [*arguments, *(keyword.value for keyword in keywords)]
-                    found |= {one.id for one in given if isinstance(one, ast.Name)}
+                    names |= {passed.id for passed in given if isinstance(passed, ast.Name)}
             case ast.For(iter=ast.Tuple(elts=elements) | ast.List(elts=elements)):
-                found |= {one.id for one in elements if isinstance(one, ast.Name)}
+                names |= {element.id for element in elements if isinstance(element, ast.Name)}
             case ast.GeneratorExp() | ast.ListComp():
-                found |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-    return frozenset(found)
+                names |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return frozenset(names)

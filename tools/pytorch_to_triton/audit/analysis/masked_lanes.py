@@ -79,7 +79,7 @@ def is_never_negative(value: ast.expr, kernel: SourceKernel) -> bool:
             return True
     called = known.operation(value)
     if called and called.name == "maximum":
-        floors = [known.number(one) for one in called.operands]
+        floors = [known.number(operand) for operand in called.operands]
         return any(floor is not None and floor >= 0 for floor in floors)
     number = known.number(value)
     return bool(called and called.name in _FUNCTIONS) or (number is not None and number >= 0)
@@ -87,27 +87,27 @@ def is_never_negative(value: ast.expr, kernel: SourceKernel) -> bool:
 
 def _lanes(value: ast.expr, kernel: SourceKernel, *, depth: int) -> Lanes | None:
     known = values(kernel)
-    value = _followed(value, kernel)
+    value = _follow(value, kernel)
     if depth <= 0:
         return None
     match value:
         case ast.Name():
-            return _accumulated(value, kernel, depth=depth - 1)
+            return _lanes_of_accumulator(value, kernel, depth=depth - 1)
         case ast.UnaryOp(op=ast.USub(), operand=operand) if held := _lanes(operand, kernel, depth=depth - 1):
             return replace(held, hold=-held.hold) if isinstance(held.hold, float) else held
         case ast.BinOp():
-            return _combined(value, kernel, depth=depth - 1)
-    load = _load(value, kernel)
+            return _combine(value, kernel, depth=depth - 1)
+    load = load_of(value, kernel)
     if load is not None:
-        return _loaded(load, kernel)
+        return _lanes_of_load(load, kernel)
     called = known.operation(value)
     if called and called.name in _FUNCTIONS and called.operands:
         held = _lanes(called.operands[0], kernel, depth=depth - 1)
-        return _applied(called, held) if held else None
+        return _apply(called, held) if held else None
     return None
 
 
-def _followed(value: ast.expr, kernel: SourceKernel) -> ast.expr:
+def _follow(value: ast.expr, kernel: SourceKernel) -> ast.expr:
     """Names and casts are followed; what changes the shape is not."""
     known = values(kernel)
     while True:
@@ -118,13 +118,14 @@ def _followed(value: ast.expr, kernel: SourceKernel) -> ast.expr:
         value = called.operands[0]
 
 
-def _load(value: ast.expr, kernel: SourceKernel) -> KernelAccess | None:
+def load_of(value: ast.expr, kernel: SourceKernel) -> KernelAccess | None:
+    """The tl.load that a value is, nothing followed."""
     return next(
         (access for access in kernel.accesses if access.call is value and access.name == "load"), None
     )
 
 
-def _loaded(load: KernelAccess, kernel: SourceKernel) -> Lanes | None:
+def _lanes_of_load(load: KernelAccess, kernel: SourceKernel) -> Lanes | None:
     if load.mask is None or not is_block(load.mask, kernel):
         return None
     if load.other is None:
@@ -133,7 +134,7 @@ def _loaded(load: KernelAccess, kernel: SourceKernel) -> Lanes | None:
     return None if number is None else Lanes(load, number)
 
 
-def _applied(called: Operation, held: Lanes) -> Lanes | None:
+def _apply(called: Operation, held: Lanes) -> Lanes | None:
     if held.hold == UNDEFINED:
         return held
     if isinstance(held.hold, str):
@@ -145,7 +146,7 @@ def _applied(called: Operation, held: Lanes) -> Lanes | None:
         return None
 
 
-def _combined(value: ast.BinOp, kernel: SourceKernel, *, depth: int) -> Lanes | None:
+def _combine(value: ast.BinOp, kernel: SourceKernel, *, depth: int) -> Lanes | None:
     one, other = _lanes(value.left, kernel, depth=depth), _lanes(value.right, kernel, depth=depth)
     held = one or other
     if held is None:
@@ -165,7 +166,7 @@ def _combined(value: ast.BinOp, kernel: SourceKernel, *, depth: int) -> Lanes | 
 
 def _of_both(op: ast.operator, one: Content, other: Content) -> Content | None:
     if isinstance(one, float) and isinstance(other, float):
-        return _computed(op, one, other)
+        return _compute(op, one, other)
     if isinstance(op, ast.Mult | ast.Div):
         return 0.0 if one == 0.0 or (other == 0.0 and isinstance(op, ast.Mult)) else NOT_ZERO
     if isinstance(op, ast.Add | ast.Sub) and 0.0 in (one, other):
@@ -216,7 +217,7 @@ def _power(hold: Content, number: float) -> Content | None:
         return None
 
 
-def _computed(op: ast.operator, one: float, other: float) -> float | None:
+def _compute(op: ast.operator, one: float, other: float) -> float | None:
     function = _ARITHMETIC.get(type(op))
     try:
         return None if function is None else function(one, other)
@@ -243,22 +244,22 @@ def _is_total(value: ast.expr, load: KernelAccess, kernel: SourceKernel, *, dept
     return not any(_adds_axis(node) for node in known.origins(value))
 
 
-def _accumulated(name: ast.Name, kernel: SourceKernel, *, depth: int) -> Lanes | None:
+def _lanes_of_accumulator(name: ast.Name, kernel: SourceKernel, *, depth: int) -> Lanes | None:
     """Of a name that starts at zero and that a loop adds blocks to."""
     known = values(kernel)
-    found: list[Lanes] = []
+    parts: list[Lanes] = []
     for held in known.definitions(name):
         match held:
             case ast.BinOp(left=ast.Name(id=own), op=ast.Add(), right=step) if own == name.id:
                 if (part := _lanes(step, kernel, depth=depth)) and part.hold in (NOT_ZERO, UNDEFINED):
-                    found.append(part)
+                    parts.append(part)
             case ast.expr() if known.is_a(known.bare(held), "zeros", "full", "zeros_like") or (
                 known.number(held) is not None
             ):
                 continue
             case _:
                 return None
-    return found[0] if found else None
+    return parts[0] if parts else None
 
 
 def _axes_of_ranges(value: ast.expr, kernel: SourceKernel) -> Iterator[tuple[int, int]]:

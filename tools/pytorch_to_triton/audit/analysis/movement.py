@@ -34,16 +34,26 @@ def accesses_in(kernel: SourceKernel, node: ast.AST) -> tuple[KernelAccess, ...]
 
 
 def calls_unknown(kernel: SourceKernel, node: ast.AST) -> bool:
-    """Whether a part of a kernel calls what may access memory out of sight."""
-    for call in ast.walk(node):
-        if not isinstance(call, ast.Call):
-            continue
-        path = kernel.scope.path(call.func)
-        builtin = isinstance(call.func, ast.Name) and call.func.id in _BUILTINS
-        method = isinstance(call.func, ast.Attribute) and path is None and call.func.attr in ("to", "cast")
-        if path in _HIDDEN or not (builtin or method or (path or "").startswith("triton.")):
-            return True
-    return False
+    """Whether a part of a kernel calls what may access memory out of sight, or wait for others that do.
+
+    Functions of the file that access nothing themselves may be called.
+    """
+    return any(isinstance(call, ast.Call) and _is_unknown(call, kernel) for call in ast.walk(node))
+
+
+def _is_unknown(call: ast.Call, kernel: SourceKernel) -> bool:
+    path = kernel.scope.path(call.func)
+    if path is not None:
+        return path in _HIDDEN or not path.startswith("triton.")
+    match call.func:
+        case ast.Attribute(attr=method):
+            return method not in ("to", "cast")
+        case ast.Name(id=name) if name not in _BUILTINS:
+            binding = kernel.scope.find(name)
+            helpers = (one for one in kernel.file.kernels if binding and one.node is binding.node)
+            helper = next((one for one in helpers if one is not kernel), None)
+            return helper is None or bool(helper.accesses) or calls_unknown(helper, helper.node)
+    return not isinstance(call.func, ast.Name)
 
 
 def escapes(kernel: SourceKernel, parameter: str) -> bool:

@@ -29,7 +29,7 @@ class Operation:
 
 def operation_of(call: ast.Call, scope: NameScope) -> Operation | None:
     """The call as an operation; None where it calls something else."""
-    if any(isinstance(one, ast.Starred) for one in call.args):
+    if any(isinstance(argument, ast.Starred) for argument in call.args):
         return None
     path = scope.path(call.func)
     if path and path.startswith("triton.language."):

@@ -40,14 +40,14 @@ def dtypes_of(pointer: str, kernel: SourceKernel) -> frozenset[str]:
 
     A caller's tensor that nothing narrows may have `any`.
     """
-    found: set[str] = set()
+    dtypes_of_all: set[str] = set()
     for launch in kernel.launches:
         value = launch.given(kernel).get(pointer)
         dtypes = _of_tensor(value, launch, kernel.file) if value is not None else frozenset()
         if not dtypes:
             return frozenset()
-        found |= dtypes
-    return frozenset(found)
+        dtypes_of_all |= dtypes
+    return frozenset(dtypes_of_all)
 
 
 def loaded_from(value: ast.expr, known: KernelValues) -> str | None:
@@ -55,12 +55,16 @@ def loaded_from(value: ast.expr, known: KernelValues) -> str | None:
     value = known.operand(value, "trans") or value
     held = known.definitions(value) if isinstance(value, ast.Name) else (value,)
     calls = {access.call: access.pointer for access in known.kernel.accesses if access.name == "load"}
-    pointers = {calls.get(one) for one in held if isinstance(one, ast.Call)}
-    return pointers.pop() if len(pointers) == 1 and all(isinstance(one, ast.Call) for one in held) else None
+    pointers = {calls.get(definition) for definition in held if isinstance(definition, ast.Call)}
+    return (
+        pointers.pop()
+        if len(pointers) == 1 and all(isinstance(definition, ast.Call) for definition in held)
+        else None
+    )
 
 
 @lru_cache(maxsize=16)
-def declared(file: SourceFile) -> Mapping[str, frozenset[str]]:
+def declared_dtypes(file: SourceFile) -> Mapping[str, frozenset[str]]:
     """The dtypes in INPUTS, by the parameter of run: `"x": "float32|float16[M, N]"`."""
     binding = file.scope.find("INPUTS")
     if binding is None or not isinstance(binding.value, ast.Dict):
@@ -90,23 +94,23 @@ def _of_tensor(value: ast.expr, launch: LaunchSite, file: SourceFile) -> frozens
 
 def _of_parameter(name: str, launch: LaunchSite, file: SourceFile) -> frozenset[str]:
     assert launch.function
-    if narrowed := _narrowed(name, launch):
+    if narrowed := _narrowed_dtypes(name, launch):
         return narrowed
-    if not all(is_made_from(one, name, _KEEPS) for one in launch.flow.feeds(name)):
+    if not all(is_made_from(feed, name, _KEEPS) for feed in launch.flow.feeds(name)):
         return frozenset()
-    given = declared(file) if launch.function.name == "run" else {}
+    given = declared_dtypes(file) if launch.function.name == "run" else {}
     return given.get(name, frozenset({_ANY}))
 
 
-def _narrowed(name: str, launch: LaunchSite) -> frozenset[str]:
+def _narrowed_dtypes(name: str, launch: LaunchSite) -> frozenset[str]:
     """The one dtype that the launching function asserts a parameter to have, or converts it to."""
     body = launch.function.body if launch.function else []
     for node in body:
         match node:
             case ast.Assert(test=test):
-                dtypes = _compared(test, name, launch, ast.Eq)
+                dtypes = _compared_dtypes(test, name, launch, ast.Eq)
             case ast.If(test=test, body=[ast.Raise()]):
-                dtypes = _compared(test, name, launch, ast.NotEq)
+                dtypes = _compared_dtypes(test, name, launch, ast.NotEq)
             case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
                 dtypes = [_cast_to(owner_of(value, _KEEPS), launch)]
             case _:
@@ -116,10 +120,10 @@ def _narrowed(name: str, launch: LaunchSite) -> frozenset[str]:
     return frozenset()
 
 
-def _compared(test: ast.expr, name: str, launch: LaunchSite, by: type[ast.cmpop]) -> list[str | None]:
+def _compared_dtypes(test: ast.expr, name: str, launch: LaunchSite, by: type[ast.cmpop]) -> list[str | None]:
     """float32 of `x.dtype == torch.float32`, or of another comparison; of all parts of a test."""
     return [
-        _named(dtype, launch)
+        _dtype_named(dtype, launch)
         for part in (test.values if isinstance(test, ast.BoolOp) else [test])
         for owner, op, dtype in _dtype_comparison(part)
         if owner == name and isinstance(op, by)
@@ -140,11 +144,11 @@ def _cast_to(value: ast.expr, launch: LaunchSite) -> str | None:
         case ast.Call(func=ast.Attribute(attr=method), args=[]) if method in _CASTS:
             return _CASTS[method]
         case ast.Call(func=ast.Attribute(attr="to"), args=[dtype]):
-            return _named(dtype, launch)
+            return _dtype_named(dtype, launch)
     return None
 
 
-def _named(dtype: ast.expr, launch: LaunchSite) -> str | None:
+def _dtype_named(dtype: ast.expr, launch: LaunchSite) -> str | None:
     path = launch.scope.path(dtype) or ""
     return path.removeprefix("torch.") if path.startswith("torch.") else None
 

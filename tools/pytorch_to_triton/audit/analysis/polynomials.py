@@ -24,9 +24,9 @@ def polynomial(value: ast.expr, kernel: SourceKernel, pointer: str | None = None
 
 def difference(one: Polynomial, other: Polynomial) -> Polynomial:
     """One less the other."""
-    found = Counter(one)
-    found.subtract(other)
-    return _without_zeros(found)
+    rest = Counter(one)
+    rest.subtract(other)
+    return _without_zeros(rest)
 
 
 def _polynomial(
@@ -41,7 +41,7 @@ def _polynomial(
     match value:
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as op, right=right) if deepest:
             one, other = (_polynomial(side, kernel, pointer, deepest - 1) for side in (left, right))
-            return None if one is None or other is None else _combined(one, op, other)
+            return None if one is None or other is None else _combine(one, op, other)
     clamped = known.operation(value)
     if clamped and clamped.name in _CLAMPS and len(clamped.operands) == 2 and deepest:
         inner, limit = clamped.operands
@@ -50,21 +50,21 @@ def _polynomial(
     return {(known.key(value),): 1}
 
 
-def _combined(one: Polynomial, op: ast.operator, other: Polynomial) -> Polynomial | None:
+def _combine(one: Polynomial, op: ast.operator, other: Polynomial) -> Polynomial | None:
     if isinstance(op, ast.Sub):
         return difference(one, other)
-    found: Counter[Monomial] = Counter()
+    products: Counter[Monomial] = Counter()
     if isinstance(op, ast.Add):
-        found.update(one)
-        found.update(other)
+        products.update(one)
+        products.update(other)
     elif len(one) * len(other) > _MOST_TERMS:
         return None
     else:
         for first, many in one.items():
             for second, more in other.items():
-                found[tuple(sorted(first + second))] += many * more
-    return _without_zeros(found)
+                products[tuple(sorted(first + second))] += many * more
+    return _without_zeros(products)
 
 
-def _without_zeros(found: Mapping[Monomial, int]) -> Polynomial:
-    return {monomial: many for monomial, many in found.items() if many}
+def _without_zeros(polynomial: Mapping[Monomial, int]) -> Polynomial:
+    return {monomial: many for monomial, many in polynomial.items() if many}

@@ -24,7 +24,7 @@ def grid_of(launch: LaunchSite) -> tuple[ast.expr, ...] | None:
     grid = launch.flow.resolved(launch.grid)
     match grid:
         case ast.Name(id=name) if binding := launch.scope.find(name):
-            return _returned(binding.node)
+            return _returned_grid(binding.node)
         case ast.Lambda(body=body):
             return _elements(body)
     return _elements(grid)
@@ -162,7 +162,7 @@ def is_wide(axis: int, launch: LaunchSite) -> bool:
         return False
     # A block of the next power of two covers all: there is one program.
     division = rounded_up(element, launch)
-    sources = [_passed(division.block, launch)] if division else []
+    sources = [_passed_block(division.block, launch)] if division else []
     return not any(
         isinstance(node, ast.Attribute | ast.Name) and _last_name(node) in ("next_power_of_2", "bit_length")
         for node in launch.flow.origins(*sources)
@@ -189,7 +189,7 @@ def program_ids(kernel: SourceKernel) -> tuple[tuple[ast.Call, int | None], ...]
     return tuple((call, literal_integer(argument(call, 0, "axis"))) for call in calls)
 
 
-def _passed(block: ast.expr, launch: LaunchSite) -> ast.expr:
+def _passed_block(block: ast.expr, launch: LaunchSite) -> ast.expr:
     """What the launch passes for `meta["BLOCK"]`; else the block itself."""
     match block:
         case ast.Subscript(slice=ast.Constant(value=str(name))):
@@ -204,11 +204,11 @@ def _last_name(node: ast.Attribute | ast.Name) -> str:
 def _elements(grid: ast.expr) -> tuple[ast.expr, ...] | None:
     match grid:
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            return None if any(isinstance(one, ast.Starred) for one in elements) else tuple(elements)
+            return None if any(isinstance(element, ast.Starred) for element in elements) else tuple(elements)
     return None
 
 
-def _returned(node: ast.AST) -> tuple[ast.expr, ...] | None:
+def _returned_grid(node: ast.AST) -> tuple[ast.expr, ...] | None:
     """Of a function that does nothing but return a grid."""
     match node:
         case ast.FunctionDef(body=[*_, ast.Return(value=ast.expr() as grid)] as body) if (

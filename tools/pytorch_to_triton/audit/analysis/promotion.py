@@ -10,22 +10,24 @@ OPEN = "open"
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "int1")
 
 
-def agreed(dtypes: list[str | None]) -> str | None:
+def agree(dtypes: list[str | None]) -> str | None:
     """The one dtype of values that are all held by one name."""
-    known = {one for one in dtypes if one != OPEN}
+    known = {dtype for dtype in dtypes if dtype != OPEN}
     return known.pop() if len(known) == 1 else None if known else OPEN
 
 
-def promoted(one: str | None, other: str | None) -> str | None:
+def promote(one: str | None, other: str | None) -> str | None:
     """The dtype of a sum; None where it depends on which of the two is a scalar."""
     if one == other or other in (LITERAL, OPEN):
         return one
     if one in (LITERAL, OPEN):
         return other
-    return "float" if one in FLOATS or other in FLOATS else None
+    if one in FLOATS or other in FLOATS:
+        return "float"
+    return "int64" if "int64" in (one, other) and {one, other} <= {*INTEGERS} else None
 
 
-def divided(dtype: str | None) -> str | None:
+def quotient_dtype(dtype: str | None) -> str | None:
     """The dtype of a quotient of this one: float16 and integers become float32."""
     if dtype == OPEN:
         return OPEN

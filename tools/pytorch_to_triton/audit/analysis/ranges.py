@@ -10,12 +10,12 @@ from pytorch_to_triton.audit.source import SourceKernel
 Seen = frozenset[ast.AST]
 
 
-def is_unbounded(found: KernelValues, value: ast.AST) -> bool:
+def is_unbounded(known: KernelValues, value: ast.AST) -> bool:
     """Whether a value certainly grows with loaded data: nothing is subtracted and nothing limits it.
 
     The parameter of a helper does where every call in the file passes such a value.
     """
-    return _grows(found, value, frozenset()) is True
+    return _grows(known, value, frozenset()) is True
 
 
 def calls_of(kernel: SourceKernel) -> Iterator[tuple[KernelValues, ast.Call]]:
@@ -30,10 +30,10 @@ def calls_of(kernel: SourceKernel) -> Iterator[tuple[KernelValues, ast.Call]]:
                         yield values(caller), node
 
 
-def _grows(found: KernelValues, value: ast.AST, seen: Seen) -> bool | None:
+def _grows(known: KernelValues, value: ast.AST, seen: Seen) -> bool | None:
     """None: a factor or a constant, which says nothing."""
     if isinstance(value, ast.expr):
-        value = found.bare(value)
+        value = known.bare(value)
     if value in seen:
         return None
     seen = seen | {value}
@@ -41,61 +41,61 @@ def _grows(found: KernelValues, value: ast.AST, seen: Seen) -> bool | None:
         case ast.Constant() | ast.Attribute():
             return None
         case ast.arg(arg=name):
-            kernel = found.kernel
+            kernel = known.kernel
             if name in kernel.constexprs or kernel.is_launched:
                 return None
             return _passed_grows(kernel, name, seen)
-        case ast.Name() if held := found.definitions(value):
-            return _all([_grows(found, one, seen) for one in held])
+        case ast.Name() if held := known.definitions(value):
+            return _all([_grows(known, definition, seen) for definition in held])
         case ast.Name(id=name):
-            return None if found.kernel.scope.find(name) else False
-        case ast.UnaryOp() | ast.BinOp() if _is_negated_square(found, value):
+            return None if known.kernel.scope.find(name) else False
+        case ast.UnaryOp() | ast.BinOp() if _is_negated_square(known, value):
             return False
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
-            return _grows(found, operand, seen)
+            return _grows(known, operand, seen)
         case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
-            return _all([_grows(found, one, seen) for one in (left, right)])
-        case ast.BinOp(left=left, op=ast.Div(), right=right) if _grows(found, right, seen) is None:
-            return _grows(found, left, seen)
-        case ast.BinOp(left=left, op=ast.Sub(), right=right) if found.number(right) is not None:
+            return _all([_grows(known, one, seen) for one in (left, right)])
+        case ast.BinOp(left=left, op=ast.Div(), right=right) if _grows(known, right, seen) is None:
+            return _grows(known, left, seen)
+        case ast.BinOp(left=left, op=ast.Sub(), right=right) if known.number(right) is not None:
             # Anything but a literal may well be the maximum.
-            return _grows(found, left, seen)
+            return _grows(known, left, seen)
         case ast.Call():
-            return _result_grows(found, value, seen)
+            return _result_grows(known, value, seen)
     return False
 
 
-def _is_negated_square(found: KernelValues, value: ast.expr) -> bool:
+def _is_negated_square(known: KernelValues, value: ast.expr) -> bool:
     """Whether the value is a product with a minus sign in which something is squared, `-x * x / 2`."""
-    factors = [*_factors(found, value)]
-    is_negated = any(isinstance(one, ast.USub) or _is_negative(found, one) for one in factors)
-    repeated = len({found.key(one) for one in factors}) < len(factors)
-    return is_negated and (repeated or any(_has_square(found, one) for one in factors))
+    factors = [*_factors(known, value)]
+    is_negated = any(isinstance(factor, ast.USub) or _is_negative(known, factor) for factor in factors)
+    repeated = len({known.key(factor) for factor in factors}) < len(factors)
+    return is_negated and (repeated or any(_has_square(known, factor) for factor in factors))
 
 
-def _factors(found: KernelValues, value: ast.expr) -> Iterator[ast.AST]:
+def _factors(known: KernelValues, value: ast.expr) -> Iterator[ast.AST]:
     """The factors of a product or quotient, and a minus sign for each one that is negated."""
-    match found.bare(value):
-        case ast.UnaryOp(op=ast.USub() as minus, operand=operand) if found.number(value) is None:
+    match known.bare(value):
+        case ast.UnaryOp(op=ast.USub() as minus, operand=operand) if known.number(value) is None:
             yield minus
-            yield from _factors(found, operand)
+            yield from _factors(known, operand)
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            yield from _factors(found, left)
-            yield from _factors(found, right)
+            yield from _factors(known, left)
+            yield from _factors(known, right)
         case ast.BinOp(left=left, op=ast.Div()):
-            yield from _factors(found, left)
+            yield from _factors(known, left)
         case factor:
             yield factor
 
 
-def _is_negative(found: KernelValues, factor: ast.AST) -> bool:
-    number = found.number(factor) if isinstance(factor, ast.expr) else None
+def _is_negative(known: KernelValues, factor: ast.AST) -> bool:
+    number = known.number(factor) if isinstance(factor, ast.expr) else None
     return number is not None and number < 0
 
 
-def _has_square(found: KernelValues, factor: ast.AST) -> bool:
-    terms = found.terms(factor) if isinstance(factor, ast.expr) else ()
-    return any(found.squared(term) is not None for term in terms)
+def _has_square(known: KernelValues, factor: ast.AST) -> bool:
+    terms = known.terms(factor) if isinstance(factor, ast.expr) else ()
+    return any(known.squared(term) is not None for term in terms)
 
 
 def _passed_grows(kernel: SourceKernel, name: str, seen: Seen) -> bool | None:
@@ -106,19 +106,19 @@ def _passed_grows(kernel: SourceKernel, name: str, seen: Seen) -> bool | None:
     return bool(known) and _all(known)
 
 
-def _result_grows(found: KernelValues, call: ast.Call, seen: Seen) -> bool | None:
-    made = found.operation(call)
+def _result_grows(known: KernelValues, call: ast.Call, seen: Seen) -> bool | None:
+    made = known.operation(call)
     if made is None:
         return None if isinstance(call.func, ast.Name) and call.func.id == "float" else False
     match made.name:
         case "load":
             return True
         case "where" if len(made.operands) == 3:
-            return _all([_grows(found, one, seen) for one in made.operands[1:]])
+            return _all([_grows(known, operand, seen) for operand in made.operands[1:]])
         case "dot" if len(made.operands) > 1:
-            return _all([_grows(found, one, seen) for one in made.operands[:2]])
+            return _all([_grows(known, operand, seen) for operand in made.operands[:2]])
         case "sum" | "trans" if made.operands:
-            return _grows(found, made.operands[0], seen)
+            return _grows(known, made.operands[0], seen)
         case "zeros" | "full":
             return None
     return False

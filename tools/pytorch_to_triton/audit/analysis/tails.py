@@ -8,14 +8,14 @@ from functools import lru_cache
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.configurations import configurations
-from pytorch_to_triton.audit.analysis.covered import Cover, covers, passed
+from pytorch_to_triton.audit.analysis.covered import Cover, covers, values_passed
 from pytorch_to_triton.audit.analysis.launch_sizes import (
     DeclaredSize,
     constant,
     declared_size,
     literal_sizes,
 )
-from pytorch_to_triton.audit.analysis.passed import size_of
+from pytorch_to_triton.audit.analysis.launched_tensors import size_of
 from pytorch_to_triton.audit.analysis.programs import parameters_for
 from pytorch_to_triton.audit.analysis.size_guards import is_guarded, is_padded
 from pytorch_to_triton.audit.call_arguments import argument, hides_arguments, literal_integer, range_end
@@ -45,12 +45,12 @@ def tail_of(access: KernelAccess, kernel: SourceKernel) -> Tail | None:
     """The worst tail that an access certainly reaches without a mask; None where none is known of."""
     if is_trial(kernel.file) or is_elsewhere_masked(access, kernel) or _is_peeled(access, kernel):
         return None
-    found = [
-        _judged(cover, length, access, kernel)
+    tails = [
+        _judge(cover, length, access, kernel)
         for length in _open_lengths(access, kernel)
         for cover in covers(length, access.call, access.address, kernel)
     ]
-    known = [tail for tail in found if tail is not None]
+    known = [tail for tail in tails if tail is not None]
     real = [tail for tail in known if tail.severity is not None]
     return min(
         real, key=lambda tail: SEVERITIES.index(tail.severity or "info"), default=next(iter(known), None)
@@ -130,7 +130,7 @@ class _Blocks:
         return self.is_whole or bool(self.lengths)
 
 
-def _judged(cover: Cover, length: ast.expr, access: KernelAccess, kernel: SourceKernel) -> Tail | None:
+def _judge(cover: Cover, length: ast.expr, access: KernelAccess, kernel: SourceKernel) -> Tail | None:
     """The tail of a size; None where it cannot be known."""
     launch = cover.launch
     size, block = ast.unparse(cover.size), ast.unparse(length)
@@ -185,7 +185,7 @@ def _is_excluded(declared: DeclaredSize, blocks: _Blocks) -> bool:
 
 def _tensors(cover: Cover, access: KernelAccess, kernel: SourceKernel) -> list[ast.expr]:
     """What the launch passes for the pointer."""
-    given = passed(access.pointer, kernel) if access.pointer else ()
+    given = values_passed(access.pointer, kernel) if access.pointer else ()
     return [value for launch, value in given if launch is cover.launch]
 
 
@@ -194,12 +194,16 @@ def _lengths(length: ast.expr, cover: Cover, kernel: SourceKernel) -> Sequence[i
     literal = literal_integer(length)
     if literal is not None or not isinstance(length, ast.Name):
         return [literal] if literal else ()
-    given = [constant(value, launch) for launch, value in passed(length.id, kernel) if launch is cover.launch]
+    given = [
+        constant(value, launch)
+        for launch, value in values_passed(length.id, kernel)
+        if launch is cover.launch
+    ]
     launched = kernel.file.kernel_of(cover.launch)
     if not given and launched:
-        chosen = [one.values.get(length.id) for one in configurations(launched)]
+        chosen = [configuration.values.get(length.id) for configuration in configurations(launched)]
         given = [None if value is None else constant(value, cover.launch) for value in chosen]
-    return [one for one in given if one] if all(given) else ()
+    return [passed for passed in given if passed] if all(given) else ()
 
 
 def _proof(size: str, number: int, blocks: _Blocks) -> str:
@@ -249,7 +253,7 @@ def _is_always_taken(test: ast.expr, access: KernelAccess, kernel: SourceKernel)
     if not isinstance(test, ast.Name) or not kernel.launches or "triton.heuristics" in kernel.decorators:
         return False
     given = [launch.given(kernel).get(test.id) for launch in kernel.launches]
-    return all(isinstance(one, ast.Constant) and one.value is True for one in given)
+    return all(isinstance(passed, ast.Constant) and passed.value is True for passed in given)
 
 
 def _is_clamp(node: ast.AST, kernel: SourceKernel) -> bool:

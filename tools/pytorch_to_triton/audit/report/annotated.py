@@ -46,20 +46,20 @@ class AnnotatedStretch:
     entries: Sequence[LinkedFinding]
 
 
-def annotated(source: str | None, entries: Sequence[LinkedFinding]) -> list[AnnotatedStretch]:
+def annotate(source: str | None, entries: Sequence[LinkedFinding]) -> list[AnnotatedStretch]:
     """A file with its findings below their lines; excerpts alone where the source has no such line."""
     lines = lines_of(source) if source is not None else []
-    found = []
+    rows = []
     marked = sorted({entry.finding.line for entry in entries if 1 <= entry.finding.line <= len(lines)})
     for stretch in stretches(len(lines), marked):
         here = [entry for entry in entries if entry.finding.line == stretch.last]
-        found.append(AnnotatedStretch(stretch, lines[stretch.first - 1 : stretch.last], bool(here), here))
+        rows.append(AnnotatedStretch(stretch, lines[stretch.first - 1 : stretch.last], bool(here), here))
     for entry in entries:
         line = entry.finding.line
         if not 1 <= line <= len(lines):
             excerpt = Stretch(line, line, folded=False)
-            found.append(AnnotatedStretch(excerpt, [entry.finding.excerpt], is_marked=True, entries=[entry]))
-    return found
+            rows.append(AnnotatedStretch(excerpt, [entry.finding.excerpt], is_marked=True, entries=[entry]))
+    return rows
 
 
 def stretches(count: int, marked: Sequence[int]) -> Iterator[Stretch]:

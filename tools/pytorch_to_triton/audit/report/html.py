@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytorch_to_triton.audit.find_files import relative
 from pytorch_to_triton.audit.report import wording
-from pytorch_to_triton.audit.report.annotated import AnnotatedStretch, LinkedFinding, annotated
+from pytorch_to_triton.audit.report.annotated import AnnotatedStretch, LinkedFinding, annotate
 from pytorch_to_triton.audit.report.sections import Table, sections
 from pytorch_to_triton.benchmark.flags import all_flags, flag_text
 from pytorch_to_triton.benchmark.speed_report import brief_table
@@ -33,7 +33,7 @@ _PICTURED = {
 
 def html(report: AuditReport, sources: Mapping[Path, str]) -> str:
     """The page; `sources` has the text of files with findings, the pictures of timings are read from disk."""
-    entries = [LinkedFinding(found, f"finding-{number}") for number, found in enumerate(report.findings, 1)]
+    entries = [LinkedFinding(choice, f"finding-{number}") for number, choice in enumerate(report.findings, 1)]
     style = (_TEMPLATES / "page.css").read_text(encoding="utf-8")
     verdict = f"{report.verdict}: {wording.verdict_of(report)}"
     content = {
@@ -75,11 +75,11 @@ def filters(report: AuditReport) -> dict[str, list[str]]:
     """The severities and categories that occur, where there is a choice."""
     severities = {finding.severity for finding in report.findings}
     categories = {finding.category for finding in report.findings}
-    found: dict[str, list[str]] = {
+    choices: dict[str, list[str]] = {
         "Severity": [word for word in SEVERITIES if word in severities],
         "Category": [word for word in wording.CATEGORIES if word in categories],
     }
-    return {legend: words for legend, words in found.items() if len(words) > 1}
+    return {legend: words for legend, words in choices.items() if len(words) > 1}
 
 
 def files(
@@ -88,7 +88,7 @@ def files(
     """The files with findings, by path."""
     paths = sorted({entry.finding.file for entry in entries})
     return {
-        path: annotated(sources.get(path), [e for e in entries if e.finding.file == path]) for path in paths
+        path: annotate(sources.get(path), [e for e in entries if e.finding.file == path]) for path in paths
     }
 
 

@@ -63,7 +63,7 @@ def _part(part: Part, report: AuditReport) -> Iterator[str]:
         case Lines(kind="list", lines=lines):
             yield from (f"- {text(line)}" for line in lines)
         case Lines(lines=commands):
-            yield from fenced("\n".join(commands), "sh")
+            yield from fence_code("\n".join(commands), "sh")
         case Piece(kind=kind):
             yield from _PIECES[kind](report)
 
@@ -76,7 +76,7 @@ def _head(report: AuditReport) -> Iterator[str]:
 
 def text(prose: str) -> str:
     """Prose as one line in which nothing but code spans means anything to Markdown."""
-    escaped = _TOKEN.sub(_escaped, " ".join(visible(prose).split()))
+    escaped = _TOKEN.sub(_escape, " ".join(visible(prose).split()))
     return _NUMBERED.sub(r"\1\\\2", escaped)
 
 
@@ -85,7 +85,7 @@ def paragraph(about: str) -> str:
     return about if about.startswith("    ") else text(about)
 
 
-def _escaped(token: re.Match[str]) -> str:
+def _escape(token: re.Match[str]) -> str:
     span = token["code"] or token["mention"]
     return code(span) if span else f"\\{token[0]}"
 
@@ -98,7 +98,7 @@ def code(source: str) -> str:
     return f"{ticks}{edge}{line}{edge}{ticks}"
 
 
-def fenced(source: str, language: str = "") -> Iterator[str]:
+def fence_code(source: str, language: str = "") -> Iterator[str]:
     """A block of code, whatever fences the source has."""
     ticks = "`" * max(3, _longest_run(source) + 1)
     yield f"{ticks}{language}"
@@ -115,10 +115,10 @@ def _findings(report: AuditReport) -> Iterator[str]:
     yield from (f"- {word}: {meaning}." for word, meaning in legend_of(report).items())
     folder = folder_of(report)
     for category in CATEGORIES:
-        found = [finding for finding in report.findings if finding.category == category]
-        if found:
+        findings = [finding for finding in report.findings if finding.category == category]
+        if findings:
             yield f"\n### {category.capitalize()}"
-        for finding in found:
+        for finding in findings:
             yield ""
             yield from _finding(finding, folder)
 
@@ -131,15 +131,15 @@ def _finding(finding: Finding, folder: Path) -> Iterator[str]:
     yield f"**{finding.severity}**, evidence: {evidence_of(finding)}{known}"
     if finding.excerpt:
         yield ""
-        yield from fenced(finding.excerpt, "python")
+        yield from fence_code(finding.excerpt, "python")
     yield f"\n{text(finding.message)}"
     if finding.proof:
         yield "\nEvidence:\n"
-        yield from fenced(finding.proof, "text")
+        yield from fence_code(finding.proof, "text")
     yield f"\nFix: {text(finding.suggestion)}"
     if finding.fix:
         yield ""
-        yield from fenced(finding.fix, "python")
+        yield from fence_code(finding.fix, "python")
     yield f"\n[About this rule](#{finding.rule})"
 
 

@@ -8,7 +8,7 @@ from pytorch_to_triton import places
 from pytorch_to_triton.audit.report.html import html
 from pytorch_to_triton.audit.report.markdown import markdown
 from pytorch_to_triton.audit.report.sarif import sarif
-from pytorch_to_triton.audit.source import decoded
+from pytorch_to_triton.audit.source import decode
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.finding import AuditReport
 
@@ -23,13 +23,13 @@ SUFFIXES: dict[str, Format] = {
 
 def format_of(path: Path) -> Format:
     """The format that a file's name stands for. Raises BadInput where it stands for none."""
-    found = SUFFIXES.get(path.suffix.lower())
-    if found is None:
+    suffix = SUFFIXES.get(path.suffix.lower())
+    if suffix is None:
         raise BadInput(
             f"The name {path.name} does not say which format to write.",
             f"End it in one of {', '.join(SUFFIXES)}, or name a format: {', '.join(get_args(Format))}.",
         )
-    return found
+    return suffix
 
 
 def render(report: AuditReport, form: Format, root: Path) -> str:
@@ -50,5 +50,5 @@ def sources_of(report: AuditReport) -> dict[Path, str]:
     sources: dict[Path, str] = {}
     for path in {finding.file for finding in report.findings}:
         with suppress(OSError, ValueError, LookupError):
-            sources[path] = decoded(places.read_regular(path))
+            sources[path] = decode(places.read_regular(path))
     return sources

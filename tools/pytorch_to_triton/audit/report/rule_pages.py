@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from pytorch_to_triton import places
 from pytorch_to_triton.audit.registry import all_rules
-from pytorch_to_triton.audit.report.markdown import fenced, paragraph
+from pytorch_to_triton.audit.report.markdown import fence_code, paragraph
 from pytorch_to_triton.audit.report.wording import (
     CATEGORIES,
     EVIDENCE,
@@ -50,7 +50,7 @@ def index(rules: Sequence[Rule]) -> str:
     for category in CATEGORIES:
         lines += ["", f"## {category.capitalize()}", "", "| rule | severity | evidence | fault |"]
         lines.append("|---|---|---|---|")
-        lines += [_entry(rule) for rule in _ranked([rule for rule in rules if rule.category == category])]
+        lines += [_entry(rule) for rule in _rank([rule for rule in rules if rule.category == category])]
     return "\n".join(lines) + "\n"
 
 
@@ -68,7 +68,7 @@ def page(rule: Rule) -> str:
     )
 
 
-def _ranked(rules: Sequence[Rule]) -> list[Rule]:
+def _rank(rules: Sequence[Rule]) -> list[Rule]:
     return sorted(rules, key=lambda rule: (SEVERITIES.index(rule.severity), rule.name))
 
 
@@ -88,7 +88,7 @@ def _evidence(rule: Rule) -> str:
 def _example(rule: Rule) -> Iterator[str]:
     if example := example_of(rule):
         yield "\nIt finds:\n"
-        yield from fenced(example, "python")
+        yield from fence_code(example, "python")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pytorch_to_triton.audit.registry import Rule, all_rules
-from pytorch_to_triton.audit.report.markdown import fenced, paragraph, text
+from pytorch_to_triton.audit.report.markdown import fence_code, paragraph, text
 from pytorch_to_triton.audit.report.wording import example_of, paragraphs_of, utc
 from pytorch_to_triton.places import version
 from pytorch_to_triton.schema.finding import AuditReport, Finding, Severity
@@ -70,7 +70,7 @@ def _descriptor(rule: Rule) -> Node:
     example = example_of(rule)
     shown = [f"**{text(title)}**", *map(paragraph, rest)]
     if example:
-        shown.append("\n".join(fenced(example, "python")))
+        shown.append("\n".join(fence_code(example, "python")))
     return {
         "id": rule.name,
         "name": "".join(word.capitalize() for word in rule.name.split("_")),

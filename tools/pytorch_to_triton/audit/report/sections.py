@@ -85,8 +85,12 @@ def categories_table(report: AuditReport) -> Table:
         "Findings by category and severity",
         ("category", "status", *SEVERITIES),
         tuple(
-            (one.category, one.status, *(str(one.counts.get(severity, 0)) for severity in SEVERITIES))
-            for one in report.categories
+            (
+                category.category,
+                category.status,
+                *(str(category.counts.get(severity, 0)) for severity in SEVERITIES),
+            )
+            for category in report.categories
         ),
     )
 

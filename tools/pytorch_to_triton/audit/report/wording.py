@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
 
-from pytorch_to_triton.audit.conclude import counted
+from pytorch_to_triton.audit.conclude import count_of
 from pytorch_to_triton.audit.evidence import TimedTarget
 from pytorch_to_triton.audit.find_files import relative
 from pytorch_to_triton.audit.registry import Rule, all_rules
@@ -71,7 +71,7 @@ def legend_of(report: AuditReport) -> dict[str, str]:
 
 def scope_of(report: AuditReport) -> dict[str, str]:
     """What was audited, where and when."""
-    audited = f"{counted(len(report.files), 'file')}, {counted(report.kernels, 'Triton function')}"
+    audited = f"{count_of(len(report.files), 'file')}, {count_of(report.kernels, 'Triton function')}"
     folder = {"Folder": f"`{folder_of(report).as_posix()}`"} if report.files else {}
     return {"Audited": audited, **folder, "Date": f"{utc(report.date):%Y-%m-%d %H:%M} UTC"}
 
@@ -87,7 +87,7 @@ def verdict_of(report: AuditReport) -> str:
     severe = report.fail_on if report.fail_on == "critical" else f"{report.fail_on} or worse"
     new = " new" if any(f.known for f in report.findings) else ""
     count = f"at least one{new} finding" if report.verdict == "faulty" else f"no{new} findings"
-    left = f"; {counted(len(report.not_run), 'file')} not run" if report.verdict == "not run" else ""
+    left = f"; {count_of(len(report.not_run), 'file')} not run" if report.verdict == "not run" else ""
     return f"{count} of severity {severe}{left}"
 
 
@@ -97,7 +97,7 @@ def known_in(report: AuditReport) -> str:
     if not count:
         return ""
     are = "is" if count == 1 else "are"
-    return f"{count} of these {counted(len(report.findings), 'finding')} {are} in the baseline."
+    return f"{count} of these {count_of(len(report.findings), 'finding')} {are} in the baseline."
 
 
 def not_measured(report: AuditReport) -> Iterator[str]:
@@ -111,7 +111,7 @@ def not_measured(report: AuditReport) -> Iterator[str]:
         yield "No times were measured."
     suspected = sum(finding.suspected for finding in report.findings)
     if suspected:
-        yield f"{counted(suspected, 'suspicion')} neither confirmed nor cleared by a run."
+        yield f"{count_of(suspected, 'suspicion')} neither confirmed nor cleared by a run."
 
 
 def rules_in(report: AuditReport) -> dict[Rule, str]:
@@ -123,7 +123,10 @@ def rules_in(report: AuditReport) -> dict[Rule, str]:
 def paragraphs_of(rule: Rule) -> list[str]:
     """A rule's own description by paragraph; only what is indented keeps its line breaks."""
     paragraphs = rule.about.split("\n\n")
-    return [one.rstrip() if one.startswith("    ") else " ".join(one.split()) for one in paragraphs]
+    return [
+        paragraph.rstrip() if paragraph.startswith("    ") else " ".join(paragraph.split())
+        for paragraph in paragraphs
+    ]
 
 
 def example_of(rule: Rule) -> str:

@@ -131,7 +131,7 @@ def warps_not_power_of_two(file: SourceFile) -> Iterator[Fault]:
 
     Fix: write 1, 2, 4, 8, 16 or 32.
     """
-    given = [one.num_warps for one in all_configurations(file)]
+    given = [configuration.num_warps for configuration in all_configurations(file)]
     given += [launch.options.get("num_warps") for launch in file.launches]
     for number in (number for value in given if value for number in _numbers(value, file)):
         warps = literal_integer(number)
@@ -219,7 +219,7 @@ def autotune_missing(kernel: SourceKernel) -> Iterator[Fault]:
     """
     if len(kernel.decorators) > 1 or not any(path == "triton.language.dot" for path, _ in kernel.calls()):
         return
-    fixed = [_fixed(kernel, launch) for launch in kernel.launches]
+    fixed = [_fixed_sizes(kernel, launch) for launch in kernel.launches]
     hot = [launch for launch in kernel.launches if launch.function and "test" not in launch.function.name]
     if hot and all(fixed) and all(one == fixed[0] for one in fixed):
         sizes = ", ".join(f"{name} = {size}" for name, size in fixed[0].items())
@@ -230,7 +230,7 @@ def autotune_missing(kernel: SourceKernel) -> Iterator[Fault]:
         )
 
 
-def _fixed(kernel: SourceKernel, launch: LaunchSite) -> dict[str, int]:
+def _fixed_sizes(kernel: SourceKernel, launch: LaunchSite) -> dict[str, int]:
     """The block sizes; empty where one is not a literal."""
     given = launch.given(kernel)
     names = [name for name in kernel.parameters if name in kernel.constexprs & given.keys()]

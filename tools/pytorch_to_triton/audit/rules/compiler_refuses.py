@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pytorch_to_triton.audit.evidence import CompiledCode
 from pytorch_to_triton.audit.fault import Fault, SourceLine
-from pytorch_to_triton.audit.rule import Rule, RuleCheck
+from pytorch_to_triton.audit.rule import evidence_rule
 
 _FILE = """
 INPUTS = {"x": "float32[N]"}
@@ -32,8 +32,14 @@ _SKIPPED = ("OutOfResources", "CompileTimeAssertionFailure", "PTXASError")
 """The autotuner skips a configuration that fails so."""
 
 
-def _check(code: CompiledCode) -> Iterator[Fault]:
-    """The refusal, at the line that the compiler names."""
+@evidence_rule(CompiledCode, "critical", "correctness", BAD, GOOD)
+def compiler_refuses(code: CompiledCode) -> Iterator[Fault]:
+    """Triton's compiler refuses a kernel.
+
+    No launch of it runs: the first one raises the compiler's error.
+
+    Fix: change the line that the compiler names; its message says what is wrong there.
+    """
     failure = code.compiled.failure
     if failure is None or (code.is_trial and failure.type in _SKIPPED):
         return
@@ -45,16 +51,3 @@ def _check(code: CompiledCode) -> Iterator[Fault]:
         "Change this line: the compiler cannot compile what it uses.",
         proof=f"Compiled for {code.where}: {failure.type}: {text}",
     )
-
-
-_ABOUT = """\
-Triton's compiler refuses a kernel.
-
-No launch of it runs: the first one raises the compiler's error.
-
-Fix: change the line that the compiler names; its message says what is wrong there."""
-RULES = (
-    Rule(
-        "compiler_refuses", _ABOUT, "critical", "correctness", (RuleCheck(CompiledCode, _check, BAD, GOOD),)
-    ),
-)

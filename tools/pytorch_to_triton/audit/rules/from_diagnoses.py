@@ -35,14 +35,15 @@ class _Row:
     """What it is about is a pointer of the kernel."""
 
     def check(self, measured: MeasuredTarget) -> Iterator[Fault]:
-        for at, found in measured.occurrences(self.name):
-            what = found.telling.what
+        for at, occurrence in measured.occurrences(self.name):
+            what = occurrence.telling.what
             yield Fault(
                 at,
-                self.messages.get(what, self.message).format(**_words(measured, found)),
-                (found.telling.suggestion if self.follows_verdict else "") or self.fixes.get(what, self.fix),
-                pointer=found.outputs if self.has_pointer else "",
-                proof=found.proof,
+                self.messages.get(what, self.message).format(**_words(measured, occurrence)),
+                (occurrence.telling.suggestion if self.follows_verdict else "")
+                or self.fixes.get(what, self.fix),
+                pointer=occurrence.outputs if self.has_pointer else "",
+                proof=occurrence.proof,
             )
 
     @property
@@ -51,13 +52,13 @@ class _Row:
         return Rule(self.name, about(self.title, self.why, self.fix), self.severity, self.category, (check,))
 
 
-def _words(measured: MeasuredTarget, found: Occurrence) -> dict[str, str]:
+def _words(measured: MeasuredTarget, occurrence: Occurrence) -> dict[str, str]:
     return {
         "who": measured.who,
         "call": measured.target.name or "run",
-        "what": found.telling.what.replace("_", " "),
-        "of": f" of {found.outputs}" if found.outputs else "",
-        "outputs": found.outputs or "every tensor",
+        "what": occurrence.telling.what.replace("_", " "),
+        "of": f" of {occurrence.outputs}" if occurrence.outputs else "",
+        "outputs": occurrence.outputs or "every tensor",
     }
 
 

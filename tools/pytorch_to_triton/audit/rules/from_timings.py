@@ -1,4 +1,4 @@
-"""Rules on measured times, most of which name a red flag of `benchmark`: one row per rule.
+"""Rules on measured times, most of which name a red flag of `benchmark`.
 
 Their examples are JSON: one object per size, with the timings by label; `_size` writes one. Each size moves
 twice the bytes of the one before it, the first 1 MiB, and has a limit only where `limit_ms` gives it one. The
@@ -6,21 +6,49 @@ flags and the verdict are those that `benchmark` derives from such figures.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from pytorch_to_triton.audit.evidence import TimedTarget
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.rule import Rule, RuleCheck, about
+from pytorch_to_triton.audit.rule import evidence_rule
 from pytorch_to_triton.benchmark.figures import size_of
 from pytorch_to_triton.benchmark.flags import SLOWER_THAN, flag_text
 from pytorch_to_triton.schema.benchmark import KERNEL
-from pytorch_to_triton.schema.finding import Severity
 
 _SLOW_MS = 3000.0
 
 
-def _far_from_limit(timed: TimedTarget) -> Iterator[Fault]:
-    """The largest size alone: smaller ones have launches to pay for."""
+def _size(kernel_ms: float, eager_ms: float, **more: float) -> str:
+    """One size as JSON: `limit_ms` and `tuned` are of the size, and other figures of the kernel's timing."""
+    of_size = {name: more.pop(name) for name in ("limit_ms", "tuned") if name in more}
+    timings = {"kernel": {"median_ms": kernel_ms, **more}, "eager": {"median_ms": eager_ms}}
+    return json.dumps({**of_size, "timings": timings})
+
+
+def _files(*sizes: str) -> tuple[str, ...]:
+    return tuple(f"[{text}]" for text in sizes)
+
+
+@evidence_rule(
+    TimedTarget,
+    "low",
+    "performance",
+    bad=_files(_size(0.2, 0.4, limit_ms=0.05)),
+    good=_files(
+        _size(0.06, 0.4, limit_ms=0.05),
+        _size(0.02, 0.4, limit_ms=0.001),
+        f"{_size(0.05, 0.4, limit_ms=0.02)}, {_size(0.55, 4.0, limit_ms=0.5)}",
+    ),
+)
+def far_from_limit(timed: TimedTarget) -> Iterator[Fault]:
+    """A kernel takes more than twice the time that its work must take on this GPU.
+
+    The limit is what the memory moves or the arithmetic units compute at their measured best. At the largest
+    size launching no longer matters, so the kernel itself takes the rest.
+
+    Fix: look for what it reads twice, for narrow accesses, and for too few programs or warps.
+    """
+    # The largest size alone: smaller ones have launches to pay for.
     if timed.result.verdict == "void" or not timed.result.tables:
         return
     largest = timed.result.tables[-1]
@@ -34,8 +62,21 @@ def _far_from_limit(timed: TimedTarget) -> Iterator[Fault]:
             )
 
 
-def _first_call_slow(timed: TimedTarget) -> Iterator[Fault]:
-    """The slowest first call of an autotuned kernel."""
+@evidence_rule(
+    TimedTarget,
+    "info",
+    "performance",
+    bad=_files(_size(0.1, 0.2, first_call_ms=8000, tuned=True)),
+    good=_files(_size(0.1, 0.2, first_call_ms=900, tuned=True), _size(0.1, 0.2, first_call_ms=8000)),
+)
+def first_call_slow(timed: TimedTarget) -> Iterator[Fault]:
+    """The first call takes seconds, because the autotuner tries each configuration.
+
+    So does the first call at each new key: services stall, and tests are slow.
+
+    Fix: freeze the configurations that were found, or give fewer of them.
+    """
+    # The slowest first call of an autotuned kernel.
     first = {
         size_of(table): kernel.first_call_ms
         for table in timed.result.tables
@@ -51,8 +92,24 @@ def _first_call_slow(timed: TimedTarget) -> Iterator[Fault]:
         )
 
 
-def _noisy(timed: TimedTarget) -> Iterator[Fault]:
-    """All sizes at which the kernel's own times spread, in one finding."""
+@evidence_rule(
+    TimedTarget,
+    "info",
+    "performance",
+    bad=_files(_size(0.1, 0.2, spread=0.4)),
+    good=_files(
+        _size(0.1, 0.2, spread=0.04),
+        '{"timings": {"kernel": {"median_ms": 0.1}, "eager": {"median_ms": 0.2, "spread": 0.4}}}',
+    ),
+)
+def noisy_timing(timed: TimedTarget) -> Iterator[Fault]:
+    """The times of a kernel vary widely.
+
+    Small differences between such times mean nothing.
+
+    Fix: measure again on a GPU that nothing else uses, at its full clock.
+    """
+    # All sizes at which the kernel's own times spread, in one finding.
     noisy = [
         flag_text(size_of(table), flag)
         for table in timed.result.tables
@@ -68,8 +125,21 @@ def _noisy(timed: TimedTarget) -> Iterator[Fault]:
         )
 
 
-def _slower(timed: TimedTarget) -> Iterator[Fault]:
-    """All sizes at which it is slower, in one finding."""
+@evidence_rule(
+    TimedTarget,
+    "medium",
+    "performance",
+    bad=_files(_size(0.2, 0.1), f"{_size(0.1, 0.2)}, {_size(0.5, 0.4).replace('eager', 'compile')}"),
+    good=_files(_size(0.1, 0.2), _size(0.101, 0.1), _size(0.2, 0.1).replace("eager", "other.py")),
+)
+def slower_than_pytorch(timed: TimedTarget) -> Iterator[Fault]:
+    """A kernel is slower than PyTorch at some size.
+
+    The difference exceeds the spread of both timings: at that size PyTorch is the better choice.
+
+    Fix: tune it at these sizes, or leave them to PyTorch.
+    """
+    # All sizes at which it is slower, in one finding.
     if timed.result.verdict != "slower":
         return
     tables = timed.result.tables
@@ -82,90 +152,3 @@ def _slower(timed: TimedTarget) -> Iterator[Fault]:
             "Tune it at these sizes, or call PyTorch there.",
             proof=" ".join(flag_text(size, flag) for size, flag in slower),
         )
-
-
-def _size(kernel_ms: float, eager_ms: float, **more: float) -> str:
-    """One size as JSON: `limit_ms` and `tuned` are of the size, and other figures of the kernel's timing."""
-    of_size = {name: more.pop(name) for name in ("limit_ms", "tuned") if name in more}
-    timings = {"kernel": {"median_ms": kernel_ms, **more}, "eager": {"median_ms": eager_ms}}
-    return json.dumps({**of_size, "timings": timings})
-
-
-def _row(
-    check: Callable[[TimedTarget], Iterator[Fault]],
-    name: str,
-    severity: Severity,
-    text: tuple[str, str, str],
-    examples: tuple[tuple[str, ...], tuple[str, ...]],
-) -> Rule:
-    """A rule: title, why and fix are its text; the bad and the good sizes are its examples."""
-    bad, good = (tuple(f"[{sizes}]" for sizes in those) for those in examples)
-    return Rule(name, about(*text), severity, "performance", (RuleCheck(TimedTarget, check, bad, good),))
-
-
-RULES = (
-    _row(
-        _far_from_limit,
-        "far_from_limit",
-        "low",
-        (
-            "A kernel takes more than twice the time that its work must take on this GPU.",
-            "The limit is what the memory moves or the arithmetic units compute at their measured best. At "
-            "the largest size launching no longer matters, so the kernel itself takes the rest.",
-            "Look for what it reads twice, for narrow accesses, and for too few programs or warps.",
-        ),
-        (
-            (_size(0.2, 0.4, limit_ms=0.05),),
-            (
-                _size(0.06, 0.4, limit_ms=0.05),
-                _size(0.02, 0.4, limit_ms=0.001),
-                f"{_size(0.05, 0.4, limit_ms=0.02)}, {_size(0.55, 4.0, limit_ms=0.5)}",
-            ),
-        ),
-    ),
-    _row(
-        _first_call_slow,
-        "first_call_slow",
-        "info",
-        (
-            "The first call takes seconds, because the autotuner tries each configuration.",
-            "So does the first call at each new key: services stall, and tests are slow.",
-            "Freeze the configurations that were found, or give fewer of them.",
-        ),
-        (
-            (_size(0.1, 0.2, first_call_ms=8000, tuned=True),),
-            (_size(0.1, 0.2, first_call_ms=900, tuned=True), _size(0.1, 0.2, first_call_ms=8000)),
-        ),
-    ),
-    _row(
-        _noisy,
-        "noisy_timing",
-        "info",
-        (
-            "The times of a kernel vary widely.",
-            "Small differences between such times mean nothing.",
-            "Measure again on a GPU that nothing else uses, at its full clock.",
-        ),
-        (
-            (_size(0.1, 0.2, spread=0.4),),
-            (
-                _size(0.1, 0.2, spread=0.04),
-                '{"timings": {"kernel": {"median_ms": 0.1}, "eager": {"median_ms": 0.2, "spread": 0.4}}}',
-            ),
-        ),
-    ),
-    _row(
-        _slower,
-        "slower_than_pytorch",
-        "medium",
-        (
-            "A kernel is slower than PyTorch at some size.",
-            "The difference exceeds the spread of both timings: at that size PyTorch is the better choice.",
-            "Tune it at these sizes, or leave them to PyTorch.",
-        ),
-        (
-            (_size(0.2, 0.1), f"{_size(0.1, 0.2)}, {_size(0.5, 0.4).replace('eager', 'compile')}"),
-            (_size(0.1, 0.2), _size(0.101, 0.1), _size(0.2, 0.1).replace("eager", "other.py")),
-        ),
-    ),
-)

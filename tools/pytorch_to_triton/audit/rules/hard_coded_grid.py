@@ -8,8 +8,13 @@ from pytorch_to_triton.audit.analysis.addresses import MaskBound, bounds, is_blo
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.launch_sizes import constant, declared_size
-from pytorch_to_triton.audit.analysis.launched_tensors import callers_parameters, callers_size, text_of
-from pytorch_to_triton.audit.analysis.passed import Extent, size_of
+from pytorch_to_triton.audit.analysis.launched_tensors import (
+    Extent,
+    callers_parameters,
+    callers_size,
+    size_of,
+    text_of,
+)
 from pytorch_to_triton.audit.analysis.programs import grid_of, program_axes
 from pytorch_to_triton.audit.analysis.size_guards import is_tested
 from pytorch_to_triton.audit.analysis.tails import may_overrun
@@ -84,13 +89,13 @@ def hard_coded_grid(kernel: SourceKernel) -> Iterator[Fault]:
         grid = grid_of(launch) or ()
         if is_trial(kernel.file, launch.function) or is_tested(launch) or launch.flow.loops(launch.call):
             continue
-        axes = (fixed for axis, one in enumerate(grid) if (fixed := _fixed(axis, one, launch)))
+        axes = (fixed for axis, one in enumerate(grid) if (fixed := _fixed_axis(axis, one, launch)))
         faults = (_too_few(fixed, len(grid), kernel, launch) for fixed in axes if not _walks(fixed, kernel))
-        if found := next((fault for fault in faults if fault), None):
-            yield found
+        if first := next((fault for fault in faults if fault), None):
+            yield first
 
 
-def _fixed(axis: int, element: ast.expr, launch: LaunchSite) -> _Fixed | None:
+def _fixed_axis(axis: int, element: ast.expr, launch: LaunchSite) -> _Fixed | None:
     number = constant(element, launch)
     if number is not None:
         return _Fixed(axis, number)

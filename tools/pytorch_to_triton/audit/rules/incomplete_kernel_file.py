@@ -10,7 +10,7 @@ from pytorch_to_triton.audit.analysis.callers import (
     is_named_near,
     is_trial,
     launchers,
-    offered,
+    public_names,
 )
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import file_rule
@@ -64,7 +64,7 @@ def _missing(file: SourceFile) -> Iterator[tuple[str, str]]:
     """What is missing, and what to do about it."""
     if not _has_reference(file):
         yield "no reference", "Add a few lines of PyTorch that compute the same."
-    names = offered(file)
+    names = public_names(file)
     has_test = any(function.name.startswith("test_") for function, _ in file.functions)
     if names and not has_test and not is_named_near(names, file.path, *TESTS):
         yield (
@@ -82,7 +82,7 @@ def _missing(file: SourceFile) -> Iterator[tuple[str, str]]:
 
 def _has_reference(file: SourceFile) -> bool:
     """Whether a name in the file refers to a reference or a test."""
-    imported = [one for one in file.scope.bindings if one not in ("torch", "triton")]
+    imported = [binding for binding in file.scope.bindings if binding not in ("torch", "triton")]
     return any(_REFERS.search(name) for name in (*imported, *(f.name for f, _ in file.functions)))
 
 

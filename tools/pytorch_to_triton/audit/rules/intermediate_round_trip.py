@@ -89,13 +89,13 @@ def _places(pointer: str, access: str, kernel: SourceKernel, launch: LaunchSite)
 
     Empty where it is accessed in another way, too.
     """
-    found = [one for one in kernel.accesses if one.pointer == pointer]
-    if any(one.name != access for one in found):
+    accesses = [one for one in kernel.accesses if one.pointer == pointer]
+    if any(one.name != access for one in accesses):
         return frozenset()
     given = launch.given(kernel)
     start = _Spelled(kernel, {**given, pointer: ast.Constant("start")})
     grid = ast.unparse(launch.flow.resolved(launch.grid))
-    return frozenset(f"{grid} {ast.unparse(start.visit(deepcopy(one.address)))}" for one in found)
+    return frozenset(f"{grid} {ast.unparse(start.visit(deepcopy(one.address)))}" for one in accesses)
 
 
 class _Spelled(ast.NodeTransformer):

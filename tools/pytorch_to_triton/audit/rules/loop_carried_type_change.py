@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
-from pytorch_to_triton.audit.analysis.widths import is_int64
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
@@ -96,12 +95,12 @@ def _assignments(name: str, kernel: SourceKernel) -> list[Assignment]:
     """All that a name is given, in source order; empty where anything but assignments binds it."""
     given = kernel.flow.feeds(name)
     outer = [next(one for one in kernel.flow.around(value) if isinstance(one, ast.stmt)) for value in given]
-    found = [
+    assignments = [
         Assignment(value, statement)
         for value, statement in zip(given, outer, strict=True)
         if isinstance(statement, ast.Assign | ast.AugAssign)
     ]
-    return found if len(found) == len(kernel.scope.bindings[name]) else []
+    return assignments if len(assignments) == len(kernel.scope.bindings[name]) else []
 
 
 def _is_carried(change: Assignment, around: set[ast.AST], kernel: SourceKernel) -> bool:
@@ -138,7 +137,7 @@ def _becomes(change: Assignment, start: ast.expr, kernel: SourceKernel) -> str |
     if _is_number(start) and kind(change.value, kernel) == Kind.BLOCK:
         return "a block"
     is_whole = not _is_number(start) or _is_whole(start)
-    if is_whole and is_int64(change.value, kernel):
+    if is_whole and values(kernel).dtype(change.value) == "int64":
         return "int64"
     return "a float" if is_whole and _is_number(start) and _is_float(change) else None
 

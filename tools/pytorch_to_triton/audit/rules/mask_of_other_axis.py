@@ -77,13 +77,13 @@ def mask_of_other_axis(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: compare each axis's own offsets, the program's start included, with that axis's size.
     """
-    found: set[ast.Compare] = set()
+    reported: set[ast.Compare] = set()
     for access in kernel.accesses:
         limits = list(bounds(access.mask, kernel))
         for bound in limits:
             wrong = _of_other_axis(bound, limits, kernel) or _lacks_start(bound, access, kernel)
-            if wrong and bound.comparison not in found:
-                found.add(bound.comparison)
+            if wrong and bound.comparison not in reported:
+                reported.add(bound.comparison)
                 yield wrong
 
 
@@ -94,7 +94,7 @@ def _of_other_axis(bound: MaskBound, limits: list[MaskBound], kernel: SourceKern
         return None
     named = (name for name in kernel.parameters if _axis_of_name(name) == offsets)
     right = next((name for name in named if _is_size(name, kernel)), None)
-    if right is None or any(_axis(one.offsets) == _axis(one.size) == offsets for one in limits):
+    if right is None or any(_axis(limit.offsets) == _axis(limit.size) == offsets for limit in limits):
         return None
     others = {_axis(other.offsets) for other in limits if other is not bound}
     if size not in others and not {offsets, size} <= _bound_by_own_size(kernel):

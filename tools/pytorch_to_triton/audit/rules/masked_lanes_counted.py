@@ -3,11 +3,13 @@
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.masked_lanes import NOT_ZERO, Lanes
-from pytorch_to_triton.audit.analysis.padding import is_padded_along, padded_means
-from pytorch_to_triton.audit.analysis.poisoned_reductions import PoisonedReduction, poisoned_reductions
-from pytorch_to_triton.audit.analysis.undefined_lanes import undefined_lanes
+from pytorch_to_triton.audit.analysis.padding import padded_means, padding_along
+from pytorch_to_triton.audit.analysis.reductions import (
+    PoisonedReduction,
+    poisoned_reductions,
+    undefined_lanes,
+)
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
@@ -111,16 +113,16 @@ def masked_lanes_counted(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: pass the neutral value as other=, or put it in with tl.where(mask, x, value) right before the
     reduction; divide by the number of elements.
     """
-    for found in poisoned_reductions(kernel):
-        call, name, neutral = found.operation.call, found.operation.name, found.neutral
-        is_certain = _is_certain(found, kernel)
+    for poisoned in poisoned_reductions(kernel):
+        call, name, neutral = poisoned.operation.call, poisoned.operation.name, poisoned.neutral
+        is_certain = _is_certain(poisoned, kernel)
         yield Fault(
             call,
-            f"{_content(found.held)} tl.{name} counts the lanes that the mask of the load in line "
-            f"{found.held.load.call.lineno} leaves out; {neutral} would change nothing.",
+            f"{_content(poisoned.held)} tl.{name} counts the lanes that the mask of the load in line "
+            f"{poisoned.held.load.call.lineno} leaves out; {neutral} would change nothing.",
             f"Put {neutral} there: by other= of the load, or by tl.where(mask, ..., {neutral}) right "
             f"before tl.{name}.",
-            severity="high" if found.is_decisive or is_certain else None,
+            severity="high" if poisoned.is_decisive or is_certain else None,
             certain=is_certain,
         )
     for taken in undefined_lanes(kernel):
@@ -131,8 +133,8 @@ def masked_lanes_counted(kernel: SourceKernel) -> Iterator[Fault]:
             f"Add other={taken.neutral}.",
             severity=taken.severity,
         )
-    for mean in padded_means(values(kernel)):
-        end, width = ast.unparse(mean.padding.end), ast.unparse(mean.padding.width)
+    for mean in padded_means(kernel):
+        end, width = mean.padding.end, mean.padding.width
         yield Fault(
             mean.quotient,
             f"The sum has at most {end} terms and is divided by {width}, the width of the block: the mean is "
@@ -143,10 +145,10 @@ def masked_lanes_counted(kernel: SourceKernel) -> Iterator[Fault]:
         )
 
 
-def _is_certain(found: PoisonedReduction, kernel: SourceKernel) -> bool:
+def _is_certain(poisoned: PoisonedReduction, kernel: SourceKernel) -> bool:
     """Whether a sum certainly counts padding: the mask ends before the block does."""
-    is_sum = found.operation.name == "sum" and found.held.hold == NOT_ZERO
-    return is_sum and is_padded_along(values(kernel), found.held.load.call, found.operation) is not None
+    is_sum = poisoned.operation.name == "sum" and poisoned.held.hold == NOT_ZERO
+    return is_sum and padding_along(poisoned.held.load, poisoned.operation, kernel) is not None
 
 
 def _content(held: Lanes) -> str:

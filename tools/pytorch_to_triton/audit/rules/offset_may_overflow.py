@@ -43,7 +43,7 @@ def offset_may_overflow(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: widen the program id first: tl.program_id(0).to(tl.int64) * stride.
     """
-    found: dict[ast.BinOp, int | None] = {}
+    counts: dict[ast.BinOp, int | None] = {}
     for address, pointer in _addresses(kernel):
         for node in kernel.flow.origins(address, stop=lambda one: is_loaded(one, kernel)):
             if (
@@ -51,12 +51,12 @@ def offset_may_overflow(kernel: SourceKernel) -> Iterator[Fault]:
                 and _may_overflow(node, kernel)
                 and not _is_taken_off(node, kernel)
             ):
-                found[node] = found.get(node) or _too_many(pointer, kernel)
-    if not found:
+                counts[node] = counts.get(node) or _too_many(pointer, kernel)
+    if not counts:
         return
-    first, *more = sorted(found, key=lambda node: (found[node] is None, node.lineno, node.col_offset))
+    first, *more = sorted(counts, key=lambda node: (counts[node] is None, node.lineno, node.col_offset))
     also = f" It is one of {len(more) + 1} such products in {kernel.node.name}." if more else ""
-    elements = found[first]
+    elements = counts[first]
     yield Fault(
         first,
         f"{ast.unparse(first)} is computed in 32 bits and wraps around once it passes 2**31 - 1.{also}",
@@ -92,17 +92,17 @@ def _may_overflow(product: ast.BinOp, kernel: SourceKernel) -> bool:
     if not isinstance(product.op, ast.Mult):
         return False
     sides = (product.left, product.right)
-    strides = [one for one in sides if isinstance(one, ast.Name) and one.id in kernel.runtime_parameters]
+    strides = [side for side in sides if isinstance(side, ast.Name) and side.id in kernel.runtime_parameters]
     if not strides:
         return False
-    if len(strides) == 1 and any(_is_narrowed(one, kernel) for one in sides):
+    if len(strides) == 1 and any(_is_narrowed(side, kernel) for side in sides):
         return True
     made_from = kernel.flow.origins(product)
     if any(_is_wide(node, kernel) for node in made_from):
         return False
     if len(strides) == 1 and any(_is_program_id(node, kernel) for node in made_from):
-        return not _passed(made_from, kernel).is_wide
-    return _passed(made_from, kernel) == _Passed(is_program_id=True, is_wide=False)
+        return not _values_passed(made_from, kernel).is_wide
+    return _values_passed(made_from, kernel) == _Passed(is_program_id=True, is_wide=False)
 
 
 def _is_narrowed(value: ast.expr, kernel: SourceKernel) -> bool:
@@ -123,7 +123,7 @@ class _Passed:
     """Whether anything says int64, or is of unknown width."""
 
 
-def _passed(made_from: frozenset[ast.AST], kernel: SourceKernel) -> _Passed:
+def _values_passed(made_from: frozenset[ast.AST], kernel: SourceKernel) -> _Passed:
     """Of the parameters among some nodes."""
     names = [node.arg for node in made_from if isinstance(node, ast.arg)]
     given = [
@@ -133,13 +133,15 @@ def _passed(made_from: frozenset[ast.AST], kernel: SourceKernel) -> _Passed:
         if (value := argument(call, kernel.parameters.index(name), name))
         for node in caller.flow.origins(value)
     ]
-    return _Passed(any(_is_program_id(*one) for one in given), any(_is_wide(*one) for one in given))
+    return _Passed(
+        any(_is_program_id(*passed) for passed in given), any(_is_wide(*passed) for passed in given)
+    )
 
 
 @lru_cache(maxsize=64)
 def _calls_of(kernel: SourceKernel) -> tuple[tuple[SourceKernel, ast.Call], ...]:
     """Where other kernels of the file call this one; nowhere where it is launched itself."""
-    return () if kernel.is_launched else tuple((found.kernel, call) for found, call in calls_of(kernel))
+    return () if kernel.is_launched else tuple((caller.kernel, call) for caller, call in calls_of(kernel))
 
 
 def _is_taken_off(product: ast.BinOp, kernel: SourceKernel) -> bool:

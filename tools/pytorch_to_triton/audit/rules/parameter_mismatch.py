@@ -73,7 +73,7 @@ def parameter_mismatch(kernel: SourceKernel) -> Iterator[Fault]:
     if not kernel.plain or given.vararg or given.kwarg or kernel.file.is_for_a_fork:
         return
     yield from _of_autotuner(kernel)
-    chosen = [frozenset(one.values) for one in configurations(kernel)]
+    chosen = [frozenset(configuration.values) for configuration in configurations(kernel)]
     tuned = frozenset.intersection(*chosen) | _TUNED if chosen else frozenset()
     known = {*kernel.parameters} | OPTIONS
     for launch in kernel.launches:
@@ -91,11 +91,11 @@ def parameter_mismatch(kernel: SourceKernel) -> Iterator[Fault]:
 def _of_autotuner(kernel: SourceKernel) -> Iterator[Fault]:
     """Names in configurations, in the key, and in what is reset, where Triton itself resets it."""
     known = {*kernel.parameters} | OPTIONS | FOREIGN_OPTIONS
-    for one in configurations(kernel):
-        for name in one.values.keys() - known:
+    for configuration in configurations(kernel):
+        for name in configuration.values.keys() - known:
             known.add(name)
             message = f"A configuration sets {name}, and {kernel.node.name} has no such parameter."
-            yield Fault(one.call, message, _meant(name, kernel.constexprs))
+            yield Fault(configuration.call, message, _meant(name, kernel.constexprs))
     is_reset = setting(kernel, "pre_hook") is None and (configuration_count(kernel) or 0) > 1
     for option in ("key", *(("reset_to_zero", "restore_value") if is_reset else ())):
         for name, place in (names(setting(kernel, option)) or {}).items():

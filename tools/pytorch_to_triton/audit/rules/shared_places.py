@@ -1,11 +1,29 @@
-"""Places that several programs write: each its own result, or what they loaded there and changed."""
+"""Places that several programs write, blocks of theirs that overlap, and random numbers that they share."""
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.addresses import is_block, is_loaded, range_length
+from pytorch_to_triton.audit.analysis.addresses import (
+    addends,
+    is_block,
+    is_loaded,
+    program_axis,
+    range_length,
+)
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.programs import is_updated, program_axes, program_ids, shared_axes
+from pytorch_to_triton.audit.analysis.programs import (
+    grid_of,
+    is_opaque,
+    is_updated,
+    is_wide,
+    parameters_for,
+    program_axes,
+    program_ids,
+    rounded_up,
+    shared_axes,
+)
+from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
@@ -40,7 +58,7 @@ def same_place_in_all_programs(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: give each program its own place by its tl.program_id, or combine the results with tl.atomic_add.
     """
-    for access, axis in _shared(kernel):
+    for access, axis in _shared_stores(kernel):
         if not is_updated(access, kernel):
             yield Fault(
                 access.call,
@@ -84,7 +102,7 @@ def unguarded_read_modify_write(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: use tl.atomic_add (or tl.atomic_max and the like), or give each program its own place and sum up
     later.
     """
-    for access, axis in _shared(kernel):
+    for access, axis in _shared_stores(kernel):
         if is_updated(access, kernel):
             yield Fault(
                 access.call,
@@ -106,7 +124,7 @@ def unguarded_read_modify_write(kernel: SourceKernel) -> Iterator[Fault]:
             )
 
 
-def _shared(kernel: SourceKernel) -> Iterator[tuple[KernelAccess, int]]:
+def _shared_stores(kernel: SourceKernel) -> Iterator[tuple[KernelAccess, int]]:
     """Each store at a place that all programs along an axis of the grid share, with the axis."""
     for access in kernel.accesses:
         if access.name == "store":
@@ -115,12 +133,12 @@ def _shared(kernel: SourceKernel) -> Iterator[tuple[KernelAccess, int]]:
 
 def _accumulates(access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether it stores a sum or a difference with what the same place holds."""
-    found = values(kernel)
-    total = found.bare(access.value) if access.value is not None and access.name == "store" else None
+    known = values(kernel)
+    total = known.bare(access.value) if access.value is not None and access.name == "store" else None
     if not isinstance(total, ast.BinOp) or not isinstance(total.op, ast.Add | ast.Sub):
         return False
     return is_updated(access, kernel) and any(
-        isinstance(found.bare(side), ast.Call) and is_loaded(found.bare(side), kernel)
+        isinstance(known.bare(side), ast.Call) and is_loaded(known.bare(side), kernel)
         for side in (total.left, total.right)
     )
 
@@ -135,3 +153,161 @@ def _shared_index(access: KernelAccess, kernel: SourceKernel) -> ast.expr | None
         if program_axes(kernel, load) - direct or (is_block(load, kernel) and not is_own_block):
             return load
     return None
+
+
+_overlapping = example("@triton.jit\ndef kernel(x_ptr, out_ptr, n, B: tl.constexpr):\n")
+_window = _overlapping(
+    "i = tl.program_id(0) + tl.arange(0, B)", "tl.atomic_add(out_ptr, tl.sum(tl.load(x_ptr + i)))"
+)
+BAD = (
+    _overlapping("i = tl.program_id(0) + tl.arange(0, B)", "tl.store(out_ptr + i, 0.0, mask=i < n)"),
+    _window + "\ndef run(x, out):\n    kernel[(triton.cdiv(len(x), 256),)](x, out, len(x), B=256)\n",
+)
+GOOD = (
+    _window + "\ndef run(x, out):\n    kernel[(len(x) - 7,)](x, out, len(x), B=8)\n",
+    _overlapping("i = tl.arange(0, B)", "tl.store(out_ptr + tl.program_id(0) + i, 0.0, mask=i == 0)"),
+)
+
+
+@kernel_rule("high", "correctness", BAD, GOOD)
+def overlapping_blocks(kernel: SourceKernel) -> Iterator[Fault]:
+    """The blocks of neighboring programs overlap: a program id is not multiplied by the block size.
+
+    `tl.program_id(0) + tl.arange(0, BLOCK)` starts each block one element behind the last one. Programs write
+    over each other's results, and all but the beginning of the tensor is left out.
+
+    Fix: start at tl.program_id(0) * BLOCK.
+    """
+    starts: dict[tuple[int, str], KernelAccess] = {}
+    for access in kernel.accesses:
+        parts = addends(access.address, kernel)
+        axes = [axis for part in parts if (axis := program_axis(part, kernel)) is not None]
+        lengths = [length for part in parts if (length := range_length(part, kernel)) not in (None, "1")]
+        if len(axes) != 1 or len(lengths) != 1 or lengths[0] is None:
+            continue
+        axis, length = axes[0], lengths[0]
+        if _stores_block(access) or _has_program_a_block(kernel, axis, length):
+            starts.setdefault((axis, length), access)
+    for (axis, length), access in starts.items():
+        yield Fault(
+            access.call,
+            f"Blocks of {length} elements start only one element apart, at tl.program_id({axis}): they "
+            "overlap, and the end of the tensor is never reached.",
+            f"Write tl.program_id({axis}) * {length} + tl.arange(0, {length}).",
+        )
+
+
+def _stores_block(access: KernelAccess) -> bool:
+    """Whether it stores more than the one lane that `mask=lanes == 0` picks."""
+    picks = access.mask is not None and any(isinstance(node, ast.Eq) for node in ast.walk(access.mask))
+    return access.name == "store" and not picks
+
+
+def _has_program_a_block(kernel: SourceKernel, axis: int, length: str) -> bool:
+    """Whether a launch has one program for each block along the axis."""
+    grids = ((grid_of(launch) or (), launch) for launch in kernel.launches)
+    divisions = ((rounded_up(grid[axis], launch), launch) for grid, launch in grids if axis < len(grid))
+    return any(div and length in parameters_for(div.block, kernel, launch) for div, launch in divisions)
+
+
+_DRAWING = frozenset(
+    f"triton.language.{module}{name}"
+    for module in ("", "random.")
+    for name in ("rand", "randn", "randint", "rand4x", "randn4x", "randint4x")
+)
+_DEEPEST = 3
+"""Functions that call each other."""
+_LAUNCH = """
+def run(x, out, seed):
+    M, N = x.shape
+    kernel[(M, triton.cdiv(N, 64))](x, out, N, seed, B=64)
+"""
+_ROWS = """
+@triton.jit
+def kernel(x_ptr, out_ptr, N, seed, B: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.program_id(1) * B + tl.arange(0, B)
+    i = row * N + cols
+    x = tl.load(x_ptr + i, mask=cols < N)
+    keep = {keep}
+    tl.store(out_ptr + i, tl.where(keep, 2 * x, 0.0), mask=cols < N)
+"""
+_HELPER = """
+@triton.jit
+def noise(seed, at):
+    return tl.rand(seed, at) > 0.5
+"""
+DRAW_BAD = (_ROWS.format(keep="tl.rand(seed, cols) > 0.5") + _LAUNCH,)
+DRAW_GOOD = (_HELPER + _ROWS.format(keep="noise(seed, i)") + _LAUNCH,)
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """A call that draws random numbers, itself or in a function that it calls."""
+
+    call: ast.Call
+    decided_by: tuple[ast.expr, ...]
+    """The arguments that seeds and offsets are made from."""
+
+
+@kernel_rule("high", "correctness", DRAW_BAD, DRAW_GOOD)
+def shared_random_numbers(kernel: SourceKernel) -> Iterator[Fault]:
+    """Several programs generate the same random numbers.
+
+    tl.rand and its kind give the same number for the same seed and offset, whichever program asks. With
+    offsets that are the same in many programs, every row gets the same dropout mask.
+
+    Fix: use as offset the place of the element in the whole tensor: tl.rand(seed, row * n_cols + cols).
+    """
+    if not kernel.launches:
+        return
+    wide = {axis for axis in range(3) if all(is_wide(axis, launch) for launch in kernel.launches)}
+    for draw in _draws(kernel, depth=_DEEPEST):
+        if is_opaque(kernel, *draw.decided_by):
+            continue
+        shared = sorted(wide & _stored_by(draw.call, kernel) - program_axes(kernel, *draw.decided_by))
+        if shared:
+            yield Fault(
+                draw.call,
+                f"The seed and the offset of {ast.unparse(draw.call)} do not depend on tl.program_id"
+                f"({shared[0]}): all programs along this axis generate the same numbers.",
+                f"Make the offset from tl.program_id({shared[0]}), too: the place of each element in the "
+                "whole tensor.",
+            )
+
+
+def _draws(kernel: SourceKernel, *, depth: int) -> Iterator[Draw]:
+    functions: dict[ast.AST, SourceKernel] = {one.node: one for one in kernel.file.kernels}
+    for node in kernel.nodes:
+        if not isinstance(node, ast.Call):
+            continue
+        if kernel.scope.path(node.func) in _DRAWING:
+            decided_by = (argument(node, 0, "seed"), argument(node, 1, "offset"))
+            if all(decided_by):
+                yield Draw(node, tuple(one for one in decided_by if one))
+        elif isinstance(node.func, ast.Name) and depth > 0:
+            binding = kernel.scope.find(node.func.id)
+            called = functions.get(binding.node) if binding else None
+            if called is not None and called is not kernel:
+                yield from _draws_of_call(node, called, depth=depth - 1)
+
+
+def _draws_of_call(call: ast.Call, called: SourceKernel, *, depth: int) -> Iterator[Draw]:
+    """What a function of the file draws by its arguments alone."""
+    for inner in _draws(called, depth=depth):
+        if is_opaque(called, *inner.decided_by) or any(program_axes(called, one) for one in inner.decided_by):
+            continue
+        names = called.flow.parameters(*inner.decided_by)
+        given = [argument(call, place, name) for place, name in enumerate(called.parameters) if name in names]
+        if all(given):
+            yield Draw(call, tuple(passed for passed in given if passed))
+
+
+def _stored_by(call: ast.Call, kernel: SourceKernel) -> frozenset[int]:
+    """The grid's axes whose program ids tell apart the places where what was drawn is stored."""
+    axes = [
+        program_axes(kernel, access.address)
+        for access in kernel.accesses
+        if access.value is not None and call in kernel.flow.origins(access.value)
+    ]
+    return frozenset[int]().union(*axes)

@@ -4,8 +4,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
-from pytorch_to_triton.audit.analysis.launched_tensors import allocation, tensors_of
-from pytorch_to_triton.audit.analysis.passed import stride_of
+from pytorch_to_triton.audit.analysis.launched_tensors import allocation, stride_of, tensors_of
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
@@ -77,13 +76,13 @@ def _misnamed(kernel: SourceKernel) -> Iterator[Fault]:
     if not any(_is_stride(name) for name in kernel.parameters):
         return
     stems = {access.pointer: _stem(access.pointer) for access in kernel.accesses if access.pointer}
-    found: set[ast.Name] = set()
+    reported: set[ast.Name] = set()
     for access in kernel.accesses:
         if access.pointer is None:
             continue
-        for stride, other, own in _swapped(access, stems, kernel):
-            if stride not in found:
-                found.add(stride)
+        for stride, other, own in _swapped_strides(access, stems, kernel):
+            if stride not in reported:
+                reported.add(stride)
                 yield Fault(
                     stride,
                     f"{stride.id} is a stride of {other}, and the address is in {access.pointer}, whose own "
@@ -96,21 +95,21 @@ def _misnamed(kernel: SourceKernel) -> Iterator[Fault]:
 
 def _is_meant(stem: str, kernel: SourceKernel) -> bool:
     """Whether none of several strides of a tensor is ever used: the kernel takes its layout for another's."""
-    own = {name for name in kernel.parameters if _is_stride(name) and _renamed(name, stem, "") is not None}
+    own = {name for name in kernel.parameters if _is_stride(name) and _other_name(name, stem, "") is not None}
     used = {node.id for node in kernel.nodes if isinstance(node, ast.Name)}
     return len(own) > 1 and not own & used
 
 
 def _mispassed(kernel: SourceKernel) -> Iterator[Fault]:
     """By what the launch passes: the stride of one tensor for a place in another, whose own is left over."""
-    found: set[ast.Name] = set()
+    reported: set[ast.Name] = set()
     for launch in kernel.launches:
         passed = _owners(launch, kernel)
         for access, tensor in _tensors_of(launch, kernel):
             for foreign, own in _foreign(access, tensor, passed, kernel):
-                if foreign in found or _is_laid_out_like(tensor, passed[foreign.id], launch):
+                if foreign in reported or _is_laid_out_like(tensor, passed[foreign.id], launch):
                     continue
-                found.add(foreign)
+                reported.add(foreign)
                 yield Fault(
                     foreign,
                     f"The launch passes a stride of {passed[foreign.id]} for {foreign.id}, and the address "
@@ -163,17 +162,17 @@ def _is_laid_out_like(one: str, other: str, launch: LaunchSite) -> bool:
     return False
 
 
-def _swapped(
+def _swapped_strides(
     access: KernelAccess, stems: dict[str, str], kernel: SourceKernel
 ) -> Iterator[tuple[ast.Name, str, str]]:
     """Each stride in an address that is another pointer's, with that pointer and the stride to use."""
     made_from = kernel.flow.origins(access.address, stop=lambda node: is_loaded(node, kernel))
     used = {node.id for node in made_from if isinstance(node, ast.Name)}
-    for node in sorted(_strides(made_from, kernel), key=lambda one: (one.lineno, one.col_offset)):
+    for node in sorted(_strides(made_from, kernel), key=lambda stride: (stride.lineno, stride.col_offset)):
         for other, stem in stems.items():
             if access.pointer is None or other == access.pointer or stem == stems[access.pointer]:
                 continue
-            own = _renamed(node.id, stem, stems[access.pointer])
+            own = _other_name(node.id, stem, stems[access.pointer])
             if own in kernel.parameters and own not in used:
                 yield node, other, own
 
@@ -198,7 +197,7 @@ def _stem(pointer: str) -> str:
     return "_".join(words).lower() or pointer.lower()
 
 
-def _renamed(stride: str, stem: str, to: str) -> str | None:
+def _other_name(stride: str, stem: str, to: str) -> str | None:
     """`stride_kb` for stride_qb, and `y_row_stride` for x_row_stride; None where the name lacks the stem."""
     before, after = f"_{stride}_", None
     if f"_{stem}_" in before:

@@ -254,7 +254,7 @@ def and_between_blocks(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: write `&` and `|` with parentheses around comparisons: `(i < n) & (j < m)`.
     """
     for node in kernel.nodes:
-        if not isinstance(node, ast.BoolOp) or all(kind(one, kernel) < Kind.BLOCK for one in node.values):
+        if not isinstance(node, ast.BoolOp) or all(kind(value, kernel) < Kind.BLOCK for value in node.values):
             continue
         word, sign = ("and", "&") if isinstance(node.op, ast.And) else ("or", "|")
         yield Fault(

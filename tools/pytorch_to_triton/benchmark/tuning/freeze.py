@@ -77,7 +77,7 @@ def pruned_by(early_config_prune, table):
 '''
 
 
-def frozen(source: str, configs: Sequence[TunedConfig], where: str, file: str = "the source") -> str:
+def freeze(source: str, configs: Sequence[TunedConfig], where: str, file: str = "the source") -> str:
     """The kernel file with a table of `configs` and a chooser in the place of each autotuner they are for.
 
     `where` is where they were measured: GPU, Triton, date. A launch whose key is in the table takes that
@@ -90,23 +90,23 @@ def frozen(source: str, configs: Sequence[TunedConfig], where: str, file: str = 
     by_kernel: dict[str, list[TunedConfig]] = {}
     for config in configs:
         by_kernel.setdefault(config.kernel, []).append(config)
-    found = {name: tuner for name in by_kernel if (tuner := kernels.tuner(name))}
-    if by_kernel and not found:
+    tuners = {name: tuner for name in by_kernel if (tuner := kernels.tuner(name))}
+    if by_kernel and not tuners:
         raise BadInput(
             f"{file}:1: {', '.join(by_kernel)} is defined elsewhere.",
             "Freeze the file that defines the kernel, with its own configurations.",
         )
-    tables = [_Table(kernels, tuner, by_kernel[name], where) for name, tuner in found.items()]
+    tables = [_Table(kernels, tuner, by_kernel[name], where) for name, tuner in tuners.items()]
     if not tables:
         return source
     written = [edit for table in tables for edit in table.edits()]
     edits = [*_choosers(kernels, tables), *written]
     edits = [*_imports(kernels, edits), *edits]
-    edited = _applied(kernels.text, edits)
+    edited = _apply(kernels.text, edits)
     return edited.replace("\n", "\r\n") if "\r\n" in source else edited
 
 
-def autotuned(source: str, file: str = "the source") -> tuple[str, ...]:
+def autotuned_kernels(source: str, file: str = "the source") -> tuple[str, ...]:
     """The names of the kernels that have a @triton.autotune, in the file's order.
 
     Raises BadInput where the source is not Python.
@@ -192,17 +192,17 @@ class _Table:
 
     def rows(self) -> list[tuple[list[str], list[str]]]:
         """Keys and configurations as source, sorted; of one key the last configuration."""
-        found = {}
+        rows = {}
         for config in self.configs:
             key = [_literal(config.key.get(name)) for name in self.sizes]
             key += [self.dtype(config.key.get(f"{name}{DTYPE}")) for name in self.tensors]
             row = {**OPTIONS, **config.config}
             order = tuple((int(part), "") if part.isdigit() else (-1, part) for part in key)
-            found[order] = (key, [f"{_literal(name)}: {_literal(row[name])}" for name in self.columns])
-        return [found[order] for order in sorted(found)]
+            rows[order] = (key, [f"{_literal(name)}: {_literal(row[name])}" for name in self.columns])
+        return [rows[order] for order in sorted(rows)]
 
     def dtype(self, name: object) -> str:
-        return "None" if name is None else f"{_spelled(self.file, 'torch')}.{name}"
+        return "None" if name is None else f"{_name_in_file(self.file, 'torch')}.{name}"
 
     def decorator(self, width: int) -> list[str]:
         arguments = [self.name, f"[{_names(self.sizes)}]", f"[{_names(self.tensors)}]"]
@@ -271,17 +271,17 @@ def _imports_triton(statement: ast.stmt) -> bool:
     return any(name.partition(".")[0] == "triton" for name in named)
 
 
-def _spelled(file: KernelSource, path: str) -> str:
+def _name_in_file(file: KernelSource, path: str) -> str:
     """The name that the file has for a module, or for something in it; else the path itself."""
     return file.imports.get(path, path)
 
 
 def _heuristics(file: KernelSource) -> str:
-    by_name = _spelled(file, "triton.heuristics")
-    return f"{_spelled(file, 'triton')}.heuristics" if "." in by_name else by_name
+    by_name = _name_in_file(file, "triton.heuristics")
+    return f"{_name_in_file(file, 'triton')}.heuristics" if "." in by_name else by_name
 
 
-def _applied(text: str, edits: Sequence[_Edit]) -> str:
+def _apply(text: str, edits: Sequence[_Edit]) -> str:
     lines = text.split("\n")
     # From the end, so that line numbers hold; of two edits at one line the first given ends up above.
     for edit in sorted(edits, key=lambda edit: edit.first)[::-1]:

@@ -67,8 +67,8 @@ def tuning_of(request: TuneRequest, outcome: Outcome) -> Tuning:
             f"Validate the kernel first; the log is in {outcome.folder}.",
         )
     device = next((item for item in items if isinstance(item, wire.TuningDeviceItem)), None)
-    tuned = _tuned(best)
-    tried = _tried(items)
+    tuned = _tuned_configs(best)
+    tried = _trials(items)
     sites = len(tuned) if outcome.answer is None else outcome.answer["sites"]
     return Tuning(
         summary=_summary(outcome, sites, tuned, tried),
@@ -83,7 +83,7 @@ def tuning_of(request: TuneRequest, outcome: Outcome) -> Tuning:
     )
 
 
-def _tuned(best: Iterable[wire.ConfigBestItem]) -> tuple[TunedConfig, ...]:
+def _tuned_configs(best: Iterable[wire.ConfigBestItem]) -> tuple[TunedConfig, ...]:
     """The last of each kernel and key."""
     last = {(one.kernel, repr(one.key)): one for one in best}
     return tuple(
@@ -92,16 +92,16 @@ def _tuned(best: Iterable[wire.ConfigBestItem]) -> tuple[TunedConfig, ...]:
     )
 
 
-def _tried(items: Iterable[wire.TuneItem]) -> tuple[Tried, ...]:
+def _trials(items: Iterable[wire.TuneItem]) -> tuple[Tried, ...]:
     """Each configuration once, with its last result, in the order in which they came up."""
-    found: dict[str, Tried] = {}
+    results: dict[str, Tried] = {}
     for item in items:
         if isinstance(item, wire.ConfigDroppedItem | wire.ConfigTimedItem):
             tried = Tried.model_validate(
                 {name: value for name, value in vars(item).items() if name != "event"}
             )
-            found[repr((tried.kernel, tried.key, tried.config))] = tried
-    return tuple(found.values())
+            results[repr((tried.kernel, tried.key, tried.config))] = tried
+    return tuple(results.values())
 
 
 def _summary(outcome: Outcome, sites: int, tuned: tuple[TunedConfig, ...], tried: tuple[Tried, ...]) -> str:
@@ -109,7 +109,7 @@ def _summary(outcome: Outcome, sites: int, tuned: tuple[TunedConfig, ...], tried
         return "The call launches no autotuned kernel: there is nothing to tune."
     timed = sum(one.median_ms is not None for one in tried)
     sentences = [f"{timed} of {len(tried)} configurations were timed; `tried` shows why the others were not."]
-    sentences += [_chosen(one, tried) for one in tuned[:NAMED]]
+    sentences += [_choice(one, tried) for one in tuned[:NAMED]]
     if len(tuned) > NAMED:
         sentences.append(f"{len(tuned) - NAMED} more are in `tuned`.")
     if sites > len(tuned):
@@ -120,7 +120,7 @@ def _summary(outcome: Outcome, sites: int, tuned: tuple[TunedConfig, ...], tried
     return " ".join(sentences)
 
 
-def _chosen(config: TunedConfig, tried: tuple[Tried, ...]) -> str:
+def _choice(config: TunedConfig, tried: tuple[Tried, ...]) -> str:
     """The configuration in a sentence, with its time and that of the slowest."""
     same = [one for one in tried if (one.kernel, one.key) == (config.kernel, config.key)]
     times = [one.median_ms for one in same if one.median_ms is not None]

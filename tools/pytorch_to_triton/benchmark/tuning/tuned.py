@@ -35,7 +35,9 @@ def keep(file: Path, configs: Sequence[TunedConfig], origin: Origin) -> Path:
     return place
 
 
-def kept(file: Path, *, device: str | None = None, triton: str | None = None) -> tuple[KeptConfig, ...]:
+def kept_configs(
+    file: Path, *, device: str | None = None, triton: str | None = None
+) -> tuple[KeptConfig, ...]:
     """What is kept of a kernel file as it now is, measured on that GPU and Triton; None takes any.
 
     Empty where nothing is, or where the file that held it is damaged. Raises TargetNotFound where the kernel

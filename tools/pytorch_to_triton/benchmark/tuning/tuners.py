@@ -63,8 +63,8 @@ class KernelSource:
     @cached_property
     def imports(self) -> dict[str, str]:
         """The file's names for modules and for what it imports from them, by dotted path."""
-        found = self.scope.bindings.items()
-        return {binding.path: name for name, bindings in found for binding in bindings if binding.path}
+        by_name = self.scope.bindings.items()
+        return {binding.path: name for name, bindings in by_name for binding in bindings if binding.path}
 
     def value(self, name: str) -> ast.expr | None:
         """What is assigned to the name, where that is plain."""
@@ -93,13 +93,13 @@ class KernelSource:
 
         Raises BadInput where it is, and its tuner cannot be replaced.
         """
-        found = [tuner for tuner in self.tuners if tuner.name == kernel]
-        if len(found) == 1:
-            self._refuse_factory(found[0])
-            return found[0]
-        if found:
-            problem = f"{kernel} is autotuned in {len(found)} places, and configurations name only one"
-            raise self.refusal(found[1].kernel, problem, "Give each kernel a name of its own.")
+        tuners = [tuner for tuner in self.tuners if tuner.name == kernel]
+        if len(tuners) == 1:
+            self._refuse_factory(tuners[0])
+            return tuners[0]
+        if tuners:
+            problem = f"{kernel} is autotuned in {len(tuners)} places, and configurations name only one"
+            raise self.refusal(tuners[1].kernel, problem, "Give each kernel a name of its own.")
         for node in ast.walk(self.tree):
             match node:
                 case ast.Call(func=ast.Call(func=maker), args=[ast.Name(id=name)]) if (
@@ -191,8 +191,8 @@ class KernelSource:
                 case ast.Name(id=name, ctx=ast.Load()) if name not in seen:
                     seen.add(name)
                     meant = [m for m in (self.value(name), self.functions.get(name)) if m]
-                    if found := next((f for m in meant if (f := self._pre_hook(m, seen))), None):
-                        return found
+                    if inner := next((f for m in meant if (f := self._pre_hook(m, seen))), None):
+                        return inner
         return None
 
 

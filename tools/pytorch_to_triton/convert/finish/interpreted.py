@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from pytorch_to_triton.benchmark.tuning.freeze import autotuned
+from pytorch_to_triton.benchmark.tuning.freeze import autotuned_kernels
 
 PYTORCH = {
     "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atan2": "atan2",
@@ -61,7 +61,7 @@ def behind_the_kernels(text: str, interpreted: str) -> str:
     """Source that changes what the file itself defines; empty where there is nothing to change."""
     defined = {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
     parts = [FLOAT32] if "float32_precision" in defined else []
-    if tuned := [name for name in autotuned(text) if name in defined]:
+    if tuned := [name for name in autotuned_kernels(text) if name in defined]:
         lines = (f"    {name}.configs = {name}.configs[:1]" for name in tuned)
         parts.append(UNTIMED.format(lines="\n".join(lines)))
     inside = "\n\n".join(parts)

@@ -11,7 +11,7 @@ from pathlib import Path
 from pytorch_to_triton import places
 from pytorch_to_triton.benchmark.benchmark import benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
-from pytorch_to_triton.benchmark.tuning.freeze import frozen
+from pytorch_to_triton.benchmark.tuning.freeze import freeze
 from pytorch_to_triton.convert.finish.converted import recipe_of, submitted_file
 from pytorch_to_triton.convert.finish.files import files, page
 from pytorch_to_triton.convert.finish.recipe import Recipe
@@ -120,7 +120,7 @@ def with_measured(text: str, timed: Benchmark, found: Versions) -> tuple[str, tu
     if not timed.tuned:
         return text, ()
     try:
-        return frozen(text, timed.tuned, str(origin_of(found))), ()
+        return freeze(text, timed.tuned, str(origin_of(found))), ()
     except BadInput as refusal:
         return text, (f"The kernels are still autotuned. {refusal.message}",)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytorch_to_triton.benchmark.tuning.freeze import autotuned as autotuned_in
+from pytorch_to_triton.benchmark.tuning.freeze import autotuned_kernels
 from pytorch_to_triton.convert import gates
 from pytorch_to_triton.convert.gates import speed_of
 from pytorch_to_triton.errors import BadInput
@@ -170,7 +170,7 @@ def autotuned(stage: Stage, seen: Evidence) -> Condition:
         about = without(name, seen.audit, UNTUNED, "")
         if about.met == "not met":
             return about
-    if kernels := autotuned_in(seen.text):
+    if kernels := autotuned_kernels(seen.text):
         return Condition(name=name, met="met", evidence=f"triton.autotune on {', '.join(kernels)}")
     if stage == 3:
         return Condition(name=name, met="met", evidence="the launches have fixed configurations")

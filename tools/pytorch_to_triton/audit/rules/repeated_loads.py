@@ -1,4 +1,4 @@
-"""Loads of what a program has in registers: it has loaded the same before, or stored it."""
+"""Loads of what a program has in registers, or that a loop repeats."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -133,11 +133,11 @@ def _stores(
 ) -> list[KernelAccess] | None:
     """The stores between two loads; None where they may not give the same values."""
     needed = names_in(first.address, *([first.mask] if first.mask else []))
-    if needed & bound_in(*between[:-1]) or any(_nested(one, first, second) for one in between):
+    if needed & bound_in(*between[:-1]) or any(_is_nested(one, first, second) for one in between):
         return None
     if any(keyword.arg == "volatile" for one in (first, second) for keyword in one.call.keywords):
         return None
-    if any(_may_write(kernel, one) for one in between):
+    if any(calls_unknown(kernel, one) for one in between):
         return None
     middle = between[:-1]
     writes = [access for one in middle for access in accesses_in(kernel, one) if access.writes]
@@ -146,42 +146,7 @@ def _stores(
     return writes
 
 
-def _may_write(kernel: SourceKernel, statement: ast.stmt) -> bool:
-    """Whether a statement calls what may write to memory out of sight."""
-    return calls_unknown(kernel, statement) and not _only_computes(kernel, statement)
-
-
-def _only_computes(kernel: SourceKernel, statement: ast.stmt) -> bool:
-    """Whether all that a statement calls beyond Triton is the file's own functions that access no memory."""
-    for node in ast.walk(statement):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-            continue
-        helper = next((one for one in kernel.file.kernels if one.node.name == node.func.id), None)
-        if helper is None or any(
-            isinstance(inner, ast.Call) and _touches(helper, inner) for inner in helper.nodes
-        ):
-            return False
-    return not any(
-        path.endswith((".debug_barrier", ".inline_asm_elementwise")) for path in _paths(kernel, statement)
-    )
-
-
-def _touches(helper: SourceKernel, call: ast.Call) -> bool:
-    path = helper.scope.path(call.func) or ""
-    pure = path.startswith("triton.language.") and not path.endswith(
-        (".store", ".debug_barrier", ".inline_asm_elementwise", ".make_tensor_descriptor")
-    )
-    method = isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "cast")
-    return not (pure or method) or ".atomic_" in path
-
-
-def _paths(kernel: SourceKernel, statement: ast.stmt) -> Iterator[str]:
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Call):
-            yield kernel.scope.path(node.func) or ""
-
-
-def _nested(statement: ast.stmt, first: KernelAccess, second: KernelAccess) -> bool:
+def _is_nested(statement: ast.stmt, first: KernelAccess, second: KernelAccess) -> bool:
     """Whether one of the loads stands in a branch or a loop below the statement."""
     compound = isinstance(statement, ast.If | ast.For | ast.While)
     return compound and any(node in (first.call, second.call) for node in ast.walk(statement))
@@ -254,3 +219,73 @@ def _still_there(kernel: SourceKernel, store: KernelAccess, between: Sequence[as
         and not needed & bound_in(*between[:-1])
         and not any(access.pointer in (None, store.pointer) for access in later)
     )
+
+
+_LOOP_HEAD = """
+@triton.jit
+def kernel(x_ptr, w_ptr, out_ptr, rows, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+"""
+LOOP_BAD = (
+    _LOOP_HEAD
+    + """
+    for row in range(rows):
+        w = tl.load(w_ptr + i, mask=i < n)
+        x = tl.load(x_ptr + row * n + i, mask=i < n)
+        tl.store(out_ptr + row * n + i, x * w, mask=i < n)
+""",
+)
+LOOP_GOOD = (
+    # Waits for another program.
+    _LOOP_HEAD
+    + """
+    for row in range(rows):
+        while tl.load(w_ptr, volatile=True) < row:
+            pass
+        tl.store(out_ptr + row, row)
+""",
+)
+
+
+@kernel_rule("low", "memory access", LOOP_BAD, LOOP_GOOD)
+def loop_invariant_load(kernel: SourceKernel) -> Iterator[Fault]:
+    """A loop loads the same values in every iteration, and the compiler cannot move the load out of it.
+
+    The compiler hoists a load whose address and mask stay the same, unless the loop stores something: for
+    all it knows, the store changes what is loaded. So it is loaded again each time.
+
+    Fix: load it once, before the loop.
+    """
+    for loop in kernel.nodes:
+        if not isinstance(loop, ast.For) or calls_unknown(kernel, loop):
+            continue
+        accesses = accesses_in(kernel, loop)
+        written = {access.pointer for access in accesses if access.writes}
+        if not written or None in written or any(access.name.startswith("atomic") for access in accesses):
+            continue
+        changed = bound_in(loop)
+        for access in accesses:
+            if access.pointer in written or not _is_repeated(kernel, loop, access):
+                continue
+            if not names_in(access.call) & changed:
+                stored = " and ".join(sorted(name for name in written if name))
+                yield Fault(
+                    access.call,
+                    f"Every iteration loads the same values of {access.pointer}. The store to {stored} keeps "
+                    "the compiler from loading them just once.",
+                    f"Load them before the loop at line {loop.lineno}.",
+                )
+
+
+def _is_repeated(kernel: SourceKernel, loop: ast.For, access: KernelAccess) -> bool:
+    """Whether a load stands in the loop itself, and each iteration runs it."""
+    if access.writes or access.pointer is None or loop.iter in kernel.flow.around(access.call):
+        return False
+    if any(keyword.arg == "volatile" for keyword in access.call.keywords):
+        return False
+    for outer in kernel.flow.around(access.call):
+        if outer is loop:
+            return True
+        if isinstance(outer, ast.For | ast.While | ast.If | ast.IfExp):
+            return False
+    return False

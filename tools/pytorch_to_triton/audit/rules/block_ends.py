@@ -1,0 +1,219 @@
+"""Blocks that reach beyond what a mask or their length allows, or end before the row does."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pytorch_to_triton.audit.analysis.addresses import addends, block_start, bounds, range_length
+from pytorch_to_triton.audit.analysis.callers import is_trial
+from pytorch_to_triton.audit.analysis.launch_sizes import declared_size, literal_sizes, most_lanes
+from pytorch_to_triton.audit.analysis.launched_tensors import Extent, callers_parameters, size_of, text_of
+from pytorch_to_triton.audit.analysis.size_guards import is_limited
+from pytorch_to_triton.audit.analysis.tails import may_overrun, tail_of
+from pytorch_to_triton.audit.examples import example
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
+
+_kernel = example("\n@triton.jit\ndef kernel(x_ptr, n, B: tl.constexpr, FULL: tl.constexpr = False):\n")
+_I, _PID = "i = tl.arange(0, B)", "i = tl.program_id(0) * B + tl.arange(0, B)"
+_COPY = _kernel(_PID, "tl.store(x_ptr + i, tl.load(x_ptr + i))")
+_RUN = """
+def run(x):
+    n = x.shape[0]{}
+    kernel[(triton.cdiv(n, 1024),)](x, n, B=1024)
+"""
+_LOOP = """
+@triton.jit
+def kernel(x_ptr, out_ptr, M, K, B: tl.constexpr, BK: tl.constexpr):
+    rows = tl.program_id(0) * B + tl.arange(0, B)
+    total = tl.zeros((B,), tl.float32)
+    for k in range(0, tl.cdiv(K, BK)):
+        cols = k * BK + tl.arange(0, BK)
+        x = tl.load(x_ptr + rows[:, None] * K + cols[None, :], mask=rows[:, None] < M, other=0.0)
+        total += tl.sum(x, axis=1)
+    tl.store(out_ptr + rows, total, mask=rows < M)
+
+def run(x, out):
+    M, K = x.shape
+    kernel[(triton.cdiv(M, 32),)](x, out, M, K, B=32, BK=64)
+"""
+
+
+@kernel_rule(
+    "critical",
+    "correctness",
+    bad=(
+        _kernel(_PID, "tl.store(x_ptr + i, tl.load(x_ptr + i), mask=i < n)"),
+        _kernel("tl.store(x_ptr + tl.program_id(0) * n + tl.arange(0, B), 0.0)"),
+        _kernel(_I, "tl.atomic_add(x_ptr + i, 1)"),
+        _COPY + _RUN.format(""),
+        # The mask bounds the rows, and the loop walks over K in whole blocks.
+        _LOOP,
+    ),
+    good=(
+        _kernel(
+            _I, "x = tl.load(x_ptr + i, mask=i < n)", "tl.store(x_ptr + tl.arange(0, 8), tl.load(x_ptr))"
+        ),
+        _kernel(_PID, "x = tl.load(x_ptr + i % n)"),
+        _kernel(
+            _I, "if FULL:", "    x = tl.load(x_ptr + i)", "else:", "    x = tl.load(x_ptr + i, mask=i < n)"
+        ),
+        _kernel("tl.store(x_ptr + tl.arange(0, B), 0.0)")
+        + "\ndef run(x):\n    kernel[(1,)](x, 1, B=x.shape[1])\n",
+        _kernel(
+            "p = tl.make_block_ptr(x_ptr, (n,), (1,), (0,), (B,), (0,))",
+            "x = tl.load(p, boundary_check=(0,))",
+        ),
+        # What does not fill whole blocks is refused, or declared away.
+        _COPY + _RUN.format("\n    assert n % 1024 == 0"),
+        'INPUTS = {"x": "float32[N]"}\nDIMS = {"N": [1024]}\nREQUIRES = ["N % 1024 == 0"]\n'
+        + _COPY
+        + _RUN.format(""),
+    ),
+    suspected=Suspicion("low", ("out_of_bounds",)),
+)
+def access_without_mask(kernel: SourceKernel) -> Iterator[Fault]:
+    """A block is loaded or stored without a mask.
+
+    Where the tensor does not fill its last block, a load reads what lies beyond it, and a store overwrites
+    it: silently another tensor's values, or it is an illegal memory access.
+
+    Fix: pass mask= with a bound for every axis that may end inside a block, and other= where a loaded value
+    counts.
+    """
+    for access in kernel.accesses:
+        if access.name == "atomic_cas":
+            continue
+        tail = tail_of(access, kernel)
+        place, pointer = access.pointer or "The address", access.pointer or ""
+        verb = "written" if access.writes else "read"
+        beyond = "overwrites what lies beyond its end" if access.writes else "reads beyond its end"
+        if tail and tail.severity:
+            yield Fault(
+                access.call,
+                f"{place} is {verb} in blocks of {tail.block} over {tail.size}, and no mask bounds them: "
+                f"unless {tail.size} fills whole blocks, the last one {beyond}.",
+                f"Bound the offsets along {tail.size} with mask=, or assert that it fills whole blocks.",
+                pointer=pointer,
+                proof=tail.proof,
+                severity=tail.severity,
+            )
+        elif tail is None and may_overrun(access, kernel):
+            yield Fault(
+                access.call,
+                f"{place} is {verb} a whole block at a time and without a mask: unless its size is a "
+                f"multiple of the block's, the last block {beyond}.",
+                "Add mask=offsets < size"
+                + ("." if access.writes else ", and other= where masked lanes count."),
+                pointer=pointer,
+                severity=None if access.writes else "info",
+            )
+
+
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, N, B: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, B)
+    x = tl.load(x_ptr + row * N + cols, mask=cols < N, other=0.0)
+    tl.store(out_ptr + row, tl.sum(x, axis=0))
+"""
+_ROW_RUN = """
+def run(x):
+    M, N = x.shape
+    out = torch.empty(M, device=x.device)
+    if M == 0:
+        return out
+    kernel[(M,)](x, out, N, B={})
+    return out
+"""
+_DECLARED = """
+INPUTS = {"x": "float32[M, N]"}
+DIMS = {"M": [1, 64], "N": [128, 1000, 2048]}
+"""
+BAD = (
+    _DECLARED + _KERNEL + _ROW_RUN.format(1024),
+    # The length is in the kernel.
+    _DECLARED
+    + _KERNEL.replace(", B: tl.constexpr", "").replace("B)", "512)")
+    + _ROW_RUN.replace(", B={}", ""),
+)
+GOOD = (_DECLARED + 'REQUIRES = ["N <= 1024"]\n' + _KERNEL + _ROW_RUN.format(1024),)
+
+
+@dataclass(frozen=True, eq=False)
+class _Row:
+    """A size that the lanes of one block are compared with, and nothing moves the block."""
+
+    size: str
+    """The parameter."""
+    length: str
+    """As the kernel spells it."""
+
+
+@kernel_rule("critical", "correctness", BAD, GOOD)
+def block_shorter_than_row(kernel: SourceKernel) -> Iterator[Fault]:
+    """A row is taken in one block of a fixed length, and rows may be longer.
+
+    No program and no loop goes on where the block ends: the rest of the row is neither read nor written,
+    and nothing says so.
+
+    Fix: pass triton.next_power_of_2(n), loop over the row in blocks, or refuse longer rows.
+    """
+    if is_trial(kernel.file):
+        return
+    for launch in kernel.launches:
+        rows = {(row.size, row.length): row for row in _rows(kernel)}
+        faults = (_too_short(row, kernel, launch) for row in rows.values())
+        if first := next((fault for fault in faults if fault), None):
+            yield first
+
+
+def _rows(kernel: SourceKernel) -> Iterator[_Row]:
+    for access in kernel.accesses:
+        for bound in bounds(access.mask, kernel):
+            length = range_length(bound.offsets, kernel)
+            if length is None or not isinstance(bound.size, ast.Name):
+                continue
+            starts = [block_start(part, kernel) for part in addends(access.address, kernel)]
+            if not any(start and start[1] == length for start in starts) and not _is_walked(
+                {bound.size.id, length}, kernel
+            ):
+                yield _Row(bound.size.id, length)
+
+
+def _is_walked(names: set[str], kernel: SourceKernel) -> bool:
+    """Whether the kernel has a loop that a size or a length has a part in."""
+    loops = [node for node in kernel.nodes if isinstance(node, ast.For | ast.While)]
+    sources = [loop.iter if isinstance(loop, ast.For) else loop.test for loop in loops]
+    return any(isinstance(node, ast.Name) and node.id in names for node in kernel.flow.origins(*sources)) or (
+        any(isinstance(loop, ast.While) for loop in loops)
+    )
+
+
+def _too_short(row: _Row, kernel: SourceKernel, launch: LaunchSite) -> Fault | None:
+    given = launch.given(kernel).get(row.size)
+    extent = size_of(given, launch) if given is not None else None
+    most = most_lanes(row.length, kernel, launch)
+    if extent is None or most is None or given is None or is_limited(given, launch, kernel):
+        return None
+    declared = declared_size(extent, launch, kernel.file)
+    known = [*(declared.values() if declared else ()), *literal_sizes(extent, launch, kernel.file)]
+    longest = max(known, default=None)
+    if longest is not None and longest > most:
+        proof = f"{declared.text if declared else text_of(extent)} = {longest} in this file."
+        return _fault(row, extent, most, launch, proof)
+    is_open = longest is None and extent.axis is not None and extent.tensor in callers_parameters(launch)
+    return _fault(row, extent, most, launch) if is_open else None
+
+
+def _fault(row: _Row, size: Extent, most: int, launch: LaunchSite, proof: str = "") -> Fault:
+    return Fault(
+        launch.call,
+        f"One block of {most} elements has to hold all of {text_of(size)}, and nothing loops over it: "
+        "the rest of longer rows is neither read nor written.",
+        f"Pass triton.next_power_of_2 of the size for {row.length}, loop over it, or refuse what is longer.",
+        proof=proof,
+        severity=None if proof else "medium",
+    )

@@ -1,0 +1,316 @@
+"""Grids whose axes are swapped, rounded down, missing, or read by nobody."""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.analysis.addresses import BlockWalk, block_walks
+from pytorch_to_triton.audit.analysis.launched_tensors import size_of
+from pytorch_to_triton.audit.analysis.programs import (
+    Division,
+    alike,
+    grid_of,
+    is_opaque,
+    is_wide,
+    parameters_for,
+    program_ids,
+    rounded_down,
+    rounded_up,
+)
+from pytorch_to_triton.audit.analysis.ranges import calls_of
+from pytorch_to_triton.audit.call_arguments import literal_integer
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
+
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    mask = i < n
+    tl.store(x_ptr + i, 2.0 * tl.load(x_ptr + i, mask=mask), mask=mask)
+"""
+BAD = (
+    _KERNEL
+    + """
+def run(x):
+    n = x.numel()
+    grid = lambda meta: (n // meta["B"],)
+    kernel[grid](x, n, B=1024)
+""",
+)
+GOOD = (
+    _KERNEL
+    + """
+def run(x):
+    n = x.numel()
+    kernel[(n // 1024 + 1,)](x, n, B=1024)
+""",
+    _KERNEL
+    + """
+def run(x):
+    n = x.shape[0] * 1024
+    kernel[(max(n // 1024, 1),)](x, n, B=1024)
+""",
+)
+
+
+@kernel_rule("high", "correctness", BAD, GOOD)
+def grid_rounds_down(kernel: SourceKernel) -> Iterator[Fault]:
+    """A grid has a size divided by the block size and rounded down.
+
+    Where the size is not a multiple of the block size, no program computes the rest: the end of the output
+    keeps what was in memory before. A size below one block launches nothing at all.
+
+    Fix: round up with triton.cdiv, and let the mask cut off the excess.
+    """
+    for launch in kernel.launches:
+        for axis, element in enumerate(grid_of(launch) or ()):
+            division = rounded_down(element, launch)
+            if division is None or _divides(division, launch):
+                continue
+            masked = _masked_size(kernel, launch, division, axis)
+            if masked:
+                size, block = ast.unparse(division.size), ast.unparse(division.block)
+                yield Fault(
+                    element,
+                    f"The grid has {size} // {block} programs: where {block} does not divide {size}, the "
+                    f"last elements are never computed, though {kernel.node.name} masks what lies beyond "
+                    f"{masked}.",
+                    "Round up with triton.cdiv.",
+                    f"triton.cdiv({size}, {block})" if isinstance(element, ast.BinOp) else "",
+                )
+
+
+def _masked_size(kernel: SourceKernel, launch: LaunchSite, division: Division, axis: int) -> str | None:
+    """The parameter that is passed the size and bounds the offsets of one block for each program."""
+    blocks = parameters_for(division.block, kernel, launch)
+    given = launch.given(kernel)
+    for walk in block_walks(kernel):
+        is_own = walk.axis == axis and walk.block in blocks and walk.size in given
+        if is_own and alike(given[walk.size], division.size, launch):
+            return walk.size
+    return None
+
+
+def _divides(division: Division, launch: LaunchSite) -> bool:
+    """Whether anything shows that the division leaves no remainder: literals, a test of it, padding."""
+    size, block = (literal_integer(launch.flow.resolved(side)) for side in (division.size, division.block))
+    if size is not None and block:
+        return size % block == 0
+    # A number of elements is a product, too, of sizes that no block need divide.
+    sizes = _factors(division.size, launch)
+    made_from = launch.flow.origins(*sizes)
+    padded = any(
+        isinstance(node, ast.Mult | ast.Mod | ast.FloorDiv | ast.LShift | ast.BitAnd | ast.USub)
+        or (isinstance(node, ast.Name | ast.Attribute) and "pad" in ast.unparse(node))
+        for node in made_from
+    )
+    around = launch.function.body if launch.function else []
+    remainders = (node for top in around for node in ast.walk(top) if isinstance(node, ast.Mod))
+    return padded or any(remainders)
+
+
+def _factors(size: ast.expr, launch: LaunchSite) -> list[ast.expr]:
+    """The sizes of tensors that a size is a product of; else the size itself."""
+    value = launch.flow.resolved(size)
+    match value:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            factors = [*_factors(left, launch), *_factors(right, launch)]
+            if all(size_of(factor, launch) for factor in factors):
+                return factors
+    return [size]
+
+
+_SWAPPED_KERNEL = """
+@triton.jit
+def kernel(x_ptr, M, N, stride, BM: tl.constexpr, BN: tl.constexpr):
+    pid_m = tl.program_id({})
+    pid_n = tl.program_id({})
+    rows = pid_m * BM + tl.arange(0, BM)
+    cols = pid_n * BN + tl.arange(0, BN)
+    mask = (rows[:, None] < M) & (cols[None, :] < N)
+    tl.store(x_ptr + rows[:, None] * stride + cols[None, :], 0.0, mask=mask)
+"""
+_RUN = """
+def run(x):
+    M, N = x.shape
+    grid = lambda meta: (triton.cdiv(M, meta["BM"]), triton.cdiv(N, meta["BN"]))
+    kernel[grid](x, M, N, x.stride(0), BM=16, BN=64)
+"""
+_ROWS = """
+@triton.jit
+def kernel(x_ptr, N, stride, B: tl.constexpr):
+    row = tl.program_id({})
+    cols = tl.program_id({}) * B + tl.arange(0, B)
+    tl.store(x_ptr + row * stride + cols, 0.0, mask=cols < N)
+
+def run(x):
+    n_rows, n_cols = x.shape
+    kernel[(n_rows, triton.cdiv(n_cols, 256))](x, n_cols, x.stride(0), B=256)
+"""
+SWAPPED_BAD = (_SWAPPED_KERNEL.format(1, 0) + _RUN,)
+SWAPPED_GOOD = (_ROWS.format(0, 1),)
+
+
+@kernel_rule("high", "correctness", SWAPPED_BAD, SWAPPED_GOOD)
+def grid_axes_swapped(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel takes its program id along one axis, and the launch counts those blocks along another.
+
+    There are as many programs as the other axis needs: unless both numbers agree, a part of the output is
+    never computed, or programs run beyond the end and do nothing.
+
+    Fix: call tl.program_id with the axis along which the grid divides that size.
+    """
+    reported: set[ast.Call] = set()
+    for walk in block_walks(kernel):
+        for launch in kernel.launches:
+            axis = _counted_along(walk, kernel, launch)
+            calls = [call for call, asked in program_ids(kernel) if asked == walk.axis]
+            if axis is None or reported.intersection(calls):
+                continue
+            reported.update(calls)
+            yield Fault(
+                calls[0],
+                f"The blocks of {walk.block} over {walk.size} are counted along axis {walk.axis}, and the "
+                f"grid in line {launch.call.lineno} divides {walk.size} along axis {axis}: part of the "
+                "output is never computed unless both axes have as many programs.",
+                f"Use tl.program_id({axis}) here, or swap the elements of the grid.",
+                f"tl.program_id({axis})",
+            )
+
+
+def _counted_along(walk: BlockWalk, kernel: SourceKernel, launch: LaunchSite) -> int | None:
+    """The one axis along which the grid divides the size by the block, where it is certainly another."""
+    grid = grid_of(launch) or ()
+    size = launch.given(kernel).get(walk.size)
+    asked = max((axis for _, axis in program_ids(kernel) if axis is not None), default=0)
+    # An axis that the grid does not have is another fault.
+    if size is None or max(asked, walk.axis) >= len(grid) or not _is_of_other(grid[walk.axis], size, launch):
+        return None
+    axes = [axis for axis, element in enumerate(grid) if _counts_blocks(element, size, walk, kernel, launch)]
+    return axes[0] if len(axes) == 1 else None
+
+
+def _is_of_other(element: ast.expr, size: ast.expr, launch: LaunchSite) -> bool:
+    """Whether an element of the grid is certainly made from another size."""
+    division = rounded_up(element, launch)
+    counted = division.size if division else element
+    own, other = size_of(size, launch), size_of(counted, launch)
+    return own is not None and other is not None and own != other and not alike(size, counted, launch)
+
+
+def _counts_blocks(
+    element: ast.expr, size: ast.expr, walk: BlockWalk, kernel: SourceKernel, launch: LaunchSite
+) -> bool:
+    division = rounded_up(element, launch)
+    if division is None or not alike(division.size, size, launch):
+        return False
+    return walk.block in parameters_for(division.block, kernel, launch)
+
+
+_AXIS_KERNEL = """
+@triton.jit
+def kernel(x_ptr, M, N, B: tl.constexpr):
+    row = tl.program_id(axis=1)
+    cols = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(x_ptr + row * N + cols, 0.0, mask=cols < N)
+"""
+AXIS_BAD = (
+    _AXIS_KERNEL
+    + """
+def run(x):
+    kernel[(triton.cdiv(x.shape[1], 64),)](x, *x.shape, B=64)
+""",
+)
+AXIS_GOOD = (
+    _AXIS_KERNEL
+    + """
+def run(x, axes):
+    kernel[(4, *axes)](x, *x.shape, B=64)
+""",
+    """
+@triton.jit
+def kernel(x_ptr, AXES: tl.constexpr):
+    if AXES == 2:
+        tl.store(x_ptr + tl.program_id(1), 0.0)
+
+def run(x):
+    kernel[(1,)](x, AXES=1)
+""",
+)
+
+
+_AXIS_ROWS = """
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(x_ptr + i, 0.0, mask=i < n)
+
+def run(x):
+    rows, n = x.shape
+    kernel[(triton.cdiv(n, 64), rows)](x, n, B=64)
+"""
+
+
+@kernel_rule("critical", "correctness", AXIS_BAD, AXIS_GOOD)
+def program_axis_outside_grid(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel takes its program id along an axis that the grid of its launch does not have.
+
+    tl.program_id is 0 for every program along such an axis: the kernel computes the first part again and
+    again, and never the rest.
+
+    Fix: give the grid an element for each axis, or use an axis that it has.
+    """
+    launched = _launched_kernels(kernel)
+    grids = [grid_of(launch) for one in launched for launch in one.launches]
+    lengths = {len(grid) if grid else 3 for grid in grids}
+    for call, axis in program_ids(kernel):
+        if axis is not None and axis > 2:
+            message = f"A grid has three axes at most, counted from 0: Triton refuses tl.program_id({axis})."
+            yield Fault(call, message, "Use axis 0, 1 or 2, and take larger grids apart with // and %.")
+            continue
+        if axis is None or not lengths or axis < max(lengths) or kernel.flow.conditions(call):
+            continue
+        axes = "1 axis" if max(lengths) == 1 else f"{max(lengths)} axes"
+        names = " and ".join(one.node.name for one in launched)
+        yield Fault(
+            call,
+            f"The grid that {names} is launched with has {axes}, counted from 0: "
+            f"tl.program_id({axis}) is 0 in every program.",
+            f"Give the grid {axis + 1} elements, or use an axis below {max(lengths)}.",
+        )
+
+
+def _launched_kernels(kernel: SourceKernel) -> tuple[SourceKernel, ...]:
+    """The kernel itself where it is launched, else its callers; none unless all of them surely launch it."""
+    if kernel.launches:
+        return (kernel,)
+    callers = tuple(calls_of(kernel))
+    if any(not caller.kernel.launches or caller.kernel.flow.conditions(call) for caller, call in callers):
+        return ()
+    return tuple({caller.kernel: None for caller, _ in callers})
+
+
+@kernel_rule("medium", "correctness", (_AXIS_ROWS,), (_AXIS_ROWS.replace("64), rows)", "64), 1)"),))
+def unread_grid_axis(kernel: SourceKernel) -> Iterator[Fault]:
+    """A grid has an axis along which the kernel never takes its program id.
+
+    All programs along that axis do the same work and write the same places: time is lost, and what is
+    updated in place or added to is wrong.
+
+    Fix: read tl.program_id of that axis, or take it out of the grid.
+    """
+    read = [axis for _, axis in program_ids(kernel) if axis is not None]
+    if is_opaque(kernel, *kernel.node.body):
+        return
+    for launch in kernel.launches:
+        grid = grid_of(launch) or ()
+        # Where it reads an axis that there is not, that is the fault.
+        for axis, element in enumerate(grid if max(read, default=0) < len(grid) else ()):
+            if axis not in read and is_wide(axis, launch):
+                yield Fault(
+                    element,
+                    f"{kernel.node.name} never reads tl.program_id({axis}): all {ast.unparse(element)} "
+                    "programs along this axis do the same work on the same places.",
+                    f"Use tl.program_id({axis}) in the kernel, or make this element 1.",
+                )

@@ -1,0 +1,319 @@
+"""Launches without a grid or in a loop, and host code that makes them wait or slow."""
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import get_args
+
+from pytorch_to_triton.audit.analysis.callers import is_trial
+from pytorch_to_triton.audit.analysis.launched_tensors import (
+    allocation,
+    callers_parameters,
+    size_of,
+    tensors_of,
+)
+from pytorch_to_triton.audit.analysis.movement import bound_in, escapes, names_in
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import file_rule, kernel_rule
+from pytorch_to_triton.audit.source import Function, LaunchSite, SourceFile, SourceKernel
+from pytorch_to_triton.triton_api.name_scope import Definition, NameScope, own_nodes
+
+_KERNEL = "\n@triton.jit\ndef kernel(x_ptr):\n    tl.store(x_ptr, 0.0)\n"
+_EXPECTED = ast.With | ast.Try | ast.TryStar
+
+
+@file_rule(
+    "critical",
+    "correctness",
+    bad=(f"{_KERNEL}\ndef run(x):\n    kernel(x)\n",),
+    good=(
+        f"{_KERNEL}\ndef run(kernel, x):\n    kernel(x)\n",
+        f"@pointwise{_KERNEL}\ndef run(x):\n    kernel(x)\n",
+        # A function that is made a kernel later.
+        f"{_KERNEL}\ndef outer(x_ptr):\n    kernel(x_ptr + tl.program_id(0))\n",
+    ),
+)
+def launch_without_grid(file: SourceFile) -> Iterator[Fault]:
+    """A kernel is called like a Python function, without a grid.
+
+    A @triton.jit function that host code calls raises an error: Triton has to know how many programs to run.
+
+    Fix: put the grid in brackets between the name and the arguments: `kernel[(triton.cdiv(n, 128),)](...)`.
+    """
+    kernels = {kernel.node for kernel in file.kernels if kernel.plain}
+    for function, scope in file.functions:
+        if function in kernels or not _is_host(function, scope):
+            continue
+        outer = (node for node in own_nodes(function.body) if isinstance(node, _EXPECTED))
+        expected = {inner for node in outer for inner in ast.walk(node)}
+        for node in own_nodes(function.body):
+            match node:
+                case ast.Call(func=ast.Name(id=name)) if node not in expected:
+                    binding = scope.find(name)
+                    if binding and binding.node in kernels:
+                        yield Fault(
+                            node,
+                            f"{function.name} calls the kernel {name} without a grid; Triton refuses that.",
+                            f"Write {name}[grid](...), where grid is a tuple of one to three numbers.",
+                        )
+
+
+def _is_host(function: Function, scope: NameScope) -> bool:
+    """Whether it runs on the CPU: no decorator that may compile it, and nothing of triton.language in it."""
+    if any(ast.unparse(one) not in ("staticmethod", "torch.no_grad()") for one in function.decorator_list):
+        return False
+    paths = (scope.path(node) for node in own_nodes(function.body) if isinstance(node, ast.Attribute))
+    return not any(path and path.startswith("triton.language.") for path in paths)
+
+
+_LOOP_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+"""
+_RUN = """
+def run(x):
+    out = torch.empty_like(x)
+    rows, n = x.shape
+    for row in {}:
+        kernel[(1,)]({}, n, B=1024)
+    return out
+"""
+BAD = (_LOOP_KERNEL + _RUN.format("range(rows)", "x[row], out[row]"),)
+GOOD = (
+    # Each step needs the one before.
+    _LOOP_KERNEL + _RUN.format("range(1, rows)", "out[row - 1], out[row]"),
+    _LOOP_KERNEL + _RUN.format("range(rows)", "x[row], out"),
+)
+
+
+@kernel_rule("medium", "performance", BAD, GOOD)
+def launch_in_loop(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel is launched for each row or batch in a Python loop.
+
+    A launch costs some microseconds on the CPU, and a kernel that works on one row fills a small part of
+    the GPU. The rows do not depend on each other, so they can run at once.
+
+    Fix: launch once and give the grid an axis for them: tl.program_id then takes the place of the loop's
+    variable.
+    """
+    written = {access.pointer for access in kernel.accesses if access.writes and access.pointer}
+    if not written:
+        return
+    for launch in kernel.launches:
+        loops = launch.flow.loops(launch.call)
+        loop = loops[0] if loops else None
+        if not isinstance(loop, ast.For) or is_trial(kernel.file, launch.function):
+            continue
+        if _counts_rows(loop, launch) and _is_independent(loop, kernel, launch, written):
+            rows = ast.unparse(loop.iter)
+            yield Fault(
+                launch.call,
+                f"{kernel.node.name} is launched once for each of {rows}; every launch costs microseconds "
+                "and fills a small part of the GPU.",
+                f"Launch it once with a grid axis for {ast.unparse(loop.target)}, and pass the stride "
+                "between rows.",
+            )
+
+
+def _counts_rows(loop: ast.For, launch: LaunchSite) -> bool:
+    """`for row in range(x.shape[0])`"""
+    match loop:
+        case ast.For(target=ast.Name(), iter=ast.Call(func=ast.Name(id="range"), args=[end])):
+            match end:
+                case ast.Call(func=ast.Name(id="len"), args=[ast.Name()]):
+                    return True
+            return size_of(end, launch) is not None
+    return False
+
+
+def _is_independent(loop: ast.For, kernel: SourceKernel, launch: LaunchSite, written: set[str]) -> bool:
+    """Whether the iterations could run in any order: each writes its own row, and reads no other's."""
+    if any(
+        isinstance(node, ast.If | ast.While | ast.Break | ast.For)
+        for statement in loop.body
+        for node in ast.walk(statement)
+    ):
+        return False
+    row = ast.unparse(loop.target)
+    given = launch.given(kernel)
+    outputs = [given[name] for name in written if name in given]
+    tensors = {_row_of(value, row) for value in outputs}
+    if len(outputs) != len(written) or None in tensors or any(escapes(kernel, name) for name in given):
+        return False
+    others = [value for name, value in given.items() if name not in written]
+    changed = {str(tensor) for tensor in tensors} | (bound_in(*loop.body) - {row})
+    return not any(names_in(value) & changed and _row_of(value, row) is None for value in others)
+
+
+def _row_of(value: ast.expr, row: str) -> str | None:
+    """x of `x[row]` and `x[row, :]`."""
+    match value:
+        case ast.Subscript(value=ast.Name(id=name), slice=index):
+            first = index.elts[0] if isinstance(index, ast.Tuple) and index.elts else index
+            return name if isinstance(first, ast.Name) and first.id == row else None
+        case ast.Call(func=ast.Attribute(value=owner, attr="contiguous"), args=[]):
+            return _row_of(owner, row)
+    return None
+
+
+_SYNC_KERNEL = """
+@triton.jit
+def kernel(x_ptr, n):
+    tl.store(x_ptr, n)
+"""
+SYNC_BAD = (
+    _SYNC_KERNEL
+    + """
+def run(x, n):
+    kernel[(1,)](x, n.item())
+    return x
+""",
+    _SYNC_KERNEL
+    + """
+def run(x, n):
+    kernel[(1,)](x, n)
+    torch.cuda.synchronize()
+    return x
+""",
+)
+SYNC_GOOD = (
+    _SYNC_KERNEL
+    + """
+def test_run(x):
+    kernel[(1,)](x, 1)
+    torch.cuda.synchronize()
+    return x.cpu()
+""",
+)
+
+_MAY_NOT_RUN = (*get_args(Definition), ast.Lambda, ast.Try, ast.TryStar)
+_NOT_HOT = re.compile(
+    r"(?:^|_)(?:test|tests|bench|benchmark|profile|time|main|demo|check|verify|warmup)(?:_|$)"
+)
+
+
+@file_rule("medium", "performance", SYNC_BAD, SYNC_GOOD)
+def host_sync_in_run(file: SourceFile) -> Iterator[Fault]:
+    """A function that launches a kernel makes the CPU wait for the GPU.
+
+    Launches are queued: the CPU runs ahead, and the GPU is never idle. `.item()`, `.cpu()` and
+    torch.cuda.synchronize() wait until all queued work is done, so that the GPU then waits for the CPU in
+    turn.
+
+    Fix: keep values on the GPU: pass a tensor and load it in the kernel. Where a value sets a shape or a
+    grid, let the caller pass it. Synchronize where results are used.
+    """
+    if _NOT_HOT.search(file.path.stem):
+        return
+    functions = {launch.function: launch.scope for launch in file.launches if launch.function}
+    for function, scope in functions.items():
+        if _NOT_HOT.search(function.name) or not _returns(function):
+            continue
+        for node in _always_run(function):
+            if isinstance(node, ast.Call) and (what := _wait(node, scope.path(node.func))):
+                yield Fault(
+                    node,
+                    f"{what} in {function.name} stops the CPU until the GPU has done all queued work.",
+                    "Load the value in the kernel, or let the caller pass it; wait where results are used.",
+                )
+
+
+def _wait(call: ast.Call, path: str | None) -> str | None:
+    """The call as text where it waits for the GPU."""
+    if path == "torch.cuda.synchronize":
+        return "torch.cuda.synchronize()"
+    match call:
+        case ast.Call(func=ast.Attribute(value=owner, attr="item" | "cpu" as name), args=[], keywords=[]):
+            return None if "cpu" in ast.unparse(owner) else f".{name}()"
+    return None
+
+
+def _returns(function: Function) -> bool:
+    return any(isinstance(node, ast.Return) and node.value for node in _always_run(function))
+
+
+def _always_run(function: Function) -> Iterator[ast.AST]:
+    """The nodes that run whenever the function does, in source order; early returns are not considered."""
+    ahead: list[ast.AST] = [*reversed(function.body)]
+    while ahead:
+        node = ahead.pop()
+        yield node
+        match node:
+            case ast.If(test=test) | ast.IfExp(test=test):
+                ahead.append(test)
+            case _ if not isinstance(node, _MAY_NOT_RUN):
+                ahead += reversed([*ast.iter_child_nodes(node)])
+
+
+_CPU_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+"""
+_CPU_RUN = """
+def run(x):
+    out = {}
+    kernel[(1,)](x, out, x.numel(), B=64)
+    return out
+"""
+CPU_BAD = (_CPU_KERNEL + _CPU_RUN.format("torch.empty(x.shape, dtype=x.dtype)"),)
+CPU_GOOD = (
+    # Run by the interpreter, on the CPU.
+    _CPU_KERNEL + _CPU_RUN.format("torch.empty(x.shape)") + "\ndef test_run():\n    run(torch.randn(64))\n",
+    'torch.set_default_device("cuda")\n' + _CPU_KERNEL + _CPU_RUN.format("torch.empty(x.shape)"),
+)
+_ALLOCATE = frozenset(f"torch.{name}" for name in ("empty", "zeros", "ones", "full", "empty_strided"))
+_PLACED = frozenset({"device", "pin_memory", "out", None})
+"""Keywords that place a tensor elsewhere; None: `**` may."""
+_INPUTS = frozenset(f"torch.{name}" for name in ("rand", "randn", "randint", "tensor"))
+_MOVES = frozenset({"cuda", "to"})
+_DEFAULTS = frozenset({"set_default_device", "set_default_tensor_type"})
+
+
+@kernel_rule("critical", "correctness", CPU_BAD, CPU_GOOD)
+def output_on_cpu(kernel: SourceKernel) -> Iterator[Fault]:
+    """An output is allocated without a device, so it lies in the CPU's memory.
+
+    torch.empty and its kind allocate on the CPU unless a device is given. A GPU cannot write there: the
+    launch raises ValueError (cannot be accessed from Triton).
+
+    Fix: pass `device=x.device` of an input, or use torch.empty_like or `x.new_empty`.
+    """
+    for launch in kernel.launches:
+        for parameter, name in tensors_of(launch, kernel).items():
+            made = allocation(name, launch)
+            if not made or made[0] not in _ALLOCATE or not _is_placed_nowhere(made[1], launch):
+                continue
+            if not _works_there(kernel.file):
+                yield Fault(
+                    made[1],
+                    f"{name} is allocated in the CPU's memory and passed for {parameter}: the launch of "
+                    f"{kernel.node.name} raises ValueError.",
+                    "Pass the device of an input, as in `device=x.device`.",
+                )
+
+
+def _is_placed_nowhere(call: ast.Call, launch: LaunchSite) -> bool:
+    """Whether nothing says where the tensor lies, neither a keyword nor a `with` around it."""
+    return (
+        not any(keyword.arg in _PLACED for keyword in call.keywords)
+        and not any(isinstance(outer, ast.With) for outer in launch.flow.around(call))
+        and bool(callers_parameters(launch))
+    )
+
+
+def _works_there(file: SourceFile) -> bool:
+    """Whether the file sets a default device, or makes inputs without one, for the interpreter."""
+    nodes = file.nodes
+    moved = {node.value for node in nodes if isinstance(node, ast.Attribute) and node.attr in _MOVES}
+    inputs = (
+        node
+        for node in nodes
+        if isinstance(node, ast.Call) and file.scope.path(node.func) in _INPUTS and node not in moved
+    )
+    return any(isinstance(node, ast.Attribute) and node.attr in _DEFAULTS for node in nodes) or any(
+        not any(keyword.arg in _PLACED for keyword in call.keywords) for call in inputs
+    )

@@ -1,0 +1,358 @@
+"""Reads of what others write, with nothing that keeps them in order, and barriers that order nothing."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from pytorch_to_triton.audit.analysis.addresses import bounds, conjuncts, is_block
+from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.movement import calls_unknown, run_between
+from pytorch_to_triton.audit.analysis.polynomials import Monomial, Polynomial, difference, polynomial
+from pytorch_to_triton.audit.analysis.programs import is_wide, program_ids
+from pytorch_to_triton.audit.call_arguments import argument, literal_integer
+from pytorch_to_triton.audit.examples import example
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
+
+_TL = "triton.language."
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    left = tl.load({0} + i - 1, mask=(i > 0) & (i < n), other=0.0)
+    right = tl.load({0} + i + 1, mask=i + 1 < n, other=0.0)
+    tl.store({1} + i, (left + right) / 2, mask={2})
+"""
+_RUN = """
+def run(x):
+    y = x.clone()
+    kernel[({0},)](y, {1}, x.numel(), B={2})
+    return y
+"""
+_BLOCKS = "triton.cdiv(x.numel(), 512)"
+BAD = (_KERNEL.format("x_ptr", "x_ptr", "i < n") + _RUN.format(_BLOCKS, "y", 512),)
+GOOD = (
+    # Pairs that each program has to itself.
+    """
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+    i = 2 * (tl.program_id(0) * B + tl.arange(0, B))
+    even = tl.load(x_ptr + i, mask=i < n)
+    odd = tl.load(x_ptr + i + 1, mask=i < n)
+    tl.store(x_ptr + i, odd, mask=i < n)
+    tl.store(x_ptr + i + 1, even, mask=i < n)
+
+def run(x):
+    kernel[(triton.cdiv(x.numel(), 512),)](x, x.numel(), B=256)
+""",
+)
+
+
+@kernel_rule("high", "correctness", BAD, GOOD)
+def neighbours_overwritten(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel stores in place what neighboring programs still read.
+
+    Each program loads elements beside its own, and stores its own to the same tensor. Programs run in any
+    order: one may read a neighbor's element before or after it is replaced.
+
+    Fix: store to another tensor.
+    """
+    if _waits(kernel):
+        return
+    axes = [
+        (call, axis)
+        for call, axis in program_ids(kernel)
+        if axis is not None and any(is_wide(axis, launch) for launch in kernel.launches)
+    ]
+    reported: set[ast.Call] = set()
+    loads = [
+        access
+        for access in kernel.accesses
+        if access.name == "load" and not kernel.flow.conditions(access.call)
+    ]
+    stores = [
+        access for access in kernel.accesses if access.name == "store" and _is_of_all_lanes(access, kernel)
+    ]
+    for store, load in product(stores, loads):
+        axis = _axis_crossed(load, store, axes, kernel) if _is_same_tensor(load, store, kernel) else None
+        if axis is not None and store.call not in reported:
+            reported.add(store.call)
+            yield Fault(
+                store.call,
+                f"Line {load.call.lineno} loads elements beside a program's own from {load.pointer}, and "
+                f"this replaces them: programs along axis {axis} read a neighbor's old values or new ones.",
+                "Store to another tensor.",
+            )
+
+
+def _waits(kernel: SourceKernel) -> bool:
+    """Whether programs may agree on an order, by atomics or by flags."""
+    hidden = (f"{_TL}debug_barrier", f"{_TL}inline_asm_elementwise")
+    return (
+        any(access.name.startswith("atomic") for access in kernel.accesses)
+        or any(isinstance(node, ast.While) for node in kernel.nodes)
+        or any(path in hidden for path, _ in kernel.calls())
+    )
+
+
+def _is_of_all_lanes(store: KernelAccess, kernel: SourceKernel) -> bool:
+    """Whether its mask only bounds it, and no branch decides for it."""
+    parts = conjuncts(store.mask, kernel) if store.mask else ()
+    order = ast.Lt | ast.LtE | ast.Gt | ast.GtE
+    return not kernel.flow.conditions(store.call) and all(
+        isinstance(part, ast.Compare) and all(isinstance(op, order) for op in part.ops) for part in parts
+    )
+
+
+def _is_same_tensor(load: KernelAccess, store: KernelAccess, kernel: SourceKernel) -> bool:
+    """Whether both are through one pointer, or a launch passes one tensor for both."""
+    if load.pointer is None or store.pointer is None:
+        return False
+    if load.pointer == store.pointer:
+        return True
+    for launch in kernel.launches:
+        match launch.given(kernel).get(load.pointer), launch.given(kernel).get(store.pointer):
+            case ast.Name(id=one), ast.Name(id=other) if one == other:
+                return True
+    return False
+
+
+def _axis_crossed(
+    load: KernelAccess, store: KernelAccess, axes: Sequence[tuple[ast.Call, int]], kernel: SourceKernel
+) -> int | None:
+    """The axis of the grid along which a load reaches into a neighbor's part of what is stored."""
+    one, other = (polynomial(access.address, kernel, access.pointer) for access in (load, store))
+    shift = difference(one, other) if one is not None and other is not None else {}
+    if other is None or len(shift) != 1:
+        return None
+    ((unit, _),) = shift.items()
+    return next((axis for call, axis in axes if _is_parted(other, unit, call, kernel)), None)
+
+
+def _is_parted(place: Polynomial, unit: Monomial, program: ast.Call, kernel: SourceKernel) -> bool:
+    """Whether a place is `(program * B + tl.arange(0, B)) * unit`, or `program * unit`, and more."""
+    known = values(kernel)
+    own = known.key(program)
+    if place.get(_times(unit, own)) == 1:
+        return True
+    for path, call in kernel.calls():
+        end = argument(call, 1, "end") if path == f"{_TL}arange" else None
+        if end is None or place.get(_times(unit, known.key(call))) != 1:
+            continue
+        length = literal_integer(known.resolved(end))
+        start = place.get(_times(unit, own) if length else _times(unit, own, known.key(end)))
+        if start == (length or 1):
+            return True
+    return False
+
+
+def _times(unit: Monomial, *keys: int) -> Monomial:
+    return tuple(sorted((*unit, *keys)))
+
+
+_BACK_KERNEL = """
+@triton.jit
+def kernel(x_ptr, scratch_ptr, out_ptr, stride, N, shift, B: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, B)
+    mask = cols < N
+    tl.store(scratch_ptr + row * stride + cols, tl.load(x_ptr + row * stride + cols, mask=mask), mask=mask)
+    {}
+    tl.store(out_ptr + row * stride + cols, y, mask=mask)
+"""
+_SUMS = """
+@triton.jit
+def kernel(x_ptr, sums_ptr, out_ptr, M, N, ROWS: tl.constexpr, B: tl.constexpr):
+    cols = tl.arange(0, B)
+    for row in range(0, M):
+        tl.store(sums_ptr + row, tl.sum(tl.load(x_ptr + row * N + cols, mask=cols < N, other=0.0)))
+    {}
+    rows = tl.arange(0, ROWS)
+    sums = tl.load(sums_ptr + rows, mask=rows < M, other=0.0)
+    tl.store(out_ptr + rows, sums / tl.sum(sums), mask=rows < M)
+"""
+BACK_BAD = (
+    _BACK_KERNEL.format("y = tl.load(scratch_ptr + row * stride + (cols + shift) % N, mask=mask)"),
+    # One thread stores each sum, and others read it.
+    _SUMS.format(""),
+)
+BACK_GOOD = (
+    # The same lanes.
+    _BACK_KERNEL.format("y = tl.load(scratch_ptr + row * stride + cols, mask=mask)"),
+    # One warp keeps in step.
+    _BACK_KERNEL.format("y = tl.load(scratch_ptr + row * stride + (cols + shift) % N, mask=mask)")
+    + "\ndef run(x, y):\n    kernel[(8,)](x, y, y, x.stride(0), x.shape[1], 1, B=32, num_warps=1)\n",
+)
+
+
+@kernel_rule("high", "correctness", BACK_BAD, BACK_GOOD)
+def read_back_without_barrier(kernel: SourceKernel) -> Iterator[Fault]:
+    """A program stores values and reads them back in other lanes, with no barrier between.
+
+    Other threads of the program store what this thread reads: without tl.debug_barrier() it may read before
+    they have stored.
+
+    Fix: put tl.debug_barrier() between the two, or change the order in registers, with tl.gather or
+    tl.flip.
+    """
+    stores = [access for access in kernel.accesses if access.name == "store" and access.pointer]
+    loads = [access for access in kernel.accesses if access.name == "load"]
+    for store, load in product(stores, loads):
+        between = run_between(kernel, store.call, load.call) if load.pointer == store.pointer else None
+        if between is None or any(_keeps_order(one, kernel) for one in between):
+            continue
+        if _is_permuted(load, store, kernel) and not _has_one_warp(kernel):
+            yield Fault(
+                load.call,
+                f"This reads what line {store.call.lineno} has stored to {store.pointer}, in other lanes: "
+                "other threads stored it, and no barrier makes sure that they have.",
+                "Put tl.debug_barrier() between the store and this load.",
+            )
+            return
+
+
+def _keeps_order(statement: ast.stmt, kernel: SourceKernel) -> bool:
+    atomics = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    return calls_unknown(kernel, statement) or any(
+        ".atomic_" in (kernel.scope.path(call.func) or "") for call in atomics
+    )
+
+
+def _is_permuted(load: KernelAccess, store: KernelAccess, kernel: SourceKernel) -> bool:
+    """Whether one range of lanes of the store stands in another order in the load, and all else is alike."""
+    one, other = (polynomial(access.address, kernel, access.pointer) for access in (load, store))
+    if one is None or other is None:
+        return False
+    shift = _without_walks(difference(one, other), kernel)
+    lanes = [monomial for monomial in _ranges(kernel) if shift.get(monomial)]
+    if len(lanes) != 1:
+        return False
+    if abs(shift[lanes[0]]) == len(shift) == 1 and (
+        not is_block(load.address, kernel) or not is_block(store.address, kernel)
+    ):
+        return True
+    if other.get(lanes[0]) != 1:
+        return False
+    rest = {monomial: many for monomial, many in shift.items() if monomial != lanes[0]}
+    if shift[lanes[0]] == -1:
+        return len(rest) == 1 and next(iter(rest)) in _permutations(lanes[0], store, kernel)
+    # N - 1 - lanes less lanes.
+    sizes = {(values(kernel).key(bound.size),) for bound in bounds(store.mask, kernel)}
+    reversed_by = [{size: 1, (): -1} for size in sizes]
+    return shift[lanes[0]] == -2 and rest in reversed_by
+
+
+def _without_walks(shift: Polynomial, kernel: SourceKernel) -> Polynomial:
+    """Without the indices of loops: tiles and rows are walked in any order."""
+    loops = (node.target for node in kernel.nodes if isinstance(node, ast.For))
+    indices = {target.id for target in loops if isinstance(target, ast.Name)}
+    uses = (node for node in kernel.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+    walks = {(values(kernel).key(use),) for use in uses if use.id in indices}
+    return {monomial: many for monomial, many in shift.items() if monomial not in walks}
+
+
+def _ranges(kernel: SourceKernel) -> Iterator[Monomial]:
+    known = values(kernel)
+    yield from {(known.key(call.call),): None for call in known.operations if call.name == "arange"}
+
+
+def _permutations(lanes: Monomial, store: KernelAccess, kernel: SourceKernel) -> Iterator[Monomial]:
+    """`(lanes + shift) % N` of the N that the store is bound by, and `lanes ^ 1`."""
+    known = values(kernel)
+    sizes = {known.key(bound.size) for bound in bounds(store.mask, kernel)}
+    for node in known.expressions:
+        match node:
+            case ast.BinOp(left=left, op=ast.Mod(), right=right) if known.key(right) in sizes:
+                parts = polynomial(left, kernel)
+                if parts is not None and parts.get(lanes) and len(parts) > 1:
+                    yield (known.key(node),)
+            case ast.BinOp(left=left, op=ast.BitXor(), right=right) if (known.key(left),) == lanes:
+                if literal_integer(right):
+                    yield (known.key(node),)
+
+
+def _has_one_warp(kernel: SourceKernel) -> bool:
+    """Whether a launch or the autotuner asks for a single warp."""
+    warps = [launch.options.get("num_warps") for launch in kernel.launches]
+    return any(literal_integer(warp) == 1 for warp in warps)
+
+
+_BARRIER_RUN = "\ndef run(x, out):\n    kernel[(1,)](x, out)\n"
+_kernel = example("""
+@triton.jit
+def kernel(x_ptr, out_ptr):
+    i = tl.arange(0, 16)
+""")
+BARRIER_BAD = (
+    _kernel("x = tl.load(x_ptr + i)", "tl.debug_barrier()", "tl.store(out_ptr + i, x)") + _BARRIER_RUN,
+)
+BARRIER_GOOD = (
+    """
+@triton.jit
+def kernel(x_ptr, n):
+    for k in range(n):
+        x = tl.load(x_ptr + k)
+        tl.debug_barrier()
+        tl.store(x_ptr + k + 1, x)
+"""
+    + _BARRIER_RUN,
+    """
+@triton.jit
+def kernel(x_ptr):
+    prepare(x_ptr)
+    tl.debug_barrier()
+    tl.store(x_ptr, tl.load(x_ptr + 1))
+"""
+    + _BARRIER_RUN,
+)
+
+
+@kernel_rule("info", "performance", BARRIER_BAD, BARRIER_GOOD)
+def barrier_without_purpose(kernel: SourceKernel) -> Iterator[Fault]:
+    """tl.debug_barrier() stands between accesses that have nothing to do with each other.
+
+    A barrier lets the warps of one program wait for each other, so that what one stored can be loaded by
+    another. Where no memory is accessed on both sides of it, it only costs time; it never synchronizes
+    different programs.
+
+    Fix: delete it; where programs have to wait for each other, launch a second kernel.
+    """
+    barriers = [call for path, call in kernel.calls() if path == "triton.language.debug_barrier"]
+    if not barriers or not kernel.launches or _calls_others(kernel):
+        return
+    for barrier in barriers:
+        if kernel.flow.loops(barrier):
+            continue
+        before = [access for access in kernel.accesses if access.call.lineno < barrier.lineno]
+        after = [access for access in kernel.accesses if access.call.lineno > barrier.lineno]
+        if not any(_may_conflict(one, other) for one in before for other in after):
+            yield Fault(
+                barrier,
+                f"Nothing that {kernel.node.name} accesses before this barrier is accessed after it, too.",
+                "Delete the barrier.",
+            )
+
+
+def _may_conflict(one: KernelAccess, other: KernelAccess) -> bool:
+    """Whether two accesses may meet in memory and one of them writes."""
+    same = one.pointer is None or other.pointer is None or one.pointer == other.pointer
+    return same and (one.writes or other.writes)
+
+
+def _calls_others(kernel: SourceKernel) -> bool:
+    """Whether it calls what may access memory unseen: other kernels, or methods of descriptors."""
+    for node in kernel.nodes:
+        match node:
+            case ast.Call(func=func):
+                path = kernel.scope.path(func)
+                name = func.attr if isinstance(func, ast.Attribute) else ""
+                if path is None and name != "to" and not _is_range(func):
+                    return True
+                if path is not None and not path.startswith("triton.language."):
+                    return True
+    return False
+
+
+def _is_range(func: ast.expr) -> bool:
+    return isinstance(func, ast.Name) and func.id == "range"

@@ -1,0 +1,395 @@
+"""Sums and integers in dtypes too short for what they come to."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.analysis.launch_sizes import declaration_of
+from pytorch_to_triton.audit.analysis.launched_tensors import owner_of
+from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of
+from pytorch_to_triton.audit.analysis.promotion import FLOATS, LOW_PRECISION
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule, remark_check
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
+from pytorch_to_triton.inputs.input_spec import INTEGERS, TensorSpec, default_range
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Integers of a dtype from low to high, both included."""
+
+    dtype: str
+    low: int
+    high: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether the dtype holds them all."""
+        least, end = next(bounds for name, bounds in INTEGERS.items() if name == self.dtype)
+        return least <= self.low and self.high < end
+
+
+def held_by(pointer: str, kernel: SourceKernel) -> Interval | None:
+    """What a declared input may hold that launches pass for a pointer; None where nothing is declared."""
+    dtypes = dtypes_of(pointer, kernel)
+    declaration = declaration_of(kernel.file)
+    names = {_owner(value) for launch in kernel.launches if (value := launch.given(kernel).get(pointer))}
+    spec = declaration.inputs.get(next(iter(names)) or "") if declaration and len(names) == 1 else None
+    if len(dtypes) != 1 or not isinstance(spec, TensorSpec):
+        return None
+    dtype = next((name for name in INTEGERS if {name} == dtypes), None)
+    if dtype is None:
+        return None
+    least, end = default_range(dtype)
+    low, high = _number(spec.low, least), _number(spec.high, end)
+    return None if low is None or high is None else Interval(dtype, low, high - 1)
+
+
+def result(op: ast.operator, one: Interval, other: Interval) -> Interval:
+    """What a sum, a difference or a product comes to where nothing wraps around."""
+    pairs = [*product((one.low, one.high), (other.low, other.high))]
+    match op:
+        case ast.Add():
+            made = [first + second for first, second in pairs]
+        case ast.Sub():
+            made = [first - second for first, second in pairs]
+        case _:
+            made = [first * second for first, second in pairs]
+    return Interval(one.dtype, min(made), max(made))
+
+
+def _owner(value: ast.expr) -> str | None:
+    """x of x and `x.contiguous()`."""
+    owner = owner_of(value)
+    return owner.id if isinstance(owner, ast.Name) else None
+
+
+def _number(bound: str | None, default: int | None) -> int | None:
+    """A bound that is a literal; None of one that depends on sizes."""
+    if bound is None:
+        return default
+    try:
+        return int(bound)
+    except ValueError:
+        return None
+
+
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    acc = {start}
+    for k in range(0, n, B):
+        x = tl.load(x_ptr + k + i)
+        {step}
+    tl.store(out_ptr + i, acc)
+"""
+_REDUCTION = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    {steps}
+    tl.store(out_ptr, y)
+"""
+BAD = (
+    _KERNEL.format(start="tl.zeros((B,), dtype=tl.float16)", step="acc += x"),
+    _KERNEL.format(start="0.0", step="acc = tl.dot(x, x, out_dtype=tl.float16)"),
+    _REDUCTION.format(steps="h = tl.cast(x, tl.bfloat16)\n    y = (h * h).sum(axis=0)"),
+)
+GOOD = (_REDUCTION.format(steps="y = tl.sum(x.to(tl.float16), dtype=tl.float32)"),)
+_FILE = """
+INPUTS = {"x": "%s[M, M]"}
+DIMS = {"M": [32]}
+
+@triton.jit
+def total(x):
+    return tl.sum(x, axis=1)
+
+@triton.jit
+def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i[:, None] * BLOCK + i[None, :])
+    tl.store(out_ptr + i, %s)
+
+def run(x):
+    out = torch.empty(32, dtype=x.dtype, device=x.device)
+    kernel[(1,)](x, out, BLOCK=32)
+    return out
+"""
+BAD_COMPILED = (
+    _FILE % ("float16", "tl.sum(x, axis=1)"),
+    _FILE % ("bfloat16", "total(x)"),
+)
+GOOD_COMPILED = (
+    _FILE % ("float32", "tl.sum(x, axis=1)"),
+    _FILE % ("float16", "total(x.to(tl.float32))"),
+)
+_ADDS_IN = {"sum": LOW_PRECISION, "cumsum": ("float16",)}
+"""tl.cumsum makes float32 of bfloat16."""
+
+
+_COMPILED = remark_check(
+    "low_precision_sum",
+    "{kernel} adds up in {precision}: each addition rounds, where PyTorch adds in float32.",
+    "Convert with .to(tl.float32) before the sum, and round once, at the store.",
+    BAD_COMPILED,
+    GOOD_COMPILED,
+)
+
+
+@kernel_rule("medium", "numerical stability", BAD, GOOD, also=_COMPILED)
+def low_precision_sum(kernel: SourceKernel) -> Iterator[Fault]:
+    """A sum is kept in float16 or bfloat16, or in whatever dtype a tensor has.
+
+    Each addition is rounded to 11 or 8 bits. A float16 sum of ones stops growing at 2048 and one in
+    bfloat16 at 256; float16 is infinite from 65520 on. Triton keeps the dtype of what it adds up: unlike
+    torch.sum it does not add in float32.
+
+    Fix: start an accumulator as tl.zeros(shape, dtype=tl.float32), cast before a sum,
+    tl.sum(x.to(tl.float32)), and leave out tl.dot's out_dtype; cast once, before the store.
+    """
+    yield from _accumulators(kernel)
+    yield from _reductions(kernel)
+
+
+def _accumulators(kernel: SourceKernel) -> Iterator[Fault]:
+    """Each addition of a loop to a value of low precision, and each tl.dot that adds up in it."""
+    known = values(kernel)
+    for node in known.expressions:
+        before = _added_to(known, node)
+        dtype = _carried_dtype(known, before, node) if before else None
+        if before and dtype:
+            yield Fault(
+                node,
+                f"{before.id} adds up in {dtype}, and each step of the loop rounds it; small terms are lost.",
+                f"Keep {before.id} in tl.float32, and cast it where it is stored.",
+            )
+        elif before and (pointer := _pointer_of_dtype(known, before, node)):
+            yield Fault(
+                node,
+                f"{before.id} adds up in the dtype of {pointer}: for a float16 or bfloat16 tensor each step "
+                "of the loop rounds it, and small terms are lost.",
+                f"Keep {before.id} in tl.float32, and cast it where it is stored.",
+            )
+        elif before is None and _dot_in_float16(known, node):
+            yield Fault(
+                node,
+                "This tl.dot adds its products up in float16: small terms are lost, and 65520 is infinite.",
+                "Leave out_dtype out, so that the sums are float32, and cast the result where it is stored.",
+            )
+
+
+def _added_to(known: KernelValues, node: ast.expr) -> ast.Name | None:
+    """acc of `acc + x` and tl.dot(a, b, acc)."""
+    match node:
+        case (
+            ast.BinOp(left=ast.Name() as name, op=ast.Add())
+            | ast.BinOp(op=ast.Add(), right=ast.Name() as name)
+        ):
+            return name
+    call = known.operation(node)
+    given = call.option(2, "acc") if call and call.name == "dot" else None
+    return given if isinstance(given, ast.Name) else None
+
+
+def _carried_dtype(known: KernelValues, name: ast.Name, node: ast.expr) -> str | None:
+    """The dtype of low precision that a name has, where a loop gives it the result of the addition again."""
+    held = known.definitions(name)
+    if node not in held or len(held) < 2:
+        return None
+    dtype = known.dtype(name)
+    return dtype if dtype in LOW_PRECISION else None
+
+
+def _pointer_of_dtype(known: KernelValues, name: ast.Name, node: ast.expr) -> str | None:
+    """The pointer whose element type an accumulator has, where it certainly may be of low precision."""
+    held = known.definitions(name)
+    starts = [definition for definition in held if definition is not node]
+    if node not in held or len(starts) != 1 or not isinstance(starts[0], ast.expr):
+        return None
+    pointer = _element_type(known, starts[0])
+    dtypes = dtypes_of(pointer, known.kernel) if pointer else frozenset()
+    if dtypes.intersection(LOW_PRECISION) or ("any" in dtypes and _is_of_floats(known, node)):
+        return pointer
+    return None
+
+
+def _element_type(known: KernelValues, start: ast.expr) -> str | None:
+    """`p` of `tl.zeros(shape, dtype=p.dtype.element_ty)`."""
+    call = known.operation(start)
+    if call is None or call.name not in ("zeros", "full"):
+        return None
+    named = call.option(1 if call.name == "zeros" else 2, "dtype")
+    match known.resolved(named) if named else None:
+        case ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr="dtype"), attr="element_ty"):
+            return name if name in known.kernel.parameters else None
+    return None
+
+
+def _is_of_floats(known: KernelValues, node: ast.expr) -> bool:
+    """Whether products or casts to tl.float32 show that the kernel is not for integers."""
+    path = "triton.language.float32"
+    casts = any(known.kernel.scope.path(one) == path for one in known.kernel.nodes)
+    return casts or "dot" in known.made_by(node)
+
+
+def _dot_in_float16(known: KernelValues, node: ast.expr) -> bool:
+    call = known.operation(node)
+    named = call.option(5, "out_dtype") if call and call.name == "dot" else None
+    return named is not None and known.kernel.scope.path(named) == "triton.language.float16"
+
+
+def _reductions(kernel: SourceKernel) -> Iterator[Fault]:
+    """Each sum of a block that certainly is of low precision."""
+    known = values(kernel)
+    for call in known.operations:
+        if call.name not in _ADDS_IN or not call.operands or call.option(3, "dtype"):
+            continue
+        dtype = known.dtype(call.operands[0])
+        if dtype in _ADDS_IN[call.name] and not _is_asked_for_dtype(kernel, call.call):
+            block = ast.unparse(call.operands[0])
+            yield Fault(
+                call.call,
+                f"{call.name} of {block} adds up in {dtype}: Triton promotes nothing, and rounds each step.",
+                f"Cast before it: tl.{call.name}(({block}).to(tl.float32), ...).",
+            )
+
+
+def _is_asked_for_dtype(kernel: SourceKernel, call: ast.Call) -> bool:
+    """`tl.sum(x).dtype`"""
+    around = kernel.flow.parents.get(call)
+    return isinstance(around, ast.Attribute) and around.attr == "dtype"
+
+
+_NARROW = ("int8", "uint8", "int16")
+_WIDE = (*FLOATS, "int32", "int64")
+_DECLARED = """
+INPUTS = {{"q": "int8[M, N]{0}", "zero": "int8[M]{0}"}}
+DIMS = {{"M": [1, 64], "N": [1, 128]}}
+"""
+_INTEGER_KERNEL = """
+@triton.jit
+def kernel(q_ptr, zero_ptr, out_ptr, N, B: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, B)
+    zero = tl.load(zero_ptr + row)
+    q = tl.load(q_ptr + row * N + cols, mask=cols < N, other=0)
+    {}
+    tl.store(out_ptr + row * N + cols, out, mask=cols < N)
+
+def run(q, zero):
+    q, zero = q.contiguous(), zero.contiguous()
+    M, N = q.shape
+    out = torch.empty((M, N), dtype=torch.float32, device=q.device)
+    kernel[(M,)](q, zero, out, N, B=triton.next_power_of_2(N))
+    return out
+"""
+INTEGER_BAD = (
+    _DECLARED.format("") + _INTEGER_KERNEL.format("out = (q - zero).to(tl.float32) * 0.5"),
+    _DECLARED.format("") + _INTEGER_KERNEL.format("out = q * zero"),
+)
+INTEGER_GOOD = (
+    # PyTorch wraps as well.
+    _DECLARED.format("")
+    + "\ndef reference(q, zero):\n    return (q - zero[:, None]).float()\n"
+    + _INTEGER_KERNEL.format("out = (q - zero).to(tl.float32)"),
+)
+
+
+@kernel_rule("high", "correctness", INTEGER_BAD, INTEGER_GOOD)
+def narrow_integers_wrap(kernel: SourceKernel) -> Iterator[Fault]:
+    """Small integers are added, subtracted or multiplied before they are widened.
+
+    The sum of two int8 is an int8 in Triton: 127 - (-1) is -128, and the conversion that follows keeps it.
+
+    Fix: convert what was loaded first: `q.to(tl.float32) - zero.to(tl.float32)`.
+    """
+    for node in kernel.nodes:
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
+            continue
+        loads = [_load(side, kernel) for side in (node.left, node.right)]
+        one, other = (held_by(load.pointer, kernel) if load and load.pointer else None for load in loads)
+        if one is None or other is None or one.dtype != other.dtype or one.dtype not in _NARROW:
+            continue
+        made = result(node.op, one, other)
+        if made.fits or not _is_widened(node, kernel) or _is_meant(node.op, kernel):
+            continue
+        text = ast.unparse(node)
+        yield Fault(
+            node,
+            f"{text} is computed in {one.dtype}, and reaches {_worst(made)}: it wraps around before it is "
+            "widened.",
+            "Convert both sides first, to tl.float32 or tl.int32.",
+        )
+
+
+def _worst(made: Interval) -> int:
+    return made.low if -made.low > made.high else made.high
+
+
+def _load(value: ast.expr, kernel: SourceKernel) -> KernelAccess | None:
+    """The load that a value is as it stands, names and new axes aside."""
+    known = values(kernel)
+    value = known.resolved(value)
+    while isinstance(value, ast.Subscript):
+        value = known.resolved(value.value)
+    return next(
+        (access for access in kernel.accesses if access.call is value and access.name == "load"), None
+    )
+
+
+def _is_widened(made: ast.BinOp, kernel: SourceKernel) -> bool:
+    """Whether the value is converted, summed up, combined with floats or stored as something wider."""
+    known = values(kernel)
+    for called in known.operations:
+        is_wider = called.name == "sum" or (
+            called.name in ("to", "cast") and known.dtype(called.call) in _WIDE
+        )
+        if is_wider and called.operands and _is(called.operands[0], made, kernel):
+            return True
+    for node in known.expressions:
+        if isinstance(node, ast.BinOp):
+            for side, factor in ((node.left, node.right), (node.right, node.left)):
+                if _is(side, made, kernel) and _is_wide(factor, kernel):
+                    return True
+    stores = (
+        access for access in kernel.accesses if access.writes and access.pointer and access.value is not None
+    )
+    return any(
+        store.value is not None
+        and store.pointer is not None
+        and _is(store.value, made, kernel)
+        and _are_wide(dtypes_of(store.pointer, kernel))
+        for store in stores
+    )
+
+
+def _is(value: ast.expr, made: ast.BinOp, kernel: SourceKernel) -> bool:
+    return values(kernel).resolved(value) is made
+
+
+def _is_wide(value: ast.expr, kernel: SourceKernel) -> bool:
+    load = _load(value, kernel)
+    if load and load.pointer:
+        return _are_wide(dtypes_of(load.pointer, kernel))
+    known = values(kernel)
+    number = known.resolved(value)
+    return known.dtype(value) in _WIDE or (isinstance(number, ast.Constant) and type(number.value) is float)
+
+
+def _are_wide(dtypes: frozenset[str]) -> bool:
+    return bool(dtypes) and dtypes <= {*_WIDE}
+
+
+def _is_meant(op: ast.operator, kernel: SourceKernel) -> bool:
+    """Whether the reference, too, computes with its inputs as they are."""
+    reference = next((one for one, _ in kernel.file.functions if one.name == "reference"), None)
+    return reference is not None and any(
+        isinstance(node, ast.BinOp)
+        and type(node.op) is type(op)
+        and not any(isinstance(inner, ast.Call) for inner in ast.walk(node))
+        for node in ast.walk(reference)
+    )

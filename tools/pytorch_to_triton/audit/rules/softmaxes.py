@@ -1,0 +1,357 @@
+"""Softmaxes: no maximum subtracted, fills that scores fall below, rows without a score, sums not rescaled."""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.analysis.operations import Operation
+from pytorch_to_triton.audit.analysis.ranges import is_unbounded
+from pytorch_to_triton.audit.analysis.reductions import is_masked_later
+from pytorch_to_triton.audit.call_arguments import argument
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
+from pytorch_to_triton.audit.source import SourceKernel
+
+_SOFTMAX = """
+@triton.jit
+def softmax(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n, other=-float("inf"))
+    {steps}
+    tl.store(out_ptr + i, y, mask=i < n)
+
+def run(x, out):
+    softmax[(1,)](x, out, x.numel(), B=128)
+"""
+_HELPER = "@triton.jit\ndef weights(x):\n    e = tl.exp(x)\n    return e / tl.sum(e)\n"
+BAD = (
+    _SOFTMAX.format(steps="y = tl.exp(x) / tl.sum(tl.exp(x), axis=0)"),
+    _SOFTMAX.format(steps="y = x - tl.log(tl.sum(tl.exp(x)))"),
+)
+GOOD = (
+    _SOFTMAX.format(steps="e = tl.exp(x)\n    y = e / n"),
+    _SOFTMAX.format(steps="e = tl.exp(-(x * x) / 2)\n    y = e / tl.sum(e)"),
+    # Whoever calls the function may have subtracted it.
+    _HELPER,
+)
+
+
+@kernel_rule("medium", "numerical stability", BAD, GOOD, suspected=Suspicion("medium", ("unstable_results",)))
+def exponent_without_maximum(kernel: SourceKernel) -> Iterator[Fault]:
+    """Exponentials are divided by their sum, or its logarithm is taken, with no maximum subtracted.
+
+    In float32 exp(x) is infinite from x = 88.8 on. One such value in a row makes inf / inf = NaN of a
+    softmax and infinity of a logsumexp, where PyTorch is right: it subtracts the row's maximum first.
+
+    Fix: subtract the maximum before the exponential, exp(x - max(x)); it cancels in the quotient. Add it
+    again after the logarithm.
+    """
+    known = values(kernel)
+    for node in known.expressions:
+        if what := _what(known, node):
+            yield Fault(
+                node,
+                f"{kernel.node.name} takes {what} of loaded data without subtracting the maximum: exp "
+                "overflows from 88.8 on, and the result is NaN or infinite.",
+                "Subtract the maximum before the exponential: tl.exp(x - tl.max(x, axis)).",
+            )
+
+
+def _what(known: KernelValues, node: ast.expr) -> str | None:
+    """`the softmax` or `the logsumexp` where the value is one that overflows."""
+    quotient = known.quotient(node)
+    if quotient and _is_weighted(known, quotient[0]) and _sums_exponentials(known, quotient[1]):
+        return "the softmax"
+    logarithm = known.operation(node)
+    if logarithm and logarithm.name in ("log", "log2") and len(logarithm.operands) == 1:
+        return "the logsumexp" if _sums_exponentials(known, logarithm.operands[0]) else None
+    return None
+
+
+def _is_weighted(known: KernelValues, dividend: ast.expr) -> bool:
+    """Whether the dividend is an exponential, or adds up products of tl.dot with exponentials."""
+    weights = (known.operand(term, "dot") or term for term in known.terms(dividend))
+    return any(_overflows(known, weight) for weight in weights)
+
+
+def _overflows(known: KernelValues, value: ast.AST) -> bool:
+    exponent = known.operand(value, "exp", "exp2")
+    return exponent is not None and is_unbounded(known, exponent)
+
+
+def _sums_exponentials(known: KernelValues, value: ast.expr) -> bool:
+    """Whether the value adds up such exponentials with tl.sum, and nothing but them and constants."""
+    terms = [term for term in known.terms(value) if not isinstance(term, ast.Constant)]
+    terms = [term for term in terms if not known.is_a(term, "zeros")]
+    return bool(terms) and "sum" in known.made_by(value) and all(_overflows(known, term) for term in terms)
+
+
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n, other={other})
+    {steps}
+    tl.store(out_ptr + i, e / tl.sum(e), mask=i < n)
+"""
+FILL_BAD = (_KERNEL.format(other="-1e4", steps="e = tl.exp(x - tl.max(x, axis=0))"),)
+FILL_GOOD = (_KERNEL.format(other='-float("inf")', steps="e = tl.exp(x - tl.max(x))"),)
+
+_WITHIN_SCORES = -10.0
+"""Scores of many rows are below it."""
+_LOW_ENOUGH = -5e4
+"""float16 reaches down to -65504, and masks in it are filled with that."""
+
+
+@kernel_rule("low", "numerical stability", FILL_BAD, FILL_GOOD)
+def mask_value_not_low_enough(kernel: SourceKernel) -> Iterator[Fault]:
+    """Masked scores are filled with a value that real scores may be smaller than.
+
+    The fill takes part in the maximum and in the sum of a softmax. Where all scores of a row are below it,
+    the masked lanes get all of the weight, and the others none.
+
+    Fix: fill with -float("inf"), or with -1e30 where a whole row may be masked.
+    """
+    known = values(kernel)
+    for call in known.operations:
+        if call.name not in ("exp", "exp2") or not call.operands or is_masked_later(call.call, known):
+            continue
+        match known.bare(call.operands[0]):
+            case ast.BinOp(left=left, op=ast.Sub(), right=right) if "max" in known.made_by(right):
+                fill = _fill(known, known.operation(known.bare(left)))
+                value = None if fill is None else known.number(fill)
+                if fill is not None and value is not None and _LOW_ENOUGH < value <= 0:
+                    yield Fault(
+                        fill,
+                        f"Masked lanes are filled with {ast.unparse(fill)}: where the scores of a row are "
+                        "below it, those lanes get the weight.",
+                        'Fill with -float("inf").',
+                        fix='-float("inf")',
+                        severity="high" if value > _WITHIN_SCORES and _decides(known, left, right) else None,
+                    )
+
+
+def _fill(known: KernelValues, call: Operation | None) -> ast.expr | None:
+    """What a masked load or tl.where gives the masked lanes."""
+    if call and call.name == "load":
+        return call.option(2, "other")
+    return call.operands[2] if call and call.name == "where" and len(call.operands) == 3 else None
+
+
+def _decides(known: KernelValues, filled: ast.expr, shift: ast.expr) -> bool:
+    """Whether it is tl.where that fills the lanes, and the maximum is taken over them."""
+    made = known.bare(filled)
+    return known.is_a(made, "where") and made in known.origins(shift)
+
+
+_ROW_KERNEL = """
+@triton.jit
+def kernel(x_ptr, mask_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n, other=-float("inf"))
+    keep = tl.load(mask_ptr + i, mask=i < n, other=0)
+    {steps}
+    tl.store(out_ptr + i, e / tl.sum(e), mask=i < n)
+"""
+ROW_BAD = (
+    _ROW_KERNEL.format(
+        steps='x = tl.where(keep != 0, x, float("-inf"))\n    e = tl.exp(x - tl.max(x, axis=0))'
+    ),
+)
+ROW_GOOD = (
+    _ROW_KERNEL.format(
+        steps='x = tl.where(keep != 0, x, -float("inf"))\n    m = tl.max(x)\n'
+        '    e = tl.exp(x - tl.where(m == -float("inf"), 0.0, m))'
+    ),
+)
+
+
+@kernel_rule("info", "numerical stability", ROW_BAD, ROW_GOOD)
+def fully_masked_row(kernel: SourceKernel) -> Iterator[Fault]:
+    """A row of scores may be masked as a whole, and its softmax is then NaN.
+
+    Where the mask is loaded, all of a row may be -inf: its maximum is -inf as well, and -inf - -inf is NaN,
+    which every result of the row becomes.
+
+    Fix: use zero in place of a maximum of -inf, tl.where(m == -float("inf"), 0.0, m), or mask with a finite
+    value such as -1e30.
+    """
+    known = values(kernel)
+    for call in known.operations:
+        if call.name not in ("exp", "exp2") or not call.operands or call.call in known.selected:
+            continue
+        match known.bare(call.operands[0]):
+            case ast.BinOp(left=left, op=ast.Sub(), right=right) if mask := _loaded_mask(known, left):
+                if "max" in known.made_by(right) and not _is_looked_after(known, right):
+                    yield Fault(
+                        call.call,
+                        f"Where {ast.unparse(mask)} holds nowhere in a row, "
+                        f"{ast.unparse(call.operands[0])} is -inf - -inf = NaN.",
+                        'Use tl.where(m == -float("inf"), 0.0, m) in place of the maximum m.',
+                    )
+
+
+def _loaded_mask(known: KernelValues, scores: ast.expr) -> ast.expr | None:
+    """The condition of tl.where(condition, x, -inf), where it depends on loaded data."""
+    call = known.operation(known.bare(scores))
+    if call is None or call.name != "where" or len(call.operands) != 3:
+        return None
+    mask, _, otherwise = call.operands
+    is_infinite = known.number(otherwise) == -float("inf")
+    return mask if is_infinite and _is_data(known, mask) else None
+
+
+def _is_data(known: KernelValues, mask: ast.expr) -> bool:
+    """Whether the condition tests a loaded block, and not a length."""
+    loads = [node for node in known.origins(mask) if isinstance(node, ast.Call) and known.is_a(node, "load")]
+    return any(
+        "arange" in known.made_by(address) for load in loads if (address := argument(load, 0, "pointer"))
+    )
+
+
+def _is_looked_after(known: KernelValues, maximum: ast.expr) -> bool:
+    """Whether the maximum is selected with tl.where, or starts from a finite number."""
+    made = known.bare(maximum)
+    if not isinstance(made, ast.Name):
+        return known.is_a(made, "where")
+    return any(known.is_a(definition, "where") for definition in known.definitions(made))
+
+
+_ONLINE_KERNEL = """
+@triton.jit
+def kernel(s_ptr, v_ptr, out_ptr, N, D: tl.constexpr, B: tl.constexpr):
+    m = -float("inf")
+    total = 0.0
+    acc = tl.zeros((D,), tl.float32)
+    d = tl.arange(0, D)
+    for start in range(0, N, B):
+        i = start + tl.arange(0, B)
+        s = tl.load(s_ptr + i, mask=i < N, other=-float("inf"))
+        v = tl.load(v_ptr + i[:, None] * D + d[None, :], mask=i[:, None] < N, other=0.0)
+        m_new = tl.maximum(m, tl.max(s, 0))
+        p = tl.exp(s - m_new)
+        alpha = tl.exp(m - m_new)
+        total = total * alpha + tl.sum(p, 0)
+        {}
+        m = m_new
+    tl.store(out_ptr + d, acc / total)
+"""
+ONLINE_BAD = (_ONLINE_KERNEL.format("acc += tl.sum(p[:, None] * v, 0)"),)
+ONLINE_GOOD = (
+    # What is accumulated is not relative to the maximum.
+    _ONLINE_KERNEL.format("acc += tl.sum(v, 0)"),
+)
+
+
+@kernel_rule("critical", "correctness", ONLINE_BAD, ONLINE_GOOD)
+def accumulator_not_rescaled(kernel: SourceKernel) -> Iterator[Fault]:
+    """An online softmax rescales its sum when the maximum changes, and not what it accumulates beside it.
+
+    What was added before is still relative to the old maximum: the result is wrong wherever a later block
+    holds a greater value.
+
+    Fix: multiply every accumulator of the loop by exp(old maximum - new maximum).
+    """
+    known = values(kernel)
+    for loop in (node for node in kernel.nodes if isinstance(node, ast.For | ast.While)):
+        steps = dict(_steps(loop))
+        scales = {scale for scale in _scales(loop, known) if _is_used(scale, steps, known)}
+        for scale in scales:
+            for name, updates in steps.items():
+                if all(_only_adds(name, value) for value in updates) and _takes_in(updates, scale, known):
+                    yield Fault(
+                        updates[-1],
+                        f"{name} adds up exponentials relative to the running maximum, and no step of the "
+                        "loop rescales what it holds when that maximum changes.",
+                        f"Multiply {name} by {_name_of(scale, kernel)} before this is added.",
+                    )
+            return
+
+
+def _steps(loop: ast.For | ast.While) -> Iterator[tuple[str, list[ast.expr]]]:
+    """What a loop assigns to each name; `x + y` of `x += y`."""
+    steps: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(loop):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                steps.setdefault(name, []).append(value)
+            case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
+                added = ast.BinOp(ast.Name(target.id, ast.Load()), op, value)
+                steps.setdefault(name, []).append(ast.copy_location(added, value))
+    yield from steps.items()
+
+
+def _scales(loop: ast.For | ast.While, known: KernelValues) -> Iterator[ast.Call]:
+    """Each exp(m - m_new) in a loop, where m_new is a maximum that m has a part in, and m becomes m_new."""
+    for node in ast.walk(loop):
+        if not isinstance(node, ast.Call):
+            continue
+        match _exponent(node, known):
+            case ast.BinOp(left=ast.Name(id=old) as before, right=ast.Name() as new):
+                greater = known.operation(known.bare(new))
+                operands = greater.operands if greater and greater.name == "maximum" else ()
+                is_running = any(isinstance(operand, ast.Name) and operand.id == old for operand in operands)
+                if is_running and len(known.definitions(before)) > 1:
+                    yield node
+
+
+def _exponent(call: ast.Call, known: KernelValues) -> ast.BinOp | None:
+    """x - m of exp(x - m), new axes and a factor such as log2(e) aside."""
+    argument = known.operand(call, "exp", "exp2")
+    if argument is None:
+        return None
+    match known.bare(argument):
+        case ast.BinOp(op=ast.Sub()) as difference:
+            return difference
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            sides = (known.bare(side) for side in (left, right))
+            differences = (one for one in sides if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Sub))
+            return next(differences, None)
+    return None
+
+
+def _is_used(scale: ast.Call, steps: dict[str, list[ast.expr]], known: KernelValues) -> bool:
+    """Whether something that the loop carries is multiplied by it."""
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mult)
+        and any(known.bare(side) is scale for side in (node.left, node.right))
+        for updates in steps.values()
+        for value in updates
+        for node in ast.walk(value)
+    )
+
+
+def _only_adds(name: str, value: ast.expr) -> bool:
+    """Whether a step is `name + term` or `tl.dot(a, b, name)`."""
+    match value:
+        case ast.BinOp(left=ast.Name(id=own), op=ast.Add(), right=term) if own == name:
+            return not _mentions(name, term)
+        case ast.Call(func=ast.Attribute(attr="dot"), args=[a, b, ast.Name(id=own), *_]) if own == name:
+            return not _mentions(name, a) and not _mentions(name, b)
+        case ast.Call(func=ast.Attribute(attr="dot"), args=[a, b], keywords=keywords):
+            held = [keyword.value for keyword in keywords if keyword.arg == "acc"]
+            return [definition.id for definition in held if isinstance(definition, ast.Name)] == [name]
+    return False
+
+
+def _mentions(name: str, value: ast.expr) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(value))
+
+
+def _takes_in(updates: list[ast.expr], scale: ast.Call, known: KernelValues) -> bool:
+    """Whether what is added is made from exponentials of differences from the same new maximum."""
+    maximum = _exponent(scale, known)
+    made_from = (node for node in known.origins(*updates) if isinstance(node, ast.Call) and node is not scale)
+    exponents = (exponent for node in made_from if (exponent := _exponent(node, known)))
+    return maximum is not None and any(
+        known.same(known.bare(one.right), known.bare(maximum.right)) for one in exponents
+    )
+
+
+def _name_of(scale: ast.Call, kernel: SourceKernel) -> str:
+    """The name that it is assigned to; else its text."""
+    match kernel.flow.parents.get(scale):
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+    return ast.unparse(scale)

@@ -1,0 +1,249 @@
+"""Formulas that overflow, divide by zero or lose their digits, where another gives the same."""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.analysis.ranges import calls_of, is_unbounded
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import kernel_rule
+from pytorch_to_triton.audit.source import SourceKernel
+
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i).to(tl.float32)
+    {step}
+    tl.store(out_ptr + i, y)
+
+def run(x, out):
+    kernel[(1,)](x, out, B=128)
+"""
+BAD = (_KERNEL.format(step="y = tl.exp(x) / (1 + tl.exp(x))"),)
+GOOD = (
+    _KERNEL.format(step="y = tl.where(x > 20, x, tl.log(1 + tl.exp(x)))"),
+    _KERNEL.format(step="e = tl.exp(x)\n    y = tl.where(x > 0, 1 / (1 + tl.exp(-x)), e / (1 + e))"),
+    _KERNEL.format(step="y = tl.maximum(x, 0) + tl.log(1 + tl.exp(-tl.abs(x)))"),
+)
+
+
+@kernel_rule("medium", "numerical stability", BAD, GOOD)
+def exponent_overflows(kernel: SourceKernel) -> Iterator[Fault]:
+    """An exponential that overflows is divided by itself, or its logarithm is taken.
+
+    exp(x) is infinite in float32 from x = 88.8 on. exp(x) / (1 + exp(x)) is NaN from there, log(1 + exp(x))
+    is infinite where PyTorch's softplus returns x, and tanh written with exponentials is NaN.
+
+    Fix: let the exponential vanish where it would overflow: 1 / (1 + exp(-x)) for the sigmoid, and max(x,
+    0) + log(1 + exp(-abs(x))) for softplus. tanh(x) is 2 * sigmoid(2 * x) - 1.
+    """
+    known = values(kernel)
+    for node in known.expressions:
+        if _is_quotient(known, node) and not _is_guarded(known, node):
+            yield Fault(
+                node,
+                f"{ast.unparse(node)} is inf / inf = NaN where the exponential overflows, from 88.8 on.",
+                "Divide by the exponential first: the sigmoid is 1 / (1 + tl.exp(-x)), "
+                "and tanh(x) is 2 / (1 + tl.exp(-2 * x)) - 1.",
+            )
+        elif _is_softplus(known, node) and not _is_guarded(known, node):
+            yield Fault(
+                node,
+                f"{ast.unparse(node)} is infinite where the exponential overflows, from 88.8 on; softplus is "
+                "nearly the argument itself there.",
+                "Write tl.maximum(x, 0) + tl.log(1 + tl.exp(-tl.abs(x))).",
+            )
+
+
+def _is_guarded(known: KernelValues, node: ast.expr) -> bool:
+    """Whether something decides when the value is used, on which the exponent may depend."""
+    tests = known.kernel.flow.conditions(known.written(node))
+    return (
+        node in known.selected
+        or any(isinstance(test, ast.Compare) for test in tests)
+        or any(call in caller.selected for caller, call in calls_of(known.kernel))
+    )
+
+
+def _is_quotient(known: KernelValues, node: ast.expr) -> bool:
+    quotient = known.quotient(node)
+    if quotient is None or not isinstance(known.bare(quotient[1]), ast.BinOp):
+        return False
+    return bool(_factors(known, quotient[0]) & _factors(known, quotient[1]))
+
+
+def _is_softplus(known: KernelValues, node: ast.expr) -> bool:
+    """log(1 + exp(x)) and log1p(exp(x))"""
+    logarithm = known.operation(node)
+    if not logarithm or len(logarithm.operands) != 1:
+        return False
+    (inside,) = logarithm.operands
+    if logarithm.name == "log1p":
+        return _exponential(known, inside) is not None
+    match known.bare(inside):
+        case ast.BinOp(left=left, op=ast.Add(), right=right) if logarithm.name in ("log", "log2"):
+            return any(
+                known.number(one) == 1 and _exponential(known, other) is not None
+                for one, other in ((left, right), (right, left))
+            )
+    return False
+
+
+def _exponential(known: KernelValues, value: ast.expr) -> int | None:
+    """The key of an exponential of data; None for anything else."""
+    exponent = known.operand(value, "exp", "exp2")
+    if exponent is None or not is_unbounded(known, exponent):
+        return None
+    return known.key(known.bare(value))
+
+
+def _factors(known: KernelValues, value: ast.expr) -> frozenset[int]:
+    """The exponentials that make the value infinite: those in its sums and products."""
+    value = known.bare(value)
+    match value:
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult(), right=right):
+            return _factors(known, left) | _factors(known, right)
+        case ast.BinOp(left=left, op=ast.Pow()):
+            return _factors(known, left)
+    key = _exponential(known, value)
+    return frozenset() if key is None else frozenset({key})
+
+
+_QUOTIENT_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, eps, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    {}
+    tl.store(out_ptr + i, y, mask=i < n)
+"""
+_POSITIVE = frozenset({"exp", "exp2", "softmax", "sigmoid", "where", "maximum", "clamp", "max", "dot"})
+
+
+@kernel_rule(
+    "info",
+    "numerical stability",
+    bad=(
+        _QUOTIENT_KERNEL.format("y = x / tl.sum(x, axis=0)"),
+        _QUOTIENT_KERNEL.format("y = x * tl.rsqrt(tl.sum(x * x) / n)"),
+        _QUOTIENT_KERNEL.format("y = x / tl.sqrt(tl.sum(x * x))"),
+    ),
+    good=(
+        _QUOTIENT_KERNEL.format("y = x / tl.maximum(tl.sum(x), 1e-6)"),
+        _QUOTIENT_KERNEL.format("e = tl.exp(x - tl.max(x))\n    y = e / tl.sum(e)"),
+        _QUOTIENT_KERNEL.format("s = tl.sum(x)\n    y = tl.where(s != 0, x / s, 0.0)"),
+        _QUOTIENT_KERNEL.format("y = x * tl.rsqrt(tl.sum(x * x) / n + eps)"),
+    ),
+)
+def division_without_guard(kernel: SourceKernel) -> Iterator[Fault]:
+    """A value is divided by a sum of loaded data, or by the root of a sum of squares, which may be zero.
+
+    A sum of a mask, of weights or of magnitudes is zero where nothing is selected or all of it is zero, as in
+    a row of padding; the quotient is then infinite or NaN. PyTorch's norms add an epsilon.
+
+    Fix: limit the divisor from below, tl.maximum(total, eps), add an epsilon under the root, or select a
+    result with tl.where(total > 0, ...).
+    """
+    known = values(kernel)
+    for node in known.expressions:
+        if node in known.selected or kernel.flow.conditions(known.written(node)):
+            continue
+        divisor = _divisor(known, node)
+        if divisor is not None:
+            yield Fault(
+                node,
+                f"{ast.unparse(divisor)} may be zero: {ast.unparse(node)} is infinite or NaN then.",
+                "Limit it from below with tl.maximum, add an epsilon, or select a result with tl.where.",
+            )
+
+
+def _divisor(known: KernelValues, node: ast.expr) -> ast.expr | None:
+    """The sum that a value is divided by, or by the root of, where nothing keeps it from zero."""
+    if isinstance(node, ast.Call) and (inside := known.operand(node, "rsqrt")) is not None:
+        return inside if _is_sum_of_squares(known, inside) else None
+    quotient = known.quotient(node)
+    if quotient is None:
+        return None
+    if (inside := known.operand(quotient[1], "sqrt", "sqrt_rn")) is not None:
+        return inside if _is_sum_of_squares(known, inside) else None
+    return quotient[1] if _is_open_sum(known, known.bare(quotient[1])) else None
+
+
+def _is_open_sum(known: KernelValues, divisor: ast.expr) -> bool:
+    made_by = known.made_by(divisor)
+    adds = any(known.number(term) for term in known.terms(divisor) if isinstance(term, ast.expr))
+    return known.is_a(divisor, "sum") and "load" in made_by and not made_by & _POSITIVE and not adds
+
+
+def _is_sum_of_squares(known: KernelValues, value: ast.expr) -> bool:
+    """Whether the value is a sum of squares, or that divided by a number, and nothing else."""
+    value = known.bare(value)
+    if quotient := known.quotient(value):
+        return _is_sum_of_squares(known, quotient[0])
+    terms = [term for term in known.terms(value) if not known.is_a(term, "zeros")]
+    return "sum" in known.made_by(value) and all(known.squared(term) is not None for term in terms)
+
+
+_VARIANCE_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    {steps}
+    tl.store(out_ptr, var)
+"""
+VARIANCE_BAD = (
+    _VARIANCE_KERNEL.format(steps="mean = tl.sum(x) / n\n    var = tl.sum(x * x) / n - mean * mean"),
+)
+VARIANCE_GOOD = (
+    # A difference of squares is no variance.
+    _VARIANCE_KERNEL.format(steps="m = tl.sum(x) / n\n    k = tl.load(out_ptr)\n    var = k * k - m * m"),
+)
+
+
+@kernel_rule("medium", "numerical stability", VARIANCE_BAD, VARIANCE_GOOD)
+def variance_by_difference(kernel: SourceKernel) -> Iterator[Fault]:
+    """A variance is computed as the mean of the squares less the square of the mean.
+
+    Both are large where the mean is large beside the spread, and nearly equal: their difference loses most
+    of its digits, and may come out as zero or below it, of which the root is NaN. With a mean of 1000 and a
+    spread of 1 float32 has about one digit left.
+
+    Fix: subtract the mean first and average the squares of what remains, with the lanes beyond the end set
+    to zero; or use Welford's update where the data can be read only once.
+    """
+    known = values(kernel)
+    for node in known.expressions:
+        match node:
+            case ast.BinOp(left=left, op=ast.Sub(), right=right) if _is_variance(known, left, right):
+                yield Fault(
+                    node,
+                    f"{ast.unparse(node)} takes the variance as a difference of two large numbers, which "
+                    "loses its digits where the mean is large beside the spread.",
+                    "Subtract the mean from the data first, and average the squares of that, "
+                    "tl.where(mask, x - mean, 0.0).",
+                )
+
+
+def _is_variance(known: KernelValues, left: ast.expr, right: ast.expr) -> bool:
+    mean = known.squared(right)
+    if mean is None:
+        return False
+    of_squares, of_data = _mean_of(known, left), _mean_of(known, mean)
+    if of_squares is None or of_data is None or not known.same(of_squares[1], of_data[1]):
+        return False
+    squares = (known.squared(term) for term in known.terms(of_squares[0]))
+    roots = {known.key(known.bare(root)) for root in squares if root is not None}
+    return bool(roots & {known.key(term) for term in known.terms(of_data[0])})
+
+
+def _mean_of(known: KernelValues, value: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """A sum and what it is divided by, or multiplied with."""
+    value = known.bare(value)
+    if quotient := known.quotient(value):
+        return quotient
+    match value:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return left, right
+    return None
