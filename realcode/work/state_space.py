@@ -42,12 +42,12 @@ def decoding_step(state, x, dt, a, b, c, d):
 CALLS = {
     "gated_group_norm": {
         "INPUTS": {
-            "x": "bfloat16[B, T, D]",
-            "gate": "bfloat16[B, T, D]",
-            "residual": "bfloat16[B, T, D]",
-            "weight": "bfloat16[D]",
+            "x": "bfloat16[B, T, 4*K]",
+            "gate": "bfloat16[B, T, 4*K]",
+            "residual": "bfloat16[B, T, 4*K]",
+            "weight": "bfloat16[4*K]",
         },
-        "DIMS": {"B": [1, 4], "T": [3, 2048], "D": [256, 4096]},
+        "DIMS": {"B": [1, 4], "T": [3, 2048], "K": [64, 1024]},
         "GRADIENTS": True,
     },
     "short_convolution": {

@@ -82,8 +82,7 @@ async def test_each_launch_moves_each_tensor_once_and_a_table_where_it_is_looked
         "needed": {"table": 8 * 16},
         "backward": backward,
     }
-    compiled = interpreter.model_copy(update={"interpreter": False})
-    outcome = await worker.ask(Job(kind="traffic", arguments=arguments), compiled, seconds=60.0)
+    outcome = await worker.ask(Job(kind="traffic", arguments=arguments), interpreter, seconds=60.0)
     assert outcome.answer is not None, outcome
     answer = decoded(wire.TrafficAnswer, outcome.answer)
     assert (answer.launches, answer.bytes_moved) == (launches, moved)

@@ -31,8 +31,10 @@ async def traffic_of(
     """What one call of the candidate at these dims launches, with its backward pass where that was traced.
 
     `declared` are the INPUTS, DIMS and REQUIRES of the candidate's file, a module's state among them. None
-    where the call cannot be made on tensors without memory.
+    where the file makes its inputs itself, or the call cannot be made on tensors without memory.
     """
+    if not declared["INPUTS"]:
+        return None
     declaration = parse_declaration(declared["INPUTS"], declared["DIMS"], declared["REQUIRES"])
     case = Case(name="traffic", group="declared", dims=dict(dims), arguments=declaration.arguments(dims))
     passes: Passes = "both" if traced.backward else "forward"
@@ -45,8 +47,7 @@ async def traffic_of(
         "needed": needed_bytes(traced, case),
         "backward": traced.backward is not None,
     }
-    compiled = runtime.model_copy(update={"interpreter": False})
-    outcome = await worker.ask(Job(kind="traffic", arguments=arguments), compiled, seconds=SECONDS)
+    outcome = await worker.ask(Job(kind="traffic", arguments=arguments), runtime, seconds=SECONDS)
     if outcome.answer is None:
         return None
     answer = decoded(wire.TrafficAnswer, outcome.answer)

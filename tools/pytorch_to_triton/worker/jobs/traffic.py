@@ -4,12 +4,14 @@ The call is made on tensors without memory, and nothing is launched. Each launch
 once, read or written; what a kernel reads again is taken to come from the cache.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
 
 from .. import wire
@@ -39,7 +41,7 @@ def work(
     most = {storage(given[name]): count for name, count in needed.items()}
     traffic = Traffic(most)
     report.during("call")
-    with replaced(JITFunction, "run", traffic.in_place_of_launches()), torch.set_grad_enabled(backward):
+    with traffic.in_place_of_launches(), torch.set_grad_enabled(backward):
         with traffic:
             results = loaded(given, {})
         if outputs := [output for output in tensors_in(results) if output.requires_grad]:
@@ -78,13 +80,15 @@ class Traffic(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Names of kernels and of PyTorch's operators, in order."""
         self.bytes_moved = 0
 
-    def in_place_of_launches(self) -> Callable[..., None]:
-        """What stands for `JITFunction.run`."""
+    @contextmanager
+    def in_place_of_launches(self) -> Iterator[None]:
+        """Inside, launches are counted, of compiled kernels and of interpreted ones."""
 
-        def run(kernel: JITFunction[Any], *args: Any, **kwargs: Any) -> None:
+        def run(kernel: Any, *args: Any, **kwargs: Any) -> None:
             self.count(kernel.fn.__name__, tensors_in([args, kwargs]))
 
-        return run
+        with replaced(JITFunction, "run", run), replaced(InterpretedFunction, "run", run):
+            yield
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
