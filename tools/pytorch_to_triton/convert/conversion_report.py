@@ -92,7 +92,7 @@ def traffic_note(traffic: Traffic) -> str:
     moved, least = (f"{count / 1e6:,.1f} MB" for count in (traffic.bytes_moved, traffic.least_bytes))
     return (
         f"Estimated from its launches at the sizes of a timing, each tensor moved once by each: the kernel "
-        f"{moves(traffic)} ({moved} and {least})."
+        f"{moves(traffic)} ({moved}; {least} are needed)."
     )
 
 
