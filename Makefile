@@ -8,7 +8,7 @@ READY := $(VENV)/ready
 WANTED := awk '/^\[/ { wanted = /^\[(build-system|project)/ } wanted' pyproject.toml | cat - constraints.txt
 EXAMPLE := rms_norm_residual
 
-.PHONY: demo test test-corpora test-containers test-tritons benchmarks kernelbench mutants pictures check browser setup clean
+.PHONY: demo test test-corpora test-containers test-tritons benchmarks kernelbench realcode mutants pictures check browser setup clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -48,6 +48,11 @@ benchmarks: $(READY)
 kernelbench: $(READY)
 	@test -n "$(KB)" || { echo "Name a checkout of KernelBench: make kernelbench KB=path/to/KernelBench" >&2; exit 2; }
 	$(BIN)/python -m kernelbench.run "$(KB)" $(ARGS)
+
+# Functions of real models beside torch.compile; ARGS are options of realcode/run.py. Run again, it goes on where it
+# ended.
+realcode: $(READY)
+	$(BIN)/python -m realcode.run $(ARGS)
 
 # Right kernels with one mistake each, and how many of them validate refuses; ARGS are options of mutants/run.py. Run
 # again, it goes on where it ended.

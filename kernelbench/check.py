@@ -19,8 +19,9 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 if __name__ == "__main__" and "cuda" not in sys.argv:
     os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported
@@ -30,6 +31,9 @@ import torch
 SEED = 20
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 """Relative and absolute, added; other dtypes have to be equal."""
+FLOAT8 = {torch.float8_e4m3fn: 0.13, torch.float8_e5m2: 0.26}
+"""The same: a step of theirs."""
+TOLERANCE |= FLOAT8
 PRIMES = (5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 MOST_ELEMENTS = 2**25
 """Of all tensors of a call under the interpreter."""
@@ -41,35 +45,63 @@ CHUNK = 2**26
 TENSOR = re.compile(r"([\w|]+)\[(.*)\](?: in (.+)\.\.(.+))?")
 
 Dims = Mapping[str, int]
+Call = Callable[[], Any]
 
 
 class TooLarge(Exception):
     """The smallest sizes that the draft takes are too large for the interpreter."""
 
 
-def work(report: Any, problem: str, drafted: str, *, small: bool, device: str, evaluated: bool) -> Any:
+def work(
+    report: Any, problem: Mapping[str, Any], drafted: str, *, small: bool, device: str, evaluated: bool
+) -> Any:
     """The comparison as a job of the worker: `status` is `right`, `wrong`, `random` or `too_large`."""
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     text = Path(drafted).read_text(encoding="utf-8")
     run = loaded(drafted).run
     with torch.no_grad():
-        contents = loaded(problem)
-        model = modelled(contents, device, evaluated=evaluated)
+        contents = loaded(problem["path"])
+        model = modelled(problem, contents, device, evaluated=evaluated)
         moved_off_initial_values(model)
+        sides = Sides(run, model, problem["backward"])
         if not small:
-            inputs = given(contents, device)
-            return {**compared(run, model, inputs), "dims": {}, "elements": count(inputs)}
+            inputs = given(problem, contents, device)
+            return {**compared(sides, inputs), "dims": {}, "elements": count(inputs)}
         try:
-            return at_small_sizes(run, model, declared(text), device)
+            return at_small_sizes(sides, declared(text), device)
         except TooLarge as error:
             return {"status": "too_large", "why": str(error)}
 
 
-def at_small_sizes(run: Any, model: torch.nn.Module, text: Mapping[str, Any], device: str) -> Any:
+class Sides(NamedTuple):
+    """A drafted `run` and the model that it is drafted from."""
+
+    run: Any
+    model: torch.nn.Module
+    backward: bool
+    """Whether their gradients are compared too."""
+
+    def expected(self, inputs: list[Any]) -> Call:
+        """The model's call."""
+        return self.passes(lambda: self.model(*inputs), [*inputs, *self.model.parameters()])
+
+    def found(self, inputs: list[Any]) -> Call:
+        """The draft's call, on a state of its own."""
+        state = {name: tensor.clone() for name, tensor in state_of(self.model).items()}
+        weights = [state[name.replace(".", "_")] for name, _ in self.model.named_parameters()]
+        arguments = bound(self.run, inputs, state)
+        return self.passes(lambda: self.run(**arguments), [*inputs, *weights])
+
+    def passes(self, call: Call, arguments: Sequence[Any]) -> Call:
+        """The call, with the gradients of the arguments where they are wanted."""
+        return partial(differentiated, call, differentiable(arguments)) if self.backward else call
+
+
+def at_small_sizes(sides: Sides, text: Mapping[str, Any], device: str) -> Any:
     """The comparison at the smallest sizes that both sides take, on values of one sign and of both."""
     refused = ""
-    state = state_of(model)
+    state = state_of(sides.model)
     points = list(small_points(text.get("DIMS", {}), text.get("REQUIRES", [])))
 
     def elements_at(dims: Dims) -> int:
@@ -86,7 +118,7 @@ def at_small_sizes(run: Any, model: torch.nn.Module, text: Mapping[str, Any], de
         for values in signs:
             inputs = generated(text["INPUTS"], state, dims, values, device)
             try:
-                found.append(compared(run, model, inputs))
+                found.append(compared(sides, inputs))
             except Exception as error:  # a size that eager or a guard of `run` refuses: a larger one may do
                 refused = f"{dict(dims)}: {type(error).__name__}: {error}"[:500]
                 break
@@ -100,17 +132,22 @@ def small_points(
     dims: Mapping[str, Any], requires: list[str], primes: Sequence[int] = PRIMES
 ) -> Iterator[Dims]:
     """Sizes to try, the smallest first and the declared ones last."""
-    largest = {name: max(sizes) if isinstance(sizes, list | tuple) else sizes for name, sizes in dims.items()}
+    most_of = largest(dims)
     tried = []
     for start in range(0, len(primes), 2):
         sizes = itertools.cycle(primes[start:])
-        tried.append({name: min(size, next(sizes)) for name, size in largest.items()})
+        tried.append({name: min(size, next(sizes)) for name, size in most_of.items()})
     for most in (16, 64, 256, 1024, 2**16):
-        tried.append({name: reduced(size, most) for name, size in largest.items()})
-    unlike = {tuple(point.items()): point for point in [*tried, largest]}
+        tried.append({name: reduced(size, most) for name, size in most_of.items()})
+    unlike = {tuple(point.items()): point for point in [*tried, most_of]}
     for point in unlike.values():
         if all(eval(text, {"__builtins__": {}, "min": min, "max": max}, dict(point)) for text in requires):
             yield point
+
+
+def largest(dims: Mapping[str, Any]) -> dict[str, int]:
+    """Every dim at the largest of its sizes."""
+    return {name: max(sizes) if isinstance(sizes, list | tuple) else sizes for name, sizes in dims.items()}
 
 
 def reduced(size: int, most: int) -> int:
@@ -166,16 +203,33 @@ def loaded(path: str) -> Any:
     return module
 
 
-def modelled(contents: Any, device: str, *, evaluated: bool) -> torch.nn.Module:
-    """The problem's Model, the same at each call; `evaluated`: in eval(), else as its file leaves it."""
+class Function(torch.nn.Module):
+    """A plain function as a module."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: Any) -> Any:
+        return self.function(*inputs)
+
+
+def modelled(problem: Mapping[str, Any], contents: Any, device: str, *, evaluated: bool) -> torch.nn.Module:
+    """The problem's module, the same at each call; `evaluated`: in eval(), else as its file leaves it."""
+    if problem["function"]:
+        named = getattr(contents, problem["function"])
+        made = made_on(device, named) if isinstance(named, type) else Function(named)
+        return made.to(device).eval()
     given = contents.get_init_inputs() if hasattr(contents, "get_init_inputs") else []
     args, kwargs = ((), given) if isinstance(given, dict) else (given, {})
     model: torch.nn.Module = made_on(device, lambda: contents.Model(*args, **kwargs)).to(device)
     return model.eval() if evaluated else model
 
 
-def given(contents: Any, device: str) -> list[Any]:
-    """What get_inputs() returns, on the device."""
+def given(problem: Mapping[str, Any], contents: Any, device: str) -> list[Any]:
+    """What get_inputs() returns, on the device; or inputs of the largest declared sizes."""
+    if wanted := problem["declared"]:
+        return generated(wanted["INPUTS"], {}, largest(wanted["DIMS"]), torch.randn, device)
     inputs = made_on(device, contents.get_inputs)
     return [value.to(device) if isinstance(value, torch.Tensor) else value for value in inputs]
 
@@ -213,11 +267,35 @@ def bound(run: Any, inputs: list[Any], state: Mapping[str, torch.Tensor]) -> dic
     return {**by_position, **{name: state[name] for name in names[len(inputs) :] if name in state}}
 
 
-def compared(run: Any, model: torch.nn.Module, inputs: list[Any]) -> dict[str, Any]:
+def differentiable(arguments: Sequence[Any]) -> list[torch.Tensor]:
+    """The floating-point tensors among them, which require grad from now on."""
+    return [t.requires_grad_() for t in arguments if isinstance(t, torch.Tensor) and t.is_floating_point()]
+
+
+def differentiated(
+    call: Call, variables: Sequence[torch.Tensor], weights: Sequence[torch.Tensor] | None = None
+) -> list[torch.Tensor]:
+    """What the call returns, and the gradients of its weighted sum; without `weights` by random ones."""
+    with torch.enable_grad():
+        outputs = list(leaves(call()))
+        reached = [output for output in outputs if output.requires_grad]
+        given = weights_of(outputs) if weights is None else weights
+        found = torch.autograd.grad(reached, variables, given, allow_unused=True)
+    gradients = [torch.zeros_like(v) if g is None else g for v, g in zip(variables, found, strict=True)]
+    return [*(output.detach() for output in outputs), *gradients]
+
+
+def weights_of(outputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Gradients for the outputs that have some: the same numbers in any dtype from bfloat16 on."""
+    torch.manual_seed(SEED)
+    reached = [output for output in outputs if output.requires_grad]
+    return [torch.randn(o.shape, device=o.device).bfloat16().to(o.dtype) for o in reached]
+
+
+def compared(sides: Sides, inputs: list[Any]) -> dict[str, Any]:
     """`right` or `wrong`, with the largest difference from eager. Whatever either side raises is raised."""
-    state = {name: tensor.clone() for name, tensor in state_of(model).items()}
-    expected = outputs_of(lambda: model(*inputs))
-    found = outputs_of(lambda: run(**bound(run, inputs, state)))
+    expected = outputs_of(sides.expected(inputs))
+    found = outputs_of(sides.found(inputs))
     if len(found) != len(expected):
         return {"status": "wrong", "why": f"{len(found)} outputs, not {len(expected)}"}
     largest = 0.0
@@ -229,9 +307,9 @@ def compared(run: Any, model: torch.nn.Module, inputs: list[Any]) -> dict[str, A
         largest = max(largest, difference)
         if failing:
             why = f"output {at}: {failing:,} of {ours.numel():,} elements differ, by up to {difference:.3g}"
-            if differences(outputs_of(lambda: model(*inputs), SEED + 1)[at], theirs)[0]:
+            if differences(outputs_of(sides.expected(inputs), SEED + 1)[at], theirs)[0]:
                 return {"status": "random", "why": f"{why}; eager differs from itself with another seed"}
-            return {**beside_float64(model, inputs, at, ours, theirs, why), "largest_difference": difference}
+            return {**beside_float64(sides, inputs, at, ours, theirs, why), "largest_difference": difference}
     return {"status": "right", "why": "", "largest_difference": largest}
 
 
@@ -242,17 +320,22 @@ def outputs_of(call: Any, seed: int = SEED) -> list[torch.Tensor]:
 
 
 def beside_float64(
-    model: torch.nn.Module, inputs: list[Any], at: int, ours: torch.Tensor, theirs: torch.Tensor, why: str
+    sides: Sides, inputs: list[Any], at: int, ours: torch.Tensor, theirs: torch.Tensor, why: str
 ) -> dict[str, Any]:
     """`right` where the draft's output is as close to the same computation in float64 as eager's is."""
-    wide = [x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs]
+    wide = [
+        x.detach().double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs
+    ]
+    dtypes = {name: tensor.dtype for name, tensor in state_of(sides.model).items()}
     try:
         # The model itself, for a copy's lambdas would still compute with the model's own modules.
-        truth = list(leaves(model.double()(*wide)))[at]
+        sides.model.double()
+        truth = outputs_of(sides.expected(wide))[at]
     except RuntimeError as error:
         return {"status": "wrong", "why": f"{why}; not computed in float64: {error}"[:500]}
     finally:
-        model.float()
+        for name, tensor in state_of(sides.model).items():
+            tensor.data = tensor.data.to(dtypes[name])
     (_, error_of_ours), (_, error_of_theirs) = differences(ours, truth), differences(theirs, truth)
     same_places = bool((ours.isfinite() == theirs.isfinite()).all())
     close = ours.is_floating_point() and same_places and error_of_ours <= 2 * error_of_theirs
@@ -263,6 +346,8 @@ def beside_float64(
 def differences(ours: torch.Tensor, theirs: torch.Tensor) -> tuple[int, float]:
     """How many elements differ by more than the dtype's tolerance, and the largest finite difference."""
     tolerance = TOLERANCE.get(theirs.dtype, 0.0)
+    if theirs.dtype in FLOAT8:
+        ours, theirs = ours.float(), theirs.float()
     failing, largest = 0, 0.0
     # A view, or a copy where it has to be one, chunk by chunk: whole differences may not fit into memory.
     flat = (ours.reshape(-1), theirs.reshape(-1))
@@ -303,7 +388,8 @@ def main() -> None:
     parser.add_argument("--evaluated", action="store_true", help="the draft is of the model in eval()")
     given = parser.parse_args()
     how = {"small": given.small, "device": given.device, "evaluated": given.evaluated}
-    print(json.dumps(work(None, given.problem, given.drafted, **how)))
+    problem = {"path": given.problem, "function": None, "declared": {}, "backward": False}
+    print(json.dumps(work(None, problem, given.drafted, **how)))
 
 
 if __name__ == "__main__":

@@ -15,13 +15,11 @@ from pytorch_to_triton.draft.library import ways_of
 from pytorch_to_triton.errors import Refusal
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.target import Target
 
 
-async def origin_of(worker: WorkerClient, target: Target, runtime: Runtime, *, seconds: float) -> DraftOrigin:
+async def origin_of(worker: WorkerClient, request: ConversionRequest, runtime: Runtime) -> DraftOrigin:
     """Describe and trace the target. Raises a Refusal where that cannot be done."""
-    resolved = await resolve(worker, ConversionRequest(target=target, seconds=seconds), runtime)
-    return resolved.convertible()
+    return (await resolve(worker, request, runtime)).convertible()
 
 
 def inputs_of(origin: DraftOrigin) -> dict[str, Any]:

@@ -15,8 +15,11 @@ import anyio
 from kernelbench.drafting import drafted, inputs_of, origin_of, refusal_of
 from kernelbench.problems import Problem
 from kernelbench.records import MACHINE, Record, Records
+from pytorch_to_triton.benchmark.traffic import traffic_of
+from pytorch_to_triton.convert.resolve import DraftOrigin
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.errors import Refusal
+from pytorch_to_triton.graph.cost import product_flops
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.places import write_atomically
@@ -99,9 +102,7 @@ async def draft_problem(setting: Setting, problem: Problem) -> Record:
     """`drafted` with its file, or `refused`; `traced` says how far it came."""
     began = time.perf_counter()
     try:
-        origin = await origin_of(
-            setting.worker, Target(path=problem.path), setting.runtime, seconds=setting.seconds
-        )
+        origin = await origin_of(setting.worker, problem.conversion(setting.seconds), setting.runtime)
     except Refusal as refusal:
         return {"status": "refused", "traced": False, "refusal": refusal_of(refusal)}
     traced_at = time.perf_counter()
@@ -118,15 +119,27 @@ async def draft_problem(setting: Setting, problem: Problem) -> Record:
     ways = {}
     for number, (name, way) in enumerate(found["ways"].items()):
         text = way["text"]
-        file = f"drafts/level{problem.level}/{problem.name}{f'.{number}' if number else ''}.py"
+        file = f"drafts/{problem.group}/{problem.name}{f'.{number}' if number else ''}.py"
         await anyio.to_thread.run_sync(write_atomically, setting.out / file, text)
         ways[name] = {"file": file, "kernels": way["kernels"], "calls": way["calls"]}
     texts = [way["text"] for way in found["ways"].values()]
+    first = setting.out / next(iter(ways.values()))["file"]
+    declared = origin.source.declared
+    moved = await traffic_of(
+        setting.worker,
+        setting.runtime,
+        Target(path=first),
+        origin.traced,
+        declared,
+        sizes_of(problem, origin),
+    )
     return {
         "status": "drafted",
         "traced": True,
         **seconds,
         "ways": ways,
+        "traffic": moved.model_dump() if moved else None,
+        "products": bool(product_flops(origin.traced.graph, sizes_of(problem, origin), {})),
         "stage": setting.stage,
         "digest": hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16],
         "inputs": inputs_of(origin),
@@ -137,13 +150,19 @@ async def draft_problem(setting: Setting, problem: Problem) -> Record:
     }
 
 
+def sizes_of(problem: Problem, origin: DraftOrigin) -> Mapping[str, int]:
+    """The largest that are declared; without any those that `convert` times."""
+    dims = problem.declared.get("DIMS", {})
+    return {name: max(sizes) for name, sizes in dims.items()} if dims else origin.source.timed
+
+
 async def check_problem(setting: Setting, problem: Problem) -> Record:
     """`right`, `wrong`, `random` or `too_large`, by check.py: that of the first way that is not right."""
     draft = setting.draft(problem)
     found: Record = {}
     for name, way in draft["ways"].items():
         arguments = {
-            "problem": str(problem.path),
+            "problem": problem.as_json(),
             "drafted": str(setting.out / way["file"]),
             "small": setting.small,
             "device": "cpu" if setting.runtime.interpreter else "cuda",
@@ -161,7 +180,8 @@ async def validate_problem(setting: Setting, problem: Problem) -> Record:
     way = next(iter(draft["ways"].values()))
     request = ValidationRequest(
         candidate=Target(path=setting.out / way["file"]),
-        reference=Target(path=problem.path),
+        reference=problem.target,
+        backward=problem.backward,
         options=small_options(setting, problem, draft) if setting.small else NO_OPTIONS,
         allow_torch=frozenset(way["calls"]),
         seed=SEED,
@@ -224,7 +244,7 @@ def timing_arguments(setting: Setting, problem: Problem, what: str) -> dict[str,
     draft = setting.draft(problem)
     return {
         "what": what,
-        "problem": str(problem.path),
+        "problem": {**problem.as_json(), "products": draft.get("products", False)},
         "drafts": {name: str(setting.out / way["file"]) for name, way in draft.get("ways", {}).items()},
         "evaluated": bool(draft.get("evaluated")),
         "compile_seconds": setting.seconds / 2,

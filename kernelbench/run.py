@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,12 +35,18 @@ CACHES = {"TRITON_CACHE_DIR": "triton", "TORCHINDUCTOR_CACHE_DIR": "inductor"}
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command line. Its `phase` holds the phases in their order; `all` is left to the machine."""
+    """The command line."""
     parser = argparse.ArgumentParser(prog="kernelbench", description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="a checkout of KernelBench")
-    parser.add_argument("--levels", default="1,2", type=numbers, help="default: 1,2")
+    parser.add_argument("--levels", default="1,2", type=words, help="default: 1,2")
     parser.add_argument("--problems", default=(), type=words, help="patterns such as 1/19,2/*, not levels")
-    parser.add_argument("--out", default=RESULTS, type=Path, help=f"the results folder; default: {RESULTS}")
+    add_options(parser, RESULTS)
+    return parser.parse_args(given)
+
+
+def add_options(parser: argparse.ArgumentParser, results: Path) -> None:
+    """How problems are treated. `phase` holds the phases in their order; `all` is left to the machine."""
+    parser.add_argument("--out", default=results, type=Path, help=f"the results folder; default: {results}")
     parser.add_argument("--phase", default=(), type=phases, help=f"of {', '.join(PHASES)}; or all")
     parser.add_argument("--small", action="store_true", help="small sizes, as always without a GPU")
     parser.add_argument("--device", default="auto", choices=("auto", "cuda", "interpreter"))
@@ -53,11 +59,6 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--again", nargs="?", const="all", choices=("all", "failed"), help="do what is done, or what failed"
     )
-    return parser.parse_args(given)
-
-
-def numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(","))
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -72,8 +73,15 @@ def phases(text: str) -> tuple[str, ...]:
 
 
 async def run(given: argparse.Namespace) -> int:
-    """Do the phases one after the other; the exit status. Raises a Refusal for what the machine lacks."""
+    """The phases of KernelBench's problems. Raises a Refusal for what the machine lacks."""
     problems = chosen(problems_in(given.folder), given.levels, given.problems)
+    return await run_problems(given, problems, "KernelBench")
+
+
+async def run_problems(
+    given: argparse.Namespace, problems: Sequence[Problem], title: str, usual: Sequence[str] = tuple(PHASES)
+) -> int:
+    """Do the phases one after the other; the exit status. Raises a Refusal for what the machine lacks."""
     if not problems:
         print("No problem has such a level or name.", file=sys.stderr)
         return 2
@@ -83,11 +91,11 @@ async def run(given: argparse.Namespace) -> int:
         # Within the client's block: what is cancelled here, the client still ends in an orderly way.
         with anyio.move_on_after(given.deadline) as limit:
             setting = await setting_of(given, worker, records, out)
-            for phase in given.phase or available(setting):
+            for phase in given.phase or available(setting, usual):
                 if phase in DEVICE_ONLY:
                     setting = await on_measured_machine(setting)
                 await do_phase(setting, given, problems, phase)
-    table = write_tables(out, records, recorded(records))
+    table = write_tables(out, records, recorded(records), title)
     if limit.cancelled_caught:
         print(f"Not done within {given.deadline:g} s. The same command goes on from here.")
     print(f"{table} and rows.jsonl beside it are written.")
@@ -101,9 +109,9 @@ async def setting_of(given: argparse.Namespace, worker: WorkerClient, records: R
     return Setting(worker, runtime, records, out, given.stage, small, seconds, given.ways)
 
 
-def available(setting: Setting) -> tuple[str, ...]:
-    """All phases that this machine can do."""
-    return tuple(phase for phase in PHASES if phase not in DEVICE_ONLY or not setting.runtime.interpreter)
+def available(setting: Setting, usual: Sequence[str]) -> tuple[str, ...]:
+    """The usual phases that this machine can do."""
+    return tuple(phase for phase in usual if phase not in DEVICE_ONLY or not setting.runtime.interpreter)
 
 
 async def on_measured_machine(setting: Setting) -> Setting:
@@ -193,12 +201,16 @@ def shown(implementation: Record) -> str:
 
 def main() -> int:
     """The exit status: 0 where the results are written, 2 for a mistake in the call, 3 without a GPU."""
-    given = arguments()
+    return started(arguments(), run)
+
+
+def started(given: argparse.Namespace, runs: Callable[[argparse.Namespace], Awaitable[int]]) -> int:
+    """The exit status of `runs`, which shares the caches of compiled code among its phases."""
     caches = {name: str(given.out.resolve() / "caches" / folder) for name, folder in CACHES.items()}
     for name, value in {**IMPORTED_AHEAD, **caches}.items():
         os.environ.setdefault(name, value)
     try:
-        return anyio.run(run, given)
+        return anyio.run(runs, given)
     except FileNotFoundError as error:
         print(error, file=sys.stderr)
         return 2

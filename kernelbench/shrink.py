@@ -78,7 +78,7 @@ def smaller(size: int, limit: int) -> int:
 def write(problem: Problem, into: Path) -> str:
     """Write a small form that runs, else the problem as it is; a line about it."""
     text = problem.path.read_text(encoding="utf-8")
-    file = into / f"level{problem.level}" / problem.path.name
+    file = into / f"level{problem.group}" / problem.path.name
     file.parent.mkdir(parents=True, exist_ok=True)
     found: dict[int, int] = {}
     for limit in LIMITS:
@@ -109,8 +109,8 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("into", type=Path, help="the folder to write")
     parser.add_argument("--levels", default="1,2", help="default: 1,2")
     found = parser.parse_args(given)
-    levels = [int(level) for level in found.levels.split(",")]
-    problems = [problem for problem in problems_in(found.folder) if problem.level in levels]
+    levels = found.levels.split(",")
+    problems = [problem for problem in problems_in(found.folder) if problem.group in levels]
     with ThreadPoolExecutor(2) as pool:
         for line in pool.map(partial(write, into=found.into), problems):
             print(line, flush=True)

@@ -10,12 +10,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from kernelbench.problems import in_order
 from kernelbench.records import MACHINE, Record, Records
 
 DENSE_CONVOLUTION = re.compile(r"conv_(standard|transposed)")
 """Level 1's convolutions that are the library's strength; depthwise and pointwise ones are not among them."""
 DASH = "–"
 NOT_DONE = "not done"
+ALIKE = 0.98
+"""Of torch.compile's speed: what two runs of the same code may differ by."""
+FEW_BYTES = 1.15
+MOST_NAMED = 8
 WORST_FIRST = (
     "wrong",
     "failed",
@@ -28,10 +33,11 @@ WORST_FIRST = (
     "too_large",
 )
 HEAD = (
-    "| problem | traced | drafted | kernels | calls left | ways | validated | checked "
+    "| problem | traced | drafted | kernels | launches | bytes over the least "
+    "| calls left | ways | validated | checked "
     "| eager ms | compile ms | drafted ms | vs eager | vs compile | of the limit |"
 )
-RULE = "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+RULE = "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,10 @@ class Row:
     draft: str
     """`drafted`, or how drafting ended."""
     kernels: int
+    launches: int | None
+    """Of a call; None: not known."""
+    times_least: float | None
+    """The bytes that it moves over those that are needed; None: not known."""
     calls: tuple[str, ...]
     way: str
     """Who computes convolutions and products: the fastest where ways are timed."""
@@ -67,6 +77,11 @@ class Row:
     @property
     def vs_compile(self) -> float | None:
         return ratio(self.compile_ms, self.drafted_ms)
+
+    @property
+    def backward(self) -> bool:
+        """Whether it was timed with its backward pass."""
+        return self.problem.endswith("/backward")
 
     @property
     def share(self) -> float | None:
@@ -93,6 +108,7 @@ def row_of(problem: str, records: Records) -> Row:
     medians = {name: of.get("median_ms") for name, of in found.items()}
     checks = {phase: worst(r for r in current if r["phase"] == phase) for phase in ("validate", "check")}
     machine = records.of(MACHINE, "machine", "device") or {}
+    traffic = draft.get("traffic")
     floor = ratio(timing.get("bytes"), machine.get("copy_gb_per_s"))
     chosen = (found.get("drafted") or {}).get("way") or next(iter(ways), "")
     way = ways.get(chosen, {})
@@ -105,6 +121,8 @@ def row_of(problem: str, records: Records) -> Row:
         traced=draft.get("traced"),
         draft=draft.get("status", NOT_DONE),
         kernels=len(way.get("kernels", ())),
+        launches=len(traffic["launches"]) if traffic else None,
+        times_least=ratio(traffic["bytes_moved"], traffic["least_bytes"]) if traffic else None,
         calls=tuple(way.get("calls", ())),
         way=chosen,
         validated=checks["validate"].get("status", NOT_DONE),
@@ -128,9 +146,9 @@ def bad(record: Record) -> bool:
     return record.get("status") in WORST_FIRST
 
 
-def markdown(rows: Sequence[Row], machine: Record) -> str:
+def markdown(title: str, rows: Sequence[Row], machine: Record) -> str:
     """The summary, the table, and what is wrong or not drafted, by name."""
-    lines = ["# KernelBench", "", *([of_machine(machine), ""] if machine else []), *summary(rows), ""]
+    lines = [f"# {title}", "", *([of_machine(machine), ""] if machine else []), *summary(rows), ""]
     lines += [HEAD, RULE, *(line_of(row) for row in rows)]
     reasons = [f"- {row.problem} {row.name}: {flat(row.why)}" for row in rows if row.why]
     return "\n".join([*lines, *(["", "## What is behind it", "", *reasons] if reasons else [])]) + "\n"
@@ -148,6 +166,8 @@ def summary(rows: Sequence[Row]) -> list[str]:
     drafted = [r for r in rows if r.draft == "drafted"]
     timed = [r for r in rows if r.drafted_ms is not None]
     plain = [r for r in timed if r.problem.startswith("1/") and not r.is_dense_convolution]
+    backward = [r for r in timed if r.backward]
+    forward = [r for r in timed if not r.backward] if backward else []
     right = [r for r in rows if r.validated == "passed"]
     both = [r for r in right if r.checked == "wrong"]
     counts = {
@@ -159,6 +179,9 @@ def summary(rows: Sequence[Row]) -> list[str]:
         "validated and wrong": len(both),
     }
     lines = [f"- {name}: {count} of {len(rows)}" for name, count in counts.items()]
+    if known := [r.times_least for r in drafted if r.times_least is not None]:
+        few = sum(times <= FEW_BYTES for times in known)
+        lines.append(f"- at most {FEW_BYTES} times the bytes that are needed: {few} of {len(known)}")
     if not timed:
         return lines
     slower = sorted(
@@ -167,18 +190,28 @@ def summary(rows: Sequence[Row]) -> list[str]:
     return [
         *lines,
         f"- timed: {len(timed)}",
-        f"- not slower than eager: {at_least_level(r.vs_eager for r in timed)}",
-        f"- not slower than torch.compile: {at_least_level(r.vs_compile for r in timed)}",
+        f"- not slower than eager: {at_least(1, (r.vs_eager for r in timed))}",
+        f"- not slower than torch.compile: {at_least(1, (r.vs_compile for r in timed))}",
         *means("all", timed),
         *means("level 1 without dense convolutions", plain),
+        *means("forward", forward),
+        *means("forward and backward", backward),
+        f"- at least {ALIKE} of torch.compile: {at_least(ALIKE, (r.vs_compile for r in timed))}",
+        "- furthest below torch.compile: " + (", ".join(below_compile(timed)[:MOST_NAMED]) or "none"),
         "- slower than eager: " + (", ".join(f"{r.name} ({r.vs_eager:.2f})" for r in slower) or "none"),
         "- timed and unlike eager: " + (", ".join(r.name for r in timed if r.agrees is False) or "none"),
     ]
 
 
-def at_least_level(ratios: Iterable[float | None]) -> str:
+def at_least(least: float, ratios: Iterable[float | None]) -> str:
     known = [r for r in ratios if r is not None]
-    return f"{sum(r >= 1 for r in known)} of {len(known)}"
+    return f"{sum(r >= least for r in known)} of {len(known)}"
+
+
+def below_compile(rows: Sequence[Row]) -> list[str]:
+    """The drafts that torch.compile is faster than, the slowest first."""
+    ratios = sorted((r.vs_compile, r.problem) for r in rows if r.vs_compile is not None)
+    return [f"{problem} ({ratio:.2f})" for ratio, problem in ratios if ratio < 1]
 
 
 def means(what: str, rows: Sequence[Row]) -> list[str]:
@@ -202,10 +235,12 @@ def faster(row: Row) -> float | None:
 
 def line_of(row: Row) -> str:
     cells = [
-        f"{row.problem} {row.name.partition('_')[2]}",
+        f"{row.problem} {row.name.partition('_')[2]}" if row.name[:1].isdigit() else row.problem,
         {True: "yes", False: "no", None: DASH}[row.traced],
         "yes" if row.draft == "drafted" else row.draft,
         str(row.kernels or DASH),
+        DASH if row.launches is None else str(row.launches),
+        DASH if row.times_least is None else f"{row.times_least:.2f}",
         ", ".join(row.calls) or DASH,
         row.way or DASH,
         row.validated,
@@ -221,7 +256,7 @@ def flat(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def write_tables(out: Path, records: Records, problems: Sequence[str]) -> Path:
+def write_tables(out: Path, records: Records, problems: Sequence[str], title: str = "KernelBench") -> Path:
     """Write `table.md` and `rows.jsonl` into the folder; the path of the first."""
     rows = [row_of(problem, records) for problem in problems]
     computed = [
@@ -230,14 +265,14 @@ def write_tables(out: Path, records: Records, problems: Sequence[str]) -> Path:
     out.mkdir(parents=True, exist_ok=True)
     (out / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in computed), encoding="utf-8")
     machine = records.of(MACHINE, "machine", "device") or {}
-    (out / "table.md").write_text(markdown(rows, machine), encoding="utf-8")
+    (out / "table.md").write_text(markdown(title, rows, machine), encoding="utf-8")
     return out / "table.md"
 
 
 def recorded(records: Records) -> list[str]:
     """The problems of which anything is known, in order."""
     known = {problem for problem, _, _ in records.last if problem != MACHINE}
-    return sorted(known, key=lambda problem: [int(part) for part in problem.split("/")])
+    return sorted(known, key=in_order)
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ import math
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -91,21 +91,30 @@ class Implementations:
     """The calls of one problem on the same inputs, as far as each of them works."""
 
     def __init__(
-        self, problem: str, drafts: Mapping[str, str], *, evaluated: bool, compile_seconds: float
+        self,
+        problem: Mapping[str, Any],
+        drafts: Mapping[str, str],
+        *,
+        evaluated: bool,
+        compile_seconds: float,
     ) -> None:
         check = sibling("check")
-        contents = check.loaded(problem)
+        contents = check.loaded(problem["path"])
         self.leaves, self.compile_seconds = check.leaves, compile_seconds
-        self.model = check.modelled(contents, "cuda", evaluated=evaluated)
-        self.inputs = check.given(contents, "cuda")
+        self.model = check.modelled(problem, contents, "cuda", evaluated=evaluated)
+        self.inputs = check.given(problem, contents, "cuda")
         compiled: Call = torch.compile(self.model)
-        self.calls: dict[str, Call] = {
+        calls: dict[str, Call] = {
             "eager": lambda: self.model(*self.inputs),
             "compile": lambda: compiled(*self.inputs),
         }
+        if problem["products"]:
+            searched: Call = torch.compile(self.model, mode="max-autotune-no-cudagraphs")
+            calls["max-autotune"] = lambda: searched(*self.inputs)
         for name, file in drafts.items():
             run = check.loaded(file).run
-            self.calls[name] = partial(run, **check.bound(run, self.inputs, check.state_of(self.model)))
+            calls[name] = partial(run, **check.bound(run, self.inputs, check.state_of(self.model)))
+        self.calls = with_gradients(self.model, self.inputs, calls) if problem["backward"] else calls
         self.expected: list[torch.Tensor] | None = None
         self.output_bytes = 0
 
@@ -136,6 +145,17 @@ class Implementations:
         self.expected = None
         torch.cuda.empty_cache()
         return timed(self.calls)
+
+
+def with_gradients(
+    model: torch.nn.Module, inputs: Sequence[Any], calls: Mapping[str, Call]
+) -> dict[str, Call]:
+    """Each call with its backward pass, from the same gradients of the outputs."""
+    check = sibling("check")
+    variables = check.differentiable([*inputs, *model.parameters()])
+    with torch.enable_grad():
+        weights = check.weights_of(list(check.leaves(model(*inputs))))
+    return {name: partial(check.differentiated, call, variables, weights) for name, call in calls.items()}
 
 
 class Flush:

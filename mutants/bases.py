@@ -11,6 +11,7 @@ import anyio.to_process
 from kernelbench.drafting import origin_of
 from mutants.functions import files
 from mutants.mutate import is_chosen
+from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.resolve import DraftOrigin
 from pytorch_to_triton.docs.kernel_pages import kernel_pages
 from pytorch_to_triton.draft.file.module import draft
@@ -59,7 +60,7 @@ def functions(folder: Path, patterns: Sequence[str]) -> dict[str, Target]:
 
 async def drafted(worker: WorkerClient, runtime: Runtime, name: str, target: Target, folder: Path) -> Base:
     """The last stage of the function's draft, written into the folder; Triton computes all that it can."""
-    origin = await origin_of(worker, target, runtime, seconds=SECONDS)
+    origin = await origin_of(worker, ConversionRequest(target=target, seconds=SECONDS), runtime)
     text, calls = await anyio.to_process.run_sync(draft_of, origin)
     path = folder / f"{name}.py"
     path.write_text(text, encoding="utf-8")

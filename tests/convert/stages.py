@@ -42,7 +42,13 @@ def stage(number: int, decision: Decision = "passed", *, passed: bool = True) ->
 
 def table(**intervals: tuple[float, float, float]) -> TimingTable:
     """Low, median and high milliseconds of `eager`, `stage_1`, ..."""
-    labels = {"eager": "PyTorch eager", "stage_1": "stage 1", "stage_2": "stage 2", "stage_3": "stage 3"}
+    labels = {
+        "eager": "PyTorch eager",
+        "compiled": "torch.compile",
+        "stage_1": "stage 1",
+        "stage_2": "stage 2",
+        "stage_3": "stage 3",
+    }
     return TimingTable(
         device="a GPU",
         dims={"M": 4096},

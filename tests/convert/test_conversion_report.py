@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from pytorch_to_triton.convert.conversion_report import markdown, next_step_of, summary_of
-from pytorch_to_triton.schema.conversion import Conversion, StageReport
-from pytorch_to_triton.schema.timing import TimingTable
+from pytorch_to_triton.convert.conversion_report import markdown, next_step_of, speedup_of, summary_of
+from pytorch_to_triton.schema.conversion import Conversion, Speedup, StageReport
+from pytorch_to_triton.schema.timing import TimingTable, Traffic
 from pytorch_to_triton.schema.verdict import Mismatch, Skip, Violation
 
 from .stages import stage, table
@@ -51,6 +51,35 @@ def test_a_kernel_that_is_slower_than_pytorch_is_called_so_and_not_recommended()
     assert "slower than eager PyTorch on a GPU" in summary_of("f.py:f", RIGHT, slow)
     assert "it takes 2.00 times as long" in summary_of("f.py:f", RIGHT, slow)
     assert next_step_of(RIGHT, Path("f_triton.py"), slow).startswith("Keep the PyTorch function")
+
+
+COMPILED = table(eager=(3.9, 4.0, 4.1), compiled=(0.5, 0.6, 0.7), stage_3=(1.1, 1.2, 1.3))
+MOVED = Traffic(launches=("a", "b", "c"), bytes_moved=310, least_bytes=100)
+
+
+def test_the_first_figure_is_against_the_faster_of_both_baselines() -> None:
+    fast = table(eager=(3.9, 4.0, 4.1), compiled=(1.9, 2.0, 2.1), stage_3=(0.9, 1.0, 1.1))
+    assert "; 2.00 times as fast as torch.compile on a GPU" in summary_of("f.py:f", RIGHT, fast)
+    assert speedup_of(RIGHT, fast) == Speedup(baseline="torch.compile", ratio=2.0, slower=False)
+    slow_compile = table(eager=(1.9, 2.0, 2.1), compiled=(3.9, 4.0, 4.1), stage_3=(0.9, 1.0, 1.1))
+    assert "; 2.00 times as fast as eager PyTorch on a GPU" in summary_of("f.py:f", RIGHT, slow_compile)
+
+
+def test_a_kernel_that_is_slower_than_torch_compile_is_called_so_with_the_bytes_it_moves() -> None:
+    summary = summary_of("f.py:f", RIGHT, COMPILED, MOVED)
+    assert "slower than torch.compile on a GPU" in summary
+    assert (
+        "it takes 2.00 times as long and moves 3.10 times the bytes that are needed, in 3 launches."
+        in summary
+    )
+    assert next_step_of(RIGHT, Path("f_triton.py"), COMPILED).startswith(
+        "Keep torch.compile, which is faster"
+    )
+
+
+def test_without_a_baseline_there_is_no_speedup() -> None:
+    assert speedup_of(RIGHT, table(stage_3=(1.1, 1.2, 1.3))) is None
+    assert speedup_of(RIGHT, None) is None
 
 
 def test_a_wrong_stage_is_named_with_what_is_wrong() -> None:

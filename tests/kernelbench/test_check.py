@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kernelbench.phases import CHECK
+from kernelbench.problems import Problem
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Runtime
 
@@ -84,7 +85,9 @@ async def test_drafts_are_told_apart(worker: WorkerClient, interpreter: Runtime,
         paths = {role: str(tmp_path / f"{role}{number}.py") for role in texts}
         for role, text in texts.items():
             Path(paths[role]).write_text(text, encoding="utf-8")
-        job = Job(kind=CHECK, arguments={**paths, "small": True, "device": "cpu", "evaluated": False})
+        asked = Problem("", "", Path(paths["problem"])).as_json()
+        given = {"problem": asked, "drafted": paths["drafted"]}
+        job = Job(kind=CHECK, arguments={**given, "small": True, "device": "cpu", "evaluated": False})
         outcome = await worker.ask(job, interpreter, seconds=60.0)
         assert outcome.answer is not None, outcome
         found[name] = outcome.answer

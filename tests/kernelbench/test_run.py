@@ -44,9 +44,9 @@ def checkout(tmp_path: Path) -> Path:
 
 def test_problems_are_chosen_by_level_or_by_pattern(checkout: Path) -> None:
     problems = problems_in(checkout)
-    assert [p.key for p in chosen(problems, (1, 2), ())] == ["1/2", "1/10", "2/1"]
-    assert [p.key for p in chosen(problems, (2,), ())] == ["2/1"]
-    assert [p.key for p in chosen(problems, (2,), ("1/1*",))] == ["1/10"]
+    assert [p.key for p in chosen(problems, ("1", "2"), ())] == ["1/2", "1/10", "2/1"]
+    assert [p.key for p in chosen(problems, ("2",), ())] == ["2/1"]
+    assert [p.key for p in chosen(problems, ("2",), ("1/1*",))] == ["1/10"]
 
 
 async def test_a_run_goes_on_where_it_ended(
@@ -56,7 +56,7 @@ async def test_a_run_goes_on_where_it_ended(
     shared = ["--out", str(out), "--phase", "draft,check", "--device", "interpreter", "--jobs", "1"]
     assert await run(arguments([str(checkout), "--problems", "1/*", *shared])) == 0
     table = (out / "table.md").read_text()
-    assert "| 1/2 ReLU | yes | yes | 1 | – | own kernels | not done | right |" in table
+    assert "| 1/2 ReLU | yes | yes | 1 | 1 | 1.00 | – | own kernels | not done | right |" in table
     assert "| 1/10 Dies | no | refused |" in table
     assert "SIGKILL" in table
     first = (out / "records.jsonl").read_text()

@@ -63,6 +63,6 @@ def test_a_model_that_does_not_run_at_the_smallest_sizes_gets_larger_ones(tmp_pa
         ),
         encoding="utf-8",
     )
-    line = write(Problem(1, 1, "1_Grouped", file), tmp_path / "into")
+    line = write(Problem("1/1", "1_Grouped", file), tmp_path / "into")
     assert line == "1/1 1_Grouped: sizes up to 32"
     assert "features, groups = 32, 32" in (tmp_path / "into/level1/1_Grouped.py").read_text(encoding="utf-8")

@@ -88,7 +88,7 @@ def test_the_summary_counts_and_names(tmp_path: Path) -> None:
         "- geometric mean against eager, all: 1.000 (2)",
         "- geometric mean against eager, level 1 without dense convolutions: 4.000 (1)",
         "- slower than eager: 50_conv_standard_2D (0.25)",
-        "| 1/19 ReLU | yes | yes | 1 | – | own kernels | not done | not done "
+        "| 1/19 ReLU | yes | yes | 1 | – | – | – | own kernels | not done | not done "
         "| 4.0000 | 2.0000 | 1.0000 | 4.00 | 2.00 | 100% |",
         "- 2/1 1_Gemm: `aten.addmm` \\| is refused",
     ):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from pytorch_to_triton.convert.gates import COMPILE, EAGER
 from pytorch_to_triton.convert.session import gate
 from pytorch_to_triton.convert.session.state import before, best_of, opens, stage_of
 from pytorch_to_triton.schema.session import Attempt, Condition, Stage
@@ -17,7 +18,7 @@ RIGHT = stage(1).verdict
 
 def timings(share: float | None = None, **medians: float) -> TimingTable:
     """Medians with intervals of 1 %; the submitted file's share of the limit."""
-    labels = {"ours": gate.SUBMITTED, "before": gate.PREVIOUS, "eager": gate.EAGER, "compiled": gate.COMPILE}
+    labels = {"ours": gate.SUBMITTED, "before": gate.PREVIOUS, "eager": EAGER, "compiled": COMPILE}
     return TimingTable(
         device="a GPU",
         dims={"M": 4096},

@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytorch_to_triton.benchmark.timing_statistics import is_not_slower
-from pytorch_to_triton.convert.gates import label_of
-from pytorch_to_triton.schema.conversion import Conversion, StageReport
-from pytorch_to_triton.schema.timing import Timing, TimingTable
+from pytorch_to_triton.convert.gates import COMPILE, EAGER, label_of
+from pytorch_to_triton.schema.conversion import Conversion, Speedup, StageReport
+from pytorch_to_triton.schema.timing import Timing, TimingTable, Traffic
 from pytorch_to_triton.schema.verdict import CaseStatus, Verdict
 from pytorch_to_triton.validate.conclusion import most_telling, not_tried, wrong_of
 from pytorch_to_triton.validate.judge import MEMORY
 
-EAGER = "PyTorch eager"
+BASELINES = (EAGER, COMPILE)
+PLAIN = {EAGER: "eager PyTorch", COMPILE: "torch.compile"}
+"""What baselines are called in a sentence."""
 IN_A_SESSION = "`convert start` opens a session with the same draft, which you can correct there."
 WAYS_ON: dict[CaseStatus | None, str] = {
     "timed_out": "Give a call more time (--timeout), or declare smaller sizes.",
@@ -20,7 +22,9 @@ WAYS_ON: dict[CaseStatus | None, str] = {
 """By how the telling case of a draft ended, where that does not say whose fault it is."""
 
 
-def summary_of(name: str, stages: Sequence[StageReport], table: TimingTable | None) -> str:
+def summary_of(
+    name: str, stages: Sequence[StageReport], table: TimingTable | None, traffic: Traffic | None = None
+) -> str:
     """The conversion in a sentence."""
     passed = [s for s in stages if s.passed]
     closed = next((s for s in stages if not s.passed), None)
@@ -34,7 +38,7 @@ def summary_of(name: str, stages: Sequence[StageReport], table: TimingTable | No
         text = f"{name}: stage {passed[-1].stage} ({passed[-1].name}) is the kernel; {why_closed(closed)}"
     else:
         text = f"{name}: no stage passed; {why_closed(closed)}"
-    return f"{text}; {speed_text(passed, table)}."
+    return f"{text}; {speed_text(passed, table, traffic)}."
 
 
 def why_closed(stage: StageReport) -> str:
@@ -45,22 +49,51 @@ def why_closed(stage: StageReport) -> str:
     return f"stage {stage.stage} ({stage.name}) is right, but slower than the stage before"
 
 
-def speed_text(passed: Sequence[StageReport], table: TimingTable | None) -> str:
-    """The best stage against eager PyTorch."""
-    eager = table.of(EAGER) if table else None
-    best = table.of(label_of(passed[-1].stage)) if table and passed else None
-    if table is None or eager is None or best is None:
+def speed_text(
+    passed: Sequence[StageReport], table: TimingTable | None, traffic: Traffic | None = None
+) -> str:
+    """The best stage against the faster of eager PyTorch and torch.compile."""
+    speedup = speedup_of(passed, table)
+    if table is None or speedup is None:
         return "speed not measured (no GPU)" if passed and table is None else "speed not measured"
-    ratio, place = eager.median_ms / best.median_ms, f"on {table.device} at {sizes_of(table)}"
-    if is_slower_than_eager(table, passed[-1]):
-        return f"slower than eager PyTorch {place}: it takes {1 / ratio:.2f} times as long"
-    return f"{ratio:.2f} times as fast as eager PyTorch {place}"
+    place = f"on {table.device} at {sizes_of(table)}"
+    if not speedup.slower:
+        return f"{speedup.ratio:.2f} times as fast as {PLAIN[speedup.baseline]} {place}"
+    slower = f"slower than {PLAIN[speedup.baseline]} {place}: it takes {1 / speedup.ratio:.2f} times as long"
+    return f"{slower} and {moves(traffic)}" if traffic else slower
 
 
-def is_slower_than_eager(table: TimingTable, stage: StageReport) -> bool:
-    """Whether the stage takes longer than eager PyTorch, beyond both confidence intervals."""
-    eager, own = table.of(EAGER), table.of(label_of(stage.stage))
-    return eager is not None and own is not None and not is_not_slower(own.low_ms, eager.high_ms)
+def speedup_of(passed: Sequence[StageReport], table: TimingTable | None) -> Speedup | None:
+    """The last of these stages beside the faster baseline; None where one side was not timed."""
+    own = table.of(label_of(passed[-1].stage)) if table and passed else None
+    if table is None or own is None:
+        return None
+    timings = {label: timing for label in BASELINES if (timing := table.of(label))}
+    if not timings:
+        return None
+    label = min(timings, key=lambda name: timings[name].median_ms)
+    baseline = timings[label]
+    return Speedup(
+        baseline=label,
+        ratio=baseline.median_ms / own.median_ms,
+        slower=not is_not_slower(own.low_ms, baseline.high_ms),
+    )
+
+
+def moves(traffic: Traffic) -> str:
+    """What binds where memory does: `moves 3.1 times the bytes that are needed, in 5 launches`."""
+    count = len(traffic.launches)
+    launches = f"{count} launch{'es' if count != 1 else ''}"
+    return f"moves {traffic.times_least:.2f} times the bytes that are needed, in {launches}"
+
+
+def traffic_note(traffic: Traffic) -> str:
+    """The same with the bytes, and how they are known."""
+    moved, least = (f"{count / 1e6:,.1f} MB" for count in (traffic.bytes_moved, traffic.least_bytes))
+    return (
+        f"Estimated from its launches at the sizes of a timing, each tensor moved once by each: the kernel "
+        f"{moves(traffic)} ({moved}; {least} are needed)."
+    )
 
 
 def sizes_of(table: TimingTable) -> str:
@@ -82,10 +115,10 @@ def next_step_of(stages: Sequence[StageReport], kernel: Path | None, table: Timi
         return f"{use}. Look at the failing stage's cases before going on."
     if table is None:
         return f"{use}. Run the same command on a machine with a GPU to measure its speed."
-    if is_slower_than_eager(table, [s for s in stages if s.passed][-1]):
-        return (
-            f"Keep the PyTorch function, which is faster at these sizes; {nearby(kernel)} is right, though."
-        )
+    speedup = speedup_of([s for s in stages if s.passed], table)
+    if speedup and speedup.slower:
+        kept = "torch.compile" if speedup.baseline == COMPILE else "the PyTorch function"
+        return f"Keep {kept}, which is faster at these sizes; {nearby(kernel)} is right, though."
     return f"{use}."
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from pytorch_to_triton.convert.conversion_report import next_step_of, summary_of
+from pytorch_to_triton.convert.conversion_report import next_step_of, speedup_of, summary_of, traffic_note
 from pytorch_to_triton.convert.finish.converted import module_name, recipe_of
 from pytorch_to_triton.convert.finish.files import files
 from pytorch_to_triton.convert.gates import gated
@@ -24,6 +25,7 @@ from pytorch_to_triton.schema.conversion import Conversion, StageReport
 from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.timing import Traffic
 from pytorch_to_triton.validate.conclusion import limit_sentences
 from pytorch_to_triton.validate.replay import command
 
@@ -51,6 +53,7 @@ async def convert(
         if request.strict:
             refuse_calls(work)
         staged = await stages_of(work)
+        staged = replace(staged, traffic=await traffic_of(work, staged))
         conversion = concluded(work, staged, await versions(worker, runtime))
         name = f"{module_name(target.description.name)}.py"
         return delivered(*finished(conversion, target, staged.drafts, name), fresh, name)
@@ -74,6 +77,12 @@ def finished(
         return conversion.model_copy(update={"notes": (*conversion.notes, note)}), {name: draft.text}
 
 
+async def traffic_of(work: ConversionWork, staged: Staged) -> Traffic | None:
+    """What the last stage that counts launches and moves."""
+    passed = [stage for stage in gated(staged.reports, staged.table) if stage.passed]
+    return await work.traffic(passed[-1].file) if passed else None
+
+
 def refuse_calls(work: ConversionWork) -> None:
     """Raises NotConvertible where something would stay a call of PyTorch."""
     if left := work.drafted(1, PURE).left:
@@ -95,7 +104,7 @@ def concluded(work: ConversionWork, staged: Staged, found: Versions) -> Conversi
     shown = passed[-1] if passed else stages[-1]
     again = work.request.validation_of(Target(path=kernel or shown.file), LAST, shown.calls)
     return Conversion(
-        summary=summary_of(name, stages, table),
+        summary=summary_of(name, stages, table, staged.traffic),
         next_step=next_step_of(stages, kernel, table),
         verdict="converted" if passed and passed[-1].stage == LAST else "stopped",
         target=str(work.request.target),
@@ -103,12 +112,15 @@ def concluded(work: ConversionWork, staged: Staged, found: Versions) -> Conversi
         folder=work.folder,
         stages=stages,
         timing=table,
+        speedup=speedup_of(passed, table),
+        traffic=staged.traffic,
         device=f"{machine}; torch {found.torch}, Triton {found.triton}",
         notes=(
             *notes_of(graph),
             *calls_left(shown),
             *limit_sentences(shown.verdict.limits),
             *([staged.ways] if staged.ways else []),
+            *([traffic_note(staged.traffic)] if staged.traffic else []),
         ),
         provenance=f"correctness measured; {speed}",
         replay=command(again, work.runtime, shown.verdict.seed, None),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from pytorch_to_triton.benchmark.timing_statistics import is_not_slower
 from pytorch_to_triton.errors import NotConvertible
@@ -10,6 +11,9 @@ from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.triton_api.check import Misuse, check
 from pytorch_to_triton.triton_api.history import history
 
+EAGER: Literal["PyTorch eager"] = "PyTorch eager"
+COMPILE: Literal["torch.compile"] = "torch.compile"
+"""What the target itself is called in a table of timings, as it is and compiled."""
 ALIKE = 1.02
 """Stages whose times differ by less are alike: two runs of one stage do by half as much, and a stage with
 launch configurations of its own starts in less time than one that looks them up."""

@@ -18,7 +18,7 @@ from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.conversion import StageReport
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.timing import TimingTable
+from pytorch_to_triton.schema.timing import TimingTable, Traffic
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate.validate import Validation
 
@@ -27,13 +27,15 @@ from pytorch_to_triton.validate.validate import Validation
 class Staged:
     """The stages with their verdicts, and what was measured of them."""
 
-    reports: list[StageReport]
+    reports: Sequence[StageReport]
     table: TimingTable | None = None
     """None where nothing was timed."""
     ways: str = ""
     """How it was decided who computes convolutions and products: a sentence, where there was a choice."""
     drafts: Sequence[Drafted] = ()
     """Of the stages, in order; also of those that were not reached."""
+    traffic: Traffic | None = None
+    """Of the last stage that passed."""
 
 
 async def stages_of(work: ConversionWork) -> Staged:

@@ -7,8 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from pytorch_to_triton.benchmark.timing_trial import Implementation
-from pytorch_to_triton.convert.conversion_report import EAGER
-from pytorch_to_triton.convert.gates import label_of
+from pytorch_to_triton.convert.gates import COMPILE, EAGER, label_of
 from pytorch_to_triton.convert.request import LAST
 from pytorch_to_triton.convert.work import ConversionWork, note_on, side_by_side, tuning_file
 from pytorch_to_triton.draft.file.launches import Variant
@@ -54,6 +53,8 @@ async def tune(work: ConversionWork, reports: Sequence[StageReport]) -> Tuned:
     if not choices:
         return Tuned(await work.draft(LAST, ways), None, measured)
     implementations = [*stage_subjects(work, reports), *candidates(work, choices)]
+    if len(choices) == 1:
+        implementations.append(compiled_target(work))  # else all are timed again, with the last stage
     table = await side_by_side(work, implementations)
     best = {choice.variant.kernel: choice.best(table) for choice in choices}
     tuned = {kernel: config for kernel, (_, config) in best.items()}
@@ -121,15 +122,22 @@ def stage_subjects(work: ConversionWork, reports: Sequence[StageReport]) -> list
     return [Implementation(EAGER, work.request.target, "reference"), *stages]
 
 
+def compiled_target(work: ConversionWork) -> Implementation:
+    """The target through torch.compile."""
+    return Implementation(COMPILE, work.request.target, "reference", "default")
+
+
 async def timed(work: ConversionWork, reports: Sequence[StageReport]) -> TimingTable | None:
-    """Eager PyTorch and all stages that are right side by side; None where none is."""
+    """Eager PyTorch, torch.compile and all stages that are right side by side; None where none is."""
     implementations = stage_subjects(work, reports)
-    return await side_by_side(work, implementations) if len(implementations) > 1 else None
+    if len(implementations) == 1:
+        return None
+    return await side_by_side(work, [*implementations, compiled_target(work)])
 
 
 def renamed(table: TimingTable, winner: str, label: str) -> TimingTable:
     """The table with the winner under another label, and without the other configurations."""
-    keep = {winner: label, EAGER: EAGER, label_of(1): label_of(1), label_of(2): label_of(2)}
+    keep = {winner: label, **{name: name for name in (EAGER, COMPILE, label_of(1), label_of(2))}}
     timings = [t.model_copy(update={"label": keep[t.label]}) for t in table.timings if t.label in keep]
     flags = [f.model_copy(update={"label": keep[f.label]}) for f in table.flags if f.label in keep]
     failed = {keep[name]: why for name, why in table.failed.items() if name in keep}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pytorch_to_triton.benchmark.passes import work_of_case
 from pytorch_to_triton.benchmark.timing_trial import Implementation, Roof, TimingTrial, measure, table_of
+from pytorch_to_triton.benchmark.traffic import traffic_of
 from pytorch_to_triton.convert.gates import refuse_unknown_names
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.resolve import DraftOrigin, ResolvedTarget
@@ -21,7 +22,7 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.timing import TimingTable
+from pytorch_to_triton.schema.timing import TimingTable, Traffic
 from pytorch_to_triton.validate.validate import Validation, open_validation
 
 
@@ -74,6 +75,15 @@ class ConversionWork:
         triton = (await versions(self.worker, self.runtime)).triton
         refuse_unknown_names(drafted.text, self.file(stage), triton)
         return drafted
+
+    async def traffic(self, file: Path) -> Traffic | None:
+        """What a stage's file launches and moves at the sizes of a timing."""
+        origin = self.target.convertible()
+        dims = self.target.timing_case().dims
+        candidate = Target(path=file)
+        return await traffic_of(
+            self.worker, self.runtime, candidate, origin.traced, origin.source.declared, dims
+        )
 
     def opened(self) -> AbstractAsyncContextManager[Validation]:
         """One validation for all stages; the first one's file must be there."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from pytorch_to_triton.schema.timing import TimingTable
+from pytorch_to_triton.schema.timing import TimingTable, Traffic
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import Verdict
 
@@ -31,6 +31,17 @@ class StageReport(Value):
     """Against the stage before, beyond its confidence interval; stage 1 against nothing."""
 
 
+class Speedup(Value):
+    """The last stage that passed beside the faster of eager PyTorch and torch.compile."""
+
+    baseline: Literal["PyTorch eager", "torch.compile"]
+    """Which of the two is faster."""
+    ratio: float
+    """Its median time over the kernel's, at the sizes of the timing."""
+    slower: bool
+    """Whether the kernel takes longer, beyond both confidence intervals."""
+
+
 class Conversion(Value):
     """A PyTorch function turned into a Triton kernel file."""
 
@@ -45,7 +56,11 @@ class Conversion(Value):
     """Where the stages, the kernel and the report lie."""
     stages: tuple[StageReport, ...]
     timing: TimingTable | None
-    """PyTorch eager and all stages side by side; None without a GPU."""
+    """PyTorch eager, torch.compile and all stages side by side; None without a GPU."""
+    speedup: Speedup | None = None
+    """None where the kernel or both baselines were not timed."""
+    traffic: Traffic | None = None
+    """What the kernel launches and moves at the sizes of a timing, estimated; None: not counted."""
     device: str
     notes: tuple[str, ...]
     """What the trace fixed or narrowed."""

@@ -32,6 +32,22 @@ class MinimalWork(Value):
     """Those of `flops["float32"]` that belong to no product: computed in float32 even where TF32 is on."""
 
 
+class Traffic(Value):
+    """What a call launches and moves, counted without a measurement."""
+
+    launches: tuple[str, ...]
+    """Names of kernels and of PyTorch's operators, in order, those of the backward pass included."""
+    bytes_moved: int
+    """Each launch moves each of its tensors once."""
+    least_bytes: int
+    """Each input read once, each output written once."""
+
+    @property
+    def times_least(self) -> float:
+        """How often as many bytes it moves as are needed."""
+        return self.bytes_moved / max(self.least_bytes, 1)
+
+
 class Roofline(Value):
     """The roofline's answer: no kernel does this work faster on this device."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from pytorch_to_triton.audit.audit import audit
 from pytorch_to_triton.audit.request import AuditRequest
 from pytorch_to_triton.benchmark.timing_trial import Implementation
+from pytorch_to_triton.convert.gates import COMPILE, EAGER
 from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
 from pytorch_to_triton.convert.session import gate
 from pytorch_to_triton.convert.session.state import LAST, before
@@ -92,14 +93,14 @@ class Submission:
         """The file beside eager PyTorch, the stage before and, in the last stage, torch.compile."""
         target = self.record.setting.target
         implementations = [
-            Implementation(gate.EAGER, target, "reference"),
+            Implementation(EAGER, target, "reference"),
             Implementation(gate.SUBMITTED, Target(path=self.file), "candidate"),
         ]
         if previous is not None:
             kept = Target(path=self.folder.kernel(previous))
             implementations.append(Implementation(gate.PREVIOUS, kept, "candidate"))
         if self.stage == LAST:
-            implementations.append(Implementation(gate.COMPILE, target, "reference", "default"))
+            implementations.append(Implementation(COMPILE, target, "reference", "default"))
             implementations += [Implementation(str(peer), peer, "candidate") for peer in self.against]
         resolved = await self.target()
         trial = resolved.request.timing_of(implementations, resolved.timing_case())

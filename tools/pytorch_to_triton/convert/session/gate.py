@@ -18,7 +18,7 @@ from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.verdict import Verdict
 
 GRAVE = ("critical", "high")
-SUBMITTED, PREVIOUS, EAGER, COMPILE = "submitted", "stage before", "PyTorch eager", "torch.compile"
+SUBMITTED, PREVIOUS = "submitted", "stage before"
 SPEED = "not slower than the stage before"
 """The condition that may be accepted with a reason."""
 NEAR_THE_LIMIT = 0.9

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytorch_to_triton import places
+from pytorch_to_triton.convert.gates import EAGER
 from pytorch_to_triton.convert.session import gate
 from pytorch_to_triton.convert.session.answers import session_of
 from pytorch_to_triton.convert.session.evidence import Submission
@@ -59,7 +60,7 @@ async def submit(
             raise BadInput(f"{path} changed while it was checked.", "Submit it again.")
         conditions = gate.conditions(stage, seen)
         timing = seen.table.of(gate.SUBMITTED) if seen.table else None
-        eager = seen.table.of(gate.EAGER) if seen.table else None
+        eager = seen.table.of(EAGER) if seen.table else None
         number = folder.next_number()
         attempt = Attempt(
             number=number,

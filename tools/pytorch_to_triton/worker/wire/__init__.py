@@ -251,6 +251,21 @@ class CompileArguments(CallArguments):
     wanted: CompileRequest
 
 
+class TrafficArguments(TypedDict):
+    candidate: Target
+    arguments: list[Json]
+    """Those of a case, as in `Case`."""
+    needed: dict[str, int]
+    """Bytes that a launch reads of an argument at most."""
+    backward: bool
+
+
+class TrafficAnswer(WireValue):
+    launches: tuple[str, ...]
+    """Names of kernels and of PyTorch's operators, in order."""
+    bytes_moved: int
+
+
 class ProfileArguments(CallArguments):
     profiler: str
 
