@@ -88,7 +88,8 @@ def concluded(work: ConversionWork, staged: Staged, found: Versions) -> Conversi
     table = staged.table
     stages = gated(staged.reports, table)
     passed = [s for s in stages if s.passed]
-    name, graph = work.target.description.name, work.target.convertible().traced.graph
+    target = work.target
+    name, graph = target.description.name, target.convertible().traced.graph
     kernel = work.folder / f"{module_name(name)}.py" if passed else None
     speed = "speed not measured" if table is None else "speed measured by device events"
     machine = stages[0].verdict.device if stages else "none"
@@ -105,6 +106,7 @@ def concluded(work: ConversionWork, staged: Staged, found: Versions) -> Conversi
         timing=table,
         device=f"{machine}; torch {found.torch}, Triton {found.triton}",
         notes=(
+            *(f"{dim} is {size} in the kernel: it shapes the program." for dim, size in target.fixed.items()),
             *notes_of(graph),
             *calls_left(shown),
             *limit_sentences(shown.verdict.limits),

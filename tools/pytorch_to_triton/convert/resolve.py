@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytorch_to_triton.convert.request import ConversionRequest
@@ -16,6 +16,7 @@ from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.graph.cost import held_bytes
 from pytorch_to_triton.graph.tracing import Traced, trace
+from pytorch_to_triton.graph.unmet_guards import sizes_that_shape
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, ListSpec
@@ -62,6 +63,8 @@ class ResolvedTarget:
     origin: DraftOrigin | None
     refusal: NotConvertible | None = None
     """Why it was not traced."""
+    fixed: Mapping[str, int] = field(default_factory=dict)
+    """Dims that shape the program, which are numbers in the declaration."""
 
     @property
     def target(self) -> Target:
@@ -118,13 +121,19 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
         refuse_unused_init(target, process.description)
         problem = problem_of(process.description, process.description, request.options)
         await refuse_too_large(worker, problem.declaration, runtime)
+        fixed: dict[str, int] = {}
         try:
             traced = await trace(process, problem.declaration, backward=request.backward)
+            while sizes := sizes_that_shape(traced.graph, problem.declaration):
+                request, problem = request.without_dims(sizes), problem.fixed_at(sizes)
+                fixed |= sizes
+                traced = await trace(process, problem.declaration, backward=request.backward)
         except NotConvertible as refusal:
             await refuse_unrunnable(worker, target, problem.declaration, runtime, seconds=seconds)
             return ResolvedTarget(request, problem, None, refusal)
     try:
-        return ResolvedTarget(request, problem, DraftOrigin(traced, source_of(problem, traced)))
+        origin = DraftOrigin(traced, source_of(problem, traced))
+        return ResolvedTarget(request, problem, origin, fixed=fixed)
     except NotConvertible as refusal:
         return ResolvedTarget(request, problem, None, refusal)
 

@@ -6,6 +6,7 @@ is kept as its text.
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -73,6 +74,13 @@ def parse_requirement(passage: TextSpan, known: Collection[str]) -> str:
 def names_in(text: str) -> frozenset[str]:
     """The dimensions that an expression names."""
     return frozenset(node.id for node in ast.walk(_tree(text)) if isinstance(node, ast.Name))
+
+
+def at_sizes(text: str, sizes: Mapping[str, int]) -> str:
+    """The expression with these dimensions as numbers; one size where it names no other."""
+    fixed = re.sub(r"\b[^\W\d]\w*\b", lambda name: str(sizes.get(name[0], name[0])), text)
+    is_size = fixed != text and not names_in(fixed) and not isinstance(_tree(fixed), ast.Compare | ast.BoolOp)
+    return str(value_of(fixed, {})) if is_size else fixed
 
 
 def value_of(text: str, dims: Mapping[str, int]) -> Number:

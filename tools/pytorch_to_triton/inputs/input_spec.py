@@ -18,6 +18,7 @@ from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.case import Argument, ConstantArgument, ListArgument, TensorArgument
 from pytorch_to_triton.inputs.expression import (
     Number,
+    at_sizes,
     names_in,
     parse_bound,
     parse_size,
@@ -81,6 +82,12 @@ class TensorSpec(Value):
                 raise BadDeclaration(problem, text, 0, f"Add the requirement {text} >= 0.")
         return sizes
 
+    def fixed_at(self, sizes: Mapping[str, int]) -> "TensorSpec":
+        """The same with these dimensions as numbers."""
+        shape = tuple(at_sizes(text, sizes) for text in self.shape)
+        low, high = (None if text is None else at_sizes(text, sizes) for text in (self.low, self.high))
+        return self.model_copy(update={"shape": shape, "low": low, "high": high})
+
     def argument(self, name: str, dims: Mapping[str, int], dtype: DType) -> TensorArgument:
         """This tensor at these dimensions. Raises BadDeclaration where no such tensor can be generated."""
         shape = self.shape_at(dims)
@@ -107,12 +114,20 @@ class ListSpec(Value):
     form: Literal["list"] = "list"
     items: tuple[TensorSpec, ...]
 
+    def fixed_at(self, sizes: Mapping[str, int]) -> "ListSpec":
+        """The same with these dimensions as numbers."""
+        return ListSpec(items=tuple(item.fixed_at(sizes) for item in self.items))
+
 
 class ConstantSpec(Value):
     """A number, string, bool, None, or a list of those: passed as it is."""
 
     form: Literal["constant"] = "constant"
     value: Scalar | tuple[Scalar, ...]
+
+    def fixed_at(self, sizes: Mapping[str, int]) -> "ConstantSpec":
+        """The same: a constant names no dimensions."""
+        return self
 
 
 InputSpec = Annotated[TensorSpec | ListSpec | ConstantSpec, Field(discriminator="form")]

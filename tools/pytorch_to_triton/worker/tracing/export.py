@@ -17,7 +17,7 @@ from ..calls.exchange import following
 from ..interpreter import cuda_autocast
 from ..loading.target import Loaded, load
 from .constant_tensors import known_constants
-from .exported_call import ExportedCall, copies_of, updatable, written_copies
+from .exported_call import ExportedCall, copies_of, kept_by_squeezing, updatable, written_copies
 from .fake import REAL_BYTES, fake_mode, load_fake
 from .graph_writer import (
     NodeWriter,
@@ -148,6 +148,8 @@ class Exported:
     program: ExportedProgram
     updated: list[str]
     """The buffers that it writes to."""
+    squeezed: tuple[int | torch.SymInt, ...] = ()
+    """Sizes that would be dropped, and were kept, as they were not 1 in the trace."""
     saved: list[str] = field(default_factory=list)
     """The nodes whose values its backward half needs."""
 
@@ -204,7 +206,7 @@ class ExportTracer:
             "outputs": outputs,
             "structure": structure,
             "dims": self.dims,
-            "guards": sizes.guards(),
+            "guards": [*sizes.guards(), *sizes.not_one(exported.squeezed)],
             "updated": exported.updated,
             "autocast": cuda_autocast.has_begun(),
         }
@@ -237,11 +239,12 @@ class ExportTracer:
         for op in [op for op in table if str(op) in self.keep]:
             del table[op]
         updated = [names[place] for place in written_copies(program)]
+        squeezed = tuple(kept_by_squeezing(program))
         if not self.backward:
-            return Exported(program.run_decompositions(table), updated)
+            return Exported(program.run_decompositions(table), updated, squeezed)
         with_gradients = joint(program, table)
         without_lines(with_gradients)
-        return Exported(with_gradients, updated, saved_by(with_gradients))
+        return Exported(with_gradients, updated, squeezed, saved_by(with_gradients))
 
 
 def line_in(file: Path, problem: Exception) -> int | None:

@@ -123,6 +123,11 @@ class Sizes:
         known = {symbol: sympy.sympify(dim) for symbol, dim in self.replacements.items()}
         return [*fixed, *(bounds if self.free is None else conditions(self.free, known, bounds))]
 
+    def not_one(self, kept: Sequence[int | torch.SymInt]) -> list[str]:
+        """That these sizes are not 1, where they depend on the inputs: a result has another rank then."""
+        sizes = [tidy(self.expression(n)) for n in kept if not isinstance(n, int)]
+        return [f"{size} != 1" for size in dict.fromkeys(sizes)]
+
     def every_guard(self) -> list[str]:
         """All that torch asked of the sizes, also what changes no result, as far as Python can say it."""
         known = {symbol: sympy.sympify(dim) for symbol, dim in self.replacements.items()}
