@@ -89,10 +89,10 @@ def zero_past_the_end(p: Printer, a: Value, b: Value, axes: frozenset[Axis]) -> 
         return a, b
     masked_a, masked_b = (op("where", mask, x, 0.0, name=getattr(x, "name", None)) for x in (a, b))
     one_masked = [(masked_a, b), (a, masked_b)]
-    for factors in [(a, b), *(reversed(one_masked) if isinstance(a, Load) else one_masked)]:
-        product = op("mul", *factors)
+    for left, right in [(a, b), *(reversed(one_masked) if isinstance(a, Load) else one_masked)]:
+        product = op("mul", left, right)
         if padded(p, product, axes, 0.0) is product:
-            return factors
+            return left, right
     return masked_a, masked_b
 
 
