@@ -1,5 +1,6 @@
 """Functions as people write them: each is drafted, and all stages compute what eager PyTorch does."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,39 +16,69 @@ from .test_real_functions import declared, sizes
 
 pytestmark = pytest.mark.anyio
 
+DIMS = {"B": [1, 2], "H": [4, 7], "W": [5, 9]}
 SOURCE = """import math
+from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
 INPUTS = {inputs}
-DIMS = {{"B": [1, 2], "H": [4, 7], "W": [5, 9]}}
+DIMS = {dims}
+
+
+class Pair(NamedTuple):
+    values: torch.Tensor
+    indices: torch.Tensor
 
 
 def f({parameters}):
     {body}
 """
 IMAGE = {"x": "float32[B, 3, H, W]"}
+MASKED = {"x": "float64|bfloat16[H, W]", "z": "float64|bfloat16[W]", "keep": "bool[H, W]"}
 FUNCTIONS: Mapping[str, tuple[Mapping[str, object], str]] = {
     "an image of half its size": (IMAGE, "return F.interpolate(x, scale_factor=0.5).relu()"),
     "a share of each row": (IMAGE, "return x[..., : int(x.shape[-1] * 0.7)] * math.ceil(x.shape[2] / 1.5)"),
-}
+    "labels that are not kept": (
+        {"y": "int64[H, W]", "keep": "bool[H, W]"}, "z = y.clone(); z[~keep] = -100; return z",
+    ),
+    "a number where a mask holds": (MASKED, "y = x.clone(); y[keep] = 0; y[y < 0] = 0.01; return y"),
+    "rows where a mask holds": (MASKED, "y = x.clone(); y[keep[:, 0]] = 0.5; return y.sum(1)"),
+    "a column and a row": (MASKED, "y = x.clone(); y[:, 0] = 1.0; y[1] = z; return y"),
+    "a part of each row, in place": (
+        MASKED, "y = x * 2; y[:, 1:] += z[1:]; y += 1; y.mul_(3).clamp_(min=0); return y",
+    ),
+    "a NamedTuple": (IMAGE, "v, i = x.max(-1); return Pair(v * 2, i)"),
+    "torch's own NamedTuple": (IMAGE, "return (x * 2).max(-1)"),
+    "parts of sizes in a list": (
+        {"x": "float32[H, 8]", "parts": [2, 6]}, "a, b = x.split(parts, -1); return a.exp(), b",
+    ),
+}  # fmt: skip
 """What is declared, and the body."""
 LEFT: Mapping[str, tuple[str, ...]] = {}
 """The operators that stay PyTorch's; none of the functions not named."""
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
 async def test_every_stage_computes_what_eager_pytorch_does(
-    name: str, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    inputs, body = FUNCTIONS[name]
-    source = SOURCE.format(inputs=dict(inputs), parameters=", ".join(inputs), body=body)
-    path = tmp_path / "target.py"
-    path.write_text(source, encoding="utf-8")
-    target = Target(path=path, name="f")
-    drafted = drafts_of(await sourced(worker, interpreter, target))
-    files = [written(d, target, tmp_path, stage) for stage, d in drafted.items()]
-    declaration = await declared(worker, interpreter, target)
-    draft = draft_of("f", target, files, calls(declaration, sizes(declaration)))
-    assert await differences(worker, interpreter, [draft]) == {"f": []}
-    assert {call for d in drafted.values() for call in d.calls} == set(LEFT.get(name, ()))
+    drafts, left = [], {}
+    for name, (inputs, body) in FUNCTIONS.items():
+        path = tmp_path / f"{re.sub(r'[^a-z]', '_', name)}.py"
+        path.write_text(
+            SOURCE.format(
+                inputs=dict(inputs),
+                dims={d: s for d, s in DIMS.items() if re.search(rf"\b{d}\b", str(inputs))},
+                parameters=", ".join(inputs),
+                body=body,
+            ),
+            encoding="utf-8",
+        )
+        target = Target(path=path, name="f")
+        drafted = drafts_of(await sourced(worker, interpreter, target))
+        files = [written(d, target, tmp_path, stage) for stage, d in drafted.items()]
+        declaration = await declared(worker, interpreter, target)
+        drafts.append(draft_of(name, target, files, calls(declaration, sizes(declaration))))
+        left[name] = {call for d in drafted.values() for call in d.calls}
+    assert await differences(worker, interpreter, drafts) == {name: [] for name in FUNCTIONS}
+    assert left == {name: set(LEFT.get(name, ())) for name in FUNCTIONS}

@@ -24,9 +24,11 @@ from .graph_writer import (
     NotRepresentable,
     Sizes,
     behind_outputs,
+    container_of,
     lifted_scalars,
     named_outputs,
     names_of,
+    returned_value,
 )
 from .joint import grad_names, halves, joint, saved_by, without_lines
 from .source_names import SourceNames, name_nodes
@@ -205,6 +207,7 @@ class ExportTracer:
             "nodes": nodes,
             "outputs": outputs,
             "structure": structure,
+            "container": container_of(returned_value(program), self.loaded.contents),
             "dims": self.dims,
             "guards": [*sizes.guards(), *sizes.not_one(exported.squeezed)],
             "updated": exported.updated,
