@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from pytorch_to_triton.draft.defects import reason_of
 from pytorch_to_triton.draft.exact_divisions import divided_exactly, exact_divisions
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
@@ -95,8 +96,12 @@ class _Reading:
             self._lower(node)
         except Refused as refused:
             self._call(node, str(refused))
+        except Exception as error:
+            self._call(node, reason_of(error))
 
     def _lower(self, node: Node) -> None:
+        if reason := dict(self.ways.left).get(node.name):
+            raise Refused(reason)
         way = self.ways.of(node, self.shapes)
         if way != "own kernels":
             if node.op != CONVOLUTION:
