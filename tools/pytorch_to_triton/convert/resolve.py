@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,7 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import EXPORT, open_target
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
+from pytorch_to_triton.targets.packed_inputs import packed_inputs
 from pytorch_to_triton.targets.problem import Problem, problem_of
 
 TIMED_BYTES = 2**27
@@ -120,6 +122,8 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
     async with open_target(worker, target, "reference", runtime, seconds=seconds, needs=EXPORT) as process:
         refuse_unused_init(target, process.description)
         problem = problem_of(process.description, process.description, request.options)
+        if packed := packed_inputs(process.description, problem.declaration):
+            return ResolvedTarget(request, problem, None, packed)
         await refuse_too_large(worker, problem.declaration, runtime)
         fixed: dict[str, int] = {}
         try:
@@ -165,7 +169,7 @@ def source_of(problem: Problem, traced: Traced) -> Source:
 def copied_reference(description: Description, state: Mapping[str, str]) -> Reference:
     """The target's source as the drafted file's `reference`; `state` are its arguments of a module's own."""
     target = description.target
-    text, modules = target.path.read_text(encoding="utf-8"), own_modules(target.path)
+    text, modules = importlib.util.decode_source(target.path.read_bytes()), own_modules(target.path)
     if description.kind not in ("module", "model_file"):
         return function_reference(text, description.name, modules)
     given = "*get_init_inputs()" if "def get_init_inputs" in text else ""

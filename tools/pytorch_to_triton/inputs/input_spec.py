@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from math import isfinite
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -26,10 +26,10 @@ from pytorch_to_triton.inputs.expression import (
     value_of,
 )
 from pytorch_to_triton.inputs.text_span import TextSpan
-from pytorch_to_triton.schema.dtype import DType, Scalar
+from pytorch_to_triton.schema.dtype import OF_INPUTS, DType, Scalar
 from pytorch_to_triton.schema.value import Value
 
-DTYPES: dict[str, DType] = {name: name for name in get_args(DType)}
+DTYPES: dict[str, DType] = {name: name for name in OF_INPUTS}
 INTEGERS: dict[DType, tuple[int, int]] = {
     "int64": (-(2**63), 2**63),
     "int32": (-(2**31), 2**31),
@@ -222,6 +222,10 @@ def _constant(label: str, value: object) -> Scalar:
         return value
     problem = f"a {type(value).__name__} cannot be passed."
     hint = "Declare a tensor (float32[M, N]), a number, a string, a bool, None, or a list of one of these."
+    if isinstance(value, dict):
+        hint = (
+            "Convert a function that takes its tensors one by one: def g(x, y): return f({'x': x, 'y': y})."
+        )
     raise TextSpan.of(label, repr(value)[:80]).refusal(problem, hint)
 
 
