@@ -100,6 +100,13 @@ class Composer:
     def bounded(self, a: Variable) -> Variable:
         return self.add("tanh.default", (a,), a.shape, a.dtype)
 
+    def nowhere_zero(self, a: Variable) -> Variable:
+        """Bounded, and in some programs not 0 where the value is: a factor whose tail has to be masked."""
+        small = self.bounded(a)
+        if self.choose.random() < 0.5:
+            return small
+        return self.add("add.Tensor", (small, self.choose.choice((1.5, -2.0))), a.shape, a.dtype)
+
     # Element by element ------------------------------------------------------------------------------
 
     def unary(self, a: Variable) -> Made:
@@ -288,7 +295,9 @@ class Composer:
         if not weights:
             return None
         weight = self.choose.choice(weights)
-        return "linear.default", (self.bounded(a), weight), (*a.shape[:-1], weight.shape[0]), a.dtype
+        if self.choose.random() < 0.5:
+            weight = self.nowhere_zero(weight)
+        return "linear.default", (self.nowhere_zero(a), weight), (*a.shape[:-1], weight.shape[0]), a.dtype
 
     def convolved(self, a: Variable) -> Made | None:
         rank = len(a.shape) - 2

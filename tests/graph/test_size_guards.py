@@ -37,6 +37,14 @@ ASKED = {
 }
 
 
+RANKS = {
+    "x.squeeze()": ("M != 1", "N != 1"),
+    "x[:, None].squeeze(1) * 2.0": (),
+    "x.squeeze(0).exp()": ("M != 1",),
+    "torch.nn.functional.max_pool2d(x[None], 2).squeeze()": ("M // 2 != 1", "N // 2 != 1"),
+}
+
+
 @pytest.mark.parametrize("what", FREE)
 async def test_a_part_of_a_dim_may_have_one_element(
     what: str, written: Callable[[str], Target], traced: Callable[[Target], Awaitable[Traced]]
@@ -52,3 +60,11 @@ async def test_what_the_function_asks_of_a_size_stays(
 ) -> None:
     found = await traced(written(f"{HEAD}{body}\n"))
     assert found.graph.guards == ASKED[body]
+
+
+@pytest.mark.parametrize("body", RANKS)
+async def test_sizes_that_squeeze_would_drop_are_not_one(
+    body: str, written: Callable[[str], Target], traced: Callable[[Target], Awaitable[Traced]]
+) -> None:
+    found = await traced(written(f"{HEAD}return {body}\n"))
+    assert found.graph.guards == RANKS[body]

@@ -16,13 +16,13 @@ import pytest
 import torch
 
 from pytorch_to_triton.inputs.case import Layout
-from pytorch_to_triton.schema.dtype import DType
+from pytorch_to_triton.schema.dtype import OF_INPUTS
 from pytorch_to_triton.worker.allocation import Poison, poison_bytes
 from pytorch_to_triton.worker.calls.generate import laid_out
 from pytorch_to_triton.worker.calls.tensors import storage_bytes
 from pytorch_to_triton.worker.guarded_memory import GuardedMemory
 
-DTYPES = [getattr(torch, name) for name in get_args(DType)]
+DTYPES = [getattr(torch, name) for name in OF_INPUTS]
 
 
 @pytest.fixture

@@ -94,6 +94,12 @@ def test_the_kernels_take_what_is_declared_and_nothing_else() -> None:
         assert why_not(made, x.detach(), w, 2.0).startswith("autocast is on")
 
 
+def test_a_condition_that_would_divide_by_zero_leaves_the_call_to_pytorch() -> None:
+    made = recipe({"x": "float32[M, N]"}, requires=["N % (N // 2) == 0"])
+    assert why_not(made, torch.ones(3, 8)) == ""
+    assert why_not(made, torch.ones(3, 0)) == "N % (N // 2) == 0 does not hold"
+
+
 def test_lists_optional_tensors_and_free_numbers_are_looked_at_too() -> None:
     made = recipe(
         {"xs": ["float32[M]", "float32[M]"], "bias": None, "eps": 1e-5},

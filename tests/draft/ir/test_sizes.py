@@ -1,5 +1,7 @@
 """Sizes are read from Python and written back as Python of the same value."""
 
+import math
+
 import pytest
 
 from pytorch_to_triton.draft.ir.sizes import FloorDiv, Mod, equal, names, product, size, text, value
@@ -8,14 +10,15 @@ DIMS = {"M": 7, "N": 12, "K": 3}
 WRITTEN = (
     "N", "(N + 1)//2", "max(N, M)", "min(N, 5) * K", "N - M", "-M + 2*N", "M*(N - 1)", "N % 5",
     "(M*N + K)//K", "N**2", "((N + 4)//5 + 1)//2", "K*((N - 1)//K)", "int((N + 1)/2.0)",
+    "int(0.3 * float(N))", "math.ceil(M / 1.5) * K + 1", "max(1, round(0.7 * float(N + K))) // 2",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("written", WRITTEN)
 def test_a_size_is_worth_what_python_says(written: str) -> None:
-    expected = eval(written, {"max": max, "min": min, "int": int}, dict(DIMS))
+    expected = eval(written, {"math": math}, dict(DIMS))
     assert value(size(written), DIMS) == expected
-    assert eval(text(size(written)), {"max": max, "min": min, "int": int}, dict(DIMS)) == expected
+    assert eval(text(size(written)), {"math": math}, dict(DIMS)) == expected
     assert size(text(size(written))) == size(written)
 
 

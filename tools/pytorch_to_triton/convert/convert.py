@@ -21,7 +21,7 @@ from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.hardware.versions import Versions, versions
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
-from pytorch_to_triton.schema.conversion import Conversion, StageReport
+from pytorch_to_triton.schema.conversion import Conversion
 from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
@@ -97,7 +97,8 @@ def concluded(work: ConversionWork, staged: Staged, found: Versions) -> Conversi
     table = staged.table
     stages = gated(staged.reports, table)
     passed = [s for s in stages if s.passed]
-    name, graph = work.target.description.name, work.target.convertible().traced.graph
+    target = work.target
+    name, graph = target.description.name, target.convertible().traced.graph
     kernel = work.folder / f"{module_name(name)}.py" if passed else None
     speed = "speed not measured" if table is None else "speed measured by device events"
     machine = stages[0].verdict.device if stages else "none"
@@ -116,8 +117,9 @@ def concluded(work: ConversionWork, staged: Staged, found: Versions) -> Conversi
         traffic=staged.traffic,
         device=f"{machine}; torch {found.torch}, Triton {found.triton}",
         notes=(
+            *(f"{dim} is {size} in the kernel: it shapes the program." for dim, size in target.fixed.items()),
             *notes_of(graph),
-            *calls_left(shown),
+            *calls_left(shown.stage, staged.drafts[shown.stage - 1]),
             *limit_sentences(shown.verdict.limits),
             *([staged.ways] if staged.ways else []),
             *([traffic_note(staged.traffic)] if staged.traffic else []),
@@ -127,9 +129,9 @@ def concluded(work: ConversionWork, staged: Staged, found: Versions) -> Conversi
     )
 
 
-def calls_left(stage: StageReport) -> tuple[str, ...]:
-    """What of the stage PyTorch computes."""
-    return (f"Stage {stage.stage} leaves to PyTorch: {', '.join(stage.calls)}.",) if stage.calls else ()
+def calls_left(stage: int, drafted: Drafted) -> tuple[str, ...]:
+    """What of the stage PyTorch computes, and why."""
+    return (f"Stage {stage} leaves to PyTorch: {'; '.join(drafted.left)}.",) if drafted.left else ()
 
 
 def notes_of(graph: Graph) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pytorch_to_triton.benchmark.timing_trial import Implementation, TimingTrial
@@ -38,6 +39,13 @@ class ConversionRequest(Value):
     """Whether no library may compute what a kernel can."""
     strict: bool = False
     """Whether a target of which anything would stay a call of PyTorch is refused."""
+
+    def without_dims(self, names: Collection[str]) -> ConversionRequest:
+        """The same without the sizes of dims that the file's own declaration has as numbers from here on."""
+        if self.options.inputs:
+            return self
+        dims = {name: sizes for name, sizes in self.options.dims.items() if name not in names}
+        return self.model_copy(update={"options": replace(self.options, dims=dims)})
 
     def validation_of(self, candidate: Target, stage: Stage, calls: Iterable[str] = ()) -> ValidationRequest:
         """How a file of a stage is validated; `calls` are the operators that it may leave to PyTorch."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytorch_to_triton.convert.request import ConversionRequest
@@ -16,6 +17,7 @@ from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.graph.cost import held_bytes
 from pytorch_to_triton.graph.tracing import Traced, trace
+from pytorch_to_triton.graph.unmet_guards import sizes_that_shape
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, ListSpec
@@ -28,6 +30,7 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import EXPORT, open_target
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
+from pytorch_to_triton.targets.packed_inputs import packed_inputs
 from pytorch_to_triton.targets.problem import Problem, problem_of
 
 TIMED_BYTES = 2**27
@@ -62,6 +65,8 @@ class ResolvedTarget:
     origin: DraftOrigin | None
     refusal: NotConvertible | None = None
     """Why it was not traced."""
+    fixed: Mapping[str, int] = field(default_factory=dict)
+    """Dims that shape the program, which are numbers in the declaration."""
 
     @property
     def target(self) -> Target:
@@ -117,14 +122,22 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
     async with open_target(worker, target, "reference", runtime, seconds=seconds, needs=EXPORT) as process:
         refuse_unused_init(target, process.description)
         problem = problem_of(process.description, process.description, request.options)
+        if packed := packed_inputs(process.description, problem.declaration):
+            return ResolvedTarget(request, problem, None, packed)
         await refuse_too_large(worker, problem.declaration, runtime)
+        fixed: dict[str, int] = {}
         try:
             traced = await trace(process, problem.declaration, backward=request.backward)
+            while sizes := sizes_that_shape(traced.graph, problem.declaration):
+                request, problem = request.without_dims(sizes), problem.fixed_at(sizes)
+                fixed |= sizes
+                traced = await trace(process, problem.declaration, backward=request.backward)
         except NotConvertible as refusal:
             await refuse_unrunnable(worker, target, problem.declaration, runtime, seconds=seconds)
             return ResolvedTarget(request, problem, None, refusal)
     try:
-        return ResolvedTarget(request, problem, DraftOrigin(traced, source_of(problem, traced)))
+        origin = DraftOrigin(traced, source_of(problem, traced))
+        return ResolvedTarget(request, problem, origin, fixed=fixed)
     except NotConvertible as refusal:
         return ResolvedTarget(request, problem, None, refusal)
 
@@ -156,7 +169,7 @@ def source_of(problem: Problem, traced: Traced) -> Source:
 def copied_reference(description: Description, state: Mapping[str, str]) -> Reference:
     """The target's source as the drafted file's `reference`; `state` are its arguments of a module's own."""
     target = description.target
-    text, modules = target.path.read_text(encoding="utf-8"), own_modules(target.path)
+    text, modules = importlib.util.decode_source(target.path.read_bytes()), own_modules(target.path)
     if description.kind not in ("module", "model_file"):
         return function_reference(text, description.name, modules)
     given = "*get_init_inputs()" if "def get_init_inputs" in text else ""

@@ -29,6 +29,8 @@ class Ways:
 
     convolutions: Way = "own kernels"
     products: Way = "own kernels"
+    left: tuple[tuple[str, str], ...] = ()
+    """Names of nodes that are left to PyTorch whatever they compute, each with the reason."""
 
     def of(self, node: Node, shapes: Mapping[str, Shape]) -> Way:
         """Who computes this call."""

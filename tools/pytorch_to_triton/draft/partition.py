@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 
+from pytorch_to_triton.draft.defects import concerning
 from pytorch_to_triton.draft.ir.rewriting import decided, rewrite, substitute
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -71,7 +72,8 @@ class _Partition:
         absorbed = set() if self.plain else self._attended()
         for step in self.steps.values():
             if step.name not in absorbed:
-                self._settle(step)
+                with concerning([step.node]):
+                    self._settle(step)
         while again := self._computed_twice():
             self.kept |= again
             self.inlined_values.clear()
@@ -117,8 +119,7 @@ class _Partition:
         return found - self.kept
 
     def _is_product(self, step: Step) -> bool:
-        store = Store(step.buffer, step.tensor.indices, step.tensor.value)
-        return self._reduces(step) and contraction.match(Cluster(step.name, (store,))) is None
+        return self._reduces(step) and contraction.match(Cluster(step.name, (step.store,))) is None
 
     def _alone(self, step: Step, pattern: ModuleType) -> Cluster | None:
         """The step with all that is not kept in one cluster, where the pattern takes it."""
@@ -210,8 +211,9 @@ class _Partition:
         return named(step.name, value) if step.node.source_name else value
 
     def _group(self, steps: Sequence[Step]) -> Group:
-        matched = self._matched(steps)
-        assert isinstance(matched, Group), matched
+        with concerning([s.node for s in steps]):
+            matched = self._matched(steps)
+            assert isinstance(matched, Group), matched
         return matched
 
     def _matched(self, steps: Sequence[Step]) -> Group | Mismatch:
@@ -221,14 +223,7 @@ class _Partition:
             value = self._inlined(s.name, own)
             value = named(s.name, value) if isinstance(value, Map) else value
             stores.append(Store(s.buffer, s.tensor.indices, value))
-        cluster = Cluster(steps[-1].name, tuple(stores))
-        reasons = []
-        for pattern in PATTERNS:
-            mismatch = pattern.match(cluster)
-            if mismatch is None:
-                return Group(cluster, pattern, tuple(steps))
-            reasons.append(f"{pattern.__name__.rpartition('.')[2]}: {mismatch.reason}")
-        return Mismatch("; ".join(reasons))
+        return group_of(Cluster(steps[-1].name, tuple(stores)), tuple(steps))
 
     def _operators(self, steps: Sequence[Step]) -> frozenset[str]:
         inside = {n for s in steps for n in self._inside(s.name)}
@@ -286,6 +281,17 @@ class _Partition:
             if set(reads) & (made | found):
                 found |= {item.name} if isinstance(item, Step) else set(item.names)
         return found - made
+
+
+def group_of(cluster: Cluster, steps: tuple[Step, ...]) -> Group | Mismatch:
+    """The steps that the cluster stores, with the first pattern that takes it."""
+    reasons = []
+    for pattern in PATTERNS:
+        mismatch = pattern.match(cluster)
+        if mismatch is None:
+            return Group(cluster, pattern, steps)
+        reasons.append(f"{pattern.__name__.rpartition('.')[2]}: {mismatch.reason}")
+    return Mismatch("; ".join(reasons))
 
 
 def _narrower(group: Group, step: Step) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.sizes import Size
-from pytorch_to_triton.draft.ir.values import Buffer, Load, walk
+from pytorch_to_triton.draft.ir.values import Buffer, Load, Store, walk
 from pytorch_to_triton.draft.lower.tensor import Names, Tensor
 from pytorch_to_triton.graph.tensor_dtypes import UNKNOWN, TensorDtypes
 from pytorch_to_triton.schema.graph import Graph, Node, Shape
@@ -28,6 +28,11 @@ class Step:
     def buffer(self) -> Buffer:
         """Where it lies if it is kept."""
         return Buffer(self.name, self.tensor.shape, self.tensor.dtype)
+
+    @property
+    def store(self) -> Store:
+        """Its value in memory."""
+        return Store(self.buffer, self.tensor.indices, self.tensor.value)
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from pytorch_to_triton.draft.defects import reason_of
 from pytorch_to_triton.draft.exact_divisions import divided_exactly, exact_divisions
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
@@ -21,7 +22,7 @@ from pytorch_to_triton.draft.library import (
     has_channels_last,
     shapes_of,
 )
-from pytorch_to_triton.draft.lower.row import ROWS, Context, Refused, load_rows
+from pytorch_to_triton.draft.lower.row import ROWS, WIDTHS, Context, Refused, load_rows
 from pytorch_to_triton.draft.lower.tensor import Names, Tensor, loaded, position, source
 from pytorch_to_triton.draft.program import (
     Call,
@@ -95,8 +96,12 @@ class _Reading:
             self._lower(node)
         except Refused as refused:
             self._call(node, str(refused))
+        except Exception as error:
+            self._call(node, reason_of(error))
 
     def _lower(self, node: Node) -> None:
+        if reason := dict(self.ways.left).get(node.name):
+            raise Refused(reason)
         way = self.ways.of(node, self.shapes)
         if way != "own kernels":
             if node.op != CONVOLUTION:
@@ -105,6 +110,9 @@ class _Reading:
             return
         if node.op not in ROWS:
             raise Refused("no pattern drafts this operator")
+        dtypes = [node.dtype, *(self.tensors[n].dtype for n in referenced(node) if n in self.tensors)]
+        if undrafted := next((d for d in dtypes if d and d not in WIDTHS), None):
+            raise Refused(f"no kernel computes in {undrafted}")
         shape = shape_of(node.shape) if node.shape is not None else ()
         context = Context(self.axes, shape, node.dtype or "", self.named[node.name], self._storing(node))
         arguments = [self._argument(a) for a in node.args]
@@ -252,6 +260,17 @@ class _Reading:
             wanted = size.label or (f"{call[1]}_{call[2].lower()}" if call else word)
             self.numbers[size.expression] = self._free(wanted)
         return self.numbers[size.expression]
+
+
+def referenced(node: Node) -> Iterator[str]:
+    """The nodes and inputs that the call takes."""
+    waiting: list[NodeArgument] = [*node.args, *node.kwargs.values()]
+    while waiting:
+        match waiting.pop():
+            case NodeRef(name=name):
+                yield name
+            case ArgumentList(items=items):
+                waiting += items
 
 
 def _is_view(tensor: Tensor) -> bool:

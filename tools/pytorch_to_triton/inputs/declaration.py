@@ -13,7 +13,7 @@ from pydantic import Field
 
 from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.case import Argument, tensors_in
-from pytorch_to_triton.inputs.expression import holds, names_in, parse_requirement
+from pytorch_to_triton.inputs.expression import at_sizes, holds, names_in, parse_requirement
 from pytorch_to_triton.inputs.input_spec import InputSpec, TensorSpec, argument_of, parse_input, tensors_of
 from pytorch_to_triton.inputs.sizes import Point, middle_point, nearby
 from pytorch_to_triton.inputs.text_span import TextSpan
@@ -82,6 +82,18 @@ class Declaration(Value):
         except BadDeclaration:
             return 0
 
+    def fixed_at(self, sizes: Mapping[str, int]) -> "Declaration":
+        """The same with these dims as numbers in shapes, ranges and requirements."""
+        inputs = {name: spec.fixed_at(sizes) for name, spec in self.inputs.items()}
+        return self.model_copy(
+            update={
+                "inputs": inputs,
+                "dims": {name: tried for name, tried in self.dims.items() if name not in sizes},
+                "requires": _conditions_at(self.requires, sizes),
+                "same_program": _conditions_at(self.same_program, sizes),
+            }
+        )
+
     def arguments(
         self, dims: Mapping[str, int], dtypes: Mapping[str, DType] | None = None
     ) -> tuple[Argument, ...]:
@@ -91,6 +103,11 @@ class Declaration(Value):
         a tensor cannot be generated: a negative size, a range without values.
         """
         return tuple(argument_of(name, spec, dims, dtypes or {}) for name, spec in self.inputs.items())
+
+
+def _conditions_at(texts: Sequence[str], sizes: Mapping[str, int]) -> tuple[str, ...]:
+    """Conditions with dims as numbers; those that name no other dim are met."""
+    return tuple(text for text in (at_sizes(text, sizes) for text in texts) if names_in(text))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,9 @@ is kept as its text.
 """
 
 import ast
+import math
 import operator
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -34,6 +36,12 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Number, Number], bool]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
+_FUNCTIONS: dict[str, Callable[..., Number]] = {
+    "abs": abs, "float": float, "int": int, "max": max, "min": min, "round": round,
+    "math.ceil": math.ceil, "math.exp": math.exp, "math.floor": math.floor, "math.log": math.log,
+    "math.log2": math.log2, "math.pow": math.pow, "math.sqrt": math.sqrt,
+}  # fmt: skip
+"""Of sizes, as torch.export writes them; a user's expression calls none."""
 _SIZE_HINT = "A size is made of integers, dimension names, + - * // % and parentheses."
 _CONDITION_HINT = "Compare sizes, for example N % 16 == 0 or M < N; join with and, or, not."
 
@@ -72,7 +80,15 @@ def parse_requirement(passage: TextSpan, known: Collection[str]) -> str:
 
 def names_in(text: str) -> frozenset[str]:
     """The dimensions that an expression names."""
-    return frozenset(node.id for node in ast.walk(_tree(text)) if isinstance(node, ast.Name))
+    named = {node.id for node in ast.walk(_tree(text)) if isinstance(node, ast.Name)}
+    return frozenset(named - {"math", *_FUNCTIONS})
+
+
+def at_sizes(text: str, sizes: Mapping[str, int]) -> str:
+    """The expression with these dimensions as numbers; one size where it names no other."""
+    fixed = re.sub(r"\b[^\W\d]\w*\b", lambda name: str(sizes.get(name[0], name[0])), text)
+    is_size = fixed != text and not names_in(fixed) and not isinstance(_tree(fixed), ast.Compare | ast.BoolOp)
+    return str(value_of(fixed, {})) if is_size else fixed
 
 
 def value_of(text: str, dims: Mapping[str, int]) -> Number:
@@ -200,6 +216,8 @@ def _compute(node: ast.expr, dims: Mapping[str, int]) -> Number:
             return _compute(left, dims) / _compute(right, dims)
         case ast.BinOp(left=left, op=op, right=right):
             return _ARITHMETIC[type(op)](_compute(left, dims), _compute(right, dims))
+        case ast.Call(func=function, args=args) if ast.unparse(function) in _FUNCTIONS:
+            return _FUNCTIONS[ast.unparse(function)](*(_compute(a, dims) for a in args))
         case ast.BoolOp(op=op, values=values):
             decide = all if isinstance(op, ast.And) else any
             return decide(_compute(value, dims) for value in values)
@@ -207,7 +225,4 @@ def _compute(node: ast.expr, dims: Mapping[str, int]) -> Number:
             sides = [_compute(side, dims) for side in (left, *comparators)]
             pairs = zip(ops, sides, sides[1:], strict=False)
             return all(_COMPARISONS[type(op)](one, other) for op, one, other in pairs)
-        case ast.Call(func=ast.Name(id="min" | "max" as name), args=args):
-            # Written by torch.export too.
-            return {"min": min, "max": max}[name](_compute(each, dims) for each in args)
     raise TypeError(f"{ast.unparse(node)} was never checked")

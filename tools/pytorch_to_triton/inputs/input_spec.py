@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from math import isfinite
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -18,6 +18,7 @@ from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.case import Argument, ConstantArgument, ListArgument, TensorArgument
 from pytorch_to_triton.inputs.expression import (
     Number,
+    at_sizes,
     names_in,
     parse_bound,
     parse_size,
@@ -25,10 +26,10 @@ from pytorch_to_triton.inputs.expression import (
     value_of,
 )
 from pytorch_to_triton.inputs.text_span import TextSpan
-from pytorch_to_triton.schema.dtype import DType, Scalar
+from pytorch_to_triton.schema.dtype import OF_INPUTS, DType, Scalar
 from pytorch_to_triton.schema.value import Value
 
-DTYPES: dict[str, DType] = {name: name for name in get_args(DType)}
+DTYPES: dict[str, DType] = {name: name for name in OF_INPUTS}
 INTEGERS: dict[DType, tuple[int, int]] = {
     "int64": (-(2**63), 2**63),
     "int32": (-(2**31), 2**31),
@@ -81,6 +82,12 @@ class TensorSpec(Value):
                 raise BadDeclaration(problem, text, 0, f"Add the requirement {text} >= 0.")
         return sizes
 
+    def fixed_at(self, sizes: Mapping[str, int]) -> "TensorSpec":
+        """The same with these dimensions as numbers."""
+        shape = tuple(at_sizes(text, sizes) for text in self.shape)
+        low, high = (None if text is None else at_sizes(text, sizes) for text in (self.low, self.high))
+        return self.model_copy(update={"shape": shape, "low": low, "high": high})
+
     def argument(self, name: str, dims: Mapping[str, int], dtype: DType) -> TensorArgument:
         """This tensor at these dimensions. Raises BadDeclaration where no such tensor can be generated."""
         shape = self.shape_at(dims)
@@ -107,12 +114,20 @@ class ListSpec(Value):
     form: Literal["list"] = "list"
     items: tuple[TensorSpec, ...]
 
+    def fixed_at(self, sizes: Mapping[str, int]) -> "ListSpec":
+        """The same with these dimensions as numbers."""
+        return ListSpec(items=tuple(item.fixed_at(sizes) for item in self.items))
+
 
 class ConstantSpec(Value):
     """A number, string, bool, None, or a list of those: passed as it is."""
 
     form: Literal["constant"] = "constant"
     value: Scalar | tuple[Scalar, ...]
+
+    def fixed_at(self, sizes: Mapping[str, int]) -> "ConstantSpec":
+        """The same: a constant names no dimensions."""
+        return self
 
 
 InputSpec = Annotated[TensorSpec | ListSpec | ConstantSpec, Field(discriminator="form")]
@@ -207,6 +222,10 @@ def _constant(label: str, value: object) -> Scalar:
         return value
     problem = f"a {type(value).__name__} cannot be passed."
     hint = "Declare a tensor (float32[M, N]), a number, a string, a bool, None, or a list of one of these."
+    if isinstance(value, dict):
+        hint = (
+            "Convert a function that takes its tensors one by one: def g(x, y): return f({'x': x, 'y': y})."
+        )
     raise TextSpan.of(label, repr(value)[:80]).refusal(problem, hint)
 
 

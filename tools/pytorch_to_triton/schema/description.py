@@ -17,6 +17,8 @@ class Parameter(Value):
     name: str
     variadic: bool
     """`*args` or `**kwargs`."""
+    by_keyword: bool = False
+    """Whether it, or what it collects, is passed by name alone."""
     required: bool
     default: str
     """The default's repr; empty when there is none."""

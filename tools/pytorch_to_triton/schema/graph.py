@@ -152,6 +152,8 @@ class Graph(Value):
     outputs: tuple[GraphOutput, ...]
     structure: Literal["single", "tuple", "list", "dict"]
     """What the function returns."""
+    container: str = ""
+    """What makes the caller's own kind of tuple of the results, as source: `torch.return_types.max`."""
     dims: dict[str, int]
     """Every dim with the size at which it was traced."""
     guards: tuple[str, ...]

@@ -1,5 +1,6 @@
 """What a target is and declares: the worker describes it, and its inputs become one declaration."""
 
+import importlib.util
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -118,8 +119,8 @@ async def describe(
 def source_of(target: Target) -> str:
     """The text of its file; empty where that cannot be read as text, which loading it says."""
     try:
-        return target.path.read_text(encoding="utf-8")
-    except (OSError, ValueError):
+        return importlib.util.decode_source(target.path.read_bytes())
+    except (OSError, SyntaxError, ValueError):
         return ""
 
 

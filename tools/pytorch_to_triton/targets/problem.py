@@ -1,5 +1,6 @@
 """What a tool works on, made once and handed on: both sides as the worker describes them, their inputs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options
@@ -20,6 +21,10 @@ class Problem:
         """The same inputs for another candidate. Raises TargetBroken where it does not take them."""
         refuse_misfit(candidate, self.declaration, state=state_passed(self.reference, candidate))
         return replace(self, candidate=candidate)
+
+    def fixed_at(self, sizes: Mapping[str, int]) -> "Problem":
+        """The same with these dims as numbers in the declaration."""
+        return replace(self, declaration=self.declaration.fixed_at(sizes))
 
 
 def problem_of(reference: Description, candidate: Description, options: Options = NO_OPTIONS) -> Problem:

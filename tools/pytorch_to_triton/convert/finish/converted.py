@@ -152,7 +152,7 @@ def free_numbers(declaration: Declaration, graph: Graph | None) -> set[str]:
 
 def structure_of(graph: Graph | None) -> Structure | None:
     """What an operator of PyTorch can return of what the function returns."""
-    if graph is None:
+    if graph is None or graph.container:
         return None
     paths = [output.path for output in graph.outputs]
     if graph.structure == "single" and paths == ["out"]:

@@ -97,7 +97,8 @@ def shapes(recipe: Recipe) -> Iterator[str]:
         yield from size_check(tensor, dims)
     for text in recipe.declaration.requires:
         if (condition := in_terms_of(text, dims)) is not None:
-            yield from refuse(f"not ({condition})", repr(f"{text} does not hold"))
+            met = " and ".join([*divisors(condition), condition])
+            yield from refuse(f"not ({met})", repr(f"{text} does not hold"))
 
 
 def size_check(tensor: Operand, dims: Mapping[str, str]) -> list[str]:
@@ -118,9 +119,16 @@ def in_terms_of(text: str, dims: Mapping[str, str]) -> str | None:
         return None
     tree = ast.parse(text, mode="eval")
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
+        if isinstance(node, ast.Name) and node.id in dims:
             node.id = dims[node.id]
     return ast.unparse(tree)
+
+
+def divisors(condition: str) -> list[str]:
+    """What it divides by, where that is no literal and may be 0: an empty tensor has such sizes."""
+    divisions = (n for n in ast.walk(ast.parse(condition)) if isinstance(n, ast.BinOp))
+    divided = (n.right for n in divisions if isinstance(n.op, ast.FloorDiv | ast.Mod))
+    return list(dict.fromkeys(f"({ast.unparse(d)})" for d in divided if not isinstance(d, ast.Constant)))
 
 
 def surroundings(recipe: Recipe, interpreted: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pytorch_to_triton.draft.emit import memory
 from pytorch_to_triton.draft.emit.combine_functions import helper_name
 from pytorch_to_triton.draft.emit.names import Name, constant
 from pytorch_to_triton.draft.emit.padding import padded, right_if_empty
@@ -24,6 +25,7 @@ from pytorch_to_triton.draft.ir.values import (
     Var,
     axes_of,
     kind_of,
+    op,
     walk,
 )
 
@@ -65,7 +67,7 @@ def operands(p: Printer, r: Reduce) -> tuple[str, str] | None:
         return None
     p.multiplies = True
     a, b, m, k, n = found
-    padded(p, r.args[0], tiled(p, r.axes), 0.0)
+    a, b = zero_past_the_end(p, a, b, tiled(p, r.axes))
     p.raw |= {x for x in (a, b) if isinstance(x, Load) and x not in p.env}
     left, right = p.text(a, (m, k)), p.text(b, (k, n))
     # The one that was computed takes the precision of the one that was loaded.
@@ -74,6 +76,24 @@ def operands(p: Printer, r: Reduce) -> tuple[str, str] | None:
     elif a in p.raw and b not in p.raw:
         right = f"({right}).to({left}.dtype)"
     return left, right
+
+
+def zero_past_the_end(p: Printer, a: Value, b: Value, axes: frozenset[Axis]) -> tuple[Value, Value]:
+    """Two factors whose product is 0 in lanes past the end: by their loads' `other`, else by a mask.
+
+    Of two that were computed, such as x + 1 and w + 1, one is masked: a computed one before one that is only
+    loaded. Both are where the other may be infinite there, as 0 times that is NaN.
+    """
+    mask = memory.conjunction(p, p.layout(axes))
+    if mask is None:
+        return a, b
+    masked_a, masked_b = (op("where", mask, x, 0.0, name=getattr(x, "name", None)) for x in (a, b))
+    one_masked = [(masked_a, b), (a, masked_b)]
+    for left, right in [(a, b), *(reversed(one_masked) if isinstance(a, Load) else one_masked)]:
+        product = op("mul", left, right)
+        if padded(p, product, axes, 0.0) is product:
+            return left, right
+    return masked_a, masked_b
 
 
 # Within a tile -------------------------------------------------------------------------------------------

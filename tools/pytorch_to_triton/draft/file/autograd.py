@@ -98,7 +98,10 @@ def applied(halves: Halves, name: str) -> list[str]:
     """The last line of `run`."""
     call = f"{name}.apply({', '.join(arguments(halves))})"
     results = halves.forward.program.results
-    match halves.forward.program.graph.structure:
+    graph = halves.forward.program.graph
+    match graph.structure:
+        case "tuple" if graph.container:
+            call = f"{graph.container}({call})"
         case "list":
             call = f"list({call})"
         case "dict":

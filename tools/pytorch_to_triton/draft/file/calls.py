@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pytorch_to_triton.draft.file.choices import Lines
 from pytorch_to_triton.draft.file.lines import wrapped
 from pytorch_to_triton.draft.program import Call, ConvolutionCall, Program, buffers_of, is_plain
+from pytorch_to_triton.schema.dtype import ITEM_BYTES
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
     Literal_,
@@ -28,7 +29,7 @@ METHODS: Mapping[str, str] = {
 Operand = Callable[[str], str]
 """How a call writes a tensor, by the graph's name."""
 TORCH_NAMES = frozenset({
-    "float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool",
+    *ITEM_BYTES,
     "contiguous_format", "preserve_format", "channels_last", "channels_last_3d",
 })  # fmt: skip
 """Dtypes and memory formats, which the graph has by name."""

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pytorch_to_triton.draft.defects import DraftingDefect
 from pytorch_to_triton.draft.emit.combine_functions import helper
 from pytorch_to_triton.draft.file import run as runs
 from pytorch_to_triton.draft.file.autograd import (
@@ -119,8 +120,23 @@ def draft(
     *usual, last = (ways,) if ways else ways_of(graph) if stage > 1 else (PURE,)
     for better in usual:
         with suppress(NotConvertible):
-            return _draft(graph, source, stage, tuned or {}, better)
-    return _draft(graph, source, stage, tuned or {}, last)
+            return _drafted_around_defects(graph, source, stage, tuned or {}, better)
+    return _drafted_around_defects(graph, source, stage, tuned or {}, last)
+
+
+def _drafted_around_defects(
+    graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config], ways: Ways
+) -> Drafted:
+    """The draft, with what drafting itself fails at left to PyTorch."""
+    around = ways
+    while True:
+        try:
+            return replace(_draft(graph, source, stage, tuned, around), ways=ways)
+        except DraftingDefect as defect:
+            left = dict(around.left)
+            if defect.left.keys() <= left.keys():
+                raise
+            around = replace(around, left=(*left.items(), *defect.left.items()))
 
 
 def refuse_nested(graph: Graph) -> None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pytorch_to_triton.draft.defects import DraftingDefect, concerning
 from pytorch_to_triton.draft.file import run as runs
 from pytorch_to_triton.draft.file.calls import called
 from pytorch_to_triton.draft.file.choices import Lines, choice_source
 from pytorch_to_triton.draft.file.launches import Choice, Kernel, Stage, choices, launches
 from pytorch_to_triton.draft.file.lines import without_repeats, wrapped
+from pytorch_to_triton.draft.ir.values import Cluster
 from pytorch_to_triton.draft.library import Ways
 from pytorch_to_triton.draft.nested import with_nested_apart
-from pytorch_to_triton.draft.partition import Group, made_by, partition, read_by
+from pytorch_to_triton.draft.partition import Group, group_of, made_by, partition, read_by
 from pytorch_to_triton.draft.program import Call, Program
 from pytorch_to_triton.draft.reading import read_program
 from pytorch_to_triton.draft.results import with_results_stored
@@ -54,6 +56,34 @@ def part_of(
     points: Sequence[Mapping[str, int]],
     suffix: str = "",
 ) -> Part:
+    """Raises DraftingDefect for the steps that have no kernel even by themselves, else for the group's."""
+    try:
+        return _part_of(program, stage, tuned, points, suffix)
+    except DraftingDefect as defect:
+        raise DraftingDefect(dict(_failing_alone(program, stage, points)) or defect.left) from defect
+
+
+def _failing_alone(
+    program: Program, stage: Stage, points: Sequence[Mapping[str, int]]
+) -> Iterator[tuple[str, str]]:
+    """The steps whose own kernel cannot be drafted, by their nodes, with the reason."""
+    for step in program.steps.values():
+        try:
+            with concerning([step.node]):
+                group = group_of(Cluster(step.name, (step.store,)), (step,))
+                assert isinstance(group, Group), group
+                choices(group, step.name, stage, points, 0)
+        except DraftingDefect as defect:
+            yield from defect.left.items()
+
+
+def _part_of(
+    program: Program,
+    stage: Stage,
+    tuned: Mapping[str, Config],
+    points: Sequence[Mapping[str, int]],
+    suffix: str,
+) -> Part:
     outputs = [n for r in program.results if (n := runs.result_text(program, r)) in program.steps]
     items = partition(program, outputs, plain=stage == 1)
     groups = [g for g in items if isinstance(g, Group)]
@@ -68,13 +98,14 @@ def part_of(
         if isinstance(item, Call):
             found += called(program, item, read)
             continue
-        own = forms[item.cluster]
-        if own not in first:
-            base = function if len(groups) == 1 else f"{function}_{item.cluster.name}"
-            first[own] = item, choices(item, base, stage, points, alike[own] - 1)
-        twin, taken = first[own]
-        others = counterparts(item.cluster, of=twin.cluster)
-        found += launches(item, [c.on(others) for c in taken], stage, tuned, program.kept)
+        with concerning([step.node for step in item.steps]):
+            own = forms[item.cluster]
+            if own not in first:
+                base = function if len(groups) == 1 else f"{function}_{item.cluster.name}"
+                first[own] = item, choices(item, base, stage, points, alike[own] - 1)
+            twin, taken = first[own]
+            others = counterparts(item.cluster, of=twin.cluster)
+            found += launches(item, [c.on(others) for c in taken], stage, tuned, program.kept)
     kernels = tuple(k for _, taken in first.values() for c in taken for k in c.kernels)
     return Part(program, items, kernels, tuple(without_repeats(found)))
 

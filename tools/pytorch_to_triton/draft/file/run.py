@@ -21,9 +21,11 @@ def guards(graph: Graph) -> list[str]:
     lines = []
     for name in graph.fixed:
         value = graph.constants[name]
-        test = (
-            f"{name} is not {value!r}" if value is None or isinstance(value, bool) else f"{name} != {value!r}"
-        )
+        test = f"{name} != {value!r}"
+        if isinstance(value, tuple):  # The caller's may be a list.
+            test = f"tuple({name}) != {value!r}"
+        elif value is None or isinstance(value, bool):
+            test = f"{name} is not {value!r}"
         lines += [f"if {test}:", f'    raise ValueError(f"drafted for {name}={value!r}, not {{{name}!r}}")']
     return lines
 
@@ -123,7 +125,8 @@ def returned(program: Program) -> str:
         case "single":
             return next(iter(values.values()))
         case "tuple":
-            return ", ".join(values.values()) + ("," if len(values) == 1 else "")
+            text = ", ".join(values.values()) + ("," if len(values) == 1 else "")
+            return f"{program.graph.container}(({text}))" if program.graph.container else text
         case "list":
             return "[" + ", ".join(values.values()) + "]"
     return "{" + ", ".join(f"{path[4:-1]}: {value}" for path, value in values.items()) + "}"

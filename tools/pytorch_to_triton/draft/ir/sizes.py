@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache, reduce
 from typing import Any, TypeAlias
 
 import sympy
+from sympy.core.symbol import Str
+
+from pytorch_to_triton.inputs.expression import names_in, value_of
 
 Size: TypeAlias = Any
 """A sympy.Expr; sympy has no types that a checker could read."""
@@ -15,6 +19,8 @@ ONE: Size = sympy.Integer(1)
 ZERO: Size = sympy.Integer(0)
 
 CALLS: Mapping[str, type[sympy.Function]] = {"max": sympy.Max, "min": sympy.Min}
+WHOLE = frozenset({"int", "round", "math.ceil", "math.floor"})
+"""Python's functions that make whole numbers of floats."""
 
 
 class FloorDiv(sympy.Function):  # type: ignore[misc]
@@ -45,6 +51,41 @@ class Mod(sympy.Function):  # type: ignore[misc]
         if a.is_Integer and b.is_Integer:
             return sympy.Integer(int(a) % int(b))
         return ZERO if _divides(b, a) else None
+
+
+class Computed(sympy.Function):  # type: ignore[misc]
+    """A whole number that `run` computes from sizes by way of floats: `int(0.3 * float(H))`.
+
+    Its arguments are the Python text, over `names_in` it in order, and what stands for each of them.
+    """
+
+    @classmethod
+    def of(cls, text: str) -> Size:
+        return cls(Str(text), *map(symbol, sorted(names_in(text))))
+
+    @classmethod
+    def eval(cls, text: Str, *given: Size) -> Size | None:
+        if all(n.is_Integer for n in given):
+            dims = dict(zip(sorted(names_in(text.name)), map(int, given), strict=True))
+            return sympy.Integer(int(value_of(text.name, dims)))
+        return None
+
+    def _eval_is_integer(self) -> bool:
+        return True
+
+    def _eval_is_nonnegative(self) -> bool:
+        return True
+
+    @property
+    def python(self) -> str:
+        """As source over what stands for the names."""
+        text, *given = self.args
+        written = dict(zip(sorted(names_in(text.name)), given, strict=True))
+
+        def put(name: re.Match[str]) -> str:
+            return f"({_written(written[name[0]])})" if name[0] in written else name[0]
+
+        return re.sub(r"\b[^\W\d]\w*\b", put, str(text.name))
 
 
 def _divides(b: Size, term: Size) -> bool:
@@ -101,6 +142,8 @@ def _parsed(node: ast.expr) -> Size:
             return FloorDiv(_parsed(left), sympy.Integer(int(whole)))
         case ast.Call(func=ast.Name(id=name), args=args) if name in CALLS:
             return CALLS[name](*map(_parsed, args))
+        case ast.Call(func=function) if ast.unparse(function) in WHOLE:
+            return Computed.of(ast.unparse(node))
     raise ValueError(f"{ast.unparse(node)} is no size: sums, products, //, %, max and min of dims are.")
 
 
@@ -128,6 +171,8 @@ def _written(e: Size) -> str:
         first, *rest = _ordered(e)
         signed = (f"- ({_written(-a)})" if _negative(a) else f"+ ({_written(a)})" for a in rest)
         return " ".join([f"({_written(first)})", *signed])
+    if isinstance(e, Computed):
+        return e.python
     parts = [f"({_written(a)})" for a in e.args]
     if isinstance(e, sympy.Mul):
         return " * ".join(parts)

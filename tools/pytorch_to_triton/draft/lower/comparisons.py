@@ -47,6 +47,8 @@ def logical_not(ctx: Context, input: Tensor) -> Tensor:
 
 @row("aten.bitwise_not.default")
 def bitwise_not(ctx: Context, input: Tensor) -> Tensor:
+    if input.dtype == "uint8":  # Triton's ~ is x ^ -1, which its interpreter has no unsigned -1 for.
+        return mapped(ctx, lambda x: op("bit_xor", x, 255), input)
     return mapped(ctx, lambda x: op("not" if kind_of(x) == "bool" else "bit_not", x), input)
 
 

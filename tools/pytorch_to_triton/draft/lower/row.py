@@ -39,6 +39,8 @@ WIDTHS: Mapping[str, str] = {
     "bool": "to_bool",
 }  # fmt: skip
 """The function that casts to a dtype. Floats are computed in float32 (float64 in a float64 function)."""
+WRAPPED: Mapping[str, str] = {"uint8": "to_int64", "int8": "to_int32", "int16": "to_int32"}
+"""By way of what PyTorch casts floats to short integers: -12.0 is 244 in uint8, and infinity is no number."""
 
 
 class Refused(Exception):
@@ -202,7 +204,10 @@ def cast(x: Tensor, dtype: str) -> Tensor:
         return replace(x, dtype=dtype)
     if dtype == "bool" and x.kind == "bool":
         return replace(x, dtype=dtype)
-    return replace(x, value=op(WIDTHS[dtype], x.value), dtype=dtype)
+    value = x.value
+    if x.kind == "float" and dtype in WRAPPED:
+        value = op(WRAPPED[dtype], value)
+    return replace(x, value=op(WIDTHS[dtype], value), dtype=dtype)
 
 
 def with_name(x: Tensor, name: str | None) -> Tensor:

@@ -180,11 +180,12 @@ def is_tensor(value: Any) -> bool:
 
 
 def leaves(value: Any, path: str = "out") -> list[tuple[str, Any]]:
-    """A nested result as (path, leaf) pairs: `out`, `out[0]`, `out.logits`, `out.cache[1]`."""
+    """A nested result as (path, leaf) pairs: `out`, `out[0]`, `out.logits`, `out.cache[1]`.
+
+    A NamedTuple is a tuple: a kernel may return a plain one in its place.
+    """
     if isinstance(value, Mapping):
         named = [(f"{path}.{key}", item) for key, item in value.items()]
-    elif hasattr(value, "_fields"):
-        named = [(f"{path}.{key}", getattr(value, key)) for key in value._fields]
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         named = [(f"{path}.{field.name}", getattr(value, field.name)) for field in dataclasses.fields(value)]
     elif isinstance(value, list | tuple):

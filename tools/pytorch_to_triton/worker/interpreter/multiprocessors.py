@@ -1,6 +1,7 @@
 """How many multiprocessors the GPU has that the interpreter plays."""
 
 import ast
+import importlib.util
 from pathlib import Path
 
 SEVERAL = 3
@@ -13,7 +14,7 @@ def multiprocessors_for(file: Path) -> int:
     It may wait for programs that are to run at the same time, and here they run one after the other.
     """
     try:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+        tree = ast.parse(importlib.util.decode_source(file.read_bytes()))
     except (OSError, ValueError, SyntaxError, RecursionError):
         return SEVERAL  # loading the file says what is wrong with it
     kernels = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and is_jitted(node))

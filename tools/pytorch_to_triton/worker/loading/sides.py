@@ -1,5 +1,7 @@
 """Which copies of the files each side of a validation loads."""
 
+import importlib.util
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,9 @@ ROLES = {"reference": ("reference", "Model"), "candidate": ("run", "ModelNew")}
 INPUT_FUNCTIONS = ("inputs", "get_inputs")
 CONSTRUCTOR_FUNCTIONS = ("get_init_inputs",)
 DECLARATIONS = ("INPUTS", "DIMS", "REQUIRES", "BYTES", "FLOPS")
+
+ENCODING = re.compile(r"\A((?:.*\n)?[ \t\f]*#.*?coding[:=][ \t]*)[-\w.]+")
+"""A comment in the first two lines that names another encoding (PEP 263)."""
 
 Target = Mapping[str, Any]
 
@@ -54,8 +59,9 @@ def path_of(target: Target) -> Path:
 
 
 def text_of(path: Path) -> str | None:
-    """The file's text, None where it cannot be read: loading reports why."""
+    """The file's text, to be written in UTF-8; None where it cannot be read: loading reports why."""
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        text = importlib.util.decode_source(path.read_bytes())
+    except (OSError, SyntaxError, UnicodeDecodeError):
         return None
+    return ENCODING.sub(r"\1utf-8", text, count=1)

@@ -211,6 +211,12 @@ def load_file(path: Path) -> ModuleType:
     """Import the file: in a package under its dotted name, else alone, its folder appended to sys.path."""
     if not path.is_file():
         raise TargetMissing(f"there is no file {path}")
+    try:
+        importlib.util.decode_source(path.read_bytes())
+    except (SyntaxError, UnicodeDecodeError) as error:
+        raise TargetSyntax(
+            f"{path} is not UTF-8, and its first line names no encoding that it is in: # -*- coding: gbk -*-"
+        ) from error
     read_anew(path)
     root, dotted = package_of(path)
     try:

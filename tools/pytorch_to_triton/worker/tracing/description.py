@@ -62,6 +62,7 @@ def described_parameter(parameter: inspect.Parameter) -> dict[str, Any]:
     return {
         "name": parameter.name,
         "variadic": variadic,
+        "by_keyword": parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD),
         "required": parameter.default is parameter.empty and not variadic,
         "default": "" if parameter.default is parameter.empty else repr(parameter.default),
     }

@@ -17,16 +17,18 @@ from ..calls.exchange import following
 from ..interpreter import cuda_autocast
 from ..loading.target import Loaded, load
 from .constant_tensors import known_constants
-from .exported_call import ExportedCall, copies_of, updatable, written_copies
+from .exported_call import ExportedCall, copies_of, kept_by_squeezing, updatable, written_copies
 from .fake import REAL_BYTES, fake_mode, load_fake
 from .graph_writer import (
     NodeWriter,
     NotRepresentable,
     Sizes,
     behind_outputs,
+    container_of,
     lifted_scalars,
     named_outputs,
     names_of,
+    returned_value,
 )
 from .joint import grad_names, halves, joint, saved_by, without_lines
 from .source_names import SourceNames, name_nodes
@@ -148,6 +150,8 @@ class Exported:
     program: ExportedProgram
     updated: list[str]
     """The buffers that it writes to."""
+    squeezed: tuple[int | torch.SymInt, ...] = ()
+    """Sizes that would be dropped, and were kept, as they were not 1 in the trace."""
     saved: list[str] = field(default_factory=list)
     """The nodes whose values its backward half needs."""
 
@@ -203,8 +207,9 @@ class ExportTracer:
             "nodes": nodes,
             "outputs": outputs,
             "structure": structure,
+            "container": container_of(returned_value(program), self.loaded.contents),
             "dims": self.dims,
-            "guards": sizes.guards(),
+            "guards": [*sizes.guards(), *sizes.not_one(exported.squeezed)],
             "updated": exported.updated,
             "autocast": cuda_autocast.has_begun(),
         }
@@ -237,11 +242,12 @@ class ExportTracer:
         for op in [op for op in table if str(op) in self.keep]:
             del table[op]
         updated = [names[place] for place in written_copies(program)]
+        squeezed = tuple(kept_by_squeezing(program))
         if not self.backward:
-            return Exported(program.run_decompositions(table), updated)
+            return Exported(program.run_decompositions(table), updated, squeezed)
         with_gradients = joint(program, table)
         without_lines(with_gradients)
-        return Exported(with_gradients, updated, saved_by(with_gradients))
+        return Exported(with_gradients, updated, squeezed, saved_by(with_gradients))
 
 
 def line_in(file: Path, problem: Exception) -> int | None:

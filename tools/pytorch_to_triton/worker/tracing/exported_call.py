@@ -12,6 +12,7 @@ from ..calls.call_inputs import trained
 from ..loading.target import Loaded
 
 COPY = torch.ops.aten.clone.default
+SQUEEZES = (torch.ops.aten.squeeze, torch.ops.aten.squeeze_, torch.ops.aten.squeeze_copy)
 STATISTICS = {"batch_norm": "training", "instance_norm": "use_input_stats"}
 """Operators that write to running statistics where this argument is true; their schemas do not say so."""
 
@@ -71,6 +72,15 @@ def written_copies(program: ExportedProgram) -> list[int]:
     copied = {node: node.args[0].name for node in program.graph.nodes if node.target is COPY}
     written = {copied[node] for node in _written(program) if node in copied}
     return [place for place, name in enumerate(given) if name in written]
+
+
+def kept_by_squeezing(program: ExportedProgram) -> Iterator[int | torch.SymInt]:
+    """The sizes that `squeeze` would drop if they were 1, of the program not yet decomposed."""
+    for node in program.graph.nodes:
+        if isinstance(node.target, torch._ops.OpOverload) and node.target.overloadpacket in SQUEEZES:
+            shape = node.args[0].meta["val"].shape
+            dims = node.args[1] if len(node.args) > 1 else range(len(shape))
+            yield from (shape[d] for d in ([dims] if isinstance(dims, int) else dims) if shape)
 
 
 def _written(program: ExportedProgram) -> Iterator[Any]:

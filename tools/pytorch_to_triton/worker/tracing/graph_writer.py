@@ -2,6 +2,7 @@
 
 import math
 import operator
+import types
 from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 from typing import Any
@@ -13,7 +14,7 @@ from torch.export.graph_signature import OutputKind
 from torch.fx import Node
 from torch.utils import _pytree as pytree
 
-from .numbers_in_graph import Number, Numbers
+from .numbers_in_graph import MOVED, Number, Numbers
 from .size_guards import conditions, least_asked_for, texts_of
 from .size_text import UnknownFunction, text_of, tidy
 from .source_names import SourceNames
@@ -123,6 +124,11 @@ class Sizes:
         known = {symbol: sympy.sympify(dim) for symbol, dim in self.replacements.items()}
         return [*fixed, *(bounds if self.free is None else conditions(self.free, known, bounds))]
 
+    def not_one(self, kept: Sequence[int | torch.SymInt]) -> list[str]:
+        """That these sizes are not 1, where they depend on the inputs: a result has another rank then."""
+        sizes = [tidy(self.expression(n)) for n in kept if not isinstance(n, int)]
+        return [f"{size} != 1" for size in dict.fromkeys(sizes)]
+
     def every_guard(self) -> list[str]:
         """All that torch asked of the sizes, also what changes no result, as far as Python can say it."""
         known = {symbol: sympy.sympify(dim) for symbol, dim in self.replacements.items()}
@@ -154,11 +160,16 @@ class NodeWriter:
         """One operator call; it has its name from `names_of`."""
         value = node.meta["val"]
         tensor = value if isinstance(value, torch.Tensor) else None
+        name, arguments, keywords = str(node.target), node.args, node.kwargs
+        if tensor is not None and name in MOVED and self.numbers.of(node.args[0]) is not None:
+            # A tensor of its own, whose shape matters to what reads it: y[mask] = 0.
+            name, arguments = "aten.full.default", (list(tensor.shape), node.args[0])
+            keywords = {"dtype": tensor.dtype}
         return {
             "name": self.known[node.name],
-            "op": "getitem" if node.target is operator.getitem else str(node.target),
-            "args": [self.argument(a) for a in node.args],
-            "kwargs": {key: self.argument(a) for key, a in node.kwargs.items()},
+            "op": "getitem" if node.target is operator.getitem else name,
+            "args": [self.argument(a) for a in arguments],
+            "kwargs": {key: self.argument(a) for key, a in keywords.items()},
             "shape": None if tensor is None else self.sizes.shape(tensor),
             "dtype": None if tensor is None else str(tensor.dtype).removeprefix("torch."),
             "line": self._line(node),
@@ -242,8 +253,8 @@ def lifted_scalars(program: ExportedProgram) -> dict[str, float | int | bool]:
 
 def named_outputs(program: ExportedProgram, writer: NodeWriter) -> tuple[str, list[dict[str, str]]]:
     """What the function returns: the kind of container, and each tensor's path and node."""
-    nodes = returned_nodes(program)
-    result = pytree.tree_unflatten(nodes, program.call_spec.out_spec)
+    result = returned_value(program)
+    result = tuple(result) if isinstance(result, tuple) else result
     flat, _ = pytree.tree_flatten_with_path(result)
     outputs = []
     for path, node in flat:
@@ -255,6 +266,22 @@ def named_outputs(program: ExportedProgram, writer: NodeWriter) -> tuple[str, li
         outputs.append({"path": path_of(path), "name": reference["name"]})
     kinds: dict[type, str] = {tuple: "tuple", list: "list", dict: "dict"}
     return kinds.get(type(result), "single"), outputs
+
+
+def returned_value(program: ExportedProgram) -> Any:
+    """What the function returns, with nodes in place of tensors."""
+    return pytree.tree_unflatten(returned_nodes(program), program.call_spec.out_spec)
+
+
+def container_of(result: Any, contents: types.ModuleType) -> str:
+    """What makes a result like this of several tensors, as source; empty for a plain container.
+
+    That is a NamedTuple of the caller's file, or one of torch's own, such as what `x.max(-1)` returns.
+    """
+    name = type(result).__name__
+    if hasattr(result, "_fields") and getattr(contents, name, None) is type(result):
+        return f"{name}._make"
+    return f"torch.return_types.{name}" if type(result) is getattr(torch.return_types, name, None) else ""
 
 
 def returned_nodes(program: ExportedProgram) -> list[Any]:

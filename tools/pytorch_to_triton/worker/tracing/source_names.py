@@ -1,6 +1,7 @@
 """Names for traced values, taken from the variables of the caller's own source."""
 
 import ast
+import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ class SourceNames:
 
     def __init__(self, file: Path) -> None:
         self.file = str(file)
-        self.lines = file.read_text(encoding="utf-8").splitlines()
+        self.lines = importlib.util.decode_source(file.read_bytes()).splitlines()
         self.statements = list(statements(file))
 
     def line(self, stack_trace: str | None) -> int | None:
@@ -47,7 +48,7 @@ def name_nodes(nodes: list[dict[str, Any]], names: SourceNames) -> None:
 
 def statements(file: Path) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     """First line, last line and assigned names of every simple statement in the file."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(importlib.util.decode_source(file.read_bytes()))):
         match node:
             case ast.Assign(targets=[target]) | ast.AugAssign(target=target) | ast.AnnAssign(target=target):
                 yield node.lineno, node.end_lineno or node.lineno, plain_names(target)

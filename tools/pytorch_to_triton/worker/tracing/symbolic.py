@@ -6,6 +6,7 @@
 import ast
 import builtins
 import contextlib
+import importlib.util
 import math
 import operator
 from collections.abc import Callable, Iterator
@@ -98,7 +99,7 @@ def swap(stack: contextlib.ExitStack, module: ModuleType, name: str, value: Any)
 
 def only_called(file: Path, names: dict[str, Function]) -> set[str]:
     """Those names that the file uses for nothing but calls: not as a dtype, nor to ask for a type."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    tree = ast.parse(importlib.util.decode_source(file.read_bytes()))
     annotations = [getattr(n, field, None) for n in ast.walk(tree) for field in ("annotation", "returns")]
     excused = {id(inner) for a in annotations if isinstance(a, ast.AST) for inner in ast.walk(a)}
     excused |= {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}

@@ -1,0 +1,145 @@
+"""Functions as people write them: each is drafted, and all stages compute what eager PyTorch does."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.target import Target
+
+from .drafting import drafts_of, sourced, written
+from .eager_calls import calls, differences, draft_of
+from .test_real_functions import declared, sizes
+
+pytestmark = pytest.mark.anyio
+
+DIMS = {"B": [1, 2], "H": [4, 7], "W": [5, 9]}
+SOURCE = """import math
+from typing import NamedTuple
+import torch
+import torch.nn.functional as F
+
+INPUTS = {inputs}
+DIMS = {dims}
+
+
+class Pair(NamedTuple):
+    values: torch.Tensor
+    indices: torch.Tensor
+
+
+def f({parameters}):
+    {body}
+"""
+IMAGE = {"x": "float32[B, 3, H, W]"}
+MASKED = {"x": "float64|bfloat16[H, W]", "z": "float64|bfloat16[W]", "keep": "bool[H, W]"}
+FUNCTIONS: Mapping[str, tuple[Mapping[str, object], str]] = {
+    "an image of half its size": (IMAGE, "return F.interpolate(x, scale_factor=0.5).relu()"),
+    "a share of each row": (IMAGE, "return x[..., : int(x.shape[-1] * 0.7)] * math.ceil(x.shape[2] / 1.5)"),
+    "labels that are not kept": (
+        {"y": "int64[H, W]", "keep": "bool[H, W]"}, "z = y.clone(); z[~keep] = -100; return z",
+    ),
+    "a number where a mask holds": (MASKED, "y = x.clone(); y[keep] = 0; y[y < 0] = 0.01; return y"),
+    "rows where a mask holds": (MASKED, "y = x.clone(); y[keep[:, 0]] = 0.5; return y.sum(1)"),
+    "a column and a row": (MASKED, "y = x.clone(); y[:, 0] = 1.0; y[1] = z; return y"),
+    "a part of each row, in place": (
+        MASKED, "y = x * 2; y[:, 1:] += z[1:]; y += 1; y.mul_(3).clamp_(min=0); return y",
+    ),
+    "a NamedTuple": (IMAGE, "v, i = x.max(-1); return Pair(v * 2, i)"),
+    "torch's own NamedTuple": (IMAGE, "return (x * 2).max(-1)"),
+    "parts of sizes in a list": (
+        {"x": "float32[H, 8]", "parts": [2, 6]}, "a, b = x.split(parts, -1); return a.exp(), b",
+    ),
+    "negative floats in uint8": (IMAGE, "return (x * 100).to(torch.uint8), ~(x > 0).to(torch.uint8)"),
+    "a float8 on the way": (IMAGE, "return (x * 2).to(torch.float8_e5m2).float() + 1"),
+    "an unsigned integer": (IMAGE, "return (x > 0).to(torch.uint16)"),
+    "complex rotations": (
+        {"x": "float32[H, 2*W]", "angles": "float32[H, W]"},
+        "f = torch.polar(torch.ones_like(angles), angles)\n    "
+        "q = torch.view_as_complex(x.reshape(len(x), -1, 2))\n    "
+        "return torch.view_as_real(q * f).flatten(1) * 2",
+    ),
+}  # fmt: skip
+"""What is declared, and the body."""
+COMPLEX = (
+    "aten.polar.default",
+    "aten.view_as_complex.default",
+    "aten.mul.Tensor",
+    "aten.view_as_real.default",
+)
+LEFT: Mapping[str, tuple[str, ...]] = {
+    "a float8 on the way": ("aten._to_copy.default", "aten.add.Tensor"),
+    "an unsigned integer": ("aten._to_copy.default",),
+    "complex rotations": COMPLEX,
+}
+"""The operators that stay PyTorch's; none of the functions not named."""
+
+
+async def test_every_stage_computes_what_eager_pytorch_does(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    drafts, left = [], {}
+    for name, (inputs, body) in FUNCTIONS.items():
+        path = tmp_path / f"{re.sub(r'[^a-z]', '_', name)}.py"
+        path.write_text(
+            SOURCE.format(
+                inputs=dict(inputs),
+                dims={d: s for d, s in DIMS.items() if re.search(rf"\b{d}\b", str(inputs))},
+                parameters=", ".join(inputs),
+                body=body,
+            ),
+            encoding="utf-8",
+        )
+        target = Target(path=path, name="f")
+        drafted = drafts_of(await sourced(worker, interpreter, target))
+        files = [written(d, target, tmp_path, stage) for stage, d in drafted.items()]
+        declaration = await declared(worker, interpreter, target)
+        drafts.append(draft_of(name, target, files, calls(declaration, sizes(declaration))))
+        left[name] = {call for d in drafted.values() for call in d.calls}
+    assert await differences(worker, interpreter, drafts) == {name: [] for name in FUNCTIONS}
+    assert left == {name: set(LEFT.get(name, ())) for name in FUNCTIONS}
+
+
+PACKED = """import torch
+
+INPUTS = {inputs}
+DIMS = {{"M": [3], "N": [9]}}
+
+
+def f({parameters}):
+    return {value}
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "inputs", "value"),
+    [
+        ("*xs", {"x": "float32[M, N]", "y": "float32[M, N]"}, "torch.stack(xs).sum(0)"),
+        ("x, **more", {"x": "float32[M, N]", "y": "float32[N]"}, "x * 2 + more['y']"),
+        ("xs, *, scale", {"xs": ["float32[M, N]", "float32[N]"], "scale": 2.0}, "xs[0] * scale + xs[1]"),
+    ],
+)
+async def test_packed_tensors_are_refused_with_a_function_that_is_drafted(
+    parameters: str,
+    inputs: Mapping[str, object],
+    value: str,
+    worker: WorkerClient,
+    interpreter: Runtime,
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "packed.py"
+    source = PACKED.format(inputs=dict(inputs), parameters=parameters, value=value)
+    path.write_text(source, encoding="utf-8")
+    with pytest.raises(NotConvertible) as refusal:
+        await sourced(worker, interpreter, Target(path=path, name="f"))
+    function = refusal.value.hint.removeprefix("Put beside it, and convert, ")
+    taken = re.findall(r"\w+", function.split("(")[1].split(")")[0])
+    given = {n: v for n, v in inputs.items() if n in taken}
+    given |= {n: "float32[M, N]" if n == "xs_0" else "float32[N]" for n in taken if n not in given}
+    path.write_text(source.replace(str(dict(inputs)), str(given)) + f"\n\n{function}\n", encoding="utf-8")
+    drafted = drafts_of(await sourced(worker, interpreter, Target(path=path, name="f_of_tensors")), (1,))
+    assert drafted[1].left == ()
