@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 
-from pytorch_to_triton.draft.ir.rewriting import decided, rewrite, substitute
+from pytorch_to_triton.draft.ir.rewriting import beside, decided, rewrite, substitute
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Cluster,
@@ -33,6 +33,7 @@ from pytorch_to_triton.draft.patterns import attention, contraction, window
 from pytorch_to_triton.draft.program import Call, Program, Step, buffers_of
 from pytorch_to_triton.draft.registry import PATTERNS
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
+from pytorch_to_triton.draft.schedule.unified import unified
 
 LARGEST = 160
 """Values that one kernel may compute: beyond that registers run out, and readers' patience."""
@@ -154,12 +155,16 @@ class _Partition:
                 continue
             matched = self._matched((step,))
             if isinstance(matched, Group) and not _is_large(matched):
-                repeats = anchors and _repeats(matched) and not self._goes_on(step, anchors, matched)
-                if not repeats:
+                repeats = _repeats(matched) and not self._goes_on(step, anchors, matched)
+                if not repeats or all(map(self._is_spread, anchors)):
                     return
             if not inside:
                 return
             self._keep((anchors or inside)[-1:])
+
+    def _is_spread(self, name: str) -> bool:
+        """Whether the step has the same again along an axis, so that storing it spares nothing."""
+        return bool(set(self.steps[name].tensor.axes) - axes_of(self._inlined(name)))
 
     def _goes_on(self, step: Step, anchors: Sequence[str], group: Group) -> bool:
         """Whether each window is computed just once: for the one element that goes on with it."""
@@ -223,6 +228,7 @@ class _Partition:
             stores.append(Store(s.buffer, s.tensor.indices, value))
         cluster = Cluster(steps[-1].name, tuple(stores))
         reasons = []
+        cluster = unified(cluster)
         for pattern in PATTERNS:
             mismatch = pattern.match(cluster)
             if mismatch is None:
@@ -297,14 +303,15 @@ def _repeats(group: Group) -> bool:
     """Whether the kernel would reduce the same again for each of several outputs.
 
     The window pattern does so for every element; others where a reduction does not vary along an axis of the
-    outputs that it does not run over either.
+    outputs that none runs over (what one runs over is in one program), and beside none that does vary.
     """
     if group.pattern is window:
         return True
     if group.pattern is attention:
         return False
-    free = set(group.cluster.free())
-    return any(free - axes_of(r) - set(r.axes) for r in group.cluster.reduces())
+    reduces = group.cluster.reduces()
+    apart = set(group.cluster.free()) - {a for r in reduces for a in r.axes}
+    return any(apart - axes_of(r) and not any(beside(r, q) for q in reduces) for r in reduces)
 
 
 def _is_large(group: Group) -> bool:

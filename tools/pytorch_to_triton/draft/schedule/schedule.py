@@ -47,6 +47,11 @@ class Schedule:
     untuned: Mapping[str, str] = field(default_factory=dict)
     """Block or `num_warps` -> Python over the sizes and other blocks: better than the first configuration
     where nothing was measured."""
+    templates: tuple[Mapping[str, str], ...] = ()
+    """Configurations as Python over the blocks: in place of `configs`, with numbers of the sizes at hand."""
+    aligned: str = ""
+    """An axis of neighbours whose size is known to be a multiple of some power of two below 16. Triton looks
+    itself for multiples of 16."""
     grouped: bool = False
     """Programs in groups of GROUP_M blocks of the first grid axis: a group shares the second's tiles."""
 
@@ -86,6 +91,6 @@ class Alternative:
     name: str
     kernels: tuple[tuple[Cluster, Schedule], ...]
     condition: str = ""
-    """Python over the sizes: where it may be taken; empty: everywhere."""
-    passes: int = 1
-    """How often it reads its input."""
+    """Python over the sizes: where it is taken; empty: everywhere."""
+    is_enough: bool = False
+    """Whether no other is written where all sizes at hand meet its condition, which are upper limits then."""
