@@ -101,7 +101,9 @@ def _assembled(p: Printer, name: str, source: str) -> PrintedKernel:
     walked = [w.block for w in p.walks.values() if w.block]
     constexprs = tuple(
         b
-        for b in dict.fromkeys([*walked, *(["GROUP_M"] if p.schedule.grouped else []), "PRECISION", "INDEX"])
+        for b in dict.fromkeys(
+            [*walked, "STAGES", *(["GROUP_M"] if p.schedule.grouped else []), "PRECISION", "INDEX"]
+        )
         if b in free
     )
     rest = free - {f"{b.name}_ptr" for b in buffers} - set(given) - set(constexprs) - set(p.helpers)
