@@ -116,7 +116,8 @@ def _assembled(p: Printer, name: str, source: str) -> PrintedKernel:
     arguments = tuple(a for n, a in given.items() if n in free)
     named = {n: sizes.text(s) for s, n in p.size_names.items()}
     walked = [w.block for w in p.walks.values() if w.block]
-    blocks_ = [*walked, *(["GROUP_M"] if p.schedule.grouped else []), "PRECISION", "ALIGNMENT", "INDEX"]
+    grouped = ["GROUP_M"] if p.schedule.grouped else []
+    blocks_ = [*walked, "STAGES", *grouped, "PRECISION", "ALIGNMENT", "INDEX"]
     constexprs = tuple(b for b in dict.fromkeys(blocks_) if b in free)
     rest = free - {f"{b.name}_ptr" for b in buffers} - set(given) - set(constexprs) - set(p.helpers)
     order = [n for b in buffers for s in b.shape for n in sorted(sizes.names(s))]
