@@ -29,6 +29,18 @@ POOLED = (
 )
 
 
+LOSS = (
+    'INPUTS = {"x": "float32[M, N]", "target": "int64[M] in 0..N"}\nDIMS = {"M": [1, 8], "N": [5, 100]}\n\n\n'
+    "def f(x, target):\n"
+    "    log_p = torch.log_softmax(x, -1)\n"
+    "    picked = log_p.gather(1, target[:, None]).squeeze(1)\n"
+    "    return -(0.9 * picked + 0.1 * log_p.mean(-1)).mean()\n"
+)
+DIVERGENCE = (
+    'INPUTS = {"x": "float32[M, N]", "y": "float32[M, N]"}\nDIMS = {"M": [1, 8], "N": [5, 100]}\n\n\n'
+    "def f(x, y):\n"
+    "    return F.kl_div(x.log_softmax(-1), y.softmax(-1), reduction='batchmean')\n"
+)
 PASSED, LIMITED = "passed", "limited"
 
 
@@ -44,6 +56,10 @@ PASSED, LIMITED = "passed", "limited"
         pytest.param(
             POOLED, 1, {"B=3 T=9 D=33": PASSED, "B=2 T=1 D=8193": LIMITED, "B=0 T=2 D=5": PASSED}, id="pooled"
         ),
+        # 2,048 programs have four rows each, then five.
+        pytest.param(LOSS, 2, {"M=8192 N=5": PASSED, "M=8193 N=5": PASSED, "M=1 N=1": PASSED}, id="loss"),
+        pytest.param(LOSS, 2, {"M=3 N=16384": PASSED, "M=2 N=16385": LIMITED}, id="loss of long rows"),
+        pytest.param(DIVERGENCE, 2, {"M=7 N=33": PASSED, "M=130 N=1000": PASSED}, id="divergence"),
     ],
 )
 async def test_up_to_its_limits_a_draft_agrees_with_pytorch(

@@ -15,6 +15,8 @@ from pytorch_to_triton.draft.schedule.split import staged
 
 EXAMPLES = ("def pooled(x: 'float32[B, T, D]'):\n    return torch.softmax(x.mean(dim=1), dim=-1)",)
 LARGEST_IN_REGISTERS = 8192
+TILES = (rows.TILES[-1], *rows.TILES[:-1])
+"""Small ones first: each element that a program holds has an address of its own in the loop."""
 FEW_ROWS = 256
 LONG_WALK = 2**16
 """Elements beneath a row."""
@@ -57,7 +59,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     walks = {"row": Walk("grid", "BLOCK_M"), "k": Walk("loop"), "col": Walk("whole", "BLOCK_N")}
     rewrites = (fuse("row", outer), fuse("k", beneath), fuse("col", row))
     sized = {"BLOCK_N": covering(length)}
-    schedule = Schedule(walks, ("row", "col"), rows.ROWS, rewrites, sized, rows.TILES[0], rows.TILES)
+    schedule = Schedule(walks, ("row", "col"), rows.ROWS, rewrites, sized, TILES[0], TILES)
     fits = at_most(length, LARGEST_IN_REGISTERS)
     assert fits is not None
     one_by_one = apart(cluster)

@@ -117,6 +117,8 @@ def tile(config: Config) -> int:
 
 
 def sensible(configs: Sequence[Config]) -> list[Config]:
-    """Those with a tile and warps of a good size; where none has them, those with the smallest tile."""
+    """Those with a tile and warps of a good size; where none has them, those with the tile nearest to it."""
     good = [c for c in configs if tile(c) in TILE and tile(c) // c["num_warps"] in PER_WARP]
-    return good or [c for c in configs if tile(c) == min(map(tile, configs))]
+    tiles = [tile(c) for c in configs]
+    nearest = max(tiles) if max(tiles) < TILE[0] else min(tiles)
+    return good or [c for c in configs if tile(c) == nearest]

@@ -151,6 +151,22 @@ def in_shares(cluster: Cluster, over: Axis, share: Share) -> Kernels:
     )
 
 
+def by_row(cluster: Cluster, rows: Set[Axis]) -> Kernels:
+    """What each row comes to, where it is reduced, then what is reduced over the rows."""
+    stores: list[Store] = []
+    loads: dict[Value, Value] = {}
+    for r in cluster.reduces():
+        if set(r.axes) == rows and any(isinstance(v, Reduce) for v in walk(*r.args)):
+            (arg,) = r.args
+            name = f"{cluster.name}_{getattr(arg, 'name', None) or 'row'}_{len(stores)}"
+            index = tuple(map(Index, r.axes))
+            buffer = Buffer(name, tuple(a.size for a in r.axes), _dtype(cluster, arg))
+            stores.append(Store(buffer, index, arg))
+            loads[r] = replace(r, args=(Load(buffer, index, name=name),))
+    rest = cluster.map(lambda root: rewrite(root, lambda v: loads.get(v)))
+    return Cluster(f"{cluster.name}_rows", tuple(stores)), replace(rest, name=f"{cluster.name}_total")
+
+
 def _labelled(cluster: Cluster, over: Axis) -> dict[Reduce, str]:
     """The reductions over the axis, each called after the first result that it is for."""
     found: dict[Reduce, str] = {}
