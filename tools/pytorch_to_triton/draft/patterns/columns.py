@@ -24,7 +24,7 @@ LOOPS = tuple(
 )
 GATHERS = LOOPS[::-1]
 """For partial results: few columns and no other work, so that many rows at once hide the latency."""
-WHOLE = tuple({"BLOCK_N": n, "num_warps": w} for n, w in ((64, 4), (32, 4), (128, 8), (16, 4)))
+WHOLE = tuple({"BLOCK_N": n, "num_warps": w} for n, w in ((64, 4), (32, 4), (128, 8), (16, 4), (16, 8)))
 LARGEST_IN_REGISTERS = 512
 CHUNK = 512
 
