@@ -4,6 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from pytorch_to_triton.convert.finish.converted import recipe_of
+from pytorch_to_triton.convert.finish.files import files
+from pytorch_to_triton.convert.request import ConversionRequest
+from pytorch_to_triton.convert.resolve import resolve
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
@@ -36,6 +40,7 @@ LOSS = (
     "    picked = log_p.gather(1, target[:, None]).squeeze(1)\n"
     "    return -(0.9 * picked + 0.1 * log_p.mean(-1)).mean()\n"
 )
+LONG_LOSS = LOSS.replace("[5, 100]", "[5, 20000]")
 DIVERGENCE = (
     'INPUTS = {"x": "float32[M, N]", "y": "float32[M, N]"}\nDIMS = {"M": [1, 8], "N": [5, 100]}\n\n\n'
     "def f(x, y):\n"
@@ -59,6 +64,7 @@ PASSED, LIMITED = "passed", "limited"
         # 2,048 programs have four rows each, then five.
         pytest.param(LOSS, 2, {"M=8192 N=5": PASSED, "M=8193 N=5": PASSED, "M=1 N=1": PASSED}, id="loss"),
         pytest.param(LOSS, 2, {"M=3 N=16384": PASSED, "M=2 N=16385": LIMITED}, id="loss of long rows"),
+        pytest.param(LONG_LOSS, 5, {"M=3 N=16384": PASSED, "M=3 N=16385": PASSED}, id="loss of both"),
         pytest.param(DIVERGENCE, 2, {"M=7 N=33": PASSED, "M=130 N=1000": PASSED}, id="divergence"),
     ],
 )
@@ -81,3 +87,12 @@ async def test_up_to_its_limits_a_draft_agrees_with_pytorch(
     assert [case.status for case in verdict.cases] == list(cases.values()), verdict.summary
     if LIMITED in cases.values():
         assert "convert again with larger sizes" in verdict.summary
+
+
+async def test_a_finished_file_hands_to_pytorch_what_is_beyond_the_limits(
+    written: Written, worker: WorkerClient, interpreter: Runtime
+) -> None:
+    target = await resolve(worker, ConversionRequest(target=written(SHORT)), interpreter)
+    draft = target.convertible().drafted(3)
+    finished = files(recipe_of(target, draft.file, drafted=True), measured="").texts
+    assert "N <= 16384 does not hold" in finished["f_triton.py"]
