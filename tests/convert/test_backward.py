@@ -148,7 +148,7 @@ async def test_a_norm_saves_its_statistics_and_computes_them_once(
     inputs, body = FUNCTIONS["a layer norm"]
     found = await drafted(written(declared(inputs, body)))
     assert "Saved for the backward pass: x, w, mean, rstd." in found.text
-    assert [k.name for k in found.kernels if "backward" not in k.name] == ["f_kernel", "f_online_kernel"]
+    assert [k.name for k in found.kernels if "backward" not in k.name] == ["f_kernel"]
 
 
 @pytest.mark.parametrize("name", NORMS)
