@@ -70,6 +70,14 @@ def largest(cluster: Cluster) -> list[Load]:
     return [load for load in loads if len(axes_of(load)) == most]
 
 
+def turns(cluster: Cluster) -> bool:
+    """Whether it stores in another order than it reads."""
+    lanes = {innermost(load) for load in largest(cluster)}
+    stored = [Load(s.buffer, s.index) for s in cluster.stores]
+    most = max(len(axes_of(place)) for place in stored)
+    return any(innermost(place) not in lanes for place in stored if len(axes_of(place)) == most)
+
+
 def across(cluster: Cluster) -> list[Reduce]:
     """The sums that run across neighbours in memory, where none goes on with another."""
     lanes = {innermost(load) for load in largest(cluster)}
