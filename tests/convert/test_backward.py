@@ -172,6 +172,17 @@ async def test_long_rows_are_not_kept_beside_their_sums(written: Written, drafte
     assert stored == [{"grad_x"}, {"grad_w", "grad_b"}]
 
 
+@pytest.mark.parametrize(("dtype", "saved"), [("bfloat16", "x, y"), ("float32", "h")])
+async def test_a_sum_of_short_inputs_is_computed_again_not_saved_in_float32(
+    dtype: str, saved: str, written: Written, drafted: Drafting
+) -> None:
+    inputs: dict[str, object] = dict.fromkeys(("x", "y"), f"{dtype}[M, N]")
+    body = "def f(x, y):\n    h = x.float() + y.float()\n    return h * h.sigmoid(), h.to(x.dtype)\n"
+    found = await drafted(written(declared(inputs, body)))
+    assert f"Saved for the backward pass: {saved}." in found.text
+    assert [k.name for k in found.kernels] == ["f_kernel", "f_backward_kernel"]
+
+
 async def test_a_view_is_a_result_and_what_it_looks_at_is_saved(written: Written, drafted: Drafting) -> None:
     body = "def f(x):\n    a, b = x.chunk(2, -1)\n    return (F.gelu(a) * b).t()\n"
     found = await drafted(

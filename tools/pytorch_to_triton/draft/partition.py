@@ -33,10 +33,12 @@ from pytorch_to_triton.draft.patterns import (
     attention,
     columns,
     contraction,
+    pointwise,
     rows,
     rows_with_column_sums,
     window,
 )
+from pytorch_to_triton.draft.patterns.rows_with_column_sums import largest, stores_as_it_reads
 from pytorch_to_triton.draft.program import Call, Program, Step, buffers_of
 from pytorch_to_triton.draft.registry import PATTERNS
 from pytorch_to_triton.draft.schedule.axes import over_axes_of
@@ -44,6 +46,9 @@ from pytorch_to_triton.draft.schedule.schedule import Mismatch
 
 LARGEST = 160
 """Values that one kernel may compute: beyond that registers run out, and readers' patience."""
+
+JOINED = (rows_with_column_sums, rows, pointwise)
+"""Patterns that compute several results of the same rows in one kernel."""
 
 IN_ATTENTION = 3
 """Steps of an attention that reduce, before the last one: the scores, and the softmax by hand."""
@@ -99,7 +104,7 @@ class _Partition:
     def _joined(self, groups: Sequence[Group]) -> list[Group]:
         """Groups that read the same rows in one kernel: sums across rows with those of rows, and siblings."""
         joined = list(groups)
-        for home in [g for g in groups if g.pattern in (columns, rows)]:
+        for home in [g for g in groups if g.pattern in (columns, rows, pointwise)]:
             while home in joined:
                 pairs = ((g, self._together(home, g)) for g in joined if g is not home)
                 other, both = next(((g, both) for g, both in pairs if both), (home, None))
@@ -112,15 +117,15 @@ class _Partition:
 
     def _together(self, home: Group, other: Group) -> Group | None:
         """Both in one kernel, if it reads once what each would read, and neither waits for the other."""
-        largest = rows_with_column_sums.largest(home.cluster)
-        if not {v.buffer.name for v in largest} & {*read_by(other), *made_by(other)}:
+        read, again = ({v.buffer.name for v in largest(g.cluster)} for g in (home, other))
+        if not read & {*again, *made_by(other)}:
             return None
         made = {*made_by(home), *made_by(other)}
         both = self._matched([s for s in self.steps.values() if s.name in made])
-        if isinstance(both, Mismatch) or both.pattern not in (rows_with_column_sums, rows) or _is_large(both):
+        if isinstance(both, Mismatch) or both.pattern not in JOINED or _is_large(both):
             return None
         waits = (read_by(both) - made) & (self._later(home) | self._later(other))
-        return None if waits or rows_with_column_sums.turns(both.cluster) else both
+        return both if stores_as_it_reads(both.cluster) and not waits else None
 
     def _without_unread(self, group: Group, groups: Sequence[Group]) -> Group:
         """The group without stores that nothing else reads, now that it computes their readers too."""
