@@ -66,10 +66,11 @@ NORMS = {
         {"x": "float32[M, N]", "w": "float32[N]"},
         "def f(x, w):\n    return (x * w).softmax(-1)\n",
     ),
-    "a group norm over dims of its own": (
-        {"x": "bfloat16[2, M, 3, N]", "w": "bfloat16[3, N]"},
-        "def f(x, w):\n    h = x.float()\n    inv = torch.rsqrt(h.square().mean(-1, keepdim=True) + 1e-6)\n"
-        "    return (h * inv * w.float()).to(x.dtype)\n",
+    "a gated norm of groups with its residual": (
+        {**dict.fromkeys(("x", "gate", "residual"), "bfloat16[2, M, 3, N]"), "w": "bfloat16[3, N]"},
+        "def f(x, gate, residual, w):\n    h = x.float() + residual.float()\n    gated = h * F.silu(gate.float())\n"
+        "    inv = torch.rsqrt(gated.square().mean(-1, keepdim=True) + 1e-6)\n"
+        "    return (gated * inv * w.float()).to(x.dtype), h.to(x.dtype)\n",
     ),
 }
 FAST = ("a sum, whose gradient is a view",)
@@ -158,8 +159,10 @@ async def test_gradients_of_a_norm_are_one_kernel_and_one_that_adds_up_its_progr
     inputs, body = NORMS[name]
     found = await drafted(written(declared(inputs, body)))
     stored = {k.name: {b.name for b in k.printed.stores} for k in found.kernels}
-    weights = {f"grad_{n}" for n in inputs if n in ("w", "b")}
-    assert stored["f_backward_partial_kernel"] == {"grad_x", *(f"partial_{w}" for w in weights)}
+    weights, rows = (
+        {f"grad_{n}" for n in inputs if n in names} for names in (("w", "b"), ("x", "gate", "residual"))
+    )
+    assert stored["f_backward_partial_kernel"] == {*rows, *(f"partial_{w}" for w in weights)}
     assert stored["f_backward_final_kernel"] == weights
 
 
