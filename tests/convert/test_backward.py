@@ -68,7 +68,8 @@ NORMS = {
     ),
     "a gated norm of groups with its residual": (
         {**dict.fromkeys(("x", "gate", "residual"), "bfloat16[2, M, 3, N]"), "w": "bfloat16[3, N]"},
-        "def f(x, gate, residual, w):\n    h = x.float() + residual.float()\n    gated = h * F.silu(gate.float())\n"
+        "def f(x, gate, residual, w):\n    h = x.float() + residual.float()\n"
+        "    gated = h * F.silu(gate.float())\n"
         "    inv = torch.rsqrt(gated.square().mean(-1, keepdim=True) + 1e-6)\n"
         "    return (gated * inv * w.float()).to(x.dtype), h.to(x.dtype)\n",
     ),
