@@ -66,10 +66,12 @@ NORMS = {
         {"x": "float32[M, N]", "w": "float32[N]"},
         "def f(x, w):\n    return (x * w).softmax(-1)\n",
     ),
-    "a group norm over dims of its own": (
-        {"x": "bfloat16[2, M, 3, N]", "w": "bfloat16[3, N]"},
-        "def f(x, w):\n    h = x.float()\n    inv = torch.rsqrt(h.square().mean(-1, keepdim=True) + 1e-6)\n"
-        "    return (h * inv * w.float()).to(x.dtype)\n",
+    "a gated norm of groups with its residual": (
+        {**dict.fromkeys(("x", "gate", "residual"), "bfloat16[2, M, 3, N]"), "w": "bfloat16[3, N]"},
+        "def f(x, gate, residual, w):\n    h = x.float() + residual.float()\n"
+        "    gated = h * F.silu(gate.float())\n"
+        "    inv = torch.rsqrt(gated.square().mean(-1, keepdim=True) + 1e-6)\n"
+        "    return (gated * inv * w.float()).to(x.dtype), h.to(x.dtype)\n",
     ),
 }
 FAST = ("a sum, whose gradient is a view",)
@@ -158,8 +160,10 @@ async def test_gradients_of_a_norm_are_one_kernel_and_one_that_adds_up_its_progr
     inputs, body = NORMS[name]
     found = await drafted(written(declared(inputs, body)))
     stored = {k.name: {b.name for b in k.printed.stores} for k in found.kernels}
-    weights = {f"grad_{n}" for n in inputs if n in ("w", "b")}
-    assert stored["f_backward_partial_kernel"] == {"grad_x", *(f"partial_{w}" for w in weights)}
+    weights, rows = (
+        {f"grad_{n}" for n in inputs if n in names} for names in (("w", "b"), ("x", "gate", "residual"))
+    )
+    assert stored["f_backward_partial_kernel"] == {*rows, *(f"partial_{w}" for w in weights)}
     assert stored["f_backward_final_kernel"] == weights
 
 
@@ -170,6 +174,17 @@ async def test_long_rows_are_not_kept_beside_their_sums(written: Written, drafte
     )
     stored = [{b.name for b in k.printed.stores} for k in found.kernels if "_apart_" in k.name]
     assert stored == [{"grad_x"}, {"grad_w", "grad_b"}]
+
+
+@pytest.mark.parametrize(("dtype", "saved"), [("bfloat16", "x, y"), ("float32", "h")])
+async def test_a_sum_of_short_inputs_is_computed_again_not_saved_in_float32(
+    dtype: str, saved: str, written: Written, drafted: Drafting
+) -> None:
+    inputs: dict[str, object] = dict.fromkeys(("x", "y"), f"{dtype}[M, N]")
+    body = "def f(x, y):\n    h = x.float() + y.float()\n    return h * h.sigmoid(), h.to(x.dtype)\n"
+    found = await drafted(written(declared(inputs, body)))
+    assert f"Saved for the backward pass: {saved}." in found.text
+    assert [k.name for k in found.kernels] == ["f_kernel", "f_backward_kernel"]
 
 
 async def test_a_view_is_a_result_and_what_it_looks_at_is_saved(written: Written, drafted: Drafting) -> None:

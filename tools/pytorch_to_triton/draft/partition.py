@@ -29,15 +29,27 @@ from pytorch_to_triton.draft.ir.values import (
     walk,
 )
 from pytorch_to_triton.draft.lower.tensor import limited, positions
-from pytorch_to_triton.draft.patterns import attention, columns, contraction, rows_with_column_sums, window
+from pytorch_to_triton.draft.patterns import (
+    attention,
+    columns,
+    contraction,
+    pointwise,
+    rows,
+    rows_with_column_sums,
+    window,
+)
+from pytorch_to_triton.draft.patterns.rows_with_column_sums import largest, stores_as_it_reads
 from pytorch_to_triton.draft.program import Call, Program, Step, buffers_of
 from pytorch_to_triton.draft.registry import PATTERNS
-from pytorch_to_triton.draft.schedule.axes import rename
+from pytorch_to_triton.draft.schedule.axes import over_axes_of
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
 from pytorch_to_triton.draft.schedule.unified import unified
 
 LARGEST = 160
 """Values that one kernel may compute: beyond that registers run out, and readers' patience."""
+
+JOINED = (rows_with_column_sums, rows, pointwise)
+"""Patterns that compute several results of the same rows in one kernel."""
 
 IN_ATTENTION = 3
 """Steps of an attention that reduce, before the last one: the scores, and the softmax by hand."""
@@ -85,15 +97,15 @@ class _Partition:
             else:
                 groups[groups.index(home)] = self._group((*home.steps, self.steps[name]))
         if not self.plain:
-            groups = self._with_sums(groups)
+            groups = self._joined(groups)
         groups = [self._without_unread(g, groups) for g in groups]
         named = [replace(g, operators=self._operators(g.steps)) for g in groups]
         return _in_order(named, self.program.calls)
 
-    def _with_sums(self, groups: Sequence[Group]) -> list[Group]:
-        """Sums across rows in the kernel of those that read the same rows."""
+    def _joined(self, groups: Sequence[Group]) -> list[Group]:
+        """Groups that read the same rows in one kernel: sums across rows with those of rows, and siblings."""
         joined = list(groups)
-        for home in [g for g in groups if g.pattern is columns]:
+        for home in [g for g in groups if g.pattern in (columns, rows, pointwise)]:
             while home in joined:
                 pairs = ((g, self._together(home, g)) for g in joined if g is not home)
                 other, both = next(((g, both) for g, both in pairs if both), (home, None))
@@ -104,17 +116,17 @@ class _Partition:
                 home = both
         return joined
 
-    def _together(self, sums: Group, other: Group) -> Group | None:
-        """Both in one kernel, if it reads rows once that each would read, and neither waits for the other."""
-        read = {v.buffer.name for v in rows_with_column_sums.largest(sums.cluster)}
-        if not read & {*read_by(other), *made_by(other)}:
+    def _together(self, home: Group, other: Group) -> Group | None:
+        """Both in one kernel, if it reads once what each would read, and neither waits for the other."""
+        read, again = ({v.buffer.name for v in largest(g.cluster)} for g in (home, other))
+        if not read & {*again, *made_by(other)}:
             return None
-        made = {*made_by(sums), *made_by(other)}
+        made = {*made_by(home), *made_by(other)}
         both = self._matched([s for s in self.steps.values() if s.name in made])
-        if isinstance(both, Mismatch) or both.pattern is not rows_with_column_sums or _is_large(both):
+        if isinstance(both, Mismatch) or both.pattern not in JOINED or _is_large(both):
             return None
-        waits = (read_by(both) - made) & (self._later(sums) | self._later(other))
-        return None if waits else both
+        waits = (read_by(both) - made) & (self._later(home) | self._later(other))
+        return both if stores_as_it_reads(both.cluster) and not waits else None
 
     def _without_unread(self, group: Group, groups: Sequence[Group]) -> Group:
         """The group without stores that nothing else reads, now that it computes their readers too."""
@@ -321,19 +333,6 @@ class _Partition:
             if set(reads) & (made | found):
                 found |= {item.name} if isinstance(item, Step) else set(item.names)
         return found - made
-
-
-def over_axes_of(others: Sequence[Store], store: Store) -> Store:
-    """The store over the axes of others before it that read the same tensor."""
-    known = {v.buffer: v.index for o in others for v in walk(*o.roots) if isinstance(v, Load)}
-    loads = [v for v in walk(*store.roots) if isinstance(v, Load) and v.buffer in known]
-    for load in sorted(loads, key=lambda v: -len(axes_of(v))):
-        pairs = list(zip(load.index, known[load.buffer], strict=True))
-        if all(isinstance(i, Index | Const) and type(i) is type(j) for i, j in pairs):
-            to = {i.axis: j.axis.name for i, j in pairs if isinstance(i, Index) and isinstance(j, Index)}
-            (renamed,) = rename({a: n for a, n in to.items() if a.name != n})(Cluster("", (store,))).stores
-            return renamed
-    return store
 
 
 def _narrower(group: Group, step: Step) -> bool:

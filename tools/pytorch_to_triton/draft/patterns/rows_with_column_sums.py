@@ -28,7 +28,7 @@ SHARE = 4
 """Rows that a program has at least: its sums are bytes to write and read as well."""
 LOOPS = tuple({"STAGES": s, "num_warps": w} for s, w in ((2, 8), (3, 8), (1, 8), (2, 16), (3, 4)))
 TILES = (*({"BLOCK_M": 1, **c} for c in LOOPS), {"BLOCK_M": 2, "STAGES": 3, "num_warps": 4})
-AHEAD = 65536
+AHEAD = 80 * 1024
 """Bytes of rows on their way to a program, beside those at hand."""
 REGISTERS = 65536
 """Elements of all the tiles that a program holds at once."""
@@ -68,6 +68,16 @@ def largest(cluster: Cluster) -> list[Load]:
     loads = cluster.loads()
     most = max((len(axes_of(load)) for load in loads), default=0)
     return [load for load in loads if len(axes_of(load)) == most]
+
+
+def stores_as_it_reads(cluster: Cluster) -> bool:
+    """Whether its results lie as what it reads does, and without reductions all over the same axes."""
+    lanes = {innermost(load) for load in largest(cluster)}
+    stored = [Load(s.buffer, s.index) for s in cluster.stores]
+    most = max(len(axes_of(place)) for place in stored)
+    if not cluster.reduces() and len({axes_of(place) for place in stored}) > 1:
+        return False
+    return all(innermost(place) in lanes for place in stored if len(axes_of(place)) == most)
 
 
 def across(cluster: Cluster) -> list[Reduce]:
