@@ -139,6 +139,21 @@ def random_program(seed: int) -> RandomProgram:
     return RandomProgram(tuple(inputs), tuple(statements), tuple(returned))
 
 
+def with_column_sums(program: RandomProgram) -> RandomProgram:
+    """The program that also returns the sums across rows of what it returns, as gradients of weights are."""
+    sums = tuple(
+        Statement(
+            Variable(f"{v.name}_sums", v.shape[-1:], v.dtype),
+            "aten.sum.dim_IntList",
+            (v, list(range(len(v.shape) - 1)), False),
+        )
+        for v in program.returned
+        if v.is_float and len(v.shape) > 1
+    )
+    statements, returned = (*program.statements, *sums), (*program.returned, *(s.result for s in sums))
+    return RandomProgram(program.inputs, statements, returned)
+
+
 def live(statements: Sequence[Statement], returned: Sequence[Variable]) -> list[Statement]:
     needed, found = {v.name for v in returned}, []
     for s in reversed(statements):

@@ -15,7 +15,7 @@ from pytorch_to_triton.draft.program import Program, buffers_of
 from pytorch_to_triton.draft.reading import read_program
 from pytorch_to_triton.draft.results import with_results_stored
 
-from ..random_programs import RandomProgram, random_program
+from ..random_programs import RandomProgram, random_program, with_column_sums
 from ..random_statements import RANGES, Variable, traced
 
 PROGRAMS = 60
@@ -38,8 +38,8 @@ def short_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_every_way_to_compute_a_program_agrees_with_its_steps(first: int) -> None:
-    for seed in range(first, first + BATCH):
-        program = random_program(seed)
+    programs = [(seed, random_program(seed)) for seed in range(first, first + BATCH)]
+    for seed, program in [*programs, *((seed, with_column_sums(p)) for seed, p in programs)]:
         try:
             faults = list(disagreements(program, seed))
         except Exception as error:

@@ -25,8 +25,7 @@ def norm(operands: tuple[str, str]) -> Graph:
 def test_a_norm_is_one_kernel_whichever_factor_stands_first(operands: tuple[str, str], stage: int) -> None:
     source = text(norm(operands), stage)
     kernels = [line for line in source.splitlines() if line.startswith("def ") and "_kernel" in line]
-    # From stage 2 on rows that fit into registers have a kernel of their own, beside the one with a loop.
-    assert len(kernels) == (1 if stage == 1 else 2)
+    assert len(kernels) == 1
 
 
 def test_a_reduction_goes_by_the_neighbours_of_its_largest_operand() -> None:

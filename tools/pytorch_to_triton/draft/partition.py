@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 
 from pytorch_to_triton.draft.defects import concerning
-from pytorch_to_triton.draft.ir.rewriting import decided, rewrite, substitute
+from pytorch_to_triton.draft.ir.rewriting import beside, decided, rewrite, substitute
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Cluster,
@@ -30,13 +30,27 @@ from pytorch_to_triton.draft.ir.values import (
     walk,
 )
 from pytorch_to_triton.draft.lower.tensor import limited, positions
-from pytorch_to_triton.draft.patterns import attention, contraction, window
+from pytorch_to_triton.draft.patterns import (
+    attention,
+    columns,
+    contraction,
+    pointwise,
+    rows,
+    rows_with_column_sums,
+    window,
+)
+from pytorch_to_triton.draft.patterns.rows_with_column_sums import largest, stores_as_it_reads
 from pytorch_to_triton.draft.program import Call, Program, Step, buffers_of
 from pytorch_to_triton.draft.registry import PATTERNS
+from pytorch_to_triton.draft.schedule.axes import over_axes_of
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
+from pytorch_to_triton.draft.schedule.unified import unified
 
 LARGEST = 160
 """Values that one kernel may compute: beyond that registers run out, and readers' patience."""
+
+JOINED = (rows_with_column_sums, rows, pointwise)
+"""Patterns that compute several results of the same rows in one kernel."""
 
 IN_ATTENTION = 3
 """Steps of an attention that reduce, before the last one: the scores, and the softmax by hand."""
@@ -84,9 +98,37 @@ class _Partition:
                 groups.append(self._group((self.steps[name],)))
             else:
                 groups[groups.index(home)] = self._group((*home.steps, self.steps[name]))
+        if not self.plain:
+            groups = self._joined(groups)
         groups = [self._without_unread(g, groups) for g in groups]
         named = [replace(g, operators=self._operators(g.steps)) for g in groups]
         return _in_order(named, self.program.calls)
+
+    def _joined(self, groups: Sequence[Group]) -> list[Group]:
+        """Groups that read the same rows in one kernel: sums across rows with those of rows, and siblings."""
+        joined = list(groups)
+        for home in [g for g in groups if g.pattern in (columns, rows, pointwise)]:
+            while home in joined:
+                pairs = ((g, self._together(home, g)) for g in joined if g is not home)
+                other, both = next(((g, both) for g, both in pairs if both), (home, None))
+                if both is None:
+                    break
+                joined[joined.index(other)] = both
+                joined.remove(home)
+                home = both
+        return joined
+
+    def _together(self, home: Group, other: Group) -> Group | None:
+        """Both in one kernel, if it reads once what each would read, and neither waits for the other."""
+        read, again = ({v.buffer.name for v in largest(g.cluster)} for g in (home, other))
+        if not read & {*again, *made_by(other)}:
+            return None
+        made = {*made_by(home), *made_by(other)}
+        both = self._matched([s for s in self.steps.values() if s.name in made])
+        if isinstance(both, Mismatch) or both.pattern not in JOINED or _is_large(both):
+            return None
+        waits = (read_by(both) - made) & (self._later(home) | self._later(other))
+        return both if stores_as_it_reads(both.cluster) and not waits else None
 
     def _without_unread(self, group: Group, groups: Sequence[Group]) -> Group:
         """The group without stores that nothing else reads, now that it computes their readers too."""
@@ -155,12 +197,16 @@ class _Partition:
                 continue
             matched = self._matched((step,))
             if isinstance(matched, Group) and not _is_large(matched):
-                repeats = anchors and _repeats(matched) and not self._goes_on(step, anchors, matched)
-                if not repeats:
+                repeats = _repeats(matched) and not self._goes_on(step, anchors, matched)
+                if not repeats or all(map(self._is_spread, anchors)):
                     return
             if not inside:
                 return
             self._keep((anchors or inside)[-1:])
+
+    def _is_spread(self, name: str) -> bool:
+        """Whether the step has the same again along an axis, so that storing it spares nothing."""
+        return bool(set(self.steps[name].tensor.axes) - axes_of(self._inlined(name)))
 
     def _goes_on(self, step: Step, anchors: Sequence[str], group: Group) -> bool:
         """Whether each window is computed just once: for the one element that goes on with it."""
@@ -218,12 +264,12 @@ class _Partition:
 
     def _matched(self, steps: Sequence[Step]) -> Group | Mismatch:
         own = frozenset(s.name for s in steps[:-1])
-        stores = []
+        stores: list[Store] = []
         for s in steps:
             value = self._inlined(s.name, own)
             value = named(s.name, value) if isinstance(value, Map) else value
-            stores.append(Store(s.buffer, s.tensor.indices, value))
-        return group_of(Cluster(steps[-1].name, tuple(stores)), tuple(steps))
+            stores.append(over_axes_of(stores, Store(s.buffer, s.tensor.indices, value)))
+        return group_of(unified(Cluster(steps[-1].name, tuple(stores))), tuple(steps))
 
     def _operators(self, steps: Sequence[Step]) -> frozenset[str]:
         inside = {n for s in steps for n in self._inside(s.name)}
@@ -303,14 +349,15 @@ def _repeats(group: Group) -> bool:
     """Whether the kernel would reduce the same again for each of several outputs.
 
     The window pattern does so for every element; others where a reduction does not vary along an axis of the
-    outputs that it does not run over either.
+    outputs that none runs over (what one runs over is in one program), and beside none that does vary.
     """
     if group.pattern is window:
         return True
     if group.pattern is attention:
         return False
-    free = set(group.cluster.free())
-    return any(free - axes_of(r) - set(r.axes) for r in group.cluster.reduces())
+    reduces = group.cluster.reduces()
+    apart = set(group.cluster.free()) - {a for r in reduces for a in r.axes}
+    return any(apart - axes_of(r) and not any(beside(r, q) for q in reduces) for r in reduces)
 
 
 def _is_large(group: Group) -> bool:

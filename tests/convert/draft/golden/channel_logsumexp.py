@@ -125,7 +125,7 @@ def run(energies):
         if S <= 512:
             block_k = triton.next_power_of_2(max(S, 1))
             channel_logsumexp_kernel[lambda meta: (B * triton.cdiv(H, meta["BLOCK_N"]),)](
-                energies, out, S, H, BLOCK_N=64, BLOCK_K=block_k, INDEX=index_dtype(energies, out),
+                energies, out, S, H, BLOCK_N=16, BLOCK_K=block_k, INDEX=index_dtype(energies, out),
                 num_warps=4,
             )
         else:

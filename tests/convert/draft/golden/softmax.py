@@ -7,6 +7,8 @@ Drafted from examples/softmax.py:softmax. Shapes:
     out: [M, N]
 """
 
+import math
+
 import torch
 import triton
 import triton.language as tl
@@ -31,9 +33,12 @@ def softmax_kernel(
     temperature,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    ALIGNMENT: tl.constexpr,
     INDEX: tl.constexpr,
 ):
     """Compute out; what is reduced is in registers."""
+    # The compiler sees a multiple of ALIGNMENT, so that a load may take several elements.
+    N = N // ALIGNMENT * ALIGNMENT
     row = tl.program_id(0).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
     col = tl.arange(0, BLOCK_N)
     row_mask = row < M
@@ -46,40 +51,6 @@ def softmax_kernel(
     denominator = tl.sum(tl.where(col_mask[None, :], numerator, 0.0), axis=1)
     out = numerator / denominator[:, None]
     tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)
-
-
-@triton.jit
-def softmax_online_kernel(
-    logits_ptr,
-    out_ptr,
-    N,
-    temperature,
-    BLOCK_N: tl.constexpr,
-    INDEX: tl.constexpr,
-):
-    """Compute out in 2 passes."""
-    row = tl.program_id(0).to(INDEX)
-    scaled_max = -float("inf")
-    denominator = 0.0
-    for start in range(0, N, BLOCK_N):
-        col = start + tl.arange(0, BLOCK_N)
-        col_mask = col < N
-        logits = tl.load(logits_ptr + row * N + col, mask=col_mask).to(tl.float32)
-        scaled = tl.where(col_mask, logits / temperature, -float("inf"))
-        new_max = tl.maximum(scaled_max, tl.max(scaled, axis=0))
-        shift = tl.where(new_max == -float("inf"), 0.0, new_max)
-        rescale = tl.exp(scaled_max - shift)
-        p = tl.exp(scaled - shift)
-        denominator = denominator * rescale + tl.sum(p, axis=0)
-        scaled_max = new_max
-    for start in range(0, N, BLOCK_N):
-        col = start + tl.arange(0, BLOCK_N)
-        col_mask = col < N
-        logits = tl.load(logits_ptr + row * N + col, mask=col_mask).to(tl.float32)
-        scaled = logits / temperature
-        numerator = tl.exp(scaled - scaled_max)
-        out = numerator / denominator
-        tl.store(out_ptr + row * N + col, out, mask=col_mask)
 
 
 def index_dtype(*tensors):
@@ -112,21 +83,15 @@ def run(logits, temperature):
     M, N = logits.shape
     device = logits.device
     with torch.cuda.device_of(logits):
+        assert N <= 16384, "drafted for N <= 16384; convert again with larger sizes"
         logits = logits.contiguous()
         out = torch.empty((M, N), device=device, dtype=logits.dtype)
-        if N <= 16384:
-            block_n = triton.next_power_of_2(max(N, 1))
-            block_m = max(2048 // block_n, 1)
-            num_warps = min(max(block_m * block_n // 512, 1), 16)
-            # Fused multiply-adds would round one side of a difference and not the other.
-            softmax_kernel[lambda meta: (triton.cdiv(M, meta["BLOCK_M"]),)](
-                logits, out, M, N, temperature, BLOCK_M=block_m, BLOCK_N=block_n,
-                INDEX=index_dtype(logits, out), num_warps=num_warps, enable_fp_fusion=False,
-            )
-        else:
-            # Fused multiply-adds would round one side of a difference and not the other.
-            softmax_online_kernel[(M,)](
-                logits, out, N, temperature, BLOCK_N=16384, INDEX=index_dtype(logits, out), num_warps=16,
-                enable_fp_fusion=False,
-            )
+        block_n = triton.next_power_of_2(max(N, 1))
+        block_m = max(2048 // block_n, 1)
+        num_warps = min(max(block_m * block_n // 512, 1), 16)
+        # Fused multiply-adds would round one side of a difference and not the other.
+        softmax_kernel[lambda meta: (triton.cdiv(M, meta["BLOCK_M"]),)](
+            logits, out, M, N, temperature, BLOCK_M=block_m, BLOCK_N=block_n, ALIGNMENT=math.gcd(N, 16),
+            INDEX=index_dtype(logits, out), num_warps=num_warps, enable_fp_fusion=False,
+        )
         return out

@@ -37,7 +37,7 @@ def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Rec
     name = snake(function)
     inputs = inputs_of(reference.parameters, given)
     constants = {name for name, spec in inputs.items() if isinstance(spec, ConstantSpec)}
-    guards = graph.guards if graph and drafted else ()
+    guards = (*graph.guards, *file.limits) if graph and drafted else ()
     return Recipe(
         function=function,
         name=f"{name}_by_triton" if name in names_used(text) else name,

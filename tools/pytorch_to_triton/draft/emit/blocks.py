@@ -91,22 +91,34 @@ def loop(p: Printer, over: frozenset[str], items: Sequence[Store | Reduce]) -> N
 
 
 def _open(p: Printer, a: Axis) -> None:
-    walk_, size = p.walks[a.name], p.size(a.size)
+    walk_ = p.walks[a.name]
+    head, block = _bounds(p, a), walk_.block
     p.scopes.append(Scope(axes=frozenset({a.name})))
     depth = len(p.scopes) - 1
-    if walk_.block is None:
-        bounds = f"tl.static_range({size})" if walk_.how == "unroll" else f"range({size})"
+    if block is None:
         name = Name(p.fresh(a.name), (), depth)
-        p.bound(Index(a), name, f"for {name.text} in {bounds}:")
+        p.bound(Index(a), name, f"for {name.text} in {head}:")
     else:
         start = reductions.start(p, a)
         name = Name(p.fresh(a.name), (a.name,), depth)
         p.bound(
             Index(a),
             name,
-            f"for {start} in range(0, {size}, {walk_.block}):",
-            f"{name.text} = {start} + tl.arange(0, {walk_.block})",
+            f"for {start} in {head}:",
+            f"{name.text} = {start} + tl.arange(0, {block})",
         )
+
+
+def _bounds(p: Printer, a: Axis) -> str:
+    """What a loop runs over, as source."""
+    walk_, end = p.walks[a.name], p.text(memory.end(p, a.name), ())
+    step = [walk_.block] if walk_.block else []
+    if walk_.share:
+        arguments = [p.text(walk_.share.first(a), ()), end, *step, "num_stages=STAGES"]
+        return f"tl.range({', '.join(arguments)})"
+    if walk_.how == "unroll":
+        return f"tl.static_range({end})"
+    return f"range({', '.join(['0', end, *step] if step else [end])})"
 
 
 def _close(p: Printer, carried: list[str]) -> None:

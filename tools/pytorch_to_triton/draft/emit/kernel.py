@@ -62,6 +62,8 @@ class PrintedKernel:
     """Numbers are constexpr: an argument would come as float32, and the kernel computes in float64."""
     compares: bool
     """Fused multiply-adds would round one side of a difference and not the other."""
+    aligned: str
+    """The size that is a multiple of ALIGNMENT, where there is one."""
 
     def on(self, others: Mapping[Buffer, Buffer]) -> PrintedKernel:
         """The same kernel's interface to other tensors."""
@@ -83,15 +85,30 @@ def printed(cluster: Cluster, schedule: Schedule, doc: str) -> PrintedKernel:
             padded(p, r.args[0], reductions.tiled(p, r.axes), identities(r.monoid, kind_of(r))[0])
     blocks.block(p, p.cluster.stores)
     unmasked = [f"tl.static_assert({size} % {block} == 0)" for block, size in p.filled.items()]
-    p.scopes[0].lines = [*unmasked, *p.scopes[0].lines]
+    p.scopes[0].lines = [*unmasked, *_aligned(p), *p.scopes[0].lines]
     name = f"{cluster.name}_kernel"
     body = "\n".join(f"    {line}" for line in p.scopes[0].lines)
     source = tidied(f'def {name}():\n    """{doc}"""\n{body}')
     return _assembled(p, name, source)
 
 
+def _aligned(p: Printer) -> list[str]:
+    """What tells the compiler that a row begins, and ends, where a wide load may."""
+    if not (name := aligned_size(p)):
+        return []
+    comment = "'# The compiler sees a multiple of ALIGNMENT, so that a load may take several elements.'"
+    return [comment, f"{name} = {name} // ALIGNMENT * ALIGNMENT"]
+
+
+def aligned_size(p: Printer) -> str:
+    """The argument that is a multiple of ALIGNMENT; empty where none is."""
+    axis = p.axes.get(p.schedule.aligned)
+    text = p.size(axis.size) if axis else ""
+    return text if text.isidentifier() else ""
+
+
 def _assembled(p: Printer, name: str, source: str) -> PrintedKernel:
-    free = _free_names(source)
+    free = _free_names(source) | ({aligned_size(p)} - {""})
     loaded = [v.buffer for v in p.cluster.loads()]
     buffers = tuple(dict.fromkeys([*loaded, *(s.buffer for s in p.cluster.stores)]))
     buffers = tuple(b for b in buffers if f"{b.name}_ptr" in free)
@@ -99,11 +116,9 @@ def _assembled(p: Printer, name: str, source: str) -> PrintedKernel:
     arguments = tuple(a for n, a in given.items() if n in free)
     named = {n: sizes.text(s) for s, n in p.size_names.items()}
     walked = [w.block for w in p.walks.values() if w.block]
-    constexprs = tuple(
-        b
-        for b in dict.fromkeys([*walked, *(["GROUP_M"] if p.schedule.grouped else []), "PRECISION", "INDEX"])
-        if b in free
-    )
+    grouped = ["GROUP_M"] if p.schedule.grouped else []
+    blocks_ = [*walked, "STAGES", *grouped, "PRECISION", "ALIGNMENT", "INDEX"]
+    constexprs = tuple(b for b in dict.fromkeys(blocks_) if b in free)
     rest = free - {f"{b.name}_ptr" for b in buffers} - set(given) - set(constexprs) - set(p.helpers)
     order = [n for b in buffers for s in b.shape for n in sorted(sizes.names(s))]
     sized = tuple(sorted(rest, key=lambda n: (order.index(n) if n in order else len(order), n)))
@@ -139,6 +154,7 @@ def _assembled(p: Printer, name: str, source: str) -> PrintedKernel:
         loops=p.loops,
         exact=exact,
         compares=_compares(p),
+        aligned=aligned_size(p),
     )
 
 

@@ -106,16 +106,20 @@ def _grouped(p: Printer, grid: Sequence[str], counts: dict[str, str]) -> list[st
 def bounds(p: Printer, layout: Iterable[str]) -> list[Value]:
     """The masks of a tile's dimensions, but for those that always fit."""
     return [
-        op("lt", Index(p.axes[n]), extent(p.axes[n].size), name=f"{n}_mask")
-        for n in layout
-        if not _always_inside(p, n)
+        op("lt", Index(p.axes[n]), end(p, n), name=f"{n}_mask") for n in layout if not _always_inside(p, n)
     ]
+
+
+def end(p: Printer, n: str) -> Value:
+    """Where what is walked of the axis ends."""
+    share = p.walks[n].share
+    return share.end(p.axes[n]) if share else extent(p.axes[n].size)
 
 
 def _always_inside(p: Printer, n: str) -> bool:
     """Whether blocks fill the axis: its literal size is a multiple of all of them."""
     walk, size = p.walks[n], p.axes[n].size
-    if not size.is_Integer:
+    if not size.is_Integer or walk.share:
         return False
     if walk.block is None:
         return False
@@ -168,7 +172,7 @@ def wide(p: Printer, x: Value) -> Value:
     """An index that a stride multiplies, as wide as offsets are: that of the grid is so already."""
     if size_of(x) is not None or isinstance(x, Load) or not axes_of(x):
         return x
-    walks = {p.walks[a.name].how for a in axes_of(x)}
+    walks = {"grid" if p.walks[a.name].share else p.walks[a.name].how for a in axes_of(x)}
     if "grid" in walks:
         return x
     return Map("as_index" if walks == {"unroll"} else "to_index", (x,))

@@ -36,7 +36,7 @@ from pytorch_to_triton.draft.ir.values import (
     children,
     kind_of,
 )
-from pytorch_to_triton.draft.schedule.schedule import Schedule
+from pytorch_to_triton.draft.schedule.schedule import Schedule, Walk
 
 ON_INDICES = frozenset({"add", "sub", "mul", "floordiv", "mod", "to_int64", "to_index", "as_index"})
 """Arithmetic on indices that is written where it is used."""
@@ -60,7 +60,7 @@ class Printer:
     def __init__(self, cluster: Cluster, schedule: Schedule, writers: Mapping[type[Value], Writer]) -> None:
         check(cluster)
         self.writers = writers
-        self.cluster, self.schedule = schedule.applied(cluster), schedule
+        self.cluster, self.schedule = schedule.walked(cluster), schedule
         check(self.cluster)
         self.walks = schedule.walks
         everything = [a for v in self.cluster.values() for a in (*axes_of(v), *bound_axes(v))]
@@ -88,7 +88,7 @@ class Printer:
             isinstance(v, Map) and v.fn == "to_double" for v in self.cluster.values()
         )
         self.compute = "tl.float64" if double else "tl.float32"
-        self.size_names = axis_size_names(tuple(self.axes.values()))
+        self.size_names = axis_size_names(tuple(self.axes.values()), self.walks)
         dims = {n for a in self.axes.values() for n in sizes.names(a.size)}
         given = {v.name for v in self.cluster.values() if isinstance(v, Argument)}
         dims |= set(self.size_names.values())
@@ -231,17 +231,18 @@ class Printer:
 
 FUSED = {
     "i": "n_elements", "row": "n_rows", "col": "n_cols", "part": "n_parts", "head": "n_heads",
-    "batch": "n_batches", "outer": "n_outer",
+    "batch": "n_batches", "outer": "n_outer", "group": "n_groups",
 }  # fmt: skip
 """What the sizes of axes are called that stand for several."""
 
 
-def axis_size_names(axes: Sequence[Axis]) -> dict[Size, str]:
+def axis_size_names(axes: Sequence[Axis], walks: Mapping[str, Walk]) -> dict[Size, str]:
     """Names for sizes that are computed: `run` passes them, which keeps products out of 32 bits."""
+    wanted = [(a.size, FUSED.get(a.name, a.name.upper())) for a in axes]
+    wanted += [(w.share.length, f"{n}s_per_program") for n, w in walks.items() if w.share]
+    dims = {str(x) for a in axes for x in a.size.free_symbols}
     found: dict[Size, str] = {}
-    for a in axes:
-        if not (a.size.is_Integer or a.size.is_Symbol) and a.size not in found:
-            name = FUSED.get(a.name, a.name.upper())
-            taken = {*found.values(), *(str(x) for b in axes for x in b.size.free_symbols)}
-            found[a.size] = fresh(name, taken)
+    for size, name in wanted:
+        if not (size.is_Integer or size.is_Symbol) and size not in found:
+            found[size] = fresh(name, {*found.values(), *dims})
     return found

@@ -80,8 +80,9 @@ def halves(forward: Part, backward: Backward, how: Half) -> Halves:
     used = loads([*body(part), *returned(part)])
     read = {name: text for name, text in zip(backward.saved, saved.values(), strict=True) if name in used}
     results = tuple(r for r in program.results if not r.path.startswith(SAVED))
-    forward = replace(forward, program=replace(program, results=results))
-    return Halves(forward, tuple(read.values()), part, tuple(read), backward)
+    limits = tuple(dict.fromkeys((*forward.limits, *part.limits)))
+    forward = replace(forward, program=replace(program, results=results), limits=limits)
+    return Halves(forward, tuple(read.values()), replace(part, limits=()), tuple(read), backward)
 
 
 def class_name(graph: Graph, reference: Reference, suffix: str = "") -> str:

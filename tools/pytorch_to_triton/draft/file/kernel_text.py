@@ -19,6 +19,8 @@ class KernelText:
     imports: Iterable[str]
     body: str
     """All behind the imports."""
+    limits: tuple[str, ...] = ()
+    """Conditions on sizes without which `run` refuses a call, as far as the drafter says."""
 
     @property
     def text(self) -> str:

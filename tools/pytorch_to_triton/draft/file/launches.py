@@ -13,6 +13,7 @@ from pytorch_to_triton.draft.file.lines import INDENT, WIDTH, listed, statements
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer
 from pytorch_to_triton.draft.partition import Group
+from pytorch_to_triton.draft.schedule.blocks import at_hand
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config
 from pytorch_to_triton.inputs.expression import holds
 
@@ -62,7 +63,7 @@ class Choice:
 def choices(
     group: Group, base: str, stage: Stage, points: Sequence[Mapping[str, int]], twins: int
 ) -> tuple[Choice, ...]:
-    """The group's kernels, the choice that always holds last.
+    """The group's kernels, what no other choice is for last: its condition, if any, is the group's limit.
 
     `points` are the declared sizes and the timed ones: what is better at none of them is left out. `twins`
     says how many other groups take the same kernels.
@@ -108,27 +109,35 @@ def launches(
 
 
 def chosen(group: Group, stage: Stage, points: Sequence[Mapping[str, int]]) -> tuple[Alternative, ...]:
-    """The plain alternative; else the best ones, down to the first that may always be taken."""
+    """The plain alternative; else the best ones, down to the first that leaves no size to others."""
     found: tuple[Alternative, ...] = group.pattern.alternatives(group.cluster)
     if stage == 1:
         return found[:1]
-    chain: list[Alternative] = []
+    left, chain = list(points), list[Alternative]()
     for alternative in reversed(found):
-        if alternative.condition and points and not any(holds(alternative.condition, p) for p in points):
+        taken = [p for p in left if not alternative.condition or holds(alternative.condition, p)]
+        if points and alternative.condition and not taken:
             continue
-        chain.append(alternative)
-        if not alternative.condition:
+        chain.append(_for_sizes(alternative, taken))
+        left = [p for p in left if p not in taken]
+        if not alternative.condition or (points and alternative.is_enough and not left):
             break
     return tuple(chain)
 
 
+def _for_sizes(alternative: Alternative, points: Sequence[Mapping[str, int]]) -> Alternative:
+    """The alternative with the configurations that suit these sizes."""
+    kernels = ((cluster, at_hand(cluster, schedule, points)) for cluster, schedule in alternative.kernels)
+    return replace(alternative, kernels=tuple(kernels))
+
+
 def decided(branches: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
-    """The first branch whose condition holds."""
+    """The first branch whose condition holds, else the last."""
     if len(branches) == 1:
         return list(branches[0][1])
     lines: list[str] = []
     for number, (condition, inside) in enumerate(branches):
-        head = f"{'elif' if number else 'if'} {condition}:" if condition else "else:"
+        head = f"{'elif' if number else 'if'} {condition}:" if number < len(branches) - 1 else "else:"
         lines += [head, *(f"{INDENT}{line}" for line in inside)]
     return lines
 
@@ -225,6 +234,8 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config], setting: s
     keywords = {b: values[b] for b in made.blocks if b in values}
     if "PRECISION" in made.blocks:
         keywords["PRECISION"] = f"float32_precision({setting}, device)"
+    if "ALIGNMENT" in made.blocks:
+        keywords["ALIGNMENT"] = f"math.gcd({made.aligned}, 16)"
     if "INDEX" in made.blocks:
         keywords["INDEX"] = f"index_dtype({', '.join(b.name for b in made.buffers)})"
     keywords |= {k: values[k] for k in ("num_warps", "num_stages") if k in values}

@@ -279,6 +279,7 @@ def _file(parts: Sequence[Part], source: Source, stage: Stage, gradients: Sequen
         _shapes(parts, source, gradients),
         _imports(source.reference, [*bodies, run]),
         "\n\n\n".join(block for block in blocks if block),
+        tuple(dict.fromkeys(limit for part in parts for limit in part.limits)),
     )
 
 

@@ -31,7 +31,7 @@ RESERVED = frozenset((
     "key", "d", "e", "head", "batch", "outer", "part", "n_elements", "n_rows", "n_cols", "inside",
     "mask", "carry", "is_last", "new_max", "shift", "p", "rescale", "tile_n", "tile_mean", "deviation",
     "delta", "share", "block_m", "block_n", "block_k", "block_d", "block_e",
-    "index_dtype", "INDEX", "float32_precision", "PRECISION",
+    "index_dtype", "INDEX", "float32_precision", "PRECISION", "ALIGNMENT",
 ))  # fmt: skip
 """Names that kernels and launches use themselves."""
 
@@ -47,6 +47,8 @@ class Part:
     """Of `run`, in order."""
     condition: str = ""
     """When `run` takes it; empty: where it takes no other."""
+    limits: tuple[str, ...] = ()
+    """Conditions on sizes, beyond which it has no kernels."""
 
 
 def part_of(
@@ -107,7 +109,8 @@ def _part_of(
             others = counterparts(item.cluster, of=twin.cluster)
             found += launches(item, [c.on(others) for c in taken], stage, tuned, program.kept)
     kernels = tuple(k for _, taken in first.values() for c in taken for k in c.kernels)
-    return Part(program, items, kernels, tuple(without_repeats(found)))
+    limits = dict.fromkeys(taken[-1].condition for _, taken in first.values() if taken[-1].condition)
+    return Part(program, items, kernels, tuple(without_repeats(found)), limits=tuple(limits))
 
 
 def programmed(graph: Graph, ways: Ways, reserved: frozenset[str] = RESERVED) -> Program:
@@ -127,6 +130,10 @@ def computed(part: Part, known: Collection[str] = ()) -> list[Lines]:
     graph = part.program.graph
     return [
         *((f'assert {guard}, "drafted for {guard}"',) for guard in graph.guards),
+        *(
+            (f'assert {limit}, "drafted for {limit}; convert again with larger sizes"',)
+            for limit in part.limits
+        ),
         *(wrapped(f"{choice.name} = {choice_source(choice)}") for choice in graph.choices),
         *((line,) for line in runs.contiguous(part.program, part.items, known)),
         *part.statements,

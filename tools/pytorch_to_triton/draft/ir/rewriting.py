@@ -109,3 +109,9 @@ def repeated(value: Value) -> Reduce | None:
         if isinstance(v, Reduce) and (v.axes != r.axes or axes_of(r) - axes_of(v))
     }
     return next((v for v in outer if v in again and v.monoid.is_plain), None)
+
+
+def beside(small: Reduce, large: Reduce) -> bool:
+    """Whether a reduction costs next to nothing on the way to another one, which varies along more axes."""
+    apart = small not in walk(*large.args) and large not in walk(*small.args)
+    return set(small.axes) == set(large.axes) and axes_of(small) < axes_of(large) and apart

@@ -152,6 +152,21 @@ def product(sizes: Iterable[Size]) -> Size:
     return reduce(lambda a, b: a * b, sizes, ONE)
 
 
+def smaller(a: Size, b: Size | int) -> Size:
+    """The smaller of two sizes."""
+    return sympy.Min(a, b)
+
+
+def larger(a: Size, b: Size | int) -> Size:
+    """The larger of two sizes."""
+    return sympy.Max(a, b)
+
+
+def ceiling(a: Size, b: int) -> Size:
+    """How many pieces of b elements hold a."""
+    return FloorDiv(a + b - 1, sympy.Integer(b))
+
+
 def value(expression: Size, dims: Mapping[str, int]) -> int:
     """The size as a number."""
     found = expression.subs({symbol(n): v for n, v in dims.items()})

@@ -128,7 +128,9 @@ def positions(dim: Dim, index: Value) -> dict[Axis, Value]:
     return found
 
 
-SCHEDULED = frozenset({"row", "col", "outer", "batch", "head", "query", "key", "k", "d", "e", "i", "part"})
+SCHEDULED = frozenset(
+    {"row", "col", "outer", "group", "batch", "head", "query", "key", "k", "d", "e", "i", "part"}
+)
 """What schedules call the axes that they make."""
 
 

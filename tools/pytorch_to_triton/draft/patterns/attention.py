@@ -101,7 +101,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     schedule = Schedule(walks, ("query", "d", "key", "e"), CONFIGS, rewrites, blocks)
     condition = fits(inner, width)
     assert condition is not None
-    flash = Alternative("flash", ((cluster, schedule),), condition)
+    flash = Alternative("flash", ((cluster, schedule),), condition, is_enough=True)
     wider = apart(cluster) if condition else None
     return (wider, flash) if wider else (flash,)
 

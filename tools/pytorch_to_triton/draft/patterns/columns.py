@@ -5,7 +5,7 @@ A tile holds a block of neighbouring columns and walks down. `in_passes` and `on
 `staged`: the same for each of several statistics.
 """
 
-from pytorch_to_triton.draft.ir.rewriting import repeated
+from pytorch_to_triton.draft.ir.rewriting import beside, repeated
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, axes_of
 from pytorch_to_triton.draft.patterns import pointwise
@@ -24,7 +24,7 @@ LOOPS = tuple(
 )
 GATHERS = LOOPS[::-1]
 """For partial results: few columns and no other work, so that many rows at once hide the latency."""
-WHOLE = tuple({"BLOCK_N": n, "num_warps": w} for n, w in ((64, 4), (32, 4), (128, 8), (16, 4)))
+WHOLE = tuple({"BLOCK_N": n, "num_warps": w} for n, w in ((64, 4), (32, 4), (128, 8), (16, 4), (16, 8)))
 LARGEST_IN_REGISTERS = 512
 CHUNK = 512
 
@@ -42,7 +42,8 @@ def match(cluster: Cluster) -> Mismatch | None:
         return Mismatch("it stores a value along some of the reduced axes")
     if slides(cluster, axes):
         return Mismatch("a small window slides over it")
-    if len({axes_of(r) for r in cluster.reduces()}) > 1:
+    widest = max(cluster.reduces(), key=lambda r: len(axes_of(r)))
+    if any(axes_of(r) != axes_of(widest) and not beside(r, widest) for r in cluster.reduces()):
         return Mismatch("a statistic would be computed again for every element that uses it")
     if column(cluster) is None:
         return Mismatch("no axis holds neighbours that are kept apart")
@@ -81,7 +82,8 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     kept = product(a.size for a in (*outer, col))
     few_and_long = together(at_most(kept, 2**15), more_than(length, 2 * CHUNK))
     if few_and_long is not None:
-        if can_split(cluster) and not set(cluster.free()) & set(reduced):
+        alike = len({axes_of(r) for r in cluster.reduces()}) == 1
+        if alike and can_split(cluster) and not set(cluster.free()) & set(reduced):
             found.append(Alternative("split", tuple(in_chunks(cluster, outer, col)), few_and_long))
         elif kernels := kernels_of(cluster):
             found.append(Alternative("staged", kernels, few_and_long))

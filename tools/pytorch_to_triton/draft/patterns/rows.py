@@ -24,6 +24,14 @@ LOOPS = tuple({"BLOCK_N": b, "num_warps": w} for b, w in ((16384, 16), (8192, 16
 GATHERS = ({"BLOCK_N": 1024, "num_warps": 4},)
 """For partial results, which are few."""
 ROWS = tuple({"BLOCK_M": m, "num_warps": w} for m, w in ((1, 4), (1, 8), (1, 16), (2, 4), (4, 4), (8, 4)))
+TILES = tuple(
+    {
+        "BLOCK_M": f"max({elements} // block_n, 1)",
+        "num_warps": f"min(max(block_m * block_n // {per_warp}, 1), 16)",
+    }
+    for elements, per_warp in ((2048, 512), (4096, 512), (4096, 1024), (8192, 1024), (1024, 256))
+)
+"""Short rows many to a program, long ones by themselves."""
 LARGEST_IN_REGISTERS = 16384
 FEW_ROWS = 512
 LONG_ROW = 32768
@@ -84,20 +92,22 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     few_and_long = together(at_most(n_rows, FEW_ROWS - 1), more_than(length, LONG_ROW)) if rows else ""
     if few_and_long is not None:
         found.append(chunked(cluster, few_and_long))
-    if (fits := at_most(length, LARGEST_IN_REGISTERS)) is not None:
-        found.append(Alternative("in_registers", ((cluster, whole(rewrites, grid, length)),), fits))
+    fits = at_most(length, LARGEST_IN_REGISTERS)
+    if fits == "" or (rows and fits is not None):  # Whatever is reduced to one number may be long one day.
+        kernel = cluster, whole(rewrites, grid, length)
+        found.append(Alternative("in_registers", (kernel,), fits, is_enough=True))
     return tuple(found)
 
 
 def whole(rewrites: tuple[object, ...], grid: dict[str, Walk], length: Size) -> Schedule:
     """Each row at once; short rows several to a program."""
     walks = {**({"row": Walk("grid", "BLOCK_M")} if grid else {}), "col": Walk("whole", "BLOCK_N")}
-    configs = ROWS if grid else tuple({"num_warps": w} for w in (4, 8, 16))
-    untuned = {"num_warps": f"min(max({'block_m * ' if grid else ''}block_n // 512, 1), 16)"}
+    sized = {"BLOCK_N": covering(length)}
     if grid:
-        untuned = {"BLOCK_M": "max(2048 // block_n, 1)", **untuned}
-    order = ("row", "col") if grid else ("col",)
-    return Schedule(walks, order, configs, rewrites, {"BLOCK_N": covering(length)}, untuned)  # type: ignore[arg-type]
+        return Schedule(walks, ("row", "col"), ROWS, rewrites, sized, TILES[0], TILES)  # type: ignore[arg-type]
+    configs = tuple({"num_warps": w} for w in (4, 8, 16))
+    untuned = {"num_warps": "min(max(block_n // 512, 1), 16)"}
+    return Schedule(walks, ("col",), configs, rewrites, sized, untuned)  # type: ignore[arg-type]
 
 
 def chunked(cluster: Cluster, condition: str) -> Alternative:

@@ -84,5 +84,5 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         configs = ROWS if rows else tuple({"num_warps": w} for w in (4, 8))
         walks, sized = {**grid, "col": Walk("whole", "BLOCK_N")}, {"BLOCK_N": covering(along.size)}
         whole = Schedule(walks, order, configs, rewrites, sized)
-        found.append(Alternative("in_registers", ((cluster, whole),), fits))
+        found.append(Alternative("in_registers", ((cluster, whole),), fits, is_enough=True))
     return tuple(found)

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.sizes import Size
-from pytorch_to_triton.draft.ir.values import Cluster, axes_of
-from pytorch_to_triton.draft.schedule.schedule import Config, Walk
+from pytorch_to_triton.draft.ir.values import Cluster, axes_of, bound_axes
+from pytorch_to_triton.draft.schedule.schedule import Config, Schedule, Walk
 
 SMALLEST = 16
 """What tl.dot takes."""
 
 SHARED_MEMORY = 160 * 1024
 """Bytes of it that every GPU since the A100 has for a program."""
+
+TILE = range(1024, 8192 + 1)
+"""Elements of a program that holds what it reduces, where its axes allow them."""
+
+PER_WARP = range(128, 2048 + 1)
+"""Elements of a tile for each warp: 4 to 64 a thread."""
+
+WIDEST = 16
+"""Triton looks itself for sizes that are multiples of this."""
 
 
 def power_of_two(size: Size) -> int:
@@ -58,3 +68,57 @@ def within(configs: Sequence[Config], lengths: Mapping[str, Size]) -> tuple[Conf
 
     found = [shrunk(c) for c in configs]
     return tuple(c for i, c in enumerate(found) if c not in found[:i])
+
+
+def at_hand(cluster: Cluster, schedule: Schedule, points: Sequence[Mapping[str, int]]) -> Schedule:
+    """The schedule with the configurations that suit the largest of these sizes; none twice.
+
+    Products keep theirs: what suits them is decided by their pipeline.
+    """
+    if not points or any("num_stages" in config for config in schedule.configs):
+        return schedule
+    values = schedule.applied(cluster).values()
+    axes = {a.name: a.size for v in values for a in (*axes_of(v), *bound_axes(v))}
+    walked = {n: w.block for n, w in schedule.walks.items() if w.block and n in axes}
+    longest = {block: power_of_two(largest(axes[n], points)) for n, block in walked.items()}
+    whole = replace(schedule, sized={block: str(longest[block]) for block in schedule.sized})
+    found = [shrunk(whole.values(c), longest) for c in schedule.templates or schedule.configs]
+    reduced = {w.how for w in schedule.walks.values() if w.block} & {"loop", "whole"}
+    if reduced:
+        found = [with_busy_warps(c) for c in found]
+    if "whole" in reduced:
+        found = sensible(found)
+    configs = [{k: v for k, v in c.items() if k not in schedule.sized} for c in found]
+    configs = [c for i, c in enumerate(configs) if c not in configs[:i]]
+    lanes = schedule.order[-1] if schedule.order else ""
+    in_part = lanes in axes and 1 < math.gcd(largest(axes[lanes], points), WIDEST) < WIDEST
+    return replace(schedule, configs=tuple(configs), aligned=lanes if in_part else "")
+
+
+def largest(size: Size, points: Iterable[Mapping[str, int]]) -> int:
+    """What a size is at most."""
+    code = compile(sizes.text(size), "size", "eval")
+    return max(int(eval(code, {"__builtins__": {}, "max": max, "min": min}, point)) for point in points)
+
+
+def shrunk(values: Mapping[str, str], longest: Mapping[str, int]) -> Config:
+    """A configuration with no block longer than its axis."""
+    return {name: min(int(text), longest.get(name, int(text))) for name, text in values.items()}
+
+
+def with_busy_warps(config: Config) -> Config:
+    """The configuration with no warp that has next to nothing to do."""
+    return {**config, "num_warps": min(config["num_warps"], max(tile(config) // PER_WARP[0], 1))}
+
+
+def tile(config: Config) -> int:
+    """Elements of a program."""
+    return math.prod(number for name, number in config.items() if name.startswith("BLOCK"))
+
+
+def sensible(configs: Sequence[Config]) -> list[Config]:
+    """Those with a tile and warps of a good size; where none has them, those with the tile nearest to it."""
+    good = [c for c in configs if tile(c) in TILE and tile(c) // c["num_warps"] in PER_WARP]
+    tiles = [tile(c) for c in configs]
+    nearest = max(tiles) if max(tiles) < TILE[0] else min(tiles)
+    return good or [c for c in configs if tile(c) == nearest]

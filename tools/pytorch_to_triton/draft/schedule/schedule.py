@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from pytorch_to_triton.draft.ir.values import Cluster
+from pytorch_to_triton.draft.ir.indices import extent, plus, quotient
+from pytorch_to_triton.draft.ir.rewriting import decided, rewrite
+from pytorch_to_triton.draft.ir.sizes import Size
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Const, Index, Value, op
 
 Config = Mapping[str, int]
 """Block sizes, `num_warps` and `num_stages` of a launch."""
@@ -23,11 +26,35 @@ class Mismatch:
 
 
 @dataclass(frozen=True)
+class Share:
+    """The elements of an axis that one program walks: `length` neighbours."""
+
+    part: Axis
+    """The axis of the programs."""
+    length: Size
+
+    def holds(self, axis: Axis) -> Value:
+        """Whether the element at hand is in the share."""
+        return op("eq", quotient(Index(axis), self.length), Index(self.part))
+
+    def first(self, axis: Axis) -> Value:
+        """Where the share begins."""
+        return op("mul", Index(self.part), extent(self.length), name=f"first_{axis.name}")
+
+    def end(self, axis: Axis) -> Value:
+        """Where it ends; the last ones are shorter, or empty."""
+        behind = plus(self.first(axis), extent(self.length))
+        return op("smaller", behind, extent(axis.size), name=f"end_{axis.name}")
+
+
+@dataclass(frozen=True)
 class Walk:
     """How one axis is walked. Without a block: one element at a time."""
 
     how: Literal["grid", "loop", "whole", "unroll"]
     block: str | None = None
+    share: Share | None = None
+    """What a program's loop walks, where that is not all of the axis."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +74,11 @@ class Schedule:
     untuned: Mapping[str, str] = field(default_factory=dict)
     """Block or `num_warps` -> Python over the sizes and other blocks: better than the first configuration
     where nothing was measured."""
+    templates: tuple[Mapping[str, str], ...] = ()
+    """Configurations as Python over the blocks: in place of `configs`, with numbers of the sizes at hand."""
+    aligned: str = ""
+    """An axis of neighbours whose size is known to be a multiple of some power of two below 16. Triton looks
+    itself for multiples of 16."""
     grouped: bool = False
     """Programs in groups of GROUP_M blocks of the first grid axis: a group shares the second's tiles."""
 
@@ -55,6 +87,18 @@ class Schedule:
         for step in self.rewrites:
             cluster = step(cluster)
         return cluster
+
+    def walked(self, cluster: Cluster) -> Cluster:
+        """The applied cluster as one program sees it: what it walks is in its share."""
+        cluster = self.applied(cluster)
+        axes = {a.name: a for r in cluster.reduces() for a in r.axes}
+        shares = {axes[n]: w.share for n, w in self.walks.items() if w.share and n in axes}
+        known = {share.holds(axis) for axis, share in shares.items()}
+        return (
+            cluster.map(lambda root: rewrite(root, lambda v: Const(True) if v in known else decided(v)))
+            if known
+            else cluster
+        )
 
     @cached_property
     def launched(self) -> tuple[Mapping[str, str], ...]:
@@ -86,6 +130,6 @@ class Alternative:
     name: str
     kernels: tuple[tuple[Cluster, Schedule], ...]
     condition: str = ""
-    """Python over the sizes: where it may be taken; empty: everywhere."""
-    passes: int = 1
-    """How often it reads its input."""
+    """Python over the sizes: where it is taken; empty: everywhere."""
+    is_enough: bool = False
+    """Whether no other is written where all sizes at hand meet its condition, which are upper limits then."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import replace
 
+from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, plus, times
 from pytorch_to_triton.draft.ir.monoids import identities
@@ -27,6 +28,7 @@ from pytorch_to_triton.draft.ir.values import (
     walk,
 )
 from pytorch_to_triton.draft.lower.tensor import guarded, limited
+from pytorch_to_triton.draft.schedule.schedule import Share
 
 Kernels = tuple[Cluster, Cluster]
 
@@ -121,6 +123,57 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
         Cluster(f"{cluster.name}_partial", tuple(stores)),
         replace(rest, name=f"{cluster.name}_final"),
     )
+
+
+def in_shares(cluster: Cluster, over: Axis, share: Share) -> Kernels:
+    """What is stored along one axis, with partial results of each share of it; then the rest from those.
+
+    Every reduction over that axis is a plain one, and none is inside another.
+    """
+    along = [s for s in cluster.stores if _varies(s, {over})]
+    others = replace(cluster, stores=tuple(s for s in cluster.stores if s not in along))
+    partials: list[Store] = []
+    gathered: dict[Value, Value] = {}
+    for r, label in _labelled(others, over).items():
+        (arg,), (identity,) = r.args, identities(r.monoid, kind_of(r))
+        place = (Index(share.part), *map(Index, _kept(r)))
+        shape = (share.part.size, *(a.size for a in _kept(r)))
+        buffer = Buffer(f"partial_{label}", shape, _dtype(cluster, r))
+        in_share = op("where", share.holds(over), arg, identity)
+        partials.append(Store(buffer, place, replace(r, args=(in_share,), name=label)))
+        gathered[r] = replace(
+            r, args=(Load(buffer, place, name=buffer.name),), axes=(share.part,), name=label
+        )
+    rest = others.map(lambda root: rewrite(root, lambda v: gathered.get(v)))
+    return (
+        Cluster(f"{cluster.name}_partial", (*along, *partials)),
+        replace(rest, name=f"{cluster.name}_final"),
+    )
+
+
+def by_row(cluster: Cluster, rows: Set[Axis]) -> Kernels:
+    """What each row comes to, where it is reduced, then what is reduced over the rows."""
+    stores: list[Store] = []
+    loads: dict[Value, Value] = {}
+    for r in cluster.reduces():
+        if set(r.axes) == rows and any(isinstance(v, Reduce) for v in walk(*r.args)):
+            (arg,) = r.args
+            name = f"{cluster.name}_{getattr(arg, 'name', None) or 'row'}_{len(stores)}"
+            index = tuple(map(Index, r.axes))
+            buffer = Buffer(name, tuple(a.size for a in r.axes), _dtype(cluster, arg))
+            stores.append(Store(buffer, index, arg))
+            loads[r] = replace(r, args=(Load(buffer, index, name=name),))
+    rest = cluster.map(lambda root: rewrite(root, lambda v: loads.get(v)))
+    return Cluster(f"{cluster.name}_rows", tuple(stores)), replace(rest, name=f"{cluster.name}_total")
+
+
+def _labelled(cluster: Cluster, over: Axis) -> dict[Reduce, str]:
+    """The reductions over the axis, each called after the first result that it is for."""
+    found: dict[Reduce, str] = {}
+    for store in cluster.stores:
+        for r in (v for v in walk(*store.roots) if isinstance(v, Reduce) and over in v.axes):
+            found.setdefault(r, fresh(r.name or store.buffer.name, found.values()))
+    return found
 
 
 def _bounded(store: Store, inside: Value | None) -> Store:

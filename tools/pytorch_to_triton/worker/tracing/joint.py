@@ -1,13 +1,14 @@
 """An exported program with its gradients: the joint graph of forward and backward, as AOTAutograd has it."""
 
 import contextlib
+import math
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch._functorch.aot_autograd import aot_export_joint_simple
-from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch._functorch.partitioners import get_default_op_list, min_cut_rematerialization_partition
 from torch.export import ExportedProgram
 from torch.export.graph_signature import (
     ExportGraphSignature,
@@ -22,6 +23,7 @@ from torch.fx.traceback import preserve_node_meta
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ..calls.gradients import GRADIENT_OF
+from .free_sizes import hint_of
 from .graph_writer import NodeWriter, NotRepresentable
 
 UNSUPPORTED = {
@@ -108,7 +110,7 @@ def signature(module: GraphModule, program: ExportedProgram, tracked: list[int])
 
 
 def saved_by(program: ExportedProgram) -> list[str]:
-    """The nodes whose values the backward pass needs: what the min-cut partitioner chooses.
+    """The nodes whose values the backward pass needs: what the min-cut partitioner chooses, and is worth it.
 
     It also makes one of equal nodes of the joint graph. In place of a view it is the tensor looked at, which
     is kept in memory as well.
@@ -120,7 +122,68 @@ def saved_by(program: ExportedProgram) -> list[str]:
     names = [n.name for n in output.args[0][len(results) :]]
     nodes = {n.name: n for n in module.graph.nodes}
     tensors = (nodes[name] for name in names if isinstance(nodes[name].meta.get("val"), torch.Tensor))
-    return list(dict.fromkeys(looked_at(node).name for node in tensors))
+    returned = {looked_at(nodes[s.arg.name]) for s in results if s.arg.name in nodes}
+    return [n.name for n in worth_saving(list(dict.fromkeys(map(looked_at, tensors))), returned)]
+
+
+def worth_saving(saved: Sequence[Node], returned: Collection[Node]) -> list[Node]:
+    """Those that take fewer bytes than to compute them again, element by element, from inputs and each other.
+
+    The partitioner weighs all tensors alike; but inputs and results lie in memory anyway, and what else is
+    computed has to be written before it is read.
+    """
+    kept = list(saved)
+    for node in sorted(saved, reverse=True):
+        others = [n for n in kept if n is not node]
+        found = sources(node, others)
+        if found is None or any(map(is_heavy, readers(node))):
+            continue
+        more = [n for n in found if n not in kept]
+        if sum(map(n_bytes, more)) < n_bytes(node) * (1 if node in returned else 2):
+            kept = [*others, *more]
+    return kept
+
+
+def sources(node: Node, known: Collection[Node]) -> list[Node] | None:
+    """What is known, and inputs, that the node's elements follow from one by one; None where they do not."""
+    found: dict[Node, None] = {}
+    todo = [node]
+    while todo:
+        n = todo.pop()
+        if n in known or (n.op == "placeholder" and n is not node):
+            found[n] = None
+        elif is_elementwise(n):
+            todo += n.all_input_nodes
+        else:
+            return None
+    return list(found)
+
+
+def is_elementwise(node: Node) -> bool:
+    """Whether it computes each element from those at its place, or only looks at them in another way."""
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return False
+    return torch.Tag.pointwise in node.target.tags or node.target.is_view or node.target in VIEWS
+
+
+def readers(node: Node) -> Iterator[Node]:
+    """What reads the node, itself or through views."""
+    for user in node.users:
+        target = user.target
+        if isinstance(target, torch._ops.OpOverload) and (target.is_view or target in VIEWS):
+            yield from readers(user)
+        yield user
+
+
+def is_heavy(node: Node) -> bool:
+    """Whether it is a product or the like, which takes its operands from memory."""
+    return get_default_op_list().is_compute_intensive(node)
+
+
+def n_bytes(node: Node) -> int:
+    """The bytes of a tensor at the traced sizes."""
+    tensor: torch.Tensor = node.meta["val"]
+    return math.prod(map(hint_of, tensor.shape)) * tensor.element_size()
 
 
 def looked_at(node: Node) -> Node:

@@ -1,0 +1,98 @@
+"""A drafted file has the kernels that the sizes at hand take, and says where its limits are."""
+
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.convert.finish.converted import recipe_of
+from pytorch_to_triton.convert.finish.files import files
+from pytorch_to_triton.convert.request import ConversionRequest
+from pytorch_to_triton.convert.resolve import resolve
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.validate import validate
+
+from ...conftest import Written
+from ..drafting import drafted
+
+pytestmark = pytest.mark.anyio
+
+ROWS = (
+    'INPUTS = {{"x": "float32[M, N]"}}\nDIMS = {{"M": [1, 3], "N": {lengths}}}\n\n\n'
+    "def f(x):\n    return torch.softmax(x, -1)\n"
+)
+SHORT, BOTH = ROWS.format(lengths=[9, 100]), ROWS.format(lengths=[9, 20000])
+POOLED = (
+    'INPUTS = {"x": "float32[B, T, D]", "mask": "int64[B, T] in 0..2"}\n'
+    'DIMS = {"B": [3], "T": [1, 9], "D": [16, 33]}\n\n\n'
+    "def f(x, mask):\n"
+    "    mask = mask.unsqueeze(-1).expand(x.size()).float()\n"
+    "    return F.normalize((x * mask).sum(1) / mask.sum(1).clamp(min=1e-9), dim=1)\n"
+)
+
+
+LOSS = (
+    'INPUTS = {"x": "float32[M, N]", "target": "int64[M] in 0..N"}\nDIMS = {"M": [1, 8], "N": [5, 100]}\n\n\n'
+    "def f(x, target):\n"
+    "    log_p = torch.log_softmax(x, -1)\n"
+    "    picked = log_p.gather(1, target[:, None]).squeeze(1)\n"
+    "    return -(0.9 * picked + 0.1 * log_p.mean(-1)).mean()\n"
+)
+LONG_LOSS = LOSS.replace("[5, 100]", "[5, 20000]")
+DIVERGENCE = (
+    'INPUTS = {"x": "float32[M, N]", "y": "float32[M, N]"}\nDIMS = {"M": [1, 8], "N": [5, 100]}\n\n\n'
+    "def f(x, y):\n"
+    "    return F.kl_div(x.log_softmax(-1), y.softmax(-1), reduction='batchmean')\n"
+)
+PASSED, LIMITED = "passed", "limited"
+
+
+@pytest.mark.parametrize(
+    ("text", "kernels", "cases"),
+    [
+        pytest.param(
+            SHORT, 1, {"M=3 N=16384": PASSED, "M=3 N=16385": LIMITED, "M=3 N=0": PASSED}, id="short"
+        ),
+        pytest.param(
+            BOTH, 2, {"M=3 N=16384": PASSED, "M=3 N=16385": PASSED, "M=3 N=20000": PASSED}, id="both"
+        ),
+        pytest.param(
+            POOLED, 1, {"B=3 T=9 D=33": PASSED, "B=2 T=1 D=8193": LIMITED, "B=0 T=2 D=5": PASSED}, id="pooled"
+        ),
+        # 2,048 programs have four rows each, then five.
+        pytest.param(LOSS, 2, {"M=8192 N=5": PASSED, "M=8193 N=5": PASSED, "M=1 N=1": PASSED}, id="loss"),
+        pytest.param(LOSS, 2, {"M=3 N=16384": PASSED, "M=2 N=16385": LIMITED}, id="loss of long rows"),
+        pytest.param(LONG_LOSS, 5, {"M=3 N=16384": PASSED, "M=3 N=16385": PASSED}, id="loss of both"),
+        pytest.param(DIVERGENCE, 2, {"M=7 N=33": PASSED, "M=130 N=1000": PASSED}, id="divergence"),
+    ],
+)
+async def test_up_to_its_limits_a_draft_agrees_with_pytorch(
+    text: str,
+    kernels: int,
+    cases: dict[str, str],
+    written: Written,
+    worker: WorkerClient,
+    interpreter: Runtime,
+    tmp_path: Path,
+) -> None:
+    target = written(text)
+    (file,) = await drafted(worker, interpreter, target, tmp_path, stages=(3,))
+    assert Path(file).read_text(encoding="utf-8").count("@triton.jit") == kernels
+    request = ValidationRequest(
+        candidate=Target(path=Path(file)), reference=target, cases=tuple(cases), seed=3
+    )
+    verdict = await validate(worker, request, interpreter)
+    assert [case.status for case in verdict.cases] == list(cases.values()), verdict.summary
+    if LIMITED in cases.values():
+        assert "convert again with larger sizes" in verdict.summary
+
+
+async def test_a_finished_file_hands_to_pytorch_what_is_beyond_the_limits(
+    written: Written, worker: WorkerClient, interpreter: Runtime
+) -> None:
+    target = await resolve(worker, ConversionRequest(target=written(SHORT)), interpreter)
+    draft = target.convertible().drafted(3)
+    finished = files(recipe_of(target, draft.file, drafted=True), measured="").texts
+    assert "N <= 16384 does not hold" in finished["f_triton.py"]

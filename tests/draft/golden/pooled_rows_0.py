@@ -1,0 +1,248 @@
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+@triton.jit
+def out_apart_0_kernel(
+    x_ptr,
+    out_sum_0_ptr,
+    T,
+    D,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken at any size."""
+    pid = tl.program_id(0).to(INDEX)
+    n_col_blocks = tl.cdiv(D, BLOCK_N)
+    pid_col = pid % n_col_blocks
+    outer = pid // n_col_blocks
+    col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
+    col_mask = col < D
+    total_acc = tl.zeros([BLOCK_K, BLOCK_N], tl.float32)
+    for start in range(0, T, BLOCK_K):
+        row = start + tl.arange(0, BLOCK_K)
+        row_mask = row < T
+        mask = row_mask[:, None] & col_mask[None, :]
+        x = tl.load(
+            x_ptr + (outer * T + row[:, None]) * D + col[None, :],
+            mask=mask,
+            other=0.0,
+        ).to(tl.float32)
+        total_acc += x
+    tl.store(out_sum_0_ptr + outer * D + col, tl.sum(total_acc, axis=0), mask=col_mask)
+
+
+@triton.jit
+def out_apart_1_kernel(
+    out_sum_0_ptr,
+    out_mean_max_1_ptr,
+    D,
+    T,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken at any size."""
+    row = tl.program_id(0).to(INDEX)
+    mean_max_acc = tl.full([BLOCK_N], -float("inf"), tl.float32)
+    for start in range(0, D, BLOCK_N):
+        col = start + tl.arange(0, BLOCK_N)
+        col_mask = col < D
+        out_sum_0 = tl.load(
+            out_sum_0_ptr + row * D + col,
+            mask=col_mask,
+            other=-float("inf"),
+        ).to(tl.float32)
+        mean_max_acc = tl.maximum(mean_max_acc, out_sum_0 / T)
+    mean_max = tl.max(mean_max_acc, axis=0)
+    tl.store(out_mean_max_1_ptr + row, mean_max)
+
+
+@triton.jit
+def out_apart_2_kernel(
+    out_sum_0_ptr,
+    out_mean_max_1_ptr,
+    out_denominator_2_ptr,
+    D,
+    T,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken at any size."""
+    row = tl.program_id(0).to(INDEX)
+    out_mean_max_1 = tl.load(out_mean_max_1_ptr + row).to(tl.float32)
+    denominator_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, D, BLOCK_N):
+        col = start + tl.arange(0, BLOCK_N)
+        col_mask = col < D
+        out_sum_0 = tl.load(
+            out_sum_0_ptr + row * D + col,
+            mask=col_mask,
+            other=-float("inf"),
+        ).to(tl.float32)
+        numerator = tl.exp(out_sum_0 / T - out_mean_max_1)
+        denominator_acc += numerator
+    denominator = tl.sum(denominator_acc, axis=0)
+    tl.store(out_denominator_2_ptr + row, denominator)
+
+
+@triton.jit
+def out_apart_3_kernel(
+    out_sum_0_ptr,
+    out_mean_max_1_ptr,
+    out_denominator_2_ptr,
+    out_ptr,
+    D,
+    T,
+    n_elements,
+    BLOCK: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken at any size."""
+    i = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
+    i_mask = i < n_elements
+    out_sum_0 = tl.load(out_sum_0_ptr + i, mask=i_mask).to(tl.float32)
+    b = i // D
+    out_mean_max_1 = tl.load(out_mean_max_1_ptr + b, mask=i_mask).to(tl.float32)
+    numerator = tl.exp(out_sum_0 / T - out_mean_max_1)
+    out_denominator_2 = tl.load(out_denominator_2_ptr + b, mask=i_mask).to(tl.float32)
+    out = numerator / out_denominator_2
+    tl.store(out_ptr + i, out, mask=i_mask)
+
+
+@triton.jit
+def out_pooled_0_kernel(
+    x_ptr,
+    out_ptr,
+    B,
+    T,
+    D,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken where D <= 8192."""
+    row = tl.program_id(0).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
+    col = tl.arange(0, BLOCK_N)
+    row_mask = row < B
+    col_mask = col < D
+    mask = row_mask[:, None] & col_mask[None, :]
+    total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+    for k in range(T):
+        x = tl.load(x_ptr + (row[:, None] * T + k) * D + col[None, :], mask=mask).to(tl.float32)
+        total += x
+    ratio = total / T
+    mean_max = tl.max(tl.where(col_mask[None, :], ratio, -float("inf")), axis=1)
+    numerator = tl.exp(ratio - mean_max[:, None])
+    denominator = tl.sum(tl.where(col_mask[None, :], numerator, 0.0), axis=1)
+    out = numerator / denominator[:, None]
+    tl.store(out_ptr + row[:, None] * D + col[None, :], out, mask=mask)
+
+
+@triton.jit
+def out_few_0_kernel(
+    x_ptr,
+    out_sum_0_ptr,
+    T,
+    D,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken where B <= 255 and D * T > 65536."""
+    pid = tl.program_id(0).to(INDEX)
+    n_col_blocks = tl.cdiv(D, BLOCK_N)
+    pid_col = pid % n_col_blocks
+    outer = pid // n_col_blocks
+    col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
+    col_mask = col < D
+    total_acc = tl.zeros([BLOCK_K, BLOCK_N], tl.float32)
+    for start in range(0, T, BLOCK_K):
+        row = start + tl.arange(0, BLOCK_K)
+        row_mask = row < T
+        mask = row_mask[:, None] & col_mask[None, :]
+        x = tl.load(
+            x_ptr + (outer * T + row[:, None]) * D + col[None, :],
+            mask=mask,
+            other=0.0,
+        ).to(tl.float32)
+        total_acc += x
+    tl.store(out_sum_0_ptr + outer * D + col, tl.sum(total_acc, axis=0), mask=col_mask)
+
+
+@triton.jit
+def out_few_1_kernel(
+    out_sum_0_ptr,
+    out_mean_max_1_ptr,
+    D,
+    T,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken where B <= 255 and D * T > 65536."""
+    row = tl.program_id(0).to(INDEX)
+    mean_max_acc = tl.full([BLOCK_N], -float("inf"), tl.float32)
+    for start in range(0, D, BLOCK_N):
+        col = start + tl.arange(0, BLOCK_N)
+        col_mask = col < D
+        out_sum_0 = tl.load(
+            out_sum_0_ptr + row * D + col,
+            mask=col_mask,
+            other=-float("inf"),
+        ).to(tl.float32)
+        mean_max_acc = tl.maximum(mean_max_acc, out_sum_0 / T)
+    mean_max = tl.max(mean_max_acc, axis=0)
+    tl.store(out_mean_max_1_ptr + row, mean_max)
+
+
+@triton.jit
+def out_few_2_kernel(
+    out_sum_0_ptr,
+    out_mean_max_1_ptr,
+    out_denominator_2_ptr,
+    D,
+    T,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken where B <= 255 and D * T > 65536."""
+    row = tl.program_id(0).to(INDEX)
+    out_mean_max_1 = tl.load(out_mean_max_1_ptr + row).to(tl.float32)
+    denominator_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, D, BLOCK_N):
+        col = start + tl.arange(0, BLOCK_N)
+        col_mask = col < D
+        out_sum_0 = tl.load(
+            out_sum_0_ptr + row * D + col,
+            mask=col_mask,
+            other=-float("inf"),
+        ).to(tl.float32)
+        numerator = tl.exp(out_sum_0 / T - out_mean_max_1)
+        denominator_acc += numerator
+    denominator = tl.sum(denominator_acc, axis=0)
+    tl.store(out_denominator_2_ptr + row, denominator)
+
+
+@triton.jit
+def out_few_3_kernel(
+    out_sum_0_ptr,
+    out_mean_max_1_ptr,
+    out_denominator_2_ptr,
+    out_ptr,
+    D,
+    T,
+    n_elements,
+    BLOCK: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken where B <= 255 and D * T > 65536."""
+    i = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
+    i_mask = i < n_elements
+    out_sum_0 = tl.load(out_sum_0_ptr + i, mask=i_mask).to(tl.float32)
+    b = i // D
+    out_mean_max_1 = tl.load(out_mean_max_1_ptr + b, mask=i_mask).to(tl.float32)
+    numerator = tl.exp(out_sum_0 / T - out_mean_max_1)
+    out_denominator_2 = tl.load(out_denominator_2_ptr + b, mask=i_mask).to(tl.float32)
+    out = numerator / out_denominator_2
+    tl.store(out_ptr + i, out, mask=i_mask)

@@ -1,0 +1,117 @@
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+@triton.jit
+def out_apart_0_kernel(
+    target_ptr,
+    x_ptr,
+    out_log_p_0_ptr,
+    N,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken at any size."""
+    row = tl.program_id(0).to(INDEX)
+    x_max = -float("inf")
+    x_sum = 0.0
+    for start in range(0, N, BLOCK_N):
+        col = start + tl.arange(0, BLOCK_N)
+        col_mask = col < N
+        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        new_max = tl.maximum(x_max, tl.max(x, axis=0))
+        shift = tl.where(new_max == -float("inf"), 0.0, new_max)
+        rescale = tl.exp(x_max - shift)
+        p = tl.exp(x - shift)
+        x_sum = x_sum * rescale + tl.sum(p, axis=0)
+        x_max = new_max
+    target = tl.load(target_ptr + row)
+    x = tl.load(x_ptr + row * N + target).to(tl.float32)
+    shifted = x - x_max
+    log_sum = tl.log(x_sum)
+    log_p = shifted - log_sum
+    tl.store(out_log_p_0_ptr + row, log_p)
+
+
+@triton.jit
+def out_apart_1_kernel(out_log_p_0_ptr, partial_ptr, M, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
+    """Taken at any size."""
+    tl.static_assert(16384 % BLOCK_N == 0)
+    part = tl.program_id(0).to(INDEX)
+    total_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, 16384, BLOCK_N):
+        i = start + tl.arange(0, BLOCK_N)
+        col = part * 16384 + i
+        inside = col < M
+        out_log_p_0 = tl.load(out_log_p_0_ptr + col, mask=inside, other=0.0).to(tl.float32)
+        total_acc += out_log_p_0
+    tl.store(partial_ptr + part, tl.sum(total_acc, axis=0))
+
+
+@triton.jit
+def out_apart_2_kernel(partial_ptr, out_ptr, M, n_parts, BLOCK_N: tl.constexpr):
+    """Taken at any size."""
+    total_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, n_parts, BLOCK_N):
+        part = start + tl.arange(0, BLOCK_N)
+        part_mask = part < n_parts
+        partial = tl.load(partial_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
+        total_acc += partial
+    out = -(tl.sum(total_acc, axis=0) / M)
+    tl.store(out_ptr, out)
+
+
+@triton.jit
+def out_in_shares_0_kernel(
+    target_ptr,
+    x_ptr,
+    partial_out_ptr,
+    M,
+    N,
+    rows_per_program,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    STAGES: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken where N <= 16384."""
+    part = tl.program_id(0).to(INDEX)
+    col = tl.arange(0, BLOCK_N)
+    first_row = part * rows_per_program
+    end_row = tl.minimum(first_row + rows_per_program, M)
+    col_mask = col < N
+    out_acc = tl.zeros([BLOCK_M], tl.float32)
+    for start in tl.range(first_row, end_row, BLOCK_M, num_stages=STAGES):
+        row = start + tl.arange(0, BLOCK_M)
+        row_mask = row < end_row
+        target = tl.load(target_ptr + row, mask=row_mask)
+        x = tl.load(x_ptr + row * N + target, mask=row_mask).to(tl.float32)
+        mask = row_mask[:, None] & col_mask[None, :]
+        x_2 = tl.load(
+            x_ptr + row[:, None] * N + col[None, :],
+            mask=mask,
+            other=-float("inf"),
+        ).to(tl.float32)
+        x_max = tl.max(x_2, axis=1)
+        shifted = x - x_max
+        shifted_2 = x_2 - x_max[:, None]
+        log_sum = tl.log(tl.sum(tl.exp(shifted_2), axis=1))
+        log_p = shifted - log_sum
+        out_acc += tl.where(row_mask, log_p, 0.0)
+    out = tl.sum(out_acc, axis=0)
+    tl.store(partial_out_ptr + part, out)
+
+
+@triton.jit
+def out_in_shares_1_kernel(partial_out_ptr, out_ptr, M, n_parts, BLOCK_N: tl.constexpr):
+    """Taken where N <= 16384."""
+    out_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, n_parts, BLOCK_N):
+        part = start + tl.arange(0, BLOCK_N)
+        part_mask = part < n_parts
+        partial_out = tl.load(partial_out_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
+        out_acc += partial_out
+    out = tl.sum(out_acc, axis=0)
+    out_2 = -(out / M)
+    tl.store(out_ptr, out_2)

@@ -1,0 +1,81 @@
+"""Rows whose elements are reduced over another axis first: the mean of a sentence's tokens, normalised.
+
+`apart`: one reduction after the other. `pooled`: a program holds rows whole and adds what lies beneath them.
+`few`: the same as `apart`, where there are too few rows to keep all multiprocessors busy.
+"""
+
+from pytorch_to_triton.draft.ir.sizes import product
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, axes_of, walk
+from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
+from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
+from pytorch_to_triton.draft.schedule.blocks import covering
+from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
+from pytorch_to_triton.draft.schedule.split import staged
+
+EXAMPLES = ("def pooled(x: 'float32[B, T, D]'):\n    return torch.softmax(x.mean(dim=1), dim=-1)",)
+LARGEST_IN_REGISTERS = 8192
+TILES = (rows.TILES[-1], *rows.TILES[:-1])
+"""Small ones first: each element that a program holds has an address of its own in the loop."""
+FEW_ROWS = 256
+LONG_WALK = 2**16
+"""Elements beneath a row."""
+
+
+def match(cluster: Cluster) -> Mismatch | None:
+    if cluster.scans():
+        return Mismatch("it scans")
+    if len({frozenset(r.axes) for r in cluster.reduces()}) != 2:
+        return Mismatch("it does not reduce over two sets of axes")
+    row, beneath = divided(cluster)
+    if not row or not beneath:
+        return Mismatch("no axis that it reduces holds neighbours")
+    free = set(cluster.free())
+    if row & beneath or beneath & free or row & free not in (set(), row):
+        return Mismatch("what it stores are not rows of what it reduced first, nor values of them")
+    if not free - row:
+        return Mismatch("it has one row alone")
+    if any(isinstance(v, Reduce) for r in cluster.reduces() if set(r.axes) == beneath for v in walk(*r.args)):
+        return Mismatch("it walks beneath its rows more than once")
+    if at_most(product(a.size for a in row), LARGEST_IN_REGISTERS) is None:
+        return Mismatch("its rows do not fit into registers")
+    return None
+
+
+def divided(cluster: Cluster) -> tuple[set[Axis], set[Axis]]:
+    """The reduced axes of a row, along which neighbours lie, and those that are reduced first."""
+    loads = cluster.loads()
+    most = max((len(axes_of(load)) for load in loads), default=0)
+    lanes = {innermost(load) for load in loads if len(axes_of(load)) == most}
+    reduces = cluster.reduces()
+    row = {a for r in reduces if lanes & set(r.axes) for a in r.axes}
+    return row, {a for r in reduces if not lanes & set(r.axes) for a in r.axes}
+
+
+def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
+    row, beneath = (in_memory_order(tuple(axes), cluster) for axes in divided(cluster))
+    outer = tuple(a for a in cluster.free() if a not in row)
+    length, depth = product(a.size for a in row), product(a.size for a in beneath)
+    walks = {"row": Walk("grid", "BLOCK_M"), "k": Walk("loop"), "col": Walk("whole", "BLOCK_N")}
+    rewrites = (fuse("row", outer), fuse("k", beneath), fuse("col", row))
+    sized = {"BLOCK_N": covering(length)}
+    schedule = Schedule(walks, ("row", "col"), rows.ROWS, rewrites, sized, TILES[0], TILES)
+    fits = at_most(length, LARGEST_IN_REGISTERS)
+    assert fits is not None
+    one_by_one = apart(cluster)
+    found = [
+        Alternative("apart", one_by_one),
+        Alternative("pooled", ((cluster, schedule),), fits, is_enough=True),
+    ]
+    n_rows = product(a.size for a in outer)
+    few = together(at_most(n_rows, FEW_ROWS - 1), more_than(length * depth, LONG_WALK))
+    return (*found, Alternative("few", one_by_one, few)) if few is not None else tuple(found)
+
+
+def apart(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:
+    """Each reduction in kernels of its own, then what goes on with them."""
+    kernels: list[tuple[Cluster, Schedule]] = []
+    for stage in staged(cluster):
+        pattern = next(p for p in (pointwise, rows, columns, window) if p.match(stage) is None)
+        kernels += always(pattern.alternatives(stage)).kernels
+    return tuple(kernels)

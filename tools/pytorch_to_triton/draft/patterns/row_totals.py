@@ -1,0 +1,98 @@
+"""Totals of what each row comes to: the mean loss of logits, the target's gathered inside.
+
+`apart`: what each row comes to, then the totals. `in_shares`: a program walks a share of the rows;
+a second kernel takes the totals of all programs.
+"""
+
+from dataclasses import replace
+
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.monoids import SUM
+from pytorch_to_triton.draft.ir.rewriting import rewrite
+from pytorch_to_triton.draft.ir.sizes import product
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, Value, axes_of, walk
+from pytorch_to_triton.draft.patterns import rows
+from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order
+from pytorch_to_triton.draft.schedule.blocks import covering
+from pytorch_to_triton.draft.schedule.conditions import always, at_most
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
+from pytorch_to_triton.draft.schedule.split import by_row, in_shares
+
+EXAMPLES = (
+    "def loss(x: 'float32[M, N]', target: 'int64[M] in 0..N'):\n"
+    "    log_p = torch.log_softmax(x, -1)\n"
+    "    return -log_p.gather(1, target[:, None]).mean()",
+    "def divergence(x: 'float32[M, N]', y: 'float32[M, N]'):\n"
+    "    return torch.nn.functional.kl_div(x.log_softmax(-1), y.softmax(-1), reduction='sum')",
+)
+PROGRAMS = 2048
+"""As many as an H100 holds at once, with four warps each."""
+SHARE = 4
+"""Rows that a program has at least."""
+TILES = (*({**tile, "STAGES": "2"} for tile in rows.TILES), {**rows.TILES[0], "STAGES": "3"})
+CONFIGS = tuple({"BLOCK_M": 1, "STAGES": 2, "num_warps": w} for w in (4, 8))
+
+
+def match(cluster: Cluster) -> Mismatch | None:
+    if cluster.free() or cluster.scans():
+        return Mismatch("it stores more than totals, or scans")
+    inner = within_rows(cluster)
+    outer = [r for r in cluster.reduces() if r not in inner]
+    if len({frozenset(r.axes) for r in inner}) != 1 or len({axes_of(r) for r in inner}) != 1:
+        return Mismatch("it does not reduce rows along one set of axes first")
+    of_rows, col = axes_of(inner[0]), set(inner[0].axes)
+    if any(r.monoid != SUM or set(r.axes) not in (of_rows, of_rows | col) for r in outer):
+        return Mismatch("it does not add up what rows come to")
+    if not all(r.monoid.is_plain for r in inner):
+        return Mismatch("what it reduces carries several values")
+    for part in by_row(nested(cluster), of_rows):
+        if mismatch := rows.match(part):
+            return mismatch
+    if at_most(product(a.size for a in col), rows.LARGEST_IN_REGISTERS) is None:
+        return Mismatch("its rows do not fit into registers")
+    return None
+
+
+def within_rows(cluster: Cluster) -> list[Reduce]:
+    """The reductions inside of others."""
+    return [v for r in cluster.reduces() for v in walk(*r.args) if isinstance(v, Reduce)]
+
+
+def nested(cluster: Cluster) -> Cluster:
+    """Each total over all elements as that of its rows' totals."""
+    col = within_rows(cluster)[0].axes
+
+    def by_rows(v: Value) -> Value | None:
+        match v:
+            case Reduce(axes=axes) if set(axes) > set(col):
+                row = replace(v, axes=col, name=None)
+                return replace(v, args=(row,), axes=tuple(a for a in axes if a not in col))
+        return None
+
+    return cluster.map(lambda root: rewrite(root, by_rows))
+
+
+def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
+    cluster = nested(cluster)
+    col, of_rows = within_rows(cluster)[0].axes, axes_of(within_rows(cluster)[0])
+    first, rest = by_row(cluster, of_rows)
+    apart = (*always(rows.alternatives(first)).kernels, *always(rows.alternatives(rest)).kernels)
+    fused = fuse("row", in_memory_order(tuple(of_rows), cluster))(cluster)
+    fits = at_most(length := product(a.size for a in col), rows.LARGEST_IN_REGISTERS)
+    assert fits is not None
+    (row,) = axes_of(within_rows(fused)[0])
+    share = shared(row)
+    partial, final = in_shares(fused, row, share)
+    walks = {"part": Walk("grid"), "row": Walk("loop", "BLOCK_M", share), "col": Walk("whole", "BLOCK_N")}
+    rewrites = (fuse("col", in_memory_order(col, cluster)),)
+    sized = {"BLOCK_N": covering(length)}
+    walked = Schedule(walks, ("row", "col"), CONFIGS, rewrites, sized, TILES[0], TILES)
+    gathered = Schedule({"part": Walk("loop", "BLOCK_N")}, ("part",), rows.GATHERS)
+    kernels = ((partial, walked), (final, gathered))
+    return Alternative("apart", apart), Alternative("in_shares", kernels, fits, is_enough=True)
+
+
+def shared(row: Axis) -> Share:
+    """The rows of a program."""
+    programs = sizes.smaller(sizes.ceiling(row.size, SHARE), PROGRAMS)
+    return Share(Axis("part", programs), sizes.larger(sizes.ceiling(row.size, PROGRAMS), SHARE))

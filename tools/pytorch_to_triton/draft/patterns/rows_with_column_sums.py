@@ -1,0 +1,172 @@
+"""Sums across rows beside what is computed row by row: gradients of a norm's weight and of its input.
+
+`apart`: what is stored row by row, then the sums. `in_shares`: a program walks a share of the rows with its
+own sums in registers, and a second kernel adds up those of all programs.
+"""
+
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.monoids import SUM
+from pytorch_to_triton.draft.ir.sizes import product
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, Reduce, Store, axes_of, walk
+from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
+from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
+from pytorch_to_triton.draft.schedule.blocks import covering, within
+from pytorch_to_triton.draft.schedule.conditions import always, at_most
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
+from pytorch_to_triton.draft.schedule.split import in_shares, staged
+
+EXAMPLES = (
+    "def norm_gradients(x: 'float32[M, N]', g: 'float32[M, N]', w: 'float32[N]', rstd: 'float32[M, 1]'):\n"
+    "    x_hat = x * rstd\n"
+    "    along = (g * w * x_hat).mean(-1, keepdim=True)\n"
+    "    return (g * w - x_hat * along) * rstd, (g * x_hat).sum(0), g.sum(0)",
+    "def mean_share(x: 'float32[M, G, N]'):\n    return torch.softmax(x, dim=-1).mean(0)",
+)
+PROGRAMS = 512
+"""About four for each multiprocessor: as many as it holds at once, or a multiple of that."""
+SHARE = 4
+"""Rows that a program has at least: its sums are bytes to write and read as well."""
+LOOPS = tuple({"STAGES": s, "num_warps": w} for s, w in ((2, 8), (3, 8), (1, 8), (2, 16), (3, 4)))
+TILES = (*({"BLOCK_M": 1, **c} for c in LOOPS), {"BLOCK_M": 2, "STAGES": 3, "num_warps": 4})
+AHEAD = 80 * 1024
+"""Bytes of rows on their way to a program, beside those at hand."""
+REGISTERS = 65536
+"""Elements of all the tiles that a program holds at once."""
+
+
+def match(cluster: Cluster) -> Mismatch | None:
+    sums = across(cluster)
+    if not sums:
+        return Mismatch("it sums nothing across rows")
+    if cluster.scans() or any(s.combine or s.where for s in cluster.stores):
+        return Mismatch("it scans, or scatters")
+    outer, everything = set(sums[0].axes), {a for v in cluster.values() for a in axes_of(v)}
+    if any(set(r.axes) != outer or axes_of(r.args[0]) != everything for r in sums):
+        return Mismatch("its sums run across different rows")
+    if not all(axes_of(load) == everything for load in largest(cluster)):
+        return Mismatch("nothing that it reads lies in rows")
+    of_rows = [r for r in cluster.reduces() if r not in sums]
+    if any(set(r.axes) & outer or not outer <= axes_of(r) or not r.monoid.is_plain for r in of_rows):
+        return Mismatch("what it reduces is not one value for each row")
+    if len({frozenset(r.axes) for r in of_rows}) > 1:
+        return Mismatch("its reductions of rows run over different axes")
+    by_row, summed = divided(cluster)
+    if not of_rows and not by_row.stores:
+        return Mismatch("it only sums")
+    if not all(outer <= _places(s) for s in by_row.stores) or any(outer & _places(s) for s in summed.stores):
+        return Mismatch("it stores a value along some of the summed axes")
+    behind = walk(*summed.roots, into=lambda v: v not in sums)
+    if any(v in of_rows for v in behind):
+        return Mismatch("it goes on with a sum and with a row's reduction")
+    if at_most(product(a.size for a in everything - outer), longest(cluster)) is None:
+        return Mismatch("its rows do not fit into registers")
+    return None
+
+
+def largest(cluster: Cluster) -> list[Load]:
+    """The loads that vary along most axes."""
+    loads = cluster.loads()
+    most = max((len(axes_of(load)) for load in loads), default=0)
+    return [load for load in loads if len(axes_of(load)) == most]
+
+
+def stores_as_it_reads(cluster: Cluster) -> bool:
+    """Whether its results lie as what it reads does, and without reductions all over the same axes."""
+    lanes = {innermost(load) for load in largest(cluster)}
+    stored = [Load(s.buffer, s.index) for s in cluster.stores]
+    most = max(len(axes_of(place)) for place in stored)
+    if not cluster.reduces() and len({axes_of(place) for place in stored}) > 1:
+        return False
+    return all(innermost(place) in lanes for place in stored if len(axes_of(place)) == most)
+
+
+def across(cluster: Cluster) -> list[Reduce]:
+    """The sums that run across neighbours in memory, where none goes on with another."""
+    lanes = {innermost(load) for load in largest(cluster)}
+    reduces = cluster.reduces()
+    inside = {v for r in reduces for x in r.args for v in walk(x) if isinstance(v, Reduce)}
+    return [r for r in reduces if r.monoid == SUM and r not in inside and lanes.isdisjoint(r.axes)]
+
+
+def divided(cluster: Cluster) -> tuple[Cluster, Cluster]:
+    """What is stored row by row, and what goes on with sums across rows."""
+    sums = set(across(cluster))
+    summed = tuple(s for s in cluster.stores if not sums.isdisjoint(walk(*s.roots)))
+    by_row = tuple(s for s in cluster.stores if s not in summed)
+    return Cluster(f"{cluster.name}_rows", by_row), Cluster(f"{cluster.name}_sums", summed)
+
+
+def _places(store: Store) -> frozenset[Axis]:
+    return frozenset().union(*map(axes_of, store.index))
+
+
+def longest(cluster: Cluster) -> int:
+    """Elements that a row may have, for all its tiles and sums to stay in registers."""
+    tiles = len(largest(cluster)) + len(across(cluster)) + 2
+    return 1 << (REGISTERS // tiles).bit_length() - 1
+
+
+def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
+    outer, (group, col) = across(cluster)[0].axes, columns_of(cluster)
+    n_rows = product(a.size for a in outer)
+    fits = at_most(product(a.size for a in (*group, *col)), longest(cluster))
+    assert fits is not None
+    cluster = fuse("row", in_memory_order(outer, cluster))(cluster)
+    (row,) = across(cluster)[0].axes
+    part = Axis("part", sizes.smaller(sizes.ceiling(n_rows, SHARE), PROGRAMS))
+    share = Share(part, sizes.larger(sizes.ceiling(n_rows, PROGRAMS), SHARE))
+    first, rest = in_shares(cluster, row, share)
+    walked = of_shares(share, group, col, len(largest(cluster)))
+    kernels = ((first, walked), (rest, totals((*group, *col))))
+    return Alternative("apart", apart(cluster)), Alternative("in_shares", kernels, fits)
+
+
+def columns_of(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
+    """The axes of a row that are not reduced with it, and those that are; all, where nothing is."""
+    sums = across(cluster)
+    kept = tuple(
+        a for a in in_memory_order(tuple(axes_of(sums[0].args[0])), cluster) if a not in sums[0].axes
+    )
+    col = next((r.axes for r in cluster.reduces() if r not in sums), kept)
+    return tuple(a for a in kept if a not in col), tuple(a for a in kept if a in col)
+
+
+def of_shares(share: Share, group: tuple[Axis, ...], col: tuple[Axis, ...], n_loads: int) -> Schedule:
+    """Rows whole, the next ones on their way; short ones several at a time, those in groups one at a time."""
+    outer, block = ("group", "BLOCK_G") if group else ("row", "BLOCK_M")
+    tile = f"{block.lower()} * block_n"
+    walks = {"part": Walk("grid"), "row": Walk("loop", None if group else block, share)}
+    walks |= {"group": Walk("whole", block)} if group else {}
+    walks |= {"col": Walk("whole", "BLOCK_N")}
+    lengths = {"BLOCK_G": group, "BLOCK_N": col} if group else {"BLOCK_N": col}
+    untuned = {
+        **({} if group else {"BLOCK_M": "max(2048 // block_n, 1)"}),
+        "STAGES": f"1 + min({AHEAD // (4 * n_loads)} // ({tile}), 2)",
+        "num_warps": f"min(max({tile} // 512, 1), 16)",
+    }
+    return Schedule(
+        walks,
+        (outer, "col"),
+        LOOPS if group else TILES,
+        (*((fuse("group", group),) if group else ()), fuse("col", col)),
+        {name: covering(product(a.size for a in axes)) for name, axes in lengths.items()},
+        untuned,
+    )
+
+
+def totals(kept: tuple[Axis, ...]) -> Schedule:
+    """The programs' sums added up, as many at once as hide the latency."""
+    configs = within(columns.GATHERS, {"BLOCK_N": product(a.size for a in kept)})
+    walks = {"col": Walk("grid", "BLOCK_N"), "part": Walk("loop", "BLOCK_K")}
+    return Schedule(walks, ("part", "col"), configs, (fuse("col", kept),))
+
+
+def apart(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:
+    """Kernels for rows of any length."""
+    found: list[tuple[Cluster, Schedule]] = []
+    for whole in (c for c in divided(cluster) if c.stores):
+        plain = any(p.match(whole) is None for p in (pointwise, rows, columns))
+        for stage in (whole,) if plain else staged(whole):
+            pattern = next(p for p in (pointwise, rows, columns, window) if p.match(stage) is None)
+            found += always(pattern.alternatives(stage)).kernels
+    return tuple(found)

@@ -1,0 +1,51 @@
+"""Reductions that run over the same dim, over the same axis."""
+
+import re
+from collections.abc import Set
+from dataclasses import replace
+
+from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
+from pytorch_to_triton.draft.ir.sizes import equal
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Load, Reduce, Value, axes_of, walk
+
+
+def unified(cluster: Cluster) -> Cluster:
+    """The cluster with each reduction over the axes of those before it that are the same dims.
+
+    Axes are the same dim where they are as long and called alike: each input of a function has its own. Axes
+    of the results come first, where something is reduced over them as well, or a tensor read along both.
+    """
+    free, loads = cluster.free(), frozenset(cluster.loads())
+    reduced = {a for r in cluster.reduces() for a in r.axes}
+    known = [a for a in free if a in reduced]
+
+    def over_known(v: Value) -> Value | None:
+        if not isinstance(v, Reduce):
+            return None
+        to: dict[Axis, Axis] = {}
+        for a in (a for a in v.axes if a not in known):
+            taken = {*axes_of(v), *v.axes, *to.values()}
+            again = [f for f in free if axes_of(v) <= set(free) and _reads_again(v, a, f, loads)]
+            like = (b for b in (*known, *again) if b not in taken and _is_same_dim(a, b))
+            if (same := next(like, None)) is not None:
+                to[a] = same
+            known.append(to.get(a, a))
+        args = tuple(substitute(x, {a: Index(b) for a, b in to.items()}) for x in v.args)
+        return replace(v, args=args, axes=tuple(to.get(a, a) for a in v.axes))
+
+    return cluster.map(lambda root: rewrite(root, over_known))
+
+
+def _reads_again(r: Reduce, bound: Axis, free: Axis, loads: Set[Load]) -> bool:
+    """Whether a tensor that is reduced along the one axis is read element by element along the other."""
+    reduced = [v for v in walk(*r.args) if isinstance(v, Load) and bound in axes_of(v)]
+    return any(substitute(v, {bound: Index(free)}) in loads for v in reduced)
+
+
+def _is_same_dim(a: Axis, b: Axis) -> bool:
+    return equal(a.size, b.size) and _called(a) == _called(b)
+
+
+def _called(axis: Axis) -> str:
+    """What it is called after: `n` for `n_2`."""
+    return re.sub(r"(_\d*)+$", "", axis.name)
