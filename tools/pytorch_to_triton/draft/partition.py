@@ -32,6 +32,7 @@ from pytorch_to_triton.draft.lower.tensor import limited, positions
 from pytorch_to_triton.draft.patterns import attention, contraction, window
 from pytorch_to_triton.draft.program import Call, Program, Step, buffers_of
 from pytorch_to_triton.draft.registry import PATTERNS
+from pytorch_to_triton.draft.schedule.axes import merged
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
 
 LARGEST = 160
@@ -221,7 +222,7 @@ class _Partition:
             value = self._inlined(s.name, own)
             value = named(s.name, value) if isinstance(value, Map) else value
             stores.append(Store(s.buffer, s.tensor.indices, value))
-        cluster = Cluster(steps[-1].name, tuple(stores))
+        cluster = merged(Cluster(steps[-1].name, tuple(stores)))
         reasons = []
         for pattern in PATTERNS:
             mismatch = pattern.match(cluster)
@@ -263,19 +264,26 @@ class _Partition:
         reads = [v for v in walk(self._inlined(step.name)) if isinstance(v, Load)]
         mine = [v for v in reads if v.buffer.name in own]
         siblings = step.node is last.node and set(step.tensor.axes) == set(last.tensor.axes)
-        if not (mine or siblings) or (
+        if not (mine or siblings or self._saves(group, step, reads)) or (
             set(last.tensor.axes) - set(step.tensor.axes) and not _narrower(group, step)
         ):
             return False
         if not all(v.index == self.steps[v.buffer.name].tensor.indices and v.where is None for v in mine):
             return False
-        between = {r for v in reads for r in [v.buffer.name] if r in self.kept and r not in own}
-        if between & self._later(group):
+        if {v.buffer.name for v in reads} & self._later(group):
             return False
         together = self._matched((*group.steps, step))
         if isinstance(together, Mismatch) or _is_large(together) or (not siblings and _repeats(together)):
             return False
         return together.pattern is group.pattern or group.pattern.__name__.endswith("pointwise")
+
+    def _saves(self, group: Group, step: Step, reads: Sequence[Load]) -> bool:
+        """Whether one kernel would read something once that fills the group's loop and the step's."""
+        if self.plain or group.pattern in (contraction, window, attention):
+            return False
+        axes = max(set(group.steps[-1].tensor.axes), set(step.tensor.axes), key=len)
+        filling = {v.buffer for v in group.cluster.loads() if len(axes_of(v)) >= len(axes)}
+        return any(v.buffer in filling and axes <= axes_of(v) for v in reads)
 
     def _later(self, group: Group) -> set[str]:
         """What is computed from the group's values: a member must not read it."""

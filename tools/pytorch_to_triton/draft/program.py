@@ -5,6 +5,8 @@ Views vanish here: they become arithmetic on the indices of what they look at.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -104,9 +106,18 @@ def buffers_of(tensor: Tensor) -> list[str]:
     return [v.buffer.name for v in walk(tensor.value) if isinstance(v, Load)]
 
 
-def shape_of(shape: Shape) -> tuple[Size, ...]:
-    """A traced shape in sizes; what was 1 in the trace is 1."""
+def shape_of(shape: Shape, divisors: Mapping[str, int]) -> tuple[Size, ...]:
+    """A traced shape in sizes, in shares of dims with known `divisors`; what was 1 in the trace is 1."""
     return tuple(
-        sizes.size(1) if n == 1 else sizes.size(e)
+        sizes.ONE if n == 1 else sizes.in_shares(sizes.size(e), divisors)
         for e, n in zip(shape.expressions, shape.traced, strict=True)
     )
+
+
+def divisors_of(graph: Graph) -> dict[str, int]:
+    """Dim -> the number that divides it wherever the trace holds, by guards such as `D % 4 == 0`."""
+    given: dict[str, int] = {}
+    for guard in graph.guards:
+        if divides := re.fullmatch(r"(\w+) % (\d+) == 0", guard):
+            given[divides[1]] = math.lcm(given.get(divides[1], 1), int(divides[2]))
+    return given

@@ -237,7 +237,8 @@ def axis_size_names(axes: Sequence[Axis]) -> dict[Size, str]:
     """Names for sizes that are computed: `run` passes them, which keeps products out of 32 bits."""
     found: dict[Size, str] = {}
     for a in axes:
-        if not (a.size.is_Integer or a.size.is_Symbol) and a.size not in found:
+        whole = sizes.in_dims(a.size)
+        if not (whole.is_Integer or whole.is_Symbol) and a.size not in found:
             name = FUSED.get(a.name, a.name.upper())
             taken = {*found.values(), *(str(x) for b in axes for x in b.size.free_symbols)}
             found[a.size] = fresh(name, taken)

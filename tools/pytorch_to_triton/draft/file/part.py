@@ -17,6 +17,7 @@ from pytorch_to_triton.draft.nested import with_nested_apart
 from pytorch_to_triton.draft.partition import Group, made_by, partition, read_by
 from pytorch_to_triton.draft.program import Call, Program
 from pytorch_to_triton.draft.reading import read_program
+from pytorch_to_triton.draft.refinement import with_refined_axes
 from pytorch_to_triton.draft.results import with_results_stored
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.draft.storage import with_wide_results
@@ -81,7 +82,7 @@ def part_of(
 
 def programmed(graph: Graph, ways: Ways, reserved: frozenset[str] = RESERVED) -> Program:
     """The program with these calls left to libraries."""
-    return with_nested_apart(with_results_stored(read_program(graph, reserved, ways)))
+    return with_refined_axes(with_nested_apart(with_results_stored(read_program(graph, reserved, ways))))
 
 
 def snake(name: str) -> str:

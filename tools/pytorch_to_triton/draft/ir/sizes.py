@@ -47,6 +47,33 @@ class Mod(sympy.Function):  # type: ignore[misc]
         return ZERO if _divides(b, a) else None
 
 
+class Share(sympy.Function):  # type: ignore[misc]
+    """`a // b` where b is known to divide a."""
+
+    is_integer = True
+    is_nonnegative = True
+
+    @classmethod
+    def eval(cls, a: Size, b: Size) -> Size | None:
+        return None if a.is_Symbol and b.is_Integer else a / b
+
+
+def in_shares(expression: Size, divisors: Mapping[str, int]) -> Size:
+    """The size in shares of those dims of which a divisor is known: N as 4 * (N // 4)."""
+    return expression.xreplace({symbol(n): d * Share(symbol(n), size(d)) for n, d in divisors.items()})
+
+
+def in_dims(expression: Size) -> Size:
+    """The size over the dims again: 4 * (N // 4) as N, N // 4 as a quotient without remainder."""
+    return expression.replace(lambda e: isinstance(e, Share), lambda e: e.args[0] / e.args[1])
+
+
+def atoms(expression: Size) -> frozenset[Size]:
+    """The dims, and shares of dims, that it is made of."""
+    shares = expression.atoms(Share)
+    return frozenset(shares) | frozenset(expression.xreplace(dict.fromkeys(shares, ONE)).free_symbols)
+
+
 def _divides(b: Size, term: Size) -> bool:
     quotient = term / b
     return bool(quotient.is_integer) and quotient.as_numer_denom()[1] == 1
@@ -111,14 +138,14 @@ def product(sizes: Iterable[Size]) -> Size:
 
 def value(expression: Size, dims: Mapping[str, int]) -> int:
     """The size as a number."""
-    found = expression.subs({symbol(n): v for n, v in dims.items()})
+    found = in_dims(expression).subs({symbol(n): v for n, v in dims.items()})
     return int(found.doit())
 
 
 @cache
 def text(expression: Size) -> str:
     """The size as Python source, without outer parentheses."""
-    return ast.unparse(ast.parse(_written(expression), mode="eval"))
+    return ast.unparse(ast.parse(_written(in_dims(expression)), mode="eval"))
 
 
 def _written(e: Size) -> str:
@@ -128,6 +155,9 @@ def _written(e: Size) -> str:
         first, *rest = _ordered(e)
         signed = (f"- ({_written(-a)})" if _negative(a) else f"+ ({_written(a)})" for a in rest)
         return " ".join([f"({_written(first)})", *signed])
+    whole, shared = e.as_numer_denom()
+    if shared != 1:
+        return f"({_written(whole)}) // ({_written(shared)})"
     parts = [f"({_written(a)})" for a in e.args]
     if isinstance(e, sympy.Mul):
         return " * ".join(parts)

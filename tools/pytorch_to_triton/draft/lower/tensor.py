@@ -159,7 +159,8 @@ LETTERS = ("", "n", "mn", "bmn", "nchw", "ncdhw")
 
 
 def _hint(size: Size, otherwise: str) -> str:
-    return str(size).lower() if size.is_Symbol else otherwise
+    whole = sizes.in_dims(size)
+    return str(whole).lower() if whole.is_Symbol else otherwise
 
 
 def source(names: Names, name: str, shape: Sequence[Size], dtype: str) -> Tensor:
