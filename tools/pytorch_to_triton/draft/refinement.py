@@ -94,27 +94,40 @@ class _Refinement:
             if a == b:
                 continue
             if sizes.equal(a.size, b.size):
-                new, old = sorted((a, b), key=lambda x: (x not in self.whole, len(x.name), x.name))
-                agreed = self._become(old, new)
+                agreed = self._same(a, b)
             elif sizes.divides(b.size, a.size):
-                agreed = self._become(a, b, left)
+                agreed = self._split(a, b, left)
             else:
-                agreed = sizes.divides(a.size, b.size) and self._become(b, a, right)
+                agreed = sizes.divides(a.size, b.size) and self._split(b, a, right)
             if not agreed:
                 return
 
-    def _become(self, old: Axis, new: Axis, rest: list[Axis] | None = None) -> bool:
-        """The axis as the other one, or as that and another inside of it, which goes before the `rest`."""
-        if old in self.whole or self.holders[old] & self.holders[new]:
+    def _same(self, a: Axis, b: Axis) -> bool:
+        """Make them one axis, unless one tensor has both."""
+        if self.holders[a] & self.holders[b]:
             return False
-        self.holders[new] |= self.holders[old]
-        self.parts[old] = (new,)
-        if rest is not None:
-            inner = self.names.axis(old.name, sizes.FloorDiv(old.size, new.size))
-            self.holders[inner] = set(self.holders[old])
-            self.parts[old] = (new, inner)
-            self.shared |= {new, inner}
-            rest.insert(0, inner)
+        if a in self.whole:
+            a, b = b, a
+        self.holders[b] |= self.holders[a]
+        self.parts[a] = (b,)
+        return a not in self.whole
+
+    def _split(self, wide: Axis, outer: Axis, rest: list[Axis]) -> bool:
+        """Make one axis of this outer one and a new one inside of it, which goes before the `rest`."""
+        if wide in self.whole or self.holders[wide] & self.holders[outer]:
+            return False
+        word = wide.name.partition("_")[0]
+        inner = self.names.axis(f"{word}_inner", sizes.FloorDiv(wide.size, outer.size))
+        if outer not in self.whole:
+            named = self.names.axis(f"{word}_outer", outer.size)
+            self.holders[named] = self.holders[outer]
+            self.parts[outer] = (named,)
+            outer = named
+        self.holders[inner] = set(self.holders[wide])
+        self.holders[outer] |= self.holders[wide]
+        self.parts[wide] = (outer, inner)
+        self.shared |= {outer, inner}
+        rest.insert(0, inner)
         return True
 
     def _made_of(self, dim: Iterable[Axis]) -> list[Axis]:

@@ -26,7 +26,7 @@ from pytorch_to_triton.draft.file.checks import Checks, checks
 from pytorch_to_triton.draft.file.choices import Lines, decided
 from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.draft.file.launches import Kernel, Stage
-from pytorch_to_triton.draft.file.part import Part, computed, part_of, programmed
+from pytorch_to_triton.draft.file.part import Part, computed, guarded, part_of, programmed
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.library import PURE, Ways, ways_of
@@ -363,4 +363,5 @@ def _run(parts: Sequence[Part], checked: Checks, source: Source) -> list[str]:
 
 
 def _returned(part: Part) -> list[Lines]:
-    return [*computed(part), (f"return {runs.returned(part.program)}",)]
+    guards = ((line,) for line in guarded(part.program.graph))
+    return [*guards, *computed(part), (f"return {runs.returned(part.program)}",)]

@@ -92,11 +92,15 @@ def snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", whole).lower()
 
 
+def guarded(graph: Graph) -> list[str]:
+    """What the trace found to hold, checked."""
+    return [f'assert {guard}, "drafted for {guard}"' for guard in graph.guards]
+
+
 def computed(part: Part, known: Collection[str] = ()) -> list[Lines]:
     """The statements that compute one program, but for its results; `known` tensors lie in order."""
     graph = part.program.graph
     return [
-        *((f'assert {guard}, "drafted for {guard}"',) for guard in graph.guards),
         *(wrapped(f"{choice.name} = {choice_source(choice)}") for choice in graph.choices),
         *((line,) for line in runs.contiguous(part.program, part.items, known)),
         *part.statements,

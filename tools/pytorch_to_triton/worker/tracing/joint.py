@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch._functorch import config as functorch_config
 from torch._functorch.aot_autograd import aot_export_joint_simple
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.export import ExportedProgram
@@ -29,6 +30,14 @@ UNSUPPORTED = {
     "input mutations": "it writes to its arguments",
 }
 """What AOTAutograd says -> what it means."""
+RECOMPUTING = {
+    "ban_recompute_used_far_apart": False,
+    "ban_recompute_long_fusible_chains": False,
+    "ban_recompute_materialized_backward": False,
+    "recompute_views": True,
+}
+"""Drafted kernels compute element by element again whatever they can read the operands of."""
+CHECK = torch.ops.aten._assert_tensor_metadata.default
 VIEWS = (torch.ops.aten._unsafe_view.default, torch.ops.aten._to_copy.default)
 """Operators whose results hold no more than their operand, beside those that share its memory."""
 
@@ -55,6 +64,8 @@ def joint(program: ExportedProgram, table: Mapping[Any, Callable[..., Any]]) -> 
             results, tuple(given), trace_joint=True, decompositions=dict(table.items())
         )
     assert isinstance(module, GraphModule)
+    for node in module.graph.find_nodes(op="call_function", target=CHECK):
+        module.graph.erase_node(node)  # It would count as a reader that nothing can be fused into.
     return program._update(module, signature(module, program, tracked))
 
 
@@ -115,7 +126,8 @@ def saved_by(program: ExportedProgram) -> list[str]:
     """
     module = program.graph_module
     results = [s for s in program.graph_signature.output_specs if s.kind is OutputKind.USER_OUTPUT]
-    forward, _ = min_cut_rematerialization_partition(module, None, num_fwd_outputs=len(results))
+    with functorch_config.patch(RECOMPUTING):
+        forward, _ = min_cut_rematerialization_partition(module, None, num_fwd_outputs=len(results))
     (output,) = (n for n in forward.graph.nodes if n.op == "output")
     names = [n.name for n in output.args[0][len(results) :]]
     nodes = {n.name: n for n in module.graph.nodes}
