@@ -115,9 +115,16 @@ def shape_of(shape: Shape, divisors: Mapping[str, int]) -> tuple[Size, ...]:
 
 
 def divisors_of(graph: Graph) -> dict[str, int]:
-    """Dim -> the number that divides it wherever the trace holds, by guards such as `D % 4 == 0`."""
+    """Dim -> the number that divides it wherever the trace holds, by guards such as `D % 4 == 0`.
+
+    A view in groups of 4, `x.view(D // 4, 4)`, leaves two that say the same together.
+    """
     given: dict[str, int] = {}
     for guard in graph.guards:
-        if divides := re.fullmatch(r"(\w+) % (\d+) == 0", guard):
+        plain = re.fullmatch(r"(\w+) % (\d+) == 0", guard)
+        groups = re.fullmatch(r"(\w+) // \(\1 // (\d+)\) == \2", guard)
+        if groups and f"{groups[1]} % ({groups[1]} // {groups[2]}) == 0" not in graph.guards:
+            continue
+        if divides := plain or groups:
             given[divides[1]] = math.lcm(given.get(divides[1], 1), int(divides[2]))
     return given

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.indices import size_of
 from pytorch_to_triton.draft.ir.rewriting import rebound
-from pytorch_to_triton.draft.ir.values import Axis, Index, Load, Map, Scan, Value, bound_axes, walk
-from pytorch_to_triton.draft.lower.tensor import Dim, Names, Tensor, position
+from pytorch_to_triton.draft.ir.values import Axis, Index, Load, Scan, bound_axes, walk
+from pytorch_to_triton.draft.lower.tensor import Dim, Names, Tensor, digits, position
 from pytorch_to_triton.draft.program import Program, Step
 
 
@@ -106,7 +105,7 @@ class _Refinement:
         """Make them one axis, unless one tensor has both."""
         if self.holders[a] & self.holders[b]:
             return False
-        if a in self.whole:
+        if a in self.whole or (a in self.shared and b not in self.whole):
             a, b = b, a
         self.holders[b] |= self.holders[a]
         self.parts[a] = (b,)
@@ -138,20 +137,3 @@ class _Refinement:
         parts = {a: tuple(self._made_of((a,))) for a in self.parts}
         shared = set(self._made_of(self.shared))
         return {a: dim for a, dim in parts.items() if len(dim) > 1 or dim[0] in shared}
-
-
-def digits(index: Value, size: sizes.Size) -> Dim | None:
-    """The axes of which an index along a whole dimension is made, outer ones first; None for any other."""
-    found: list[Axis] = []
-    rest: Value = index
-    while True:
-        match rest:
-            case Index(axis=a):
-                found.insert(0, a)
-                break
-            case Map(fn="add", args=(Map(fn="mul", args=(outer, n)), Index(axis=a))) if size_of(n) == a.size:
-                found.insert(0, a)
-                rest = outer
-            case _:
-                return None
-    return tuple(found) if sizes.equal(sizes.product(a.size for a in found), size) else None
