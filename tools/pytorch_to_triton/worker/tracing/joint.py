@@ -30,13 +30,8 @@ UNSUPPORTED = {
     "input mutations": "it writes to its arguments",
 }
 """What AOTAutograd says -> what it means."""
-RECOMPUTING = {
-    "ban_recompute_used_far_apart": False,
-    "ban_recompute_long_fusible_chains": False,
-    "ban_recompute_materialized_backward": False,
-    "recompute_views": True,
-}
-"""Drafted kernels compute element by element again whatever they can read the operands of."""
+PRODUCTS = frozenset({"addmm", "baddbmm", "bmm", "convolution", "mm"})
+"""Operators that need their operands in memory."""
 CHECK = torch.ops.aten._assert_tensor_metadata.default
 VIEWS = (torch.ops.aten._unsafe_view.default, torch.ops.aten._to_copy.default)
 """Operators whose results hold no more than their operand, beside those that share its memory."""
@@ -126,13 +121,22 @@ def saved_by(program: ExportedProgram) -> list[str]:
     """
     module = program.graph_module
     results = [s for s in program.graph_signature.output_specs if s.kind is OutputKind.USER_OUTPUT]
-    with functorch_config.patch(RECOMPUTING):
+    multiplies = any(name in PRODUCTS for name in operators(module))
+    # It takes views for readers of memory as well, which they are not: without products nothing is.
+    with functorch_config.patch(ban_recompute_materialized_backward=multiplies):
         forward, _ = min_cut_rematerialization_partition(module, None, num_fwd_outputs=len(results))
     (output,) = (n for n in forward.graph.nodes if n.op == "output")
     names = [n.name for n in output.args[0][len(results) :]]
     nodes = {n.name: n for n in module.graph.nodes}
     tensors = (nodes[name] for name in names if isinstance(nodes[name].meta.get("val"), torch.Tensor))
     return list(dict.fromkeys(looked_at(node).name for node in tensors))
+
+
+def operators(module: GraphModule) -> Iterator[str]:
+    """The names of torch's operators that it calls."""
+    for node in module.graph.nodes:
+        if isinstance(node.target, torch._ops.OpOverload):
+            yield node.target.__name__.partition(".")[0]
 
 
 def looked_at(node: Node) -> Node:
