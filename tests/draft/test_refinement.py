@@ -131,3 +131,14 @@ def test_a_dim_is_divided_by_what_the_traces_guards_say_together() -> None:
     guards = ("N % 4 == 0", "N % 6 == 0", "M % (M // 32) == 0", "M // (M // 32) == 32", "K // (K // 8) == 8")
     given = viewed().model_copy(update={"guards": guards})
     assert divisors_of(given) == {"N": 12, "M": 32}
+
+
+def test_outputs_that_lie_in_another_order_in_memory_are_stored_by_kernels_of_their_own() -> None:
+    nodes = (
+        node("u", "mul.Tensor", ("x", 2), ("M", "N")),
+        node("t", "permute.default", ("u", [1, 0]), ("N", "M")),
+        node("c", "clone.default", ("t",), ("N", "M")),
+        node("e", "exp.default", ("x",), ("M", "N")),
+    )
+    source = text(graph({"x": ("M", "N")}, nodes, ("c", "e")), 2)
+    assert source.count("@triton.jit") == 2

@@ -278,10 +278,13 @@ class _Partition:
         return together.pattern is group.pattern or group.pattern.__name__.endswith("pointwise")
 
     def _saves(self, group: Group, step: Step, reads: Sequence[Load]) -> bool:
-        """Whether one kernel would read something once that fills the group's loop and the step's."""
+        """Whether one kernel would read once what both read in full, and write both in the same order."""
         if self.plain or group.pattern in (contraction, window, attention):
             return False
-        axes = max(set(group.steps[-1].tensor.axes), set(step.tensor.axes), key=len)
+        mine, others = step.tensor.axes, group.steps[-1].tensor.axes
+        if [a for a in mine if a in others] != [a for a in others if a in mine]:
+            return False
+        axes = set(mine if len(mine) > len(others) else others)
         filling = {v.buffer for v in group.cluster.loads() if len(axes_of(v)) >= len(axes)}
         return any(v.buffer in filling and axes <= axes_of(v) for v in reads)
 
