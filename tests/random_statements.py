@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytorch_to_triton.draft.ir.sizes import FloorDiv, Size, equal, size, value
+from pytorch_to_triton.draft.ir.sizes import FloorDiv, Size, equal, product, size, value
 
 DIMS = {"B": 3, "K": 4, "M": 5, "N": 6}
 RANGES = {"ids": (0, 3)}
@@ -51,6 +51,10 @@ INPUTS: Mapping[str, Sequence[Variable]] = {
         "batch": [
             ("x", "B M N", "float32"), ("y", "B K N", "float32"), ("w", "K N", "float32"),
             ("b", "M 1", "float32"), ("h", "N", "bfloat16"), ("ids", "M", "int64"), ("mask", "B M N", "bool"),
+        ],
+        "groups": [
+            ("x", "B 12 N", "float32"), ("y", "B 12 N", "float32"), ("w", "K N", "float32"),
+            ("b", "12 1", "float32"), ("h", "12 N", "float16"), ("mask", "B 12 1", "bool"),
         ],
         "signal": [
             ("x", "B 4 N", "float32"), ("w", "6 2 3", "float32"), ("b", "6", "float32"),
@@ -196,6 +200,26 @@ class Composer:
         shape = (*a.shape[:d], a.shape[d] * a.shape[d + 1], *a.shape[d + 2 :])
         return "reshape.default", (a, list(shape)), shape, a.dtype
 
+    def split(self, a: Variable) -> Made | None:
+        """A dimension as groups, as more than one program does that has a literal one."""
+        even = [d for d, n in enumerate(a.shape) if n.is_Integer and int(n) > 3]
+        if not even or len(a.shape) > 4:
+            return None
+        d = self.choose.choice(even)
+        n = int(a.shape[d])
+        outer = self.choose.choice([f for f in range(2, n) if n % f == 0] or [1])
+        shape = (*a.shape[:d], size(outer), size(n // outer), *a.shape[d + 1 :])
+        return "reshape.default", (a, list(shape)), shape, a.dtype
+
+    def regrouped(self, a: Variable) -> Made | None:
+        """The shape of another value of as many elements, in which the two can meet again."""
+        count = product(a.shape)
+        shapes = [v.shape for v in self.values if equal(product(v.shape), count) and v.shape != a.shape]
+        if not shapes:
+            return None
+        shape = self.choose.choice(shapes)
+        return "reshape.default", (a, list(shape)), shape, a.dtype
+
     def moved(self, a: Variable) -> Made:
         d = self.dim(a)
         if self.choose.random() < 0.5:
@@ -339,7 +363,8 @@ class Composer:
 Maker = Callable[[Composer, Variable], Made | None]
 MAKERS: Sequence[Maker] = (
     Composer.binary, Composer.binary, Composer.scaled, Composer.turned, Composer.widened, Composer.cut,
-    Composer.merged, Composer.moved, Composer.padded, Composer.joined, Composer.counted, Composer.cast,
+    Composer.merged, Composer.split, Composer.regrouped, Composer.moved, Composer.padded, Composer.joined,
+    Composer.counted, Composer.cast,
 )  # fmt: skip
 FLOAT_MAKERS: Sequence[Maker] = (
     *MAKERS, Composer.unary, Composer.unary, Composer.exponential, Composer.quotient, Composer.chosen,

@@ -13,6 +13,7 @@ from pytorch_to_triton.draft.partition import Group, partition
 from pytorch_to_triton.draft.patterns import columns, rows
 from pytorch_to_triton.draft.program import Program, buffers_of
 from pytorch_to_triton.draft.reading import read_program
+from pytorch_to_triton.draft.refinement import with_refined_axes
 from pytorch_to_triton.draft.results import with_results_stored
 
 from ..random_programs import RandomProgram, random_program, with_column_sums
@@ -59,6 +60,7 @@ def disagreements(random: RandomProgram, seed: int) -> Iterator[str]:
     assert not program.calls, program.calls
     given = {v.name: drawn(v, np.random.default_rng(seed)) for v in random.inputs}
     expected = step_by_step(program, given)
+    program = with_refined_axes(program)
     outputs = {b for r in program.results for b in buffers_of(r.tensor) if b in program.steps}
     for plain in (True, False):
         groups = [g for g in partition(program, outputs, plain=plain) if isinstance(g, Group)]

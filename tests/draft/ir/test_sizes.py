@@ -4,7 +4,18 @@ import math
 
 import pytest
 
-from pytorch_to_triton.draft.ir.sizes import FloorDiv, Mod, equal, names, product, size, text, value
+from pytorch_to_triton.draft.ir.sizes import (
+    FloorDiv,
+    Mod,
+    divides,
+    equal,
+    in_quotients,
+    names,
+    product,
+    size,
+    text,
+    value,
+)
 
 DIMS = {"M": 7, "N": 12, "K": 3}
 WRITTEN = (
@@ -43,3 +54,23 @@ def test_sizes_are_compared_as_polynomials() -> None:
     assert product([n, m, n]) == n * n * m
     assert product([]) == 1
     assert names(n * m + 2) == {"N", "M"}
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["N", "N//4", "4*(N//4)", "(N + 1)//2", "M*N//4", "N//8", "N % 3", "N - 1", "N**2", "max(N, M)"],
+)
+def test_a_size_in_shares_is_worth_the_same_and_written_over_the_dims(written: str) -> None:
+    shared = in_quotients(size(written), {"N": 4})
+    expected = eval(written, {"max": max}, dict(DIMS))
+    assert value(shared, DIMS) == expected
+    assert eval(text(shared), {"max": max}, dict(DIMS)) == expected
+    assert in_quotients(shared, {"N": 4}) == shared
+
+
+def test_what_is_known_to_divide_is_no_division() -> None:
+    n, k = (in_quotients(size(written), {"N": 4}) for written in ("N", "N//4"))
+    assert equal(4 * k, n)
+    assert divides(size(2), n)
+    assert not divides(size(8), n)
+    assert (text(n), text(k)) == ("N", "N // 4")

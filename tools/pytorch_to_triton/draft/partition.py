@@ -42,7 +42,7 @@ from pytorch_to_triton.draft.patterns import (
 from pytorch_to_triton.draft.patterns.rows_with_column_sums import largest, stores_as_it_reads
 from pytorch_to_triton.draft.program import Call, Program, Step, buffers_of
 from pytorch_to_triton.draft.registry import PATTERNS
-from pytorch_to_triton.draft.schedule.axes import over_axes_of
+from pytorch_to_triton.draft.schedule.axes import merged, over_axes_of
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
 from pytorch_to_triton.draft.schedule.unified import unified
 
@@ -269,7 +269,7 @@ class _Partition:
             value = self._inlined(s.name, own)
             value = named(s.name, value) if isinstance(value, Map) else value
             stores.append(over_axes_of(stores, Store(s.buffer, s.tensor.indices, value)))
-        return group_of(unified(Cluster(steps[-1].name, tuple(stores))), tuple(steps))
+        return group_of(merged(unified(Cluster(steps[-1].name, tuple(stores)))), tuple(steps))
 
     def _operators(self, steps: Sequence[Step]) -> frozenset[str]:
         inside = {n for s in steps for n in self._inside(s.name)}
@@ -304,19 +304,29 @@ class _Partition:
         reads = [v for v in walk(self._inlined(step.name)) if isinstance(v, Load)]
         mine = [v for v in reads if v.buffer.name in own]
         siblings = step.node is last.node and set(step.tensor.axes) == set(last.tensor.axes)
-        if not (mine or siblings) or (
+        if not (mine or siblings or self._saves(group, step, reads)) or (
             set(last.tensor.axes) - set(step.tensor.axes) and not _narrower(group, step)
         ):
             return False
         if not all(v.index == self.steps[v.buffer.name].tensor.indices and v.where is None for v in mine):
             return False
-        between = {r for v in reads for r in [v.buffer.name] if r in self.kept and r not in own}
-        if between & self._later(group):
+        if {v.buffer.name for v in reads} & self._later(group):
             return False
         together = self._matched((*group.steps, step))
         if isinstance(together, Mismatch) or _is_large(together) or (not siblings and _repeats(together)):
             return False
         return together.pattern is group.pattern or group.pattern.__name__.endswith("pointwise")
+
+    def _saves(self, group: Group, step: Step, reads: Sequence[Load]) -> bool:
+        """Whether one kernel would read once what both read in full, and write both in the same order."""
+        if self.plain or group.pattern in (contraction, window, attention):
+            return False
+        mine, others = step.tensor.axes, group.steps[-1].tensor.axes
+        if [a for a in mine if a in others] != [a for a in others if a in mine]:
+            return False
+        axes = set(mine if len(mine) > len(others) else others)
+        filling = {v.buffer for v in group.cluster.loads() if len(axes_of(v)) >= len(axes)}
+        return any(v.buffer in filling and axes <= axes_of(v) for v in reads)
 
     def _later(self, group: Group) -> set[str]:
         """What is computed from the group's values: a member must not read it."""

@@ -5,6 +5,8 @@ Views vanish here: they become arithmetic on the indices of what they look at.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -109,9 +111,25 @@ def buffers_of(tensor: Tensor) -> list[str]:
     return [v.buffer.name for v in walk(tensor.value) if isinstance(v, Load)]
 
 
-def shape_of(shape: Shape) -> tuple[Size, ...]:
-    """A traced shape in sizes; what was 1 in the trace is 1."""
+def shape_of(shape: Shape, divisors: Mapping[str, int]) -> tuple[Size, ...]:
+    """A traced shape in sizes, in shares of dims with known `divisors`; what was 1 in the trace is 1."""
     return tuple(
-        sizes.size(1) if n == 1 else sizes.size(e)
+        sizes.ONE if n == 1 else sizes.in_quotients(sizes.size(e), divisors)
         for e, n in zip(shape.expressions, shape.traced, strict=True)
     )
+
+
+def divisors_of(graph: Graph) -> dict[str, int]:
+    """Dim -> the number that divides it wherever the trace holds, by guards such as `D % 4 == 0`.
+
+    A view in groups of 4, `x.view(D // 4, 4)`, leaves two that say the same together.
+    """
+    given: dict[str, int] = {}
+    for guard in graph.guards:
+        plain = re.fullmatch(r"(\w+) % (\d+) == 0", guard)
+        groups = re.fullmatch(r"(\w+) // \(\1 // (\d+)\) == \2", guard)
+        if groups and f"{groups[1]} % ({groups[1]} // {groups[2]}) == 0" not in graph.guards:
+            continue
+        if divides := plain or groups:
+            given[divides[1]] = math.lcm(given.get(divides[1], 1), int(divides[2]))
+    return given

@@ -31,6 +31,7 @@ from pytorch_to_triton.draft.program import (
     Result,
     Step,
     buffers_of,
+    divisors_of,
     is_plain,
     shape_of,
 )
@@ -76,12 +77,13 @@ class _Reading:
         self.named: dict[str, str] = _names(graph, reserved)
         self.shapes = shapes_of(graph)
         self.exact = exact_divisions(graph)
+        self.divisors = divisors_of(graph)
         self.axes = Names()
         self.numbers: dict[str, str] = {}
         self.items: list[Step | Call] = []
         self.parts: dict[str, tuple[Tensor, ...]] = {}
         self.tensors: dict[str, Tensor] = {
-            i.name: source(self.axes, i.name, shape_of(i.shape), i.dtype) for i in graph.inputs
+            i.name: source(self.axes, i.name, shape_of(i.shape, self.divisors), i.dtype) for i in graph.inputs
         }
 
     def take(self, node: Node) -> None:
@@ -113,7 +115,7 @@ class _Reading:
         dtypes = [node.dtype, *(self.tensors[n].dtype for n in referenced(node) if n in self.tensors)]
         if undrafted := next((d for d in dtypes if d and d not in WIDTHS), None):
             raise Refused(f"no kernel computes in {undrafted}")
-        shape = shape_of(node.shape) if node.shape is not None else ()
+        shape = shape_of(node.shape, self.divisors) if node.shape is not None else ()
         context = Context(self.axes, shape, node.dtype or "", self.named[node.name], self._storing(node))
         arguments = [self._argument(a) for a in node.args]
         keywords = {name: self._argument(a) for name, a in node.kwargs.items()}
@@ -172,7 +174,7 @@ class _Reading:
         """The library's call without its bias, in memory order of its own where that is wanted."""
         x, bias = self._argument(node.args[0]), self._argument(node.args[2])
         assert node.shape is not None
-        shape, name = shape_of(node.shape), self.named[node.name]
+        shape, name = shape_of(node.shape, self.divisors), self.named[node.name]
         read = [b for a in node.args[:2] for b in self._reads(a)]
         order: tuple[int, ...] = ()
         result = name
@@ -207,7 +209,9 @@ class _Reading:
         reads = dict.fromkeys(b for a in (*node.args, *node.kwargs.values()) for b in self._reads(a))
         name = self.named[node.name]
         if node.shape is not None:
-            self.tensors[node.name] = source(self.axes, name, shape_of(node.shape), node.dtype or "float32")
+            self.tensors[node.name] = source(
+                self.axes, name, shape_of(node.shape, self.divisors), node.dtype or "float32"
+            )
             names: tuple[str, ...] = (name,)
         else:
             items = self._parts_of(node)
@@ -216,7 +220,9 @@ class _Reading:
             parts: list[Any] = [None] * count
             for at, n in items:
                 assert n.shape is not None
-                parts[at] = source(self.axes, names[at], shape_of(n.shape), n.dtype or "float32")
+                parts[at] = source(
+                    self.axes, names[at], shape_of(n.shape, self.divisors), n.dtype or "float32"
+                )
             self.parts[node.name] = tuple(parts)
         self.items.append(Call(names, node, tuple(reads), why))
 
@@ -247,7 +253,7 @@ class _Reading:
     def _size(self, size: SizeRef) -> Any:
         """A size, or an argument that `run` computes from sizes."""
         try:
-            return sizes.size(size.expression)
+            return sizes.in_quotients(sizes.size(size.expression), self.divisors)
         except ValueError:
             kind: Kind = "float" if isinstance(size.traced, float) else "int"
             return Argument(self._number(size), size.expression, kind)

@@ -66,7 +66,6 @@ def backward_half(joint: Graph) -> Graph:
             ),
             "outputs": outputs,
             "structure": "tuple",
-            "guards": (),
             "choices": (),
             "joint": None,
         }

@@ -243,6 +243,7 @@ def axis_size_names(axes: Sequence[Axis], walks: Mapping[str, Walk]) -> dict[Siz
     dims = {str(x) for a in axes for x in a.size.free_symbols}
     found: dict[Size, str] = {}
     for size, name in wanted:
-        if not (size.is_Integer or size.is_Symbol) and size not in found:
+        whole = sizes.in_dims(size)
+        if not (whole.is_Integer or whole.is_Symbol) and size not in found:
             found[size] = fresh(name, {*found.values(), *dims})
     return found

@@ -27,7 +27,7 @@ from pytorch_to_triton.draft.file.checks import Checks, checks
 from pytorch_to_triton.draft.file.choices import Lines, decided
 from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.draft.file.launches import Kernel, Stage
-from pytorch_to_triton.draft.file.part import Part, computed, part_of, programmed
+from pytorch_to_triton.draft.file.part import Part, computed, conditions, part_of, programmed
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.library import PURE, Ways, ways_of
@@ -380,4 +380,5 @@ def _run(parts: Sequence[Part], checked: Checks, source: Source) -> list[str]:
 
 
 def _returned(part: Part) -> list[Lines]:
-    return [*computed(part), (f"return {runs.returned(part.program)}",)]
+    checked = ((line,) for line in conditions(part))
+    return [*checked, *computed(part), (f"return {runs.returned(part.program)}",)]

@@ -19,6 +19,7 @@ from pytorch_to_triton.draft.nested import with_nested_apart
 from pytorch_to_triton.draft.partition import Group, group_of, made_by, partition, read_by
 from pytorch_to_triton.draft.program import Call, Program
 from pytorch_to_triton.draft.reading import read_program
+from pytorch_to_triton.draft.refinement import with_refined_axes
 from pytorch_to_triton.draft.results import with_results_stored
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.draft.storage import with_wide_results
@@ -115,7 +116,7 @@ def _part_of(
 
 def programmed(graph: Graph, ways: Ways, reserved: frozenset[str] = RESERVED) -> Program:
     """The program with these calls left to libraries."""
-    return with_nested_apart(with_results_stored(read_program(graph, reserved, ways)))
+    return with_refined_axes(with_nested_apart(with_results_stored(read_program(graph, reserved, ways))))
 
 
 def snake(name: str) -> str:
@@ -125,15 +126,18 @@ def snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", whole).lower()
 
 
+def conditions(part: Part) -> list[str]:
+    """What the trace found to hold, and the largest sizes that the kernels take, checked."""
+    return [
+        *(f'assert {guard}, "drafted for {guard}"' for guard in part.program.graph.guards),
+        *(f'assert {limit}, "drafted for {limit}; convert again with larger sizes"' for limit in part.limits),
+    ]
+
+
 def computed(part: Part, known: Collection[str] = ()) -> list[Lines]:
     """The statements that compute one program, but for its results; `known` tensors lie in order."""
     graph = part.program.graph
     return [
-        *((f'assert {guard}, "drafted for {guard}"',) for guard in graph.guards),
-        *(
-            (f'assert {limit}, "drafted for {limit}; convert again with larger sizes"',)
-            for limit in part.limits
-        ),
         *(wrapped(f"{choice.name} = {choice_source(choice)}") for choice in graph.choices),
         *((line,) for line in runs.contiguous(part.program, part.items, known)),
         *part.statements,

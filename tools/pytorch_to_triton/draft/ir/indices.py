@@ -102,7 +102,7 @@ def below(a: Size, b: Size) -> bool:
         return True
     if difference.is_number:
         return False
-    shifted = difference.subs({s: s + 1 for s in difference.free_symbols}).expand()
+    shifted = difference.xreplace({s: s + 1 for s in sizes.atoms(difference)}).expand()
     return bool(shifted.is_nonnegative)
 
 
@@ -161,6 +161,11 @@ def _sum(v: Map, a: Value, b: Value) -> Value:
             _is_quotient(high, i, n, m) and (by := size_of(n)) is not None and (top := size_of(k)) is not None
         ):
             return remainder(i, by * top)
+        # h*(N*M) + (i*M + j), by Horner's rule
+        case Map(fn="mul", args=(h, n)), Map(fn="add", args=(Map(fn="mul", args=(i, m)), low)) if (
+            (whole := size_of(n)) is not None and (by := size_of(m)) is not None and sizes.divides(by, whole)
+        ):
+            return plus(times(plus(times(h, sizes.FloorDiv(whole, by)), i), by), low)
         case Map(fn="add", args=(h, Const(value=int(p)))), Const(value=int(q)):
             return op("add", h, p + q)
         case Map(fn="sub", args=(h, Const(value=int(p)))), Const(value=int(q)):

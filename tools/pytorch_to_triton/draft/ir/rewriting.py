@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir.indices import simplified
@@ -66,6 +66,23 @@ def _substituted(v: Value, to: Mapping[Axis, Value], done: dict[Value, Value]) -
             new = decided(new)
     done[v] = new
     return new
+
+
+def rebound(v: Value, to: Mapping[Axis, Value], axes: Mapping[Axis, Sequence[Axis]]) -> Value:
+    """Indices replaced everywhere, also where a reduction binds their axes: it binds the new ones then."""
+
+    def binder(v: Value) -> Value | None:
+        match v:
+            case Reduce(args=args, axes=bound) if set(bound) & axes.keys():
+                inner = {a: x for a, x in to.items() if a in bound}
+                new = tuple(dict.fromkeys(b for a in bound for b in axes.get(a, (a,))))
+                return replace(v, args=tuple(substitute(x, inner) for x in args), axes=new)
+            case Scan(args=args, axis=axis) if axis in axes:
+                (only,) = axes[axis]
+                return replace(v, args=tuple(substitute(x, {axis: to[axis]}) for x in args), axis=only)
+        return None
+
+    return substitute(rewrite(v, binder), to)
 
 
 def decided(v: Value) -> Value:

@@ -88,6 +88,36 @@ class Computed(sympy.Function):  # type: ignore[misc]
         return re.sub(r"\b[^\W\d]\w*\b", put, str(text.name))
 
 
+class ExactQuotient(sympy.Function):  # type: ignore[misc]
+    """`a // b` where b is known to divide a."""
+
+    is_integer = True
+    is_nonnegative = True
+
+    @classmethod
+    def eval(cls, a: Size, b: Size) -> Size | None:
+        return None if a.is_Symbol and b.is_Integer else a / b
+
+
+def in_quotients(expression: Size, divisors: Mapping[str, int]) -> Size:
+    """The size over quotients of those dims of which a divisor is known: N as 4 * (N // 4)."""
+    return expression.xreplace(
+        {symbol(n): d * ExactQuotient(symbol(n), size(d)) for n, d in divisors.items()}
+    )
+
+
+def in_dims(expression: Size) -> Size:
+    """The size over the dims again: 4 * (N // 4) as N, N // 4 as a quotient without remainder."""
+    return expression.replace(lambda e: isinstance(e, ExactQuotient), lambda e: e.args[0] / e.args[1])
+
+
+def atoms(expression: Size) -> frozenset[Size]:
+    """The dims, and quotients of dims, that it is made of."""
+    quotients = expression.atoms(ExactQuotient)
+    rest = expression.xreplace(dict.fromkeys(quotients, ONE))
+    return frozenset(quotients) | frozenset(rest.free_symbols)
+
+
 def _divides(b: Size, term: Size) -> bool:
     quotient = term / b
     return bool(quotient.is_integer) and quotient.as_numer_denom()[1] == 1
@@ -169,14 +199,14 @@ def ceiling(a: Size, b: int) -> Size:
 
 def value(expression: Size, dims: Mapping[str, int]) -> int:
     """The size as a number."""
-    found = expression.subs({symbol(n): v for n, v in dims.items()})
+    found = in_dims(expression).subs({symbol(n): v for n, v in dims.items()})
     return int(found.doit())
 
 
 @cache
 def text(expression: Size) -> str:
     """The size as Python source, without outer parentheses."""
-    return ast.unparse(ast.parse(_written(expression), mode="eval"))
+    return ast.unparse(ast.parse(_written(in_dims(expression)), mode="eval"))
 
 
 def _written(e: Size) -> str:
@@ -188,6 +218,9 @@ def _written(e: Size) -> str:
         return " ".join([f"({_written(first)})", *signed])
     if isinstance(e, Computed):
         return e.python
+    dividend, divisor = e.as_numer_denom()
+    if divisor != 1:
+        return f"({_written(dividend)}) // ({_written(divisor)})"
     parts = [f"({_written(a)})" for a in e.args]
     if isinstance(e, sympy.Mul):
         return " * ".join(parts)

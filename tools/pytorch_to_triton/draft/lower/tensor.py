@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.functions import Kind
-from pytorch_to_triton.draft.ir.indices import plus, quotient, remainder, times
+from pytorch_to_triton.draft.ir.indices import plus, quotient, remainder, size_of, times
 from pytorch_to_triton.draft.ir.padding import can_hold, known
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.sizes import ONE, Size
@@ -24,6 +24,7 @@ from pytorch_to_triton.draft.ir.values import (
     Const,
     Index,
     Load,
+    Map,
     Number,
     Value,
     axes_of,
@@ -128,6 +129,23 @@ def positions(dim: Dim, index: Value) -> dict[Axis, Value]:
     return found
 
 
+def digits(index: Value, size: Size) -> Dim | None:
+    """The axes of which an index along a whole dimension is made, outer ones first; None for any other."""
+    found: list[Axis] = []
+    rest: Value = index
+    while True:
+        match rest:
+            case Index(axis=a):
+                found.insert(0, a)
+                break
+            case Map(fn="add", args=(Map(fn="mul", args=(outer, n)), Index(axis=a))) if size_of(n) == a.size:
+                found.insert(0, a)
+                rest = outer
+            case _:
+                return None
+    return tuple(found) if sizes.equal(sizes.product(a.size for a in found), size) else None
+
+
 SCHEDULED = frozenset(
     {"row", "col", "outer", "group", "batch", "head", "query", "key", "k", "d", "e", "i", "part"}
 )
@@ -161,7 +179,8 @@ LETTERS = ("", "n", "mn", "bmn", "nchw", "ncdhw")
 
 
 def _hint(size: Size, otherwise: str) -> str:
-    return str(size).lower() if size.is_Symbol else otherwise
+    whole = sizes.in_dims(size)
+    return str(whole).lower() if whole.is_Symbol else otherwise
 
 
 def source(names: Names, name: str, shape: Sequence[Size], dtype: str) -> Tensor:

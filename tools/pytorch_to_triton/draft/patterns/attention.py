@@ -32,6 +32,8 @@ LARGEST_OF_A_DIM = 128
 def match(cluster: Cluster) -> Mismatch | None:
     if cluster.scans():
         return Mismatch("it scans")
+    if len(cluster.reduces()) < 2:
+        return Mismatch("it does not reduce what it reduced")
     reduces = online(cluster).reduces()
     weighted = [r for r in reduces if r.monoid == WEIGHTED_SOFTMAX]
     if len(weighted) != 1 or len(weighted[0].axes) != 1:

@@ -8,6 +8,7 @@ partial results of chunks first; `staged`, the same for each of several statisti
 from pytorch_to_triton.draft.ir.rewriting import repeated
 from pytorch_to_triton.draft.ir.sizes import Size, product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, axes_of
+from pytorch_to_triton.draft.lower.tensor import digits
 from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering
@@ -37,6 +38,8 @@ FEW_ROWS = 512
 LONG_ROW = 32768
 CHUNK = 16384
 LARGEST_WINDOW = 256
+SHORTEST_ROW = 16
+"""Fewer neighbours side by side are a window each: lanes run along the outputs."""
 
 
 def match(cluster: Cluster) -> Mismatch | None:
@@ -70,8 +73,9 @@ def slides(cluster: Cluster, axes: tuple[Axis, ...]) -> bool:
     size = product(a.size for a in axes)
     if not size.is_Integer or int(size) > LARGEST_WINDOW or set(axes) & set(cluster.free()):
         return False
-    places = (i for load in cluster.loads() for i in load.index)
-    return any(axes_of(i) & set(axes) and axes_of(i) - set(axes) for i in places)
+    places = ((i, n) for load in cluster.loads() for i, n in zip(load.index, load.buffer.shape, strict=True))
+    between = [(i, n) for i, n in places if axes_of(i) & set(axes) and axes_of(i) - set(axes)]
+    return any(int(size) < SHORTEST_ROW or digits(i, n) is None for i, n in between)
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
+from pytorch_to_triton.draft.ir.indices import size_of
+from pytorch_to_triton.draft.ir.rewriting import rebound
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -13,8 +13,6 @@ from pytorch_to_triton.draft.ir.values import (
     Index,
     Load,
     Map,
-    Reduce,
-    Scan,
     Store,
     Value,
     axes_of,
@@ -38,33 +36,47 @@ def fuse(name: str, axes: Sequence[Axis]) -> Rewrite:
     to = {a: named(a.name, v) if isinstance(v, Map) else v for a, v in parts.items()}
 
     def apply(cluster: Cluster) -> Cluster:
-        return rebound(cluster, to, dict.fromkeys(axes, one))
+        return cluster.map(lambda v: rebound(v, to, dict.fromkeys(axes, (one,))))
 
     return apply
 
 
-def rebound(cluster: Cluster, to: Mapping[Axis, Value], axes: Mapping[Axis, Axis]) -> Cluster:
-    """Indices replaced everywhere, also where a reduction binds their axes: it binds the new ones then."""
+def merged(cluster: Cluster) -> Cluster:
+    """Axes that the cluster never tells apart as one: those of a row that only others look at in groups."""
+    tried: set[tuple[Axis, Axis]] = set()
+    while fresh := [p for p in _neighbours(cluster) if p not in tried]:
+        tried.add(fresh[0])
+        whole = Axis(fresh[0][0].name, product(a.size for a in fresh[0]))
+        joined = fuse(whole.name, fresh[0])(cluster)
+        if not any(_divides(v, whole) for v in joined.values()):
+            cluster = joined
+    return cluster
 
-    def binder(v: Value) -> Value | None:
+
+def _neighbours(cluster: Cluster) -> list[tuple[Axis, Axis]]:
+    """Axes of which the second always counts inside of the first."""
+    apart = {i.axis for v in cluster.values() if isinstance(v, Load) for i in v.index if isinstance(i, Index)}
+    apart |= {i.axis for i in cluster.roots if isinstance(i, Index)}
+    bound = [set(bound_axes(v)) for v in cluster.values()]
+    pairs: dict[tuple[Axis, Axis], None] = {}
+    for v in cluster.values():
         match v:
-            case Reduce(args=args, axes=bound) if set(bound) & axes.keys():
-                own = {a: x for a, x in to.items() if a in bound}
-                new = tuple(dict.fromkeys(axes.get(a, a) for a in bound))
-                return replace(v, args=tuple(substitute(x, own) for x in args), axes=new)
-            case Scan(args=args, axis=axis) if axis in axes:
-                new_args = tuple(substitute(x, {axis: to[axis]}) for x in args)
-                return replace(v, args=new_args, axis=axes[axis])
-        return None
+            case Map(fn="add", args=(Map(fn="mul", args=(high, n)), Index(axis=inner))):
+                outer = high.args[-1] if isinstance(high, Map) and high.fn == "add" else high
+                if isinstance(outer, Index) and size_of(n) == inner.size:
+                    pairs[outer.axis, inner] = None
+    return [p for p in pairs if apart.isdisjoint(p) and all(len(b.intersection(p)) != 1 for b in bound)]
 
-    return cluster.map(lambda root: substitute(rewrite(root, binder), to))
+
+def _divides(v: Value, axis: Axis) -> bool:
+    return isinstance(v, Map) and v.fn in ("floordiv", "mod") and axis in axes_of(v)
 
 
 def rename(names: Mapping[Axis, str]) -> Rewrite:
     """Axes under other names."""
-    axes = {a: Axis(n, a.size) for a, n in names.items()}
-    to = {a: Index(b) for a, b in axes.items()}
-    return lambda cluster: rebound(cluster, to, axes)
+    axes = {a: (Axis(n, a.size),) for a, n in names.items()}
+    to = {a: Index(b) for a, (b,) in axes.items()}
+    return lambda cluster: cluster.map(lambda v: rebound(v, to, axes))
 
 
 def over_axes_of(others: Sequence[Store], store: Store) -> Store:

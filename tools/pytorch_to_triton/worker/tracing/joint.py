@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch._functorch import config as functorch_config
 from torch._functorch.aot_autograd import aot_export_joint_simple
 from torch._functorch.partitioners import get_default_op_list, min_cut_rematerialization_partition
 from torch.export import ExportedProgram
@@ -31,6 +32,9 @@ UNSUPPORTED = {
     "input mutations": "it writes to its arguments",
 }
 """What AOTAutograd says -> what it means."""
+PRODUCTS = frozenset({"addmm", "baddbmm", "bmm", "convolution", "mm"})
+"""Operators that need their operands in memory."""
+CHECK = torch.ops.aten._assert_tensor_metadata.default
 VIEWS = (torch.ops.aten._unsafe_view.default, torch.ops.aten._to_copy.default)
 """Operators whose results hold no more than their operand, beside those that share its memory."""
 
@@ -57,6 +61,8 @@ def joint(program: ExportedProgram, table: Mapping[Any, Callable[..., Any]]) -> 
             results, tuple(given), trace_joint=True, decompositions=dict(table.items())
         )
     assert isinstance(module, GraphModule)
+    for node in module.graph.find_nodes(op="call_function", target=CHECK):
+        module.graph.erase_node(node)  # It would count as a reader that nothing can be fused into.
     return program._update(module, signature(module, program, tracked))
 
 
@@ -117,7 +123,10 @@ def saved_by(program: ExportedProgram) -> list[str]:
     """
     module = program.graph_module
     results = [s for s in program.graph_signature.output_specs if s.kind is OutputKind.USER_OUTPUT]
-    forward, _ = min_cut_rematerialization_partition(module, None, num_fwd_outputs=len(results))
+    multiplies = any(name in PRODUCTS for name in operators(module))
+    # It takes views for readers of memory as well, which they are not: without products nothing is.
+    with functorch_config.patch(ban_recompute_materialized_backward=multiplies):
+        forward, _ = min_cut_rematerialization_partition(module, None, num_fwd_outputs=len(results))
     (output,) = (n for n in forward.graph.nodes if n.op == "output")
     names = [n.name for n in output.args[0][len(results) :]]
     nodes = {n.name: n for n in module.graph.nodes}
@@ -184,6 +193,13 @@ def n_bytes(node: Node) -> int:
     """The bytes of a tensor at the traced sizes."""
     tensor: torch.Tensor = node.meta["val"]
     return math.prod(map(hint_of, tensor.shape)) * tensor.element_size()
+
+
+def operators(module: GraphModule) -> Iterator[str]:
+    """The names of torch's operators that it calls."""
+    for node in module.graph.nodes:
+        if isinstance(node.target, torch._ops.OpOverload):
+            yield node.target.__name__.partition(".")[0]
 
 
 def looked_at(node: Node) -> Node:
