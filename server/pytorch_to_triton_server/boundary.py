@@ -45,7 +45,7 @@ class Boundary:
         where = real(path)
         leads = f" leads to {where}, which" if where != path else ""
         raise BadInput(
-            f"{path}{leads} lies outside of the folders that this server may use: {listed(self.roots)}.",
+            f"{path}{leads} lies outside of the folders that this server may use: {folder_list(self.roots)}.",
             "Name a path in one of them; the server's option --allow-dir adds a folder.",
         )
 
@@ -63,5 +63,5 @@ def real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def listed(folders: Iterable[Path]) -> str:
+def folder_list(folders: Iterable[Path]) -> str:
     return ", ".join(map(str, folders))

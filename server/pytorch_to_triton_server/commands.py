@@ -82,7 +82,7 @@ def command(tool: Tool) -> Callable[..., None]:
     """The command of a tool: a required parameter is positional, any other an option; and `--json`."""
 
     def run(*, json: bool, timings: bool, **given: Any) -> None:
-        result = run_interruptible(call, tool, tool.checked(given), timings)
+        result = run_interruptible(call, tool, tool.check_arguments(given), timings)
         print_result(result, show, as_json=json)
         raise typer.Exit(0 if tool.is_yes(result) else 1)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.diagnosis import CheckResult, CheckState
-from pytorch_to_triton_server.install.change import planned
+from pytorch_to_triton_server.install.change import plan_change
 from pytorch_to_triton_server.install.clients import CLIENTS, ClientName, McpClient
 from pytorch_to_triton_server.install.command import server_command
 
@@ -16,7 +16,7 @@ def client_checks() -> Iterator[CheckResult]:
     """One check for each client that has a configuration here; nothing is written."""
     configured = [(name, client) for name, client in CLIENTS.items() if client.user_file().is_file()]
     for name, client in configured:
-        yield checked(name, client)
+        yield check_client(name, client)
     if not configured:
         titles = ", ".join(client.title for client in CLIENTS.values())
         yield CheckResult(
@@ -28,7 +28,7 @@ def client_checks() -> Iterator[CheckResult]:
         )
 
 
-def checked(name: ClientName, client: McpClient) -> CheckResult:
+def check_client(name: ClientName, client: McpClient) -> CheckResult:
     """Whether the command that the client has for this server exists."""
     fix = f"Run pytorch-to-triton install --client {name}"
 
@@ -36,7 +36,7 @@ def checked(name: ClientName, client: McpClient) -> CheckResult:
         return CheckResult(name=client.title, group=GROUP, state=state, seen=seen, fix=fix)
 
     try:
-        change = planned(client, "user", server_command())
+        change = plan_change(client, "user", server_command())
     except BadInput as refusal:
         return result("warning", refusal.message, refusal.hint)
     if change.action == "unchanged":

@@ -44,12 +44,12 @@ def doctor(
     Looks at the driver, GPUs, torch, Triton, the C compiler, caches and locks, and compiles and runs a small
     kernel. Changes nothing. Ends with 3 if a check failed.
     """
-    diagnosis = run_interruptible(diagnosed, executable_of(python))
+    diagnosis = run_interruptible(run_diagnosis, executable_of(python))
     print_result(diagnosis, show_diagnosis, as_json=json)
     raise typer.Exit(MissingRequirement.exit_code if diagnosis.verdict == "unhealthy" else 0)
 
 
-async def diagnosed(python: str) -> "Diagnosis":
+async def run_diagnosis(python: str) -> "Diagnosis":
     """All checks, with progress on stderr; run folders lie apart, since the cache is checked too."""
     from pytorch_to_triton.doctor.doctor import diagnose
     from pytorch_to_triton.jobs.client import open_client
@@ -83,12 +83,12 @@ def show_checks(console: "Console", checks: "Sequence[CheckResult]") -> None:
         table.add_column(column, no_wrap=True, min_width=len("not here") if column == "state" else 17)
     table.add_column("seen", overflow="fold", ratio=1)
     for check in checks:
-        lines = Text("\n".join(told_of(check)), overflow="fold")
+        lines = Text("\n".join(detail_lines(check)), overflow="fold")
         table.add_row(Text(check.state, style=STYLES[check.state]), Text(check.name), lines)
     console.print(table)
 
 
-def told_of(check: "CheckResult") -> Iterator[str]:
+def detail_lines(check: "CheckResult") -> Iterator[str]:
     """What was seen, and what to do about it where something is to be done."""
     yield check.seen
     if check.fix and check.state in ("warning", "failed"):

@@ -42,10 +42,10 @@ def remark_rows(inspection: Inspection) -> list[tuple[str, str]]:
     for kernel in inspection.kernels:
         for remark in kernel.remarks:
             labels.setdefault((kernel.compiled.name, remark.message), []).append(kernel.label)
-    return [(joined(kernels), message) for (_, message), kernels in labels.items()]
+    return [(join_labels(kernels), message) for (_, message), kernels in labels.items()]
 
 
-def joined(labels: Sequence[str]) -> str:
+def join_labels(labels: Sequence[str]) -> str:
     """`kernel#1 to #4, #6` of labels with one name."""
     name, mark, _ = labels[0].partition("#")
     if not mark:

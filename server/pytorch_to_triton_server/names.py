@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pytorch_to_triton.errors import BadInput, TargetNotFound
-from pytorch_to_triton_server.boundary import Boundary, listed
+from pytorch_to_triton_server.boundary import Boundary, folder_list
 
 if TYPE_CHECKING:
     from pytorch_to_triton.schema.target import Target
@@ -92,7 +92,7 @@ def folder_of(text: str | None, boundary: Boundary, usual: str = ".") -> Path | 
             return None
         raise BadInput(
             f"Without --into the result goes into {default}, which lies outside of the folders that this "
-            f"server may use: {listed(boundary.roots)}.",
+            f"server may use: {folder_list(boundary.roots)}.",
             "Name a folder in one of them with --into; the server's option --allow-dir adds a folder.",
         )
     folder = boundary.writable(path_of(text))

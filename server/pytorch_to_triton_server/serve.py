@@ -17,11 +17,11 @@ from pytorch_to_triton.places import version
 from pytorch_to_triton_server.names import brief
 from pytorch_to_triton_server.over_mcp.bearer import Bearer, auth_at, chosen_token
 from pytorch_to_triton_server.over_mcp.completions import add_completions
-from pytorch_to_triton_server.over_mcp.fit import fitted_text
+from pytorch_to_triton_server.over_mcp.fit import fit_text
 from pytorch_to_triton_server.over_mcp.long_calls import LongCalls, open_long_calls
 from pytorch_to_triton_server.over_mcp.prompts import add_prompts
 from pytorch_to_triton_server.over_mcp.resources import NothingThere, add_resources
-from pytorch_to_triton_server.over_mcp.served_tools import job_tool, served, with_own_names
+from pytorch_to_triton_server.over_mcp.served_tools import job_tool, serve_tool, with_own_names
 from pytorch_to_triton_server.over_mcp.stdio_transport import stdio
 from pytorch_to_triton_server.over_mcp.wording import in_callers_words
 from pytorch_to_triton_server.settings import ServerSettings
@@ -54,7 +54,7 @@ class ToolServer(MCPServer[LongCalls]):
             return await super().call_tool(name, given, context)
         except ToolError as error:
             why = in_callers_words(await self._why(error, name))
-            raise ToolError(fitted_text(why, MOST_OF_AN_ERROR)) from error
+            raise ToolError(fit_text(why, MOST_OF_AN_ERROR)) from error
 
     async def run_stdio_async(self) -> None:
         """As the SDK's, but each message is answered."""
@@ -86,11 +86,11 @@ class ToolServer(MCPServer[LongCalls]):
         try:
             return await super().read_resource(uri, context)
         except NothingThere as error:
-            raise NothingThere(fitted_text(str(error), MOST_OF_AN_ERROR)) from error
+            raise NothingThere(fit_text(str(error), MOST_OF_AN_ERROR)) from error
         except ResourceNotFoundError as error:
             known = ", ".join(resource.uri for resource in await self.list_resources())
             text = f"There is no resource {brief(str(uri))}. The resources are {known}."
-            raise ResourceNotFoundError(fitted_text(text, MOST_OF_AN_ERROR)) from error
+            raise ResourceNotFoundError(fit_text(text, MOST_OF_AN_ERROR)) from error
 
     async def _why(self, error: ToolError, name: str) -> str:
         """What the caller did wrong, or which defect of this program ended the call."""
@@ -113,7 +113,7 @@ class ToolServer(MCPServer[LongCalls]):
 
 def invalid(message: str) -> MCPError:
     """The protocol's error for what the caller got wrong."""
-    return MCPError(code=INVALID_PARAMS, message=fitted_text(message, MOST_OF_AN_ERROR))
+    return MCPError(code=INVALID_PARAMS, message=fit_text(message, MOST_OF_AN_ERROR))
 
 
 def refuse_too_long(name: str, text: str) -> None:
@@ -132,7 +132,7 @@ def build_server(settings: ServerSettings | None = None, **over_http: Any) -> To
         instructions=INSTRUCTIONS,
         log_level="WARNING",
         lifespan=lambda _: open_long_calls(settings.patience),
-        tools=[*(served(tool, settings) for tool in settings.tools), job_tool(settings)],
+        tools=[*(serve_tool(tool, settings) for tool in settings.tools), job_tool(settings)],
         **over_http,
     )
     add_prompts(server)

@@ -69,7 +69,7 @@ class TerminalTable:
         for heading, width in zip(self.headings, widths, strict=True):
             table.add_column(heading, width=width)
         for row in self.rows:
-            table.add_row(*(styled(cell) for cell in row))
+            table.add_row(*(style(cell) for cell in row))
         return table
 
     def _records(self) -> Iterator[RenderableType]:
@@ -77,7 +77,7 @@ class TerminalTable:
         for first, *others in self.rows:
             yield Text(" ".join(first.split("\n")), style="bold")
             lines = [
-                Text(f"{heading}: " if heading else "").append_text(styled(cell))
+                Text(f"{heading}: " if heading else "").append_text(style(cell))
                 for heading, cell in zip(self.headings[1:], others, strict=True)
                 if cell
             ]
@@ -100,7 +100,7 @@ def _longest_line(cell: str) -> int:
     return max(len(line) for line in cell.split("\n"))
 
 
-def styled(cell: str) -> Text:
+def style(cell: str) -> Text:
     """A cell, coloured where its first line asks for attention."""
     first = cell.partition("\n")[0].partition(",")[0]
     return Text(cell, style=_STYLES.get(first, ""), overflow="fold")

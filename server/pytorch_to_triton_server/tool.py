@@ -63,7 +63,7 @@ class Tool:
         """The function's parameters without the call."""
         return tuple(inspect.signature(self.function).parameters.values())[1:]
 
-    def checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def check_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments in their types, without those left at their defaults. Raises BadInput."""
         fields: dict[str, Any] = {
             parameter.name: (

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.registry import all_rules
-from pytorch_to_triton.audit.rule import Suspicion, file_rule, kernel_rule
+from pytorch_to_triton.audit.rule import Unconfirmed, file_rule, kernel_rule
 from pytorch_to_triton.audit.source import SourceFile, SourceKernel, parse
 
 SOURCE = b"import triton\n\n@triton.jit\ndef bad():\n    pass\n\n@triton.jit\ndef good():\n    pass\n"
 
 
-@kernel_rule("high", "best practices", ("bad",), ("good",), suspected=Suspicion("info", ("race",)))
+@kernel_rule("high", "best practices", ("bad",), ("good",), suspected=Unconfirmed("info", ("race",)))
 def named_badly(kernel: SourceKernel) -> Iterator[Fault]:
     """A kernel has a bad name.
 

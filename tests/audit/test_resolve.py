@@ -6,14 +6,14 @@ from typing import Any
 
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.resolve import FileRun, resolve
-from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
+from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 from pytorch_to_triton.schema.finding import Finding
 
 FILE = Path("/k.py")
 
 
-@kernel_rule("critical", "correctness", ("a",), ("b",), suspected=Suspicion("low", ("out_of_bounds",)))
+@kernel_rule("critical", "correctness", ("a",), ("b",), suspected=Unconfirmed("low", ("out_of_bounds",)))
 def no_mask(kernel: SourceKernel) -> Iterator[Fault]:
     """No mask.
 

@@ -12,7 +12,7 @@ from pytorch_to_triton.schema.compiled import (
     Remark,
     TextPage,
 )
-from pytorch_to_triton_server.inspection_tables import compiled_at, joined, remark_rows
+from pytorch_to_triton_server.inspection_tables import compiled_at, join_labels, remark_rows
 from pytorch_to_triton_server.show import closing_lines
 
 NARROW = Remark(kind="narrow_access", message="Line 7 loads 32 bits.")
@@ -83,7 +83,7 @@ def test_a_remark_on_several_configurations_is_one_row() -> None:
     [((2,), "k#2"), ((1, 2), "k#1, #2"), ((1, 2, 3, 5, 11, 12, 13), "k#1 to #3, #5, #11 to #13")],
 )
 def test_neighbouring_labels_are_a_range(numbers: tuple[int, ...], text: str) -> None:
-    assert joined([f"k#{number}" for number in numbers]) == text
+    assert join_labels([f"k#{number}" for number in numbers]) == text
 
 
 def test_a_page_is_shown_with_the_file_that_holds_all() -> None:

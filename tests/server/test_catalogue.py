@@ -98,13 +98,13 @@ async def test_every_tool_says_what_it_does_what_it_takes_and_what_it_may_change
 
 
 def test_arguments_are_checked_and_left_at_their_defaults_when_not_given() -> None:
-    checked = tool_named("validate").checked({"kernel": "a.py", "dim": ["M=1"], "timeout": "5"})
+    checked = tool_named("validate").check_arguments({"kernel": "a.py", "dim": ["M=1"], "timeout": "5"})
     assert checked == {"kernel": "a.py", "dim": ("M=1",), "timeout": 5.0}
 
 
 def test_each_wrong_argument_is_named_with_what_the_tool_takes() -> None:
     with pytest.raises(BadInput) as refused:
-        tool_named("validate").checked({"kernel": "a.py", "timeout": -1, "dims": ["M=1"]})
+        tool_named("validate").check_arguments({"kernel": "a.py", "timeout": -1, "dims": ["M=1"]})
     assert "timeout: it should be greater than 0." in refused.value.message
     assert "dims: no such argument." in refused.value.message
     assert "kernel, reference, input, dim" in refused.value.hint

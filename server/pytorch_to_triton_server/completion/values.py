@@ -83,7 +83,7 @@ def assignments(begun: str, option: str, target: str) -> Iterator[str]:
         return
     path, colon, name = target.rpartition(":")
     file = Path(path if colon and name.isidentifier() else target).expanduser()
-    for statement in parsed(file).body:
+    for statement in parse_file(file).body:
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict):
             named = {one.id for one in statement.targets if isinstance(one, ast.Name)}
             if _DECLARATIONS[option] in named:
@@ -96,12 +96,12 @@ def defined_in(file: Path) -> list[str]:
     kinds = ast.FunctionDef, ast.ClassDef
     return [
         statement.name
-        for statement in parsed(file).body
+        for statement in parse_file(file).body
         if isinstance(statement, kinds) and not statement.name.startswith("_")
     ]
 
 
-def parsed(file: Path) -> ast.Module:
+def parse_file(file: Path) -> ast.Module:
     """The file's syntax tree; an empty one where there is no such file, or no Python in it."""
     try:
         source = places.read_regular(file)

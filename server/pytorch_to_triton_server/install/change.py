@@ -74,7 +74,7 @@ class FileChange:
             part.unlink(missing_ok=True)
 
 
-def planned(client: McpClient, scope: Scope, command: list[str] | None) -> FileChange:
+def plan_change(client: McpClient, scope: Scope, command: list[str] | None) -> FileChange:
     """What enters a command as the server, or takes its entry out again where there is no command.
 
     Fields that the user added to the entry stay. Raises BadInput where the file is better left as it is.
@@ -89,8 +89,8 @@ def planned(client: McpClient, scope: Scope, command: list[str] | None) -> FileC
         raise BadInput(f"{named} cannot be read: {error}.", "Correct the file, then try again.") from error
     try:
         if command is None:
-            return _removed(client, file, text)
-        return _added(client, file, text, client.entry(command))
+            return _remove_entry(client, file, text)
+        return _add_entry(client, file, text, client.entry(command))
     except (ValueError, IndexError) as error:
         raise BadInput(
             f"{file} is left as it is: {error}.",
@@ -98,7 +98,7 @@ def planned(client: McpClient, scope: Scope, command: list[str] | None) -> FileC
         ) from error
 
 
-def _added(client: McpClient, file: Path, before: str | None, wanted: dict[str, Any]) -> FileChange:
+def _add_entry(client: McpClient, file: Path, before: str | None, wanted: dict[str, Any]) -> FileChange:
     forms, text = _forms(client), before or ""
     content = forms.read(text)
     section = content.get(client.section, {})
@@ -113,7 +113,7 @@ def _added(client: McpClient, file: Path, before: str | None, wanted: dict[str, 
     return FileChange(file, "added" if old is None else "updated", before, after, old)
 
 
-def _removed(client: McpClient, file: Path, before: str | None) -> FileChange:
+def _remove_entry(client: McpClient, file: Path, before: str | None) -> FileChange:
     forms, text = _forms(client), before or ""
     content = forms.read(text)
     section = content.get(client.section)

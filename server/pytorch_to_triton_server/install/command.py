@@ -41,12 +41,12 @@ def install(
     Changes one entry and nothing else; comments stay. Before its first change the file is copied to a file
     of its name that ends in .before-pytorch-to-triton.
     """
-    from pytorch_to_triton_server.install.change import planned
+    from pytorch_to_triton_server.install.change import plan_change
 
-    change = planned(CLIENTS[client], scope, None if remove else server_command())
+    change = plan_change(CLIENTS[client], scope, None if remove else server_command())
     if not dry_run:
         change.make()
-    result = described(client, change, scope, is_planned=dry_run)
+    result = describe_change(client, change, scope, is_planned=dry_run)
     if json or bool(context.obj):
         print(_json.dumps(result, indent=2, ensure_ascii=False))
     else:
@@ -63,7 +63,7 @@ def server_command() -> list[str]:
     return [shutil.which(first) or first, *rest, "serve"]
 
 
-def described(
+def describe_change(
     client: ClientName, change: "FileChange", scope: Scope, *, is_planned: bool
 ) -> dict[str, object]:
     """The result, for a program."""

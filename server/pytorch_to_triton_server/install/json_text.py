@@ -41,11 +41,11 @@ def with_entry(text: str, section: str, key: str, entry: Json) -> str:
     top = _plain(text).index("{")
     servers = _members(text, top).get(section)
     if servers is None:
-        return _inserted(text, top, section, {key: entry})
+        return _insert(text, top, section, {key: entry})
     known = _members(text, servers.value_start).get(key)
     if known is None:
-        return _inserted(text, servers.value_start, key, entry)
-    value = _rendered(text, entry, _indent_at(text, known.start))
+        return _insert(text, servers.value_start, key, entry)
+    value = _render(text, entry, _indent_at(text, known.start))
     return text[: known.value_start] + value + text[known.end :]
 
 
@@ -83,11 +83,11 @@ def _members(text: str, opening: int) -> dict[str, Member]:
     return members
 
 
-def _inserted(text: str, opening: int, key: str, value: Json) -> str:
+def _insert(text: str, opening: int, key: str, value: Json) -> str:
     """As the first member: comments stay beside what they speak of."""
     outer = _indent_at(text, opening)
     inner = outer + _indent(text)
-    head = f"{text[: opening + 1]}{inner}{json.dumps(key)}: {_rendered(text, value, inner)}"
+    head = f"{text[: opening + 1]}{inner}{json.dumps(key)}: {_render(text, value, inner)}"
     rest = text[opening + 1 :].lstrip(" \t")
     if not _members(text, opening):
         return head + (rest if rest.startswith(("\n", "\r")) else outer + rest)
@@ -111,7 +111,7 @@ def _without(text: str, opening: int, key: str) -> str:
     return head + rest
 
 
-def _rendered(text: str, value: Json, new_line: str) -> str:
+def _render(text: str, value: Json, new_line: str) -> str:
     """A value as it stands behind a key; `new_line` begins the key's line."""
     return new_line.join(json.dumps(value, indent=_indent(text), ensure_ascii=False).split("\n"))
 

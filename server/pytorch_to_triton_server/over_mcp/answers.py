@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from pytorch_to_triton.schema.finished import FinishedConversion
 from pytorch_to_triton_server.over_mcp import kept_results
-from pytorch_to_triton_server.over_mcp.fit import fitted, plain, size
+from pytorch_to_triton_server.over_mcp.fit import fit_value, plain, size
 from pytorch_to_triton_server.over_mcp.wording import in_callers_words
 
 Detail = Literal["brief", "full"]
@@ -33,17 +33,17 @@ _FIRST = ("summary", "next_step", "verdict")
 _BRIEF = ("name", "group", "status", "why")
 
 
-def answered(
+def answer_call(
     result: BaseModel, tool: str, detail: Detail = "brief", *, images: bool = True
 ) -> CallToolResult:
     """A result within the length that `detail` stands for."""
-    content = reworded(compact(result, tool, CHARACTERS[detail]))
+    content = reword(compact(result, tool, CHARACTERS[detail]))
     text = TextContent(type="text", text=json.dumps(content, ensure_ascii=False))
     pictures = pictures_of(result) if images else []
     return CallToolResult(content=[text, *links_of(result), *pictures], structured_content=content)
 
 
-def reworded(content: dict[str, Any]) -> dict[str, Any]:
+def reword(content: dict[str, Any]) -> dict[str, Any]:
     """What is said to the caller, in the caller's words."""
     said = ("summary", "next_step")
     return {key: in_callers_words(value) if key in said else value for key, value in content.items()}
@@ -92,14 +92,14 @@ def compact(result: BaseModel, tool: str, most: int) -> dict[str, Any]:
     content: dict[str, Any] = plain(_shorten(result.model_dump(mode="json", exclude_defaults=True)))
     if size(content) <= most:
         return content
-    cut = fitted(content, most - _ROOM_FOR_NOTE)
+    cut = fit_value(content, most - _ROOM_FOR_NOTE)
     left_out = [*cut.left_out[:_NOTED], *["and more"] * (len(cut.left_out) > _NOTED)]
-    note = {"left_out": left_out, "whole": _kept(result, tool)}
+    note = {"left_out": left_out, "whole": _keep_whole(result, tool)}
     first = {key: cut.value[key] for key in _FIRST if key in cut.value}
     return {**first, "cut": note, **cut.value}
 
 
-def _kept(result: BaseModel, tool: str) -> str:
+def _keep_whole(result: BaseModel, tool: str) -> str:
     """The path of a file with the whole result, or why there is none."""
     try:
         return str(kept_results.keep(tool, json.dumps(plain(result.model_dump(mode="json")), indent=1)))

@@ -87,13 +87,13 @@ class _Cutter:
         return short
 
 
-def fitted(value: dict[str, Any], most: int) -> Fitted:
+def fit_value(value: dict[str, Any], most: int) -> Fitted:
     """A result in at most about `most` characters of JSON, with all its fields."""
     cutter = _Cutter()
     return Fitted(cutter.cut(value, most, ""), tuple(cutter.left_out))
 
 
-def fitted_text(text: str, most: int) -> str:
+def fit_text(text: str, most: int) -> str:
     """A text in at most about `most` characters, readable by any client."""
     cut: str = _Cutter().cut(plain(text), most, "text")
     return cut

@@ -230,10 +230,10 @@ class LongCalls:
             )
         return call
 
-    def listed(self) -> CallList:
+    def list_calls(self) -> CallList:
         """Every call that is running or remembered, those of other servers of this folder behind."""
         others = [kept for kept in all_kept() if kept.job_id not in self._calls]
-        jobs = (*(call.job for call in reversed(self._calls.values())), *map(listed_kept, others))
+        jobs = (*(call.job for call in reversed(self._calls.values())), *map(describe_kept, others))
         running = sum(job.state == "running" for job in jobs)
         return CallList(
             summary=f"{running} running, {len(jobs) - running} ended.",
@@ -274,7 +274,7 @@ class LongCalls:
             del self._calls[one.id]
 
 
-def listed_kept(kept: KeptCall) -> ListedCall:
+def describe_kept(kept: KeptCall) -> ListedCall:
     """A call of another server as one of a list."""
     elsewhere = f"in another server, process {kept.server}" if kept.state == "running" else ""
     return ListedCall(

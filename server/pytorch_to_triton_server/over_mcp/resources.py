@@ -17,7 +17,7 @@ from pytorch_to_triton_server.names import brief
 from pytorch_to_triton_server.over_mcp.roots import boundary_of
 from pytorch_to_triton_server.over_mcp.wording import in_callers_words
 from pytorch_to_triton_server.settings import ServerSettings
-from pytorch_to_triton_server.tool_functions.convert_session import SESSIONS, opened_within
+from pytorch_to_triton_server.tool_functions.convert_session import SESSIONS, open_within
 
 
 class NothingThere(ResourceNotFoundError):
@@ -97,7 +97,7 @@ def read_session(name: str, boundary: Boundary) -> str:
     from pytorch_to_triton.convert.session.answers import session_of
 
     try:
-        session = session_of(opened_within(f"{SESSIONS}/{name}", boundary))
+        session = session_of(open_within(f"{SESSIONS}/{name}", boundary))
     except Refusal as refusal:
         raise NothingThere(in_callers_words(str(refusal))) from refusal
     return json.dumps(session.model_dump(mode="json"), indent=1)

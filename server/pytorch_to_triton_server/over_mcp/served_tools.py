@@ -10,7 +10,7 @@ from mcp.types import CallToolResult, ToolAnnotations
 from pydantic import BaseModel, Field
 
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton_server.over_mcp.answers import Detail, answered
+from pytorch_to_triton_server.over_mcp.answers import Detail, answer_call
 from pytorch_to_triton_server.over_mcp.kept_calls import KeptCall
 from pytorch_to_triton_server.over_mcp.long_calls import Calling, LongCalls
 from pytorch_to_triton_server.over_mcp.output_schemas import output_schema
@@ -30,14 +30,14 @@ _DETAIL = inspect.Parameter(
 )
 
 
-def served(tool: Tool, settings: ServerSettings) -> ServedTool:
+def serve_tool(tool: Tool, settings: ServerSettings) -> ServedTool:
     """A tool with the arguments of its function, and how much of the result is wanted."""
 
     async def call(ctx: Ctx, detail: Detail = "brief", **arguments: Any) -> CallToolResult:
         calls = ctx.request_context.lifespan_context
         calling = Calling(tool, await boundary_of(ctx, settings), settings.python, detail)
         result = await calls.wait(calls.start(calling, arguments), ctx.report_progress, cancels=True)
-        return answered(result, tool.name, detail, images=settings.images)
+        return answer_call(result, tool.name, detail, images=settings.images)
 
     keywords = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in tool.parameters]
     context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Ctx)
@@ -70,17 +70,17 @@ def job_tool(settings: ServerSettings) -> ServedTool:
     ) -> CallToolResult:
         calls = ctx.request_context.lifespan_context
         if action == "list":
-            return answered(calls.listed(), "job")
+            return answer_call(calls.list_calls(), "job")
         if job_id is None:
             raise BadInput(f"{action} wants a job_id.", 'Call job with action "list" to see the jobs.')
         call = calls.find(job_id)
         if isinstance(call, KeptCall):
-            return answered(call.kept_result(), call.tool, call.detail, images=settings.images)
+            return answer_call(call.kept_result(), call.tool, call.detail, images=settings.images)
         if action == "cancel":
             call.cancel()
         if action != "status":
             await calls.wait(call, ctx.report_progress, cancels=False)
-        return answered(call.answer(), call.tool.name, call.calling.detail, images=settings.images)
+        return answer_call(call.answer(), call.tool.name, call.calling.detail, images=settings.images)
 
     about = (
         "Wait for a call that returned a job_id, look at it, or cancel it; or list the calls.\n\n"

@@ -41,7 +41,7 @@ _NO_ID = "This is a request without an id, or with one that is neither text nor 
 @asynccontextmanager
 async def stdio() -> AsyncIterator[tuple[ObjectReceiveStream[Item], Any]]:
     """Streams to read from and to write to, like those of the SDK's `stdio_server`."""
-    earlier = [parsed(line) for line in lines_read_before()]
+    earlier = [parse_line(line) for line in lines_read_before()]
     async with stdio_server() as (lines, write), anyio.create_task_group() as group:
         sender, receiver = anyio.create_memory_object_stream[Item](0)
 
@@ -97,7 +97,7 @@ def lines_read_before() -> list[bytes]:
         return file.readlines()
 
 
-def parsed(line: bytes) -> Item:
+def parse_line(line: bytes) -> Item:
     """A line as the SDK hands it over."""
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))

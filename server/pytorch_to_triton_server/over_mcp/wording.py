@@ -14,10 +14,10 @@ _TYPED = re.compile(r"pytorch-to-triton [a-z]")
 
 def in_callers_words(text: str) -> str:
     """`--into` becomes `into`, `convert start` becomes `convert_start`, except in commands to be typed."""
-    return "\n".join(line if _TYPED.search(line) else _reworded(line) for line in text.split("\n"))
+    return "\n".join(line if _TYPED.search(line) else _reword(line) for line in text.split("\n"))
 
 
-def _reworded(line: str) -> str:
+def _reword(line: str) -> str:
     line = _OPTION.sub(_argument, line)
     return _COMMAND.sub(lambda match: _COMMANDS[match[1]], line)
 

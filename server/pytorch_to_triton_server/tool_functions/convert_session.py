@@ -128,7 +128,7 @@ async def convert_status(call: ToolCall, session: SessionPath) -> "ConversionSes
     """Show a session: what was understood, every attempt with its conditions, and what is next."""
     from pytorch_to_triton.convert.session.answers import session_of
 
-    return session_of(opened_within(session, call.boundary))
+    return session_of(open_within(session, call.boundary))
 
 
 async def convert_list(
@@ -153,7 +153,7 @@ async def convert_restore(
     """Go back to an earlier attempt of a session: its file is the stage's again. Later attempts are kept."""
     from pytorch_to_triton.convert.session.restore import restore
 
-    return restore(opened_within(session, call.boundary), attempt)
+    return restore(open_within(session, call.boundary), attempt)
 
 
 async def convert_finish(
@@ -199,13 +199,13 @@ async def convert_drop(call: ToolCall, session: SessionPath) -> "SessionList":
     """Remove a session with all its attempts. Refuses where its folder holds anything else."""
     from pytorch_to_triton.convert.session.store import drop
 
-    folder = opened_within(session, call.boundary)
+    folder = open_within(session, call.boundary)
     drop(folder)
     beside = folder.path.parent
     return _listed(call, beside if call.boundary.holds(beside) else folder.path)
 
 
-def opened_within(text: str, boundary: Boundary) -> "SessionFolder":
+def open_within(text: str, boundary: Boundary) -> "SessionFolder":
     """The session in the folder that was named. Raises BadInput, also where it leads out of the boundary."""
     from pytorch_to_triton.convert.session.store import RECORD, opened
 
@@ -230,7 +230,7 @@ def refuse_what_leads_out(session: "SessionFolder", boundary: Boundary) -> None:
 
 def _opened_to_run(call: ToolCall, text: str) -> "SessionFolder":
     """The session in the folder that was named, whose target may be called."""
-    session = opened_within(text, call.boundary)
+    session = open_within(text, call.boundary)
     target = call.boundary.readable(path_of(str(session.record().setting.target.path)))
     if target.exists() and not target.is_file():
         raise BadInput(f"{target} {why_no_file(target)}.", "Start a new session for its target.")

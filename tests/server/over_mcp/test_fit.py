@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from pytorch_to_triton import places
 from pytorch_to_triton_server.over_mcp import kept_results
 from pytorch_to_triton_server.over_mcp.answers import compact
-from pytorch_to_triton_server.over_mcp.fit import fitted, fitted_text, plain, size
+from pytorch_to_triton_server.over_mcp.fit import fit_text, fit_value, plain, size
 
 MOST = 20_000
 
@@ -41,7 +41,7 @@ def finding(number: int) -> dict[str, Any]:
 @given(RESULTS)
 def test_any_result_fits_with_all_its_fields(result: dict[str, Any]) -> None:
     before = plain(result)
-    cut = fitted(before, ROOM)
+    cut = fit_value(before, ROOM)
     assert size(cut.value) <= ROOM
     assert list(cut.value) == list(before)
     assert bool(cut.left_out) == (cut.value != before)
@@ -50,12 +50,12 @@ def test_any_result_fits_with_all_its_fields(result: dict[str, Any]) -> None:
 
 @given(st.text())
 def test_any_text_can_be_sent(text: str) -> None:
-    assert fitted_text(text + "\ud800", 100).encode()
+    assert fit_text(text + "\ud800", 100).encode()
 
 
 def test_a_list_keeps_its_first_items_and_the_rest_is_counted() -> None:
     findings = [finding(number) for number in range(200)]
-    cut = fitted({"findings": findings, "files": ["/a/b.py"] * 5000}, 18_000)
+    cut = fit_value({"findings": findings, "files": ["/a/b.py"] * 5000}, 18_000)
     kept = cut.value["findings"]
     assert kept == findings[: len(kept)]
     assert len(kept) >= 9
@@ -64,7 +64,7 @@ def test_a_list_keeps_its_first_items_and_the_rest_is_counted() -> None:
 
 
 def test_a_long_text_keeps_its_beginning_and_its_end() -> None:
-    cut = fitted({"log": "started\n" + "x" * 50_000 + "\nValueError: no"}, 1000)
+    cut = fit_value({"log": "started\n" + "x" * 50_000 + "\nValueError: no"}, 1000)
     assert cut.value["log"].startswith("started\n")
     assert cut.value["log"].endswith("\nValueError: no")
     assert " characters left out …]" in cut.value["log"]
@@ -72,7 +72,7 @@ def test_a_long_text_keeps_its_beginning_and_its_end() -> None:
 
 def test_a_few_large_items_are_cut_inside() -> None:
     stages = [{"stage": number, "verdict": "passed", "report": "x" * 20_000} for number in (1, 2, 3)]
-    cut = fitted({"stages": stages}, 6000)
+    cut = fit_value({"stages": stages}, 6000)
     assert [(one["stage"], one["verdict"]) for one in cut.value["stages"]] == [
         (1, "passed"),
         (2, "passed"),

@@ -52,7 +52,7 @@ class RuleCheck:
 
 
 @dataclass(frozen=True)
-class Suspicion:
+class Unconfirmed:
     """What a rule that is not always certain says until a run decides.
 
     Where the kernel was run, a finding of a confirming rule at the same line and about the same pointer (or
@@ -75,7 +75,7 @@ class Rule:
     category: Category
     checks: tuple[RuleCheck, ...]
     """One for each kind of evidence that shows the fault; that on source comes first."""
-    suspicion: Suspicion | None = None
+    suspicion: Unconfirmed | None = None
     """None: the rule finds only what is certain."""
 
     @property
@@ -143,7 +143,7 @@ def kernel_rule(
     bad: tuple[str, ...],
     good: tuple[str, ...],
     *,
-    suspected: Suspicion | None = None,
+    suspected: Unconfirmed | None = None,
     also: RuleCheck | None = None,
 ) -> Callable[[Callable[[SourceKernel], Iterator[Fault]]], Rule]:
     """Makes a function over kernels the rule of its name; its docstring is what the rule says.
@@ -164,7 +164,7 @@ def evidence_rule(
     category: Category,
     bad: tuple[str, ...],
     good: tuple[str, ...],
-    suspected: Suspicion | None = None,
+    suspected: Unconfirmed | None = None,
 ) -> Callable[[Callable[[Sought], Iterator[Fault]]], Rule]:
     """Likewise, of a function over other evidence: whole files, compiled code, or what was measured."""
 
@@ -182,7 +182,7 @@ def _rule(
     severity: Severity,
     category: Category,
     checks: tuple[RuleCheck, ...],
-    suspected: Suspicion | None,
+    suspected: Unconfirmed | None,
 ) -> Rule:
     return Rule(check.__name__, cleandoc(check.__doc__ or ""), severity, category, checks, suspected)
 

@@ -12,7 +12,7 @@ from pytorch_to_triton.audit.analysis.size_guards import is_limited
 from pytorch_to_triton.audit.analysis.tails import may_overrun, tail_of
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
+from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
 _kernel = example("\n@triton.jit\ndef kernel(x_ptr, n, B: tl.constexpr, FULL: tl.constexpr = False):\n")
@@ -71,7 +71,7 @@ def run(x, out):
         + _COPY
         + _RUN.format(""),
     ),
-    suspected=Suspicion("low", ("out_of_bounds",)),
+    suspected=Unconfirmed("low", ("out_of_bounds",)),
 )
 def access_without_mask(kernel: SourceKernel) -> Iterator[Fault]:
     """A block is loaded or stored without a mask.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pytorch_to_triton.audit.analysis.callers import is_trial, launchers
 from pytorch_to_triton.audit.analysis.launched_tensors import unknown_layouts
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.rule import Suspicion, file_rule
+from pytorch_to_triton.audit.rule import Unconfirmed, file_rule
 from pytorch_to_triton.audit.source import Function, LaunchSite, SourceFile
 
 _KERNEL = """
@@ -42,7 +42,7 @@ class Copy(torch.autograd.Function):
         # Its callers take care.
         _KERNEL + _RUN.format("pass") + "\ndef entry(x):\n    return run(x.contiguous())\n",
     ),
-    suspected=Suspicion("low", ("layout_ignored",)),
+    suspected=Unconfirmed("low", ("layout_ignored",)),
 )
 def assumes_contiguous(file: SourceFile) -> Iterator[Fault]:
     """A kernel reads a caller's tensor as if it were contiguous, and nothing makes sure that it is.

@@ -18,7 +18,7 @@ from pytorch_to_triton.audit.analysis.launched_tensors import size_of
 from pytorch_to_triton.audit.analysis.programs import alike, grid_of, rounded_up
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
+from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
 _LAUNCH = """
@@ -134,7 +134,9 @@ Terms = list[tuple[int, ast.expr]]
 """What a sum adds up, each with its sign."""
 
 
-@kernel_rule("critical", "correctness", LOWER_BAD, LOWER_GOOD, suspected=Suspicion("low", ("out_of_bounds",)))
+@kernel_rule(
+    "critical", "correctness", LOWER_BAD, LOWER_GOOD, suspected=Unconfirmed("low", ("out_of_bounds",))
+)
 def mask_without_lower_bound(kernel: SourceKernel) -> Iterator[Fault]:
     """Positions from which something is subtracted are masked at the upper end alone.
 

@@ -11,7 +11,7 @@ from pytorch_to_triton.audit.analysis.reductions import (
     undefined_lanes,
 )
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
+from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
 
@@ -99,7 +99,7 @@ GOOD = (
     "correctness",
     BAD,
     GOOD,
-    suspected=Suspicion("low", ("wrong_results", "unstable_results", "undefined_values")),
+    suspected=Unconfirmed("low", ("wrong_results", "unstable_results", "undefined_values")),
 )
 def masked_lanes_counted(kernel: SourceKernel) -> Iterator[Fault]:
     """Lanes that a mask leaves out take part in a result.

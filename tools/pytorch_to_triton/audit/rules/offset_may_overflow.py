@@ -14,7 +14,7 @@ from pytorch_to_triton.audit.analysis.ranges import calls_of
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
+from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
 _TL = "triton.language."
@@ -32,7 +32,7 @@ BAD = (_kernel("row = tl.program_id(0)", "i = tl.arange(0, B)"),)
 GOOD = (_kernel("row = tl.program_id(0).to(tl.int64)", "i = tl.arange(0, B)"),)
 
 
-@kernel_rule("high", "correctness", BAD, GOOD, suspected=Suspicion("info", ("offset_overflow",)))
+@kernel_rule("high", "correctness", BAD, GOOD, suspected=Unconfirmed("info", ("offset_overflow",)))
 def offset_may_overflow(kernel: SourceKernel) -> Iterator[Fault]:
     """An offset is computed in 32 bits from a program id and a stride.
 

@@ -26,7 +26,7 @@ from pytorch_to_triton.audit.analysis.programs import (
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
+from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 _kernel = example(
@@ -90,7 +90,7 @@ def same_place_in_all_programs(kernel: SourceKernel) -> Iterator[Fault]:
         # Rows that are changed in place are as a rule listed once.
         _kernel(_DST, "tl.store(dst, tl.load(dst) * 0.5)"),
     ),
-    suspected=Suspicion("low", ("race",)),
+    suspected=Unconfirmed("low", ("race",)),
 )
 def unguarded_read_modify_write(kernel: SourceKernel) -> Iterator[Fault]:
     """Programs that share a place load from it, change the value and store it back.

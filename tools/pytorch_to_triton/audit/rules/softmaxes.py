@@ -9,7 +9,7 @@ from pytorch_to_triton.audit.analysis.ranges import is_unbounded
 from pytorch_to_triton.audit.analysis.reductions import is_masked_later
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.rule import Suspicion, kernel_rule
+from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
 _SOFTMAX = """
@@ -36,7 +36,9 @@ GOOD = (
 )
 
 
-@kernel_rule("medium", "numerical stability", BAD, GOOD, suspected=Suspicion("medium", ("unstable_results",)))
+@kernel_rule(
+    "medium", "numerical stability", BAD, GOOD, suspected=Unconfirmed("medium", ("unstable_results",))
+)
 def exponent_without_maximum(kernel: SourceKernel) -> Iterator[Fault]:
     """Exponentials are divided by their sum, or its logarithm is taken, with no maximum subtracted.
 
