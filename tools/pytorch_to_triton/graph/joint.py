@@ -55,12 +55,12 @@ def backward_half(joint: Graph) -> Graph:
     paths = {path: name for name, path in joint.joint.gradients.items()}
     outputs = tuple(o for o in joint.outputs if o.path in paths)
     nodes = behind(joint, {o.name for o in outputs}, joint.joint.saved)
-    made = {n.name for n in nodes}
+    computed = {n.name for n in nodes}
     read = {name for n in nodes for name in operands(n)} | {o.name for o in outputs}
     names = {stored(nodes, o.name): f"grad_{paths[o.path]}" for o in reversed(outputs)}
     return joint.model_copy(
         update={
-            "inputs": tuple(i for i in tensors(joint) if i.name in read - made),
+            "inputs": tuple(i for i in tensors(joint) if i.name in read - computed),
             "nodes": tuple(
                 n.model_copy(update={"source_name": names.get(n.name, n.source_name)}) for n in nodes
             ),
@@ -98,15 +98,15 @@ def tensors(graph: Graph) -> Iterable[TensorInput]:
     yield from (i for i in graph.inputs if i.name in cotangents)
 
 
-def behind(graph: Graph, wanted: Collection[str], given: Collection[str]) -> tuple[Node, ...]:
-    """The nodes that `wanted` are computed by from what is `given`."""
-    needed = set(wanted) - set(given)
-    found = []
+def behind(graph: Graph, results: Collection[str], sources: Collection[str]) -> tuple[Node, ...]:
+    """The nodes that compute `results` from `sources`."""
+    needed = set(results) - set(sources)
+    nodes = []
     for node in reversed(graph.nodes):
         if node.name in needed:
-            found.append(node)
-            needed |= {name for name in operands(node) if name not in given}
-    return tuple(reversed(found))
+            nodes.append(node)
+            needed |= {name for name in operands(node) if name not in sources}
+    return tuple(reversed(nodes))
 
 
 def with_names(backward: Backward, names: Mapping[str, str]) -> Backward:
@@ -139,8 +139,8 @@ def with_names(backward: Backward, names: Mapping[str, str]) -> Backward:
 def moved_away(graph: Graph, names: Mapping[str, str]) -> dict[str, str]:
     """New names for inputs and nodes that have a name which another one gets."""
     present = {*(i.name for i in graph.inputs), *(n.name for n in graph.nodes)}
-    taken, found = present | set(names.values()), {}
+    reserved, new_names = present | set(names.values()), {}
     for name in sorted(present & set(names.values()) - set(names)):
-        found[name] = next(new for k in count(1) if (new := f"{name}_{k}") not in taken)
-        taken.add(found[name])
-    return found
+        new_names[name] = next(new for k in count(1) if (new := f"{name}_{k}") not in reserved)
+        reserved.add(new_names[name])
+    return new_names

@@ -133,11 +133,11 @@ def _plain(argument: NodeArgument, numbers: Mapping[str, int]) -> object:
     return argument
 
 
-def first_difference(one: Skeleton, other: Skeleton) -> SkeletonCall:
+def first_difference(first: Skeleton, other: Skeleton) -> SkeletonCall:
     """The first call that is not the same in both, out of the longer program."""
-    pairs = enumerate(zip(one.calls, other.calls, strict=False))
-    at = next((i for i, (a, b) in pairs if a != b), min(len(one.calls), len(other.calls)))
-    return max(other.calls, one.calls, key=len)[at]
+    pairs = enumerate(zip(first.calls, other.calls, strict=False))
+    at = next((i for i, (a, b) in pairs if a != b), min(len(first.calls), len(other.calls)))
+    return max(other.calls, first.calls, key=len)[at]
 
 
 def without_followed_roundings(graph: Graph, skeletons: Sequence[Skeleton]) -> Graph:
@@ -147,10 +147,10 @@ def without_followed_roundings(graph: Graph, skeletons: Sequence[Skeleton]) -> G
     dtype there; otherwise it follows an input (`h.to(x.dtype)`), and in the others it would round too much.
     One that ends an operator is torch's, not the caller's.
     """
-    own, *others = (s.uses for s in skeletons)
+    uses, *others = (s.uses for s in skeletons)
     followed = {
         name: chain[0][1]
-        for chain, *twins in zip(own, *others, strict=True)
+        for chain, *twins in zip(uses, *others, strict=True)
         for name, dtype in chain[1:]
         if dtype in ROUNDED and any(dtype not in {d for _, d in twin} for twin in twins)
     }

@@ -176,8 +176,8 @@ def _program(
     rule: DtypeRule, dtypes: tuple[DType, ...], graph: Graph, part: Sequence[Graph], traces: Sequence[Graph]
 ) -> Branch:
     """One of the programs that the target is, its gradients apart where they were traced too."""
-    found = Branch(rule, dtypes, graph, output_dtypes(part, traces), tensor_dtypes(part))
-    return _in_halves(found, part) if graph.joint else found
+    branch = Branch(rule, dtypes, graph, output_dtypes(part, traces), tensor_dtypes(part))
+    return _in_halves(branch, part) if graph.joint else branch
 
 
 def _in_halves(joint: Branch, traces: Sequence[Graph]) -> Branch:
@@ -190,7 +190,7 @@ def _in_halves(joint: Branch, traces: Sequence[Graph]) -> Branch:
         )
     forward, backward = forward_half(joint.graph), backward_half(joint.graph)
     cotangents = joint.graph.joint.cotangents
-    found = Backward(
+    gradients = Backward(
         backward,
         tuple(i.name for i in backward.inputs if i.name not in cotangents),
         cotangents,
@@ -198,7 +198,7 @@ def _in_halves(joint: Branch, traces: Sequence[Graph]) -> Branch:
         output_dtypes(traces, traces, ARGUMENT),
         tensor_dtypes(traces, ARGUMENT),
     )
-    return replace(joint, graph=forward, backward=found)
+    return replace(joint, graph=forward, backward=gradients)
 
 
 async def graph_of(process: TargetProcess, declaration: Declaration, *, backward: bool = False) -> Graph:
@@ -221,10 +221,10 @@ def programs(traces: Sequence[Graph]) -> list[list[Graph]]:
 
 
 def _together(traces: Sequence[Graph], keys: Sequence[Hashable]) -> list[list[Graph]]:
-    found: dict[Hashable, list[Graph]] = {}
+    groups: dict[Hashable, list[Graph]] = {}
     for graph, key in zip(traces, keys, strict=True):
-        found.setdefault(key, []).append(graph)
-    return list(found.values())
+        groups.setdefault(key, []).append(graph)
+    return list(groups.values())
 
 
 def _merged(
@@ -277,9 +277,9 @@ def output_dtypes(
         alike = [t for t in traces if output.path in {o.path for o in t.outputs}]
         source = _dtype_of(output.path, alike, written) or _dtype_of(output.path, part, written)
         if source is None:
-            found = dict.fromkeys(_output_dtype(t, output.path) for t in part)
+            dtypes = dict.fromkeys(_output_dtype(t, output.path) for t in part)
             raise NotConvertible(
-                f"{output.path} is {' or '.join(found)}, which no promotion of input dtypes explains.",
+                f"{output.path} is {' or '.join(dtypes)}, which no promotion of input dtypes explains.",
                 "Declare one dtype for each input and convert once for each.",
             )
         result[output.path] = source
@@ -322,10 +322,9 @@ def joined_dims(requires: Sequence[str]) -> str:
     names = next((e.groups() for e in equal if e and not any(n.isdecimal() for n in e.groups())), None)
     if names is None:
         return ""
-    one, other = names
-    return (
-        f"{one} == {other} makes them one dim: write {one} for {other} in the inputs, and drop the condition."
-    )
+    first, other = names
+    inputs = f"write {first} for {other} in the inputs"
+    return f"{first} == {other} makes them one dim: {inputs}, and drop the condition."
 
 
 def _constants(declaration: Declaration) -> dict[str, JsonValue]:
