@@ -26,8 +26,8 @@ def register_operand(kernel: ast.AST) -> bool:
 
 def two_dots_into_one(kernel: ast.AST) -> bool:
     """Two tl.dot in one loop whose results have one name."""
-    given = [[n for n, value in assignments(loop) if holds(value, calls("dot"))] for loop in loops(kernel)]
-    return any(len(set(names)) < len(names) for names in given)
+    operands = [[n for n, value in assignments(loop) if holds(value, calls("dot"))] for loop in loops(kernel)]
+    return any(len(set(names)) < len(names) for names in operands)
 
 
 def remainder_of_index(kernel: ast.AST) -> bool:

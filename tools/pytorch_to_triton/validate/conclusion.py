@@ -168,7 +168,7 @@ def with_configurations(wrong: Sequence[CaseResult], results: Sequence[CaseResul
     """What autotuned kernels took in every wrong case, and not in every right one."""
     right = [set(r.configurations) for r in results if r.status in SETTLED and r.configurations]
     common = set.intersection(*(set(result.configurations) for result in wrong))
-    telling = sorted(name for name in common if not all(name in taken for taken in right))
+    telling = sorted(name for name in common if not all(name in configurations for configurations in right))
     return f", with {listed(telling)}" if telling else ""
 
 

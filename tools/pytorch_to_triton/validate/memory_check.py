@@ -43,13 +43,13 @@ class MemoryCheck:
 
     def merged(self, result: CaseResult) -> CaseResult:
         """The device's result with what was seen elsewhere; a case that passed has failed with it."""
-        seen = self.by_case.get(result.name, ())
-        if not seen:
+        violations = self.by_case.get(result.name, ())
+        if not violations:
             return result
         return result.model_copy(
             update={
-                "violations": (*seen, *result.violations),
-                "why": in_order_of_weight(seen, [result.why]),
+                "violations": (*violations, *result.violations),
+                "why": in_order_of_weight(violations, [result.why]),
                 "status": "failed" if result.status in ("passed", "skipped") else result.status,
             }
         )

@@ -85,12 +85,12 @@ async def validate(
 
 @asynccontextmanager
 async def open_validation(
-    worker: WorkerClient, request: ValidationRequest, runtime: Runtime, known: Problem | None = None
+    worker: WorkerClient, request: ValidationRequest, runtime: Runtime, problem: Problem | None = None
 ) -> "AsyncIterator[Validation]":
     """Everything about the request but its candidate, for as long as the block lasts.
 
     Any number of candidates are judged by it, also at once: inputs are generated and the truth is computed
-    once for all. What is `known` of the reference and its inputs is not asked again. Raises as `validate`.
+    once for all. A `problem` that is resolved already is not described again. Raises as `validate`.
     """
     if not runtime.interpreter:
         worker.warm(interpreted(runtime))  # which is needed too, and takes seconds to start
@@ -104,11 +104,13 @@ async def open_validation(
         setting = ValidationSetting(worker, runtime, request.seconds, folder, seed, request.backward)
         reference = ReferenceProcess.of(setting, target, request.candidate)
         try:
-            if known is None:
+            if problem is None:
                 description = await described(reference, "reference")
             else:
-                description, _ = known.reference, await reference.start()
-            yield Validation(setting, reference, description, limits_of(request, reference.free_bytes), known)
+                description, _ = problem.reference, await reference.start()
+            yield Validation(
+                setting, reference, description, limits_of(request, reference.free_bytes), problem
+            )
         except LostAnswer as lost:
             raise TargetBroken(f"The reference {lost.outcome.why}.", "Run it by itself first.") from lost
         finally:
@@ -123,8 +125,8 @@ class Validation:
     reference: ReferenceProcess
     description: Description
     limits: CaseSizeLimits
-    known: Problem | None = None
-    """The problem, where another candidate's inputs are this one's too."""
+    shared_problem: Problem | None = None
+    """Resolved already, where another candidate's inputs are this one's too."""
 
     async def verdict(
         self, request: ValidationRequest, name: str, listener: ProgressListener | None = None
@@ -154,8 +156,8 @@ class Validation:
 
     async def problem(self, request: ValidationRequest, candidate: Description) -> Problem:
         """Both sides with their inputs."""
-        if self.known is not None:
-            return self.known.with_candidate(candidate)
+        if self.shared_problem is not None:
+            return self.shared_problem.with_candidate(candidate)
         problem = problem_of(self.description, candidate, request.options)
         await refuse_too_large(self.setting.worker, problem.declaration, self.setting.runtime)
         return problem
@@ -195,8 +197,8 @@ async def findings(
             reduction = await reduce_failure(trial, builder, cases, results)
     results = [*results, *reduction.further(results)] if reduction else results
     culprit = await culprit_behind(trial, cases, results, reduction, plan.source)
-    seen = tuple(case.seen for case in judged)
-    return Findings(request, skipped, tuple(results), seen, memory, reduction, plan.source, culprit)
+    observations = tuple(case.observation for case in judged)
+    return Findings(request, skipped, tuple(results), observations, memory, reduction, plan.source, culprit)
 
 
 async def tried(
@@ -223,10 +225,12 @@ async def retried(
     latest: Sequence[Case] = cases
     while latest:
         names = {case.name for case in latest}
-        asked = milder_of(plan, latest, [case.result for case in results if case.result.name in names])
-        milder |= asked
-        known = {case.name for case in run}
-        latest = list({case.name: case for case in asked.values() if case.name not in known}.values())
+        milder_cases = milder_of(plan, latest, [case.result for case in results if case.result.name in names])
+        milder |= milder_cases
+        run_names = {case.name for case in run}
+        latest = list(
+            {case.name: case for case in milder_cases.values() if case.name not in run_names}.values()
+        )
         results += await trial.run(latest) if latest else []
         run += latest
     return run, results, milder
@@ -262,8 +266,8 @@ def limits_of(request: ValidationRequest, free_bytes: int | None) -> CaseSizeLim
     processes = CANDIDATES_AT_ONCE * device_workers()
     bytes_an_element = BYTES_AN_ELEMENT + processes * CANDIDATE_BYTES_AN_ELEMENT
     elements = min(request.limit_elements or DEVICE_ELEMENTS, free_bytes // bytes_an_element)
-    own = request.limit_elements or free_bytes // OWN_BYTES_AN_ELEMENT
-    return CaseSizeLimits(elements, int(free_bytes * SPAN_SHARE), max(own, elements))
+    own_elements = request.limit_elements or free_bytes // OWN_BYTES_AN_ELEMENT
+    return CaseSizeLimits(elements, int(free_bytes * SPAN_SHARE), max(own_elements, elements))
 
 
 @dataclass(frozen=True)
@@ -292,44 +296,44 @@ class Findings:
         return () if self.request.cases else loops_of_one_turn(self.observations, file)
 
 
-def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
-    setting, results = trial.setting, found.results
+def verdict_of(findings: Findings, trial: ValidationTrial) -> Verdict:
+    setting, results = trial.setting, findings.results
     interpreter = setting.runtime.interpreter
-    violations = (*found.memory.violations, *violations_of_traces(trial.candidate.traces))
-    decision = decide(results, violations, found.request.cases)
+    violations = (*findings.memory.violations, *violations_of_traces(trial.candidate.traces))
+    decision = decide(results, violations, findings.request.cases)
     wrong = wrong_of(results)
-    reduction = found.reduction
+    reduction = findings.reduction
     smallest = reduction.case.name if reduction else None
     takes = reduction.sentence if reduction else ""
     telling = smallest or (most_telling(wrong).name if wrong else None)
     how = "under Triton's interpreter on CPU tensors" if interpreter else "compiled kernels on the device"
-    behavior = behavior_of(found.observations)
-    never_launched = found.never_launched(behavior.kernels)
-    culprit = found.culprit or Culprit("")
+    behavior = behavior_of(findings.observations)
+    never_launched = findings.never_launched(behavior.kernels)
+    culprit = findings.culprit or Culprit("")
     notes = (
         *filter(None, (culprit.sentence,)),
-        *notes_of(found.observations, trial.policy),
+        *notes_of(findings.observations, trial.policy),
         *notes_on_values(results),
         *note_on_confirmed(results),
         *notes_on_truth(results),
-        *notes_on_configurations(found.observations),
-        *found.memory.notes_on(results),
+        *notes_on_configurations(findings.observations),
+        *findings.memory.notes_on(results),
     )
     return Verdict(
-        summary=summary_of(decision, results, violations, found.skipped, never_launched, takes),
+        summary=summary_of(decision, results, violations, findings.skipped, never_launched, takes),
         next_step=culprit.step or next_step_of(decision, results, violations, never_launched),
         verdict=decision,
-        candidate=str(found.request.candidate),
+        candidate=str(findings.request.candidate),
         reference=str(trial.reference.target),
         cases=results,
-        skipped=(*found.skipped, *found.of_one_turn()),
+        skipped=(*findings.skipped, *findings.of_one_turn()),
         violations=violations,
         notes=notes,
         limits=limits_in(results),
         behavior=behavior,
         never_launched=never_launched,
         smallest=smallest,
-        replay=command(found.request, setting.runtime, setting.seed, telling),
+        replay=command(findings.request, setting.runtime, setting.seed, telling),
         seed=setting.seed,
         device="CPU, Triton's interpreter" if interpreter else trial.reference.device,
         provenance=f"measured: every output compared with float64, {how}",

@@ -51,7 +51,7 @@ def files(recipe: Recipe, measured: str) -> Finished:
 def chosen_names(recipe: Recipe) -> dict[str, str]:
     """Names for what is added to the kernel file, by what they are for; none has another meaning in it."""
     name = recipe.name
-    wanted = {
+    preferred = {
         "interpreted": "INTERPRETED", "logger": "LOGGER", "why_not": "why_not", "log_once": "log_once",
         "compute": "compute", "uncompiled": "uncompiled_run", "owned": "in_own_memory", "like": "empty_like",
         "operator": f"{name}_operator", "backward": f"{name}_backward_operator", "save": "save_inputs",
@@ -62,11 +62,11 @@ def chosen_names(recipe: Recipe) -> dict[str, str]:
         "use_kernels": "use_kernels",
         "drop_in": f"{recipe.module.name if recipe.module else recipe.function}Triton",
     }  # fmt: skip
-    taken = {*names_used(recipe.text), name, "functools", "logging", "OUTSIDE", "TensorHandle"}
-    found: dict[str, str] = {}
-    for what, text in wanted.items():
-        found[what] = fresh(text, {*taken, *found.values()})
-    return found
+    reserved = {*names_used(recipe.text), name, "functools", "logging", "OUTSIDE", "TensorHandle"}
+    names: dict[str, str] = {}
+    for what, text in preferred.items():
+        names[what] = fresh(text, {*reserved, *names.values()})
+    return names
 
 
 def function_file(recipe: Recipe, names: Mapping[str, str], measured: str) -> str:
@@ -141,12 +141,12 @@ def operands(recipe: Recipe) -> str:
 def forward_of(module: DropIn, recipe: Recipe) -> dict[str, str]:
     """What the module's template says of forward and of the state that it hands over."""
     names = forward_names(module)
-    given = {name: name for name in names} | {
+    arguments = {name: name for name in names} | {
         argument: state_source(key) for argument, key in module.state.items()
     }
     return {
         "forward_names": ", ".join(names),
-        "given": recipe.call(given),
+        "given": recipe.call(arguments),
         "construction": module.constructed.partition("(")[2].removesuffix(")"),
     }
 

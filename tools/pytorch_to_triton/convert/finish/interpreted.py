@@ -47,14 +47,14 @@ UNTIMED = """\
 
 def used(text: str) -> tuple[str, ...]:
     """The functions that a file calls as `libdevice.NAME`."""
-    found = (
+    names = (
         node.attr
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.value.id == "libdevice"
     )
-    return tuple(sorted(dict.fromkeys(found)))
+    return tuple(sorted(dict.fromkeys(names)))
 
 
 def behind_the_kernels(text: str, interpreted: str) -> str:

@@ -112,7 +112,7 @@ async def finish(
     return concluded(folder, recipe, written, tests, notes)
 
 
-def with_measured(text: str, timed: Benchmark, found: Versions) -> tuple[str, tuple[str, ...]]:
+def with_measured(text: str, timed: Benchmark, versions: Versions) -> tuple[str, tuple[str, ...]]:
     """The file with what its autotuned kernels chose at each size as a table, and what there is to say of it.
 
     Each of these configurations was validated. Sizes that were not timed take the nearest one's.
@@ -120,7 +120,7 @@ def with_measured(text: str, timed: Benchmark, found: Versions) -> tuple[str, tu
     if not timed.tuned:
         return text, ()
     try:
-        return frozen(text, timed.tuned, str(origin_of(found))), ()
+        return frozen(text, timed.tuned, str(origin_of(versions))), ()
     except BadInput as refusal:
         return text, (f"The kernels are still autotuned. {refusal.message}",)
 
@@ -189,15 +189,15 @@ def saved_text(target: ResolvedTarget) -> str:
         prod(int(value_of(size, dims)) for size in tensor.shape.expressions) * ITEM_BYTES[tensor.dtype]
         for tensor in tensors
     )
-    own = {node.name: node.source_name or node.name for node in graph.nodes}
-    names = ", ".join(own.get(tensor.name, tensor.name) for tensor in tensors) or "nothing"
+    source_names = {node.name: node.source_name or node.name for node in graph.nodes}
+    names = ", ".join(source_names.get(tensor.name, tensor.name) for tensor in tensors) or "nothing"
     return f"Saved for the backward pass: {names}; {count:,} bytes at {point_name(dims)}."
 
 
-def machine_text(found: Versions, runtime: Runtime) -> str:
+def machine_text(versions: Versions, runtime: Runtime) -> str:
     """Where all of this was seen."""
-    device = "the CPU, in Triton's interpreter" if runtime.interpreter else found.devices[0].name
-    return f"Seen on {device}, with torch {found.torch} and Triton {found.triton}, {today()}."
+    device = "the CPU, in Triton's interpreter" if runtime.interpreter else versions.devices[0].name
+    return f"Seen on {device}, with torch {versions.torch} and Triton {versions.triton}, {today()}."
 
 
 def commands(folder: SessionFolder, kernels: str) -> tuple[str, ...]:

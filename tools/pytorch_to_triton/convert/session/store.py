@@ -138,10 +138,14 @@ class SessionFolder:
     def opened_stages(self) -> Iterator[tuple[Attempt, str]]:
         """The attempts behind the best one, a stage each, with their texts; the best one is the last."""
         best = best_of(self.attempts())
-        last = {one.stage: one for one in self.attempts() if one.opened and best and one.stage <= best.stage}
+        last = {
+            attempt.stage: attempt
+            for attempt in self.attempts()
+            if attempt.opened and best and attempt.stage <= best.stage
+        }
         for stage in sorted(last):
-            one = best if best and stage == best.stage else last[stage]
-            yield one, self.kernel(one).read_text(encoding="utf-8")
+            attempt = best if best and stage == best.stage else last[stage]
+            yield attempt, self.kernel(attempt).read_text(encoding="utf-8")
 
     def next_number(self) -> int:
         return 1 + max((attempt.number for attempt in self.attempts()), default=0)
@@ -199,8 +203,8 @@ def kept_as(number: int) -> Path:
 def kept_attempt(file: Path) -> Attempt:
     """The attempt that a folder keeps. Raises BadInput for what was not written for that folder."""
     attempt = kept_value(Attempt, file, without_it(file))
-    own = Path(ATTEMPTS) / file.parent.name / KERNEL
-    if not attempt.file == own == kept_as(attempt.number):
+    expected = Path(ATTEMPTS) / file.parent.name / KERNEL
+    if not attempt.file == expected == kept_as(attempt.number):
         raise BadInput(
             f"{file} is of another attempt, or names a file that is not its own.", without_it(file)
         )
