@@ -20,13 +20,13 @@ def assemblers(architecture: int = SM_90) -> list[dict[str, str]]:
     try:
         from triton.backends.nvidia.compiler import get_ptxas
 
-        taken = get_ptxas(architecture)
+        assembler = get_ptxas(architecture)
     except Exception:  # whatever a Triton without NVIDIA's backend, or with a broken one, raises
         return []
     by_version = {tool.version: tool for tool in map(knobs.NvidiaTool.from_path, installed()) if tool}
-    others = [by_version[version] for version in by_version if version != taken.version]
+    others = [by_version[version] for version in by_version if version != assembler.version]
     others.sort(key=lambda tool: [*map(int, tool.version.split("."))], reverse=True)
-    return [{"version": tool.version, "path": tool.path} for tool in (taken, *others)]
+    return [{"version": tool.version, "path": tool.path} for tool in (assembler, *others)]
 
 
 def installed() -> list[str]:

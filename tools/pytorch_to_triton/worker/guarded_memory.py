@@ -129,9 +129,9 @@ class GuardedMemory:
         self._synchronize()
         blocks = list(self._blocks.values())
         damaged = torch.stack([block.damaged() for block in blocks]).tolist() if blocks else []
-        found = [record for block, is_hit in zip(blocks, damaged, strict=True) if is_hit
+        records = [record for block, is_hit in zip(blocks, damaged, strict=True) if is_hit
                  for record in block.overruns()]  # fmt: skip
-        return self._past + found
+        return self._past + records
 
     def close(self) -> None:
         """Free every block; tensors that still lie in one keep it."""
@@ -227,9 +227,9 @@ class Interception(DispatchMode):  # type: ignore[no-untyped-call]
 
     supports_higher_order_operators = True
 
-    def __init__(self, made: Callable[[str, torch.Tensor], torch.Tensor]) -> None:
+    def __init__(self, replace_result: Callable[[str, torch.Tensor], torch.Tensor]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._made = made
+        self._made = replace_result
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None

@@ -41,8 +41,8 @@ class CallInputs:
     def tensors(self) -> dict[str, torch.Tensor]:
         """Every tensor of the call by name; the items of a list as `name[i]`."""
         named = {**self.arguments, **self.state}
-        found = (leaf for name, value in named.items() for leaf in leaves(value, name))
-        return {path: leaf for path, leaf in found if isinstance(leaf, torch.Tensor)}
+        paths = (leaf for name, value in named.items() for leaf in leaves(value, name))
+        return {path: leaf for path, leaf in paths if isinstance(leaf, torch.Tensor)}
 
 
 @dataclass(frozen=True)

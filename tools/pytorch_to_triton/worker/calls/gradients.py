@@ -52,14 +52,14 @@ def differentiated(
     starts = [cotangent.to(outputs[path].dtype) for path, cotangent in tracked.items()]
 
     def gradients() -> dict[str, Any]:
-        found = torch.autograd.grad(
+        gradients_of_leaves = torch.autograd.grad(
             [outputs[path] for path in tracked],
             list(inputs.values()),
             starts,
             allow_unused=True,
             materialize_grads=False,
         )
-        named = zip(inputs, found, strict=True)
+        named = zip(inputs, gradients_of_leaves, strict=True)
         return {f"{GRADIENT_OF}{name}": gradient for name, gradient in named if gradient is not None}
 
     return outputs, gradients
@@ -81,8 +81,8 @@ def gradcheck_failure(target: Callable[[CallInputs], Any], call: CallInputs) -> 
         return None
 
     def outputs(*values: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        given = dict(zip(inputs, values, strict=True))
-        result = dict(leaves(target(mapped(call, lambda name, tensor: given.get(name, tensor)))))
+        arguments = dict(zip(inputs, values, strict=True))
+        result = dict(leaves(target(mapped(call, lambda name, tensor: arguments.get(name, tensor)))))
         return tuple(leaf for path, leaf in result.items() if is_tracked(leaf, path, call))
 
     starts = [tensor.detach().clone().requires_grad_() for tensor in inputs.values()]

@@ -50,16 +50,16 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
     """Counts what runs while it is entered, here and in Python threads started while it is."""
 
     def __init__(
-        self, given: Iterable[torch.Tensor] = (), wrote: Callable[[torch.Tensor], bool] | None = None
+        self, tensors: Iterable[torch.Tensor] = (), wrote: Callable[[torch.Tensor], bool] | None = None
     ) -> None:
-        """`given` are the call's inputs: a kernel that reads one has made nothing of it yet. `wrote` says
+        """`tensors` are the call's inputs: a kernel that reads one has made nothing of it yet. `wrote` says
         whether kernels have written to an argument of a launch; without it, each counts as written to.
         """
         self._wrote = wrote
         self.pointers_given = False
         """Whether kernels may have found tensors through addresses in another, which a device hides."""
         super().__init__()  # type: ignore[no-untyped-call]
-        self._given = set(map(key_of, given)) - {NO_STORAGE}
+        self._given = set(map(key_of, tensors)) - {NO_STORAGE}
         self.counts: Counter[str] = Counter()
         """Calls by operator without its overload: {"aten.mm": 2}."""
         self._origins = dict.fromkeys(self._given, frozenset({INPUT}))

@@ -143,15 +143,15 @@ def truncated_to_tf32(values: Array) -> Array:
 def bfloat16_atomic_add(ptr: Any, val: Any, mask: Any) -> Any:
     """Adds lane by lane, since lanes may share an address; returns what each lane found."""
     addresses, active, addends = np.broadcast_arrays(ptr.data, mask.data, numbers(val))
-    found = np.zeros(addresses.shape, dtype=np.uint16)
+    previous = np.zeros(addresses.shape, dtype=np.uint16)
     one_lane = np.ones(1, dtype=np.bool_)
     for lane in zip(*np.nonzero(active), strict=True):
         address = np.array([addresses[lane]], dtype=np.uint64)
         old = native.load(address, one_lane, np.zeros(1, dtype=np.uint16), np.dtype(np.uint16))
         total = numbers(upstream.TensorHandle(old, tl.bfloat16)) + addends[lane]
         native.store(address, encoded(total, tl.bfloat16), one_lane)
-        found[lane] = old[0]
-    return upstream.TensorHandle(found, tl.bfloat16)
+        previous[lane] = old[0]
+    return upstream.TensorHandle(previous, tl.bfloat16)
 
 
 def install() -> None:

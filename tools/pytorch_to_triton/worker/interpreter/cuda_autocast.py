@@ -48,21 +48,21 @@ def install() -> None:
     signature = inspect.signature(upstream)
 
     def init(*args: Any, **kwargs: Any) -> None:
-        asked = signature.bind(*args, **kwargs)
-        asked.apply_defaults()
-        given = asked.arguments
-        enabled = given["enabled"]
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        arguments = bound.arguments
+        enabled = arguments["enabled"]
         # Where nothing is asked of it, it does not look for a GPU.
-        given["enabled"] = enabled and given["device_type"] != "cuda"
-        upstream(*asked.args, **asked.kwargs)
-        if given["device_type"] == "cuda":
-            given["self"]._enabled = enabled
+        arguments["enabled"] = enabled and arguments["device_type"] != "cuda"
+        upstream(*bound.args, **bound.kwargs)
+        if arguments["device_type"] == "cuda":
+            arguments["self"]._enabled = enabled
 
-    def enable(*given: Any) -> None:
-        set_enabled(*given)
-        if given[0] == "cuda":
+    def enable(*arguments: Any) -> None:
+        set_enabled(*arguments)
+        if arguments[0] == "cuda":
             replace_lists()
-            set_enabled("cpu", given[1])
+            set_enabled("cpu", arguments[1])
 
     autocast.__init__ = init  # type: ignore[method-assign]
     torch.set_autocast_enabled = enable  # type: ignore[assignment]

@@ -109,15 +109,15 @@ def placed(func: Any, args: Args, kwargs: Kwargs) -> Any:
     place = PINNED if kwargs.get("pin_memory") else HOST
     if place == PINNED:
         kwargs["pin_memory"] = False
-    given = [*tensors_in(args), *tensors_in(kwargs.values())]
-    asked = asked_for(func, args, kwargs)
-    if asked is not None:
+    operands = [*tensors_in(args), *tensors_in(kwargs.values())]
+    device = asked_for(func, args, kwargs)
+    if device is not None:
         args, kwargs = on_the_cpu(func, args, kwargs)
-        return moved(func(*args, **kwargs), asked, given, place)
-    if len(given) > 1 and getattr(func, "__name__", "") in SAME_DEVICE_NAMES:
-        refuse_mixed(given)
+        return moved(func(*args, **kwargs), device, operands, place)
+    if len(operands) > 1 and getattr(func, "__name__", "") in SAME_DEVICE_NAMES:
+        refuse_mixed(operands)
     result = func(*args, **kwargs)
-    return result if any(place_of(tensor) is None for tensor in given) else marked(result, place)
+    return result if any(place_of(tensor) is None for tensor in operands) else marked(result, place)
 
 
 def asked_for(func: Any, args: Args, kwargs: Kwargs) -> torch.device | None:
@@ -179,22 +179,22 @@ def marked(result: Any, place: str) -> Any:
     return result
 
 
-def moved(result: Any, asked: torch.device, given: Sequence[Tensor], place: str) -> Any:
+def moved(result: Any, device: torch.device, operands: Sequence[Tensor], place: str) -> Any:
     """What was asked for on a device, in memory of its own where a GPU's user would get a copy."""
     if not isinstance(result, Tensor) or result.device.type != "cpu":
         return result
-    if asked.type == "cuda":
+    if device.type == "cuda":
         return result if place_of(result) is None else result.clone()
     if place_of(result) is not None:
         return result
-    shared = any(tensor.untyped_storage()._cdata == result.untyped_storage()._cdata for tensor in given)
+    shared = any(tensor.untyped_storage()._cdata == result.untyped_storage()._cdata for tensor in operands)
     return marked(result.clone() if shared else result, place)
 
 
-def refuse_mixed(given: Sequence[Tensor]) -> None:
+def refuse_mixed(operands: Sequence[Tensor]) -> None:
     """Raises RuntimeError, as a GPU's user would see it, where an operand was left on the host."""
-    on_host = [place_of(tensor) is not None for tensor in given]
-    if not all(on_host) and any(host and tensor.ndim for host, tensor in zip(on_host, given, strict=True)):
+    on_host = [place_of(tensor) is not None for tensor in operands]
+    if not all(on_host) and any(host and tensor.ndim for host, tensor in zip(on_host, operands, strict=True)):
         raise RuntimeError(
             "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
         )
@@ -231,10 +231,10 @@ def as_array(func: Any, args: Args, kwargs: Kwargs) -> Any:
 
 def type_name(func: Any, args: Args, kwargs: Kwargs) -> Any:
     """`x.type()`: the name of its old tensor type, or a conversion."""
-    given = placed(func, args, kwargs)
-    if isinstance(given, str) and place_of(args[0]) is None:
-        return given.replace("torch.", "torch.cuda.", 1)
-    return given
+    result = placed(func, args, kwargs)
+    if isinstance(result, str) and place_of(args[0]) is None:
+        return result.replace("torch.", "torch.cuda.", 1)
+    return result
 
 
 def device_itself(func: Any, args: Args, kwargs: Kwargs) -> torch.device:

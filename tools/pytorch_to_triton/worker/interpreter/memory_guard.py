@@ -24,12 +24,12 @@ from .promises import broken_promise
 class MemoryGuard(FaultLog):
     """Records what kernels must not do, while it watches.
 
-    `known` gives, once a launch, every range that kernels may touch beside the launch's own tensors.
+    `ranges` gives, once a launch, every range that kernels may touch beside the launch's own tensors.
     """
 
-    def __init__(self, known: Callable[[], Iterable[Range]], order: Order = "forward") -> None:
+    def __init__(self, ranges: Callable[[], Iterable[Range]], order: Order = "forward") -> None:
         super().__init__()
-        self.known = known
+        self.ranges = ranges
         self.order = order
 
     @contextlib.contextmanager
@@ -103,14 +103,14 @@ class GuardedBuilder(Builder):
         if touch.wild is None:
             return super().create_atomic_cas(ptr, cmp, val, sem, scope)
         inside = ~touch.wild
-        found = np.zeros(ptr.data.shape, cmp.data.dtype)
+        previous = np.zeros(ptr.data.shape, cmp.data.dtype)
         if inside.any():
             operands = (
                 upstream.TensorHandle(np.broadcast_to(h.data, inside.shape)[inside], h.dtype)
                 for h in (ptr, cmp, val)
             )
-            found[inside] = super().create_atomic_cas(*operands, sem, scope).data
-        return poisoned(upstream.TensorHandle(found, cmp.dtype.scalar), touch.wild)
+            previous[inside] = super().create_atomic_cas(*operands, sem, scope).data
+        return poisoned(upstream.TensorHandle(previous, cmp.dtype.scalar), touch.wild)
 
     def create_addptr(self, ptr: Any, offset: Any) -> Any:
         return descended(super().create_addptr(ptr, offset), ptr)
@@ -145,11 +145,13 @@ class GuardedExecutor(GridExecutor):
     def run_programs(self, grid: tuple[int, int, int], tensors: dict[str, Any]) -> None:
         args, named = self.on_host
         bound = inspect.getcallargs(self.fn, *args, **named)
-        given = [a for name, value in bound.items() for a in arguments_in(value, name)]
+        arguments = [a for name, value in bound.items() for a in arguments_in(value, name)]
         for name, value in tensors.items():
             mark_origin(value, name)
         builder = upstream.interpreter_builder
-        builder.launch = GuardedLaunch(builder.guard, self.fn, grid, Bounds(builder.guard.known(), given))
+        builder.launch = GuardedLaunch(
+            builder.guard, self.fn, grid, Bounds(builder.guard.ranges(), arguments)
+        )
         # One warp's threads keep in step.
         builder.launch.races.follows_threads = not self.is_one_warp
         try:

@@ -61,8 +61,8 @@ class ReduceOps(upstream.ReduceOps):  # type: ignore[misc]
         if ufunc and suits_numpy(dtypes[0]):
             # Lanes are added in pairs on a GPU; numpy does so along the last axis alone.
             last = np.ascontiguousarray(np.moveaxis(values, axis, -1))
-            found = ufunc.reduce(last, axis=-1, keepdims=True, dtype=values.dtype)
-            return [np.moveaxis(found, -1, axis)]
+            totals = ufunc.reduce(last, axis=-1, keepdims=True, dtype=values.dtype)
+            return [np.moveaxis(totals, -1, axis)]
         if position and suits_numpy(dtypes[0]) and not np.isnan(values).any():
             best = position(values, axis=axis, keepdims=True)
             return [np.take_along_axis(array, best, axis) for array in arrays]

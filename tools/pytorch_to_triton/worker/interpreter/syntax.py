@@ -143,8 +143,8 @@ def with_types_kept(loop: Loop, carried: Sequence[str]) -> Loop:
     variables = ast.Call(func=ast.Name(id="locals", ctx=ast.Load()), args=[], keywords=[])
     before = ast.Name(id=TYPES_BEFORE, ctx=ast.Store())
     first = ast.Assign(targets=[before], value=call(NAMESPACE, "types_of", names, variables))
-    known = ast.Name(id=TYPES_BEFORE, ctx=ast.Load())
-    last = ast.Expr(value=call(NAMESPACE, "keep_types", known, names, variables))
+    types_before = ast.Name(id=TYPES_BEFORE, ctx=ast.Load())
+    last = ast.Expr(value=call(NAMESPACE, "keep_types", types_before, names, variables))
     inner = [ast.copy_location(first, loop), *loop.body, ast.copy_location(last, loop)]
     loop.body = [ast.fix_missing_locations(statement) for statement in inner]
     return loop

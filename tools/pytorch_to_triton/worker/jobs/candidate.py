@@ -129,21 +129,21 @@ class CandidateSession:
             for _ in range(CALLS_BEFORE):
                 self.called(call, memory, before)
             overwrite(call, before)
-        found, seen = self.called(call, memory, before)
-        seen = replace(seen, tuned=tuple(self.tuning.taken()))
-        if isinstance(found, wire.Failure):
+        result, observation = self.called(call, memory, before)
+        observation = replace(observation, tuned=tuple(self.tuning.taken()))
+        if isinstance(result, wire.Failure):
             self.drop_last()
-            return validation.RaisedItem(case=request.name, failure=found, observation=seen)
+            return validation.RaisedItem(case=request.name, failure=result, observation=observation)
         if again is not None:
-            seen = replace(seen, overwritten=tuple(changed_since(again, call)))
-        write_outputs(found.outputs, self.exchange.outputs(self.setting.side, request.id))
-        self.last = found
+            observation = replace(observation, overwritten=tuple(changed_since(again, call)))
+        write_outputs(result.outputs, self.exchange.outputs(self.setting.side, request.id))
+        self.last = result
         if request.twice:
-            seen = replace(seen, differs=self.differs(request, found, before))
+            observation = replace(observation, differs=self.differs(request, result, before))
         if self.setting.backward:
             with self.observer.calling(memory, call):
-                seen = replace(seen, gradcheck=gradcheck_failure(self.run, call))
-        return validation.ReturnedItem(case=request.name, observation=seen)
+                observation = replace(observation, gradcheck=gradcheck_failure(self.run, call))
+        return validation.ReturnedItem(case=request.name, observation=observation)
 
     def called(
         self, call: CallInputs, memory: GuardedMemory, before: CallInputs, order: Order = "forward"
@@ -164,8 +164,8 @@ class CandidateSession:
                 with uncollected():
                     written = written_to(call, before)
                     outputs = outputs_of(returned, call, written)
-                    seen = replace(observation.seen(returned, call, memory), written=tuple(written))
-                    return CandidateCall(call, memory, returned, outputs), seen
+                    observed = replace(observation.seen(returned, call, memory), written=tuple(written))
+                    return CandidateCall(call, memory, returned, outputs), observed
             except RuntimeError as error:
                 failure = describe_failure(error, "its results")
         usable = is_usable(self.setting.device)
@@ -208,8 +208,8 @@ class CandidateSession:
         """The outputs of another run on the same values; none where it raises."""
         memory = GuardedMemory(self.setting.device, Poison.SECOND, self.red_zone_bytes)
         try:
-            found, _ = self.called(placed(before, large_stride, memory), memory, before, order)
-            return found.outputs if isinstance(found, CandidateCall) else {}
+            result, _ = self.called(placed(before, large_stride, memory), memory, before, order)
+            return result.outputs if isinstance(result, CandidateCall) else {}
         finally:
             memory.close()
 
@@ -258,8 +258,8 @@ def overwrite(call: CallInputs, values: CallInputs) -> None:
 
 def changed_since(earlier: CandidateCall, call: CallInputs) -> list[str]:
     """Results of an earlier call that have changed since, but for those in the inputs' memory."""
-    given = (*call.tensors().values(), *call.cotangents.values())
-    inputs = {tensor.untyped_storage().data_ptr() for tensor in given}
+    tensors = (*call.tensors().values(), *call.cotangents.values())
+    inputs = {tensor.untyped_storage().data_ptr() for tensor in tensors}
     return [
         path
         for path, leaf in earlier.returned.items()

@@ -27,7 +27,7 @@ def work(
     reference: wire.Target | None,
     case: wire.Case,
     gpu: wire.OfflineGpu,
-    wanted: wire.CompileRequest,
+    request: wire.CompileRequest,
 ) -> wire.CompileAnswer:
     """An item for each kernel and specialisation that the call launches."""
     report.during("load")
@@ -40,7 +40,7 @@ def work(
     report.during("generate inputs")
     arguments = given(declaring, case, gpu)
     state = {} if loaded.module is not None else declaring.state
-    dry_run = DryRun(report, wanted)
+    dry_run = DryRun(report, request)
     report.during("call")
     failure = None
     with on(gpu), dry_run, torch.no_grad():

@@ -131,15 +131,15 @@ class ReferenceSession:
 
         Where it raises, of what it computed up to then.
         """
-        seen, oracle = ElementsSeen(), dataclasses.replace(self.oracle, backward=False)
+        elements, oracle = ElementsSeen(), dataclasses.replace(self.oracle, backward=False)
         with contextlib.suppress(Exception):
             arguments = generated_arguments(oracle.reference, case)
             oracle.exchange.put(case["id"], CallInputs(arguments, {}))
             call = oracle.inputs(case["id"], case["seed"])
-            with seen:
+            with elements:
                 oracle.run(with_own_module(oracle.reference), call, case["seed"])
         self.forget(case["id"])
-        return validation.MeasuredItem(elements=tuple(sorted(seen.elements)))
+        return validation.MeasuredItem(elements=tuple(sorted(elements.elements)))
 
     def compare(
         self, request: validation.CompareRequest
@@ -166,10 +166,10 @@ class ReferenceSession:
         if case_id not in self.truths:
             self.truths[case_id] = self.oracle.truth(case_id, seed)
         self.truths.move_to_end(case_id)
-        wanted = self.truths[case_id]
-        while self.truths and sum(bytes_of(truth) for truth in self.truths.values()) > KEPT_BYTES:
+        truth = self.truths[case_id]
+        while self.truths and sum(bytes_of(kept) for kept in self.truths.values()) > KEPT_BYTES:
             self.truths.popitem(last=False)
-        return wanted
+        return truth
 
 
 class ElementsSeen(TorchFunctionMode):

@@ -208,7 +208,7 @@ def _is_ours(name: str, thing: Any) -> bool:
 
 def _submodules(path: str) -> list[str]:
     folders = getattr(importlib.import_module(path), "__path__", ())
-    return sorted(found.name for found in pkgutil.iter_modules(folders) if not found.name.startswith("_"))
+    return sorted(module.name for module in pkgutil.iter_modules(folders) if not module.name.startswith("_"))
 
 
 def _standing(function: Callable[..., Any]) -> str:

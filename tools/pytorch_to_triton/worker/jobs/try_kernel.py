@@ -36,8 +36,8 @@ def work(report: JobReport, target: wire.KernelTarget | None) -> dict[str, Any]:
     os.environ["TRITON_CACHE_DIR"] = str(report.folder / "triton_cache")
     began = time.perf_counter()
     report.during("compile" if target else "run")
-    seen = compiled_for(target) if target else ran()
-    return {"seconds": time.perf_counter() - began, "seen": seen}
+    place = compiled_for(target) if target else ran()
+    return {"seconds": time.perf_counter() - began, "seen": place}
 
 
 def compiled_for(target: wire.KernelTarget) -> str:

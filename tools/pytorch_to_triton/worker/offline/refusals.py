@@ -41,28 +41,28 @@ def described_refusal(error: Exception, kernel: JITFunction[Any], log: str) -> F
     """A Failure whose file and line are the kernel's, where the compiler names one."""
     failure = describe_failure(error, f"compile {kernel.fn.__name__}")
     file, line = place_of(kernel.fn)
-    found: dict[str, Any] = {"file": file, "line": line, "traceback": ""}
+    changes: dict[str, Any] = {"file": file, "line": line, "traceback": ""}
     innermost = innermost_error(error)
     if innermost is not None:
         place = place_in_source(innermost, kernel)
         message = innermost.error_message or cause_of(innermost) or str(innermost)
-        found |= {"message": in_original_terms(message), **place}
+        changes |= {"message": in_original_terms(message), **place}
         excerpt = str(innermost).removesuffix(innermost.error_message or "").rstrip()
-        found["traceback"] = in_original_terms(excerpt)
+        changes["traceback"] = in_original_terms(excerpt)
     elif passed := PASS_ERROR.search(log):
-        found |= {"file": passed[1], "line": int(passed[2]), "message": f"{failure.message}: {passed[3]}"}
-    return replace(failure, **found)
+        changes |= {"file": passed[1], "line": int(passed[2]), "message": f"{failure.message}: {passed[3]}"}
+    return replace(failure, **changes)
 
 
 def innermost_error(error: BaseException) -> CompilationError | None:
     """The compilation error that others lead to, where one kernel calls another; None where there is none."""
-    found = None
+    innermost = None
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, CompilationError):
-            found = cause
+            innermost = cause
         cause = cause.__cause__
-    return found
+    return innermost
 
 
 def cause_of(error: CompilationError) -> str:

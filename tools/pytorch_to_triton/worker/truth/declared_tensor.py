@@ -104,12 +104,12 @@ class DeclaredTensor(torch.Tensor):
 def declared(call: CallInputs, wide: CallInputs) -> CallInputs:
     """`wide`, each of its tensors reporting the dtype that it has in `call`."""
     dtypes = {name: tensor.dtype for name, tensor in call.tensors().items()}
-    given = mapped(wide, lambda name, tensor: reporting(tensor, dtypes[name]))
+    reported = mapped(wide, lambda name, tensor: reporting(tensor, dtypes[name]))
     cotangents = {
         path: reporting(tensor.to(WIDE.get(tensor.dtype, tensor.dtype)), tensor.dtype)
         for path, tensor in call.cotangents.items()
     }
-    return CallInputs(given.arguments, given.state, cotangents)
+    return CallInputs(reported.arguments, reported.state, cotangents)
 
 
 def reporting(wide: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -179,8 +179,8 @@ class DeclaredDtypes(DispatchMode):
 
         def report(tensor: torch.Tensor) -> Any:
             dtype = next(dtypes)
-            known = under.known(tensor)
-            return reporting(tensor.to(WIDE.get(dtype, dtype)), dtype) if known is tensor else known
+            argument = under.known(tensor)
+            return reporting(tensor.to(WIDE.get(dtype, dtype)), dtype) if argument is tensor else argument
 
         return pytree.tree_map_only(torch.Tensor, report, result)
 
@@ -217,10 +217,10 @@ def cast(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
 
 def copied(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """`copy_(to, from)`: a cast as well."""
-    to, given = args[0], args[1]
-    if isinstance(to, DeclaredTensor) and to.dtype != given.dtype:
-        given = mode.narrowed(Underneath().of(given).to(to.held.dtype), to.dtype)
-    return computed(mode, func, (to, given, *args[2:]), kwargs)
+    to, source = args[0], args[1]
+    if isinstance(to, DeclaredTensor) and to.dtype != source.dtype:
+        source = mode.narrowed(Underneath().of(source).to(to.held.dtype), to.dtype)
+    return computed(mode, func, (to, source, *args[2:]), kwargs)
 
 
 def random_op(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
@@ -239,8 +239,8 @@ def random_op(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> An
             return outer[id(result)]
         return reporting(under.of(result), result.dtype)
 
-    given, named = pytree.tree_map_only(DeclaredTensor, narrow, (args, dict(kwargs)))
-    return pytree.tree_map_only(torch.Tensor, widen, func(*given, **named))
+    positional, named = pytree.tree_map_only(DeclaredTensor, narrow, (args, dict(kwargs)))
+    return pytree.tree_map_only(torch.Tensor, widen, func(*positional, **named))
 
 
 def dropped(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:

@@ -74,15 +74,15 @@ def farthest(precise: Outputs, first: Outputs, others: Iterable[Outputs]) -> Out
     return first
 
 
-def farther(exact: OutputLeaf, one: OutputLeaf, other: OutputLeaf) -> OutputLeaf:
+def farther(exact: OutputLeaf, first: OutputLeaf, other: OutputLeaf) -> OutputLeaf:
     """Element by element, the sample farther from the exact value; the first one where it has no values."""
-    if exact.tensor is None or one.tensor is None or other.tensor is None:
-        return one
+    if exact.tensor is None or first.tensor is None or other.tensor is None:
+        return first
     if is_floating(exact.tensor):
-        moved_more = (other.tensor - exact.tensor).abs() > (one.tensor - exact.tensor).abs()
+        moved_more = (other.tensor - exact.tensor).abs() > (first.tensor - exact.tensor).abs()
     else:
-        moved_more = one.tensor == exact.tensor
-    return dataclasses.replace(one, tensor=torch.where(moved_more, other.tensor, one.tensor))
+        moved_more = first.tensor == exact.tensor
+    return dataclasses.replace(first, tensor=torch.where(moved_more, other.tensor, first.tensor))
 
 
 def comparable(nearby: Outputs, precise: Outputs) -> Outputs:

@@ -170,8 +170,10 @@ class Oracle:
     def holds(self, run: ReferenceRun) -> int:
         """The bytes of the case's inputs and of what the reference makes of them."""
         call = self.exchange.call(run.case_id, self.device)
-        made = sum(output.tensor.nbytes for output in run.outputs.values() if output.tensor is not None)
-        return made + sum(tensor.nbytes for tensor in call.tensors().values())
+        output_bytes = sum(
+            output.tensor.nbytes for output in run.outputs.values() if output.tensor is not None
+        )
+        return output_bytes + sum(tensor.nbytes for tensor in call.tensors().values())
 
     def run_as_it_is(self, case_id: str, seed: int) -> ReferenceRun:
         """Run at the case's own dtypes."""
@@ -193,9 +195,9 @@ class Oracle:
             reference = with_own_module(self.reference)
             if reference.module is not None:
                 reference.module.cpu()
-            given = self.inputs(run.case_id, run.seed)
-            cotangents = {path: tensor.cpu() for path, tensor in given.cotangents.items()}
-            call = mapped(given, lambda name, tensor: tensor.cpu())
+            inputs = self.inputs(run.case_id, run.seed)
+            cotangents = {path: tensor.cpu() for path, tensor in inputs.cotangents.items()}
+            call = mapped(inputs, lambda name, tensor: tensor.cpu())
             call = dataclasses.replace(call, cotangents=cotangents)
             return kept(all_outputs(self.call(reference, call, run.seed), call, run.written))
         return {}
@@ -248,7 +250,7 @@ class Oracle:
         # The reference's own random numbers (dropout) are the same in each of its runs.
         torch.manual_seed(seed)
         if self.backward:
-            return with_gradients(lambda given: reference(given.arguments, given.state), call)
+            return with_gradients(lambda inputs: reference(inputs.arguments, inputs.state), call)
         with torch.no_grad():
             return dict(leaves(reference(call.arguments, call.state)))
 

@@ -112,12 +112,12 @@ class SiteBench:
         session.report.during(f"checking {self.site.kernel} with {config.as_json}")
         session.selector.select(self.site, config)
         try:
-            found = session.calls.outputs()
+            outputs = session.calls.outputs()
             session.timer.synchronize()
         except Exception as error:
             session.timer.synchronize()
             return f"it cannot be run: {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
-        return disagreement(found, session.expected)
+        return disagreement(outputs, session.expected)
 
     def round(self, configs: Sequence[TuningConfig]) -> list[float]:
         """Milliseconds of one call of the whole target for each configuration."""
