@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
 
-from pytorch_to_triton.graph.dtype_rules import DtypeRule, chosen_by, input_dtypes
+from pytorch_to_triton.graph.dtype_rules import DtypeRule, deciding_dtype, input_dtypes
 from pytorch_to_triton.graph.skeleton import skeleton
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import (
@@ -56,7 +56,7 @@ def choices_of(
                 [d for d, v in zip(inputs, values, strict=True) if v == value]
                 for value in dict.fromkeys(values)
             ]
-            chosen = chosen_by(parts)
+            chosen = deciding_dtype(parts)
             if chosen is None or constants & set(values) or doubles or max(map(abs, values)) > LARGEST:
                 return None
             pairs = zip(chosen[1], dict.fromkeys(values), strict=True)
@@ -80,7 +80,9 @@ def with_choices(graph: Graph, traces: Sequence[Graph]) -> Graph:
             choices += same
         places[node, place] = same[0].name
     constants = {**graph.constants, **{c.name: next(iter(c.values.values())) for c in choices}}
-    renewed = tuple(_referring(n, places) if n.name in {p for p, _ in places} else n for n in graph.nodes)
+    renewed = tuple(
+        _refer_to_names(n, places) if n.name in {p for p, _ in places} else n for n in graph.nodes
+    )
     return graph.model_copy(update={"nodes": renewed, "choices": tuple(choices), "constants": constants})
 
 
@@ -96,15 +98,15 @@ def _name(node: Node, values: Collection[float], reserved: Collection[str | None
     return name
 
 
-def _referring(node: Node, places: Mapping[tuple[str, int], str]) -> Node:
+def _refer_to_names(node: Node, places: Mapping[tuple[str, int], str]) -> Node:
     """The node with the named numbers by their names; places count on from arguments to sorted keywords."""
     keys = sorted(node.kwargs)
-    named = tuple(_named((*node.args, *(node.kwargs[k] for k in keys)), node.name, places, count()))
+    named = tuple(_references((*node.args, *(node.kwargs[k] for k in keys)), node.name, places, count()))
     kwargs = dict(zip(keys, named[len(node.args) :], strict=True))
     return node.model_copy(update={"args": named[: len(node.args)], "kwargs": kwargs})
 
 
-def _named(
+def _references(
     arguments: Sequence[NodeArgument],
     node: str,
     places: Mapping[tuple[str, int], str],
@@ -113,7 +115,7 @@ def _named(
     for argument in arguments:
         match argument:
             case ArgumentList(items=items):
-                yield ArgumentList(items=tuple(_named(items, node, places, numbers)))
+                yield ArgumentList(items=tuple(_references(items, node, places, numbers)))
             case Literal_(value=float()) | ScalarRef():
                 name = places.get((node, next(numbers)))
                 yield ScalarRef(name=name) if name else argument

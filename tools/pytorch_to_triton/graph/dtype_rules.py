@@ -54,7 +54,7 @@ def _width(dtype: DType) -> int:
     return FLOATS.index(dtype) if dtype in FLOATS else len(FLOATS)
 
 
-def promoted(first: DType, second: DType) -> DType:
+def promoted_dtype(first: DType, second: DType) -> DType:
     """What torch.promote_types gives; no float8 meets another dtype there."""
     pair = {first, second}
     floats = [d for d in FLOATS if d in pair]
@@ -74,7 +74,7 @@ class DtypeRule:
 
     def of(self, dtypes: Dtypes) -> DType:
         """The dtype in one combination."""
-        return reduce(promoted, (dtypes[name] for name in self.names))
+        return reduce(promoted_dtype, (dtypes[name] for name in self.names))
 
     def __str__(self) -> str:
         return self.written("{}.dtype")
@@ -99,7 +99,7 @@ def dtype_source(results: Sequence[DType], inputs: Sequence[Dtypes], written: st
     """
     explaining = (
         r
-        for r in rules(told_apart(inputs))
+        for r in rules(distinguishable_tensors(inputs))
         if all(r.of(g) == f for f, g in zip(results, inputs, strict=True))
     )
     rule = next(explaining, None)
@@ -108,7 +108,7 @@ def dtype_source(results: Sequence[DType], inputs: Sequence[Dtypes], written: st
     return rule.written(written) if rule else None
 
 
-def told_apart(inputs: Sequence[Dtypes]) -> list[str]:
+def distinguishable_tensors(inputs: Sequence[Dtypes]) -> list[str]:
     """The first of the tensors that have the same dtype in every combination: the others say no more."""
     first_names: dict[tuple[DType, ...], str] = {}
     for name in inputs[0]:
@@ -116,7 +116,7 @@ def told_apart(inputs: Sequence[Dtypes]) -> list[str]:
     return list(first_names.values())
 
 
-def chosen_by(parts: Sequence[Sequence[Dtypes]]) -> tuple[DtypeRule, list[tuple[DType, ...]]] | None:
+def deciding_dtype(parts: Sequence[Sequence[Dtypes]]) -> tuple[DtypeRule, list[tuple[DType, ...]]] | None:
     """The dtype that decides in which part a combination lies, with its values in each; None if none does."""
     for rule in rules(list(parts[0][0])):
         values = [tuple(dict.fromkeys(rule.of(dtypes) for dtypes in part)) for part in parts]
@@ -125,7 +125,7 @@ def chosen_by(parts: Sequence[Sequence[Dtypes]]) -> tuple[DtypeRule, list[tuple[
     return None
 
 
-def always_alike(inputs: Sequence[Dtypes]) -> tuple[tuple[str, ...], ...]:
+def tensors_of_one_dtype(inputs: Sequence[Dtypes]) -> tuple[tuple[str, ...], ...]:
     """Tensors of several dtypes that have the same one in every combination, together."""
     groups: dict[tuple[DType, ...], list[str]] = {}
     for name in inputs[0]:

@@ -42,10 +42,10 @@ def add_combined(plan: PlanBuilder, sizes: SizeLevels, configurations: int) -> N
         case = plan.case(plan.groups_of(point, parts_of(change.label)), point, change)
         plan.cases.setdefault(case.name, case)
     if design.unmet:
-        plan.leave_out(f"{len(design.unmet)} combinations of conditions", _shown(design.unmet))
+        plan.leave_out(f"{len(design.unmet)} combinations of conditions", _unmet_text(design.unmet))
 
 
-def _shown(unmet: Sequence[Goal]) -> str:
+def _unmet_text(unmet: Sequence[Goal]) -> str:
     named = (" with ".join(f"{factor} {level}" for factor, level in sorted(goal)) for goal in unmet)
     shown = [*islice(named, _SHOWN), *["..."] * (len(unmet) > _SHOWN)]
     return f"no case of this run has them: {'; '.join(shown)}"

@@ -76,11 +76,11 @@ def summary_of(
     if missing := ", ".join(not_tried(skipped)):
         more.append(f"Not tried: {missing}, too large for this run.")
     if never_launched and decision == "passed":
-        more.append(unseen(never_launched))
+        more.append(unseen_kernels(never_launched))
     return " ".join([sentence(summary), *more]) if more else summary
 
 
-def unseen(never_launched: Sequence[str]) -> str:
+def unseen_kernels(never_launched: Sequence[str]) -> str:
     """That nothing was seen of these kernels."""
     what = "was" if len(never_launched) == 1 else "were"
     how = " (--backward compares gradients)" if any(map(is_of_gradients, never_launched)) else ""

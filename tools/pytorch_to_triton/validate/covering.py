@@ -78,10 +78,10 @@ def cover(space: Space[Row], goals: Iterable[Goal], most: int) -> Design[Row]:
         progress.meet(levels)
         space.take(levels, row)
         rows.append((frozenset(goal for goal in goals_of(levels) if goal in open_goals), row))
-    return Design(tuple(needed(rows)), (*impossible, *progress.goals))
+    return Design(tuple(without_redundant(rows)), (*impossible, *progress.goals))
 
 
-def needed(rows: Sequence[tuple[frozenset[Goal], Row]]) -> list[Row]:
+def without_redundant(rows: Sequence[tuple[frozenset[Goal], Row]]) -> list[Row]:
     """The rows, in their order, without those of which others meet every goal too."""
     met = Counter(goal for goals, _ in rows for goal in goals)
     kept = []

@@ -44,7 +44,7 @@ def ways_taken(switches: Sequence[Switch]) -> list[tuple[int, str]]:
 
 def kernels_in(source: str) -> frozenset[str]:
     """The kernels that code outside of kernels names: what only kernels call is a part of them."""
-    tree = parsed(source)
+    tree = parse(source)
     kernels = [function for function in functions(tree) if is_kernel(function)]
     inside = set(map(id, nodes_in(kernels)))
     named = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in inside}
@@ -56,7 +56,7 @@ def switches_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
 
     Where the code only refuses what is beyond, there is no other way.
     """
-    tree = parsed(source)
+    tree = parse(source)
     defined = functions(tree)
     shapes = {name: tensor.shape for name, tensor in declaration.tensors().items()}
     meant = dims_by_name(defined, shapes, declaration.dims)
@@ -74,7 +74,7 @@ def is_of_gradients(kernel: str) -> bool:
     return any(part in kernel for part in ("backward", "bwd", "grad"))
 
 
-def parsed(source: str) -> ast.Module:
+def parse(source: str) -> ast.Module:
     """Empty for what is not Python: that is said elsewhere."""
     try:
         return ast.parse(source)

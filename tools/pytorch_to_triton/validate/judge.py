@@ -110,7 +110,7 @@ def judge_case(
     why = in_order_of_weight(violations, [mismatch.message for mismatch in mismatches])
     status: CaseStatus = "limited" if limit is not None else "failed"
     if limit is None and not why:
-        status, why = unconfirmed(statistics)
+        status, why = status_without_faults(statistics)
     return CaseResult(
         name=case.name,
         group=case.group,
@@ -133,7 +133,7 @@ def known_numbers(case: Case) -> dict[str, float]:
     return {**case.dims, **numbers}
 
 
-def unconfirmed(statistics: CaseStatistics) -> tuple[CaseStatus, str]:
+def status_without_faults(statistics: CaseStatistics) -> tuple[CaseStatus, str]:
     """Passed, or why a case in which nothing is wrong has not passed."""
     for output in statistics.outputs:
         if output.unconfirmed:

@@ -107,12 +107,16 @@ RULES = (
     ),
     MismatchRule(
         "constant_factor",
-        lambda f: is_constant_error(f) and explained(f.factor_leaves) and not explained(f.offset_leaves),
+        lambda f: (
+            is_constant_error(f) and is_explained(f.factor_leaves) and not is_explained(f.offset_leaves)
+        ),
         lambda f: f"the right values times a constant {f.factor:.6g}",
     ),
     MismatchRule(
         "constant_offset",
-        lambda f: is_constant_error(f) and explained(f.offset_leaves) and not explained(f.factor_leaves),
+        lambda f: (
+            is_constant_error(f) and is_explained(f.offset_leaves) and not is_explained(f.factor_leaves)
+        ),
         lambda f: f"the right values plus a constant {f.offset:.6g}",
     ),
     MismatchRule(
@@ -129,7 +133,7 @@ RULES = (
 """The first that fits counts."""
 
 
-def explained(leaves: float | None) -> bool:
+def is_explained(leaves: float | None) -> bool:
     return leaves is not None and leaves < EXPLAINED
 
 

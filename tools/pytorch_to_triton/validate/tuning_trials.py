@@ -35,7 +35,7 @@ async def with_trials_blamed(
     causes = causes_of(judged.observation)
     if judged.result.status != "passed" or not causes:
         return results
-    return [blamed(result, causes) if result is telling else result for result in results]
+    return [with_causes(result, causes) if result is telling else result for result in results]
 
 
 def causes_of(observation: Observation) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ def causes_of(observation: Observation) -> tuple[str, ...]:
     )
 
 
-def blamed(result: CaseResult, causes: tuple[str, ...]) -> CaseResult:
+def with_causes(result: CaseResult, causes: tuple[str, ...]) -> CaseResult:
     """The result with these causes, and without the violations that were consequences of them."""
     mismatches = tuple(mismatch.model_copy(update={"causes": causes}) for mismatch in result.mismatches)
     why = " ".join([*(mismatch.message for mismatch in mismatches), EVIDENCE])

@@ -25,7 +25,7 @@ from pytorch_to_triton.validate.behavior import Policy, behavior_of, notes_of, v
 from pytorch_to_triton.validate.conclusion import decide, most_telling, next_step_of, summary_of, wrong_of
 from pytorch_to_triton.validate.host_code import kernels_in
 from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
-from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_memory, interpreted
+from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_memory, under_interpreter
 from pytorch_to_triton.validate.notes import (
     note_on_confirmed,
     notes_on_configurations,
@@ -93,7 +93,7 @@ async def open_validation(
     once for all. A `problem` that is resolved already is not described again. Raises as `validate`.
     """
     if not runtime.interpreter:
-        worker.warm(interpreted(runtime))  # which is needed too, and takes seconds to start
+        worker.warm(under_interpreter(runtime))  # which is needed too, and takes seconds to start
         if not (await versions(worker, runtime)).devices:
             raise MissingRequirement(
                 "This machine has no GPU that torch can use.", "Validate under the interpreter."
@@ -105,7 +105,7 @@ async def open_validation(
         reference = ReferenceProcess.of(setting, target, request.candidate)
         try:
             if problem is None:
-                description = await described(reference, "reference")
+                description = await description_of(reference, "reference")
             else:
                 description, _ = problem.reference, await reference.start()
             yield Validation(
@@ -138,7 +138,7 @@ class Validation:
         policy, only_decision = Policy(request.allow_torch), request.stop_at_first_failure
         trial = ValidationTrial(self.setting, policy, self.reference, workers, only_decision)
         try:
-            plan = await self.plan(request, await described(workers, "candidate"))
+            plan = await self.plan(request, await description_of(workers, "candidate"))
             return verdict_of(await findings(trial, request, plan, listener), trial)
         finally:
             await workers.close()
@@ -163,7 +163,7 @@ class Validation:
         return problem
 
 
-async def described(side: ReferenceProcess | CandidateWorkers, role: Role) -> Description:
+async def description_of(side: ReferenceProcess | CandidateWorkers, role: Role) -> Description:
     """What a side's process says of its target once it has loaded it.
 
     Where that process cannot say it, for it runs no get_inputs(), has but a part of the file, or was stopped
@@ -181,8 +181,8 @@ async def findings(
 ) -> "Findings":
     """What the candidate does on a plan of cases."""
     builder, declaration, memory = plan.builder, plan.builder.declaration, MemoryCheck()
-    judged = await tried(trial, plan.cases.cases, TOOLS if request.thorough else (), memory, listener)
-    cases, judged, milder = await retried(trial, builder, plan.cases.cases, judged)
+    judged = await try_cases(trial, plan.cases.cases, TOOLS if request.thorough else (), memory, listener)
+    cases, judged, milder = await retry_milder(trial, builder, plan.cases.cases, judged)
     judged = await trial.finish(judged, cases[-1] if cases else None)
     measured = [memory.merged(case.result) for case in judged]
     refuse_unrunnable_reference(measured, trial.reference.target, request.cases)
@@ -201,7 +201,7 @@ async def findings(
     return Findings(request, skipped, tuple(results), observations, memory, reduction, plan.source, culprit)
 
 
-async def tried(
+async def try_cases(
     trial: ValidationTrial,
     cases: Sequence[Case],
     tools: Sequence[Tool],
@@ -217,7 +217,7 @@ async def tried(
     return judged
 
 
-async def retried(
+async def retry_milder(
     trial: ValidationTrial, plan: PlanBuilder, cases: Sequence[Case], judged: Sequence[JudgedCase]
 ) -> tuple[list[Case], list[JudgedCase], dict[str, Case]]:
     """The cases with those that stand for refused ones, as they were judged; and which stand for which."""

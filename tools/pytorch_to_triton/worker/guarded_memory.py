@@ -21,7 +21,7 @@ from .allocation import (
     poison_over,
     red_zone,
     reference_to,
-    surrounded,
+    surround,
 )
 from .dispatch import DispatchMode
 
@@ -149,7 +149,7 @@ class GuardedMemory:
     def _guarded(self, nbytes: int, dtype: torch.dtype, name: str) -> torch.Tensor:
         if dtype not in self._zones:
             self._zones[dtype] = red_zone(dtype, self._poison, self._device, self._red_zone_bytes)
-        block, data = surrounded(nbytes, dtype, self._zones[dtype], name)
+        block, data = surround(nbytes, dtype, self._zones[dtype], name)
         self._blocks[block.start] = block
         self._unswept += block.held_bytes
         if self._unswept > self._dead_bytes // 4:

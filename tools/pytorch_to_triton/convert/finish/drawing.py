@@ -34,12 +34,16 @@ def lines(recipe: Recipe) -> list[str]:
     return [
         *(f'{local[dim]} = sizes["{dim}"]' for dim in dims),
         "return {",
-        *(f'    "{name}": {drawn(recipe, name)},' for name in recipe.arguments if name in recipe.inputs),
+        *(
+            f'    "{name}": {argument_source(recipe, name)},'
+            for name in recipe.arguments
+            if name in recipe.inputs
+        ),
         "}",
     ]
 
 
-def drawn(recipe: Recipe, name: str) -> str:
+def argument_source(recipe: Recipe, name: str) -> str:
     """One argument as an expression."""
     spec = recipe.inputs[name]
     match spec:
@@ -96,7 +100,7 @@ def tested_sizes(recipe: Recipe) -> list[Point]:
     chosen: list[Point] = []
     for point in points:
         drawable = point not in chosen and declaration.takes(point)
-        if drawable and held(recipe, point) <= MOST_BYTES:
+        if drawable and largest_tensor_bytes(recipe, point) <= MOST_BYTES:
             chosen.append(point)
         if len(chosen) == MOST_SIZES:
             break
@@ -110,7 +114,9 @@ def past_switches(recipe: Recipe, declaration: Declaration, small: Point) -> Ite
         if size < max(declaration.dims[name]):
             continue
         points = ({**small, name: size + step} for step in STEPS)
-        fitting = (p for p in points if declaration.takes(p) and held(recipe, p) <= MOST_BYTES)
+        fitting = (
+            p for p in points if declaration.takes(p) and largest_tensor_bytes(recipe, p) <= MOST_BYTES
+        )
         yield from islice(fitting, 1)
 
 
@@ -123,7 +129,7 @@ def timed_sizes(recipe: Recipe) -> list[Point]:
     return [point for i, point in enumerate(points) if point not in points[:i]]
 
 
-def held(recipe: Recipe, point: Mapping[str, int]) -> int:
+def largest_tensor_bytes(recipe: Recipe, point: Mapping[str, int]) -> int:
     """Bytes of the largest value; of the largest input where nothing was traced."""
     if recipe.graph is not None:
         return largest_value_bytes(recipe.graph, point)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton.convert.finish import drawing
-from pytorch_to_triton.convert.finish.folding import folded
+from pytorch_to_triton.convert.finish.folding import fold_long_lines
 from pytorch_to_triton.convert.finish.guards import conditions
 from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for_the_interpreter
 from pytorch_to_triton.convert.finish.operator import registration
@@ -42,8 +42,8 @@ def files(recipe: Recipe, measured: str) -> Finished:
     common = {"recipe": recipe, "module_name": module, "test_name": test, "bench_name": bench, **names}
     texts = {
         f"{module}.py": function_file(recipe, names, measured),
-        f"{test}.py": rendered("test", {**common, **tested(recipe)}),
-        f"{bench}.py": rendered("bench", {**common, **timed(recipe)}),
+        f"{test}.py": render("test", {**common, **test_content(recipe)}),
+        f"{bench}.py": render("bench", {**common, **benchmark_content(recipe)}),
     }
     return Finished(f"{module}.py", texts)
 
@@ -94,9 +94,9 @@ def function_file(recipe: Recipe, names: Mapping[str, str], measured: str) -> st
     body = [parts.body]
     if replaced := behind_the_kernels(recipe.text, names["interpreted"]):
         body.append(replaced)
-    body.append(rendered("function", content))
+    body.append(render("function", content))
     if recipe.module:
-        body.append(rendered("module", content))
+        body.append(render("module", content))
     return "\n\n".join(head) + "\n\n\n" + "\n\n\n".join(text.strip("\n") for text in body) + "\n"
 
 
@@ -164,7 +164,7 @@ def state_source(key: str) -> str:
     return f'self.get_submodule("{".".join(parents)}").{last}'
 
 
-def tested(recipe: Recipe) -> dict[str, object]:
+def test_content(recipe: Recipe) -> dict[str, object]:
     """What the tests' template says of sizes, dtypes and arguments."""
     module = recipe.module
     return {
@@ -186,7 +186,7 @@ def in_given(source: str) -> str:
     return f'given["{name}"]{bracket}{index}'
 
 
-def timed(recipe: Recipe) -> dict[str, object]:
+def benchmark_content(recipe: Recipe) -> dict[str, object]:
     return {
         "sizes": [as_source(p) for p in drawing.timed_sizes(recipe)],
         "dtypes": drawing.mixtures(recipe)[0],
@@ -197,8 +197,11 @@ def as_source(point: Mapping[str, int]) -> str:
     return "{" + ", ".join(f'"{dim}": {size}' for dim, size in point.items()) + "}"
 
 
-def rendered(template: str, content: Mapping[str, object]) -> str:
-    return folded(environment().get_template(f"{template}.py.jinja").render(content)).rstrip("\n") + "\n"
+def render(template: str, content: Mapping[str, object]) -> str:
+    return (
+        fold_long_lines(environment().get_template(f"{template}.py.jinja").render(content)).rstrip("\n")
+        + "\n"
+    )
 
 
 def page(report: Report) -> str:

@@ -10,7 +10,7 @@ WIDTH = 100
 OPENING, CLOSING = "([{", ")]}"
 
 
-def folded(text: str) -> str:
+def fold_long_lines(text: str) -> str:
     """The text with every line that is too long in pieces, an item of its longest brackets a line."""
     return "\n".join(piece for line in text.splitlines() for piece in pieces(line))
 

@@ -92,7 +92,7 @@ def of_operator(recipe: Recipe, names: Mapping[str, str]) -> dict[str, str]:
     """What the templates say of parameters and results."""
     called = f"run({recipe.from_operands})"
     traced = f"reference({recipe.from_operands})"
-    inputs = tupled([tensor.name for tensor in recipe.tensors])
+    inputs = tuple_source([tensor.name for tensor in recipe.tensors])
     if recipe.structure == "single":
         result = f"{names['owned']}([{called}], {inputs})[0]"
         shapes, returns = f"{names['like']}({traced})", "torch.Tensor"
@@ -131,13 +131,13 @@ def of_gradients(recipe: Recipe) -> Mapping[str, str]:
         "saved_tensors": targets(tensors),
         "found": targets([f"grad_of_{name}" for name in trained]),
         "from_context": ", ".join(from_context),
-        "returned": tupled(
+        "returned": tuple_source(
             [f"grad_of_{operand.name}" if operand.has_gradient else "None" for operand in recipe.operands]
         ),
     }
 
 
-def tupled(names: list[str]) -> str:
+def tuple_source(names: list[str]) -> str:
     return f"({names[0]},)" if len(names) == 1 else f"({', '.join(names)})"
 
 

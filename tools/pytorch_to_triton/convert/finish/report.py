@@ -94,10 +94,10 @@ def report_of(dossier: Dossier) -> Report:
         attempts_section(dossier.attempts),
         ReportPart("Again", commands=dossier.commands),
     )
-    return Report(f"{dossier.name} by Triton kernels", summary, tuple(s for s in sections if filled(s)))
+    return Report(f"{dossier.name} by Triton kernels", summary, tuple(s for s in sections if has_content(s)))
 
 
-def filled(section: ReportPart) -> bool:
+def has_content(section: ReportPart) -> bool:
     table = section.table and section.table.rows
     return bool(any(section.lines) or table or section.commands or section.pictures)
 
@@ -152,7 +152,7 @@ def stages_section(stages: Sequence[tuple[Attempt, str]]) -> ReportPart:
         fresh = [kernel for kernel in kernels if kernel not in earlier]
         same = f"the same {len(kernels)} as before" if len(kernels) > 1 else "the same one as before"
         name = f"{attempt.stage} {STAGE_NAMES[attempt.stage]}"
-        rows.append((name, "; ".join(fresh) or same, tuning_in(text), changed(before, text)))
+        rows.append((name, "; ".join(fresh) or same, tuning_in(text), changed_lines(before, text)))
         before = text
     return ReportPart(
         "The three stages", table=Rows(("stage", "new kernels", "tuning", "lines"), tuple(rows))
@@ -174,7 +174,7 @@ def tuning_in(text: str) -> str:
     return f"{count['Config']} configurations of {kernels} to choose from"
 
 
-def changed(before: str, after: str) -> str:
+def changed_lines(before: str, after: str) -> str:
     """Lines that are new and gone."""
     if not before:
         return f"{after.count(chr(10))} in all"

@@ -80,8 +80,8 @@ async def finish(
     planned = {**finished.texts, **dict.fromkeys(report_names(recipe), "")}
     refuse_foreign(planned, into, request)
     if request.dry_run:
-        written = tuple(told(into / name, text, request) for name, text in planned.items())
-        return concluded(folder, recipe, written, None, notes_on(best))
+        written = tuple(finished_file(into / name, text, request) for name, text in planned.items())
+        return finished_conversion(folder, recipe, written, None, notes_on(best))
     found_versions = await versions(worker, runtime)
     timed = None
     notes = notes_on(best)
@@ -109,7 +109,7 @@ async def finish(
     texts = {**finished.texts, **report_files(recipe, dossier)}
     written = put(record, texts, into, request)
     tests = await run_tests(worker, into / f"test_{finished.kernels}", runtime, record.setting.seconds)
-    return concluded(folder, recipe, written, tests, notes)
+    return finished_conversion(folder, recipe, written, tests, notes)
 
 
 def with_measured(text: str, timed: Benchmark, versions: Versions) -> tuple[str, tuple[str, ...]]:
@@ -136,13 +136,13 @@ def put(
 ) -> tuple[FinishedFile, ...]:
     """Write every file."""
     make(into)
-    written = tuple(told(into / name, text, request) for name, text in texts.items())
+    written = tuple(finished_file(into / name, text, request) for name, text in texts.items())
     for name, text in texts.items():
         put_file(into / name, text, owner_of(TOOL, record.setting.target, into), force=request.force)
     return written
 
 
-def told(path: Path, text: str, request: FinishRequest) -> FinishedFile:
+def finished_file(path: Path, text: str, request: FinishRequest) -> FinishedFile:
     """What is, or would be, written to a path."""
     there = "replaced" if path.exists() else "new"
     return FinishedFile(
@@ -236,7 +236,7 @@ def notes_on(best: Attempt) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def concluded(
+def finished_conversion(
     folder: SessionFolder,
     recipe: Recipe,
     written: tuple[FinishedFile, ...],

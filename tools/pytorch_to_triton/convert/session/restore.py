@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytorch_to_triton import places
 from pytorch_to_triton.convert.session.answers import session_of
-from pytorch_to_triton.convert.session.store import SessionFolder, kept_as, now
+from pytorch_to_triton.convert.session.store import SessionFolder, attempt_path, now
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.session import Attempt, ConversionSession, Stage
 
@@ -29,7 +29,7 @@ def restore(folder: SessionFolder, number: int) -> ConversionSession:
         notes = tuple(set_aside(folder, attempts, chosen.stage, text))
         places.write_atomically(folder.file(chosen.stage), text)
         again = folder.next_number()
-        copy = {"number": again, "file": kept_as(again), "restored": number, "when": now()}
+        copy = {"number": again, "file": attempt_path(again), "restored": number, "when": now()}
         folder.keep(chosen.model_copy(update=copy), text)
         return session_of(folder, "restored", notes)
 

@@ -13,7 +13,7 @@ from pytorch_to_triton.convert.session.evidence import Submission
 from pytorch_to_triton.convert.session.next_stage import put_next
 from pytorch_to_triton.convert.session.start import digest, digest_of_file
 from pytorch_to_triton.convert.session.state import LAST, opens, stage_of
-from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord, kept_as, now
+from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord, attempt_path, now
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
@@ -65,7 +65,7 @@ async def submit(
             number=number,
             stage=stage,
             opened=opens(conditions, request.accepted, gate.SPEED),
-            file=kept_as(number),
+            file=attempt_path(number),
             conditions=conditions,
             median_ms=timing.median_ms if timing else None,
             eager_ms=eager.median_ms if eager else None,

@@ -45,7 +45,7 @@ def named_inputs(loaded: Loaded) -> dict[str, Any]:
 
 def generated_state(reference: Loaded, seed: int) -> dict[str, torch.Tensor]:
     """The state that both sides are called with: the reference's, moved off its initial values."""
-    return perturbed_state(reference.state, trained(reference), seed)
+    return perturbed_state(reference.state, parameter_names(reference), seed)
 
 
 def generated_cotangents(outputs: Outputs, seed: int, device: str = "cpu") -> dict[str, torch.Tensor]:
@@ -65,7 +65,7 @@ def generated_cotangents(outputs: Outputs, seed: int, device: str = "cpu") -> di
     }
 
 
-def trained(reference: Loaded) -> set[str]:
+def parameter_names(reference: Loaded) -> set[str]:
     """The names of a module's state that are parameters, not buffers."""
     module = reference.module
     return set() if module is None else {keyword(key) for key, _ in module.named_parameters()}

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.autograd.gradcheck import GradcheckError, gradcheck
 
-from .exchange import CallInputs, mapped
+from .exchange import CallInputs, map_tensors
 from .tensors import leaves
 
 GRADIENT_OF = "gradient of "
@@ -31,11 +31,11 @@ def with_gradients(target: Callable[[CallInputs], Any], call: CallInputs) -> dic
     The cotangents of `call` are cast to their output's dtype. Raises NoGradient where autograd lost track:
     no floating output has a history.
     """
-    outputs, gradients = differentiated(target, call)
+    outputs, gradients = call_and_gradients(target, call)
     return {**outputs, **gradients()}
 
 
-def differentiated(
+def call_and_gradients(
     target: Callable[[CallInputs], Any], call: CallInputs
 ) -> tuple[dict[str, Any], Callable[[], dict[str, Any]]]:
     """The outputs of a call, and the backward pass that gives its gradients; it can be run once.
@@ -82,7 +82,7 @@ def gradcheck_failure(target: Callable[[CallInputs], Any], call: CallInputs) -> 
 
     def outputs(*values: torch.Tensor) -> tuple[torch.Tensor, ...]:
         arguments = dict(zip(inputs, values, strict=True))
-        result = dict(leaves(target(mapped(call, lambda name, tensor: arguments.get(name, tensor)))))
+        result = dict(leaves(target(map_tensors(call, lambda name, tensor: arguments.get(name, tensor)))))
         return tuple(leaf for path, leaf in result.items() if is_tracked(leaf, path, call))
 
     starts = [tensor.detach().clone().requires_grad_() for tensor in inputs.values()]

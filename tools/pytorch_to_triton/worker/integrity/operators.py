@@ -133,7 +133,7 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
         result = func(*args, **kwargs)
         if KERNEL not in origins and name in OVERWRITING and fills_its_storage(args[0]):
             self._forget(args[0])
-        for tensor in tensors_in((result, written_by(func, args, kwargs))):
+        for tensor in tensors_in((result, written_arguments(func, args, kwargs))):
             self._add(tensor, origins)
         return result
 
@@ -220,7 +220,7 @@ def is_engines(frame: FrameType | None) -> bool:
     return asking is not None and below(asking.f_code.co_filename, f"{TORCH}/autograd")
 
 
-def written_by(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+def written_arguments(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """The arguments that the operator writes to."""
     if not func._schema.is_mutable:
         return []

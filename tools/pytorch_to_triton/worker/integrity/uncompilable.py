@@ -46,7 +46,7 @@ def python_in(function: Callable[..., Any], arguments: Values) -> set[str]:
     """
     names: set[str] = set()
     for current, source, known_arguments in functions_behind(function, arguments):
-        names.update(refused_in(source, known_arguments) if source else refused_globals(current))
+        names.update(refusals_in(source, known_arguments) if source else refused_globals(current))
     return names
 
 
@@ -58,7 +58,7 @@ def refused_globals(function: Callable[..., Any]) -> Iterator[str]:
             yield name
 
 
-def refused_in(source: FunctionSource, arguments: Values) -> Iterator[str]:
+def refusals_in(source: FunctionSource, arguments: Values) -> Iterator[str]:
     tensors = tensor_names(source, arguments)
     for node in source.nodes:
         match node:

@@ -36,12 +36,12 @@ class Bounds:
     """The byte ranges that one launch may touch, disjoint and ascending, and the tensors given to it."""
 
     def __init__(self, ranges: Iterable[Range], arguments: list[Argument]) -> None:
-        alive = merged([r for r in ranges if r.start < r.end])
+        alive = merge_ranges([r for r in ranges if r.start < r.end])
         # A known range is narrower than the storage where several tensors were cut from one allocation.
         unknown = [
             Range(a.start, a.end, a.name, a.itemsize) for a in arguments if not lies_in(alive, a.first)
         ]
-        self.ranges = merged([*alive, *(r for r in unknown if r.start < r.end)])
+        self.ranges = merge_ranges([*alive, *(r for r in unknown if r.start < r.end)])
         self.spans = [(r.start, r.end) for r in self.ranges]
         self.starts = [r.start for r in self.ranges]
         self.start_array = np.array(self.starts, dtype=np.uint64)
@@ -106,7 +106,7 @@ def leads_to(offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> b
     return offset == 0
 
 
-def merged(ranges: list[Range]) -> list[Range]:
+def merge_ranges(ranges: list[Range]) -> list[Range]:
     """Ascending ranges in which those that overlap are one; those that only touch stay apart."""
     joined: list[Range] = []
     for r in sorted(ranges, key=lambda r: (r.start, -r.end)):
@@ -128,6 +128,6 @@ def as_argument(memory: Range) -> Argument:
     return Argument(memory.name, memory.start, memory.start, memory.end, memory.itemsize)
 
 
-def signed(difference: int) -> int:
+def signed_difference(difference: int) -> int:
     """A difference of 64-bit addresses, which wraps around, as the nearer of the two ways to go."""
     return (difference + (1 << 63)) % (1 << 64) - (1 << 63)

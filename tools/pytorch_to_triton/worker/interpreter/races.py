@@ -219,7 +219,7 @@ class Races:
             return
         for suspicion in self.suspicions:
             addresses = suspicion.part.addresses
-            changed = differing(in_memory(addresses, suspicion.held.dtype), suspicion.held)
+            changed = differences(in_memory(addresses, suspicion.held.dtype), suspicion.held)
             if changed.any():
                 self.conflicts.append(
                     Conflict(
@@ -316,7 +316,7 @@ def in_memory(addresses: Array, dtype: np.dtype[Any]) -> Array:
     return values
 
 
-def differing(actual: Array, expected: Array) -> Array:
+def differences(actual: Array, expected: Array) -> Array:
     """Where two arrays hold different values; all NaN are one value."""
     different: Array = actual != expected
     if different.any() and actual.dtype.kind == "f":

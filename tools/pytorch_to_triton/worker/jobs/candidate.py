@@ -16,7 +16,7 @@ import torch
 
 from .. import wire
 from ..allocation import Poison
-from ..calls.exchange import CallInputs, Exchange, mapped, outputs_of, written_to
+from ..calls.exchange import CallInputs, Exchange, map_tensors, outputs_of, written_to
 from ..calls.generate import large_strides
 from ..calls.gradients import gradcheck_failure, with_gradients
 from ..calls.tensors import Outputs, leaves, output_of, read_values, same_output, write_outputs
@@ -123,7 +123,7 @@ class CandidateSession:
             self.drop_last()
             self.tuning.begin(request.configuration, undo_trials=request.undo_trials)
             memory = GuardedMemory(self.setting.device, Poison.FIRST, self.red_zone_bytes)
-            call = placed(before, request.large_stride, memory)
+            call = place_in_guarded_memory(before, request.large_stride, memory)
         else:
             memory, call = again.memory, again.call
             for _ in range(CALLS_BEFORE):
@@ -161,7 +161,7 @@ class CandidateSession:
                 failure = describe_failure(error, "call")
         if returned is not None:
             try:
-                with uncollected():
+                with without_collection():
                     written = written_to(call, before)
                     outputs = outputs_of(returned, call, written)
                     observed = replace(observation.seen(returned, call, memory), written=tuple(written))
@@ -208,7 +208,9 @@ class CandidateSession:
         """The outputs of another run on the same values; none where it raises."""
         memory = GuardedMemory(self.setting.device, Poison.SECOND, self.red_zone_bytes)
         try:
-            result, _ = self.called(placed(before, large_stride, memory), memory, before, order)
+            result, _ = self.called(
+                place_in_guarded_memory(before, large_stride, memory), memory, before, order
+            )
             return result.outputs if isinstance(result, CandidateCall) else {}
         finally:
             memory.close()
@@ -225,7 +227,9 @@ def order_of_second_run(case: str) -> Order:
     return "reversed" if zlib.crc32(case.encode()) % 2 else "shuffled"
 
 
-def placed(before: CallInputs, large_stride: Collection[str], memory: GuardedMemory) -> CallInputs:
+def place_in_guarded_memory(
+    before: CallInputs, large_stride: Collection[str], memory: GuardedMemory
+) -> CallInputs:
     """A copy of the inputs, each tensor between red zones; those of `large_stride` at huge strides."""
 
     def place(name: str, tensor: torch.Tensor) -> torch.Tensor:
@@ -234,11 +238,11 @@ def placed(before: CallInputs, large_stride: Collection[str], memory: GuardedMem
         return memory.placed(tensor, name)
 
     cotangents = {path: tensor.clone() for path, tensor in before.cotangents.items()}
-    return replace(mapped(before, place), cotangents=cotangents)
+    return replace(map_tensors(before, place), cotangents=cotangents)
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def without_collection() -> Iterator[None]:
     """Inside, no finalizer of the author's runs: nothing would observe it."""
     gc.disable()
     try:

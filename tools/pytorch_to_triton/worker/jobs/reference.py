@@ -24,7 +24,7 @@ from ..job_report import JobReport
 from ..loading.sides import stage_candidate, stage_reference
 from ..loading.target import load
 from ..tracing.description import description, has_examples
-from ..truth.compare import compared
+from ..truth.compare import compare
 from ..truth.oracle import Oracle, Truth, with_own_module
 from ..wire import validation
 from ..wire.as_json import decoded
@@ -151,7 +151,7 @@ class ReferenceSession:
             truth = self.truth(case_id, request.seed)
         except Exception as error:
             return validation.ReferenceRaisedItem(failure=describe_failure(error, request.name))
-        figures = compared(exchange, case_id, side, truth, self.oracle.device)
+        figures = compare(exchange, case_id, side, truth, self.oracle.device)
         about = {"case": request.name, "inputs_untouched": untouched, "truth": truth.precision}
         return validation.ComparedItem(statistics=decoded(CaseStatistics, {**about, **figures}))
 

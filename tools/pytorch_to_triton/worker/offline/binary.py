@@ -28,7 +28,7 @@ def resources(kernel: Any) -> dict[str, Any]:
         return amd_resources(kernel.asm["amdgcn"], kernel.metadata.shared)
     registers = registers_and_spills(kernel.asm["cubin"], target.backend)
     # Spills are kept on the stack; without one there is no need to assemble once more.
-    spills = spilled(kernel.asm["ptx"], target.arch) if registers["stack_bytes"] else (0, 0)
+    spills = spill_bytes(kernel.asm["ptx"], target.arch) if registers["stack_bytes"] else (0, 0)
     return {
         **registers,
         "spill_store_bytes": spills[0],
@@ -52,7 +52,7 @@ def registers_and_spills(binary: bytes, backend: str) -> dict[str, int]:
     return {"registers": int(usage[1]), "stack_bytes": int(usage[2])}
 
 
-def spilled(ptx: str, arch: int) -> tuple[int, int]:
+def spill_bytes(ptx: str, arch: int) -> tuple[int, int]:
     """Bytes of spill stores and spill loads in a thread's instructions."""
     from triton.backends.nvidia.compiler import get_ptxas
 

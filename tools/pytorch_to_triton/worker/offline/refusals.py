@@ -73,7 +73,7 @@ def cause_of(error: CompilationError) -> str:
 def place_in_source(error: CompilationError, kernel: JITFunction[Any]) -> dict[str, Any]:
     """File and line of the node that the error is about."""
     for function in reachable(kernel):
-        source, first = dedented(function)
+        source, first = dedent(function)
         if error.src and source.startswith(error.src.rstrip()):
             line = first + getattr(error.node, "lineno", 1) - 1
             return {"file": place_of(function)[0], "line": line}
@@ -88,7 +88,7 @@ def reachable(kernel: JITFunction[Any]) -> Iterator[Callable[..., Any]]:
             yield value.fn
 
 
-def dedented(function: Callable[..., Any]) -> tuple[str, int]:
+def dedent(function: Callable[..., Any]) -> tuple[str, int]:
     """The function's source from its `def` on, as the compiler sees it, and that line's number."""
     try:
         lines, first = inspect.getsourcelines(function)
@@ -103,4 +103,4 @@ def dedented(function: Callable[..., Any]) -> tuple[str, int]:
 def place_of(function: Callable[..., Any]) -> tuple[str, int]:
     """File and line of the function's `def`."""
     file = os.path.abspath(function.__code__.co_filename)
-    return str(original(file)), dedented(function)[1]
+    return str(original(file)), dedent(function)[1]

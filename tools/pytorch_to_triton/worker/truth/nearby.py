@@ -8,14 +8,14 @@ from typing import Any
 
 import torch
 
-from ..calls.exchange import CallInputs, mapped
+from ..calls.exchange import CallInputs, map_tensors
 from ..calls.tensors import OutputLeaf, Outputs
 from .blocks import pieces
 from .declared_tensor import is_floating
 from .rounding import Rounding
 
 
-def moved(call: CallInputs, eps: Mapping[str, float], seed: int, sample: int) -> CallInputs:
+def move_by_eps(call: CallInputs, eps: Mapping[str, float], seed: int, sample: int) -> CallInputs:
     """The call with every element of the tensors in `eps` moved by up to so much of itself.
 
     Sample 0 is the call as it is.
@@ -34,7 +34,7 @@ def moved(call: CallInputs, eps: Mapping[str, float], seed: int, sample: int) ->
         steps = 2 * torch.rand(tensor.shape, device=tensor.device) - 1
         return (tensor.double() * (1 + eps * steps.double())).to(tensor.dtype)
 
-    return mapped(call, move)
+    return map_tensors(call, move)
 
 
 def own_eps(call: CallInputs) -> dict[str, float]:

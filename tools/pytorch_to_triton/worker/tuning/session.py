@@ -164,9 +164,7 @@ class SiteLog:
         return {"kernel": self.site.kernel, "key": self.site.key, "config": config.as_json}
 
 
-def tuned(
-    report: JobReport, calls: FreshCalls, timer: Timer, seconds: float, clock: Clock
-) -> wire.TuneAnswer:
+def tune(report: JobReport, calls: FreshCalls, timer: Timer, seconds: float, clock: Clock) -> wire.TuneAnswer:
     """Tune what one call launches, for about `seconds` by `clock`.
 
     The first item is the device, the others are those of SiteLog. Raises what the call raises where a kernel
