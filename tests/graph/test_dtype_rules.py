@@ -11,10 +11,10 @@ from pytorch_to_triton.graph.dtype_rules import (
     MOST_TRACED,
     SIGNED,
     DtypeRule,
-    chosen_by,
+    deciding_dtype,
     dtype_combinations,
     dtype_source,
-    promoted,
+    promoted_dtype,
 )
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.dtype import DType
@@ -32,7 +32,7 @@ async def test_promotion_and_finfo_are_torchs_own(worker: WorkerClient, interpre
     job = Job(kind=str(PROMOTIONS), arguments={"dtypes": list(dtypes), "figures": list(FINFO)})
     answer = (await worker.ask(job, interpreter, seconds=60.0)).answer
     assert answer is not None
-    assert {f"{a} {b}": promoted(a, b) for a, b in product(dtypes, repeat=2)} == answer["promoted"]
+    assert {f"{a} {b}": promoted_dtype(a, b) for a, b in product(dtypes, repeat=2)} == answer["promoted"]
     written = {f"{name} {dtype}": value for name, known in FINFO.items() for dtype, value in known.items()}
     assert written == {key: answer["finfo"][key] for key in written}
 
@@ -65,7 +65,7 @@ def test_tensors_with_the_same_claims_change_together() -> None:
 
 def test_an_output_of_many_tensors_is_promoted_from_just_those_that_explain_it() -> None:
     tried = dtype_combinations(dict.fromkeys("abcde", LONG_OR_SHORT))
-    found = [promoted(dtypes["b"], dtypes["d"]) for dtypes in tried]
+    found = [promoted_dtype(dtypes["b"], dtypes["d"]) for dtypes in tried]
     assert dtype_source(found, tried) == "torch.promote_types(b.dtype, d.dtype)"
 
 
@@ -80,9 +80,9 @@ def test_an_output_follows_a_tensor_a_promotion_or_nothing() -> None:
 
 
 def test_the_dtype_that_decides_is_found_or_there_is_none() -> None:
-    by_sum = [[d for d in BOTH if promoted(d["x"], d["w"]) == dtype] for dtype in LONG_OR_SHORT]
-    chosen = chosen_by(by_sum)
+    by_sum = [[d for d in BOTH if promoted_dtype(d["x"], d["w"]) == dtype] for dtype in LONG_OR_SHORT]
+    chosen = deciding_dtype(by_sum)
     assert chosen is not None
     assert chosen == (DtypeRule(("x", "w")), [("float32",), ("bfloat16",)])
     odd_one = [d for d in BOTH if d == {"x": "bfloat16", "w": "float32"}]
-    assert chosen_by([[d for d in BOTH if d not in odd_one], odd_one]) is None
+    assert deciding_dtype([[d for d in BOTH if d not in odd_one], odd_one]) is None

@@ -8,7 +8,7 @@ import pytest
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.profilers.sanitizer_report import Hazard, parse_report
-from pytorch_to_triton.validate.sanitize import ELEMENTS, chosen, remarks, violations
+from pytorch_to_triton.validate.sanitize import ELEMENTS, remarks, sample_cases, violations
 
 from .plans import plan_cases
 
@@ -39,7 +39,7 @@ def recorded(name: str) -> tuple[Hazard, ...]:
 def test_one_small_case_of_each_sort_is_chosen_in_the_plans_order() -> None:
     dims: dict[str, object] = {"M": [4, 16, 64], "N": [64, 100, 256]}
     cases = planned({"x": "float32|float16[M, N]", "w": "float32[N]"}, dims)
-    picked = chosen(cases)
+    picked = sample_cases(cases)
     assert {"M=16 N=100", "M=4 N=64", "M=17 N=103", "M=16 N=100 float16"} <= set(names(picked))
     assert any(1 in case.dims.values() for case in picked)
     layouts = {tensor.layout for case in picked for tensor in tensors_in(case.arguments)}
@@ -53,7 +53,7 @@ def test_chosen_cases_are_few_small_and_neither_strided_far_nor_repeated(
     rows: list[int], columns: list[int]
 ) -> None:
     inputs: dict[str, object] = {"x": "float32|bfloat16[M, N]", "y": "float32|bfloat16[N, M]"}
-    picked = chosen(planned(inputs, {"M": rows, "N": columns}))
+    picked = sample_cases(planned(inputs, {"M": rows, "N": columns}))
     assert len(picked) <= 10
     assert len(set(names(picked))) == len(picked)
     assert all(elements(case) <= ELEMENTS for case in picked)
@@ -63,8 +63,8 @@ def test_chosen_cases_are_few_small_and_neither_strided_far_nor_repeated(
 
 def test_a_target_that_generates_its_own_inputs_is_chosen_as_it_is() -> None:
     case = Case(name="base", group="declared", dims={}, arguments=())
-    assert chosen([case]) == [case]
-    assert chosen([]) == []
+    assert sample_cases([case]) == [case]
+    assert sample_cases([]) == []
 
 
 def test_a_read_past_the_end_is_reported_with_its_place_its_distance_and_how_many() -> None:

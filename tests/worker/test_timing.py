@@ -12,7 +12,7 @@ import torch
 from pytorch_to_triton.worker.calls.exchange import CallInputs
 from pytorch_to_triton.worker.device import MOST_COVER, ColdCall, Flush
 from pytorch_to_triton.worker.timing import timed_process
-from pytorch_to_triton.worker.timing.input_pool import Pool, rolled, variant
+from pytorch_to_triton.worker.timing.input_pool import Pool, roll, variant
 from pytorch_to_triton.worker.timing.rounds import BATCH, batch_size
 from pytorch_to_triton.worker.timing.timed_process import union
 
@@ -132,7 +132,7 @@ def test_a_batch_is_as_large_as_memory_and_time_allow() -> None:
 def test_inputs_of_another_call_are_the_same_values_elsewhere() -> None:
     for dtype in (torch.float32, torch.bfloat16, torch.float64, torch.float8_e4m3fn):
         tensor = torch.arange(12, dtype=torch.float32).view(3, 4).to(dtype)
-        moved = rolled(tensor, 5)
+        moved = roll(tensor, 5)
         assert (moved.shape, moved.dtype) == (tensor.shape, tensor.dtype)
         assert not moved.float().equal(tensor.float())
         assert moved.float().flatten().sort().values.equal(tensor.float().flatten().sort().values)
@@ -140,7 +140,7 @@ def test_inputs_of_another_call_are_the_same_values_elsewhere() -> None:
 
 def test_integers_stay_where_they_are_since_they_may_be_offsets() -> None:
     offsets = torch.tensor([0, 3, 7, 12])
-    assert rolled(offsets, 2).equal(offsets)
+    assert roll(offsets, 2).equal(offsets)
 
 
 def test_a_slot_keeps_its_address_and_version_when_it_gets_other_values() -> None:

@@ -207,7 +207,7 @@ async def convert_drop(call: ToolCall, session: SessionPath) -> "SessionList":
 
 def open_within(text: str, boundary: Boundary) -> "SessionFolder":
     """The session in the folder that was named. Raises BadInput, also where it leads out of the boundary."""
-    from pytorch_to_triton.convert.session.store import RECORD, opened
+    from pytorch_to_triton.convert.session.store import RECORD, open_session
 
     folder = boundary.writable(path_of(text))
     if not folder.is_dir():
@@ -215,7 +215,7 @@ def open_within(text: str, boundary: Boundary) -> "SessionFolder":
             f"{brief(text)} is no folder.", "`convert list` names the sessions; `convert start` opens one."
         )
     boundary.writable(folder / RECORD)
-    session = opened(folder)
+    session = open_session(folder)
     refuse_what_leads_out(session, boundary)
     return session
 

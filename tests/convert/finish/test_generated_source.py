@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from pytorch_to_triton.convert.finish.files import files
-from pytorch_to_triton.convert.finish.folding import WIDTH, folded
+from pytorch_to_triton.convert.finish.folding import WIDTH, fold_long_lines
 from pytorch_to_triton.convert.finish.guards import conditions
 from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for_the_interpreter
 from pytorch_to_triton.convert.finish.recipe import Recipe
@@ -66,9 +66,9 @@ def why_not(made: Recipe, *arguments: Any, interpreted: bool = True) -> str:
     ],
 )
 def test_a_long_line_is_broken_and_means_the_same(line: str) -> None:
-    assert ast.dump(ast.parse(folded(line))) == ast.dump(ast.parse(line))
+    assert ast.dump(ast.parse(fold_long_lines(line))) == ast.dump(ast.parse(line))
     if "text =" not in line:
-        assert max(map(len, folded(line).splitlines())) <= WIDTH
+        assert max(map(len, fold_long_lines(line).splitlines())) <= WIDTH
 
 
 def test_the_kernels_take_what_is_declared_and_nothing_else() -> None:

@@ -7,7 +7,7 @@ from pytorch_to_triton.benchmark.pictures import draw
 from pytorch_to_triton.convert.finish.files import page
 from pytorch_to_triton.convert.finish.report import (
     Dossier,
-    changed,
+    changed_lines,
     left_section,
     markdown,
     report_of,
@@ -128,7 +128,7 @@ def test_the_stages_say_in_words_what_is_new() -> None:
     first, second = section.table.rows
     assert first[1:3] == ("f_kernel: Compute out element by element", "fixed configurations")
     assert second[1:3] == ("g_kernel", "2 configurations of 1 kernel to choose from")
-    assert second[3] == changed(STAGE_1, STAGE_2)
+    assert second[3] == changed_lines(STAGE_1, STAGE_2)
     assert tuning_in(STAGE_1) == "fixed configurations"
 
 

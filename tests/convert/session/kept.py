@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord, Setting, kept_as
+from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord, Setting, attempt_path
 from pytorch_to_triton.schema.session import Attempt, Understanding
 from pytorch_to_triton.schema.target import Target
 
@@ -38,7 +38,7 @@ def opened_attempt(number: int) -> Attempt:
         number=number,
         stage=1,
         opened=True,
-        file=kept_as(number),
+        file=attempt_path(number),
         conditions=(),
         when="2026-01-01T00:00:00+00:00",
     )

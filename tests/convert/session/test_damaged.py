@@ -6,7 +6,7 @@ import pytest
 
 from pytorch_to_triton.convert.session.answers import list_of, session_of
 from pytorch_to_triton.convert.session.restore import restore
-from pytorch_to_triton.convert.session.store import SessionFolder, opened, sessions_below
+from pytorch_to_triton.convert.session.store import SessionFolder, open_session, sessions_below
 from pytorch_to_triton.errors import BadInput
 
 from .kept import SUBMITTED, kept_session, opened_attempt, replace_by_pipe
@@ -52,7 +52,7 @@ def test_an_attempt_that_names_another_file_than_its_own_is_not_brought_back(
 def test_a_damaged_session_is_named_with_what_is_wrong_in_it(session: SessionFolder) -> None:
     (session.path / "session.json").write_text("{}", encoding="utf-8")
     with pytest.raises(BadInput, match=r"session\.json is damaged: setting: Field required"):
-        opened(session.path)
+        open_session(session.path)
 
 
 @pytest.mark.parametrize(("name", "text"), [("session.json", "{}"), ("attempts/0001/attempt.json", "[1]")])

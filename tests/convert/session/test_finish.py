@@ -12,7 +12,7 @@ import pytest
 
 from pytorch_to_triton.convert.session.finish import FinishRequest, finish, with_measured
 from pytorch_to_triton.convert.session.start import start
-from pytorch_to_triton.convert.session.store import SessionFolder, Setting, opened
+from pytorch_to_triton.convert.session.store import SessionFolder, Setting, open_session
 from pytorch_to_triton.convert.session.submit import SubmitRequest, submit
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.versions import Device, Versions
@@ -77,7 +77,7 @@ def session(
             target=target, seed=7, seconds=120.0, backward=backward, pure=False,
             device="interpreter", python=None,
         )  # fmt: skip
-        folder = opened((await start(worker, setting, tmp_path / "session", interpreter)).session)
+        folder = open_session((await start(worker, setting, tmp_path / "session", interpreter)).session)
         if kernel is not None:
             folder.file(1).write_text(kernel, encoding="utf-8")
         answer = await submit(worker, folder, SubmitRequest(), interpreter, Silent())
@@ -251,7 +251,7 @@ async def test_a_session_without_an_open_gate_is_not_finished(
         target=written(DOUBLED), seed=7, seconds=120.0, backward=False, pure=False, device="interpreter",
         python=None,
     )  # fmt: skip
-    folder = opened((await start(worker, setting, tmp_path / "session", interpreter)).session)
+    folder = open_session((await start(worker, setting, tmp_path / "session", interpreter)).session)
     with pytest.raises(BadInput, match=r"No gate of .* has opened yet"):
         await finished(folder)
 

@@ -16,7 +16,7 @@ import pytest
 from pytorch_to_triton.convert.session.answers import list_of, session_of
 from pytorch_to_triton.convert.session.restore import restore
 from pytorch_to_triton.convert.session.start import start
-from pytorch_to_triton.convert.session.store import SessionFolder, Setting, drop, opened, sessions_below
+from pytorch_to_triton.convert.session.store import SessionFolder, Setting, drop, open_session, sessions_below
 from pytorch_to_triton.convert.session.submit import SubmitRequest, submit
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -48,7 +48,7 @@ def started(worker: WorkerClient, interpreter: Runtime, written: Written, tmp_pa
             device="interpreter",
             python=None,
         )
-        return opened((await start(worker, setting, tmp_path / "session", interpreter)).session)
+        return open_session((await start(worker, setting, tmp_path / "session", interpreter)).session)
 
     return started
 
@@ -205,7 +205,7 @@ async def test_sessions_are_listed_and_dropped_but_not_what_somebody_else_put_th
     drop(folder)
     assert not folder.path.exists()
     with pytest.raises(BadInput, match="holds no session"):
-        opened(folder.path)
+        open_session(folder.path)
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(MANY, marks=pytest.mark.corpora)])

@@ -173,7 +173,7 @@ def replaced_functions_are_found() -> None:
         (JITFunction, "run", "triton.runtime.jit.JITFunction.run"),
         (time, "perf_counter", "time.perf_counter"),
         (os, "replace", "os.replace"),
-        (compare, "compared", "pytorch_to_triton.worker.truth.compare.compared"),
+        (compare, "compare", "pytorch_to_triton.worker.truth.compare.compare"),
         (Exchange, "outputs", "pytorch_to_triton.worker.calls.exchange.Exchange.outputs"),
     )
     for owner, name, full in places:

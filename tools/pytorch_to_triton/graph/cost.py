@@ -23,31 +23,33 @@ def bytes_moved(graph: Graph, dims: Mapping[str, int], dtypes: Mapping[str, str]
     the traced dtype, or, where it shares that of the first input, the first input's; one that is an input
     moves nothing.
     """
-    known, read = _dtypes_of(graph, dtypes), elements_read(graph, dims)
+    known_dtypes, read = _dtypes_of(graph, dtypes), elements_read(graph, dims)
     shapes = {node.name: node.shape for node in graph.nodes if node.shape is not None}
     written = {o.name: elements(shapes[o.name], dims) for o in graph.outputs if o.name in shapes}
     moved = [*((i.name, read[i.name]) for i in graph.inputs), *written.items()]
-    return sum(count * ITEM_BYTES[known[name]] for name, count in moved)  # type: ignore[index, misc]
+    return sum(count * ITEM_BYTES[known_dtypes[name]] for name, count in moved)  # type: ignore[index, misc]
 
 
 def gradient_bytes(joint: Graph, dims: Mapping[str, int], dtypes: Mapping[str, str]) -> int:
     """Bytes that the backward pass of a joint graph moves: it reads the gradients of results, and what was
     saved or the inputs, whichever is less, and writes the inputs' gradients."""
-    known = _dtypes_of(joint, dtypes)
-    return min(bytes_moved(half, dims, known) for half in (backward_half(joint), gradients_alone(joint)))
+    known_dtypes = _dtypes_of(joint, dtypes)
+    return min(
+        bytes_moved(half, dims, known_dtypes) for half in (backward_half(joint), gradients_alone(joint))
+    )
 
 
 def elements_read(graph: Graph, dims: Mapping[str, int]) -> Counter[str]:
     """How many elements of each tensor, or of a call's several ones, the outputs need."""
     sizes = {name: math.prod(shape) for name, shape in _shapes_of(graph, dims).items()}
-    made = {node.name for node in graph.nodes}
-    needed = Counter({o.name: sizes.get(o.name, 1) for o in graph.outputs if o.name in made})
+    computed = {node.name for node in graph.nodes}
+    needed = Counter({o.name: sizes.get(o.name, 1) for o in graph.outputs if o.name in computed})
     for node in reversed(graph.nodes):
-        wanted = needed[node.name]
-        for place, name in enumerate(operands(node) if wanted else ()):
+        needed_of_node = needed[node.name]
+        for place, name in enumerate(operands(node) if needed_of_node else ()):
             shown = place == 0 and _operator(node) in SHOWING
-            found = needed[name] + (wanted if shown else sizes.get(name, 1))
-            needed[name] = min(found, sizes.get(name, found))
+            total = needed[name] + (needed_of_node if shown else sizes.get(name, 1))
+            needed[name] = min(total, sizes.get(name, total))
     return needed
 
 
@@ -78,14 +80,14 @@ def product_flops(graph: Graph, dims: Mapping[str, int], dtypes: Mapping[str, st
     of the first input, the first input's: a product whose factors are cast to a wider dtype first may thus
     count in the narrower one, so that the time it needs is underestimated, never overestimated.
     """
-    shapes, known = _shapes_of(graph, dims), _dtypes_of(graph, dtypes)
+    shapes, known_dtypes = _shapes_of(graph, dims), _dtypes_of(graph, dtypes)
     total: Counter[str] = Counter()
     for node in graph.nodes:
         if _operator(node) in PRODUCTS:
             tensors = _tensors(node)
             operands = [shapes[name] for name in tensors]
             count = PRODUCTS[_operator(node)](node, operands, shapes.get(node.name, ()))
-            total[known[tensors[_first_factor(node)]]] += count
+            total[known_dtypes[tensors[_first_factor(node)]]] += count
     return {dtype: count for dtype, count in total.items() if count}
 
 
@@ -93,14 +95,14 @@ def vector_flops(graph: Graph, dims: Mapping[str, int]) -> int:
     """Floating-point operations of everything but products: one for an element of the result, PER_INPUT for
     an element of what is reduced or normalised, none for views and copies, and none between integers. A
     transcendental function counts as one."""
-    shapes, known = _shapes_of(graph, dims), _dtypes_of(graph, {})
-    return sum(_vector_flops(node, shapes) for node in graph.nodes if not _is_of_integers(node, known))
+    shapes, known_dtypes = _shapes_of(graph, dims), _dtypes_of(graph, {})
+    return sum(_vector_flops(node, shapes) for node in graph.nodes if not _is_of_integers(node, known_dtypes))
 
 
 def _is_of_integers(node: Node, dtypes: Mapping[str, str]) -> bool:
     """Whether an operator neither reads nor returns a floating-point tensor."""
-    found = {dtypes[name] for name in (node.name, *_tensors(node)) if name in dtypes}
-    return bool(found) and not any("float" in dtype or "complex" in dtype for dtype in found)
+    used_dtypes = {dtypes[name] for name in (node.name, *_tensors(node)) if name in dtypes}
+    return bool(used_dtypes) and not any("float" in dtype or "complex" in dtype for dtype in used_dtypes)
 
 
 def _vector_flops(node: Node, shapes: Mapping[str, Sizes]) -> int:
@@ -188,8 +190,8 @@ def _scores(node: Node, operands: Sequence[Sizes]) -> int:
     queries, keys = operands[0][-2], operands[1][-2]
     pairs = queries * keys
     if _is_true(node, ATTENTION[_operator(node)]):
-        seen = min(queries, keys)
-        pairs = seen * (seen + 1) // 2 + (queries - seen) * keys
+        attended = min(queries, keys)
+        pairs = attended * (attended + 1) // 2 + (queries - attended) * keys
     return math.prod(operands[0][:-2]) * pairs
 
 

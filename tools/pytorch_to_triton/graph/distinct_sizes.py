@@ -14,16 +14,16 @@ Sizes = tuple[int, ...]
 
 
 def distinct_sizes(
-    names: Sequence[str], requirements: Sequence[str], taken: Collection[int]
+    names: Sequence[str], requirements: Sequence[str], excluded: Collection[int]
 ) -> dict[str, int] | None:
-    """A size for each dim, no other's and not `taken`, at which all requirements hold; None: none found."""
+    """A size for each dim, all different and none `excluded`, that meets every requirement; else None."""
     by_last = _by_last_name(names, requirements)
     for family in _families(len(names), requirements):
         steps = iter(range(SIZES_TRIED))
-        search = _assignments(names, family, by_last, {}, taken, steps)
-        found = next(search, None)
-        if found is not None:
-            return found
+        search = _assignments(names, family, by_last, {}, excluded, steps)
+        solution = next(search, None)
+        if solution is not None:
+            return solution
     return None
 
 
@@ -32,7 +32,7 @@ def _assignments(
     family: Sequence[Sizes],
     by_last: Mapping[str, Sequence[str]],
     chosen: Mapping[str, int],
-    taken: Collection[int],
+    excluded: Collection[int],
     steps: Iterator[int],
 ) -> Iterator[dict[str, int]]:
     """All ways to go on from the `chosen` sizes, while there are steps; a requirement is looked at once its
@@ -44,11 +44,11 @@ def _assignments(
     for size in family[len(chosen)]:
         if next(steps, None) is None:
             return
-        if size in taken or size in chosen.values():
+        if size in excluded or size in chosen.values():
             continue
         dims = {**chosen, name: size}
         if all(holds(text, dims) for text in by_last[name]):
-            yield from _assignments(names, family, by_last, dims, taken, steps)
+            yield from _assignments(names, family, by_last, dims, excluded, steps)
 
 
 def _by_last_name(names: Sequence[str], requirements: Sequence[str]) -> dict[str, list[str]]:

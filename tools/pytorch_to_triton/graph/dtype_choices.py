@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
 
-from pytorch_to_triton.graph.dtype_rules import DtypeRule, chosen_by, input_dtypes
+from pytorch_to_triton.graph.dtype_rules import DtypeRule, deciding_dtype, input_dtypes
 from pytorch_to_triton.graph.skeleton import skeleton
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import (
@@ -44,23 +44,24 @@ def choices_of(
     None where a number follows no single dtype, cannot be an argument of a kernel (which is float32), or may
     be an argument of the function already.
     """
-    given = [input_dtypes(t) for t in traces]
-    doubles = any("float64" in dtypes.values() for dtypes in given)
+    inputs = [input_dtypes(t) for t in traces]
+    doubles = any("float64" in dtypes.values() for dtypes in inputs)
     constants = set(traces[0].constants.values())
-    found: dict[tuple[str, int], tuple[DtypeRule, Mapping[DType, float]]] = {}
+    choices: dict[tuple[str, int], tuple[DtypeRule, Mapping[DType, float]]] = {}
     for calls in zip(*(skeleton(t).calls for t in traces), strict=True):
         for place, values in enumerate(zip(*(call.literals for call in calls), strict=True)):
             if len(set(values)) == 1:
                 continue
             parts = [
-                [d for d, v in zip(given, values, strict=True) if v == one] for one in dict.fromkeys(values)
+                [d for d, v in zip(inputs, values, strict=True) if v == value]
+                for value in dict.fromkeys(values)
             ]
-            chosen = chosen_by(parts)
+            chosen = deciding_dtype(parts)
             if chosen is None or constants & set(values) or doubles or max(map(abs, values)) > LARGEST:
                 return None
             pairs = zip(chosen[1], dict.fromkeys(values), strict=True)
-            found[calls[0].node, place] = chosen[0], {d: value for dtypes, value in pairs for d in dtypes}
-    return found
+            choices[calls[0].node, place] = chosen[0], {d: value for dtypes, value in pairs for d in dtypes}
+    return choices
 
 
 def with_choices(graph: Graph, traces: Sequence[Graph]) -> Graph:
@@ -68,40 +69,44 @@ def with_choices(graph: Graph, traces: Sequence[Graph]) -> Graph:
     numbers = choices_of(traces)
     assert numbers is not None
     nodes = {n.name: n for n in graph.nodes}
-    taken = {*graph.parameters, *graph.dims, *(n.source_name for n in graph.nodes), *(nodes)}
+    reserved = {*graph.parameters, *graph.dims, *(n.source_name for n in graph.nodes), *(nodes)}
     choices: list[DtypeChoice] = []
     places: dict[tuple[str, int], str] = {}
     for (node, place), (rule, values) in numbers.items():
         same = [c for c in choices if c.tensors == rule.names and c.values == values]
         if not same:
-            name = _name(nodes[node], values.values(), {*taken, *(c.name for c in choices)})
+            name = _name(nodes[node], values.values(), {*reserved, *(c.name for c in choices)})
             same = [DtypeChoice(name=name, tensors=rule.names, values=dict(values))]
             choices += same
         places[node, place] = same[0].name
     constants = {**graph.constants, **{c.name: next(iter(c.values.values())) for c in choices}}
-    renewed = tuple(_referring(n, places) if n.name in {p for p, _ in places} else n for n in graph.nodes)
+    renewed = tuple(
+        _refer_to_names(n, places) if n.name in {p for p, _ in places} else n for n in graph.nodes
+    )
     return graph.model_copy(update={"nodes": renewed, "choices": tuple(choices), "constants": constants})
 
 
-def _name(node: Node, values: Collection[float], taken: Collection[str | None]) -> str:
+def _name(node: Node, values: Collection[float], reserved: Collection[str | None]) -> str:
     operator = node.op.split(".")[1] if "." in node.op else node.op
-    wanted = "eps" if operator == "add" and max(map(abs, values)) <= SMALL else NAMES.get(operator, "number")
-    name, n = wanted, 1
-    while name in taken:
+    preferred = (
+        "eps" if operator == "add" and max(map(abs, values)) <= SMALL else NAMES.get(operator, "number")
+    )
+    name, n = preferred, 1
+    while name in reserved:
         n += 1
-        name = f"{wanted}_{n}"
+        name = f"{preferred}_{n}"
     return name
 
 
-def _referring(node: Node, places: Mapping[tuple[str, int], str]) -> Node:
+def _refer_to_names(node: Node, places: Mapping[tuple[str, int], str]) -> Node:
     """The node with the named numbers by their names; places count on from arguments to sorted keywords."""
     keys = sorted(node.kwargs)
-    named = tuple(_named((*node.args, *(node.kwargs[k] for k in keys)), node.name, places, count()))
+    named = tuple(_references((*node.args, *(node.kwargs[k] for k in keys)), node.name, places, count()))
     kwargs = dict(zip(keys, named[len(node.args) :], strict=True))
     return node.model_copy(update={"args": named[: len(node.args)], "kwargs": kwargs})
 
 
-def _named(
+def _references(
     arguments: Sequence[NodeArgument],
     node: str,
     places: Mapping[tuple[str, int], str],
@@ -110,7 +115,7 @@ def _named(
     for argument in arguments:
         match argument:
             case ArgumentList(items=items):
-                yield ArgumentList(items=tuple(_named(items, node, places, numbers)))
+                yield ArgumentList(items=tuple(_references(items, node, places, numbers)))
             case Literal_(value=float()) | ScalarRef():
                 name = places.get((node, next(numbers)))
                 yield ScalarRef(name=name) if name else argument

@@ -41,20 +41,20 @@ def dtype_combinations(declared: Mapping[str, tuple[DType, ...]]) -> tuple[dict[
         *({n for n in declared if declared[n] == c} for c in dict.fromkeys(declared.values())),
     ]
     sets += [{name} for name in declared]
-    found = [
+    combinations = [
         {name: dtype if name in changed and dtype in declared[name] else widest[name] for name in declared}
         for changed in sets
         for dtype in dict.fromkeys(d for name in declared if name in changed for d in ordered[name])
     ]
-    found += [{**narrowest, name: widest[name]} for name in declared]
-    return tuple(dict(items) for items in dict.fromkeys(tuple(f.items()) for f in [widest, *found]))
+    combinations += [{**narrowest, name: widest[name]} for name in declared]
+    return tuple(dict(items) for items in dict.fromkeys(tuple(f.items()) for f in [widest, *combinations]))
 
 
 def _width(dtype: DType) -> int:
     return FLOATS.index(dtype) if dtype in FLOATS else len(FLOATS)
 
 
-def promoted(first: DType, second: DType) -> DType:
+def promoted_dtype(first: DType, second: DType) -> DType:
     """What torch.promote_types gives; no float8 meets another dtype there."""
     pair = {first, second}
     floats = [d for d in FLOATS if d in pair]
@@ -74,7 +74,7 @@ class DtypeRule:
 
     def of(self, dtypes: Dtypes) -> DType:
         """The dtype in one combination."""
-        return reduce(promoted, (dtypes[name] for name in self.names))
+        return reduce(promoted_dtype, (dtypes[name] for name in self.names))
 
     def __str__(self) -> str:
         return self.written("{}.dtype")
@@ -92,43 +92,45 @@ def rules(names: Sequence[str]) -> Iterator[DtypeRule]:
         yield from map(DtypeRule, combinations(names, count))
 
 
-def dtype_source(found: Sequence[DType], given: Sequence[Dtypes], written: str = "{}.dtype") -> str | None:
-    """The dtype that was `found` for each combination, as source; None where nothing explains it.
+def dtype_source(results: Sequence[DType], inputs: Sequence[Dtypes], written: str = "{}.dtype") -> str | None:
+    """The dtype of each result as source, from the dtypes of its inputs; None where no rule explains it.
 
     `written` is how the source has a tensor's own dtype.
     """
     explaining = (
-        r for r in rules(told_apart(given)) if all(r.of(g) == f for f, g in zip(found, given, strict=True))
+        r
+        for r in rules(distinguishable_tensors(inputs))
+        if all(r.of(g) == f for f, g in zip(results, inputs, strict=True))
     )
     rule = next(explaining, None)
-    if len(set(found)) == 1 and not (rule and len(rule.names) == 1):
-        return f"torch.{found[0]}"
+    if len(set(results)) == 1 and not (rule and len(rule.names) == 1):
+        return f"torch.{results[0]}"
     return rule.written(written) if rule else None
 
 
-def told_apart(given: Sequence[Dtypes]) -> list[str]:
+def distinguishable_tensors(inputs: Sequence[Dtypes]) -> list[str]:
     """The first of the tensors that have the same dtype in every combination: the others say no more."""
-    found: dict[tuple[DType, ...], str] = {}
-    for name in given[0]:
-        found.setdefault(tuple(dtypes[name] for dtypes in given), name)
-    return list(found.values())
+    first_names: dict[tuple[DType, ...], str] = {}
+    for name in inputs[0]:
+        first_names.setdefault(tuple(dtypes[name] for dtypes in inputs), name)
+    return list(first_names.values())
 
 
-def chosen_by(parts: Sequence[Sequence[Dtypes]]) -> tuple[DtypeRule, list[tuple[DType, ...]]] | None:
+def deciding_dtype(parts: Sequence[Sequence[Dtypes]]) -> tuple[DtypeRule, list[tuple[DType, ...]]] | None:
     """The dtype that decides in which part a combination lies, with its values in each; None if none does."""
     for rule in rules(list(parts[0][0])):
-        found = [tuple(dict.fromkeys(rule.of(dtypes) for dtypes in part)) for part in parts]
-        if len({dtype for part in found for dtype in part}) == sum(map(len, found)):
-            return rule, found
+        values = [tuple(dict.fromkeys(rule.of(dtypes) for dtypes in part)) for part in parts]
+        if len({dtype for part in values for dtype in part}) == sum(map(len, values)):
+            return rule, values
     return None
 
 
-def always_alike(given: Sequence[Dtypes]) -> tuple[tuple[str, ...], ...]:
+def tensors_of_one_dtype(inputs: Sequence[Dtypes]) -> tuple[tuple[str, ...], ...]:
     """Tensors of several dtypes that have the same one in every combination, together."""
-    found: dict[tuple[DType, ...], list[str]] = {}
-    for name in given[0]:
-        found.setdefault(tuple(dtypes[name] for dtypes in given), []).append(name)
-    return tuple(tuple(names) for key, names in found.items() if len(names) > 1 and len(set(key)) > 1)
+    groups: dict[tuple[DType, ...], list[str]] = {}
+    for name in inputs[0]:
+        groups.setdefault(tuple(dtypes[name] for dtypes in inputs), []).append(name)
+    return tuple(tuple(names) for key, names in groups.items() if len(names) > 1 and len(set(key)) > 1)
 
 
 def input_dtypes(graph: Graph) -> dict[str, DType]:

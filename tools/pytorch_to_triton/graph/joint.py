@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
 
-from pytorch_to_triton.graph.skeleton import renamed
+from pytorch_to_triton.graph.skeleton import rename_tensors
 from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes, operands
 from pytorch_to_triton.schema.graph import Graph, GraphOutput, Node, TensorInput
 
@@ -39,7 +39,7 @@ def forward_half(joint: Graph) -> Graph:
     return joint.model_copy(
         update={
             "inputs": tuple(i for i in joint.inputs if i.name not in joint.joint.cotangents),
-            "nodes": behind(joint, {o.name for o in outputs} | saved, ()),
+            "nodes": nodes_between(joint, {o.name for o in outputs} | saved, ()),
             "outputs": outputs,
             "joint": None,
         }
@@ -54,13 +54,13 @@ def backward_half(joint: Graph) -> Graph:
     assert joint.joint is not None
     paths = {path: name for name, path in joint.joint.gradients.items()}
     outputs = tuple(o for o in joint.outputs if o.path in paths)
-    nodes = behind(joint, {o.name for o in outputs}, joint.joint.saved)
-    made = {n.name for n in nodes}
+    nodes = nodes_between(joint, {o.name for o in outputs}, joint.joint.saved)
+    computed = {n.name for n in nodes}
     read = {name for n in nodes for name in operands(n)} | {o.name for o in outputs}
-    names = {stored(nodes, o.name): f"grad_{paths[o.path]}" for o in reversed(outputs)}
+    names = {computed_node(nodes, o.name): f"grad_{paths[o.path]}" for o in reversed(outputs)}
     return joint.model_copy(
         update={
-            "inputs": tuple(i for i in tensors(joint) if i.name in read - made),
+            "inputs": tuple(i for i in tensors(joint) if i.name in read - computed),
             "nodes": tuple(
                 n.model_copy(update={"source_name": names.get(n.name, n.source_name)}) for n in nodes
             ),
@@ -79,7 +79,7 @@ def gradients_alone(joint: Graph) -> Graph:
     return joint.model_copy(update={"outputs": tuple(o for o in joint.outputs if o.path in paths)})
 
 
-def stored(nodes: Iterable[Node], name: str) -> str:
+def computed_node(nodes: Iterable[Node], name: str) -> str:
     """The node that is computed where this one only has another order of dimensions."""
     by_name = {n.name: n for n in nodes}
     while name in by_name and by_name[name].op in REORDERED:
@@ -97,21 +97,21 @@ def tensors(graph: Graph) -> Iterable[TensorInput]:
     yield from (i for i in graph.inputs if i.name in cotangents)
 
 
-def behind(graph: Graph, wanted: Collection[str], given: Collection[str]) -> tuple[Node, ...]:
-    """The nodes that `wanted` are computed by from what is `given`."""
-    needed = set(wanted) - set(given)
-    found = []
+def nodes_between(graph: Graph, results: Collection[str], sources: Collection[str]) -> tuple[Node, ...]:
+    """The nodes that compute `results` from `sources`."""
+    needed = set(results) - set(sources)
+    nodes = []
     for node in reversed(graph.nodes):
         if node.name in needed:
-            found.append(node)
-            needed |= {name for name in operands(node) if name not in given}
-    return tuple(reversed(found))
+            nodes.append(node)
+            needed |= {name for name in operands(node) if name not in sources}
+    return tuple(reversed(nodes))
 
 
 def with_names(backward: Backward, names: Mapping[str, str]) -> Backward:
     """The same with other names for what is saved; what has one of these already gets a new one."""
     graph, dtypes = backward.graph, backward.tensor_dtypes
-    names = {**names, **moved_away(graph, names)}
+    names = {**names, **replacement_names(graph, names)}
     return Backward(
         graph.model_copy(
             update={
@@ -119,7 +119,7 @@ def with_names(backward: Backward, names: Mapping[str, str]) -> Backward:
                     i.model_copy(update={"name": names.get(i.name, i.name)}) for i in graph.inputs
                 ),
                 "nodes": tuple(
-                    renamed(n, names).model_copy(update={"name": names.get(n.name, n.name)})
+                    rename_tensors(n, names).model_copy(update={"name": names.get(n.name, n.name)})
                     for n in graph.nodes
                 ),
                 "outputs": tuple(
@@ -135,11 +135,11 @@ def with_names(backward: Backward, names: Mapping[str, str]) -> Backward:
     )
 
 
-def moved_away(graph: Graph, names: Mapping[str, str]) -> dict[str, str]:
+def replacement_names(graph: Graph, names: Mapping[str, str]) -> dict[str, str]:
     """New names for inputs and nodes that have a name which another one gets."""
     present = {*(i.name for i in graph.inputs), *(n.name for n in graph.nodes)}
-    taken, found = present | set(names.values()), {}
+    reserved, new_names = present | set(names.values()), {}
     for name in sorted(present & set(names.values()) - set(names)):
-        found[name] = next(new for k in count(1) if (new := f"{name}_{k}") not in taken)
-        taken.add(found[name])
-    return found
+        new_names[name] = next(new for k in count(1) if (new := f"{name}_{k}") not in reserved)
+        reserved.add(new_names[name])
+    return new_names

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pytorch_to_triton.graph.dtype_rules import FLOATS, SIGNED, all_dtypes, promoted
+from pytorch_to_triton.graph.dtype_rules import FLOATS, SIGNED, all_dtypes, promoted_dtype
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
@@ -133,11 +133,11 @@ def _plain(argument: NodeArgument, numbers: Mapping[str, int]) -> object:
     return argument
 
 
-def first_difference(one: Skeleton, other: Skeleton) -> SkeletonCall:
+def first_difference(first: Skeleton, other: Skeleton) -> SkeletonCall:
     """The first call that is not the same in both, out of the longer program."""
-    pairs = enumerate(zip(one.calls, other.calls, strict=False))
-    at = next((i for i, (a, b) in pairs if a != b), min(len(one.calls), len(other.calls)))
-    return max(other.calls, one.calls, key=len)[at]
+    pairs = enumerate(zip(first.calls, other.calls, strict=False))
+    at = next((i for i, (a, b) in pairs if a != b), min(len(first.calls), len(other.calls)))
+    return max(other.calls, first.calls, key=len)[at]
 
 
 def without_followed_roundings(graph: Graph, skeletons: Sequence[Skeleton]) -> Graph:
@@ -147,10 +147,10 @@ def without_followed_roundings(graph: Graph, skeletons: Sequence[Skeleton]) -> G
     dtype there; otherwise it follows an input (`h.to(x.dtype)`), and in the others it would round too much.
     One that ends an operator is torch's, not the caller's.
     """
-    own, *others = (s.uses for s in skeletons)
+    uses, *others = (s.uses for s in skeletons)
     followed = {
         name: chain[0][1]
-        for chain, *twins in zip(own, *others, strict=True)
+        for chain, *twins in zip(uses, *others, strict=True)
         for name, dtype in chain[1:]
         if dtype in ROUNDED and any(dtype not in {d for _, d in twin} for twin in twins)
     }
@@ -178,7 +178,7 @@ def without_exact_casts(graph: Graph) -> Graph:
         if isinstance(source, NodeRef) and exact and node.dtype != "float64" and node.name not in returned:
             names[node.name] = names[source.name]
         else:
-            kept.append(renamed(node, names))
+            kept.append(rename_tensors(node, names))
     return graph.model_copy(update={"nodes": tuple(kept)})
 
 
@@ -186,20 +186,20 @@ def is_widening(node: Node, source: DType | None) -> bool:
     """Whether the node casts a float to a dtype that holds all its values."""
     if source is None or node.dtype is None or not is_float_cast(node, source):
         return False
-    return promoted(source, node.dtype) == node.dtype
+    return promoted_dtype(source, node.dtype) == node.dtype
 
 
-def renamed(node: Node, names: Mapping[str, str]) -> Node:
+def rename_tensors(node: Node, names: Mapping[str, str]) -> Node:
     """The call of other tensors."""
-    args = tuple(_renamed(a, names) for a in node.args)
-    kwargs = {key: _renamed(a, names) for key, a in node.kwargs.items()}
+    args = tuple(_rename_in(a, names) for a in node.args)
+    kwargs = {key: _rename_in(a, names) for key, a in node.kwargs.items()}
     return node.model_copy(update={"args": args, "kwargs": kwargs})
 
 
-def _renamed(argument: NodeArgument, names: Mapping[str, str]) -> NodeArgument:
+def _rename_in(argument: NodeArgument, names: Mapping[str, str]) -> NodeArgument:
     match argument:
         case NodeRef(name=name):
             return NodeRef(name=names.get(name, name))
         case ArgumentList(items=items):
-            return ArgumentList(items=tuple(_renamed(item, names) for item in items))
+            return ArgumentList(items=tuple(_rename_in(item, names) for item in items))
     return argument

@@ -40,29 +40,29 @@ def tensor_dtypes(part: Sequence[Graph], written: str = "{}.dtype") -> TensorDty
 
     `written` is how the source has the dtype of an input.
     """
-    given = [input_dtypes(t) for t in part]
+    inputs = [input_dtypes(t) for t in part]
 
     @cache
-    def source(found: tuple[DType | None, ...]) -> str | None:
-        return dtype_source([d for d in found if d], given, written) if all(found) else None
+    def source(dtypes: tuple[DType | None, ...]) -> str | None:
+        return dtype_source([d for d in dtypes if d], inputs, written) if all(dtypes) else None
 
     skeletons = [skeleton(t) for t in part]
     every = [all_dtypes(t) for t in part]
-    own: dict[str, str | None] = {n: f"torch.{dtype}" for n, dtype in every[0].items()}
-    own |= {i.name: source(tuple(d[i.name] for d in every)) for i in part[0].inputs}
+    sources: dict[str, str | None] = {n: f"torch.{dtype}" for n, dtype in every[0].items()}
+    sources |= {i.name: source(tuple(d[i.name] for d in every)) for i in part[0].inputs}
     uses = iter(zip(*(s.uses for s in skeletons), strict=True))
     nodes = {n.name: n for n in part[0].nodes}
-    taken: dict[str, tuple[str | None, ...]] = {}
+    operand_sources: dict[str, tuple[str | None, ...]] = {}
     for calls in zip(*(s.calls for s in skeletons), strict=True):
         name = calls[0].node
         if name not in nodes:
             continue
         node = nodes[name]
         if node.dtype:
-            own[name] = source(tuple(d.get(c.node) for d, c in zip(every, calls, strict=True)))
+            sources[name] = source(tuple(d.get(c.node) for d, c in zip(every, calls, strict=True)))
         own_uses = islice(uses, len(operands(node)))
-        taken[name] = tuple(source(tuple(chain[-1][1] for chain in use)) for use in own_uses)
-    return TensorDtypes({n: text for n, text in own.items() if text}, taken)
+        operand_sources[name] = tuple(source(tuple(chain[-1][1] for chain in use)) for use in own_uses)
+    return TensorDtypes({n: text for n, text in sources.items() if text}, operand_sources)
 
 
 def operands(node: Node) -> list[str]:

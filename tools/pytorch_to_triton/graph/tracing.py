@@ -15,12 +15,12 @@ from pytorch_to_triton.graph.dtype_rules import (
     DtypeRule,
     Dtypes,
     all_dtypes,
-    always_alike,
-    chosen_by,
+    deciding_dtype,
     dtype_combinations,
     dtype_source,
     input_dtypes,
     phrase,
+    tensors_of_one_dtype,
 )
 from pytorch_to_triton.graph.joint import Backward, backward_half, forward_half
 from pytorch_to_triton.graph.operators import KEPT
@@ -156,16 +156,16 @@ async def trace(process: TargetProcess, declaration: Declaration, *, backward: b
     if not graph.inputs:
         raise NotConvertible(f"{target} takes no tensor.", "Pass the tensors that it computes with.")
     parts = programs(traces)
-    chosen = chosen_by([[input_dtypes(t) for t in part] for part in parts])
+    chosen = deciding_dtype([[input_dtypes(t) for t in part] for part in parts])
     if chosen is None:
-        raise _undecided(parts, declared)
+        raise _no_deciding_dtype(parts, declared)
     rule, dtypes = chosen
-    graph = graph.model_copy(update={"alike": always_alike([input_dtypes(t) for t in traces])})
+    graph = graph.model_copy(update={"alike": tensors_of_one_dtype([input_dtypes(t) for t in traces])})
     graphs = [graph, *[await tracer.bound(part[0]) for part in parts[1:]]]
     fixed = dict.fromkeys(name for g in graphs for name in g.fixed)
     of_state = {name: tuple(dict.fromkeys(input_dtypes(t)[name] for t in traces)) for name in graph.state}
     main, *others = (
-        _program(rule, d, _merged(g, part, {**declared, **of_state}, tuple(fixed)), part, traces)
+        _program(rule, d, _merge(g, part, {**declared, **of_state}, tuple(fixed)), part, traces)
         for d, g, part in zip(dtypes, graphs, parts, strict=True)
     )
     joint = graph if backward else None
@@ -176,8 +176,8 @@ def _program(
     rule: DtypeRule, dtypes: tuple[DType, ...], graph: Graph, part: Sequence[Graph], traces: Sequence[Graph]
 ) -> Branch:
     """One of the programs that the target is, its gradients apart where they were traced too."""
-    found = Branch(rule, dtypes, graph, output_dtypes(part, traces), tensor_dtypes(part))
-    return _in_halves(found, part) if graph.joint else found
+    branch = Branch(rule, dtypes, graph, output_dtypes(part, traces), tensor_dtypes(part))
+    return _in_halves(branch, part) if graph.joint else branch
 
 
 def _in_halves(joint: Branch, traces: Sequence[Graph]) -> Branch:
@@ -190,7 +190,7 @@ def _in_halves(joint: Branch, traces: Sequence[Graph]) -> Branch:
         )
     forward, backward = forward_half(joint.graph), backward_half(joint.graph)
     cotangents = joint.graph.joint.cotangents
-    found = Backward(
+    gradients = Backward(
         backward,
         tuple(i.name for i in backward.inputs if i.name not in cotangents),
         cotangents,
@@ -198,7 +198,7 @@ def _in_halves(joint: Branch, traces: Sequence[Graph]) -> Branch:
         output_dtypes(traces, traces, ARGUMENT),
         tensor_dtypes(traces, ARGUMENT),
     )
-    return replace(joint, graph=forward, backward=found)
+    return replace(joint, graph=forward, backward=gradients)
 
 
 async def graph_of(process: TargetProcess, declaration: Declaration, *, backward: bool = False) -> Graph:
@@ -211,8 +211,8 @@ async def graph_of(process: TargetProcess, declaration: Declaration, *, backward
 def programs(traces: Sequence[Graph]) -> list[list[Graph]]:
     """The traces that compute the same together, up to numbers that `run` can choose; the first's first."""
     skeletons = [skeleton(t) for t in traces]
-    outlined = _together(traces, [s.outline for s in skeletons])
-    exact = _together(traces, [s.calls for s in skeletons])
+    outlined = _groups_of(traces, [s.outline for s in skeletons])
+    exact = _groups_of(traces, [s.calls for s in skeletons])
     return [
         part
         for whole in outlined
@@ -220,14 +220,14 @@ def programs(traces: Sequence[Graph]) -> list[list[Graph]]:
     ]
 
 
-def _together(traces: Sequence[Graph], keys: Sequence[Hashable]) -> list[list[Graph]]:
-    found: dict[Hashable, list[Graph]] = {}
+def _groups_of(traces: Sequence[Graph], keys: Sequence[Hashable]) -> list[list[Graph]]:
+    groups: dict[Hashable, list[Graph]] = {}
     for graph, key in zip(traces, keys, strict=True):
-        found.setdefault(key, []).append(graph)
-    return list(found.values())
+        groups.setdefault(key, []).append(graph)
+    return list(groups.values())
 
 
-def _merged(
+def _merge(
     graph: Graph, traces: Sequence[Graph], declared: Mapping[str, tuple[DType, ...]], fixed: tuple[str, ...]
 ) -> Graph:
     """The graph of one program, for all dtypes in which it was traced."""
@@ -254,7 +254,9 @@ def _refuse_failed(
             )
 
 
-def _undecided(parts: Sequence[Sequence[Graph]], declared: Mapping[str, tuple[DType, ...]]) -> NotConvertible:
+def _no_deciding_dtype(
+    parts: Sequence[Sequence[Graph]], declared: Mapping[str, tuple[DType, ...]]
+) -> NotConvertible:
     main, other = parts[0][0], parts[1][0]
     call = first_difference(skeleton(main), skeleton(other))
     here, there = (phrase(input_dtypes(g), declared) for g in (other, main))
@@ -277,9 +279,9 @@ def output_dtypes(
         alike = [t for t in traces if output.path in {o.path for o in t.outputs}]
         source = _dtype_of(output.path, alike, written) or _dtype_of(output.path, part, written)
         if source is None:
-            found = dict.fromkeys(_output_dtype(t, output.path) for t in part)
+            dtypes = dict.fromkeys(_output_dtype(t, output.path) for t in part)
             raise NotConvertible(
-                f"{output.path} is {' or '.join(found)}, which no promotion of input dtypes explains.",
+                f"{output.path} is {' or '.join(dtypes)}, which no promotion of input dtypes explains.",
                 "Declare one dtype for each input and convert once for each.",
             )
         result[output.path] = source
@@ -311,21 +313,20 @@ def trace_dims(declaration: Declaration) -> dict[str, int]:
         raise NotConvertible(
             f"No sizes differ from dim to dim and meet {', '.join(declaration.requires)}: a trace tells dims "
             "apart by their sizes.",
-            joined_dims(declaration.requires) or "Loosen REQUIRES for the conversion.",
+            how_to_join_dims(declaration.requires) or "Loosen REQUIRES for the conversion.",
         )
     return dims
 
 
-def joined_dims(requires: Sequence[str]) -> str:
+def how_to_join_dims(requires: Sequence[str]) -> str:
     """What to write where two dims must be equal; empty where none must."""
     equal = (re.fullmatch(r"\s*(\w+)\s*==\s*(\w+)\s*", text) for text in requires)
     names = next((e.groups() for e in equal if e and not any(n.isdecimal() for n in e.groups())), None)
     if names is None:
         return ""
-    one, other = names
-    return (
-        f"{one} == {other} makes them one dim: write {one} for {other} in the inputs, and drop the condition."
-    )
+    first, other = names
+    inputs = f"write {first} for {other} in the inputs"
+    return f"{first} == {other} makes them one dim: {inputs}, and drop the condition."
 
 
 def _constants(declaration: Declaration) -> dict[str, JsonValue]:

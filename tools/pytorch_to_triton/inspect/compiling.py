@@ -62,7 +62,7 @@ class Compiling:
         arguments: wire.CompileArguments = {
             **self.call,
             "gpu": offline_gpu(self.gpu),
-            "wanted": wire.CompileRequest(trials=tuple(trials), texts=tuple(texts)),
+            "request": wire.CompileRequest(trials=tuple(trials), texts=tuple(texts)),
         }
         job = Job(kind="compile", arguments=arguments)
         return await self.worker.ask(job, self.runtime, seconds=self.seconds, listener=self.listener)

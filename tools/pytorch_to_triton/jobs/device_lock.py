@@ -27,7 +27,7 @@ async def device_lock(name: str, listener: ProgressListener | None = None) -> As
         places.locks().mkdir(parents=True, exist_ok=True)
     lock = FileLock(places.locks() / f"{name}.lock")
     holder = places.locks() / f"{name}.holder"
-    while not await _acquired(lock, _REPORT_SECONDS):
+    while not await _try_to_acquire(lock, _REPORT_SECONDS):
         if listener:
             await listener.progress(0, None, f"waiting for {name}, which {_whose(holder)} holds")
     try:
@@ -37,7 +37,7 @@ async def device_lock(name: str, listener: ProgressListener | None = None) -> As
         lock.release()
 
 
-async def _acquired(lock: FileLock, seconds: float) -> bool:
+async def _try_to_acquire(lock: FileLock, seconds: float) -> bool:
     with anyio.move_on_after(seconds):
         while True:
             try:

@@ -32,9 +32,9 @@ def phases_of(marks: list[tuple[str, float]], end: float) -> tuple[tuple[str, fl
 def table_of(times: Iterable[ProcessTime]) -> list[tuple[str, str, str]]:
     """Began, seconds, and what, a row each in the order of their beginning."""
     rows = []
-    for one in sorted(times, key=lambda one: one.began):
-        how = "interpreter" if one.interpreter else "device"
-        parts = ", ".join(f"{what} {seconds:.1f}" for what, seconds in one.phases)
-        what = f"{one.what} ({how})" + f": {parts}" * bool(parts)
-        rows.append((f"{one.began:.1f}", f"{one.seconds:.1f}", what))
+    for record in sorted(times, key=lambda record: record.began):
+        how = "interpreter" if record.interpreter else "device"
+        parts = ", ".join(f"{what} {seconds:.1f}" for what, seconds in record.phases)
+        what = f"{record.what} ({how})" + f": {parts}" * bool(parts)
+        rows.append((f"{record.began:.1f}", f"{record.seconds:.1f}", what))
     return rows

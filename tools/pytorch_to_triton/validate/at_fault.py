@@ -11,8 +11,8 @@ from pytorch_to_triton.hardware.versions import Assembler, versions
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.verdict import CaseResult, ViolationKind
-from pytorch_to_triton.validate.compiler_patterns import fitting
-from pytorch_to_triton.validate.memory_check import interpreted
+from pytorch_to_triton.validate.compiler_patterns import matching_miscompilations
+from pytorch_to_triton.validate.memory_check import under_interpreter
 from pytorch_to_triton.validate.phrases import listed
 from pytorch_to_triton.validate.trial import ValidationTrial
 from pytorch_to_triton.worker.wire import validation
@@ -68,7 +68,7 @@ async def find_culprit(trial: ValidationTrial, case: Case, result: CaseResult, s
     if right.get(INTERPRETED) is not False:
         right |= await compiled_calls(trial, case, around.assemblers)
     ptxas = around.assemblers[0].version if around.assemblers else ""
-    return culprit_in(case.name, right, ptxas, fitting(source, around))
+    return culprit_in(case.name, right, ptxas, matching_miscompilations(source, around))
 
 
 def leaves_doubt(result: CaseResult) -> bool:
@@ -83,7 +83,7 @@ async def interpreted_call(trial: ValidationTrial, case: Case) -> dict[str, bool
     """Whether it is right under the interpreter; empty where it cannot be run there."""
     if case.elements > INTERPRETED_ELEMENTS:
         return {}
-    setting = replace(trial.setting, runtime=interpreted(trial.setting.runtime))
+    setting = replace(trial.setting, runtime=under_interpreter(trial.setting.runtime))
     candidate = replace(trial.candidate, setting=setting)
     right = await is_right(replace(trial, setting=setting, candidate=candidate), case, "interpreted")
     return {} if right is None else {INTERPRETED: right}
@@ -144,7 +144,7 @@ def culprit_in(
         return None
     good = [way for way in right if right[way]]
     bad = [way for way in right if not right[way]]
-    conclusion, step = concluded(good, bad, ptxas)
+    conclusion, step = blame(good, bad, ptxas)
     fared = [f"{word} {listed(ways)}" for word, ways in (("right", good), ("wrong", bad)) if ways]
     sentences = [f"{case} is {', '.join(fared)}: {conclusion}."]
     if conclusion == KERNEL:
@@ -154,7 +154,7 @@ def culprit_in(
     return Culprit(" ".join(sentences), " ".join(filter(None, (step, *(entry.avoid for entry in known)))))
 
 
-def concluded(good: Sequence[str], bad: Sequence[str], ptxas: str) -> tuple[str, str]:
+def blame(good: Sequence[str], bad: Sequence[str], ptxas: str) -> tuple[str, str]:
     """What is at fault, and what to do."""
     if INTERPRETED in bad:
         return KERNEL, ""

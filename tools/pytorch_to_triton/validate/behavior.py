@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -139,22 +139,22 @@ def packet(operator: str) -> str:
     return operator
 
 
-def violations_of(case: Case, seen: Observation, policy: Policy) -> tuple[Violation, ...]:
+def violations_of(case: Case, observation: Observation, policy: Policy) -> tuple[Violation, ...]:
     """What the candidate may not have done in one case."""
     return (
-        *(of_memory(fault) for fault in seen.faults),
-        *(overrun(damage) for damage in seen.overruns),
-        *unreliable(seen),
-        *shared_memory(seen),
-        *foreign_work(case, seen, policy),
+        *(of_memory(fault) for fault in observation.faults),
+        *(overrun(damage) for damage in observation.overruns),
+        *unreliable(observation),
+        *shared_memory(observation),
+        *foreign_work(case, observation, policy),
     )
 
 
-def accesses_of(case: Case, seen: Observation) -> tuple[StridedAccess, ...]:
+def accesses_of(case: Case, observation: Observation) -> tuple[StridedAccess, ...]:
     """Accesses whose lanes lie apart although every tensor of the case is contiguous."""
     if any(tensor.layout != "contiguous" for tensor in tensors_in(case.arguments)):
         return ()
-    return tuple(StridedAccess(**vars(block)) for block in seen.strided)
+    return tuple(StridedAccess(**vars(block)) for block in observation.strided)
 
 
 def violation(kind: ViolationKind, message: str, suggestion: str = "", **place: Any) -> Violation:
@@ -211,17 +211,17 @@ def overrun(damage: Overrun) -> Violation:
     return violation("overrun", f"A store wrote {place}: {written}.", tensor=damage.tensor)
 
 
-def unreliable(seen: Observation) -> Iterator[Violation]:
+def unreliable(observation: Observation) -> Iterator[Violation]:
     """Results that depend on what memory held, on chance, or that do not last; gradients that are none."""
-    if seen.gradcheck:
-        yield violation("fails_gradcheck", f"torch.autograd.gradcheck disagrees: {seen.gradcheck}")
-    if seen.overwritten:
-        changed = ", ".join(seen.overwritten)
+    if observation.gradcheck:
+        yield violation("fails_gradcheck", f"torch.autograd.gradcheck disagrees: {observation.gradcheck}")
+    if observation.overwritten:
+        changed = ", ".join(observation.overwritten)
         yield violation(
             "overwrites_results", f"A later call changes {changed}, which the call before it returned."
         )
-    if seen.differs is not None and not uses_atomics(seen):
-        yield of_second_run(seen.differs)
+    if observation.differs is not None and not uses_atomics(observation):
+        yield of_second_run(observation.differs)
 
 
 def of_second_run(differs: Differs) -> Violation:
@@ -230,12 +230,12 @@ def of_second_run(differs: Differs) -> Violation:
     return violation(kind, f"{', '.join(differs.paths)} {how}.")
 
 
-def shared_memory(seen: Observation) -> Iterator[Violation]:
+def shared_memory(observation: Observation) -> Iterator[Violation]:
     """Results that lie where PyTorch's lie apart: who writes to one changes the other.
 
     Gradients may share theirs, as autograd's do: who adds them up copies what is not theirs alone.
     """
-    for output, of in sorted(seen.aliases - seen.aliases_of_reference):
+    for output, of in sorted(observation.aliases - observation.aliases_of_reference):
         if not (output.startswith(GRADIENT) and of.startswith(GRADIENT)):
             yield violation(
                 "shares_memory",
@@ -246,57 +246,59 @@ def shared_memory(seen: Observation) -> Iterator[Violation]:
             )
 
 
-def uses_atomics(seen: Observation) -> bool:
+def uses_atomics(observation: Observation) -> bool:
     """Atomics add up in another order in each run; the error budget decides whether the sums are right."""
-    return any(launch.atomics for launch in seen.launches)
+    return any(launch.atomics for launch in observation.launches)
 
 
-def foreign_work(case: Case, seen: Observation, policy: Policy) -> Iterator[Violation]:
+def foreign_work(case: Case, observation: Observation, policy: Policy) -> Iterator[Violation]:
     """What PyTorch did in place of a Triton kernel."""
-    foreign = sorted({name for launch in seen.launches for name in launch.python})
+    foreign = sorted({name for launch in observation.launches for name in launch.python})
     if foreign:
         yield violation(
             "python_in_kernel", f"A kernel uses {shortened(foreign)}, which no GPU compiler accepts."
         )
     if policy.allows_any:
         return
-    if refused := policy.refused(seen.operators):
+    if refused := policy.refused(observation.operators):
         allow = " ".join(f"--allow-torch {name.removeprefix('aten.')}" for name in refused[:SHOWN])
         yield violation(
             "torch_operator",
             f"The candidate calls {shortened(refused)}.",
             f"Compute it in a Triton kernel, or add {allow} if it is meant to stay in PyTorch.",
         )
-    if (read := seen.operators.get(ITEM, 0)) > ITEMS:
+    if (read := observation.operators.get(ITEM, 0)) > ITEMS:
         yield violation(
             "torch_operator",
             f"The candidate reads {read} elements one by one, and computes with them in Python.",
             "Leave the elements on the device and compute in a kernel.",
         )
-    left = without_kernel(seen, policy)
-    idle = not seen.launches
-    if is_empty(case) or not (left or (idle and not seen.origins and tensors_in(case.arguments))):
+    left = without_kernel(observation, policy)
+    idle = not observation.launches
+    if is_empty(case) or not (left or (idle and not observation.origins and tensors_in(case.arguments))):
         return
     if idle:
         yield violation("no_triton_kernel", "No Triton kernel is launched.")
     else:
-        kernels = ", ".join(sorted({launch.kernel for launch in seen.launches}))
+        kernels = ", ".join(sorted({launch.kernel for launch in observation.launches}))
         outputs = ", ".join(left)
         message = f"No launched kernel ({kernels}) was given {outputs}, or a tensor that it is made from."
         yield violation("output_without_kernel", message)
 
 
-def without_kernel(seen: Observation, policy: Policy) -> list[str]:
+def without_kernel(observation: Observation, policy: Policy) -> list[str]:
     """Results that no kernel was given, but for those that need none.
 
     That is what the reference too returns in its inputs' memory, unchanged; and, beside a kernel's results or
     empty ones, copies of inputs and what operators made that are allowed by name.
     """
-    changed = {*seen.origins, *seen.written}
-    handed_on = {output for output, of in seen.aliases & seen.aliases_of_reference if of not in changed}
-    made = {path: origins for path, origins in seen.origins.items() if path not in handed_on}
-    left = {path: origins for path, origins in made.items() if origins is not None}
-    if len(left) == len(made):
+    changed = {*observation.origins, *observation.written}
+    handed_on = {
+        output for output, of in observation.aliases & observation.aliases_of_reference if of not in changed
+    }
+    computed = {path: origins for path, origins in observation.origins.items() if path not in handed_on}
+    left = {path: origins for path, origins in computed.items() if origins is not None}
+    if len(left) == len(computed):
         return list(left)
     return [path for path, origins in left.items() if not policy.is_left_to_pytorch(origins)]
 
@@ -331,21 +333,20 @@ def of_traces(traces: Traces) -> Iterator[Violation]:
         yield violation("leaves_running", f"Still running after the call: {named}.")
 
 
-def notes_of(observations: Iterable[Observation], policy: Policy) -> tuple[str, ...]:
+def notes_of(observations: Sequence[Observation], policy: Policy) -> tuple[str, ...]:
     """What should be known of a candidate that does nothing wrong."""
-    seen = list(observations)
     notes = []
-    unsteady = [s for s in seen if s.differs and uses_atomics(s)]
+    unsteady = [s for s in observations if s.differs and uses_atomics(s)]
     atomic = sorted({launch.kernel for s in unsteady for launch in s.launches if launch.atomics})
     if atomic:
         notes.append(f"Results differ from run to run in their last bits: {', '.join(atomic)} uses atomics.")
-    apart = {(o, of) for s in seen for o, of in s.aliases_of_reference - s.aliases if o in s.origins}
+    apart = {(o, of) for s in observations for o, of in s.aliases_of_reference - s.aliases if o in s.origins}
     notes += [
         f"{output} has memory of its own in some cases where PyTorch's shares that of {of}."
         for output, of in sorted(apart)
         if not output.startswith(GRADIENT)
     ]
-    used = behavior_of(seen).operators
+    used = behavior_of(observations).operators
     named = [name for name in Policy().refused(used) if not policy.refused([name])]
     if named:
         notes.append(f"Computed by PyTorch, as allowed: {', '.join(named)}.")
@@ -362,8 +363,8 @@ def behavior_of(observations: Iterable[Observation]) -> Behavior:
     """Launches and operators of all cases added up."""
     kernels: Counter[str] = Counter()
     operators: Counter[str] = Counter()
-    for seen in observations:
-        for launch in seen.launches:
+    for observation in observations:
+        for launch in observation.launches:
             kernels[launch.kernel] += launch.count
-        operators.update(seen.operators)
+        operators.update(observation.operators)
     return Behavior(kernels=dict(kernels), operators=dict(operators))

@@ -40,8 +40,8 @@ def _sizes_and_label(plan: PlanBuilder, name: str, planned: Collection[str]) -> 
     while words and "=" in words[0]:
         dim, _, size = words.pop(0).partition("=")
         if dim not in dims:
-            known = f"Dimensions are {', '.join(dims)}." if dims else "The target has no dimensions."
-            raise BadInput(f"The case {name} names {dim}, which is no dimension.", known)
+            dims_text = f"Dimensions are {', '.join(dims)}." if dims else "The target has no dimensions."
+            raise BadInput(f"The case {name} names {dim}, which is no dimension.", dims_text)
         if dim in sizes:
             raise BadInput(f"The case {name} names {dim} twice.", f"Keep one {dim}=SIZE.")
         if not re.fullmatch(r"[0-9]{1,18}", size):

@@ -42,10 +42,10 @@ def add_combined(plan: PlanBuilder, sizes: SizeLevels, configurations: int) -> N
         case = plan.case(plan.groups_of(point, parts_of(change.label)), point, change)
         plan.cases.setdefault(case.name, case)
     if design.unmet:
-        plan.leave_out(f"{len(design.unmet)} combinations of conditions", _shown(design.unmet))
+        plan.leave_out(f"{len(design.unmet)} combinations of conditions", _unmet_text(design.unmet))
 
 
-def _shown(unmet: Sequence[Goal]) -> str:
+def _unmet_text(unmet: Sequence[Goal]) -> str:
     named = (" with ".join(f"{factor} {level}" for factor, level in sorted(goal)) for goal in unmet)
     shown = [*islice(named, _SHOWN), *["..."] * (len(unmet) > _SHOWN)]
     return f"no case of this run has them: {'; '.join(shown)}"
@@ -142,36 +142,36 @@ class Combination(Space[tuple[Point, Change]]):
             [*parts_of(change.label), *point.items(), (levels.get(_VALUES), levels.get(_HOLDER))]
         )
 
-    def _holder(self, wanted: Levels, kept: Iterable[str]) -> str:
+    def _holder(self, levels: Levels, kept: Iterable[str]) -> str:
         """Who holds the values: as wanted where that may be, else whoever held them least."""
-        holders = [holder for level, holder in self.values if level == wanted.get(_VALUES)]
-        if wanted.get(_HOLDER) in holders and (_HOLDER in kept or len(holders) == 1):
-            return wanted[_HOLDER]
-        return min(holders, key=lambda h: self.used[wanted[_VALUES], h], default=ALL)
+        holders = [holder for level, holder in self.values if level == levels.get(_VALUES)]
+        if levels.get(_HOLDER) in holders and (_HOLDER in kept or len(holders) == 1):
+            return levels[_HOLDER]
+        return min(holders, key=lambda h: self.used[levels[_VALUES], h], default=ALL)
 
-    def _near(self, factor: str, wanted: Levels, kept: Iterable[str]) -> list[str]:
+    def _near(self, factor: str, levels: Levels, kept: Iterable[str]) -> list[str]:
         """The wanted level of a factor, then the others where it may be exchanged."""
         others = [] if factor in kept else self.factors[factor]
-        return list(dict.fromkeys((wanted[factor], *others)))
+        return list(dict.fromkeys((levels[factor], *others)))
 
-    def _change(self, wanted: Levels, holder: str) -> Change:
+    def _change(self, levels: Levels, holder: str) -> Change:
         """The change of a row, of each level the alternative that was used least."""
-        configuration = int(wanted[_CONFIGURATION])
+        configuration = int(levels[_CONFIGURATION])
         alternatives = [
-            (self.dtypes[wanted[_DTYPE]],),
-            *(levels[wanted[f"layout {name}"]] for name, levels in self.layouts.items()),
-            self.values.get((wanted.get(_VALUES, ""), holder), (NO_CHANGE,)),
+            (self.dtypes[levels[_DTYPE]],),
+            *(layouts[levels[f"layout {name}"]] for name, layouts in self.layouts.items()),
+            self.values.get((levels.get(_VALUES, ""), holder), (NO_CHANGE,)),
             (configuration_change(configuration),),
         ]
         return reduce(Change.joined, (min(each, key=lambda c: self.used[c.label]) for each in alternatives))
 
-    def _point(self, wanted: Levels, goal: Goal, change: Change) -> Point | None:
+    def _point(self, levels: Levels, goal: Goal, change: Change) -> Point | None:
         kept, excluded = {factor for factor, _ in goal}, self.excluded(goal)
         choices: dict[str, list[int]] = {}
         for name in self.sizes:
             factor = f"size {name}"
-            levels = [n for n in self._near(factor, wanted, kept) if (factor, n) not in excluded]
-            choices[name] = list(self._sizes_of(name, levels))
+            allowed = [n for n in self._near(factor, levels, kept) if (factor, n) not in excluded]
+            choices[name] = list(self._sizes_of(name, allowed))
         tried = islice(_points(choices), _POINTS_TRIED)
         return next((point for point in tried if self.plan.problem(point, change) is None), None)
 
@@ -180,16 +180,16 @@ class Combination(Space[tuple[Point, Change]]):
         for level in levels:
             yield from sorted(self.sizes[name][level], key=lambda size: self.used[name, size] * isqrt(size))
 
-    def _levels_met(self, wanted: Levels, holder: str, dtype: str, point: Point) -> Levels:
+    def _levels_met(self, levels: Levels, holder: str, dtype: str, point: Point) -> Levels:
         of_sizes = {
             f"size {name}": next(level for level, sizes in self.sizes[name].items() if size in sizes)
             for name, size in point.items()
         }
         tails = {f"tail {name}": "yes" for name, size in point.items() if fills_no_block(size)}
-        layouts = {name: wanted[name] for name in self.factors if name.startswith("layout ")}
+        layouts = {name: levels[name] for name in self.factors if name.startswith("layout ")}
         contiguous = dict([ALL_CONTIGUOUS]) if set(layouts.values()) <= {CONTIGUOUS} else {}
-        values = {_VALUES: wanted[_VALUES], _HOLDER: holder} if _VALUES in wanted else {}
-        others = {_DTYPE: dtype, _CONFIGURATION: wanted[_CONFIGURATION]}
+        values = {_VALUES: levels[_VALUES], _HOLDER: holder} if _VALUES in levels else {}
+        others = {_DTYPE: dtype, _CONFIGURATION: levels[_CONFIGURATION]}
         return {**of_sizes, **tails, **layouts, **contiguous, **values, **others}
 
 

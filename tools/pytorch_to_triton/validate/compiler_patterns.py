@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterator
 
 from pytorch_to_triton.hardware.miscompilations import Miscompilation, Pattern, concerning
 from pytorch_to_triton.hardware.versions import Versions
-from pytorch_to_triton.validate.host_code import functions, is_kernel, parsed
+from pytorch_to_triton.validate.host_code import functions, is_kernel, parse
 
 Test = Callable[[ast.AST], bool]
 LOADS = ("load", "load_tile")
 
 
-def fitting(source: str, versions: Versions) -> tuple[Miscompilation, ...]:
+def matching_miscompilations(source: str, versions: Versions) -> tuple[Miscompilation, ...]:
     """The known miscompilations that concern this machine and that a kernel of the file shows."""
-    kernels = [function for function in functions(parsed(source)) if is_kernel(function)]
+    kernels = [function for function in functions(parse(source)) if is_kernel(function)]
     return tuple(entry for entry in concerning(versions) if any(map(PATTERNS[entry.pattern], kernels)))
 
 
@@ -26,13 +26,13 @@ def register_operand(kernel: ast.AST) -> bool:
 
 def two_dots_into_one(kernel: ast.AST) -> bool:
     """Two tl.dot in one loop whose results have one name."""
-    given = [[n for n, value in assignments(loop) if holds(value, calls("dot"))] for loop in loops(kernel)]
-    return any(len(set(names)) < len(names) for names in given)
+    operands = [[n for n, value in assignments(loop) if holds(value, calls("dot"))] for loop in loops(kernel)]
+    return any(len(set(names)) < len(names) for names in operands)
 
 
 def remainder_of_index(kernel: ast.AST) -> bool:
     """A remainder or quotient of what is made from tl.arange."""
-    indices = made_from(kernel, calls("arange"))
+    indices = names_derived_from(kernel, calls("arange"))
     return any(
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Mod | ast.FloorDiv)
@@ -76,7 +76,7 @@ def holds(node: ast.AST, is_origin: Test, names: frozenset[str] = frozenset()) -
     return any(is_origin(part) or (isinstance(part, ast.Name) and part.id in names) for part in parts)
 
 
-def made_from(kernel: ast.AST, is_origin: Test) -> frozenset[str]:
+def names_derived_from(kernel: ast.AST, is_origin: Test) -> frozenset[str]:
     """Names of values that are made from an origin, by way of any others."""
     names: frozenset[str] = frozenset()
     while further := {n for n, value in assignments(kernel) if holds(value, is_origin, names)} - names:

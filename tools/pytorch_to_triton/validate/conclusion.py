@@ -76,11 +76,11 @@ def summary_of(
     if missing := ", ".join(not_tried(skipped)):
         more.append(f"Not tried: {missing}, too large for this run.")
     if never_launched and decision == "passed":
-        more.append(unseen(never_launched))
+        more.append(unseen_kernels(never_launched))
     return " ".join([sentence(summary), *more]) if more else summary
 
 
-def unseen(never_launched: Sequence[str]) -> str:
+def unseen_kernels(never_launched: Sequence[str]) -> str:
     """That nothing was seen of these kernels."""
     what = "was" if len(never_launched) == 1 else "were"
     how = " (--backward compares gradients)" if any(map(is_of_gradients, never_launched)) else ""
@@ -168,7 +168,7 @@ def with_configurations(wrong: Sequence[CaseResult], results: Sequence[CaseResul
     """What autotuned kernels took in every wrong case, and not in every right one."""
     right = [set(r.configurations) for r in results if r.status in SETTLED and r.configurations]
     common = set.intersection(*(set(result.configurations) for result in wrong))
-    telling = sorted(name for name in common if not all(name in taken for taken in right))
+    telling = sorted(name for name in common if not all(name in configurations for configurations in right))
     return f", with {listed(telling)}" if telling else ""
 
 

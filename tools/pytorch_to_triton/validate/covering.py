@@ -62,8 +62,8 @@ class Space(Protocol[Row]):
 
 def cover(space: Space[Row], goals: Iterable[Goal], most: int) -> Design[Row]:
     """At most `most` rows that meet the goals, the first goals first."""
-    wanted = dict.fromkeys(goals)
-    progress = _Progress(space, dict(wanted))
+    open_goals = dict.fromkeys(goals)
+    progress = _Progress(space, dict(open_goals))
     rows: list[tuple[frozenset[Goal], Row]] = []
     impossible: list[Goal] = []
     while progress.goals and len(rows) < most:
@@ -77,11 +77,11 @@ def cover(space: Space[Row], goals: Iterable[Goal], most: int) -> Design[Row]:
         levels, row = max(placed, key=lambda candidate: progress.gain(candidate[0]))
         progress.meet(levels)
         space.take(levels, row)
-        rows.append((frozenset(goal for goal in goals_of(levels) if goal in wanted), row))
-    return Design(tuple(needed(rows)), (*impossible, *progress.goals))
+        rows.append((frozenset(goal for goal in goals_of(levels) if goal in open_goals), row))
+    return Design(tuple(without_redundant(rows)), (*impossible, *progress.goals))
 
 
-def needed(rows: Sequence[tuple[frozenset[Goal], Row]]) -> list[Row]:
+def without_redundant(rows: Sequence[tuple[frozenset[Goal], Row]]) -> list[Row]:
     """The rows, in their order, without those of which others meet every goal too."""
     met = Counter(goal for goals, _ in rows for goal in goals)
     kept = []

@@ -44,7 +44,7 @@ def ways_taken(switches: Sequence[Switch]) -> list[tuple[int, str]]:
 
 def kernels_in(source: str) -> frozenset[str]:
     """The kernels that code outside of kernels names: what only kernels call is a part of them."""
-    tree = parsed(source)
+    tree = parse(source)
     kernels = [function for function in functions(tree) if is_kernel(function)]
     inside = set(map(id, nodes_in(kernels)))
     named = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in inside}
@@ -56,7 +56,7 @@ def switches_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
 
     Where the code only refuses what is beyond, there is no other way.
     """
-    tree = parsed(source)
+    tree = parse(source)
     defined = functions(tree)
     shapes = {name: tensor.shape for name, tensor in declaration.tensors().items()}
     meant = dims_by_name(defined, shapes, declaration.dims)
@@ -74,7 +74,7 @@ def is_of_gradients(kernel: str) -> bool:
     return any(part in kernel for part in ("backward", "bwd", "grad"))
 
 
-def parsed(source: str) -> ast.Module:
+def parse(source: str) -> ast.Module:
     """Empty for what is not Python: that is said elsewhere."""
     try:
         return ast.parse(source)
@@ -110,19 +110,19 @@ def constants(tree: ast.Module) -> dict[str, int]:
     return numbers
 
 
-def number_of(node: ast.expr, known: Mapping[str, int]) -> int | None:
+def number_of(node: ast.expr, sizes: Mapping[str, int]) -> int | None:
     """A whole number written out: `1024`, `2**20`, `4 * BLOCK`; of `65536 // x.element_size()` the most."""
     match node:
         case ast.Constant(value=int() as number) if not isinstance(number, bool):
             return number
         case ast.Name(id=name):
-            return known.get(name)
+            return sizes.get(name)
         case ast.Call(func=ast.Attribute(attr="constexpr"), args=[value]):
-            return number_of(value, known)
+            return number_of(value, sizes)
         case ast.Call(func=ast.Name(id="min"), args=args):
-            return min((n for each in args if (n := number_of(each, known)) is not None), default=None)
+            return min((n for each in args if (n := number_of(each, sizes)) is not None), default=None)
         case ast.BinOp(left=left, op=op, right=right):
-            first, second = number_of(left, known), number_of(right, known)
+            first, second = number_of(left, sizes), number_of(right, sizes)
             if isinstance(op, ast.FloorDiv):
                 return first if first is None or not second else first // second
             if type(op) not in _ARITHMETIC or first is None or second is None:
@@ -143,7 +143,7 @@ def refusals(defined: Functions) -> Iterator[ast.expr]:
                 yield test
 
 
-def comparisons(defined: Functions, known: Mapping[str, int]) -> Iterator[tuple[ast.expr, int]]:
+def comparisons(defined: Functions, sizes: Mapping[str, int]) -> Iterator[tuple[ast.expr, int]]:
     """What is compared with which number, but where that is refused."""
     refused = set(map(id, nodes_in(refusals(defined))))
     for node in nodes_in(defined):
@@ -152,7 +152,7 @@ def comparisons(defined: Functions, known: Mapping[str, int]) -> Iterator[tuple[
         if not all(isinstance(op, _ORDERED) for op in node.ops):
             continue
         for left, right in pairwise([node.left, *node.comparators]):
-            numbers = number_of(left, known), number_of(right, known)
+            numbers = number_of(left, sizes), number_of(right, sizes)
             if numbers[0] is None and numbers[1] is not None:
                 yield left, numbers[1]
             if numbers[1] is None and numbers[0] is not None:
@@ -227,7 +227,7 @@ def number_of_place(node: ast.expr) -> int | None:
     return None
 
 
-def dims_of(value: ast.expr, known: Mapping[str, Collection[str]]) -> tuple[str, ...]:
+def dims_of(value: ast.expr, dims_by_name: Mapping[str, Collection[str]]) -> tuple[str, ...]:
     """The dimensions of all variables in an expression."""
     names = (node.id for node in ast.walk(value) if isinstance(node, ast.Name))
-    return tuple(dict.fromkeys(dim for name in names for dim in known.get(name, ())))
+    return tuple(dict.fromkeys(dim for name in names for dim in dims_by_name.get(name, ())))

@@ -59,11 +59,11 @@ def reference_failed(case: Case, outcome: RunOutcome) -> CaseResult:
 
 
 def candidate_failed(
-    case: Case, outcome: RunOutcome, seen: Observation | None = None, policy: Policy = NO_POLICY
+    case: Case, outcome: RunOutcome, observation: Observation | None = None, policy: Policy = NO_POLICY
 ) -> CaseResult:
     """The candidate did not return, so what it had not launched by then counts for nothing."""
     assert outcome.status is not None
-    every = violations_of(case, seen, policy) if seen else ()
+    every = violations_of(case, observation, policy) if observation else ()
     violations = tuple(violation for violation in every if violation.kind not in UNLAUNCHED)
     limit = refusal(case, outcome.failure, violations) if outcome.failure else None
     memory = [violation.message for violation in violations if violation.kind in MEMORY]
@@ -75,13 +75,13 @@ def candidate_failed(
         reason=outcome.reason,
         stopped_by=refused_violation(outcome.stopped_by) if outcome.stopped_by else None,
         violations=violations,
-        configurations=seen.configurations if seen else (),
+        configurations=observation.configurations if observation else (),
         limit=limit,
     )
 
 
 def judge_case(
-    case: Case, statistics: CaseStatistics, seen: Observation | None = None, policy: Policy = NO_POLICY
+    case: Case, statistics: CaseStatistics, observation: Observation | None = None, policy: Policy = NO_POLICY
 ) -> CaseResult:
     """The result of a case in which both sides returned.
 
@@ -90,12 +90,18 @@ def judge_case(
     are no help.
     """
     mismatches = mismatches_of(statistics, known_numbers(case))
-    violations = violations_of(case, seen, policy) if seen else ()
+    violations = violations_of(case, observation, policy) if observation else ()
     if any(mismatch.kind == "unwritten" for mismatch in mismatches):
         # Nobody else wrote it either: a kernel that stores nothing here is no more than wrong.
         violations = tuple(v for v in violations if v.kind != "output_without_kernel")
-    if mismatches and statistics.right_at_first and seen and seen.differs and seen.differs.by == "order":
-        violations = tuple(dict.fromkeys((of_second_run(seen.differs), *violations)))
+    if (
+        mismatches
+        and statistics.right_at_first
+        and observation
+        and observation.differs
+        and observation.differs.by == "order"
+    ):
+        violations = tuple(dict.fromkeys((of_second_run(observation.differs), *violations)))
     if not statistics.inputs_untouched:
         violations = (INPUTS_CHANGED, *violations)
     limit = other_dtype(case, statistics)
@@ -104,7 +110,7 @@ def judge_case(
     why = in_order_of_weight(violations, [mismatch.message for mismatch in mismatches])
     status: CaseStatus = "limited" if limit is not None else "failed"
     if limit is None and not why:
-        status, why = unconfirmed(statistics)
+        status, why = status_without_faults(statistics)
     return CaseResult(
         name=case.name,
         group=case.group,
@@ -114,8 +120,8 @@ def judge_case(
         mismatches=mismatches,
         violations=violations,
         truth=statistics.truth,
-        accesses=accesses_of(case, seen) if seen else (),
-        configurations=seen.configurations if seen else (),
+        accesses=accesses_of(case, observation) if observation else (),
+        configurations=observation.configurations if observation else (),
         limit=limit,
     )
 
@@ -127,7 +133,7 @@ def known_numbers(case: Case) -> dict[str, float]:
     return {**case.dims, **numbers}
 
 
-def unconfirmed(statistics: CaseStatistics) -> tuple[CaseStatus, str]:
+def status_without_faults(statistics: CaseStatistics) -> tuple[CaseStatus, str]:
     """Passed, or why a case in which nothing is wrong has not passed."""
     for output in statistics.outputs:
         if output.unconfirmed:

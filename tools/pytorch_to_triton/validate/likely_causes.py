@@ -39,9 +39,9 @@ DROPS_NAN = (
 
 
 def causes_of(
-    kind: Kind, diagnostics: Diagnostics, place: Place, known: Mapping[str, float]
+    kind: Kind, diagnostics: Diagnostics, place: Place, numbers: Mapping[str, float]
 ) -> tuple[str, ...]:
-    """The causes that leave no doubt; `known` are the case's sizes and numbers by name."""
+    """The causes that leave no doubt; `numbers` are the case's sizes and numbers by name."""
     causes: list[str] = []
     if place.where == "tail" and kind in ("unwritten", "all_zero") and starts_at_a_block(diagnostics):
         causes.append(NOT_STORED)
@@ -51,9 +51,9 @@ def causes_of(
     if kind == "not_propagated" and diagnostics.values.get("truth") == "nan" and isinstance(returned, float):
         causes.append(DROPS_NAN)
     if kind == "constant_factor" and diagnostics.factor is not None:
-        causes += only_one(factor_causes(diagnostics.factor, known))
+        causes += only_one(factor_causes(diagnostics.factor, numbers))
     if kind == "constant_offset" and diagnostics.offset is not None:
-        causes += only_one(offset_causes(diagnostics.offset, known))
+        causes += only_one(offset_causes(diagnostics.offset, numbers))
     if place.where == "diagonal" and diagnostics.diagonal in (-1, 0, 1):
         causes.append("A comparison of row and column is off by one: `<` for `<=`, as in a causal mask.")
     return (*causes, *CAUSES.get(kind, ()))
@@ -71,11 +71,11 @@ def only_one(causes: Iterator[str]) -> list[str]:
     return distinct if len(distinct) == 1 else []
 
 
-def factor_causes(factor: float, known: Mapping[str, float]) -> Iterator[str]:
+def factor_causes(factor: float, numbers: Mapping[str, float]) -> Iterator[str]:
     """What a factor is among the case's own sizes and numbers."""
     if near(factor, -1.0):
         yield "The sign is wrong."
-    for name, value in known.items():
+    for name, value in numbers.items():
         if value in (0, 1, -1):
             continue
         if near(factor, value):
@@ -106,9 +106,9 @@ def size_causes(factor: float, name: str, size: int) -> Iterator[str]:
         yield f"The factor is 1/sqrt({name}): it is applied twice, or sqrt({name}) is missing."
 
 
-def offset_causes(offset: float, known: Mapping[str, float]) -> Iterator[str]:
+def offset_causes(offset: float, numbers: Mapping[str, float]) -> Iterator[str]:
     """What an offset is among the case's own numbers."""
-    for name, value in known.items():
+    for name, value in numbers.items():
         if value and near(offset, value):
             yield f"The offset is {name}: it is added once too often, or not subtracted."
         elif value and near(offset, -value):

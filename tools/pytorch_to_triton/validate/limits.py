@@ -202,10 +202,10 @@ def limits_in(results: Iterable[CaseResult]) -> tuple[Limit, ...]:
         if limit is not None:
             same = limit.subject if limit.kind in ("dtypes", "dtypes_named") else limit.what
             alike.setdefault((same, limit.line), []).append(limit)
-    return tuple(joined(limits) for limits in alike.values())
+    return tuple(join(limits) for limits in alike.values())
 
 
-def joined(limits: Sequence[Limit]) -> Limit:
+def join(limits: Sequence[Limit]) -> Limit:
     """One limit for several that differ only in what they are about."""
     first = limits[0]
     subject = listed(list(dict.fromkeys(limit.subject for limit in limits)))

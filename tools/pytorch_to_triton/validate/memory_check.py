@@ -17,9 +17,9 @@ from pytorch_to_triton.schema.verdict import CaseResult, Violation, ViolationKin
 from pytorch_to_triton.validate.behavior import violations_of
 from pytorch_to_triton.validate.judge import MEMORY, in_order_of_weight
 from pytorch_to_triton.validate.run_outcome import OK
-from pytorch_to_triton.validate.sanitize import ELEMENTS, chosen, remarks, violations
+from pytorch_to_triton.validate.sanitize import ELEMENTS, remarks, sample_cases, violations
 from pytorch_to_triton.validate.target_worker import LostAnswer, TargetWorker
-from pytorch_to_triton.validate.trial import ValidationTrial, observed, request_for
+from pytorch_to_triton.validate.trial import ValidationTrial, observation_of, request_for
 
 TOOLS: tuple[Tool, ...] = ("memcheck", "racecheck")
 SEEN_HERE: tuple[ViolationKind, ...] = (*MEMORY, "output_without_kernel")
@@ -43,13 +43,13 @@ class MemoryCheck:
 
     def merged(self, result: CaseResult) -> CaseResult:
         """The device's result with what was seen elsewhere; a case that passed has failed with it."""
-        seen = self.by_case.get(result.name, ())
-        if not seen:
+        violations = self.by_case.get(result.name, ())
+        if not violations:
             return result
         return result.model_copy(
             update={
-                "violations": (*seen, *result.violations),
-                "why": in_order_of_weight(seen, [result.why]),
+                "violations": (*violations, *result.violations),
+                "why": in_order_of_weight(violations, [result.why]),
                 "status": "failed" if result.status in ("passed", "skipped") else result.status,
             }
         )
@@ -69,7 +69,7 @@ async def check_memory(
     trial: ValidationTrial, cases: Sequence[Case], tools: Sequence[Tool], memory: MemoryCheck
 ) -> None:
     """Look at the small ones among the cases again; the trial is one on a device."""
-    small = chosen(cases)
+    small = sample_cases(cases)
     reports: dict[Tool, Sanitized] = {}
     strided = [case for case in cases if case.group == "large_stride" and case.elements <= ELEMENTS]
     async with anyio.create_task_group() as group:
@@ -80,7 +80,7 @@ async def check_memory(
     memory.notes = notes_of(reports, len(small), tools)
 
 
-def interpreted(runtime: Runtime) -> Runtime:
+def under_interpreter(runtime: Runtime) -> Runtime:
     """The same Python, with kernels under the interpreter."""
     return runtime.model_copy(update={"interpreter": True, "devices": None})
 
@@ -91,7 +91,7 @@ async def look_under_the_interpreter(
     """Guarded runs on CPU tensors, of which only what they say about memory counts."""
     name = f"{trial.candidate.name}-guarded"
     await trial.reference.stage(trial.candidate.target, name)
-    setting = replace(trial.setting, runtime=interpreted(trial.setting.runtime))
+    setting = replace(trial.setting, runtime=under_interpreter(trial.setting.runtime))
     guarded = replace(trial.candidate, setting=setting, name=name)
     (worker,) = guarded.workers
     try:
@@ -110,7 +110,7 @@ async def look_at(trial: ValidationTrial, worker: TargetWorker, case: Case, memo
             return
         item = await worker.answer(request_for(case, prepared))
         outcome = worker.outcome_of(item)
-        violations = violations_of(case, observed(item, prepared.aliases), trial.policy)
+        violations = violations_of(case, observation_of(item, prepared.aliases), trial.policy)
         memory.by_case[case.name] = tuple(v for v in violations if v.kind in SEEN_HERE)
     except LostAnswer as lost:
         outcome = lost.outcome

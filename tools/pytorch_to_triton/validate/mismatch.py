@@ -21,9 +21,9 @@ NOTHING_KNOWN: Mapping[str, float] = {}
 
 
 def mismatches_of(
-    statistics: CaseStatistics, known: Mapping[str, float] = NOTHING_KNOWN
+    statistics: CaseStatistics, numbers: Mapping[str, float] = NOTHING_KNOWN
 ) -> tuple[Mismatch, ...]:
-    """Everything that is wrong in a case; `known` are its sizes and numbers by name."""
+    """Everything that is wrong in a case; `numbers` are its sizes and numbers by name."""
     return (
         *(whole(p, "missing_output", f"The candidate does not return {p}.") for p in statistics.missing),
         *(whole(p, "extra_output", f"The candidate returns {p}, {UNLIKE}.") for p in statistics.extra),
@@ -32,7 +32,7 @@ def mismatches_of(
             for path, name in statistics.mutated.items()
         ),
         *(different(output) for output in statistics.outputs if output.differs),
-        *(wrong_values(output, known) for output in statistics.outputs if output.diagnostics),
+        *(wrong_values(output, numbers) for output in statistics.outputs if output.diagnostics),
     )
 
 
@@ -46,8 +46,8 @@ def different(output: OutputStatistics) -> Mismatch:
         )
         return whole(output.path, "transposed", message)
     kind = cast("Kind", output.differs or "type")
-    got, wanted = (show(side.shape) if kind == "shape" else getattr(side, kind) for side in (ours, theirs))
-    return whole(output.path, kind, f"{output.path} has {kind} {got} instead of {wanted}.")
+    got, expected = (show(side.shape) if kind == "shape" else getattr(side, kind) for side in (ours, theirs))
+    return whole(output.path, kind, f"{output.path} has {kind} {got} instead of {expected}.")
 
 
 def whole(path: str, kind: Kind, message: str) -> Mismatch:
@@ -55,7 +55,7 @@ def whole(path: str, kind: Kind, message: str) -> Mismatch:
     return Mismatch(output=path, kind=kind, where=None, message=message, causes=CAUSES[kind], first=None)
 
 
-def wrong_values(output: OutputStatistics, known: Mapping[str, float]) -> Mismatch:
+def wrong_values(output: OutputStatistics, numbers: Mapping[str, float]) -> Mismatch:
     """Elements that are beyond the error budget."""
     diagnostics = output.diagnostics
     assert diagnostics is not None
@@ -67,7 +67,7 @@ def wrong_values(output: OutputStatistics, known: Mapping[str, float]) -> Mismat
         f"{output.path} is wrong {place.text}: {rule.text(diagnostics)}. First at {list(diagnostics.first)}: "
         f"{ours}, PyTorch {number(first.pytorch)}, float64 {number(first.truth)}."
     )
-    causes = causes_of(rule.kind, diagnostics, place, known)
+    causes = causes_of(rule.kind, diagnostics, place, numbers)
     return Mismatch(
         output=output.path, kind=rule.kind, where=place.where, message=message, causes=causes, first=first
     )
@@ -107,12 +107,16 @@ RULES = (
     ),
     MismatchRule(
         "constant_factor",
-        lambda f: is_constant_error(f) and explained(f.factor_leaves) and not explained(f.offset_leaves),
+        lambda f: (
+            is_constant_error(f) and is_explained(f.factor_leaves) and not is_explained(f.offset_leaves)
+        ),
         lambda f: f"the right values times a constant {f.factor:.6g}",
     ),
     MismatchRule(
         "constant_offset",
-        lambda f: is_constant_error(f) and explained(f.offset_leaves) and not explained(f.factor_leaves),
+        lambda f: (
+            is_constant_error(f) and is_explained(f.offset_leaves) and not is_explained(f.factor_leaves)
+        ),
         lambda f: f"the right values plus a constant {f.offset:.6g}",
     ),
     MismatchRule(
@@ -129,7 +133,7 @@ RULES = (
 """The first that fits counts."""
 
 
-def explained(leaves: float | None) -> bool:
+def is_explained(leaves: float | None) -> bool:
     return leaves is not None and leaves < EXPLAINED
 
 

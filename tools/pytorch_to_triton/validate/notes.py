@@ -24,11 +24,11 @@ def note_on_confirmed(results: Iterable[CaseResult]) -> tuple[str, ...]:
 
 def notes_on_configurations(observations: Iterable[Observation]) -> tuple[str, ...]:
     """How much of each autotuned kernel was compared."""
-    taken: dict[tuple[str, int], set[str]] = {}
-    for tuned in (tuned for seen in observations for tuned in seen.tuned):
-        taken.setdefault((tuned.kernel, tuned.of), set()).add(tuned.configuration)
+    choices: dict[tuple[str, int], set[str]] = {}
+    for tuned in (tuned for observation in observations for tuned in observation.tuned):
+        choices.setdefault((tuned.kernel, tuned.of), set()).add(tuned.configuration)
     return tuple(
-        f"{kernel}: {len(names)} of {of} configurations were run." for (kernel, of), names in taken.items()
+        f"{kernel}: {len(names)} of {of} configurations were run." for (kernel, of), names in choices.items()
     )
 
 

@@ -39,10 +39,12 @@ def ready_plan(
         configurations=problem.candidate.configurations,
         all_mixtures=request.require_mixed_dtypes,
     )
-    return ReadyPlan(chosen(planned(problem.reference, request, builder), request, builder), builder, source)
+    return ReadyPlan(
+        requested_cases(all_cases(problem.reference, request, builder), request, builder), builder, source
+    )
 
 
-def planned(reference: Description, request: ValidationRequest, builder: PlanBuilder) -> CasePlan:
+def all_cases(reference: Description, request: ValidationRequest, builder: PlanBuilder) -> CasePlan:
     """The declaration's cases; of a file with get_inputs() also the call that it generates itself.
 
     That call is then the declared one, and cases of the same shapes with other values, and of other sizes,
@@ -70,7 +72,7 @@ def beside_own(case: Case, declaration: Declaration) -> Case:
     return case.model_copy(update={"group": "special" if case.dims == declaration.generated else "beyond"})
 
 
-def chosen(plan: CasePlan, request: ValidationRequest, builder: PlanBuilder) -> CasePlan:
+def requested_cases(plan: CasePlan, request: ValidationRequest, builder: PlanBuilder) -> CasePlan:
     """The plan's cases that the request names, and others that it spells out; without names the whole plan.
 
     Raises BadInput for a name that stands for no case.

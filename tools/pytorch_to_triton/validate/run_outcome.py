@@ -72,18 +72,18 @@ def without_answer(outcome: Outcome, seconds: float) -> RunOutcome:
     return RunOutcome("crashed", f"ended its process: {outcome.detail or 'it returned without a result'}")
 
 
-def raised(failure: Failure, violations: Sequence[SandboxViolation] = ()) -> RunOutcome:
+def outcome_of_exception(failure: Failure, violations: Sequence[SandboxViolation] = ()) -> RunOutcome:
     """A call that raised; `violations` are those of its process so far."""
     place = f" at {Path(failure.file).name}:{failure.line}" if failure.file else ""
     # CUDA's errors go on for paragraphs about environment variables.
     message = failure.message.partition("\n")[0] if "CUDA" in failure.message else failure.message
     why = f"raised {failure.type}{place}: {cut(message, LONGEST)}"
-    stopped_by = stopping(failure, violations)
+    stopped_by = stopping_violation(failure, violations)
     reason = "sandbox_violation" if stopped_by else REASONS.get(failure.type, "raised")
     return RunOutcome(reason, why, failure, stopped_by)
 
 
-def stopping(failure: Failure, violations: Sequence[SandboxViolation]) -> SandboxViolation | None:
+def stopping_violation(failure: Failure, violations: Sequence[SandboxViolation]) -> SandboxViolation | None:
     """The violation that was refused by this exception; each is reported only when it first happens."""
     here = [v for v in violations if (v.file, v.line) == (failure.file, failure.line)]
     if REASONS.get(failure.type) == "sandbox_violation":

@@ -28,7 +28,7 @@ OUTSIDE = "Mask the access with the tensor's own length; check the strides."
 BOUNDS = re.compile(r"^(?:Address|Access) is (?:out of bounds|misaligned)(?: and is )?")
 
 
-def chosen(cases: Sequence[Case]) -> list[Case]:
+def sample_cases(cases: Sequence[Case]) -> list[Case]:
     """A few small ones of a plan, one or two of every sort that shows a wrong access, in its order."""
     small = [case for case in cases if case.elements <= ELEMENTS]
     plain = [case for case in small if case.group in ("declared", "reduced")]
@@ -62,7 +62,8 @@ def violations(hazards: Sequence[Hazard]) -> tuple[Violation, ...]:
 def remarks(hazards: Sequence[Hazard]) -> tuple[str, ...]:
     """The hazards that are no violations, in a sentence each."""
     return tuple(
-        f"compute-sanitizer reports for {_where(hazard)}: {_named(hazard)} ({times(hazard.count, 'time')}). "
+        f"compute-sanitizer reports for {_where(hazard)}: {_hazard_name(hazard)} "
+        f"({times(hazard.count, 'time')}). "
         "It reports the same of right kernels, whose shared memory the compiler manages."
         for hazard in hazards
         if _violation(hazard) is None
@@ -91,7 +92,7 @@ def _outside(hazard: Hazard) -> Violation:
     return violation(kind, message, suggestion, file=hazard.file, line=hazard.line, overflow=overflow)
 
 
-def _named(hazard: Hazard) -> str:
+def _hazard_name(hazard: Hazard) -> str:
     space = f" in {hazard.space} memory" if hazard.space else ""
     detail = f", {hazard.detail}" if hazard.detail else ""
     return f"{hazard.kind}{space}{detail}"

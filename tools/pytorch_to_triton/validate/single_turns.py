@@ -11,7 +11,7 @@ WHY = "no size that was tried takes a second turn; a larger one may"
 def loops_of_one_turn(observations: Iterable[Observation], file: str) -> tuple[Skip, ...]:
     """The loops in the file that were reached and took one turn at most, by line."""
     most: dict[tuple[int, str], int] = {}
-    for loop in (loop for seen in observations for loop in seen.loops if loop.file == file):
+    for loop in (loop for observation in observations for loop in observation.loops if loop.file == file):
         place = (loop.line, loop.function)
         most[place] = max(most.get(place, 0), loop.turns)
     single = sorted(place for place, turns in most.items() if turns <= 1)

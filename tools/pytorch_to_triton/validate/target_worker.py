@@ -12,7 +12,7 @@ from pytorch_to_triton.jobs.outcome import KILLED
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import HINTS, refusal_of, refusal_of_failure
-from pytorch_to_triton.validate.run_outcome import OK, RunOutcome, raised, without_answer
+from pytorch_to_triton.validate.run_outcome import OK, RunOutcome, outcome_of_exception, without_answer
 from pytorch_to_triton.worker.wire import validation
 from pytorch_to_triton.worker.wire.as_json import decoded
 from pytorch_to_triton.worker.wire.observation import SandboxViolation, Traces
@@ -84,7 +84,7 @@ class TargetWorker:
     def outcome_of(self, item: Item) -> RunOutcome:
         """How the call ended that an answer is about: it returned, or raised."""
         if isinstance(item, validation.RaisedItem | validation.ReferenceRaisedItem):
-            return raised(item.failure, self.sandbox_violations)
+            return outcome_of_exception(item.failure, self.sandbox_violations)
         return OK
 
     @property

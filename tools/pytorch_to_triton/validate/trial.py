@@ -37,7 +37,7 @@ compilation."""
 BATCH_ELEMENTS = 2**27
 """At most so many elements lie on disk, prepared and not yet compared; at least one case."""
 
-NOTHING_SEEN = Observation()
+NO_OBSERVATION = Observation()
 Unit = list[Case]
 """Cases of the same sizes and dtypes: one process calls them all, so that results kept by what inputs look
 like are found out; and they share what is compiled."""
@@ -105,7 +105,7 @@ class JudgedCase:
     """The result of a case, and what was observed of the candidate's call."""
 
     result: CaseResult
-    seen: Observation = NOTHING_SEEN
+    observation: Observation = NO_OBSERVATION
 
 
 @dataclass(frozen=True)
@@ -186,8 +186,8 @@ class TrialRun:
                 for case in unit:
                     await self.ready[case.name].wait()
                     if self.prepared[case.name].outcome is OK:
-                        outcome, seen = await self.called(worker, case)
-                        group.start_soon(self.conclude, case, outcome, seen)
+                        outcome, observation = await self.called(worker, case)
+                        group.start_soon(self.conclude, case, outcome, observation)
 
     async def called(self, worker: TargetWorker, case: Case) -> tuple[RunOutcome, Observation]:
         if self.listener:
@@ -195,8 +195,8 @@ class TrialRun:
         try:
             item = await worker.answer(self.request(case))
         except LostAnswer as lost:
-            return lost.outcome, NOTHING_SEEN
-        return worker.outcome_of(item), observed(item, self.prepared[case.name].aliases)
+            return lost.outcome, NO_OBSERVATION
+        return worker.outcome_of(item), observation_of(item, self.prepared[case.name].aliases)
 
     def request(self, case: Case) -> validation.CandidateRequest:
         """The case as the candidate's process takes it."""
@@ -209,18 +209,22 @@ class TrialRun:
             undo_trials=self.trial.undo_trials,
         )
 
-    async def conclude(self, case: Case, outcome: RunOutcome, seen: Observation) -> None:
+    async def conclude(self, case: Case, outcome: RunOutcome, observation: Observation) -> None:
         """Compare, where there is something to compare, and judge."""
         trial = self.trial
         if outcome is not OK:
-            return await self.finished(case, candidate_failed(case, outcome, seen, trial.policy), seen)
+            return await self.finished(
+                case, candidate_failed(case, outcome, observation, trial.policy), observation
+            )
         compared = await trial.reference.compared(case, trial.candidate.name)
         if isinstance(compared, RunOutcome):
-            return await self.finished(case, reference_failed(case, compared), seen)
-        return await self.finished(case, judge_case(case, compared, seen, trial.policy), seen)
+            return await self.finished(case, reference_failed(case, compared), observation)
+        return await self.finished(case, judge_case(case, compared, observation, trial.policy), observation)
 
-    async def finished(self, case: Case, result: CaseResult, seen: Observation = NOTHING_SEEN) -> None:
-        self.done[case.name] = JudgedCase(result, seen)
+    async def finished(
+        self, case: Case, result: CaseResult, observation: Observation = NO_OBSERVATION
+    ) -> None:
+        self.done[case.name] = JudgedCase(result, observation)
         await self.trial.reference.done_with(case)
 
 
@@ -240,7 +244,7 @@ def request_for(case: Case, prepared: Prepared) -> validation.CandidateRequest:
     )
 
 
-def observed(item: Item, aliases_of_reference: frozenset[tuple[str, str]]) -> Observation:
+def observation_of(item: Item, aliases_of_reference: frozenset[tuple[str, str]]) -> Observation:
     """What an answer of job `candidate` holds, beside what the reference's outputs share."""
     assert isinstance(item, validation.ReturnedItem | validation.RaisedItem)
     return replace(item.observation, aliases_of_reference=aliases_of_reference)

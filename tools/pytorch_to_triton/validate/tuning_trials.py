@@ -32,22 +32,22 @@ async def with_trials_blamed(
     if not (telling.mismatches and telling.configurations) or case.again_after is not None:
         return results
     (judged,) = await replace(trial, undo_trials=True).run([case])
-    causes = causes_of(judged.seen)
+    causes = causes_of(judged.observation)
     if judged.result.status != "passed" or not causes:
         return results
-    return [blamed(result, causes) if result is telling else result for result in results]
+    return [with_causes(result, causes) if result is telling else result for result in results]
 
 
-def causes_of(seen: Observation) -> tuple[str, ...]:
+def causes_of(observation: Observation) -> tuple[str, ...]:
     """For each kernel that changes its arguments once more in a second run."""
     return tuple(
         CAUSE.format(kernel=tuned.kernel, arguments=listed(tuned.unsettled))
-        for tuned in seen.tuned
+        for tuned in observation.tuned
         if tuned.unsettled
     )
 
 
-def blamed(result: CaseResult, causes: tuple[str, ...]) -> CaseResult:
+def with_causes(result: CaseResult, causes: tuple[str, ...]) -> CaseResult:
     """The result with these causes, and without the violations that were consequences of them."""
     mismatches = tuple(mismatch.model_copy(update={"causes": causes}) for mismatch in result.mismatches)
     why = " ".join([*(mismatch.message for mismatch in mismatches), EVIDENCE])

@@ -54,8 +54,11 @@ async def without_too_large(
 
 def sizes_of(declaration: Declaration) -> dict[str, tuple[int, ...]]:
     """Each dim's declared sizes, and the one at which the file generates its inputs."""
-    made = declaration.generated
-    return {dim: (*sizes, made[dim]) if dim in made else sizes for dim, sizes in declaration.dims.items()}
+    generated = declaration.generated
+    return {
+        dim: (*sizes, generated[dim]) if dim in generated else sizes
+        for dim, sizes in declaration.dims.items()
+    }
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from pytorch_to_triton.validate.behavior import Policy, behavior_of, notes_of, v
 from pytorch_to_triton.validate.conclusion import decide, most_telling, next_step_of, summary_of, wrong_of
 from pytorch_to_triton.validate.host_code import kernels_in
 from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
-from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_memory, interpreted
+from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_memory, under_interpreter
 from pytorch_to_triton.validate.notes import (
     note_on_confirmed,
     notes_on_configurations,
@@ -85,15 +85,15 @@ async def validate(
 
 @asynccontextmanager
 async def open_validation(
-    worker: WorkerClient, request: ValidationRequest, runtime: Runtime, known: Problem | None = None
+    worker: WorkerClient, request: ValidationRequest, runtime: Runtime, problem: Problem | None = None
 ) -> "AsyncIterator[Validation]":
     """Everything about the request but its candidate, for as long as the block lasts.
 
     Any number of candidates are judged by it, also at once: inputs are generated and the truth is computed
-    once for all. What is `known` of the reference and its inputs is not asked again. Raises as `validate`.
+    once for all. A `problem` that is resolved already is not described again. Raises as `validate`.
     """
     if not runtime.interpreter:
-        worker.warm(interpreted(runtime))  # which is needed too, and takes seconds to start
+        worker.warm(under_interpreter(runtime))  # which is needed too, and takes seconds to start
         if not (await versions(worker, runtime)).devices:
             raise MissingRequirement(
                 "This machine has no GPU that torch can use.", "Validate under the interpreter."
@@ -104,11 +104,13 @@ async def open_validation(
         setting = ValidationSetting(worker, runtime, request.seconds, folder, seed, request.backward)
         reference = ReferenceProcess.of(setting, target, request.candidate)
         try:
-            if known is None:
-                description = await described(reference, "reference")
+            if problem is None:
+                description = await description_of(reference, "reference")
             else:
-                description, _ = known.reference, await reference.start()
-            yield Validation(setting, reference, description, limits_of(request, reference.free_bytes), known)
+                description, _ = problem.reference, await reference.start()
+            yield Validation(
+                setting, reference, description, limits_of(request, reference.free_bytes), problem
+            )
         except LostAnswer as lost:
             raise TargetBroken(f"The reference {lost.outcome.why}.", "Run it by itself first.") from lost
         finally:
@@ -123,8 +125,8 @@ class Validation:
     reference: ReferenceProcess
     description: Description
     limits: CaseSizeLimits
-    known: Problem | None = None
-    """The problem, where another candidate's inputs are this one's too."""
+    shared_problem: Problem | None = None
+    """Resolved already, where another candidate's inputs are this one's too."""
 
     async def verdict(
         self, request: ValidationRequest, name: str, listener: ProgressListener | None = None
@@ -136,7 +138,7 @@ class Validation:
         policy, only_decision = Policy(request.allow_torch), request.stop_at_first_failure
         trial = ValidationTrial(self.setting, policy, self.reference, workers, only_decision)
         try:
-            plan = await self.plan(request, await described(workers, "candidate"))
+            plan = await self.plan(request, await description_of(workers, "candidate"))
             return verdict_of(await findings(trial, request, plan, listener), trial)
         finally:
             await workers.close()
@@ -154,14 +156,14 @@ class Validation:
 
     async def problem(self, request: ValidationRequest, candidate: Description) -> Problem:
         """Both sides with their inputs."""
-        if self.known is not None:
-            return self.known.with_candidate(candidate)
+        if self.shared_problem is not None:
+            return self.shared_problem.with_candidate(candidate)
         problem = problem_of(self.description, candidate, request.options)
         await refuse_too_large(self.setting.worker, problem.declaration, self.setting.runtime)
         return problem
 
 
-async def described(side: ReferenceProcess | CandidateWorkers, role: Role) -> Description:
+async def description_of(side: ReferenceProcess | CandidateWorkers, role: Role) -> Description:
     """What a side's process says of its target once it has loaded it.
 
     Where that process cannot say it, for it runs no get_inputs(), has but a part of the file, or was stopped
@@ -179,8 +181,8 @@ async def findings(
 ) -> "Findings":
     """What the candidate does on a plan of cases."""
     builder, declaration, memory = plan.builder, plan.builder.declaration, MemoryCheck()
-    judged = await tried(trial, plan.cases.cases, TOOLS if request.thorough else (), memory, listener)
-    cases, judged, milder = await retried(trial, builder, plan.cases.cases, judged)
+    judged = await try_cases(trial, plan.cases.cases, TOOLS if request.thorough else (), memory, listener)
+    cases, judged, milder = await retry_milder(trial, builder, plan.cases.cases, judged)
     judged = await trial.finish(judged, cases[-1] if cases else None)
     measured = [memory.merged(case.result) for case in judged]
     refuse_unrunnable_reference(measured, trial.reference.target, request.cases)
@@ -195,11 +197,11 @@ async def findings(
             reduction = await reduce_failure(trial, builder, cases, results)
     results = [*results, *reduction.further(results)] if reduction else results
     culprit = await culprit_behind(trial, cases, results, reduction, plan.source)
-    seen = tuple(case.seen for case in judged)
-    return Findings(request, skipped, tuple(results), seen, memory, reduction, plan.source, culprit)
+    observations = tuple(case.observation for case in judged)
+    return Findings(request, skipped, tuple(results), observations, memory, reduction, plan.source, culprit)
 
 
-async def tried(
+async def try_cases(
     trial: ValidationTrial,
     cases: Sequence[Case],
     tools: Sequence[Tool],
@@ -215,7 +217,7 @@ async def tried(
     return judged
 
 
-async def retried(
+async def retry_milder(
     trial: ValidationTrial, plan: PlanBuilder, cases: Sequence[Case], judged: Sequence[JudgedCase]
 ) -> tuple[list[Case], list[JudgedCase], dict[str, Case]]:
     """The cases with those that stand for refused ones, as they were judged; and which stand for which."""
@@ -223,10 +225,12 @@ async def retried(
     latest: Sequence[Case] = cases
     while latest:
         names = {case.name for case in latest}
-        asked = milder_of(plan, latest, [case.result for case in results if case.result.name in names])
-        milder |= asked
-        known = {case.name for case in run}
-        latest = list({case.name: case for case in asked.values() if case.name not in known}.values())
+        milder_cases = milder_of(plan, latest, [case.result for case in results if case.result.name in names])
+        milder |= milder_cases
+        run_names = {case.name for case in run}
+        latest = list(
+            {case.name: case for case in milder_cases.values() if case.name not in run_names}.values()
+        )
         results += await trial.run(latest) if latest else []
         run += latest
     return run, results, milder
@@ -262,8 +266,8 @@ def limits_of(request: ValidationRequest, free_bytes: int | None) -> CaseSizeLim
     processes = CANDIDATES_AT_ONCE * device_workers()
     bytes_an_element = BYTES_AN_ELEMENT + processes * CANDIDATE_BYTES_AN_ELEMENT
     elements = min(request.limit_elements or DEVICE_ELEMENTS, free_bytes // bytes_an_element)
-    own = request.limit_elements or free_bytes // OWN_BYTES_AN_ELEMENT
-    return CaseSizeLimits(elements, int(free_bytes * SPAN_SHARE), max(own, elements))
+    own_elements = request.limit_elements or free_bytes // OWN_BYTES_AN_ELEMENT
+    return CaseSizeLimits(elements, int(free_bytes * SPAN_SHARE), max(own_elements, elements))
 
 
 @dataclass(frozen=True)
@@ -292,44 +296,44 @@ class Findings:
         return () if self.request.cases else loops_of_one_turn(self.observations, file)
 
 
-def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
-    setting, results = trial.setting, found.results
+def verdict_of(findings: Findings, trial: ValidationTrial) -> Verdict:
+    setting, results = trial.setting, findings.results
     interpreter = setting.runtime.interpreter
-    violations = (*found.memory.violations, *violations_of_traces(trial.candidate.traces))
-    decision = decide(results, violations, found.request.cases)
+    violations = (*findings.memory.violations, *violations_of_traces(trial.candidate.traces))
+    decision = decide(results, violations, findings.request.cases)
     wrong = wrong_of(results)
-    reduction = found.reduction
+    reduction = findings.reduction
     smallest = reduction.case.name if reduction else None
     takes = reduction.sentence if reduction else ""
     telling = smallest or (most_telling(wrong).name if wrong else None)
     how = "under Triton's interpreter on CPU tensors" if interpreter else "compiled kernels on the device"
-    behavior = behavior_of(found.observations)
-    never_launched = found.never_launched(behavior.kernels)
-    culprit = found.culprit or Culprit("")
+    behavior = behavior_of(findings.observations)
+    never_launched = findings.never_launched(behavior.kernels)
+    culprit = findings.culprit or Culprit("")
     notes = (
         *filter(None, (culprit.sentence,)),
-        *notes_of(found.observations, trial.policy),
+        *notes_of(findings.observations, trial.policy),
         *notes_on_values(results),
         *note_on_confirmed(results),
         *notes_on_truth(results),
-        *notes_on_configurations(found.observations),
-        *found.memory.notes_on(results),
+        *notes_on_configurations(findings.observations),
+        *findings.memory.notes_on(results),
     )
     return Verdict(
-        summary=summary_of(decision, results, violations, found.skipped, never_launched, takes),
+        summary=summary_of(decision, results, violations, findings.skipped, never_launched, takes),
         next_step=culprit.step or next_step_of(decision, results, violations, never_launched),
         verdict=decision,
-        candidate=str(found.request.candidate),
+        candidate=str(findings.request.candidate),
         reference=str(trial.reference.target),
         cases=results,
-        skipped=(*found.skipped, *found.of_one_turn()),
+        skipped=(*findings.skipped, *findings.of_one_turn()),
         violations=violations,
         notes=notes,
         limits=limits_in(results),
         behavior=behavior,
         never_launched=never_launched,
         smallest=smallest,
-        replay=command(found.request, setting.runtime, setting.seed, telling),
+        replay=command(findings.request, setting.runtime, setting.seed, telling),
         seed=setting.seed,
         device="CPU, Triton's interpreter" if interpreter else trial.reference.device,
         provenance=f"measured: every output compared with float64, {how}",

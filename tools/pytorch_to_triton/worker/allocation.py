@@ -148,13 +148,13 @@ class Block:
                 }
 
 
-def surrounded(nbytes: int, dtype: torch.dtype, whole: torch.Tensor, name: str) -> tuple[Block, torch.Tensor]:
+def surround(nbytes: int, dtype: torch.dtype, whole: torch.Tensor, name: str) -> tuple[Block, torch.Tensor]:
     """A block of `nbytes` > 0 between two red zones like `whole`, on its device.
 
     Its storage comes as a flat uint8 tensor of exactly that size; what it holds was not touched.
     """
     margin = whole.numel()
-    arena = untouched(margin + nbytes + margin, whole.device)
+    arena = untouched_memory(margin + nbytes + margin, whole.device)
     # A slice would share the arena's storage. Through DLPack the same memory gets a storage that begins and
     # ends with the slice and keeps the arena; the capsule's form waits for no stream.
     data: torch.Tensor = from_dlpack(to_dlpack(arena[margin : margin + nbytes]))
@@ -173,7 +173,7 @@ def is_alive(storage: StorageWeakRef) -> bool:
     return not storage.expired()  # type: ignore[no-untyped-call]
 
 
-def untouched(size: int, device: torch.device) -> torch.Tensor:
+def untouched_memory(size: int, device: torch.device) -> torch.Tensor:
     """Memory of `size` bytes as flat uint8; on the CPU a page costs nothing until it is written to."""
     if device.type != "cpu":
         return torch.empty(size, dtype=torch.uint8, device=device)

@@ -20,16 +20,18 @@ def assemblers(architecture: int = SM_90) -> list[dict[str, str]]:
     try:
         from triton.backends.nvidia.compiler import get_ptxas
 
-        taken = get_ptxas(architecture)
+        assembler = get_ptxas(architecture)
     except Exception:  # whatever a Triton without NVIDIA's backend, or with a broken one, raises
         return []
-    by_version = {tool.version: tool for tool in map(knobs.NvidiaTool.from_path, installed()) if tool}
-    others = [by_version[version] for version in by_version if version != taken.version]
+    by_version = {
+        tool.version: tool for tool in map(knobs.NvidiaTool.from_path, installed_assemblers()) if tool
+    }
+    others = [by_version[version] for version in by_version if version != assembler.version]
     others.sort(key=lambda tool: [*map(int, tool.version.split("."))], reverse=True)
-    return [{"version": tool.version, "path": tool.path} for tool in (taken, *others)]
+    return [{"version": tool.version, "path": tool.path} for tool in (assembler, *others)]
 
 
-def installed() -> list[str]:
+def installed_assemblers() -> list[str]:
     """Every program that may be one."""
     homes = [Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
     folders = [folder / "bin" for folder in (*homes, *sorted(Path("/usr/local").glob("cuda*")))]

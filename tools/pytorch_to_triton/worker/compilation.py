@@ -23,7 +23,7 @@ def compile_otherwise(how: Compilation) -> None:
         compiler.hash = with_name(compiler.hash, how)
     if how.one_stage:
         loop: Any = tl.range
-        loop.__init__ = unpipelined(loop.__init__)
+        loop.__init__ = init_range_without_stages(loop.__init__)
 
 
 def with_options(parse: Callable[..., Any], how: Compilation) -> Callable[..., Any]:
@@ -47,7 +47,7 @@ def with_name(hashed: Callable[[Any], str], how: Compilation) -> Callable[[Any],
     return lambda backend: f"{hashed(backend)}-one_stage" if how.one_stage else hashed(backend)
 
 
-def unpipelined(init: Callable[..., None]) -> Callable[..., None]:
+def init_range_without_stages(init: Callable[..., None]) -> Callable[..., None]:
     """In the place of tl.range.__init__: a loop that asks for stages of its own takes the launch's."""
 
     def __init__(loop: Any, *arguments: Any, **options: Any) -> None:

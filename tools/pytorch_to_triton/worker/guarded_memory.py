@@ -21,7 +21,7 @@ from .allocation import (
     poison_over,
     red_zone,
     reference_to,
-    surrounded,
+    surround,
 )
 from .dispatch import DispatchMode
 
@@ -129,9 +129,9 @@ class GuardedMemory:
         self._synchronize()
         blocks = list(self._blocks.values())
         damaged = torch.stack([block.damaged() for block in blocks]).tolist() if blocks else []
-        found = [record for block, is_hit in zip(blocks, damaged, strict=True) if is_hit
+        records = [record for block, is_hit in zip(blocks, damaged, strict=True) if is_hit
                  for record in block.overruns()]  # fmt: skip
-        return self._past + found
+        return self._past + records
 
     def close(self) -> None:
         """Free every block; tensors that still lie in one keep it."""
@@ -149,7 +149,7 @@ class GuardedMemory:
     def _guarded(self, nbytes: int, dtype: torch.dtype, name: str) -> torch.Tensor:
         if dtype not in self._zones:
             self._zones[dtype] = red_zone(dtype, self._poison, self._device, self._red_zone_bytes)
-        block, data = surrounded(nbytes, dtype, self._zones[dtype], name)
+        block, data = surround(nbytes, dtype, self._zones[dtype], name)
         self._blocks[block.start] = block
         self._unswept += block.held_bytes
         if self._unswept > self._dead_bytes // 4:
@@ -227,9 +227,9 @@ class Interception(DispatchMode):  # type: ignore[no-untyped-call]
 
     supports_higher_order_operators = True
 
-    def __init__(self, made: Callable[[str, torch.Tensor], torch.Tensor]) -> None:
+    def __init__(self, replace_result: Callable[[str, torch.Tensor], torch.Tensor]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._made = made
+        self._made = replace_result
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None

@@ -18,10 +18,10 @@ _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 def memory_limit() -> int:
     """Bytes that the processes of one job may hold."""
-    given = os.environ.get(VARIABLE, "")
+    setting = os.environ.get(VARIABLE, "")
     with suppress(ValueError):
-        if float(given) > 0:
-            return int(float(given) * 2**30)
+        if float(setting) > 0:
+            return int(float(setting) * 2**30)
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with suppress(OSError, ValueError):
         machine = min(machine, int(_CGROUP.read_text()))

@@ -87,7 +87,7 @@ class Observer:
         self, memory: GuardedMemory, call: CallInputs, order: Order = "forward"
     ) -> Iterator[CallObservation]:
         """While the candidate is called once; interpreted programs run in the given order."""
-        guard = MemoryGuard(lambda: (Range(*found) for found in memory.ranges()), order)
+        guard = MemoryGuard(lambda: (Range(*bounds) for bounds in memory.ranges()), order)
         # The interpreter knows what a kernel wrote to; on a device only what it was given is known.
         operators = Operators(call.tensors().values(), guard.has_stored if interpreting() else None)
         observation = CallObservation(operators, Launches(operators), guard)

@@ -51,8 +51,8 @@ def leave_gpu_memory_to_others() -> None:
     """Bound what torch's allocator takes of a GPU, once a process uses one; beyond it is out of memory."""
     share = 0.9
     with contextlib.suppress(ValueError):
-        given = float(os.environ.get(GPU_SHARE_VARIABLE, ""))
-        share = given if 0 < given <= 1 else share
+        requested = float(os.environ.get(GPU_SHARE_VARIABLE, ""))
+        share = requested if 0 < requested <= 1 else share
     with contextlib.suppress(AttributeError):
         cuda = importlib.import_module("torch").cuda
         # Called now, it would take hold of the GPU.

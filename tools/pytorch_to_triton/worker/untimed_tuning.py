@@ -53,7 +53,7 @@ class UntimedTuning:
         leaves no trace but what `taken` says of it.
         """
         for tuner in self._tuned:
-            chosen_by(tuner).clear()
+            chosen_configs(tuner).clear()
         self._tuned.clear()
         self._configuration, self._undo_trials = configuration, undo_trials
 
@@ -64,11 +64,11 @@ class UntimedTuning:
                 kernel=tuner.base_fn.__name__,
                 configuration=name,
                 of=of,
-                unsettled=tuple(sorted(set().union(*(differing(*runs) for runs in undone)))),
+                unsettled=tuple(sorted(set().union(*(differing_tensors(*runs) for runs in undone)))),
             )
             for tuner, undone in self._tuned.items()
             if (of := variants(tuner)) > 1
-            for name in dict.fromkeys(shown(tuner, config) for config in chosen_by(tuner).values())
+            for name in dict.fromkeys(config_text(tuner, config) for config in chosen_configs(tuner).values())
         ]
 
     def ordered(self, tuner: Autotuner, kwargs: dict[str, Any]) -> list[Any]:
@@ -140,7 +140,7 @@ def copies(tensors: Tensors) -> Tensors:
     return {name: t.detach().clone(memory_format=torch.contiguous_format) for name, t in tensors.items()}
 
 
-def differing(left: Tensors, right: Tensors) -> set[str]:
+def differing_tensors(left: Tensors, right: Tensors) -> set[str]:
     """Names of the tensors that differ in a bit; NaN equals itself."""
     return {
         name
@@ -149,7 +149,7 @@ def differing(left: Tensors, right: Tensors) -> set[str]:
     }
 
 
-def chosen_by(tuner: Autotuner) -> dict[Any, Any]:
+def chosen_configs(tuner: Autotuner) -> dict[Any, Any]:
     """The tuner's configurations by key; none where a library keeps them its own way."""
     return tuner.cache if isinstance(tuner.cache, dict) else {}
 
@@ -169,10 +169,10 @@ def parameters(tuner: Autotuner, config: Any) -> dict[str, Any]:
 
 def variants(tuner: Autotuner) -> int:
     """How many of its configurations differ in this process: the interpreter knows no warps and no stages."""
-    return len({shown(tuner, config) for config in tuner.configs})
+    return len({config_text(tuner, config) for config in tuner.configs})
 
 
-def shown(tuner: Autotuner, config: Any) -> str:
+def config_text(tuner: Autotuner, config: Any) -> str:
     """What tells a configuration from the tuner's others in this process."""
     return configuration_name(parameters(tuner, config) if interpreting() else config.all_kwargs())
 

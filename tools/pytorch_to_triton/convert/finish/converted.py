@@ -31,11 +31,11 @@ def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Rec
 
     Raises BadInput where the target's code, or a parameter's default, cannot be repeated.
     """
-    reference, given = reference_of(target), target.declared()
+    reference, declarations = reference_of(target), target.declared()
     text = file.text
     graph, function, declaration = target.graph, target.description.name, target.declaration
     name = snake(function)
-    inputs = inputs_of(reference.parameters, given)
+    inputs = inputs_of(reference.parameters, declarations)
     constants = {name for name, spec in inputs.items() if isinstance(spec, ConstantSpec)}
     guards = (*graph.guards, *file.limits) if graph and drafted else ()
     return Recipe(
@@ -76,10 +76,10 @@ def drop_in(target: ResolvedTarget, reference: Reference, graph: Graph) -> DropI
     values = defaults(reference.parameters)
     names = [a.arg for a in (*arguments.posonlyargs, *arguments.args) if a.arg not in graph.state]
     has_inputs = description.examples is not None
-    given = target.target.construction or ("*get_init_inputs()" if has_inputs else "")
+    construction = target.target.construction or ("*get_init_inputs()" if has_inputs else "")
     return DropIn(
         name=description.name,
-        constructed=f"{description.name}({given})",
+        constructed=f"{description.name}({construction})",
         training=has_inputs,
         parameters=", ".join(f"{n}={values[n]}" if n in values else n for n in names),
         state=graph.state,
@@ -114,19 +114,19 @@ def submitted_file(target: ResolvedTarget, text: str) -> KernelText:
     return replace(file, imports=imports, body=body)
 
 
-def inputs_of(parameters: str, given: Mapping[str, object]) -> dict[str, InputSpec]:
+def inputs_of(parameters: str, declared: Mapping[str, object]) -> dict[str, InputSpec]:
     """What each parameter takes, in their order; what is not declared keeps its default."""
-    inputs, dims = given.get("INPUTS") or {}, given.get("DIMS") or {}
+    inputs, dims = declared.get("INPUTS") or {}, declared.get("DIMS") or {}
     assert isinstance(inputs, dict)
     assert isinstance(dims, dict)
     specs = parse_declaration(inputs, dims).inputs
     arguments = signature(parameters)
     names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     values = defaults(parameters)
-    found: dict[str, InputSpec] = {}
+    specs_by_name: dict[str, InputSpec] = {}
     for name in names:
-        found[name] = specs.get(name) or ConstantSpec(value=literal(name, values.get(name)))
-    return found
+        specs_by_name[name] = specs.get(name) or ConstantSpec(value=literal(name, values.get(name)))
+    return specs_by_name
 
 
 def literal(name: str, source: str | None) -> object:

@@ -29,17 +29,21 @@ TIMED_BYTES = (2**20, 2**24, 2**28)
 
 def lines(recipe: Recipe) -> list[str]:
     """The body of `arguments(sizes, dtypes)`, for which `normal`, `uniform` and `integers` are there."""
-    dims = sorted({name for one in recipe.tensors for name in one.shaped.names()})
+    dims = sorted({name for tensor in recipe.tensors for name in tensor.shaped.names()})
     local = {dim: dim if dim not in ("sizes", "dtypes", "device") else f"{dim}_" for dim in dims}
     return [
         *(f'{local[dim]} = sizes["{dim}"]' for dim in dims),
         "return {",
-        *(f'    "{name}": {drawn(recipe, name)},' for name in recipe.arguments if name in recipe.inputs),
+        *(
+            f'    "{name}": {argument_source(recipe, name)},'
+            for name in recipe.arguments
+            if name in recipe.inputs
+        ),
         "}",
     ]
 
 
-def drawn(recipe: Recipe, name: str) -> str:
+def argument_source(recipe: Recipe, name: str) -> str:
     """One argument as an expression."""
     spec = recipe.inputs[name]
     match spec:
@@ -65,18 +69,20 @@ def tensor(spec: TensorSpec, name: str) -> str:
 
 def mixtures(recipe: Recipe) -> list[str]:
     """Dtypes by tensor as source: the first declared one of each, the second one of each, and so on."""
-    count = max((len(one.shaped.dtypes) for one in recipe.tensors), default=1)
+    count = max((len(tensor.shaped.dtypes) for tensor in recipe.tensors), default=1)
     return [mixture(recipe.tensors, index) for index in range(count)]
 
 
 def mixture(tensors: tuple[Operand, ...], index: int) -> str:
-    dtypes = {one.source: one.shaped.dtypes[min(index, len(one.shaped.dtypes) - 1)] for one in tensors}
+    dtypes = {
+        tensor.source: tensor.shaped.dtypes[min(index, len(tensor.shaped.dtypes) - 1)] for tensor in tensors
+    }
     return "{" + ", ".join(f'"{name}": torch.{dtype}' for name, dtype in dtypes.items()) + "}"
 
 
 def another_dtype(recipe: Recipe) -> str | None:
     """A floating-point dtype that no tensor is declared with; None where there is none to change."""
-    declared = {dtype for one in recipe.tensors for dtype in one.shaped.dtypes}
+    declared = {dtype for tensor in recipe.tensors for dtype in tensor.shaped.dtypes}
     if declared.isdisjoint(FLOATS) or "float64" in declared:
         return None
     return "torch.float64"
@@ -91,15 +97,15 @@ def tested_sizes(recipe: Recipe) -> list[Point]:
     small = {name: tuple(s for s in sizes if s > 0) or sizes for name, sizes in dims.items()}
     around = nearby(middle_point(small), small)
     points = [smallest_point(small), middle_point(small), largest_point(small), *islice(around, POINTS_TRIED)]
-    found: list[Point] = []
+    chosen: list[Point] = []
     for point in points:
-        drawable = point not in found and declaration.takes(point)
-        if drawable and held(recipe, point) <= MOST_BYTES:
-            found.append(point)
-        if len(found) == MOST_SIZES:
+        drawable = point not in chosen and declaration.takes(point)
+        if drawable and largest_tensor_bytes(recipe, point) <= MOST_BYTES:
+            chosen.append(point)
+        if len(chosen) == MOST_SIZES:
             break
-    found = found or [next((p for p in points if declaration.takes(p)), points[0])]
-    return [*found, *islice(past_switches(recipe, declaration, smallest_point(small)), MOST_SWITCHES)]
+    chosen = chosen or [next((p for p in points if declaration.takes(p)), points[0])]
+    return [*chosen, *islice(past_switches(recipe, declaration, smallest_point(small)), MOST_SWITCHES)]
 
 
 def past_switches(recipe: Recipe, declaration: Declaration, small: Point) -> Iterator[Point]:
@@ -108,7 +114,9 @@ def past_switches(recipe: Recipe, declaration: Declaration, small: Point) -> Ite
         if size < max(declaration.dims[name]):
             continue
         points = ({**small, name: size + step} for step in STEPS)
-        fitting = (p for p in points if declaration.takes(p) and held(recipe, p) <= MOST_BYTES)
+        fitting = (
+            p for p in points if declaration.takes(p) and largest_tensor_bytes(recipe, p) <= MOST_BYTES
+        )
         yield from islice(fitting, 1)
 
 
@@ -121,9 +129,9 @@ def timed_sizes(recipe: Recipe) -> list[Point]:
     return [point for i, point in enumerate(points) if point not in points[:i]]
 
 
-def held(recipe: Recipe, point: Mapping[str, int]) -> int:
+def largest_tensor_bytes(recipe: Recipe, point: Mapping[str, int]) -> int:
     """Bytes of the largest value; of the largest input where nothing was traced."""
     if recipe.graph is not None:
         return largest_value_bytes(recipe.graph, point)
-    tensors = (one.shaped for one in recipe.tensors)
+    tensors = (tensor.shaped for tensor in recipe.tensors)
     return max((prod(t.shape_at(point)) * ITEM_BYTES[t.dtypes[0]] for t in tensors), default=0)

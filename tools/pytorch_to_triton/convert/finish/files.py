@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton.convert.finish import drawing
-from pytorch_to_triton.convert.finish.folding import folded
+from pytorch_to_triton.convert.finish.folding import fold_long_lines
 from pytorch_to_triton.convert.finish.guards import conditions
 from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for_the_interpreter
 from pytorch_to_triton.convert.finish.operator import registration
@@ -42,8 +42,8 @@ def files(recipe: Recipe, measured: str) -> Finished:
     common = {"recipe": recipe, "module_name": module, "test_name": test, "bench_name": bench, **names}
     texts = {
         f"{module}.py": function_file(recipe, names, measured),
-        f"{test}.py": rendered("test", {**common, **tested(recipe)}),
-        f"{bench}.py": rendered("bench", {**common, **timed(recipe)}),
+        f"{test}.py": render("test", {**common, **test_content(recipe)}),
+        f"{bench}.py": render("bench", {**common, **benchmark_content(recipe)}),
     }
     return Finished(f"{module}.py", texts)
 
@@ -51,7 +51,7 @@ def files(recipe: Recipe, measured: str) -> Finished:
 def chosen_names(recipe: Recipe) -> dict[str, str]:
     """Names for what is added to the kernel file, by what they are for; none has another meaning in it."""
     name = recipe.name
-    wanted = {
+    preferred = {
         "interpreted": "INTERPRETED", "logger": "LOGGER", "why_not": "why_not", "log_once": "log_once",
         "compute": "compute", "uncompiled": "uncompiled_run", "owned": "in_own_memory", "like": "empty_like",
         "operator": f"{name}_operator", "backward": f"{name}_backward_operator", "save": "save_inputs",
@@ -62,11 +62,11 @@ def chosen_names(recipe: Recipe) -> dict[str, str]:
         "use_kernels": "use_kernels",
         "drop_in": f"{recipe.module.name if recipe.module else recipe.function}Triton",
     }  # fmt: skip
-    taken = {*names_used(recipe.text), name, "functools", "logging", "OUTSIDE", "TensorHandle"}
-    found: dict[str, str] = {}
-    for what, text in wanted.items():
-        found[what] = fresh(text, {*taken, *found.values()})
-    return found
+    reserved = {*names_used(recipe.text), name, "functools", "logging", "OUTSIDE", "TensorHandle"}
+    names: dict[str, str] = {}
+    for what, text in preferred.items():
+        names[what] = fresh(text, {*reserved, *names.values()})
+    return names
 
 
 def function_file(recipe: Recipe, names: Mapping[str, str], measured: str) -> str:
@@ -94,9 +94,9 @@ def function_file(recipe: Recipe, names: Mapping[str, str], measured: str) -> st
     body = [parts.body]
     if replaced := behind_the_kernels(recipe.text, names["interpreted"]):
         body.append(replaced)
-    body.append(rendered("function", content))
+    body.append(render("function", content))
     if recipe.module:
-        body.append(rendered("module", content))
+        body.append(render("module", content))
     return "\n\n".join(head) + "\n\n\n" + "\n\n\n".join(text.strip("\n") for text in body) + "\n"
 
 
@@ -141,12 +141,12 @@ def operands(recipe: Recipe) -> str:
 def forward_of(module: DropIn, recipe: Recipe) -> dict[str, str]:
     """What the module's template says of forward and of the state that it hands over."""
     names = forward_names(module)
-    given = {name: name for name in names} | {
+    arguments = {name: name for name in names} | {
         argument: state_source(key) for argument, key in module.state.items()
     }
     return {
         "forward_names": ", ".join(names),
-        "given": recipe.call(given),
+        "given": recipe.call(arguments),
         "construction": module.constructed.partition("(")[2].removesuffix(")"),
     }
 
@@ -164,7 +164,7 @@ def state_source(key: str) -> str:
     return f'self.get_submodule("{".".join(parents)}").{last}'
 
 
-def tested(recipe: Recipe) -> dict[str, object]:
+def test_content(recipe: Recipe) -> dict[str, object]:
     """What the tests' template says of sizes, dtypes and arguments."""
     module = recipe.module
     return {
@@ -186,7 +186,7 @@ def in_given(source: str) -> str:
     return f'given["{name}"]{bracket}{index}'
 
 
-def timed(recipe: Recipe) -> dict[str, object]:
+def benchmark_content(recipe: Recipe) -> dict[str, object]:
     return {
         "sizes": [as_source(p) for p in drawing.timed_sizes(recipe)],
         "dtypes": drawing.mixtures(recipe)[0],
@@ -197,8 +197,11 @@ def as_source(point: Mapping[str, int]) -> str:
     return "{" + ", ".join(f'"{dim}": {size}' for dim, size in point.items()) + "}"
 
 
-def rendered(template: str, content: Mapping[str, object]) -> str:
-    return folded(environment().get_template(f"{template}.py.jinja").render(content)).rstrip("\n") + "\n"
+def render(template: str, content: Mapping[str, object]) -> str:
+    return (
+        fold_long_lines(environment().get_template(f"{template}.py.jinja").render(content)).rstrip("\n")
+        + "\n"
+    )
 
 
 def page(report: Report) -> str:

@@ -10,7 +10,7 @@ WIDTH = 100
 OPENING, CLOSING = "([{", ")]}"
 
 
-def folded(text: str) -> str:
+def fold_long_lines(text: str) -> str:
     """The text with every line that is too long in pieces, an item of its longest brackets a line."""
     return "\n".join(piece for line in text.splitlines() for piece in pieces(line))
 
@@ -41,7 +41,7 @@ def longest_brackets(line: str) -> tuple[int, int, list[int]] | None:
     """Start and end of the outermost brackets that hold the most, and the commas in them."""
     depth, start = 0, 0
     commas: list[int] = []
-    found: list[tuple[int, int, list[int]]] = []
+    spans: list[tuple[int, int, list[int]]] = []
     for token in tokens(line):
         column = token.start[1]
         if token.string in OPENING and token.type == tokenize.OP:
@@ -51,10 +51,10 @@ def longest_brackets(line: str) -> tuple[int, int, list[int]] | None:
         elif token.string in CLOSING and token.type == tokenize.OP:
             depth -= 1
             if depth == 0:
-                found.append((start, column, commas))
+                spans.append((start, column, commas))
         elif token.string == "," and depth == 1:
             commas.append(column)
-    broken = [span for span in found if span[1] - span[0] > 2]
+    broken = [span for span in spans if span[1] - span[0] > 2]
     return max(broken, key=lambda span: span[1] - span[0], default=None)
 
 

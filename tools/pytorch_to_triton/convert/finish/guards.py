@@ -104,13 +104,13 @@ def shapes(recipe: Recipe) -> Iterator[str]:
 def size_check(tensor: Operand, dims: Mapping[str, str]) -> list[str]:
     """The whole shape, but for sizes that name a dim which is no tensor's size."""
     source, sizes = tensor.source, [in_terms_of(text, dims) for text in tensor.shaped.shape]
-    known = [(axis, size) for axis, size in enumerate(sizes) if size is not None]
-    if len(known) == len(sizes):
-        expected = f"({', '.join(size for _, size in known)}{',' if len(known) == 1 else ''})"
+    constants = [(axis, size) for axis, size in enumerate(sizes) if size is not None]
+    if len(constants) == len(sizes):
+        expected = f"({', '.join(size for _, size in constants)}{',' if len(constants) == 1 else ''})"
         reason = f'f"{source} has shape {{tuple({source}.shape)}}, not {{{expected}}}"'
         return refuse(f"{source}.shape != {expected}", reason)
-    differs = " or ".join(f"{source}.shape[{axis}] != {size}" for axis, size in known)
-    return refuse(differs, f'f"{source} has shape {{tuple({source}.shape)}}"') if known else []
+    differs = " or ".join(f"{source}.shape[{axis}] != {size}" for axis, size in constants)
+    return refuse(differs, f'f"{source} has shape {{tuple({source}.shape)}}"') if constants else []
 
 
 def in_terms_of(text: str, dims: Mapping[str, str]) -> str | None:
@@ -156,6 +156,6 @@ def surroundings(recipe: Recipe, interpreted: str) -> Iterator[str]:
         yield from refuse(f"{interpreted} and ({multiplied})", reason)
     trained = [tensor.source for tensor in recipe.tensors if tensor.has_gradient]
     if trained and not recipe.backward:
-        wanted = " or ".join(f"{source}.requires_grad" for source in trained)
+        condition = " or ".join(f"{source}.requires_grad" for source in trained)
         reason = '"gradients are wanted, and the kernels have none"'
-        yield from refuse(f"torch.is_grad_enabled() and ({wanted})", reason)
+        yield from refuse(f"torch.is_grad_enabled() and ({condition})", reason)

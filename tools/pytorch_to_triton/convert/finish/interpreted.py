@@ -45,16 +45,16 @@ UNTIMED = """\
 {lines}"""
 
 
-def used(text: str) -> tuple[str, ...]:
+def libdevice_functions(text: str) -> tuple[str, ...]:
     """The functions that a file calls as `libdevice.NAME`."""
-    found = (
+    names = (
         node.attr
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.value.id == "libdevice"
     )
-    return tuple(sorted(dict.fromkeys(found)))
+    return tuple(sorted(dict.fromkeys(names)))
 
 
 def behind_the_kernels(text: str, interpreted: str) -> str:
@@ -70,7 +70,7 @@ def behind_the_kernels(text: str, interpreted: str) -> str:
 
 def for_the_interpreter(text: str, interpreted: str, computed: str) -> str:
     """Source that stands in for libdevice under the interpreter; empty where the file uses none of it."""
-    functions = [name for name in used(text) if name in PYTORCH]
+    functions = [name for name in libdevice_functions(text) if name in PYTORCH]
     if not functions:
         return ""
     lines = [f"        {name} = {computed}(torch.{PYTORCH[name]})" for name in functions]

@@ -83,7 +83,7 @@ def {differentiate}(ctx, {grad_names}):
 def registration(recipe: Recipe, names: Mapping[str, str]) -> list[str]:
     """The blocks of source; `names` says what its functions are called, by what they are for."""
     texts = {**names, **of_operator(recipe, names), "namespace": recipe.module_name}
-    if not recipe.backward or not any(one.has_gradient for one in recipe.operands):
+    if not recipe.backward or not any(operand.has_gradient for operand in recipe.operands):
         return [OPERATOR.format(**texts)]
     return [OPERATOR.format(**texts), GRADIENTS.format(**texts, **of_gradients(recipe))]
 
@@ -92,7 +92,7 @@ def of_operator(recipe: Recipe, names: Mapping[str, str]) -> dict[str, str]:
     """What the templates say of parameters and results."""
     called = f"run({recipe.from_operands})"
     traced = f"reference({recipe.from_operands})"
-    inputs = tupled([one.name for one in recipe.tensors])
+    inputs = tuple_source([tensor.name for tensor in recipe.tensors])
     if recipe.structure == "single":
         result = f"{names['owned']}([{called}], {inputs})[0]"
         shapes, returns = f"{names['like']}({traced})", "torch.Tensor"
@@ -102,8 +102,8 @@ def of_operator(recipe: Recipe, names: Mapping[str, str]) -> dict[str, str]:
         returns = f"tuple[{', '.join(['torch.Tensor'] * recipe.outputs)}]"
     return {
         "name": recipe.name,
-        "annotated": ", ".join(f"{one.name}: {one.annotation}" for one in recipe.operands),
-        "names": ", ".join(one.name for one in recipe.operands),
+        "annotated": ", ".join(f"{operand.name}: {operand.annotation}" for operand in recipe.operands),
+        "names": ", ".join(operand.name for operand in recipe.operands),
         "returns": returns,
         "result": result,
         "shapes": shapes,
@@ -113,30 +113,31 @@ def of_operator(recipe: Recipe, names: Mapping[str, str]) -> dict[str, str]:
 
 def of_gradients(recipe: Recipe) -> Mapping[str, str]:
     """What the templates say of saving and of the backward pass."""
-    trained = [one.name for one in recipe.operands if one.has_gradient]
-    tensors = [one.name for one in recipe.tensors]
-    numbers = [one.name for one in recipe.operands if one.spec is None]
+    trained = [operand.name for operand in recipe.operands if operand.has_gradient]
+    tensors = [tensor.name for tensor in recipe.tensors]
+    numbers = [operand.name for operand in recipe.operands if operand.spec is None]
     grads = ["grad"] if recipe.outputs == 1 else [f"grad_{i}" for i in range(recipe.outputs)]
     from_context = [
-        f"ctx.numbers[{numbers.index(one.name)}]" if one.spec is None else one.name for one in recipe.operands
+        f"ctx.numbers[{numbers.index(operand.name)}]" if operand.spec is None else operand.name
+        for operand in recipe.operands
     ]
     return {
         "leaves": ", ".join(trained) + ("," if len(trained) == 1 else ""),
         "unpacked": targets(trained),
-        "saved_names": targets([one.name for one in recipe.operands]),
+        "saved_names": targets([operand.name for operand in recipe.operands]),
         "tensors": ", ".join(tensors),
         "numbers": "".join(f"{number}, " for number in numbers).rstrip(),
         "grad_names": ", ".join(grads),
         "saved_tensors": targets(tensors),
         "found": targets([f"grad_of_{name}" for name in trained]),
         "from_context": ", ".join(from_context),
-        "returned": tupled(
-            [f"grad_of_{one.name}" if one.has_gradient else "None" for one in recipe.operands]
+        "returned": tuple_source(
+            [f"grad_of_{operand.name}" if operand.has_gradient else "None" for operand in recipe.operands]
         ),
     }
 
 
-def tupled(names: list[str]) -> str:
+def tuple_source(names: list[str]) -> str:
     return f"({names[0]},)" if len(names) == 1 else f"({', '.join(names)})"
 
 

@@ -117,16 +117,16 @@ class Recipe:
     @property
     def operands(self) -> tuple[Operand, ...]:
         """What differs from call to call, the tensors of lists one by one."""
-        found: list[Operand] = []
+        operands: list[Operand] = []
         for name, spec in self.inputs.items():
             match spec:
                 case TensorSpec():
-                    found.append(Operand(name, name, spec))
+                    operands.append(Operand(name, name, spec))
                 case ListSpec(items=items):
-                    found += [Operand(f"{name}_{i}", f"{name}[{i}]", item) for i, item in enumerate(items)]
+                    operands += [Operand(f"{name}_{i}", f"{name}[{i}]", item) for i, item in enumerate(items)]
                 case ConstantSpec() if name not in self.fixed:
-                    found.append(Operand(name, name, None))
-        return tuple(found)
+                    operands.append(Operand(name, name, None))
+        return tuple(operands)
 
     @property
     def tensors(self) -> tuple[Operand, ...]:
@@ -164,18 +164,18 @@ def defaults(parameters: str) -> dict[str, str]:
     """The default of each parameter that has one, as source."""
     arguments = signature(parameters)
     names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
-    found = dict(zip(reversed(names), (ast.unparse(d) for d in reversed(arguments.defaults)), strict=False))
+    values = dict(zip(reversed(names), (ast.unparse(d) for d in reversed(arguments.defaults)), strict=False))
     by_keyword = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    return found | {a.arg: ast.unparse(d) for a, d in by_keyword if d is not None}
+    return values | {a.arg: ast.unparse(d) for a, d in by_keyword if d is not None}
 
 
 def names_used(text: str) -> frozenset[str]:
     """Every name that a file binds or uses: none of them may get another meaning."""
-    found: set[str] = set()
+    used: set[str] = set()
     for node in ast.walk(ast.parse(text)):
         match node:
             case ast.Name(id=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
-                found.add(name)
+                used.add(name)
             case ast.alias(name=name, asname=alias):
-                found.add(alias or name.partition(".")[0])
-    return frozenset(found)
+                used.add(alias or name.partition(".")[0])
+    return frozenset(used)

@@ -94,10 +94,10 @@ def report_of(dossier: Dossier) -> Report:
         attempts_section(dossier.attempts),
         ReportPart("Again", commands=dossier.commands),
     )
-    return Report(f"{dossier.name} by Triton kernels", summary, tuple(s for s in sections if filled(s)))
+    return Report(f"{dossier.name} by Triton kernels", summary, tuple(s for s in sections if has_content(s)))
 
 
-def filled(section: ReportPart) -> bool:
+def has_content(section: ReportPart) -> bool:
     table = section.table and section.table.rows
     return bool(any(section.lines) or table or section.commands or section.pictures)
 
@@ -148,11 +148,11 @@ def stages_section(stages: Sequence[tuple[Attempt, str]]) -> ReportPart:
     """What each stage's file has that the one before has not, and how much of it changed."""
     rows, before = [], ""
     for attempt, text in stages:
-        kernels, known = kernels_in(text), kernels_in(before)
-        fresh = [kernel for kernel in kernels if kernel not in known]
+        kernels, earlier = kernels_in(text), kernels_in(before)
+        fresh = [kernel for kernel in kernels if kernel not in earlier]
         same = f"the same {len(kernels)} as before" if len(kernels) > 1 else "the same one as before"
         name = f"{attempt.stage} {STAGE_NAMES[attempt.stage]}"
-        rows.append((name, "; ".join(fresh) or same, tuning_in(text), changed(before, text)))
+        rows.append((name, "; ".join(fresh) or same, tuning_in(text), changed_lines(before, text)))
         before = text
     return ReportPart(
         "The three stages", table=Rows(("stage", "new kernels", "tuning", "lines"), tuple(rows))
@@ -174,7 +174,7 @@ def tuning_in(text: str) -> str:
     return f"{count['Config']} configurations of {kernels} to choose from"
 
 
-def changed(before: str, after: str) -> str:
+def changed_lines(before: str, after: str) -> str:
     """Lines that are new and gone."""
     if not before:
         return f"{after.count(chr(10))} in all"
@@ -195,24 +195,24 @@ def tried_section(validation: Verdict | None) -> ReportPart:
 
 def outcome(cases: Sequence[CaseResult], group: str) -> tuple[str, str, str]:
     """Cases of a kind, how many passed, and which there are."""
-    own = [case for case in cases if case.group == group]
-    passed = sum(case.status == "passed" for case in own)
-    names = ", ".join(case.name for case in own[:MOST])
-    more = f" and {len(own) - MOST} more" if len(own) > MOST else ""
-    return str(len(own)), str(passed), names + more
+    members = [case for case in cases if case.group == group]
+    passed = sum(case.status == "passed" for case in members)
+    names = ", ".join(case.name for case in members[:MOST])
+    more = f" and {len(members) - MOST} more" if len(members) > MOST else ""
+    return str(len(members)), str(passed), names + more
 
 
 def not_tried_section(validation: Verdict | None) -> ReportPart:
     skipped = validation.skipped if validation else ()
-    return ReportPart("Not tried", lines=tuple(dict.fromkeys(f"{one.what}: {one.why}" for one in skipped)))
+    return ReportPart("Not tried", lines=tuple(dict.fromkeys(f"{skip.what}: {skip.why}" for skip in skipped)))
 
 
 def findings_section(audit: AuditReport | None) -> ReportPart:
     """What the audit found, although nothing of it shut a gate."""
     if audit is None:
         return ReportPart("Findings")
-    found = (f for f in audit.findings if f.rule not in MET_BY_FINISHING)
-    rows = tuple((f.severity, f.rule, f.message) for f in found)
+    findings = (f for f in audit.findings if f.rule not in MET_BY_FINISHING)
+    rows = tuple((f.severity, f.rule, f.message) for f in findings)
     lines = () if rows else ("None.",)
     return ReportPart("Findings", lines=lines, table=Rows(("severity", "rule", "what"), rows))
 
@@ -220,11 +220,17 @@ def findings_section(audit: AuditReport | None) -> ReportPart:
 def attempts_section(attempts: Sequence[Attempt]) -> ReportPart:
     """Every attempt, with what kept its gate shut."""
     rows = []
-    for one in attempts:
-        unmet = "; ".join(f"{c.name}: {c.evidence}" for c in one.conditions if c.met == "not met")
-        why = f"accepted: {one.accepted}. {unmet}" if one.accepted and unmet else unmet
+    for attempt in attempts:
+        unmet = "; ".join(f"{c.name}: {c.evidence}" for c in attempt.conditions if c.met == "not met")
+        why = f"accepted: {attempt.accepted}. {unmet}" if attempt.accepted and unmet else unmet
         rows.append(
-            (str(one.number), f"stage {one.stage}", "opened" if one.opened else "shut", why, one.when)
+            (
+                str(attempt.number),
+                f"stage {attempt.stage}",
+                "opened" if attempt.opened else "shut",
+                why,
+                attempt.when,
+            )
         )
     return ReportPart(
         "Attempts", table=Rows(("attempt", "gate", "outcome", "what was missing", "when"), tuple(rows))

@@ -51,8 +51,10 @@ def summary_of(record: SessionRecord, attempts: tuple[Attempt, ...], verdict: Ou
         return f"{name}: nothing has been submitted yet."
     last = attempts[-1]
     if verdict == "shut":
-        unmet = [one for one in last.conditions if one.met == "not met"]
-        reasons = "".join(f"\nNot met: {one.name}. {sentence(one.evidence)}" for one in unmet)
+        unmet = [condition for condition in last.conditions if condition.met == "not met"]
+        reasons = "".join(
+            f"\nNot met: {condition.name}. {sentence(condition.evidence)}" for condition in unmet
+        )
         return f"{name}: the gate of stage {last.stage} ({STAGE_NAMES[last.stage]}) stays shut.{reasons}"
     where = f"stage {best.stage} ({STAGE_NAMES[best.stage]}) has passed" if best else "no gate has opened yet"
     return (
@@ -93,7 +95,9 @@ def next_step_of(
     session = shlex.quote(str(folder.path))
     submit = f"convert submit {session}"
     if verdict == "shut":
-        advice = dict.fromkeys(one.advice.strip() for one in attempts[-1].conditions if one.met == "not met")
+        advice = dict.fromkeys(
+            condition.advice.strip() for condition in attempts[-1].conditions if condition.met == "not met"
+        )
         return " ".join([*filter(None, advice), f"Then submit again: {submit}"])
     if best and best.stage == LAST:
         return f"convert finish {session} writes it as a function, or change {folder.file(LAST)} and submit."

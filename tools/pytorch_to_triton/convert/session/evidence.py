@@ -68,8 +68,8 @@ class Submission:
 
     async def verdict(self) -> Verdict:
         """The full validation of the file against the session's target."""
-        asked = self.record.setting.request()
-        request = asked.validation_of(Target(path=self.file), self.stage, self.record.allowed)
+        validation = self.record.setting.request()
+        request = validation.validation_of(Target(path=self.file), self.stage, self.record.allowed)
         return await validate(self.worker, request, self.runtime, self.listener)
 
     async def report(self) -> AuditReport:

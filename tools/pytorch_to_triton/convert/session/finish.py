@@ -80,8 +80,8 @@ async def finish(
     planned = {**finished.texts, **dict.fromkeys(report_names(recipe), "")}
     refuse_foreign(planned, into, request)
     if request.dry_run:
-        written = tuple(told(into / name, text, request) for name, text in planned.items())
-        return concluded(folder, recipe, written, None, notes_on(best))
+        written = tuple(finished_file(into / name, text, request) for name, text in planned.items())
+        return finished_conversion(folder, recipe, written, None, notes_on(best))
     found_versions = await versions(worker, runtime)
     timed = None
     notes = notes_on(best)
@@ -109,10 +109,10 @@ async def finish(
     texts = {**finished.texts, **report_files(recipe, dossier)}
     written = put(record, texts, into, request)
     tests = await run_tests(worker, into / f"test_{finished.kernels}", runtime, record.setting.seconds)
-    return concluded(folder, recipe, written, tests, notes)
+    return finished_conversion(folder, recipe, written, tests, notes)
 
 
-def with_measured(text: str, timed: Benchmark, found: Versions) -> tuple[str, tuple[str, ...]]:
+def with_measured(text: str, timed: Benchmark, versions: Versions) -> tuple[str, tuple[str, ...]]:
     """The file with what its autotuned kernels chose at each size as a table, and what there is to say of it.
 
     Each of these configurations was validated. Sizes that were not timed take the nearest one's.
@@ -120,7 +120,7 @@ def with_measured(text: str, timed: Benchmark, found: Versions) -> tuple[str, tu
     if not timed.tuned:
         return text, ()
     try:
-        return freeze(text, timed.tuned, str(origin_of(found))), ()
+        return freeze(text, timed.tuned, str(origin_of(versions))), ()
     except BadInput as refusal:
         return text, (f"The kernels are still autotuned. {refusal.message}",)
 
@@ -136,13 +136,13 @@ def put(
 ) -> tuple[FinishedFile, ...]:
     """Write every file."""
     make(into)
-    written = tuple(told(into / name, text, request) for name, text in texts.items())
+    written = tuple(finished_file(into / name, text, request) for name, text in texts.items())
     for name, text in texts.items():
         put_file(into / name, text, owner_of(TOOL, record.setting.target, into), force=request.force)
     return written
 
 
-def told(path: Path, text: str, request: FinishRequest) -> FinishedFile:
+def finished_file(path: Path, text: str, request: FinishRequest) -> FinishedFile:
     """What is, or would be, written to a path."""
     there = "replaced" if path.exists() else "new"
     return FinishedFile(
@@ -189,15 +189,15 @@ def saved_text(target: ResolvedTarget) -> str:
         prod(int(value_of(size, dims)) for size in tensor.shape.expressions) * ITEM_BYTES[tensor.dtype]
         for tensor in tensors
     )
-    own = {node.name: node.source_name or node.name for node in graph.nodes}
-    names = ", ".join(own.get(tensor.name, tensor.name) for tensor in tensors) or "nothing"
+    source_names = {node.name: node.source_name or node.name for node in graph.nodes}
+    names = ", ".join(source_names.get(tensor.name, tensor.name) for tensor in tensors) or "nothing"
     return f"Saved for the backward pass: {names}; {count:,} bytes at {point_name(dims)}."
 
 
-def machine_text(found: Versions, runtime: Runtime) -> str:
+def machine_text(versions: Versions, runtime: Runtime) -> str:
     """Where all of this was seen."""
-    device = "the CPU, in Triton's interpreter" if runtime.interpreter else found.devices[0].name
-    return f"Seen on {device}, with torch {found.torch} and Triton {found.triton}, {today()}."
+    device = "the CPU, in Triton's interpreter" if runtime.interpreter else versions.devices[0].name
+    return f"Seen on {device}, with torch {versions.torch} and Triton {versions.triton}, {today()}."
 
 
 def commands(folder: SessionFolder, kernels: str) -> tuple[str, ...]:
@@ -236,7 +236,7 @@ def notes_on(best: Attempt) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def concluded(
+def finished_conversion(
     folder: SessionFolder,
     recipe: Recipe,
     written: tuple[FinishedFile, ...],

@@ -55,38 +55,38 @@ class Evidence:
     """Whether an earlier stage's gate has opened."""
 
 
-def conditions(stage: Stage, seen: Evidence) -> tuple[Condition, ...]:
+def conditions(stage: Stage, evidence: Evidence) -> tuple[Condition, ...]:
     """All that the stage's gate asks, what is wrong before what is slow."""
-    found = [known_names(seen), right(seen.verdict, seen.refusal)]
-    if seen.audit is None:
-        return tuple(found)
-    found += [
-        without("compiles", seen.audit, COMPILES, "compiled for every architecture asked for"),
-        no_grave_finding(seen.audit),
+    result = [known_names(evidence), right(evidence.verdict, evidence.refusal)]
+    if evidence.audit is None:
+        return tuple(result)
+    result += [
+        without("compiles", evidence.audit, COMPILES, "compiled for every architecture asked for"),
+        no_grave_finding(evidence.audit),
     ]
     if stage >= 2:
-        found += [
-            without("coalesced", seen.audit, UNCOALESCED, "every access that was compiled is coalesced"),
-            without("blocks of powers of two", seen.audit, BLOCKS, "all blocks and warps are"),
-            autotuned(stage, seen),
-            speed(seen),
+        result += [
+            without("coalesced", evidence.audit, UNCOALESCED, "every access that was compiled is coalesced"),
+            without("blocks of powers of two", evidence.audit, BLOCKS, "all blocks and warps are"),
+            autotuned(stage, evidence),
+            speed(evidence),
         ]
     if stage == 3:
-        found.append(beside_others(seen.table))
-    return tuple(found)
+        result.append(beside_others(evidence.table))
+    return tuple(result)
 
 
-def known_names(seen: Evidence) -> Condition:
+def known_names(evidence: Evidence) -> Condition:
     """No name or argument that the installed Triton lacks."""
     name = "known to the installed Triton"
-    wrong = unknown_names(seen.text, seen.triton)
+    wrong = unknown_names(evidence.text, evidence.triton)
     if not wrong:
-        return Condition(name=name, met="met", evidence=f"every name exists in Triton {seen.triton}")
+        return Condition(name=name, met="met", evidence=f"every name exists in Triton {evidence.triton}")
     line, message, suggestion = wrong[0]
     return Condition(
         name=name,
         met="not met",
-        evidence=f"{seen.file.name}:{line}: {message}",
+        evidence=f"{evidence.file.name}:{line}: {message}",
         advice=suggestion or "Look the name up: docs search.",
     )
 
@@ -97,7 +97,9 @@ def unknown_names(text: str, triton: str) -> list[tuple[int, str, str]]:
         ast.parse(text)
     except SyntaxError as error:
         return [(error.lineno or 1, f"this is not Python: {error.msg}.", "Fix the syntax.")]
-    return [(one.line, one.message, one.suggestion) for one in gates.unknown_names(text, triton)]
+    return [
+        (finding.line, finding.message, finding.suggestion) for finding in gates.unknown_names(text, triton)
+    ]
 
 
 def right(verdict: Verdict | None, refusal: BadInput | None = None) -> Condition:
@@ -119,25 +121,25 @@ def right(verdict: Verdict | None, refusal: BadInput | None = None) -> Condition
 
 def advice_of(verdict: Verdict) -> str:
     """What to do about a verdict; a session has no option that leaves more to PyTorch."""
-    kinds = {one.kind for case in verdict.cases for one in case.violations}
+    kinds = {violation.kind for case in verdict.cases for violation in case.violations}
     return IN_KERNELS if kinds & LEFT_TO_PYTORCH else verdict.next_step
 
 
 def without(name: str, audit: AuditReport, rules: frozenset[str], clean: str) -> Condition:
     """No finding of these rules, suspicions and mere remarks apart."""
-    found = [f for f in audit.findings if f.rule in rules and not f.suspected and f.severity != "info"]
-    if not found and not audit.compiled:
+    findings = [f for f in audit.findings if f.rule in rules and not f.suspected and f.severity != "info"]
+    if not findings and not audit.compiled:
         return Condition(
             name=name, met="not measured", evidence="no kernel was launched, so none was compiled"
         )
-    return of_findings(name, found, clean)
+    return of_findings(name, findings, clean)
 
 
 def no_grave_finding(audit: AuditReport) -> Condition:
     """No critical or high finding, but for what other conditions are about."""
     rest = COMPILES | UNCOALESCED | BLOCKS
-    found = [f for f in audit.findings if f.severity in GRAVE and not f.suspected and f.rule not in rest]
-    return of_findings("no grave finding", found, f"none is critical or high{lesser(audit)}")
+    findings = [f for f in audit.findings if f.severity in GRAVE and not f.suspected and f.rule not in rest]
+    return of_findings("no grave finding", findings, f"none is critical or high{lesser(audit)}")
 
 
 def lesser(audit: AuditReport) -> str:
@@ -149,11 +151,11 @@ def lesser(audit: AuditReport) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def of_findings(name: str, found: Sequence[Finding], clean: str) -> Condition:
-    if not found:
+def of_findings(name: str, findings: Sequence[Finding], clean: str) -> Condition:
+    if not findings:
         return Condition(name=name, met="met", evidence=clean)
-    more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
-    first = found[0]
+    more = f"; and {len(findings) - 1} more" if len(findings) > 1 else ""
+    first = findings[0]
     proof = f" {first.proof}" if first.proof else ""
     return Condition(
         name=name,
@@ -163,14 +165,14 @@ def of_findings(name: str, found: Sequence[Finding], clean: str) -> Condition:
     )
 
 
-def autotuned(stage: Stage, seen: Evidence) -> Condition:
+def autotuned(stage: Stage, evidence: Evidence) -> Condition:
     """Stage 2 tries launch configurations; stage 3 may have chosen."""
     name = "autotuned"
-    if seen.audit is not None and seen.audit.findings:
-        about = without(name, seen.audit, UNTUNED, "")
+    if evidence.audit is not None and evidence.audit.findings:
+        about = without(name, evidence.audit, UNTUNED, "")
         if about.met == "not met":
             return about
-    if kernels := autotuned_kernels(seen.text):
+    if kernels := autotuned_kernels(evidence.text):
         return Condition(name=name, met="met", evidence=f"triton.autotune on {', '.join(kernels)}")
     if stage == 3:
         return Condition(name=name, met="met", evidence="the launches have fixed configurations")
@@ -183,24 +185,24 @@ def autotuned(stage: Stage, seen: Evidence) -> Condition:
     )
 
 
-def speed(seen: Evidence) -> Condition:
+def speed(evidence: Evidence) -> Condition:
     """Against the last stage whose gate opened; near the device's limit nothing need be faster."""
-    table = seen.table
+    table = evidence.table
     timing = table.of(SUBMITTED) if table else None
     if table is None or timing is None:
-        return Condition(name=SPEED, met="not measured", evidence=why_not_timed(seen))
-    previous = PREVIOUS if seen.has_previous else None
+        return Condition(name=SPEED, met="not measured", evidence=why_not_timed(evidence))
+    previous = PREVIOUS if evidence.has_previous else None
     outcome = speed_of(SUBMITTED, previous, table)
     before = table.of(PREVIOUS)
-    evidence = f"{timing.median_ms:.4f} ms" + (f", before {before.median_ms:.4f} ms" if before else "")
+    explanation = f"{timing.median_ms:.4f} ms" + (f", before {before.median_ms:.4f} ms" if before else "")
     share = timing.share_of_limit
     if share is not None:
-        evidence += f"; {100 * share:.0f} % of the limit"
+        explanation += f"; {100 * share:.0f} % of the limit"
     met = outcome != "slower" or (share is not None and share >= NEAR_THE_LIMIT)
     return Condition(
         name=SPEED,
         met="met" if met else "not met",
-        evidence=evidence,
+        evidence=explanation,
         advice=""
         if met
         else "Compare both files with `inspect` (registers, spills, access widths); if the "
@@ -213,16 +215,16 @@ def beside_others(table: TimingTable | None) -> Condition:
     name = "timed beside PyTorch"
     timing = table.of(SUBMITTED) if table else None
     others = [t for t in table.timings if t.label not in (SUBMITTED, PREVIOUS)] if table else []
-    seen = [f"{other.label} {other.median_ms:.4f} ms" for other in others]
-    if timing is None or not seen:
+    timings = [f"{other.label} {other.median_ms:.4f} ms" for other in others]
+    if timing is None or not timings:
         return Condition(name=name, met="not measured", evidence="no GPU, or it could not be timed")
-    return Condition(name=name, met="met", evidence=f"{timing.median_ms:.4f} ms; {', '.join(seen)}")
+    return Condition(name=name, met="met", evidence=f"{timing.median_ms:.4f} ms; {', '.join(timings)}")
 
 
-def why_not_timed(seen: Evidence) -> str:
+def why_not_timed(evidence: Evidence) -> str:
     """Why there is no timing of what was submitted."""
-    if seen.table is not None:
-        return f"it could not be timed: {seen.table.failed.get(SUBMITTED, 'no reason given')}"
-    if seen.verdict is None or seen.verdict.verdict != "passed":
+    if evidence.table is not None:
+        return f"it could not be timed: {evidence.table.failed.get(SUBMITTED, 'no reason given')}"
+    if evidence.verdict is None or evidence.verdict.verdict != "passed":
         return "what is not right is not timed"
     return "no GPU: kernels ran under the interpreter"

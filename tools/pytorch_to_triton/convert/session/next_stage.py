@@ -41,10 +41,12 @@ async def put_next(submission: Submission, text: str, stage: Stage) -> tuple[str
     draft = None
     if record.drafted.get(submission.stage) == digest(text):
         draft = await drafted_text(submission, stage)
-    found = draft or with_tasks(text, stage)
-    drafted = {**record.drafted, stage: digest(found)} if draft else record.drafted
-    folder.write(record.model_copy(update={"drafted": drafted, "put": {**record.put, stage: digest(found)}}))
-    places.write_atomically(file, found)
+    content = draft or with_tasks(text, stage)
+    drafted = {**record.drafted, stage: digest(content)} if draft else record.drafted
+    folder.write(
+        record.model_copy(update={"drafted": drafted, "put": {**record.put, stage: digest(content)}})
+    )
+    places.write_atomically(file, content)
     return () if draft else (f"{file} is the file that passed, headed by what stage {stage} is to bring.",)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytorch_to_triton import places
 from pytorch_to_triton.convert.session.answers import session_of
-from pytorch_to_triton.convert.session.store import SessionFolder, kept_as, now
+from pytorch_to_triton.convert.session.store import SessionFolder, attempt_path, now
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.session import Attempt, ConversionSession, Stage
 
@@ -17,20 +17,20 @@ def restore(folder: SessionFolder, number: int) -> ConversionSession:
     """
     with folder.locked():
         attempts = folder.attempts()
-        wanted = next((one for one in attempts if one.number == number), None)
-        if wanted is None:
-            known = ", ".join(str(one.number) for one in attempts) or "none"
-            raise BadInput(f"{folder.path} has no attempt {number}.", f"Its attempts are: {known}.")
-        if not wanted.opened:
+        chosen = next((attempt for attempt in attempts if attempt.number == number), None)
+        if chosen is None:
+            numbers = ", ".join(str(attempt.number) for attempt in attempts) or "none"
+            raise BadInput(f"{folder.path} has no attempt {number}.", f"Its attempts are: {numbers}.")
+        if not chosen.opened:
             raise BadInput(
-                f"Attempt {number} did not pass its gate.", f"Its file is {folder.kernel(wanted)}: submit it."
+                f"Attempt {number} did not pass its gate.", f"Its file is {folder.kernel(chosen)}: submit it."
             )
-        text = folder.kernel(wanted).read_text(encoding="utf-8")
-        notes = tuple(set_aside(folder, attempts, wanted.stage, text))
-        places.write_atomically(folder.file(wanted.stage), text)
+        text = folder.kernel(chosen).read_text(encoding="utf-8")
+        notes = tuple(set_aside(folder, attempts, chosen.stage, text))
+        places.write_atomically(folder.file(chosen.stage), text)
         again = folder.next_number()
-        copy = {"number": again, "file": kept_as(again), "restored": number, "when": now()}
-        folder.keep(wanted.model_copy(update=copy), text)
+        copy = {"number": again, "file": attempt_path(again), "restored": number, "when": now()}
+        folder.keep(chosen.model_copy(update=copy), text)
         return session_of(folder, "restored", notes)
 
 
@@ -40,7 +40,7 @@ def set_aside(folder: SessionFolder, attempts: tuple[Attempt, ...], stage: Stage
     if not file.exists():
         return []
     present = file.read_text(encoding="utf-8")
-    submitted = (folder.kernel(one).read_text(encoding="utf-8") for one in attempts)
+    submitted = (folder.kernel(attempt).read_text(encoding="utf-8") for attempt in attempts)
     if present == text or present in submitted:
         return []
     kept = file.with_name(f"{file.stem}.before_restore.py")

@@ -63,10 +63,10 @@ async def start(
 def with_proposal(setting: Setting, proposal: Proposal) -> Setting:
     """The setting with what a call suggests; what was given beside it wins, name by name."""
     inputs, dims = proposal.options()
-    given = {option.partition("=")[0].strip() for option in (*setting.inputs, *setting.dims)}
+    declared = {option.partition("=")[0].strip() for option in (*setting.inputs, *setting.dims)}
 
     def others(options: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(option for option in options if option.partition("=")[0] not in given)
+        return tuple(option for option in options if option.partition("=")[0] not in declared)
 
     target = setting.target if setting.target.init else setting.target.constructed_with(proposal.init)
     return setting.model_copy(

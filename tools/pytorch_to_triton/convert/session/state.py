@@ -17,15 +17,15 @@ def stage_of(attempts: Sequence[Attempt]) -> Stage:
 
 def best_of(attempts: Sequence[Attempt]) -> Attempt | None:
     """The last attempt whose gate opened, or that was restored."""
-    return next((one for one in reversed(attempts) if one.opened), None)
+    return next((attempt for attempt in reversed(attempts) if attempt.opened), None)
 
 
 def before(attempts: Sequence[Attempt], stage: Stage) -> Attempt | None:
     """The attempt that `stage` is compared with: the last opened one of an earlier stage."""
-    return next((one for one in reversed(attempts) if one.opened and one.stage < stage), None)
+    return next((attempt for attempt in reversed(attempts) if attempt.opened and attempt.stage < stage), None)
 
 
 def opens(conditions: Sequence[Condition], accepted: str, can_be_accepted: str) -> bool:
     """Whether no condition is unmet, but for the one that the caller may accept with a reason."""
-    unmet = [one.name for one in conditions if one.met == "not met"]
+    unmet = [condition.name for condition in conditions if condition.met == "not met"]
     return not [name for name in unmet if not (accepted and name == can_be_accepted)]

@@ -102,7 +102,7 @@ class SessionFolder:
     def record(self) -> SessionRecord:
         """Raises BadInput where this is no session, or one of another version of this program."""
         try:
-            return kept_value(
+            return read_value(
                 SessionRecord,
                 self.path / RECORD,
                 "It may be of another version of this program: start again; attempts stay where they are.",
@@ -120,7 +120,7 @@ class SessionFolder:
     def attempts(self) -> tuple[Attempt, ...]:
         """All attempts, in order. Raises BadInput where one is damaged."""
         files = sorted((self.path / ATTEMPTS).glob(f"[0-9]*/{VERDICT}"))
-        return tuple(map(kept_attempt, files))
+        return tuple(map(read_attempt, files))
 
     def parts(self) -> Iterator[Path]:
         """What lies in it, down to the files of the attempts."""
@@ -138,10 +138,14 @@ class SessionFolder:
     def opened_stages(self) -> Iterator[tuple[Attempt, str]]:
         """The attempts behind the best one, a stage each, with their texts; the best one is the last."""
         best = best_of(self.attempts())
-        last = {one.stage: one for one in self.attempts() if one.opened and best and one.stage <= best.stage}
+        last = {
+            attempt.stage: attempt
+            for attempt in self.attempts()
+            if attempt.opened and best and attempt.stage <= best.stage
+        }
         for stage in sorted(last):
-            one = best if best and stage == best.stage else last[stage]
-            yield one, self.kernel(one).read_text(encoding="utf-8")
+            attempt = best if best and stage == best.stage else last[stage]
+            yield attempt, self.kernel(attempt).read_text(encoding="utf-8")
 
     def next_number(self) -> int:
         return 1 + max((attempt.number for attempt in self.attempts()), default=0)
@@ -149,12 +153,12 @@ class SessionFolder:
     def validation(self, attempt: Attempt) -> Verdict | None:
         """What validate said of an attempt; None where it was not asked. Raises BadInput where damaged."""
         file = self.kernel(attempt).with_name(VALIDATION)
-        return kept_value(Verdict, file, without_it(file)) if file.is_file() else None
+        return read_value(Verdict, file, without_it(file)) if file.is_file() else None
 
     def audit(self, attempt: Attempt) -> AuditReport | None:
         """What audit said of an attempt; None where it was not asked. Raises BadInput where damaged."""
         file = self.kernel(attempt).with_name(AUDIT)
-        return kept_value(AuditReport, file, without_it(file)) if file.is_file() else None
+        return read_value(AuditReport, file, without_it(file)) if file.is_file() else None
 
     def keep(
         self,
@@ -191,23 +195,23 @@ class SessionFolder:
             lock.release()
 
 
-def kept_as(number: int) -> Path:
+def attempt_path(number: int) -> Path:
     """Where an attempt's file is kept, relative to the session's folder."""
     return Path(ATTEMPTS) / f"{number:04}" / KERNEL
 
 
-def kept_attempt(file: Path) -> Attempt:
+def read_attempt(file: Path) -> Attempt:
     """The attempt that a folder keeps. Raises BadInput for what was not written for that folder."""
-    attempt = kept_value(Attempt, file, without_it(file))
-    own = Path(ATTEMPTS) / file.parent.name / KERNEL
-    if not attempt.file == own == kept_as(attempt.number):
+    attempt = read_value(Attempt, file, without_it(file))
+    expected = Path(ATTEMPTS) / file.parent.name / KERNEL
+    if not attempt.file == expected == attempt_path(attempt.number):
         raise BadInput(
             f"{file} is of another attempt, or names a file that is not its own.", without_it(file)
         )
     return attempt
 
 
-def kept_value(model: type[Kept], file: Path, hint: str) -> Kept:
+def read_value(model: type[Kept], file: Path, hint: str) -> Kept:
     """A value from its file. Raises FileNotFoundError, and BadInput for what is no such value."""
     try:
         return model.model_validate_json(places.read_regular(file, RECORD_BYTES))
@@ -226,7 +230,7 @@ def without_it(file: Path) -> str:
     return f"Move {file.parent} elsewhere: the session goes on without that attempt."
 
 
-def opened(path: Path) -> SessionFolder:
+def open_session(path: Path) -> SessionFolder:
     """The session in a folder. Raises BadInput where there is none."""
     folder = SessionFolder(path)
     folder.record()

@@ -14,7 +14,7 @@ from pytorch_to_triton.convert.session.evidence import Submission
 from pytorch_to_triton.convert.session.next_stage import put_next
 from pytorch_to_triton.convert.session.start import digest, digest_of_file
 from pytorch_to_triton.convert.session.state import LAST, opens, stage_of
-from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord, kept_as, now
+from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord, attempt_path, now
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
@@ -55,18 +55,18 @@ async def submit(
         text = read(path)
         refuse_unwritten(record, stage, path, text)
         submission = Submission(worker, runtime, listener, folder, record, stage, path, text, request.against)
-        seen = await submission.evidence()
+        evidence = await submission.evidence()
         if read(path) != text:
             raise BadInput(f"{path} changed while it was checked.", "Submit it again.")
-        conditions = gate.conditions(stage, seen)
-        timing = seen.table.of(gate.SUBMITTED) if seen.table else None
-        eager = seen.table.of(EAGER) if seen.table else None
+        conditions = gate.conditions(stage, evidence)
+        timing = evidence.table.of(gate.SUBMITTED) if evidence.table else None
+        eager = evidence.table.of(EAGER) if evidence.table else None
         number = folder.next_number()
         attempt = Attempt(
             number=number,
             stage=stage,
             opened=opens(conditions, request.accepted, gate.SPEED),
-            file=kept_as(number),
+            file=attempt_path(number),
             conditions=conditions,
             median_ms=timing.median_ms if timing else None,
             eager_ms=eager.median_ms if eager else None,
@@ -74,13 +74,13 @@ async def submit(
             when=now(),
         )
         if not attempt.opened:
-            folder.keep(attempt, text, seen.verdict, seen.audit)
-            return session_of(folder, "shut", (*changed_since(folder, stage, path), *again(seen.verdict)))
+            folder.keep(attempt, text, evidence.verdict, evidence.audit)
+            return session_of(folder, "shut", (*changed_since(folder, stage, path), *again(evidence.verdict)))
         # The next file first: once the attempt is there, the session stands at the next stage.
         notes = changed_since(folder, stage, path)
         if stage != LAST:
             notes += await put_next(submission, text, (2, 3)[stage - 1])
-        folder.keep(attempt, text, seen.verdict, seen.audit)
+        folder.keep(attempt, text, evidence.verdict, evidence.audit)
         return session_of(folder, "finished" if stage == LAST else "opened", notes)
 
 
@@ -92,18 +92,18 @@ def refuse_unwritten(record: SessionRecord, stage: Stage, path: Path, text: str)
 
 def changed_since(folder: SessionFolder, stage: Stage, submitted: Path) -> tuple[str, ...]:
     """That the file of a stage behind was changed after it had passed, which this submission did not take."""
-    passed = [one for one in folder.attempts() if one.opened and one.stage < stage]
-    found = []
-    for number in sorted({one.stage for one in passed}):
-        latest = next(one for one in reversed(passed) if one.stage == number)
-        own = folder.file(number)
+    passed = [attempt for attempt in folder.attempts() if attempt.opened and attempt.stage < stage]
+    notes = []
+    for number in sorted({attempt.stage for attempt in passed}):
+        latest = next(attempt for attempt in reversed(passed) if attempt.stage == number)
+        file = folder.file(number)
         with suppress(OSError, BadInput):
-            if own != submitted and read(own) != read(folder.kernel(latest)):
-                found.append(
-                    f"{own.name} has changed since it passed; what was submitted is {submitted.name}. "
+            if file != submitted and read(file) != read(folder.kernel(latest)):
+                notes.append(
+                    f"{file.name} has changed since it passed; what was submitted is {submitted.name}. "
                     "`convert submit --file` takes another file."
                 )
-    return tuple(found)
+    return tuple(notes)
 
 
 def again(verdict: Verdict | None) -> tuple[str, ...]:

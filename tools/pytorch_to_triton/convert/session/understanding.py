@@ -73,11 +73,11 @@ def understanding_of(target: ResolvedTarget, drafted: Drafted | None, why: str) 
 
 def untraced(description: Description, declaration: Declaration, why: str) -> Understanding:
     """Of a target that torch.export cannot follow."""
-    given = [f"{name}: {input_text(spec)}" for name, spec in declaration.inputs.items()]
+    inputs = [f"{name}: {input_text(spec)}" for name, spec in declaration.inputs.items()]
     state = [f"{t.name}: {t.dtype}{list(t.shape)}, of the module" for t in description.state]
     return Understanding(
         function=description.name,
-        inputs=(*given, *state),
+        inputs=(*inputs, *state),
         no_draft=why,
         read=read_first([]),
     )
@@ -85,9 +85,10 @@ def untraced(description: Description, declaration: Declaration, why: str) -> Un
 
 def defaults_of(description: Description, declaration: Declaration) -> Iterator[str]:
     """The parameters that were not declared: the trace holds for their defaults."""
-    for one in description.parameters:
-        if one.default and one.name not in declaration.inputs:
-            yield f"{one.name} = {one.default}, its default; declare it as an input for another value"
+    for parameter in description.parameters:
+        if parameter.default and parameter.name not in declaration.inputs:
+            default = f"{parameter.name} = {parameter.default}, its default"
+            yield f"{default}; declare it as an input for another value"
 
 
 def inputs_of(declaration: Declaration, graph: Graph) -> Iterator[str]:
@@ -113,9 +114,9 @@ def step_of(node: Node) -> str:
     """One operator call as a line."""
     arguments = [argument_text(a) for a in node.args]
     arguments += [f"{key}={argument_text(a)}" for key, a in node.kwargs.items()]
-    made = f" -> {node.dtype}{shape_text(node.shape)}" if node.shape is not None else ""
+    result = f" -> {node.dtype}{shape_text(node.shape)}" if node.shape is not None else ""
     where = f", line {node.line}" if node.line else ""
-    return f"{node.name} = {node.op}({', '.join(arguments)}){made}{where}"
+    return f"{node.name} = {node.op}({', '.join(arguments)}){result}{where}"
 
 
 def shape_text(shape: Shape) -> str:
@@ -163,14 +164,14 @@ def gradients_of(graph: Graph, *, backward: bool) -> str:
 
 def read_first(operators: Sequence[str]) -> tuple[str, ...]:
     """Reference kernels and guides for these operators, those that the most particular ones want first."""
-    found: dict[str, None] = {}
+    pages: dict[str, None] = {}
     for parts, kernel, guides in TECHNIQUES:
         if any(part in op for op in operators for part in parts):
-            found |= dict.fromkeys([kernel_file(kernel), *(f"guides/{guide}" for guide in guides)])
-    if not found:
+            pages |= dict.fromkeys([kernel_file(kernel), *(f"guides/{guide}" for guide in guides)])
+    if not pages:
         kernel, guides = PLAIN
-        found |= dict.fromkeys([kernel_file(kernel), *(f"guides/{guide}" for guide in guides)])
-    return tuple(found)[:MOST_READ]
+        pages |= dict.fromkeys([kernel_file(kernel), *(f"guides/{guide}" for guide in guides)])
+    return tuple(pages)[:MOST_READ]
 
 
 def kernel_file(name: str) -> str:

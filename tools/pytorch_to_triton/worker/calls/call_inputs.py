@@ -20,8 +20,10 @@ def generated_arguments(reference: Loaded, case: Mapping[str, Any], device: str 
     contents = reference.contents
     if not hasattr(contents, "inputs"):
         return named_inputs(reference) if hasattr(contents, "get_inputs") else {}
-    given = contents.inputs(**case["dims"])
-    named = given if isinstance(given, Mapping) else zip(reference.parameters, given, strict=False)
+    generated = contents.inputs(**case["dims"])
+    named = (
+        generated if isinstance(generated, Mapping) else zip(reference.parameters, generated, strict=False)
+    )
     return dict(named)
 
 
@@ -30,20 +32,20 @@ def named_inputs(loaded: Loaded) -> dict[str, Any]:
 
     Raises ValueError where it returns more values than forward takes.
     """
-    given = loaded.contents.get_inputs()
-    if isinstance(given, Mapping):
-        return dict(given)
+    inputs = loaded.contents.get_inputs()
+    if isinstance(inputs, Mapping):
+        return dict(inputs)
     names = loaded.parameters
-    if len(given) > len(names):
+    if len(inputs) > len(names):
         raise ValueError(
-            f"it returns {len(given)} values, but `{loaded.name}` takes {', '.join(names) or 'none'}"
+            f"it returns {len(inputs)} values, but `{loaded.name}` takes {', '.join(names) or 'none'}"
         )
-    return dict(zip(names, given, strict=False))
+    return dict(zip(names, inputs, strict=False))
 
 
 def generated_state(reference: Loaded, seed: int) -> dict[str, torch.Tensor]:
     """The state that both sides are called with: the reference's, moved off its initial values."""
-    return perturbed_state(reference.state, trained(reference), seed)
+    return perturbed_state(reference.state, parameter_names(reference), seed)
 
 
 def generated_cotangents(outputs: Outputs, seed: int, device: str = "cpu") -> dict[str, torch.Tensor]:
@@ -63,7 +65,7 @@ def generated_cotangents(outputs: Outputs, seed: int, device: str = "cpu") -> di
     }
 
 
-def trained(reference: Loaded) -> set[str]:
+def parameter_names(reference: Loaded) -> set[str]:
     """The names of a module's state that are parameters, not buffers."""
     module = reference.module
     return set() if module is None else {keyword(key) for key, _ in module.named_parameters()}

@@ -41,8 +41,8 @@ class CallInputs:
     def tensors(self) -> dict[str, torch.Tensor]:
         """Every tensor of the call by name; the items of a list as `name[i]`."""
         named = {**self.arguments, **self.state}
-        found = (leaf for name, value in named.items() for leaf in leaves(value, name))
-        return {path: leaf for path, leaf in found if isinstance(leaf, torch.Tensor)}
+        paths = (leaf for name, value in named.items() for leaf in leaves(value, name))
+        return {path: leaf for path, leaf in paths if isinstance(leaf, torch.Tensor)}
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Exchange:
         """The case's inputs, in fresh memory."""
         folder = self.inputs(case_id)
         arguments = read_values(folder, device)
-        state = following(read_values(self.state, device), arguments)
+        state = state_like_input(read_values(self.state, device), arguments)
         cotangents = folder / "cotangents"
         return CallInputs(arguments, state, read_values(cotangents, device) if cotangents.exists() else {})
 
@@ -128,7 +128,7 @@ def digest_of(*folders: Path) -> str:
     return total.hexdigest()
 
 
-def following(state: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+def state_like_input(state: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The state in the dtype of the first floating input, where no tensor of the state has that dtype."""
     inputs = [leaf for value in arguments.values() for _, leaf in leaves(value)]
     dtypes = [leaf.dtype for leaf in inputs if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()]
@@ -165,7 +165,7 @@ def outputs_of(returned: Mapping[str, Any], call: CallInputs, written: list[str]
     return {path: output_of(leaf, plain(leaf)) for path, leaf in everything.items()}
 
 
-def mapped(call: CallInputs, change: Callable[[str, torch.Tensor], torch.Tensor]) -> CallInputs:
+def map_tensors(call: CallInputs, change: Callable[[str, torch.Tensor], torch.Tensor]) -> CallInputs:
     """The call with `change` applied to every tensor, given its name; cotangents stay."""
 
     def visit(name: str, value: Any) -> Any:

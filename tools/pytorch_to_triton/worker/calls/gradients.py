@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.autograd.gradcheck import GradcheckError, gradcheck
 
-from .exchange import CallInputs, mapped
+from .exchange import CallInputs, map_tensors
 from .tensors import leaves
 
 GRADIENT_OF = "gradient of "
@@ -31,11 +31,11 @@ def with_gradients(target: Callable[[CallInputs], Any], call: CallInputs) -> dic
     The cotangents of `call` are cast to their output's dtype. Raises NoGradient where autograd lost track:
     no floating output has a history.
     """
-    outputs, gradients = differentiated(target, call)
+    outputs, gradients = call_and_gradients(target, call)
     return {**outputs, **gradients()}
 
 
-def differentiated(
+def call_and_gradients(
     target: Callable[[CallInputs], Any], call: CallInputs
 ) -> tuple[dict[str, Any], Callable[[], dict[str, Any]]]:
     """The outputs of a call, and the backward pass that gives its gradients; it can be run once.
@@ -52,14 +52,14 @@ def differentiated(
     starts = [cotangent.to(outputs[path].dtype) for path, cotangent in tracked.items()]
 
     def gradients() -> dict[str, Any]:
-        found = torch.autograd.grad(
+        gradients_of_leaves = torch.autograd.grad(
             [outputs[path] for path in tracked],
             list(inputs.values()),
             starts,
             allow_unused=True,
             materialize_grads=False,
         )
-        named = zip(inputs, found, strict=True)
+        named = zip(inputs, gradients_of_leaves, strict=True)
         return {f"{GRADIENT_OF}{name}": gradient for name, gradient in named if gradient is not None}
 
     return outputs, gradients
@@ -81,8 +81,8 @@ def gradcheck_failure(target: Callable[[CallInputs], Any], call: CallInputs) -> 
         return None
 
     def outputs(*values: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        given = dict(zip(inputs, values, strict=True))
-        result = dict(leaves(target(mapped(call, lambda name, tensor: given.get(name, tensor)))))
+        arguments = dict(zip(inputs, values, strict=True))
+        result = dict(leaves(target(map_tensors(call, lambda name, tensor: arguments.get(name, tensor)))))
         return tuple(leaf for path, leaf in result.items() if is_tracked(leaf, path, call))
 
     starts = [tensor.detach().clone().requires_grad_() for tensor in inputs.values()]

@@ -105,25 +105,25 @@ def sources(function: Callable[..., Any]) -> Iterator[FunctionSource | None]:
 
 
 def functions_behind(
-    kernel: Callable[..., Any], given: Values
+    kernel: Callable[..., Any], launch_arguments: Values
 ) -> Iterator[tuple[Callable[..., Any], FunctionSource | None, Values]]:
     """The kernel's function and the jit functions that it names, each once: with its source and arguments.
 
-    `given` are those of the launch by parameter; of other functions none are known.
+    `launch_arguments` are by parameter; of other functions none are known.
     """
-    waiting, seen = [(kernel, given)], {kernel}
+    waiting, visited = [(kernel, launch_arguments)], {kernel}
     while waiting:
         function, arguments = waiting.pop()
         source = source_of(function)
         yield function, source, arguments
         called = {} if source is None else jit_functions(source, arguments)
-        waiting += [(each, {}) for each in called.keys() - seen]
-        seen |= called.keys()
+        waiting += [(each, {}) for each in called.keys() - visited]
+        visited |= called.keys()
 
 
-def jit_functions(source: FunctionSource, given: Values) -> dict[Callable[..., Any], None]:
+def jit_functions(source: FunctionSource, arguments: Values) -> dict[Callable[..., Any], None]:
     """The Python functions behind the jit functions that a source names, in the source's order."""
-    meanings = (meaning_of(node, source, given) for node in source.chains)
+    meanings = (meaning_of(node, source, arguments) for node in source.chains)
     values = (meaning.value for meaning in meanings if meaning)
     return {value.fn: None for value in values if isinstance(value, JITFunction | InterpretedFunction)}
 
@@ -161,14 +161,14 @@ def parts_of(node: ast.AST) -> list[str]:
     return [node.id, *reversed(parts)] if isinstance(node, ast.Name) else []
 
 
-def meaning_of(node: ast.AST, source: FunctionSource, given: Values) -> Meaning | None:
+def meaning_of(node: ast.AST, source: FunctionSource, arguments: Values) -> Meaning | None:
     """What a dotted name means, as far as is known without running anything of the author's.
 
-    `given` are launch arguments by parameter.
+    `arguments` are those of the launch, by parameter.
     """
     first, *rest = parts_of(node) or [""]
     if first in source.local:
-        root, is_global = {**source.defaults, **given}.get(first, MISSING), False
+        root, is_global = {**source.defaults, **arguments}.get(first, MISSING), False
     else:
         root, is_global = outer_value(first, source.function), True
     value = holder = plain_value(root)

@@ -47,7 +47,7 @@ class Launches:
 
     def __enter__(self) -> "Launches":
         for kind in (JITFunction, InterpretedFunction):
-            run = recorded(kind.run, self._launching, self._launched)
+            run = recording_run(kind.run, self._launching, self._launched)
             self._recording.enter_context(replaced(kind, "run", run))
         return self
 
@@ -67,7 +67,7 @@ class Launches:
             self._operators.touched(tensor)
 
 
-def recorded(original: Any, launching: Callable[..., None], launched: Callable[..., None]) -> Any:
+def recording_run(original: Any, launching: Callable[..., None], launched: Callable[..., None]) -> Any:
     """A `run` that reports each launch: `launching(self, args, kwargs)`, then `launched(fn, arguments)`."""
 
     @functools.wraps(original)

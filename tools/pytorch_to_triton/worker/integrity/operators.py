@@ -50,16 +50,16 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
     """Counts what runs while it is entered, here and in Python threads started while it is."""
 
     def __init__(
-        self, given: Iterable[torch.Tensor] = (), wrote: Callable[[torch.Tensor], bool] | None = None
+        self, tensors: Iterable[torch.Tensor] = (), wrote: Callable[[torch.Tensor], bool] | None = None
     ) -> None:
-        """`given` are the call's inputs: a kernel that reads one has made nothing of it yet. `wrote` says
+        """`tensors` are the call's inputs: a kernel that reads one has made nothing of it yet. `wrote` says
         whether kernels have written to an argument of a launch; without it, each counts as written to.
         """
         self._wrote = wrote
         self.pointers_given = False
         """Whether kernels may have found tensors through addresses in another, which a device hides."""
         super().__init__()  # type: ignore[no-untyped-call]
-        self._given = set(map(key_of, given)) - {NO_STORAGE}
+        self._given = set(map(key_of, tensors)) - {NO_STORAGE}
         self.counts: Counter[str] = Counter()
         """Calls by operator without its overload: {"aten.mm": 2}."""
         self._origins = dict.fromkeys(self._given, frozenset({INPUT}))
@@ -133,7 +133,7 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
         result = func(*args, **kwargs)
         if KERNEL not in origins and name in OVERWRITING and fills_its_storage(args[0]):
             self._forget(args[0])
-        for tensor in tensors_in((result, written_by(func, args, kwargs))):
+        for tensor in tensors_in((result, written_arguments(func, args, kwargs))):
             self._add(tensor, origins)
         return result
 
@@ -220,7 +220,7 @@ def is_engines(frame: FrameType | None) -> bool:
     return asking is not None and below(asking.f_code.co_filename, f"{TORCH}/autograd")
 
 
-def written_by(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+def written_arguments(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """The arguments that the operator writes to."""
     if not func._schema.is_mutable:
         return []

@@ -50,7 +50,7 @@ class Patches:
 
     def changed(self) -> list[dict[str, str]]:
         """`{"name": "torch.cuda.Event.elapsed_time", "now": repr}` for each."""
-        return [patch for namespace in self._namespaces for patch in changed_in(namespace)]
+        return [patch for namespace in self._namespaces for patch in changes_in(namespace)]
 
 
 def places_of_worker() -> Iterator[str]:
@@ -64,12 +64,12 @@ def places_of_worker() -> Iterator[str]:
                     yield f"{name}:{label}"
 
 
-def changed_in(namespace: Namespace) -> Iterator[dict[str, str]]:
+def changes_in(namespace: Namespace) -> Iterator[dict[str, str]]:
     now = contents(namespace.owner)
     for name, before in namespace.held.items():
         value = now.get(name)
         if value is not before and not is_excused(namespace, before, value):
-            yield {"name": f"{namespace.place.replace(':', '.')}.{name}", "now": shown(value)}
+            yield {"name": f"{namespace.place.replace(':', '.')}.{name}", "now": description(value)}
 
 
 def contents(owner: object) -> dict[str, object]:
@@ -101,5 +101,5 @@ def is_excused(namespace: Namespace, before: object, now: object) -> bool:
     return any(cell.cell_contents is before for cell in now.__closure__ or ())
 
 
-def shown(value: object) -> str:
+def description(value: object) -> str:
     return object.__repr__(value) if not isinstance(value, type | FunctionType) else repr(value)

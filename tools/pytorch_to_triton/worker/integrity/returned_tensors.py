@@ -44,12 +44,12 @@ def aliases(outputs: Iterable[tuple[str, Any]], inputs: Iterable[tuple[str, Any]
 
     Leaves that are no strided tensors, and storages of no bytes, are passed over.
     """
-    seen = [(name, value) for name, value in inputs if has_memory(value)]
+    candidates = [(name, value) for name, value in inputs if has_memory(value)]
     pairs = []
     for name, value in outputs:
         if has_memory(value):
-            pairs += [(name, other) for other, tensor in seen if overlap(value, tensor)]
-            seen.append((name, value))
+            pairs += [(name, other) for other, tensor in candidates if overlap(value, tensor)]
+            candidates.append((name, value))
     return pairs
 
 
@@ -62,17 +62,17 @@ def has_memory(value: object) -> bool:
     )
 
 
-def overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
+def overlap(tensor: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether an element of one has a byte in common with an element of the other.
 
     Tensors may lie in each other's gaps, like two columns of one buffer.
     """
-    (start, end), (other_start, other_end) = span_of(one), span_of(other)
-    if one.device != other.device or max(start, other_start) >= min(end, other_end):
+    (start, end), (other_start, other_end) = span_of(tensor), span_of(other)
+    if tensor.device != other.device or max(start, other_start) >= min(end, other_end):
         return False
-    if start == other_start or (is_dense(one) and is_dense(other)):
+    if start == other_start or (is_dense(tensor) and is_dense(other)):
         return True
-    return bool(torch.isin(bytes_of(one), bytes_of(other)).any())
+    return bool(torch.isin(bytes_of(tensor), bytes_of(other)).any())
 
 
 def span_of(tensor: torch.Tensor) -> tuple[int, int]:

@@ -71,8 +71,8 @@ def plain(value: object) -> Value:
     if value is None or type(value) in (bool, int, float, str):
         assert value is None or isinstance(value, bool | int | float | str)
         return value
-    own = type(value).__module__.partition(".")[0] in ("torch", "builtins", "signal", "functools")
-    return repr(value) if own else object.__repr__(value)
+    is_from_torch = type(value).__module__.partition(".")[0] in ("torch", "builtins", "signal", "functools")
+    return repr(value) if is_from_torch else object.__repr__(value)
 
 
 def of_torch(name: str) -> object:

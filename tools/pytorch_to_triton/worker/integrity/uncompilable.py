@@ -39,14 +39,14 @@ PLAIN = (numbers.Number, str, bytes, type(None), tl.dtype, tl.constexpr, enum.En
 JIT = JITFunction | InterpretedFunction
 
 
-def python_in(function: Callable[..., Any], given: Values) -> set[str]:
+def python_in(function: Callable[..., Any], arguments: Values) -> set[str]:
     """What the compiler would refuse in a kernel or a jit function that it calls, as the source spells it.
 
-    `given` are the launch's arguments by parameter.
+    `arguments` are the launch's, by parameter.
     """
     names: set[str] = set()
-    for current, source, arguments in functions_behind(function, given):
-        names.update(refused_in(source, arguments) if source else refused_globals(current))
+    for current, source, known_arguments in functions_behind(function, arguments):
+        names.update(refusals_in(source, known_arguments) if source else refused_globals(current))
     return names
 
 
@@ -58,8 +58,8 @@ def refused_globals(function: Callable[..., Any]) -> Iterator[str]:
             yield name
 
 
-def refused_in(source: FunctionSource, given: Values) -> Iterator[str]:
-    tensors = tensor_names(source, given)
+def refusals_in(source: FunctionSource, arguments: Values) -> Iterator[str]:
+    tensors = tensor_names(source, arguments)
     for node in source.nodes:
         match node:
             case ast.Import(names=names) | ast.ImportFrom(names=names):
@@ -69,9 +69,11 @@ def refused_in(source: FunctionSource, given: Values) -> Iterator[str]:
                 value, source, tensors
             ):
                 yield ".handle"
-    known = {name: value for name, value in given.items() if is_python(value) and name not in tensors}
+    python_values = {
+        name: value for name, value in arguments.items() if is_python(value) and name not in tensors
+    }
     for chain in source.chains:
-        parts, meaning = parts_of(chain), meaning_of(chain, source, known)
+        parts, meaning = parts_of(chain), meaning_of(chain, source, python_values)
         if meaning is None:
             is_builtin_name = parts[0] not in source.local and parts[0] not in source.function.__globals__
             if is_builtin_name and parts[0] in COMPUTING_BUILTINS:
@@ -92,8 +94,8 @@ def is_refused(chain: ast.AST, meaning: Meaning, source: FunctionSource, tensors
     call = source.inside.get(chain)
     if not isinstance(call, ast.Call) or call.func is not chain or not callable(meaning.value):
         return False
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    return any(is_tensor(each, source, tensors) for each in given) and needs_values(meaning.value)
+    operands = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return any(is_tensor(each, source, tensors) for each in operands) and needs_values(meaning.value)
 
 
 def is_visible(value: object) -> bool:
@@ -164,9 +166,9 @@ def computes_with_parameters(source: FunctionSource) -> bool:
     return False
 
 
-def tensor_names(source: FunctionSource, given: Values) -> frozenset[str]:
+def tensor_names(source: FunctionSource, arguments: Values) -> frozenset[str]:
     """Local names that hold a tensor for certain wherever they are assigned one."""
-    names = {name for name, value in given.items() if hasattr(value, "data_ptr")}
+    names = {name for name, value in arguments.items() if hasattr(value, "data_ptr")}
     for _ in range(2):
         for node in source.nodes:
             if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) or node.value is None:
@@ -187,8 +189,8 @@ def is_tensor(node: ast.AST, source: FunctionSource, names: frozenset[str]) -> b
         case ast.Compare(left=part) | ast.UnaryOp(operand=part) | ast.Subscript(value=part):
             return is_tensor(part, source, names)
         case ast.Call(func=called):
-            made = meaning_of(called, source, {})
-            if made is not None:
-                return parts_of(called)[-1] in TENSOR_MAKERS and is_tritons(made)
+            meaning = meaning_of(called, source, {})
+            if meaning is not None:
+                return parts_of(called)[-1] in TENSOR_MAKERS and is_tritons(meaning)
             return isinstance(called, ast.Attribute) and is_tensor(called.value, source, names)
     return False

@@ -12,7 +12,7 @@ from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter as upstream
 
 from . import libdevice
-from .formats import Array, encoded, handle_of, is_packed, numbers
+from .formats import Array, encode, handle_of, is_packed, numbers
 
 TF32_KEPT_BITS = np.uint32(0xFFFFE000)
 
@@ -70,7 +70,7 @@ class Builder(upstream.InterpreterBuilder):  # type: ignore[misc]
         return super().cast_impl(src, dst_type)
 
     def create_fp_to_si(self, src: Any, dst_type: Any) -> Any:
-        return handle_of(saturated(numbers(src), dst_type.scalar), dst_type.scalar)
+        return handle_of(saturate(numbers(src), dst_type.scalar), dst_type.scalar)
 
     def create_fp_to_ui(self, src: Any, dst_type: Any) -> Any:
         return self.create_fp_to_si(src, dst_type)
@@ -89,7 +89,7 @@ class Builder(upstream.InterpreterBuilder):  # type: ignore[misc]
         wide = np.float32 if dtype.is_floating() and dtype != tl.float64 else np.float64
         left, right = (operand.astype(wide, copy=False) for operand in (numbers(a), numbers(b)))
         if input_precision == ir.INPUT_PRECISION.TF32 and a.dtype.scalar == tl.float32:
-            left, right = truncated_to_tf32(left), truncated_to_tf32(right)
+            left, right = truncate_to_tf32(left), truncate_to_tf32(right)
         product = np.matmul(left.astype(np.float64), right.astype(np.float64))
         with np.errstate(over="ignore"):
             return handle_of(product.astype(wide, copy=False) + numbers(d), dtype)
@@ -118,15 +118,15 @@ class Builder(upstream.InterpreterBuilder):  # type: ignore[misc]
         values: list[Any],
         isSigned: list[int],
     ) -> None:
-        readable = [v if hex or not is_packed(v.dtype.scalar) else widened(v) for v in values]
+        readable = [v if hex or not is_packed(v.dtype.scalar) else widen(v) for v in values]
         super().create_print(prefix, hex, readable, isSigned)
 
 
-def widened(handle: Any) -> Any:
+def widen(handle: Any) -> Any:
     return handle_of(numbers(handle), tl.float32)
 
 
-def saturated(values: Array, dtype: Any) -> Array:
+def saturate(values: Array, dtype: Any) -> Array:
     """Integers as GPUs convert them: limited to 32 bits, or to 64 where `dtype` has them, with NaN as 0."""
     sign = "int" if dtype.is_int_signed() else "uint"
     limits = np.iinfo(f"{sign}{max(32, dtype.int_bitwidth)}")
@@ -135,7 +135,7 @@ def saturated(values: Array, dtype: Any) -> Array:
     return np.where(finite >= limits.max, limits.max, integers)
 
 
-def truncated_to_tf32(values: Array) -> Array:
+def truncate_to_tf32(values: Array) -> Array:
     """Tensor cores read the upper 19 bits of a float32 operand and ignore the rest."""
     return (np.ascontiguousarray(values).view(np.uint32) & TF32_KEPT_BITS).view(np.float32)
 
@@ -143,15 +143,15 @@ def truncated_to_tf32(values: Array) -> Array:
 def bfloat16_atomic_add(ptr: Any, val: Any, mask: Any) -> Any:
     """Adds lane by lane, since lanes may share an address; returns what each lane found."""
     addresses, active, addends = np.broadcast_arrays(ptr.data, mask.data, numbers(val))
-    found = np.zeros(addresses.shape, dtype=np.uint16)
+    previous = np.zeros(addresses.shape, dtype=np.uint16)
     one_lane = np.ones(1, dtype=np.bool_)
     for lane in zip(*np.nonzero(active), strict=True):
         address = np.array([addresses[lane]], dtype=np.uint64)
         old = native.load(address, one_lane, np.zeros(1, dtype=np.uint16), np.dtype(np.uint16))
         total = numbers(upstream.TensorHandle(old, tl.bfloat16)) + addends[lane]
-        native.store(address, encoded(total, tl.bfloat16), one_lane)
-        found[lane] = old[0]
-    return upstream.TensorHandle(found, tl.bfloat16)
+        native.store(address, encode(total, tl.bfloat16), one_lane)
+        previous[lane] = old[0]
+    return upstream.TensorHandle(previous, tl.bfloat16)
 
 
 def install() -> None:

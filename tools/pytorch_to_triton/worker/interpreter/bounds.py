@@ -35,16 +35,18 @@ class Argument:
 class Bounds:
     """The byte ranges that one launch may touch, disjoint and ascending, and the tensors given to it."""
 
-    def __init__(self, known: Iterable[Range], given: list[Argument]) -> None:
-        alive = merged([r for r in known if r.start < r.end])
+    def __init__(self, ranges: Iterable[Range], arguments: list[Argument]) -> None:
+        alive = merge_ranges([r for r in ranges if r.start < r.end])
         # A known range is narrower than the storage where several tensors were cut from one allocation.
-        unknown = [Range(a.start, a.end, a.name, a.itemsize) for a in given if not lies_in(alive, a.first)]
-        self.ranges = merged([*alive, *(r for r in unknown if r.start < r.end)])
+        unknown = [
+            Range(a.start, a.end, a.name, a.itemsize) for a in arguments if not lies_in(alive, a.first)
+        ]
+        self.ranges = merge_ranges([*alive, *(r for r in unknown if r.start < r.end)])
         self.spans = [(r.start, r.end) for r in self.ranges]
         self.starts = [r.start for r in self.ranges]
         self.start_array = np.array(self.starts, dtype=np.uint64)
         self.end_array = np.array([r.end for r in self.ranges], dtype=np.uint64)
-        self.arguments = {a.name: self.within_range(a) for a in given}
+        self.arguments = {a.name: self.within_range(a) for a in arguments}
 
     def within_range(self, argument: Argument) -> Argument:
         index = self.holder(argument.first, argument.first + 1)
@@ -104,7 +106,7 @@ def leads_to(offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> b
     return offset == 0
 
 
-def merged(ranges: list[Range]) -> list[Range]:
+def merge_ranges(ranges: list[Range]) -> list[Range]:
     """Ascending ranges in which those that overlap are one; those that only touch stay apart."""
     joined: list[Range] = []
     for r in sorted(ranges, key=lambda r: (r.start, -r.end)):
@@ -122,10 +124,10 @@ def lies_in(ranges: list[Range], address: int) -> bool:
     return index >= 0 and address < ranges[index].end
 
 
-def as_argument(known: Range) -> Argument:
-    return Argument(known.name, known.start, known.start, known.end, known.itemsize)
+def as_argument(memory: Range) -> Argument:
+    return Argument(memory.name, memory.start, memory.start, memory.end, memory.itemsize)
 
 
-def signed(difference: int) -> int:
+def signed_difference(difference: int) -> int:
     """A difference of 64-bit addresses, which wraps around, as the nearer of the two ways to go."""
     return (difference + (1 << 63)) % (1 << 64) - (1 << 63)

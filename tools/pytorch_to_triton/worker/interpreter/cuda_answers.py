@@ -233,9 +233,9 @@ def generator_class() -> type:
 
     class Generator(upstream, metaclass=Kind):  # type: ignore[misc, valid-type]
         def __new__(cls, device: Any = "cpu") -> Any:
-            made = super().__new__(cls, "cpu")
-            made.place = as_device(device)
-            return made
+            generator = super().__new__(cls, "cpu")
+            generator.place = as_device(device)
+            return generator
 
         @property
         def device(self) -> torch.device:

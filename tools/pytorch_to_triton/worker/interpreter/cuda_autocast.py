@@ -48,21 +48,21 @@ def install() -> None:
     signature = inspect.signature(upstream)
 
     def init(*args: Any, **kwargs: Any) -> None:
-        asked = signature.bind(*args, **kwargs)
-        asked.apply_defaults()
-        given = asked.arguments
-        enabled = given["enabled"]
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        arguments = bound.arguments
+        enabled = arguments["enabled"]
         # Where nothing is asked of it, it does not look for a GPU.
-        given["enabled"] = enabled and given["device_type"] != "cuda"
-        upstream(*asked.args, **asked.kwargs)
-        if given["device_type"] == "cuda":
-            given["self"]._enabled = enabled
+        arguments["enabled"] = enabled and arguments["device_type"] != "cuda"
+        upstream(*bound.args, **bound.kwargs)
+        if arguments["device_type"] == "cuda":
+            arguments["self"]._enabled = enabled
 
-    def enable(*given: Any) -> None:
-        set_enabled(*given)
-        if given[0] == "cuda":
+    def enable(*arguments: Any) -> None:
+        set_enabled(*arguments)
+        if arguments[0] == "cuda":
             replace_lists()
-            set_enabled("cpu", given[1])
+            set_enabled("cpu", arguments[1])
 
     autocast.__init__ = init  # type: ignore[method-assign]
     torch.set_autocast_enabled = enable  # type: ignore[assignment]
@@ -76,11 +76,11 @@ def replace_lists() -> torch.library.Library:
     with warnings.catch_warnings():
         # That operators have kernels already.
         warnings.simplefilter("ignore")
-        for name in listed("AutocastCPU") - listed("AutocastCUDA"):
+        for name in operators_of("AutocastCPU") - operators_of("AutocastCUDA"):
             register(operator(name), torch.library.fallthrough_kernel, "AutocastCPU")
-        for name in listed("AutocastCUDA").union(WHOLE):
+        for name in operators_of("AutocastCUDA").union(WHOLE):
             op = operator(name)
-            register(op, casting(op, chosen_for(op.overloadpacket.__name__)), "AutocastCPU")
+            register(op, cast_operands(op, chosen_for(op.overloadpacket.__name__)), "AutocastCPU")
     return library
 
 
@@ -89,7 +89,7 @@ def has_begun() -> bool:
     return replace_lists.cache_info().currsize > 0
 
 
-def listed(key: str) -> set[str]:
+def operators_of(key: str) -> set[str]:
     """The operators that autocast changes under this key."""
     names = torch._C._dispatch_get_all_op_names()
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
@@ -120,7 +120,7 @@ def float32_unless_named(op: Any, args: Args, kwargs: Kwargs) -> torch.dtype | N
     return None if named.get("dtype") else torch.float32
 
 
-def casting(op: Any, choice: Choice) -> Callable[..., Any]:
+def cast_operands(op: Any, choice: Choice) -> Callable[..., Any]:
     """The operator on floating tensors in the chosen dtype; whatever it calls itself casts no more."""
 
     def kernel(*args: Any, **kwargs: Any) -> Any:

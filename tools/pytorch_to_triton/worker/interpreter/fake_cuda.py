@@ -82,7 +82,7 @@ class OneGpu(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: Args = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        answer = ANSWERS.get(func, placed)
+        answer = ANSWERS.get(func, call_on_cpu)
         return answer(func, args, dict(kwargs) if kwargs else {})
 
     def kept_in(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -102,25 +102,25 @@ class OneGpu(TorchFunctionMode):
         return call
 
 
-def placed(func: Any, args: Args, kwargs: Kwargs) -> Any:
+def call_on_cpu(func: Any, args: Args, kwargs: Kwargs) -> Any:
     """Call `func` on the CPU; its results count as where a GPU's user would find them."""
     if default_device.CURRENT_DEVICE is not None and func in default_device._device_constructors():
         kwargs["device"] = kwargs.get("device") or default_device.CURRENT_DEVICE
     place = PINNED if kwargs.get("pin_memory") else HOST
     if place == PINNED:
         kwargs["pin_memory"] = False
-    given = [*tensors_in(args), *tensors_in(kwargs.values())]
-    asked = asked_for(func, args, kwargs)
-    if asked is not None:
+    operands = [*tensors_in(args), *tensors_in(kwargs.values())]
+    device = requested_device(func, args, kwargs)
+    if device is not None:
         args, kwargs = on_the_cpu(func, args, kwargs)
-        return moved(func(*args, **kwargs), asked, given, place)
-    if len(given) > 1 and getattr(func, "__name__", "") in SAME_DEVICE_NAMES:
-        refuse_mixed(given)
+        return move(func(*args, **kwargs), device, operands, place)
+    if len(operands) > 1 and getattr(func, "__name__", "") in SAME_DEVICE_NAMES:
+        refuse_mixed(operands)
     result = func(*args, **kwargs)
-    return result if any(place_of(tensor) is None for tensor in given) else marked(result, place)
+    return result if any(place_of(tensor) is None for tensor in operands) else mark(result, place)
 
 
-def asked_for(func: Any, args: Args, kwargs: Kwargs) -> torch.device | None:
+def requested_device(func: Any, args: Args, kwargs: Kwargs) -> torch.device | None:
     """The device that a call names, by itself or through the tensor that it is to follow."""
     named = kwargs.get("device")
     if named is None and func in MOVING:
@@ -170,7 +170,7 @@ def place_of(tensor: Tensor) -> str | None:
         return None
 
 
-def marked(result: Any, place: str) -> Any:
+def mark(result: Any, place: str) -> Any:
     """The result of a call, the memory of its tensors marked as the host's."""
     for tensor in tensors_in((result,)):
         if device_of(tensor).type == "cuda":
@@ -179,22 +179,22 @@ def marked(result: Any, place: str) -> Any:
     return result
 
 
-def moved(result: Any, asked: torch.device, given: Sequence[Tensor], place: str) -> Any:
+def move(result: Any, device: torch.device, operands: Sequence[Tensor], place: str) -> Any:
     """What was asked for on a device, in memory of its own where a GPU's user would get a copy."""
     if not isinstance(result, Tensor) or result.device.type != "cpu":
         return result
-    if asked.type == "cuda":
+    if device.type == "cuda":
         return result if place_of(result) is None else result.clone()
     if place_of(result) is not None:
         return result
-    shared = any(tensor.untyped_storage()._cdata == result.untyped_storage()._cdata for tensor in given)
-    return marked(result.clone() if shared else result, place)
+    shared = any(tensor.untyped_storage()._cdata == result.untyped_storage()._cdata for tensor in operands)
+    return mark(result.clone() if shared else result, place)
 
 
-def refuse_mixed(given: Sequence[Tensor]) -> None:
+def refuse_mixed(operands: Sequence[Tensor]) -> None:
     """Raises RuntimeError, as a GPU's user would see it, where an operand was left on the host."""
-    on_host = [place_of(tensor) is not None for tensor in given]
-    if not all(on_host) and any(host and tensor.ndim for host, tensor in zip(on_host, given, strict=True)):
+    on_host = [place_of(tensor) is not None for tensor in operands]
+    if not all(on_host) and any(host and tensor.ndim for host, tensor in zip(on_host, operands, strict=True)):
         raise RuntimeError(
             "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
         )
@@ -203,18 +203,18 @@ def refuse_mixed(given: Sequence[Tensor]) -> None:
 def to_gpu(func: Any, args: Args, kwargs: Kwargs) -> Tensor:
     """`x.cuda(device, non_blocking, memory_format)`."""
     device = kwargs.pop("device", args[1] if len(args) > 1 else None)
-    return placed(Tensor.to, (args[0], as_device("cuda" if device is None else device)), kwargs)  # type: ignore[no-any-return]
+    return call_on_cpu(Tensor.to, (args[0], as_device("cuda" if device is None else device)), kwargs)  # type: ignore[no-any-return]
 
 
 def to_host(func: Any, args: Args, kwargs: Kwargs) -> Tensor:
     """`x.cpu(memory_format)`."""
-    return placed(Tensor.to, (args[0], CPU), kwargs)  # type: ignore[no-any-return]
+    return call_on_cpu(Tensor.to, (args[0], CPU), kwargs)  # type: ignore[no-any-return]
 
 
-def pinned(func: Any, args: Args, kwargs: Kwargs) -> Tensor:
+def pin(func: Any, args: Args, kwargs: Kwargs) -> Tensor:
     """`x.pin_memory()`: a copy that kernels can reach."""
     tensor: Tensor = args[0]
-    return tensor if place_of(tensor) == PINNED else marked(tensor.clone(), PINNED)
+    return tensor if place_of(tensor) == PINNED else mark(tensor.clone(), PINNED)
 
 
 def as_array(func: Any, args: Args, kwargs: Kwargs) -> Any:
@@ -231,10 +231,10 @@ def as_array(func: Any, args: Args, kwargs: Kwargs) -> Any:
 
 def type_name(func: Any, args: Args, kwargs: Kwargs) -> Any:
     """`x.type()`: the name of its old tensor type, or a conversion."""
-    given = placed(func, args, kwargs)
-    if isinstance(given, str) and place_of(args[0]) is None:
-        return given.replace("torch.", "torch.cuda.", 1)
-    return given
+    result = call_on_cpu(func, args, kwargs)
+    if isinstance(result, str) and place_of(args[0]) is None:
+        return result.replace("torch.", "torch.cuda.", 1)
+    return result
 
 
 def device_itself(func: Any, args: Args, kwargs: Kwargs) -> torch.device:
@@ -244,7 +244,7 @@ def device_itself(func: Any, args: Args, kwargs: Kwargs) -> torch.device:
     return torch.device(*args, **kwargs)
 
 
-def unchanged(func: Any, args: Args, kwargs: Kwargs) -> Any:
+def call_as_it_is(func: Any, args: Args, kwargs: Kwargs) -> Any:
     return func(*args, **kwargs)
 
 
@@ -260,13 +260,13 @@ ANSWERS: Mapping[Any, Callable[[Any, Args, Kwargs], Any]] = {
     Tensor.get_device: lambda func, args, kwargs: 0 if device_of(args[0]).type == "cuda" else -1,
     Tensor.cuda: to_gpu,
     Tensor.cpu: to_host,
-    Tensor.pin_memory: pinned,
+    Tensor.pin_memory: pin,
     Tensor.is_pinned: lambda func, args, kwargs: place_of(args[0]) == PINNED,
     Tensor.numpy: as_array,
     Tensor.__array__: as_array,
     Tensor.type: type_name,
     torch.device: device_itself,
-    torch._C._nn._parse_to: unchanged,
+    torch._C._nn._parse_to: call_as_it_is,
 }
 
 
@@ -278,20 +278,20 @@ def replacements(mode: OneGpu) -> Iterator[Replacement]:
     for name in ("apply", "apply_boxed", "apply_jvp"):
         if name in vars(BackwardCFunction):
             yield BackwardCFunction, name, mode.kept_in(vars(BackwardCFunction)[name])
-    yield CustomOpDef, "register_kernel", registering(mode)
-    yield torch.library.Library, "impl", implementing(mode)
+    yield CustomOpDef, "register_kernel", register_for_cpu(mode)
+    yield torch.library.Library, "impl", implement_for_cpu(mode)
     yield default_device.DeviceContext, "__torch_function__", without_gpu(mode)
 
 
 def on_host(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return marked(function(*args, **kwargs), HOST)
+        return mark(function(*args, **kwargs), HOST)
 
     return call
 
 
-def registering(mode: OneGpu) -> Callable[..., Any]:
+def register_for_cpu(mode: OneGpu) -> Callable[..., Any]:
     """`register_kernel` of custom operators: a GPU's kernel runs on CPU tensors, a CPU's never."""
     upstream = CustomOpDef.register_kernel
 
@@ -309,7 +309,7 @@ def registering(mode: OneGpu) -> Callable[..., Any]:
     return register
 
 
-def implementing(mode: OneGpu) -> Callable[..., None]:
+def implement_for_cpu(mode: OneGpu) -> Callable[..., None]:
     """`torch.library.Library.impl`, for libraries that are not torch's own."""
     upstream: Callable[..., None] = torch.library.Library.impl
 

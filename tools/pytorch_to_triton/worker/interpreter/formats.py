@@ -58,10 +58,10 @@ def numbers(handle: Any) -> Array:
 
 def handle_of(values: Array, dtype: Any, *, toward_zero: bool = False) -> Any:
     """A handle of `dtype` holding `values`, rounded to nearest even or toward zero. NaN stays NaN."""
-    return upstream.TensorHandle(encoded(values, dtype, toward_zero=toward_zero), dtype)
+    return upstream.TensorHandle(encode(values, dtype, toward_zero=toward_zero), dtype)
 
 
-def encoded(values: Array, dtype: Any, *, toward_zero: bool = False) -> Array:
+def encode(values: Array, dtype: Any, *, toward_zero: bool = False) -> Array:
     """`values` in the interpreter's storage of `dtype`."""
     if dtype.name == "bf16":
         bits = bfloat16_bits(values)
@@ -69,10 +69,10 @@ def encoded(values: Array, dtype: Any, *, toward_zero: bool = False) -> Array:
         bits = float8_bits(values, dtype.name)
     else:
         bits = np.asarray(values).astype(storage(dtype), copy=False)
-    return stepped_toward_zero(bits, values, dtype) if toward_zero else bits
+    return step_toward_zero(bits, values, dtype) if toward_zero else bits
 
 
-def stepped_toward_zero(bits: Array, values: Array, dtype: Any) -> Array:
+def step_toward_zero(bits: Array, values: Array, dtype: Any) -> Array:
     """`bits`, rounded to nearest, moved by one unit in the last place where rounding went away from zero."""
     rounded = numbers(upstream.TensorHandle(bits, dtype))
     pattern: Array = bits.view(f"uint{bits.itemsize * 8}")

@@ -13,13 +13,13 @@ import numpy as np
 import triton
 
 from ..integrity.kernel_source import orders_by_atomics
-from .bounds import Bounds, signed
+from .bounds import Bounds, signed_difference
 from .fault_log import AccessSite, FaultLog
 from .formats import Array
 from .happens_before import FOLLOWED_PROGRAMS, HappensBefore, is_weak
 from .owners import rank_of, site_of
 from .program_order import Program
-from .races import Races, differing, in_memory
+from .races import Races, differences, in_memory
 from .storage_part import StoragePart
 from .strides import SECTOR_BYTES, step_of
 
@@ -80,7 +80,7 @@ class GuardedLaunch:
             return Touch((StoragePart(held, lanes, width, active),), owner, active, None)
         holders = self.bounds.holders(lanes, width)
         parts = tuple(
-            StoragePart(h, lanes[holders == h], width, narrowed(active, holders == h))
+            StoragePart(h, lanes[holders == h], width, chosen_mask(active, holders == h))
             for h in np.unique(holders).tolist()
             if h >= 0
         )
@@ -88,7 +88,7 @@ class GuardedLaunch:
         if not outside.any():
             return Touch(parts, owner, active, None)
         self.note_outside(kind, (owner, parts[0].storage if parts else -1), lanes[outside])
-        return Touch(parts, owner, active, narrowed(active, outside))
+        return Touch(parts, owner, active, chosen_mask(active, outside))
 
     def owner(self, pointers: Any, addresses: Array) -> int:
         """The running program and the kernel's line, as owners.py numbers them."""
@@ -125,7 +125,7 @@ class GuardedLaunch:
             return
         lanes = pointers.data[touch.kept]
         meant = np.broadcast_to(values.data, pointers.data.shape)[touch.kept]
-        lost = differing(in_memory(lanes, meant.dtype), meant)
+        lost = differences(in_memory(lanes, meant.dtype), meant)
         if lost.any():
             description = "lanes of one store write different values to this element"
             self.note(
@@ -194,7 +194,7 @@ class GuardedLaunch:
         count, description = event
         site = self.site(owner)
         tensor = self.bounds.tensor_at(address, site.origin, neighbour)
-        offset = signed(address - tensor.first) // tensor.itemsize
+        offset = signed_difference(address - tensor.first) // tensor.itemsize
         elements = max(0, tensor.end - tensor.first) // tensor.itemsize
         outside = kind.endswith("_outside")
         self.log.add(
@@ -223,7 +223,7 @@ class GuardedLaunch:
         return str(position if self.grid[1] * self.grid[2] > 1 else position[0])
 
 
-def narrowed(active: Array, chosen: Array) -> Array:
+def chosen_mask(active: Array, chosen: Array) -> Array:
     """The mask of those of the active lanes that are chosen."""
     mask = np.zeros(active.shape, dtype=np.bool_)
     mask[active] = chosen

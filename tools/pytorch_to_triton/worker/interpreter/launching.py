@@ -47,7 +47,7 @@ class GridExecutor(upstream.GridExecutor):  # type: ignore[misc]
         builder.set_grid_dim(*grid)
         for program in self.programs(grid):
             builder.set_grid_idx(*program)
-            called(self.fn, (), tensors)
+            call_interpreted(self.fn, (), tensors)
 
     def programs(self, grid: Program) -> Iterable[Program]:
         return programs_of(grid, self.fn, "forward")
@@ -62,7 +62,7 @@ def launch_grid(grid: Any, bound: dict[str, Any]) -> tuple[int, int, int]:
     return x, y, z
 
 
-def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_interpreted(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Interpreted code's result; whatever it raises becomes one InterpreterError that keeps the cause."""
     try:
         return function(*args, **kwargs)
@@ -73,7 +73,7 @@ def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def call_device_function(self: Any, *args: Any, **kwargs: Any) -> Any:
-    return called(self.rewrite(), args, kwargs)
+    return call_interpreted(self.rewrite(), args, kwargs)
 
 
 def no_more_patches(function: Any) -> Any:

@@ -10,7 +10,7 @@ MOST_TURNS: dict[Place, int] = {}
 """Of each loop that was reached in this process, the turns of its longest run."""
 
 
-def counted(values: Iterable[Any]) -> Iterator[Any]:
+def count_turns(values: Iterable[Any]) -> Iterator[Any]:
     """The values of a loop, which is counted at the place that calls this."""
     frame = sys._getframe(1)
     return turns_of(values, (frame.f_code.co_filename, frame.f_code.co_name, frame.f_lineno))

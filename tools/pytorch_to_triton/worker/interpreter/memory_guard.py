@@ -14,7 +14,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from .arithmetic import Builder
 from .bounds import Argument, Bounds, Range
 from .fault_log import FaultLog
-from .formats import Array, encoded
+from .formats import Array, encode
 from .guarded_launch import ORIGIN, GuardedLaunch
 from .launching import GridExecutor
 from .program_order import Order, Program, programs_of
@@ -24,12 +24,12 @@ from .promises import broken_promise
 class MemoryGuard(FaultLog):
     """Records what kernels must not do, while it watches.
 
-    `known` gives, once a launch, every range that kernels may touch beside the launch's own tensors.
+    `ranges` gives, once a launch, every range that kernels may touch beside the launch's own tensors.
     """
 
-    def __init__(self, known: Callable[[], Iterable[Range]], order: Order = "forward") -> None:
+    def __init__(self, ranges: Callable[[], Iterable[Range]], order: Order = "forward") -> None:
         super().__init__()
-        self.known = known
+        self.ranges = ranges
         self.order = order
 
     @contextlib.contextmanager
@@ -75,8 +75,8 @@ class GuardedBuilder(Builder):
         loaded = super().create_masked_load(ptrs, kept, other, *hints, **named)
         # Without `other` Triton leaves open what masked lanes hold; a single lane's 0 looks like none.
         if other is None and touch.active.size > 1 and not touch.active.all():
-            return poisoned(loaded, ~touch.kept)
-        return loaded if touch.wild is None else poisoned(loaded, touch.wild)
+            return poison(loaded, ~touch.kept)
+        return loaded if touch.wild is None else poison(loaded, touch.wild)
 
     def create_masked_store(self, ptrs: Any, value: Any, mask: Any, *hints: Any, **named: Any) -> Any:
         touch = self.launch.touch("store", ptrs, mask)
@@ -92,7 +92,7 @@ class GuardedBuilder(Builder):
         self.launch.atomic(touch, sem, scope)
         if touch.wild is None:
             return super().create_atomic_rmw(rmwOp, ptr, val, mask, sem, scope)
-        return poisoned(
+        return poison(
             super().create_atomic_rmw(rmwOp, ptr, val, lane_mask(touch.kept), sem, scope), touch.wild
         )
 
@@ -103,29 +103,29 @@ class GuardedBuilder(Builder):
         if touch.wild is None:
             return super().create_atomic_cas(ptr, cmp, val, sem, scope)
         inside = ~touch.wild
-        found = np.zeros(ptr.data.shape, cmp.data.dtype)
+        previous = np.zeros(ptr.data.shape, cmp.data.dtype)
         if inside.any():
             operands = (
                 upstream.TensorHandle(np.broadcast_to(h.data, inside.shape)[inside], h.dtype)
                 for h in (ptr, cmp, val)
             )
-            found[inside] = super().create_atomic_cas(*operands, sem, scope).data
-        return poisoned(upstream.TensorHandle(found, cmp.dtype.scalar), touch.wild)
+            previous[inside] = super().create_atomic_cas(*operands, sem, scope).data
+        return poison(upstream.TensorHandle(previous, cmp.dtype.scalar), touch.wild)
 
     def create_addptr(self, ptr: Any, offset: Any) -> Any:
-        return descended(super().create_addptr(ptr, offset), ptr)
+        return with_origin_of(super().create_addptr(ptr, offset), ptr)
 
     def create_splat(self, ret_ty: Any, arg: Any) -> Any:
-        return descended(super().create_splat(ret_ty, arg), arg)
+        return with_origin_of(super().create_splat(ret_ty, arg), arg)
 
     def create_broadcast(self, arg: Any, shape: Any) -> Any:
-        return descended(super().create_broadcast(arg, shape), arg)
+        return with_origin_of(super().create_broadcast(arg, shape), arg)
 
     def create_expand_dims(self, arg: Any, axis: int) -> Any:
-        return descended(super().create_expand_dims(arg, axis), arg)
+        return with_origin_of(super().create_expand_dims(arg, axis), arg)
 
     def create_bitcast(self, src: Any, dst_type: Any) -> Any:
-        return descended(super().create_bitcast(src, dst_type), src)
+        return with_origin_of(super().create_bitcast(src, dst_type), src)
 
 
 class GuardedExecutor(GridExecutor):
@@ -145,11 +145,13 @@ class GuardedExecutor(GridExecutor):
     def run_programs(self, grid: tuple[int, int, int], tensors: dict[str, Any]) -> None:
         args, named = self.on_host
         bound = inspect.getcallargs(self.fn, *args, **named)
-        given = [a for name, value in bound.items() for a in arguments_in(value, name)]
+        arguments = [a for name, value in bound.items() for a in arguments_in(value, name)]
         for name, value in tensors.items():
             mark_origin(value, name)
         builder = upstream.interpreter_builder
-        builder.launch = GuardedLaunch(builder.guard, self.fn, grid, Bounds(builder.guard.known(), given))
+        builder.launch = GuardedLaunch(
+            builder.guard, self.fn, grid, Bounds(builder.guard.ranges(), arguments)
+        )
         # One warp's threads keep in step.
         builder.launch.races.follows_threads = not self.is_one_warp
         try:
@@ -181,7 +183,7 @@ def mark_origin(value: Any, name: str) -> None:
         value.handle.attr[ORIGIN] = name
 
 
-def descended(handle: Any, parent: Any) -> Any:
+def with_origin_of(handle: Any, parent: Any) -> Any:
     """`handle`, computed from `parent`, with the same origin."""
     if ORIGIN in parent.attr:
         handle.attr[ORIGIN] = parent.attr[ORIGIN]
@@ -192,11 +194,11 @@ def lane_mask(lanes: Array) -> Any:
     return upstream.TensorHandle(lanes, tl.int1)
 
 
-def poisoned(handle: Any, wild: Array) -> Any:
+def poison(handle: Any, wild: Array) -> Any:
     """`handle` with NaN, or a large odd integer, where nothing could be read."""
     dtype = handle.dtype.scalar
     if dtype.is_floating():
-        handle.data[wild] = encoded(np.array([np.nan]), dtype)[0]
+        handle.data[wild] = encode(np.array([np.nan]), dtype)[0]
     elif handle.data.dtype == np.bool_:
         handle.data[wild] = True
     else:

@@ -102,7 +102,7 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def promising(name: str, remember: Callable[..., Any]) -> Callable[..., Any]:
+def checked_promise(name: str, remember: Callable[..., Any]) -> Callable[..., Any]:
     """tl.<name>, which tells the builder what is promised before the interpreter remembers it."""
 
     def promise(input: Any, values: Any, **named: Any) -> Any:
@@ -115,4 +115,4 @@ def promising(name: str, remember: Callable[..., Any]) -> Callable[..., Any]:
 def install() -> None:
     for name in CHECKS:
         for module in (tl, tl.core):
-            setattr(module, name, promising(name, getattr(module, name)))
+            setattr(module, name, checked_promise(name, getattr(module, name)))

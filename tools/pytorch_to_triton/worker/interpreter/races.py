@@ -219,7 +219,7 @@ class Races:
             return
         for suspicion in self.suspicions:
             addresses = suspicion.part.addresses
-            changed = differing(in_memory(addresses, suspicion.held.dtype), suspicion.held)
+            changed = differences(in_memory(addresses, suspicion.held.dtype), suspicion.held)
             if changed.any():
                 self.conflicts.append(
                     Conflict(
@@ -312,13 +312,13 @@ class Races:
 def in_memory(addresses: Array, dtype: np.dtype[Any]) -> Array:
     """What lies at `addresses` now."""
     everywhere = np.ones(addresses.shape, dtype=np.bool_)
-    found: Array = native.load(addresses, everywhere, np.zeros(addresses.shape, dtype), dtype)
-    return found
+    values: Array = native.load(addresses, everywhere, np.zeros(addresses.shape, dtype), dtype)
+    return values
 
 
-def differing(found: Array, expected: Array) -> Array:
+def differences(actual: Array, expected: Array) -> Array:
     """Where two arrays hold different values; all NaN are one value."""
-    different: Array = found != expected
-    if different.any() and found.dtype.kind == "f":
-        different &= ~(np.isnan(found) & np.isnan(expected))
+    different: Array = actual != expected
+    if different.any() and actual.dtype.kind == "f":
+        different &= ~(np.isnan(actual) & np.isnan(expected))
     return different

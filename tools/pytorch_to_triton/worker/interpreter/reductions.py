@@ -26,7 +26,7 @@ POSITIONS = {
 EXACT = {"fp32", "fp64"}
 
 
-def known(table: dict[str, Any], combine: Any) -> Any:
+def entry_for(table: dict[str, Any], combine: Any) -> Any:
     """The table's entry for one of `triton.language.standard`'s combine functions, else None."""
     name = combine.__name__
     return table.get(name) if getattr(tl.standard, name, None) is combine else None
@@ -56,18 +56,18 @@ class ReduceOps(upstream.ReduceOps):  # type: ignore[misc]
 
     def reduced(self, arrays: list[Array], dtypes: list[Any], axis: int) -> list[Array]:
         """Each array with `axis` reduced to length 1."""
-        ufunc, position = known(UFUNCS, self.combine_fn), known(POSITIONS, self.combine_fn)
+        ufunc, position = entry_for(UFUNCS, self.combine_fn), entry_for(POSITIONS, self.combine_fn)
         values = arrays[0]
         if ufunc and suits_numpy(dtypes[0]):
             # Lanes are added in pairs on a GPU; numpy does so along the last axis alone.
             last = np.ascontiguousarray(np.moveaxis(values, axis, -1))
-            found = ufunc.reduce(last, axis=-1, keepdims=True, dtype=values.dtype)
-            return [np.moveaxis(found, -1, axis)]
+            totals = ufunc.reduce(last, axis=-1, keepdims=True, dtype=values.dtype)
+            return [np.moveaxis(totals, -1, axis)]
         if position and suits_numpy(dtypes[0]) and not np.isnan(values).any():
             best = position(values, axis=axis, keepdims=True)
             return [np.take_along_axis(array, best, axis) for array in arrays]
         try:
-            return reduced_in_pairs(block_combine(self.combine_fn, dtypes), arrays, axis)
+            return reduce_in_pairs(block_combine(self.combine_fn, dtypes), arrays, axis)
         except BlockCondition:
             return [result.handle.data for result in self.element_by_element(arrays, dtypes, axis)]
 
@@ -91,12 +91,12 @@ class ScanOps(upstream.ScanOps):  # type: ignore[misc]
         return np.ascontiguousarray(np.flip(array, axis)) if self.reverse else array
 
     def scanned(self, arrays: list[Array], dtypes: list[Any], axis: int) -> list[Array]:
-        ufunc = known(UFUNCS, self.combine_fn)
+        ufunc = entry_for(UFUNCS, self.combine_fn)
         if ufunc and suits_numpy(dtypes[0]):
             # By doubling, as a GPU does: one addition after the other would round differently, and worse.
-            return scanned_by_doubling(lambda a, b: [ufunc(a[0], b[0])], arrays, axis)
+            return scan_by_doubling(lambda a, b: [ufunc(a[0], b[0])], arrays, axis)
         try:
-            return scanned_by_doubling(block_combine(self.combine_fn, dtypes), arrays, axis)
+            return scan_by_doubling(block_combine(self.combine_fn, dtypes), arrays, axis)
         except BlockCondition:
             tensors = tuple(block(array, dtype) for array, dtype in zip(arrays, dtypes, strict=True))
             return [result.handle.data for result in self.generic_scan(tensors)]
@@ -114,20 +114,20 @@ def block_combine(combine_fn: Any, dtypes: list[Any]) -> Combine:
         results = combine(*operands)
         results = results if isinstance(results, tuple | tl.tuple) else (results,)
         return [
-            stored(result, dtype, left.shape)
+            cast_and_broadcast(result, dtype, left.shape)
             for result, dtype, left in zip(results, dtypes, lefts, strict=True)
         ]
 
     return combined
 
 
-def stored(result: Any, dtype: Any, shape: tuple[int, ...]) -> Array:
+def cast_and_broadcast(result: Any, dtype: Any, shape: tuple[int, ...]) -> Array:
     semantic = upstream.interpreter_semantic
     tensor = semantic.cast(semantic.to_tensor(result), dtype)
     return np.broadcast_to(tensor.handle.data, shape)
 
 
-def reduced_in_pairs(combine: Combine, arrays: list[Array], axis: int) -> list[Array]:
+def reduce_in_pairs(combine: Combine, arrays: list[Array], axis: int) -> list[Array]:
     """Neighbours are combined, then neighbouring results: log2(n) steps that keep the operands' order."""
     front = [np.moveaxis(array, axis, 0) for array in arrays]
     while len(front[0]) > 1:
@@ -135,7 +135,7 @@ def reduced_in_pairs(combine: Combine, arrays: list[Array], axis: int) -> list[A
     return [np.moveaxis(array, 0, axis) for array in front]
 
 
-def scanned_by_doubling(combine: Combine, arrays: list[Array], axis: int) -> list[Array]:
+def scan_by_doubling(combine: Combine, arrays: list[Array], axis: int) -> list[Array]:
     """Each element takes in the result `reach` before it, and `reach` doubles: log2(n) steps."""
     front = [np.moveaxis(array, axis, 0) for array in arrays]
     reach = 1

@@ -18,8 +18,8 @@ import triton.language as tl
 from triton.runtime import interpreter as upstream
 from triton.runtime.errors import InterpreterError
 
-from .formats import encoded
-from .loop_turns import counted
+from .formats import encode
+from .loop_turns import count_turns
 
 NAMESPACE = "interpreter_syntax"
 NAMES_IN_REWRITTEN_CODE = (NAMESPACE, "interpreter_semantic", "_InterpreterComparison")
@@ -104,7 +104,7 @@ class Rewriter(upstream.ASTTransformer):  # type: ignore[misc]
                 node.iter.func = name_in(NAMESPACE, "tensor_range")
         if node not in self.carried:
             return node
-        node.iter = ast.copy_location(call(NAMESPACE, counted.__name__, node.iter), node.iter)
+        node.iter = ast.copy_location(call(NAMESPACE, count_turns.__name__, node.iter), node.iter)
         return with_types_kept(node, self.carried[node])
 
 
@@ -123,14 +123,14 @@ def carried_by_loops(
                 yield from carried_by_loops(body, branch)
             defined |= branches[0] & branches[1]
         elif isinstance(statement, ast.For | ast.While) and not is_unrolled(statement):
-            yield statement, sorted(stored_in(statement.body) & defined)
+            yield statement, sorted(variables_set_in(statement.body) & defined)
             yield from carried_by_loops(
-                statement.body, defined | stored_in([statement]) - stored_in(statement.body)
+                statement.body, defined | variables_set_in([statement]) - variables_set_in(statement.body)
             )
         elif isinstance(statement, ast.For | ast.With):
             yield from carried_by_loops(statement.body, defined)
         else:
-            defined |= stored_in([statement])
+            defined |= variables_set_in([statement])
 
 
 def is_unrolled(loop: ast.For | ast.While) -> bool:
@@ -143,14 +143,14 @@ def with_types_kept(loop: Loop, carried: Sequence[str]) -> Loop:
     variables = ast.Call(func=ast.Name(id="locals", ctx=ast.Load()), args=[], keywords=[])
     before = ast.Name(id=TYPES_BEFORE, ctx=ast.Store())
     first = ast.Assign(targets=[before], value=call(NAMESPACE, "types_of", names, variables))
-    known = ast.Name(id=TYPES_BEFORE, ctx=ast.Load())
-    last = ast.Expr(value=call(NAMESPACE, "keep_types", known, names, variables))
+    types_before = ast.Name(id=TYPES_BEFORE, ctx=ast.Load())
+    last = ast.Expr(value=call(NAMESPACE, "keep_types", types_before, names, variables))
     inner = [ast.copy_location(first, loop), *loop.body, ast.copy_location(last, loop)]
     loop.body = [ast.fix_missing_locations(statement) for statement in inner]
     return loop
 
 
-def stored_in(trees: Iterable[ast.AST]) -> set[str]:
+def variables_set_in(trees: Iterable[ast.AST]) -> set[str]:
     """The variables that code gives a value."""
     nodes = (node for tree in trees for node in ast.walk(tree))
     return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
@@ -227,7 +227,7 @@ def tensor_range(start: Any, stop: Any = None, step: Any = None, **hints: Any) -
     for bound in bounds[1:]:
         dtype = semantic.integer_promote_impl(dtype, bound.dtype)
     for value in range(*(index(bound) for bound in bounds)):
-        yield tl.tensor(upstream.TensorHandle(encoded(np.array([value]), dtype), dtype), dtype)
+        yield tl.tensor(upstream.TensorHandle(encode(np.array([value]), dtype), dtype), dtype)
 
 
 def index(tensor: Any) -> int:

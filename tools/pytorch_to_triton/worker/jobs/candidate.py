@@ -16,7 +16,7 @@ import torch
 
 from .. import wire
 from ..allocation import Poison
-from ..calls.exchange import CallInputs, Exchange, mapped, outputs_of, written_to
+from ..calls.exchange import CallInputs, Exchange, map_tensors, outputs_of, written_to
 from ..calls.generate import large_strides
 from ..calls.gradients import gradcheck_failure, with_gradients
 from ..calls.tensors import Outputs, leaves, output_of, read_values, same_output, write_outputs
@@ -123,27 +123,27 @@ class CandidateSession:
             self.drop_last()
             self.tuning.begin(request.configuration, undo_trials=request.undo_trials)
             memory = GuardedMemory(self.setting.device, Poison.FIRST, self.red_zone_bytes)
-            call = placed(before, request.large_stride, memory)
+            call = place_in_guarded_memory(before, request.large_stride, memory)
         else:
             memory, call = again.memory, again.call
             for _ in range(CALLS_BEFORE):
                 self.called(call, memory, before)
             overwrite(call, before)
-        found, seen = self.called(call, memory, before)
-        seen = replace(seen, tuned=tuple(self.tuning.taken()))
-        if isinstance(found, wire.Failure):
+        result, observation = self.called(call, memory, before)
+        observation = replace(observation, tuned=tuple(self.tuning.taken()))
+        if isinstance(result, wire.Failure):
             self.drop_last()
-            return validation.RaisedItem(case=request.name, failure=found, observation=seen)
+            return validation.RaisedItem(case=request.name, failure=result, observation=observation)
         if again is not None:
-            seen = replace(seen, overwritten=tuple(changed_since(again, call)))
-        write_outputs(found.outputs, self.exchange.outputs(self.setting.side, request.id))
-        self.last = found
+            observation = replace(observation, overwritten=tuple(changed_since(again, call)))
+        write_outputs(result.outputs, self.exchange.outputs(self.setting.side, request.id))
+        self.last = result
         if request.twice:
-            seen = replace(seen, differs=self.differs(request, found, before))
+            observation = replace(observation, differs=self.differs(request, result, before))
         if self.setting.backward:
             with self.observer.calling(memory, call):
-                seen = replace(seen, gradcheck=gradcheck_failure(self.run, call))
-        return validation.ReturnedItem(case=request.name, observation=seen)
+                observation = replace(observation, gradcheck=gradcheck_failure(self.run, call))
+        return validation.ReturnedItem(case=request.name, observation=observation)
 
     def called(
         self, call: CallInputs, memory: GuardedMemory, before: CallInputs, order: Order = "forward"
@@ -161,11 +161,11 @@ class CandidateSession:
                 failure = describe_failure(error, "call")
         if returned is not None:
             try:
-                with uncollected():
+                with without_collection():
                     written = written_to(call, before)
                     outputs = outputs_of(returned, call, written)
-                    seen = replace(observation.seen(returned, call, memory), written=tuple(written))
-                    return CandidateCall(call, memory, returned, outputs), seen
+                    observed = replace(observation.seen(returned, call, memory), written=tuple(written))
+                    return CandidateCall(call, memory, returned, outputs), observed
             except RuntimeError as error:
                 failure = describe_failure(error, "its results")
         usable = is_usable(self.setting.device)
@@ -208,8 +208,10 @@ class CandidateSession:
         """The outputs of another run on the same values; none where it raises."""
         memory = GuardedMemory(self.setting.device, Poison.SECOND, self.red_zone_bytes)
         try:
-            found, _ = self.called(placed(before, large_stride, memory), memory, before, order)
-            return found.outputs if isinstance(found, CandidateCall) else {}
+            result, _ = self.called(
+                place_in_guarded_memory(before, large_stride, memory), memory, before, order
+            )
+            return result.outputs if isinstance(result, CandidateCall) else {}
         finally:
             memory.close()
 
@@ -225,7 +227,9 @@ def order_of_second_run(case: str) -> Order:
     return "reversed" if zlib.crc32(case.encode()) % 2 else "shuffled"
 
 
-def placed(before: CallInputs, large_stride: Collection[str], memory: GuardedMemory) -> CallInputs:
+def place_in_guarded_memory(
+    before: CallInputs, large_stride: Collection[str], memory: GuardedMemory
+) -> CallInputs:
     """A copy of the inputs, each tensor between red zones; those of `large_stride` at huge strides."""
 
     def place(name: str, tensor: torch.Tensor) -> torch.Tensor:
@@ -234,11 +238,11 @@ def placed(before: CallInputs, large_stride: Collection[str], memory: GuardedMem
         return memory.placed(tensor, name)
 
     cotangents = {path: tensor.clone() for path, tensor in before.cotangents.items()}
-    return replace(mapped(before, place), cotangents=cotangents)
+    return replace(map_tensors(before, place), cotangents=cotangents)
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def without_collection() -> Iterator[None]:
     """Inside, no finalizer of the author's runs: nothing would observe it."""
     gc.disable()
     try:
@@ -258,8 +262,8 @@ def overwrite(call: CallInputs, values: CallInputs) -> None:
 
 def changed_since(earlier: CandidateCall, call: CallInputs) -> list[str]:
     """Results of an earlier call that have changed since, but for those in the inputs' memory."""
-    given = (*call.tensors().values(), *call.cotangents.values())
-    inputs = {tensor.untyped_storage().data_ptr() for tensor in given}
+    tensors = (*call.tensors().values(), *call.cotangents.values())
+    inputs = {tensor.untyped_storage().data_ptr() for tensor in tensors}
     return [
         path
         for path, leaf in earlier.returned.items()

@@ -58,8 +58,8 @@ def products() -> Iterator[tuple[str, Callable[[], object], int]]:
         yield name, product(torch.float32, SLOW_MATRIX), SLOW_MATRIX
     yield "float64", product(torch.float64, SLOW_MATRIX), SLOW_MATRIX
     for name in ("float8_e4m3fn", "int8"):
-        if (made := short_product(name)) is not None:
-            yield name, made, MATRIX
+        if (multiply := short_product(name)) is not None:
+            yield name, multiply, MATRIX
 
 
 def product(dtype: torch.dtype, size: int) -> Callable[[], object]:
@@ -77,8 +77,8 @@ def short_product(name: str) -> Callable[[], object] | None:
     if name == "float8_e4m3fn" and hasattr(torch, "_scaled_mm"):
         dtype = torch.float8_e4m3fn
         a, b = (torch.randn(MATRIX, MATRIX, device="cuda").to(dtype) for _ in range(2))
-        one = torch.ones((), device="cuda")
-        return lambda: torch._scaled_mm(a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+        scale = torch.ones((), device="cuda")
+        return lambda: torch._scaled_mm(a, b.t(), scale_a=scale, scale_b=scale, out_dtype=torch.bfloat16)
     return None
 
 

@@ -27,7 +27,7 @@ def work(
     reference: wire.Target | None,
     case: wire.Case,
     gpu: wire.OfflineGpu,
-    wanted: wire.CompileRequest,
+    request: wire.CompileRequest,
 ) -> wire.CompileAnswer:
     """An item for each kernel and specialisation that the call launches."""
     report.during("load")
@@ -38,9 +38,9 @@ def work(
         for side in (loaded, declaring):
             side.to_gpu()
     report.during("generate inputs")
-    arguments = given(declaring, case, gpu)
+    arguments = arguments_on_gpu(declaring, case, gpu)
     state = {} if loaded.module is not None else declaring.state
-    dry_run = DryRun(report, wanted)
+    dry_run = DryRun(report, request)
     report.during("call")
     failure = None
     with on(gpu), dry_run, torch.no_grad():
@@ -51,18 +51,18 @@ def work(
     return wire.CompileAnswer(trials=tuple(dry_run.trials), failure=failure)
 
 
-def given(declaring: Loaded, case: wire.Case, gpu: wire.OfflineGpu) -> dict[str, Any]:
+def arguments_on_gpu(declaring: Loaded, case: wire.Case, gpu: wire.OfflineGpu) -> dict[str, Any]:
     """The case's arguments on the CPU that poses as the GPU."""
     if case["arguments"]:
-        return {argument["name"]: sketched(case, argument) for argument in case["arguments"]}
+        return {argument["name"]: sketch_argument(case, argument) for argument in case["arguments"]}
     with on(gpu):
         return {name: on_gpu(value) for name, value in generated_arguments(declaring, case).items()}
 
 
-def sketched(case: wire.Case, argument: wire.Json) -> Any:
+def sketch_argument(case: wire.Case, argument: wire.Json) -> Any:
     """The argument as for any call, unless generating it would take long."""
     if argument["form"] == "list":
-        return [sketched(case, item) for item in argument["items"]]
+        return [sketch_argument(case, item) for item in argument["items"]]
     if argument["form"] == "constant":
         return argument["value"]
     if torch.Size(argument["shape"]).numel() <= GENERATED_ELEMENTS:

@@ -26,11 +26,11 @@ def work(report: JobReport, target: wire.Target, role: Role) -> dict[str, Any]:
     report.item(wire.DescribedItem(description=described))
     for request in report.requests(wire.TargetRequest):
         report.during(request.do)
-        report.item(answered(target, request))
+        report.item(answer(target, request))
     return {}
 
 
-def answered(target: wire.Target, request: wire.TargetRequest) -> wire.TargetItem:
+def answer(target: wire.Target, request: wire.TargetRequest) -> wire.TargetItem:
     """What a request asks. torch.export takes seconds to import, and a mere description does not need it."""
     if isinstance(request, wire.TraceRequest):
         from ..tracing.export import trace

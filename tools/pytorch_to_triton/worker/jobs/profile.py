@@ -36,7 +36,11 @@ def work(
     report.during(f"profile with {profiler}")
     device = torch.cuda.get_device_name()
     if profiler == "proton":
-        return {"device": device, "calls": PROTON_CALLS, "tree": traced(report, loaded, arguments, state)}
+        return {
+            "device": device,
+            "calls": PROTON_CALLS,
+            "tree": trace_calls(report, loaded, arguments, state),
+        }
     torch.cuda.profiler.start()  # type: ignore[no-untyped-call]
     call(loaded, arguments, state)
     torch.cuda.profiler.stop()  # type: ignore[no-untyped-call]
@@ -50,7 +54,7 @@ def call(loaded: Loaded, arguments: dict[str, Any], state: dict[str, torch.Tenso
     torch.cuda.synchronize()
 
 
-def traced(
+def trace_calls(
     report: JobReport, loaded: Loaded, arguments: dict[str, Any], state: dict[str, torch.Tensor]
 ) -> list[Any]:
     """Proton's tree of the calls, as Proton writes it."""

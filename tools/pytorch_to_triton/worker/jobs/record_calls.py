@@ -67,29 +67,29 @@ class Recorder:
         if Path(code.co_filename).resolve() != self.path:
             return
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        given = {name: frame.f_locals[name] for name in names}
+        arguments = {name: frame.f_locals[name] for name in names}
         if code.co_qualname == self.function:
-            self._note(given, {})
+            self._note(arguments, {})
             return
-        module = given.pop(names[0])
+        module = arguments.pop(names[0])
         if code.co_qualname == self.constructor:
-            self._made[id(module)] = self._constructed(type(module), given)
+            self._made[id(module)] = self._constructed(type(module), arguments)
         elif isinstance(module, nn.Module):
-            self._note(given, self._made.get(id(module), {}), training=module.training)
+            self._note(arguments, self._made.get(id(module), {}), training=module.training)
 
-    def _constructed(self, kind: type, given: dict[str, Any]) -> dict[str, Any]:
+    def _constructed(self, kind: type, arguments: dict[str, Any]) -> dict[str, Any]:
         """The constructor's arguments, but for objects that are the defaults themselves."""
         parameters = inspect.signature(kind).parameters
         return {
             name: plain(value)
-            for name, value in given.items()
+            for name, value in arguments.items()
             if is_plain(value) or name not in parameters or parameters[name].default is not value
         }
 
-    def _note(self, given: dict[str, Any], made: dict[str, Any], *, training: bool = False) -> None:
+    def _note(self, values: dict[str, Any], constructor: dict[str, Any], *, training: bool = False) -> None:
         if len(self.calls) < MOST_CALLS:
-            arguments = [described_example(name, value) for name, value in given.items()]
-            self.calls.append({"arguments": arguments, "constructor": made, "training": training})
+            arguments = [described_example(name, value) for name, value in values.items()]
+            self.calls.append({"arguments": arguments, "constructor": constructor, "training": training})
 
 
 def plain(value: Any) -> Any:

@@ -24,7 +24,7 @@ from ..job_report import JobReport
 from ..loading.sides import stage_candidate, stage_reference
 from ..loading.target import load
 from ..tracing.description import description, has_examples
-from ..truth.compare import compared
+from ..truth.compare import compare
 from ..truth.oracle import Oracle, Truth, with_own_module
 from ..wire import validation
 from ..wire.as_json import decoded
@@ -131,15 +131,15 @@ class ReferenceSession:
 
         Where it raises, of what it computed up to then.
         """
-        seen, oracle = ElementsSeen(), dataclasses.replace(self.oracle, backward=False)
+        elements, oracle = ElementsSeen(), dataclasses.replace(self.oracle, backward=False)
         with contextlib.suppress(Exception):
             arguments = generated_arguments(oracle.reference, case)
             oracle.exchange.put(case["id"], CallInputs(arguments, {}))
             call = oracle.inputs(case["id"], case["seed"])
-            with seen:
+            with elements:
                 oracle.run(with_own_module(oracle.reference), call, case["seed"])
         self.forget(case["id"])
-        return validation.MeasuredItem(elements=tuple(sorted(seen.elements)))
+        return validation.MeasuredItem(elements=tuple(sorted(elements.elements)))
 
     def compare(
         self, request: validation.CompareRequest
@@ -151,7 +151,7 @@ class ReferenceSession:
             truth = self.truth(case_id, request.seed)
         except Exception as error:
             return validation.ReferenceRaisedItem(failure=describe_failure(error, request.name))
-        figures = compared(exchange, case_id, side, truth, self.oracle.device)
+        figures = compare(exchange, case_id, side, truth, self.oracle.device)
         about = {"case": request.name, "inputs_untouched": untouched, "truth": truth.precision}
         return validation.ComparedItem(statistics=decoded(CaseStatistics, {**about, **figures}))
 
@@ -166,10 +166,10 @@ class ReferenceSession:
         if case_id not in self.truths:
             self.truths[case_id] = self.oracle.truth(case_id, seed)
         self.truths.move_to_end(case_id)
-        wanted = self.truths[case_id]
-        while self.truths and sum(bytes_of(truth) for truth in self.truths.values()) > KEPT_BYTES:
+        truth = self.truths[case_id]
+        while self.truths and sum(bytes_of(kept) for kept in self.truths.values()) > KEPT_BYTES:
             self.truths.popitem(last=False)
-        return wanted
+        return truth
 
 
 class ElementsSeen(TorchFunctionMode):

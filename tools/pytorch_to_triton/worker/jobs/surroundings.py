@@ -47,10 +47,10 @@ def assembler() -> str:
     try:
         from triton.backends.nvidia.compiler import get_ptxas
 
-        found = get_ptxas(90)
+        assembler_file = get_ptxas(90)
     except Exception:  # whatever a Triton without NVIDIA's backend, or with a broken one, raises
         return ""
-    return f"{found.path} {found.version}"
+    return f"{assembler_file.path} {assembler_file.version}"
 
 
 def c_compiler() -> str | None:

@@ -38,7 +38,7 @@ def work(
     An implementation that fails at a size is listed with the reason, and takes no further part in it.
     """
     timing = TimingRun(report, report.folder / "exchange", setting)
-    with timing.started([one["label"] for one in implementations]) as processes:
+    with timing.started([implementation["label"] for implementation in implementations]) as processes:
         report.during("load")
         timing.load(processes, reference, implementations)
         for number, case in enumerate(cases):
@@ -83,11 +83,11 @@ class TimingRun:
         except Lost as why:
             raise NothingToTime(str(why)) from why
         arguments = {
-            one["label"]: {
-                **{key: value for key, value in one.items() if key != "label"},
+            implementation["label"]: {
+                **{key: value for key, value in implementation.items() if key != "label"},
                 "caches": str(self.folder / "caches" / str(number)),
             }
-            for number, one in enumerate(implementations)
+            for number, implementation in enumerate(implementations)
         }
         processes.all_at_once("load", arguments.__getitem__)
         processes.end_failed()  # what cannot be loaded cannot be called at any size
@@ -139,10 +139,10 @@ class TimingRun:
         """Keep what the last timed calls returned; replay calls as graphs, and profile their kernels."""
         self.report.progress(0, None, "replaying as graphs and profiling kernels")
         processes.all_at_once("keep", lambda label: {"index": rounds.batch - 1, "name": names[label]})
-        for found in processes.one_by_one("graph", count=REPLAYS):
-            measured[found.label] |= found.answer
-        for found in processes.one_by_one("profile", count=min(rounds.batch, PROFILED_CALLS)):
-            measured[found.label] |= found.answer
+        for reply in processes.one_by_one("graph", count=REPLAYS):
+            measured[reply.label] |= reply.answer
+        for reply in processes.one_by_one("profile", count=min(rounds.batch, PROFILED_CALLS)):
+            measured[reply.label] |= reply.answer
 
     def measured(self, rounds: Rounds, label: str) -> dict[str, Any]:
         """What the rounds measured of one implementation."""
@@ -159,9 +159,9 @@ class TimingRun:
     ) -> dict[str, Any]:
         """By name, how each result compares with the truth; a `note` where they cannot be compared."""
         try:
-            found: dict[str, Any] = coordinator.ask(
+            checks: dict[str, Any] = coordinator.ask(
                 "check", seconds=self.setting["seconds"], inputs=inputs, offset=offset, seed=seed, names=names
             )
         except Lost as why:
             return {"note": str(why)}
-        return found
+        return checks

@@ -85,7 +85,7 @@ class Reader:
             self._entries[home]["aliases"].append(path)
             return
         self._paths[id(thing)] = path
-        self._entries[path] = _described(thing)
+        self._entries[path] = _entry_of(thing)
         if inspect.isclass(thing):
             self._members(path, thing)
 
@@ -104,7 +104,7 @@ class Reader:
             self._entries.setdefault(f"{path}.{name}", _entry("module"))
 
 
-def _described(thing: Any) -> Entry:
+def _entry_of(thing: Any) -> Entry:
     """The entry of a function, class, dtype or constant."""
     if inspect.isclass(thing):
         return _entry("class", thing, doc=_doc_of_class(thing), members=_members_of(thing))
@@ -208,7 +208,7 @@ def _is_ours(name: str, thing: Any) -> bool:
 
 def _submodules(path: str) -> list[str]:
     folders = getattr(importlib.import_module(path), "__path__", ())
-    return sorted(found.name for found in pkgutil.iter_modules(folders) if not found.name.startswith("_"))
+    return sorted(module.name for module in pkgutil.iter_modules(folders) if not module.name.startswith("_"))
 
 
 def _standing(function: Callable[..., Any]) -> str:

@@ -36,11 +36,11 @@ def work(report: JobReport, target: wire.KernelTarget | None) -> dict[str, Any]:
     os.environ["TRITON_CACHE_DIR"] = str(report.folder / "triton_cache")
     began = time.perf_counter()
     report.during("compile" if target else "run")
-    seen = compiled_for(target) if target else ran()
-    return {"seconds": time.perf_counter() - began, "seen": seen}
+    place = compile_for_target(target) if target else run_here()
+    return {"seconds": time.perf_counter() - began, "seen": place}
 
 
-def compiled_for(target: wire.KernelTarget) -> str:
+def compile_for_target(target: wire.KernelTarget) -> str:
     """What the compiler made of it."""
     signature = {"x_ptr": "*fp32", "out_ptr": "*fp32", "n_elements": "i32", "BLOCK": "constexpr"}
     source = ASTSource(add_one_kernel, signature, constexprs={(3,): BLOCK})
@@ -50,7 +50,7 @@ def compiled_for(target: wire.KernelTarget) -> str:
     return f"{len(binary)} bytes of machine code"
 
 
-def ran() -> str:
+def run_here() -> str:
     """Where it ran. Raises RuntimeError where its result is wrong."""
     device = "cpu" if interpreting() else "cuda"
     x = torch.arange(ELEMENTS, dtype=torch.float32, device=device)

@@ -7,11 +7,11 @@ import time
 
 from .. import wire
 from ..calls.call_inputs import generated_arguments, generated_state
-from ..calls.exchange import CallInputs, following, mapped
+from ..calls.exchange import CallInputs, map_tensors, state_like_input
 from ..job_report import JobReport
 from ..loading.target import load
 from ..tuning.fresh_calls import FreshCalls
-from ..tuning.session import tuned
+from ..tuning.session import tune
 from ..tuning.timing_device import TimingDevice
 
 
@@ -29,7 +29,7 @@ def work(
     """
     report.during("load")
     calls = ready(target, reference, {**case, "seed": seed}, "cuda")
-    return tuned(report, calls, TimingDevice(), seconds, time.monotonic)
+    return tune(report, calls, TimingDevice(), seconds, time.monotonic)
 
 
 def ready(target: wire.Target, reference: wire.Target, case: wire.Case, device: str) -> FreshCalls:
@@ -40,5 +40,7 @@ def ready(target: wire.Target, reference: wire.Target, case: wire.Case, device: 
     candidate.take_state(state)
     candidate.to_gpu()
     call = CallInputs(generated_arguments(origin, case), state)
-    placed = mapped(call, lambda name, tensor: tensor.to(device))
-    return FreshCalls(candidate, CallInputs(placed.arguments, following(placed.state, placed.arguments)))
+    placed = map_tensors(call, lambda name, tensor: tensor.to(device))
+    return FreshCalls(
+        candidate, CallInputs(placed.arguments, state_like_input(placed.state, placed.arguments))
+    )

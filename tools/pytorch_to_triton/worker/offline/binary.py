@@ -26,11 +26,11 @@ def resources(kernel: Any) -> dict[str, Any]:
     target = kernel.metadata.target
     if target.backend == "hip":
         return amd_resources(kernel.asm["amdgcn"], kernel.metadata.shared)
-    found = registers_and_spills(kernel.asm["cubin"], target.backend)
+    registers = registers_and_spills(kernel.asm["cubin"], target.backend)
     # Spills are kept on the stack; without one there is no need to assemble once more.
-    spills = spilled(kernel.asm["ptx"], target.arch) if found["stack_bytes"] else (0, 0)
+    spills = spill_bytes(kernel.asm["ptx"], target.arch) if registers["stack_bytes"] else (0, 0)
     return {
-        **found,
+        **registers,
         "spill_store_bytes": spills[0],
         "spill_load_bytes": spills[1],
         "shared_bytes": kernel.metadata.shared,
@@ -52,7 +52,7 @@ def registers_and_spills(binary: bytes, backend: str) -> dict[str, int]:
     return {"registers": int(usage[1]), "stack_bytes": int(usage[2])}
 
 
-def spilled(ptx: str, arch: int) -> tuple[int, int]:
+def spill_bytes(ptx: str, arch: int) -> tuple[int, int]:
     """Bytes of spill stores and spill loads in a thread's instructions."""
     from triton.backends.nvidia.compiler import get_ptxas
 
@@ -62,8 +62,8 @@ def spilled(ptx: str, arch: int) -> tuple[int, int]:
         source.write_text(ptx)
         command = [get_ptxas(arch).path, "-v", f"--gpu-name={gpu[1]}" if gpu else "", str(source)]
         printed = output_of([*command, "-o", str(Path(folder, "kernel.cubin"))])
-    found = SPILLS.search(printed)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    match = SPILLS.search(printed)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def output_of(command: list[str]) -> str:

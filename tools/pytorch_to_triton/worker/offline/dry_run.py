@@ -58,11 +58,11 @@ class DryRun:
     the others are seen.
     """
 
-    def __init__(self, report: JobReport, wanted: wire.CompileRequest) -> None:
+    def __init__(self, report: JobReport, request: wire.CompileRequest) -> None:
         self.trials: list[dict[str, str]] = []
         """`kernel` and `configuration` of each trial, compiled or not."""
         self._report = report
-        self._wanted = wanted
+        self._request = request
         self._seen: set[tuple[Any, str]] = set()
         self._current: Compilation | None = None
         self._warmed_up: dict[int, int] = {}
@@ -134,12 +134,12 @@ class DryRun:
 
     def _compiling(self, *, key: str, fn: Any, compile: dict[str, Any], **_: Any) -> bool:
         """Triton's hook before it compiles: True leaves it out."""
-        known = (fn.jit_function, key)
+        specialisation = (fn.jit_function, key)
         number = len(self._seen)
-        if known in self._seen:
+        if specialisation in self._seen:
             return True
-        self._seen.add(known)
-        if self._configuration is not None and len(self.trials) - 1 not in self._wanted.trials:
+        self._seen.add(specialisation)
+        if self._configuration is not None and len(self.trials) - 1 not in self._request.trials:
             return True
         self._report.during(f"compile {fn.name}")
         self._current = Compilation(
@@ -171,7 +171,7 @@ class DryRun:
         folder = self._report.folder / "texts"
         folder.mkdir(parents=True, exist_ok=True)
         paths = {}
-        for kind in self._wanted.texts:
+        for kind in self._request.texts:
             if kind in compiled.asm or (kind == "sass" and "cubin" in compiled.asm):
                 name = f"{compilation.number:02}-{compilation.kernel.fn.__name__}.{kind}"
                 path = folder / name
@@ -182,7 +182,7 @@ class DryRun:
     def _report_kernel(self, compilation: Compilation, launch: Launch, result: dict[str, Any]) -> None:
         file, line = place_of(compilation.kernel.fn)
         bound = bound_arguments(compilation.kernel, launch)
-        found = {
+        record = {
             "number": compilation.number,
             "name": compilation.kernel.fn.__name__,
             "file": file,
@@ -193,7 +193,7 @@ class DryRun:
             **compilation.options,
             **result,
         }
-        self._report.item(wire.KernelItem(kernel=found))
+        self._report.item(wire.KernelItem(kernel=record))
 
 
 def not_cached(self: Autotuner, tuning_key: Any, configs: Any, bench: Callable[[], None]) -> bool:

@@ -92,8 +92,8 @@ class OfflineDriver:
 
     def load_binary(self, name: str, binary: bytes, shared: int, device: int) -> tuple[Any, ...]:
         """Module, function, registers a thread, spilled registers a thread, threads a block at most."""
-        found = registers_and_spills(binary, self.gpu.backend)
-        return None, None, found["registers"], found["stack_bytes"] // 4, 1024
+        resources = registers_and_spills(binary, self.gpu.backend)
+        return None, None, resources["registers"], resources["stack_bytes"] // 4, 1024
 
     def unload_module(self, module: Any) -> None:
         pass

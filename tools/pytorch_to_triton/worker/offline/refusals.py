@@ -41,28 +41,28 @@ def described_refusal(error: Exception, kernel: JITFunction[Any], log: str) -> F
     """A Failure whose file and line are the kernel's, where the compiler names one."""
     failure = describe_failure(error, f"compile {kernel.fn.__name__}")
     file, line = place_of(kernel.fn)
-    found: dict[str, Any] = {"file": file, "line": line, "traceback": ""}
+    changes: dict[str, Any] = {"file": file, "line": line, "traceback": ""}
     innermost = innermost_error(error)
     if innermost is not None:
         place = place_in_source(innermost, kernel)
         message = innermost.error_message or cause_of(innermost) or str(innermost)
-        found |= {"message": in_original_terms(message), **place}
+        changes |= {"message": in_original_terms(message), **place}
         excerpt = str(innermost).removesuffix(innermost.error_message or "").rstrip()
-        found["traceback"] = in_original_terms(excerpt)
+        changes["traceback"] = in_original_terms(excerpt)
     elif passed := PASS_ERROR.search(log):
-        found |= {"file": passed[1], "line": int(passed[2]), "message": f"{failure.message}: {passed[3]}"}
-    return replace(failure, **found)
+        changes |= {"file": passed[1], "line": int(passed[2]), "message": f"{failure.message}: {passed[3]}"}
+    return replace(failure, **changes)
 
 
 def innermost_error(error: BaseException) -> CompilationError | None:
     """The compilation error that others lead to, where one kernel calls another; None where there is none."""
-    found = None
+    innermost = None
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, CompilationError):
-            found = cause
+            innermost = cause
         cause = cause.__cause__
-    return found
+    return innermost
 
 
 def cause_of(error: CompilationError) -> str:
@@ -73,7 +73,7 @@ def cause_of(error: CompilationError) -> str:
 def place_in_source(error: CompilationError, kernel: JITFunction[Any]) -> dict[str, Any]:
     """File and line of the node that the error is about."""
     for function in reachable(kernel):
-        source, first = dedented(function)
+        source, first = dedent(function)
         if error.src and source.startswith(error.src.rstrip()):
             line = first + getattr(error.node, "lineno", 1) - 1
             return {"file": place_of(function)[0], "line": line}
@@ -88,7 +88,7 @@ def reachable(kernel: JITFunction[Any]) -> Iterator[Callable[..., Any]]:
             yield value.fn
 
 
-def dedented(function: Callable[..., Any]) -> tuple[str, int]:
+def dedent(function: Callable[..., Any]) -> tuple[str, int]:
     """The function's source from its `def` on, as the compiler sees it, and that line's number."""
     try:
         lines, first = inspect.getsourcelines(function)
@@ -103,4 +103,4 @@ def dedented(function: Callable[..., Any]) -> tuple[str, int]:
 def place_of(function: Callable[..., Any]) -> tuple[str, int]:
     """File and line of the function's `def`."""
     file = os.path.abspath(function.__code__.co_filename)
-    return str(original(file)), dedented(function)[1]
+    return str(original(file)), dedent(function)[1]

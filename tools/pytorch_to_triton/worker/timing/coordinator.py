@@ -58,8 +58,8 @@ class Coordinator:
         count = 1 if case["arguments"] else OWN_INPUTS
         names = [f"inputs{number}" for number in range(count)]
         for number, name in enumerate(names):
-            one = {**case, "name": name, "seed": seed + number}
-            call = CallInputs(generated_arguments(self.reference, one, DEVICE), {})
+            sample = {**case, "name": name, "seed": seed + number}
+            call = CallInputs(generated_arguments(self.reference, sample, DEVICE), {})
             self.exchange.put(name, call)
             if self.backward:
                 self.reference.to_gpu()
@@ -75,14 +75,14 @@ class Coordinator:
         truth = dataclasses.replace(self.oracle, exchange=HeldCall(self.exchange.folder, call)).truth(
             "held", seed
         )
-        found = {}
+        checks = {}
         for name in names:
             outputs = read_outputs(self.exchange.outputs("candidate", name), DEVICE)
-            found[name] = brief(statistics_of(outputs, truth, call))
+            checks[name] = brief(statistics_of(outputs, truth, call))
             self.exchange.forget(name)
         del truth, call
         torch.cuda.empty_cache()
-        return found
+        return checks
 
 
 def brief(statistics: dict[str, Any]) -> dict[str, Any]:

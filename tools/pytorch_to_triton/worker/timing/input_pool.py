@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import torch
 
-from ..calls.exchange import CallInputs, mapped
+from ..calls.exchange import CallInputs, map_tensors
 
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 """Dtypes that torch can roll, by bytes of an element; float8 it cannot."""
@@ -35,7 +35,9 @@ class Pool:
 
 def fresh(call: CallInputs) -> CallInputs:
     """The call with its tensors in memory of their own."""
-    copied = mapped(call, lambda name, tensor: tensor.detach().clone(memory_format=torch.preserve_format))
+    copied = map_tensors(
+        call, lambda name, tensor: tensor.detach().clone(memory_format=torch.preserve_format)
+    )
     return dataclasses.replace(
         copied, cotangents={path: tensor.clone() for path, tensor in call.cotangents.items()}
     )
@@ -50,10 +52,10 @@ def variant(bases: Sequence[CallInputs], offset: int) -> CallInputs:
     """
     if len(bases) > 1:
         return bases[offset % len(bases)]
-    return mapped(bases[0], lambda name, tensor: rolled(tensor, offset))
+    return map_tensors(bases[0], lambda name, tensor: roll(tensor, offset))
 
 
-def rolled(tensor: torch.Tensor, offset: int) -> torch.Tensor:
+def roll(tensor: torch.Tensor, offset: int) -> torch.Tensor:
     """The tensor with its elements, in flattened order, rotated by `offset`."""
     if not tensor.is_floating_point() or tensor.numel() < 2:
         return tensor

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from ..calls.exchange import CallInputs
-from ..calls.gradients import differentiated, with_gradients
+from ..calls.gradients import call_and_gradients, with_gradients
 from ..calls.tensors import leaves
 
 Target = Callable[[CallInputs], Any]
@@ -28,7 +28,7 @@ def forward(target: Target, call: CallInputs) -> Timed:
 
 def backward(target: Target, call: CallInputs) -> Timed:
     """The backward pass of a call that was made before."""
-    outputs, gradients = differentiated(target, call)
+    outputs, gradients = call_and_gradients(target, call)
     return lambda: {**outputs, **gradients()}
 
 

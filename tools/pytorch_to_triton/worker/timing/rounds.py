@@ -170,8 +170,8 @@ def all_rounds(
     for number in rounds_within(WALL_ROUNDS, seconds) if setting["full"] else ():
         report.progress(number, WALL_ROUNDS, "timing with the launch")
         processes.all_alike("fill", offsets=[rounds.last] * min(rounds.batch, WALL_CALLS))
-        for found in processes.one_by_one("wall"):
-            records[found.label].wall_ms.append(found.answer)
+        for reply in processes.one_by_one("wall"):
+            records[reply.label].wall_ms.append(reply.answer)
     one_round(processes, rounds)
     return rounds
 
@@ -195,12 +195,12 @@ def one_round(processes: TimedProcesses, rounds: Rounds) -> None:
     offsets = [RANDOM.randrange(OFFSETS) for _ in range(rounds.batch)]
     processes.all_alike("fill", offsets=offsets)
     covers = set()
-    for found in processes.one_by_one("go"):
-        record, cover = rounds.records[found.label], found.answer["cover"]
-        record.samples_ms.extend(found.answer["samples_ms"])
+    for reply in processes.one_by_one("go"):
+        record, cover = rounds.records[reply.label], reply.answer["cover"]
+        record.samples_ms.extend(reply.answer["samples_ms"])
         covers.add(cover)
-        if found.answer["hidden"]:
-            record.batches_ms.append((cover, found.took_ms))
+        if reply.answer["hidden"]:
+            record.batches_ms.append((cover, reply.took_ms))
     for cover in sorted(covers):
         began = time.perf_counter()
         empty = processes.idle.ask("go", seconds=processes.seconds, calls=rounds.batch, cover=cover)
@@ -214,10 +214,10 @@ def warm_up(processes: TimedProcesses, batch: int, seconds: float) -> None:
     before: dict[str, float] = {}
     for number in rounds_within(MOST_WARM_UP_ROUNDS, seconds):
         processes.all_alike("fill", offsets=[number] * batch)
-        found = {one.label: one.answer for one in processes.one_by_one("go")}
-        now = {label: median(answer["samples_ms"]) for label, answer in found.items()}
+        answers = {reply.label: reply.answer for reply in processes.one_by_one("go")}
+        now = {label: median(answer["samples_ms"]) for label, answer in answers.items()}
         steady = before and all(abs(now[k] - before[k]) <= STABLE * before[k] for k in now if k in before)
-        if steady and all(answer["hidden"] for answer in found.values()):
+        if steady and all(answer["hidden"] for answer in answers.values()):
             return
         before = now
 

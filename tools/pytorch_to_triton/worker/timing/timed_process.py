@@ -217,14 +217,14 @@ class TimedImplementation:
         that, what Triton did not compile; `kernels`: how many it ran."""
         self.fill(list(range(count)))
         try:
-            with profile(activities=[ProfilerActivity.CUDA]) as seen:
+            with profile(activities=[ProfilerActivity.CUDA]) as profiler:
                 self.go_untimed()
         except RuntimeError as error:  # the machine's owner may have forbidden it
             return {"profile_note": str(error)}
         spans = sorted(
-            (found.time_range.start, found.time_range.end, found.name)
-            for found in seen.events() or ()
-            if found.device_type == DeviceType.CUDA
+            (event.time_range.start, event.time_range.end, event.name)
+            for event in profiler.events() or ()
+            if event.device_type == DeviceType.CUDA
         )
         compiled = {each.__name__ for each in gc.get_objects() if issubclass(type(each), JITFunction)}
         busy = union([(start, end) for start, end, _ in spans])

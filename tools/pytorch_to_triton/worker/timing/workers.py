@@ -102,9 +102,9 @@ def _follow(line: socket.socket, commands: Callable[[], Commands], parent: int) 
     try:
         die_with_parent(signal.SIGKILL)
         if os.getppid() == parent:
-            known = commands()
+            handlers = commands()
             for message in line.makefile("rb"):
-                line.sendall(json.dumps(_done(known, json.loads(message))).encode() + b"\n")
+                line.sendall(json.dumps(_done(handlers, json.loads(message))).encode() + b"\n")
     except BaseException:
         traceback.print_exc()
     finally:

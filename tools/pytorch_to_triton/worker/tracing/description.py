@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from .. import wire
-from ..calls.call_inputs import trained
+from ..calls.call_inputs import parameter_names
 from ..loading.target import Loaded, Role, TargetError
 from ..tuning.autotuned import tuners_in
 from ..untimed_tuning import variants
@@ -31,7 +31,7 @@ class WorkUnusable(TargetError):
 def description(target: wire.Target, loaded: Loaded, role: Role) -> wire.Json:
     """Of a loaded target, which is not called; without what its get_inputs() returns."""
     contents = loaded.contents
-    parameters = trained(loaded)
+    parameters = parameter_names(loaded)
     return {
         "target": target,
         "kind": loaded.kind,

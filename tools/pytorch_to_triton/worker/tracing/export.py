@@ -13,7 +13,7 @@ import torch
 from torch.export import Dim, ExportedProgram
 
 from .. import wire
-from ..calls.exchange import following
+from ..calls.exchange import state_like_input
 from ..interpreter import cuda_autocast
 from ..loading.target import Loaded, load
 from .constant_tensors import known_constants
@@ -163,7 +163,7 @@ class ExportTracer:
         self.loaded = loaded
         given = {spec["name"]: example(spec) for spec in inputs}
         # A module in half precision has its parameters in it too.
-        state = following(loaded.state, given)
+        state = state_like_input(loaded.state, given)
         self.inputs = [*inputs, *(described(name, tensor) for name, tensor in state.items())]
         self.examples = [*given.values(), *state.values()]
         self.dims = setting.dims

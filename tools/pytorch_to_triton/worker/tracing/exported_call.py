@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from ..calls.call_inputs import trained
+from ..calls.call_inputs import parameter_names
 from ..loading.target import Loaded
 
 COPY = torch.ops.aten.clone.default
@@ -57,7 +57,7 @@ def traceable(call: Callable[..., Any]) -> Callable[..., Any]:
 def updatable(loaded: Loaded) -> frozenset[str]:
     """The buffers that a module in training may write to, such as running statistics."""
     training = loaded.module is not None and loaded.module.training
-    return frozenset(loaded.state) - trained(loaded) if training else frozenset()
+    return frozenset(loaded.state) - parameter_names(loaded) if training else frozenset()
 
 
 def copies_of(program: ExportedProgram, known: Mapping[str, str]) -> dict[str, str]:

@@ -31,7 +31,7 @@ COUNTS = {
 Statistics = dict[str, Any]
 
 
-def compared(exchange: Exchange, case_id: str, side: str, truth: Truth, device: str) -> Statistics:
+def compare(exchange: Exchange, case_id: str, side: str, truth: Truth, device: str) -> Statistics:
     """Statistics of the candidate's outputs of a case, or of its second run where those are worse."""
     call = exchange.call(case_id, device)
     runs = [exchange.outputs(side, case_id), exchange.second_run(side, case_id)]
@@ -169,7 +169,7 @@ class Comparison:
         sides = {**sides, "candidate": self.excused(path, sides["candidate"], sides["truth"])}
         pytorch = sides["pytorch"]
         parts = [self.errors_of(block) for block in blocks(sides)]
-        total = merged([figures_of(part) for part in parts])
+        total = merge([figures_of(part) for part in parts])
         failing = torch.cat([part.failing.reshape(-1) for part in parts]).view(pytorch.shape)
         strict, deviation = for_dtype(STRICT, pytorch.dtype), total.pop("deviation")
         return {
@@ -258,7 +258,7 @@ def figures_of(errors: Errors) -> Statistics:
     }
 
 
-def merged(parts: Sequence[Statistics]) -> Statistics:
+def merge(parts: Sequence[Statistics]) -> Statistics:
     """The figures of all blocks as those of one output."""
     worst = max(parts, key=lambda part: part["candidate_error"] / max(part["allowed_error"], TINY))
     sums = ("elements", "unjudged", *COUNTS)

@@ -17,7 +17,7 @@ import torch
 from torch.utils import _pytree as pytree
 from torch.utils._mode_utils import no_dispatch
 
-from ..calls.exchange import CallInputs, mapped
+from ..calls.exchange import CallInputs, map_tensors
 from ..dispatch import DispatchMode
 from .result_dtypes import result_dtypes
 
@@ -101,18 +101,18 @@ class DeclaredTensor(torch.Tensor):
         raise NotFollowed("a tensor whose data are exchanged")
 
 
-def declared(call: CallInputs, wide: CallInputs) -> CallInputs:
+def with_declared_dtypes(call: CallInputs, wide: CallInputs) -> CallInputs:
     """`wide`, each of its tensors reporting the dtype that it has in `call`."""
     dtypes = {name: tensor.dtype for name, tensor in call.tensors().items()}
-    given = mapped(wide, lambda name, tensor: reporting(tensor, dtypes[name]))
+    reported = map_tensors(wide, lambda name, tensor: report_dtype(tensor, dtypes[name]))
     cotangents = {
-        path: reporting(tensor.to(WIDE.get(tensor.dtype, tensor.dtype)), tensor.dtype)
+        path: report_dtype(tensor.to(WIDE.get(tensor.dtype, tensor.dtype)), tensor.dtype)
         for path, tensor in call.cotangents.items()
     }
-    return CallInputs(given.arguments, given.state, cotangents)
+    return CallInputs(reported.arguments, reported.state, cotangents)
 
 
-def reporting(wide: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+def report_dtype(wide: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return DeclaredTensor(wide, dtype) if dtype in WIDE else wide
 
 
@@ -168,7 +168,7 @@ class DeclaredDtypes(DispatchMode):
                 return parts
         if func.namespace not in ("aten", "prims"):
             raise NotFollowed(f"{func}, which may read the dtype itself")
-        return COMPUTED.get(func.overloadpacket.__name__, computed)(self, func, args, kwargs)
+        return COMPUTED.get(func.overloadpacket.__name__, compute)(self, func, args, kwargs)
 
     def wrapped(self, result: Any, under: Underneath, func: Any, args: Args, kwargs: Kwargs) -> Any:
         """The result of `func` as the reference sees it."""
@@ -179,8 +179,8 @@ class DeclaredDtypes(DispatchMode):
 
         def report(tensor: torch.Tensor) -> Any:
             dtype = next(dtypes)
-            known = under.known(tensor)
-            return reporting(tensor.to(WIDE.get(dtype, dtype)), dtype) if known is tensor else known
+            argument = under.known(tensor)
+            return report_dtype(tensor.to(WIDE.get(dtype, dtype)), dtype) if argument is tensor else argument
 
         return pytree.tree_map_only(torch.Tensor, report, result)
 
@@ -190,7 +190,7 @@ class DeclaredDtypes(DispatchMode):
         return values.to(dtype).to(WIDE[dtype]) if foreign else values
 
 
-def computed(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
+def compute(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """Any operator: on what its arguments hold."""
     if torch.Tag.nondeterministic_seeded in func.tags:
         return random_op(mode, func, args, kwargs)
@@ -209,7 +209,7 @@ def computed(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any
 
 def cast(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """`_to_copy(x, dtype=...)`."""
-    result = computed(mode, func, args, kwargs)
+    result = compute(mode, func, args, kwargs)
     if isinstance(result, DeclaredTensor) and result.dtype != args[0].dtype:
         return DeclaredTensor(mode.narrowed(result.held, result.dtype), result.dtype)
     return result
@@ -217,10 +217,10 @@ def cast(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
 
 def copied(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """`copy_(to, from)`: a cast as well."""
-    to, given = args[0], args[1]
-    if isinstance(to, DeclaredTensor) and to.dtype != given.dtype:
-        given = mode.narrowed(Underneath().of(given).to(to.held.dtype), to.dtype)
-    return computed(mode, func, (to, given, *args[2:]), kwargs)
+    to, source = args[0], args[1]
+    if isinstance(to, DeclaredTensor) and to.dtype != source.dtype:
+        source = mode.narrowed(Underneath().of(source).to(to.held.dtype), to.dtype)
+    return compute(mode, func, (to, source, *args[2:]), kwargs)
 
 
 def random_op(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
@@ -237,13 +237,13 @@ def random_op(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> An
         if id(result) in outer:
             outer[id(result)].held.copy_(result)
             return outer[id(result)]
-        return reporting(under.of(result), result.dtype)
+        return report_dtype(under.of(result), result.dtype)
 
-    given, named = pytree.tree_map_only(DeclaredTensor, narrow, (args, dict(kwargs)))
-    return pytree.tree_map_only(torch.Tensor, widen, func(*given, **named))
+    positional, named = pytree.tree_map_only(DeclaredTensor, narrow, (args, dict(kwargs)))
+    return pytree.tree_map_only(torch.Tensor, widen, func(*positional, **named))
 
 
-def dropped(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
+def drop_out(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """`native_dropout(x, p, train)`: the mask is random, its product is not rounded."""
     x, p, train = args
     result, mask = random_op(mode, func, args, kwargs)
@@ -260,12 +260,12 @@ def softmax(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     return mode.wrapped(func(x, dim, False), under, func, args, kwargs)
 
 
-def negated(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
+def negate(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """`_conj(x)`, `_neg_view(x)`: computed at once, since a view that is marked as one is not heeded here."""
-    return computed(mode, NEGATIONS[func.overloadpacket.__name__], args, kwargs)
+    return compute(mode, NEGATIONS[func.overloadpacket.__name__], args, kwargs)
 
 
-def reviewed_in_place(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
+def change_view_in_place(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """Operators that change the view of a tensor in place: the outer tensor's and the held one's."""
     if isinstance(args[0], DeclaredTensor):
         func(held(args[0]), *args[1:], **kwargs)
@@ -275,7 +275,7 @@ def reviewed_in_place(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwarg
     return func(*args, **kwargs)
 
 
-def refused(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
+def refuse(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """What exchanges a tensor's memory, and kernels for short dtypes alone, some of which are random."""
     raise NotFollowed(str(func))
 
@@ -284,22 +284,22 @@ NEGATIONS = {"_conj": torch.ops.aten._conj_physical.default, "_neg_view": torch.
 COMPUTED: Mapping[str, Callable[[DeclaredDtypes, Any, Args, Kwargs], Any]] = {
     "_to_copy": cast,
     "copy_": copied,
-    "_conj": negated,
-    "_neg_view": negated,
+    "_conj": negate,
+    "_neg_view": negate,
     "_softmax": softmax,
     "_log_softmax": softmax,
-    "native_dropout": dropped,
+    "native_dropout": drop_out,
     "nextafter": random_op,
     "nextafter_": random_op,
-    "squeeze_": reviewed_in_place,
-    "unsqueeze_": reviewed_in_place,
-    "transpose_": reviewed_in_place,
-    "t_": reviewed_in_place,
-    "set_": refused,
-    "_scaled_dot_product_flash_attention": refused,
-    "_scaled_dot_product_flash_attention_for_cpu": refused,
-    "_scaled_dot_product_efficient_attention": refused,
-    "_scaled_dot_product_cudnn_attention": refused,
+    "squeeze_": change_view_in_place,
+    "unsqueeze_": change_view_in_place,
+    "transpose_": change_view_in_place,
+    "t_": change_view_in_place,
+    "set_": refuse,
+    "_scaled_dot_product_flash_attention": refuse,
+    "_scaled_dot_product_flash_attention_for_cpu": refuse,
+    "_scaled_dot_product_efficient_attention": refuse,
+    "_scaled_dot_product_cudnn_attention": refuse,
 }
 """Operators computed in their own way; `random_op` also suits those that depend on the spacing of numbers."""
 

@@ -87,15 +87,21 @@ def fits(wrong: torch.Tensor, right: torch.Tensor) -> dict[str, float | None]:
     if wrong.numel() < 3 or not error:
         return nothing
     offset = float((wrong - right).mean())
-    shifted = {"offset": known(offset), "offset_leaves": known(rms([wrong - right - offset]) / error)}
+    shifted = {
+        "offset": finite_or_none(offset),
+        "offset_leaves": finite_or_none(rms([wrong - right - offset]) / error),
+    }
     if not size:
         return {**nothing, **shifted}
     factor = float((wrong * right).sum()) / size
-    scaled = {"factor": known(factor), "factor_leaves": known(rms([wrong - factor * right]) / error)}
+    scaled = {
+        "factor": finite_or_none(factor),
+        "factor_leaves": finite_or_none(rms([wrong - factor * right]) / error),
+    }
     return {**scaled, **shifted}
 
 
-def known(value: float) -> float | None:
+def finite_or_none(value: float) -> float | None:
     """The value, None where it overflowed or is undefined."""
     return value if math.isfinite(value) else None
 
@@ -126,7 +132,7 @@ def alike(left: torch.Tensor, right: torch.Tensor) -> bool:
 def relative_error(wrong: torch.Tensor, right: torch.Tensor) -> float | None:
     """Root mean square of the error over that of the truth."""
     scale = rms([right])
-    return known(rms([wrong - right]) / scale) if scale else None
+    return finite_or_none(rms([wrong - right]) / scale) if scale else None
 
 
 def rounded_to(candidate: torch.Tensor, truth: torch.Tensor) -> str | None:

@@ -152,8 +152,8 @@ def any_choice(outputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
     moved = (nearby != truth) | (pytorch != truth)
     if moved.double().mean() > 0.5:
         moved = ~nowhere  # where few samples show it of most elements, it is so of the others
-    seen = torch.stack([side[moved].long() for side in (truth, pytorch, nearby)])
-    return moved & (candidate >= seen.min()) & (candidate <= seen.max())
+    choices = torch.stack([side[moved].long() for side in (truth, pytorch, nearby)])
+    return moved & (candidate >= choices.min()) & (candidate <= choices.max())
 
 
 def unit_of(

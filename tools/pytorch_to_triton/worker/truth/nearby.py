@@ -8,14 +8,14 @@ from typing import Any
 
 import torch
 
-from ..calls.exchange import CallInputs, mapped
+from ..calls.exchange import CallInputs, map_tensors
 from ..calls.tensors import OutputLeaf, Outputs
 from .blocks import pieces
 from .declared_tensor import is_floating
 from .rounding import Rounding
 
 
-def moved(call: CallInputs, eps: Mapping[str, float], seed: int, sample: int) -> CallInputs:
+def move_by_eps(call: CallInputs, eps: Mapping[str, float], seed: int, sample: int) -> CallInputs:
     """The call with every element of the tensors in `eps` moved by up to so much of itself.
 
     Sample 0 is the call as it is.
@@ -34,7 +34,7 @@ def moved(call: CallInputs, eps: Mapping[str, float], seed: int, sample: int) ->
         steps = 2 * torch.rand(tensor.shape, device=tensor.device) - 1
         return (tensor.double() * (1 + eps * steps.double())).to(tensor.dtype)
 
-    return mapped(call, move)
+    return map_tensors(call, move)
 
 
 def own_eps(call: CallInputs) -> dict[str, float]:
@@ -74,15 +74,15 @@ def farthest(precise: Outputs, first: Outputs, others: Iterable[Outputs]) -> Out
     return first
 
 
-def farther(exact: OutputLeaf, one: OutputLeaf, other: OutputLeaf) -> OutputLeaf:
+def farther(exact: OutputLeaf, first: OutputLeaf, other: OutputLeaf) -> OutputLeaf:
     """Element by element, the sample farther from the exact value; the first one where it has no values."""
-    if exact.tensor is None or one.tensor is None or other.tensor is None:
-        return one
+    if exact.tensor is None or first.tensor is None or other.tensor is None:
+        return first
     if is_floating(exact.tensor):
-        moved_more = (other.tensor - exact.tensor).abs() > (one.tensor - exact.tensor).abs()
+        moved_more = (other.tensor - exact.tensor).abs() > (first.tensor - exact.tensor).abs()
     else:
-        moved_more = one.tensor == exact.tensor
-    return dataclasses.replace(one, tensor=torch.where(moved_more, other.tensor, one.tensor))
+        moved_more = first.tensor == exact.tensor
+    return dataclasses.replace(first, tensor=torch.where(moved_more, other.tensor, first.tensor))
 
 
 def comparable(nearby: Outputs, precise: Outputs) -> Outputs:

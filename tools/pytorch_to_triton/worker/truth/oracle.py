@@ -15,15 +15,23 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
-from ..calls.exchange import CallInputs, Exchange, all_outputs, mapped, written_to
+from ..calls.exchange import CallInputs, Exchange, all_outputs, map_tensors, written_to
 from ..calls.gradients import with_gradients
 from ..calls.tensors import OutputLeaf, Outputs, leaves, output_of
 from ..integrity.returned_tensors import aliases
 from ..loading.target import Loaded, ModuleCall
 from ..runtime import called_with_gpu
 from .budget import NEIGHBORS, SAMPLES
-from .declared_tensor import WIDE, DeclaredDtypes, DeclaredTensor, NotFollowed, declared, held, is_floating
-from .nearby import comparable, farthest, good_eps, moved, own_eps, rounding, traits_of
+from .declared_tensor import (
+    WIDE,
+    DeclaredDtypes,
+    DeclaredTensor,
+    NotFollowed,
+    held,
+    is_floating,
+    with_declared_dtypes,
+)
+from .nearby import comparable, farthest, good_eps, move_by_eps, own_eps, rounding, traits_of
 from .steps import Steps, same_steps
 
 HUGE_BYTES = 2**32
@@ -42,10 +50,10 @@ class InFloat64(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.Tensor.float:
             return torch.Tensor.double(*args, **(kwargs or {}))
-        return func(*(widened(a) for a in args), **{k: widened(v) for k, v in (kwargs or {}).items()})
+        return func(*(widen(a) for a in args), **{k: widen(v) for k, v in (kwargs or {}).items()})
 
 
-def widened(value: Any) -> Any:
+def widen(value: Any) -> Any:
     return torch.float64 if value is torch.float32 else value
 
 
@@ -165,13 +173,15 @@ class Oracle:
     def inputs(self, case_id: str, seed: int) -> CallInputs:
         """The case's call, or one with neighboring inputs: each time another copy."""
         call = self.exchange.call(case_id, self.device)
-        return moved(call, own_eps(call), seed, self.neighbor)
+        return move_by_eps(call, own_eps(call), seed, self.neighbor)
 
     def holds(self, run: ReferenceRun) -> int:
         """The bytes of the case's inputs and of what the reference makes of them."""
         call = self.exchange.call(run.case_id, self.device)
-        made = sum(output.tensor.nbytes for output in run.outputs.values() if output.tensor is not None)
-        return made + sum(tensor.nbytes for tensor in call.tensors().values())
+        output_bytes = sum(
+            output.tensor.nbytes for output in run.outputs.values() if output.tensor is not None
+        )
+        return output_bytes + sum(tensor.nbytes for tensor in call.tensors().values())
 
     def run_as_it_is(self, case_id: str, seed: int) -> ReferenceRun:
         """Run at the case's own dtypes."""
@@ -182,7 +192,7 @@ class Oracle:
         updated = tuple(name for name in changed if in_training and name in call.state)
         written = [name for name in changed if name not in updated]
         shared = aliases(returned.items(), call.tensors().items())
-        outputs = kept(all_outputs(returned, call, written))
+        outputs = copy_outputs(all_outputs(returned, call, written))
         return ReferenceRun(case_id, seed, outputs, written, shared, updated)
 
     def on_cpu(self, run: ReferenceRun) -> Outputs:
@@ -193,11 +203,11 @@ class Oracle:
             reference = with_own_module(self.reference)
             if reference.module is not None:
                 reference.module.cpu()
-            given = self.inputs(run.case_id, run.seed)
-            cotangents = {path: tensor.cpu() for path, tensor in given.cotangents.items()}
-            call = mapped(given, lambda name, tensor: tensor.cpu())
+            inputs = self.inputs(run.case_id, run.seed)
+            cotangents = {path: tensor.cpu() for path, tensor in inputs.cotangents.items()}
+            call = map_tensors(inputs, lambda name, tensor: tensor.cpu())
             call = dataclasses.replace(call, cotangents=cotangents)
-            return kept(all_outputs(self.call(reference, call, run.seed), call, run.written))
+            return copy_outputs(all_outputs(self.call(reference, call, run.seed), call, run.written))
         return {}
 
     def outputs(
@@ -212,12 +222,12 @@ class Oracle:
         Raises NotFollowed where the outputs on tensors that report the case's own dtypes have others.
         """
         reference, original = self.reference_for(precision), self.inputs(run.case_id, run.seed)
-        call = moved(in_dtypes(original, precision), good_eps(original), run.seed, sample)
+        call = move_by_eps(in_dtypes(original, precision), good_eps(original), run.seed, sample)
         if precision == "declared":
-            call = declared(original, call)
+            call = with_declared_dtypes(original, call)
         with rounding(original, run.seed, sample), computing(precision, original), watched:
             returned = self.run(reference, call, run.seed)
-        outputs = kept(all_outputs(returned, call, run.written))
+        outputs = copy_outputs(all_outputs(returned, call, run.written))
         if precision == "declared" and not sample and all_traits(outputs) != all_traits(run.outputs):
             raise NotFollowed("outputs of other dtypes or shapes")
         return outputs
@@ -248,7 +258,7 @@ class Oracle:
         # The reference's own random numbers (dropout) are the same in each of its runs.
         torch.manual_seed(seed)
         if self.backward:
-            return with_gradients(lambda given: reference(given.arguments, given.state), call)
+            return with_gradients(lambda inputs: reference(inputs.arguments, inputs.state), call)
         with torch.no_grad():
             return dict(leaves(reference(call.arguments, call.state)))
 
@@ -261,12 +271,12 @@ def with_error(exact: OutputLeaf, pytorch: OutputLeaf | None, truth: OutputLeaf 
     return dataclasses.replace(exact, tensor=values[0] + (values[1] - values[2]))
 
 
-def kept(outputs: dict[str, Any]) -> Outputs:
+def copy_outputs(outputs: dict[str, Any]) -> Outputs:
     """The outputs as they are now, with the traits that they report."""
-    return {path: kept_leaf(leaf) for path, leaf in outputs.items()}
+    return {path: copy_leaf(leaf) for path, leaf in outputs.items()}
 
 
-def kept_leaf(leaf: Any) -> OutputLeaf:
+def copy_leaf(leaf: Any) -> OutputLeaf:
     output = output_of(held(leaf))
     if not isinstance(leaf, DeclaredTensor):
         return output
@@ -294,7 +304,7 @@ def in_dtypes(call: CallInputs, precision: Precision) -> CallInputs:
             return tensor.to(WIDE.get(tensor.dtype, tensor.dtype))
         return tensor.to(getattr(torch, precision)) if tensor.is_floating_point() else tensor
 
-    return call if precision in ("own", "full") else mapped(call, change)
+    return call if precision in ("own", "full") else map_tensors(call, change)
 
 
 @contextlib.contextmanager

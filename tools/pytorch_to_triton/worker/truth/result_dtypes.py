@@ -42,14 +42,14 @@ def kind_of(value: Any) -> Any:
 
 
 def result_on_meta(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    given = args, dict(kwargs)
+    arguments = args, dict(kwargs)
     try:
         # Torch's own operators run no user code.
         with without_compiler() if func.namespace in ("aten", "prims") else nullcontext():
-            on_meta, named = pytree.tree_map(without_values, given)
+            on_meta, named = pytree.tree_map(without_values, arguments)
             return func(*on_meta, **named)
     except Exception:
-        copies, named = pytree.tree_map_only(torch.Tensor, as_reported, given)
+        copies, named = pytree.tree_map_only(torch.Tensor, as_reported, arguments)
         return func(*copies, **named)
 
 

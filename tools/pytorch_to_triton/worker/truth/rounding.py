@@ -116,5 +116,5 @@ def terms_of(name: str, args: Sequence[Any], results: Sequence[Any]) -> list[int
 
 def window_of(weight: torch.Tensor, groups: int, *, transposed: bool) -> int:
     """The weights that meet in one element of a convolution's result."""
-    own = weight.numel() // max(weight.shape[0], 1)
-    return own * weight.shape[0] // (weight.shape[1] * groups) if transposed else own
+    window = weight.numel() // max(weight.shape[0], 1)
+    return window * weight.shape[0] // (weight.shape[1] * groups) if transposed else window

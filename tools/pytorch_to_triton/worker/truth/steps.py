@@ -21,18 +21,18 @@ class Steps(TorchFunctionMode):
         result = func(*args, **(kwargs or {}))
         name = getattr(func, "__name__", str(func))
         if name != "__get__":
-            self.taken.append((name, described(args), described(kwargs or {}), shapes(result)))
+            self.taken.append((name, describe_value(args), describe_value(kwargs or {}), shapes(result)))
         return result
 
 
-def described(value: Any) -> Any:
+def describe_value(value: Any) -> Any:
     """The value without what differs between precisions: numbers in tensors, and dtypes."""
     if isinstance(value, torch.Tensor):
         return tuple(value.shape)
     if isinstance(value, list | tuple):
-        return tuple(map(described, value))
+        return tuple(map(describe_value, value))
     if isinstance(value, dict):
-        return tuple((key, described(item)) for key, item in value.items())
+        return tuple((key, describe_value(item)) for key, item in value.items())
     return value if isinstance(value, bool | int | float | str) else type(value).__name__
 
 

@@ -29,22 +29,22 @@ def disagreement(ours: Mapping[str, OutputLeaf], expected: Mapping[str, OutputLe
     for path, output in ours.items():
         theirs = expected[path]
         if output.traits != theirs.traits:
-            return f"{path} is {described(output)}, not {described(theirs)}"
+            return f"{path} is {describe_value(output)}, not {describe_value(theirs)}"
         if output.tensor is not None and theirs.tensor is not None:
-            count = differing(output.tensor, theirs.tensor)
+            count = count_differences(output.tensor, theirs.tensor)
             if count:
                 return f"{path} differs from the first configuration's in {count} elements"
     return ""
 
 
-def described(output: OutputLeaf) -> str:
+def describe_value(output: OutputLeaf) -> str:
     """Its type and, of a tensor, dtype and shape."""
     return " ".join(
         str(output.traits[trait]) for trait in ("type", "dtype", "shape") if trait in output.traits
     )
 
 
-def differing(values: torch.Tensor, expected: torch.Tensor) -> int:
+def count_differences(values: torch.Tensor, expected: torch.Tensor) -> int:
     """How many elements are not the expected ones; both of one dtype and shape."""
     if expected.is_complex():
         values, expected = torch.view_as_real(values), torch.view_as_real(expected)

@@ -44,13 +44,13 @@ def chosen_configs(modules: Iterable[ModuleType]) -> list[dict[str, Any]]:
 def tuners_in(modules: Iterable[ModuleType]) -> Iterator[Autotuner]:
     """Every tuner that can be reached from the modules: through globals of the functions in them, closures,
     classes, instances, containers and wrappers such as triton.heuristics."""
-    seen = {id(vars(module)) for name, module in list(sys.modules.items()) if is_foreign(name, module)}
+    visited = {id(vars(module)) for name, module in list(sys.modules.items()) if is_foreign(name, module)}
     ahead: list[Any] = [*modules]
     while ahead:
         thing = ahead.pop()
-        if id(thing) in seen:
+        if id(thing) in visited:
             continue
-        seen.add(id(thing))
+        visited.add(id(thing))
         if issubclass(type(thing), Autotuner):
             yield thing
         else:
@@ -106,8 +106,8 @@ def tensors_of(tuner: Autotuner, dtypes: Sequence[str]) -> list[str]:
     """`x_ptr dtype` for each dtype of a key: by a compiled signature, else by the parameters' names."""
     compiled = {names for names, types in pointers(tuner) if list(types) == list(dtypes)}
     named = tuple(name for name in tuner.arg_names if "ptr" in name.lower())
-    found = compiled or {named}
-    if len(found) == 1 and len(names := next(iter(found))) == len(dtypes):
+    signatures = compiled or {named}
+    if len(signatures) == 1 and len(names := next(iter(signatures))) == len(dtypes):
         return [f"{name} dtype" for name in names]
     return [f"dtype {number}" for number, _ in enumerate(dtypes, 1)]
 

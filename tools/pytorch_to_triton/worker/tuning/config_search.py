@@ -93,20 +93,20 @@ class ConfigSearch:
         fresh = [c for c in dict.fromkeys(configs) if c not in self.tried]
         self.tried.update(fresh)
         suited = self.without(fresh, self.suits(fresh))
-        found = self.compiled(suited)
-        broken = {c: why for c, why in found.items() if isinstance(why, str)}
-        sound = {c: r for c, r in found.items() if isinstance(r, KernelResources)}
+        resources = self.compiled(suited)
+        broken = {c: why for c, why in resources.items() if isinstance(why, str)}
+        sound = {c: r for c, r in resources.items() if isinstance(r, KernelResources)}
         left = self.without(suited, {**broken, **over_budget(sound, self.bench.limits)})
         return [c for c in left if self.agrees(c)]
 
     def compiled(self, configs: Sequence[TuningConfig]) -> dict[TuningConfig, KernelResources | str]:
         """What each takes of the device; of those that there is no time to compile, that."""
-        found: dict[TuningConfig, KernelResources | str] = {}
+        resources: dict[TuningConfig, KernelResources | str] = {}
         for first in range(0, len(configs), COMPILED_AT_ONCE):
             batch = configs[first : first + COMPILED_AT_ONCE]
-            in_time = not (found and self.late())
-            found |= self.bench.compiled(batch) if in_time else dict.fromkeys(batch, TOO_LATE)
-        return found
+            in_time = not (resources and self.late())
+            resources |= self.bench.compiled(batch) if in_time else dict.fromkeys(batch, TOO_LATE)
+        return resources
 
     def without(
         self, configs: Sequence[TuningConfig], dropped: dict[TuningConfig, str]

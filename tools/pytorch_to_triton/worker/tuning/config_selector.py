@@ -118,16 +118,16 @@ def triton_config(config: TuningConfig) -> Any:
 
 def arguments(tuner: Autotuner, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The kernel's arguments by name, in the order of a tuner's key: positional ones, then keywords."""
-    given = {**dict(zip(tuner.arg_names, args, strict=False)), **kwargs}
-    return {name: value for name, value in given.items() if name in tuner.arg_names}
+    arguments_by_name = {**dict(zip(tuner.arg_names, args, strict=False)), **kwargs}
+    return {name: value for name, value in arguments_by_name.items() if name in tuner.arg_names}
 
 
 def key_of(tuner: Autotuner, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     """What Triton distinguishes launches by: the arguments that the author named, and the tensors' dtypes."""
-    given = arguments(tuner, args, kwargs)
-    sizes = {name: plain(given[name]) for name in tuner.keys if name in given}
+    bound = arguments(tuner, args, kwargs)
+    sizes = {name: plain(bound[name]) for name in tuner.keys if name in bound}
     dtypes = {
-        f"{n} dtype": str(v.dtype).removeprefix("torch.") for n, v in given.items() if hasattr(v, "dtype")
+        f"{n} dtype": str(v.dtype).removeprefix("torch.") for n, v in bound.items() if hasattr(v, "dtype")
     }
     return {**sizes, **dtypes}
 
@@ -141,7 +141,7 @@ def site_of(
         configs = tuner.prune_configs(kwargs)
     finally:
         tuner.nargs = None
-    given = arguments(tuner, args, kwargs)
-    sizes = {name: plain(v) for name, v in given.items() if type(plain(v)) is int}
+    bound = arguments(tuner, args, kwargs)
+    sizes = {name: plain(v) for name, v in bound.items() if type(plain(v)) is int}
     configs = tuple(dict.fromkeys(TuningConfig.of(config) for config in configs))
     return TuningSite(tuner, key, sizes, configs, args, dict(kwargs))

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from ..calls.exchange import CallInputs, mapped, outputs_of, written_to
+from ..calls.exchange import CallInputs, map_tensors, outputs_of, written_to
 from ..calls.tensors import Outputs, leaves
 from ..loading.target import Loaded
 
@@ -15,7 +15,7 @@ class FreshCalls:
     def __init__(self, loaded: Loaded, call: CallInputs) -> None:
         self._loaded = loaded
         self._original = call
-        self._call = mapped(call, lambda name, tensor: tensor.clone())
+        self._call = map_tensors(call, lambda name, tensor: tensor.clone())
         self._written: set[str] = set()
 
     def refresh(self) -> None:

@@ -30,12 +30,12 @@ class DeviceLimits:
 
 
 def over_budget(
-    found: Mapping[TuningConfig, KernelResources], limits: DeviceLimits
+    resources: Mapping[TuningConfig, KernelResources], limits: DeviceLimits
 ) -> dict[TuningConfig, str]:
     """Why each config is left out: it does not fit the device, or it spills and others that fit do not."""
-    dropped = {c: why for c, resources in found.items() if (why := misfit(resources, limits))}
-    fitting = {c: resources for c, resources in found.items() if c not in dropped}
-    if any(resources.spills == 0 for resources in fitting.values()):
+    dropped = {c: why for c, r in resources.items() if (why := misfit(r, limits))}
+    fitting = {c: r for c, r in resources.items() if c not in dropped}
+    if any(r.spills == 0 for r in fitting.values()):
         spilling = {c: r.spills for c, r in fitting.items() if r.spills}
         dropped |= {c: f"it spills {n} registers, and others spill none" for c, n in spilling.items()}
     return dropped

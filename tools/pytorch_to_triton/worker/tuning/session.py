@@ -112,12 +112,12 @@ class SiteBench:
         session.report.during(f"checking {self.site.kernel} with {config.as_json}")
         session.selector.select(self.site, config)
         try:
-            found = session.calls.outputs()
+            outputs = session.calls.outputs()
             session.timer.synchronize()
         except Exception as error:
             session.timer.synchronize()
             return f"it cannot be run: {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
-        return disagreement(found, session.expected)
+        return disagreement(outputs, session.expected)
 
     def round(self, configs: Sequence[TuningConfig]) -> list[float]:
         """Milliseconds of one call of the whole target for each configuration."""
@@ -164,9 +164,7 @@ class SiteLog:
         return {"kernel": self.site.kernel, "key": self.site.key, "config": config.as_json}
 
 
-def tuned(
-    report: JobReport, calls: FreshCalls, timer: Timer, seconds: float, clock: Clock
-) -> wire.TuneAnswer:
+def tune(report: JobReport, calls: FreshCalls, timer: Timer, seconds: float, clock: Clock) -> wire.TuneAnswer:
     """Tune what one call launches, for about `seconds` by `clock`.
 
     The first item is the device, the others are those of SiteLog. Raises what the call raises where a kernel

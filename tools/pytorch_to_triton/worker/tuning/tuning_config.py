@@ -83,17 +83,17 @@ def too_large(
     `sizes` are the integers among the launch's arguments. BLOCK_M is compared with the argument M if
     there is one, else, like BLOCK, with the largest of `keys`, the arguments that the author tunes by.
     """
-    found = {c: why for c in configs if (why := excess(c, sizes, keys))}
-    if configs and len(found) == len(set(configs)):
-        del found[min(found, key=lambda c: prod(c.blocks.values()))]
-    return found
+    reasons = {c: why for c in configs if (why := excess(c, sizes, keys))}
+    if configs and len(reasons) == len(set(configs)):
+        del reasons[min(reasons, key=lambda c: prod(c.blocks.values()))]
+    return reasons
 
 
 def excess(config: TuningConfig, sizes: Mapping[str, int], keys: Sequence[str]) -> str:
     """Which block is much too large for what; empty where none is."""
     by_name = {name.lower(): (name, size) for name, size in sizes.items()}
-    known = [(name, sizes[name]) for name in keys if name in sizes]
-    largest = max(known, key=lambda pair: pair[1], default=None)
+    known_sizes = [(name, sizes[name]) for name in keys if name in sizes]
+    largest = max(known_sizes, key=lambda pair: pair[1], default=None)
     for block, size in config.blocks.items():
         walked = by_name.get(block.rpartition("_")[2].lower(), largest)
         if walked and size > max(TOO_LARGE * power_of_two_over(walked[1]), SMALL_BLOCK):

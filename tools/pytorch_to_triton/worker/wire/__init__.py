@@ -248,7 +248,7 @@ class CallArguments(TypedDict):
 
 class CompileArguments(CallArguments):
     gpu: OfflineGpu
-    wanted: CompileRequest
+    request: CompileRequest
 
 
 class TrafficArguments(TypedDict):
