@@ -43,5 +43,5 @@ async def test_a_file_that_python_cannot_decode_is_refused_with_what_to_write(
 ) -> None:
     path = tmp_path / "target.py"
     path.write_text(SOURCE.format(cookie=""), encoding="gbk")
-    with pytest.raises(TargetBroken, match="is not UTF-8, .*coding: gbk"):
+    with pytest.raises(TargetBroken, match=r"is not UTF-8, .*coding: gbk"):
         await sourced(worker, interpreter, Target(path=path, name="f"))
