@@ -111,7 +111,7 @@ async def test_a_flag_fixes_the_trace(written: Written, traced: Tracing) -> None
 async def test_writing_to_an_argument_is_refused_with_a_hint(written: Written, traced: Tracing) -> None:
     with pytest.raises(NotConvertible) as refusal:
         await traced(written(DECLARED + "def f(x):\n    x.add_(1.0)\n    return x * 2.0\n"))
-    assert refusal.value.hint == "Return the new value instead of writing to the argument."
+    assert refusal.value.hint == "Write to a copy, `x = x.clone()` in its first line, and return that."
     assert refusal.value.message.endswith("cannot be traced: it writes to x.")
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -21,7 +20,7 @@ from pytorch_to_triton.inputs.expression import holds, parse_requirement, parse_
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec, parse_input
 from pytorch_to_triton.inputs.text_span import TextSpan
 from pytorch_to_triton.inputs.timing_dims import timing_dims
-from pytorch_to_triton.schema.dtype import DType
+from pytorch_to_triton.schema.dtype import OF_INPUTS, DType
 
 DIMS = {"M": [1, 7, 256], "N": [1, 64, 1000]}
 
@@ -204,7 +203,7 @@ BAD_INPUTS = [
     ("float16[M] in 0..1e6", "float16 holds -65504..65504", 14, "half-open"),
     ("bool[M] in 0..1", "bool takes no range", 11, "half-open"),
     (["float32[M]", 3], "Input y[1]: '[' is missing", 1, "float32[M, N]"),
-    ({"a": 1}, "a dict cannot be passed", 0, "Declare a tensor"),
+    ({"a": 1}, "a dict cannot be passed", 0, "Convert a function that takes"),
     (float("-inf"), "-inf cannot be passed", 0, "default"),
     ([1.0, float("nan")], "nan cannot be passed", 0, "default"),
     ([[1, 2]], "a list cannot be passed", 0, "Declare a tensor"),
@@ -388,7 +387,7 @@ def test_timing_refuses_sizes_at_which_nothing_can_be_generated() -> None:
 # Properties
 
 NAMES = ("M", "N", "K")
-dtypes = st.lists(st.sampled_from(get_args(DType)), min_size=1, max_size=3, unique=True).map(tuple)
+dtypes = st.lists(st.sampled_from(OF_INPUTS), min_size=1, max_size=3, unique=True).map(tuple)
 leaves = st.sampled_from(NAMES) | st.integers(0, 99).map(str)
 expressions = st.recursive(
     leaves,

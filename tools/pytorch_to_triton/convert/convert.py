@@ -119,7 +119,7 @@ def concluded(work: ConversionWork, staged: Staged, found: Versions) -> Conversi
         notes=(
             *(f"{dim} is {size} in the kernel: it shapes the program." for dim, size in target.fixed.items()),
             *notes_of(graph),
-            *calls_left(shown.stage, staged.drafts[shown.stage - 1]),
+            *(n for d in staged.drafts[shown.stage - 1 : shown.stage] for n in calls_left(shown.stage, d)),
             *limit_sentences(shown.verdict.limits),
             *([staged.ways] if staged.ways else []),
             *([traffic_note(staged.traffic)] if staged.traffic else []),

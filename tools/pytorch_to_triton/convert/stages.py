@@ -8,12 +8,14 @@ from typing import Any
 
 import anyio
 
+from pytorch_to_triton.convert.around_defects import RADII, blamed
 from pytorch_to_triton.convert.request import LAST
 from pytorch_to_triton.convert.tuning import timed, tune
 from pytorch_to_triton.convert.work import ConversionWork
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted
 from pytorch_to_triton.draft.library import CHANNELS_LAST, PURE
+from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.conversion import StageReport
@@ -42,11 +44,31 @@ async def stages_of(work: ConversionWork) -> Staged:
     """Draft, validate and, on a device, time the stages, up to the first that is not right.
 
     Where the first is wrong with a convolution in channels-last order, another is drafted in PyTorch's own:
-    cuDNN may multiply float32 in TF32 in one of them and not in the other.
+    cuDNN may multiply float32 in TF32 in one of them and not in the other. Where a draft is wrong still, what
+    its wrong results are computed by is left to PyTorch.
     """
     staged = await staged_by(work)
     if work.ways[0].convolutions == CHANNELS_LAST and not staged.reports[0].passed:
-        return await staged_by(replace(work, left_out=frozenset({CHANNELS_LAST})))
+        work = replace(work, left_out=frozenset({CHANNELS_LAST}))
+        staged = await staged_by(work)
+    return await around_defects(work, staged)
+
+
+async def around_defects(work: ConversionWork, staged: Staged) -> Staged:
+    """The stages with more and more left to PyTorch until they are right; else as they were."""
+    tried = staged
+    graph = work.target.convertible().traced.graph
+    for radius in RADII:
+        left = blamed(graph, tried.reports, radius)
+        if not left or work.request.strict:
+            break
+        work = replace(work, left=tuple({**dict(work.left), **left}.items()))
+        try:
+            tried = await staged_by(work)
+        except NotConvertible:
+            return staged
+        if tried.reports[-1].passed:
+            return tried
     return staged
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytorch_to_triton.benchmark.passes import work_of_case
@@ -37,6 +37,8 @@ class ConversionWork:
     folder: Path
     left_out: frozenset[Way] = frozenset()
     """Ways of computing convolutions that are not taken."""
+    left: tuple[tuple[str, str], ...] = ()
+    """Nodes of the graph that are left to PyTorch, as kernels for them were wrong, each with the reason."""
 
     @property
     def request(self) -> ConversionRequest:
@@ -50,7 +52,8 @@ class ConversionWork:
     def ways(self) -> tuple[Ways, ...]:
         """Who may compute convolutions and products; the first where nothing is measured."""
         every = (PURE,) if self.request.pure else ways_of(self.target.convertible().traced.graph)
-        return tuple(ways for ways in every if ways.convolutions not in self.left_out)
+        kept = (ways for ways in every if ways.convolutions not in self.left_out)
+        return tuple(replace(ways, left=self.left) for ways in kept)
 
     def drafted(
         self,

@@ -48,7 +48,9 @@ HINTS = {
     "DependsOnValues": "torch.export has to see the whole computation: no data-dependent control flow, no "
     "conversion to Python numbers.",
     "TraceFailed": "The function runs, but torch.export cannot follow it. Convert a part that it can follow.",
-    "MutatesArguments": "Return the new value instead of writing to the argument.",
+    "MutatesArguments": "Write to a copy, `x = x.clone()` in its first line, and return that.",
+    "OwnBackward": "Convert it without backward, or write what it does with detach(): x.round() whose "
+    "gradient is that of x is x + (x.round() - x).detach().",
     "NotRepresentable": "Pass the tensor as an argument.",
     "SizeOfValues": "Keep the shape: torch.where(x > 0, x, 0) in place of x[x > 0].",
     "ReturnsNoTensor": "Return tensors that the function computes, and nothing else.",

@@ -152,7 +152,7 @@ class Printer:
             # `run` computes it: a product of arguments would stay within 32 bits.
             self.size_names[size] = self.fresh("_".join(sorted(sizes.names(size))))
             self.taken.add(self.size_names[size])
-        if size.has(sizes.Computed) and size not in self.size_names:
+        if size.has(sizes.ComputedSize) and size not in self.size_names:
             self.size_names[size] = self.fresh("count")
             self.taken.add(self.size_names[size])
         if size in self.size_names:

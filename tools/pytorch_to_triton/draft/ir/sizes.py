@@ -53,7 +53,7 @@ class Mod(sympy.Function):  # type: ignore[misc]
         return ZERO if _divides(b, a) else None
 
 
-class Computed(sympy.Function):  # type: ignore[misc]
+class ComputedSize(sympy.Function):  # type: ignore[misc]
     """A whole number that `run` computes from sizes by way of floats: `int(0.3 * float(H))`.
 
     Its arguments are the Python text, over `names_in` it in order, and what stands for each of them.
@@ -173,7 +173,7 @@ def _parsed(node: ast.expr) -> Size:
         case ast.Call(func=ast.Name(id=name), args=args) if name in CALLS:
             return CALLS[name](*map(_parsed, args))
         case ast.Call(func=function) if ast.unparse(function) in WHOLE:
-            return Computed.of(ast.unparse(node))
+            return ComputedSize.of(ast.unparse(node))
     raise ValueError(f"{ast.unparse(node)} is no size: sums, products, //, %, max and min of dims are.")
 
 
@@ -216,7 +216,7 @@ def _written(e: Size) -> str:
         first, *rest = _ordered(e)
         signed = (f"- ({_written(-a)})" if _negative(a) else f"+ ({_written(a)})" for a in rest)
         return " ".join([f"({_written(first)})", *signed])
-    if isinstance(e, Computed):
+    if isinstance(e, ComputedSize):
         return e.python
     dividend, divisor = e.as_numer_denom()
     if divisor != 1:

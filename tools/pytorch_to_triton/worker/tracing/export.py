@@ -30,7 +30,7 @@ from .graph_writer import (
     names_of,
     returned_value,
 )
-from .joint import grad_names, halves, joint, saved_by, without_lines
+from .joint import OwnBackward, grad_names, halves, joint, saved_by, without_lines, without_own_backwards
 from .source_names import SourceNames, name_nodes
 from .symbolic import pools_stay_symbolic, sizes_stay_symbolic
 
@@ -218,8 +218,11 @@ class ExportTracer:
     def _export(self, constants: Mapping[str, Any]) -> "Exported":
         """The program in core operators, with its gradients where they are wanted."""
         try:
-            with pools_stay_symbolic():
+            own = without_own_backwards(self.loaded.file) if self.backward else contextlib.nullcontext()
+            with pools_stay_symbolic(), own:
                 return self._exported(constants)
+        except OwnBackward:
+            raise
         except Exception as problem:
             if type(problem).__name__ in OF_VALUES and (line := line_in(self.loaded.file, problem)):
                 raise DependsOnValues(f"line {line} needs the values of a tensor") from problem

@@ -3,7 +3,9 @@
 import contextlib
 import math
 import operator
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -71,6 +73,32 @@ def with_own_memory(result: Any) -> Any:
     if isinstance(result, torch.Tensor) and result._is_view():
         return torch.ops.aten._unsafe_view.default(result, result.shape)
     return result
+
+
+class OwnBackward(NotRepresentable):
+    """The target uses a torch.autograd.Function, whose backward torch.export does not see."""
+
+
+@contextlib.contextmanager
+def without_own_backwards(file: Path) -> Iterator[None]:
+    """Raises OwnBackward at the end where the caller applied a Function of somebody's own inside."""
+    usual = torch.autograd.Function.__dict__["apply"]
+    applied: list[str] = []
+
+    def apply(cls: Any, *given: Any, **more: Any) -> Any:
+        if not cls.__module__.startswith("torch."):
+            caller = sys._getframe(1)
+            line = f" (line {caller.f_lineno})" if caller.f_code.co_filename == str(file) else ""
+            applied.append(f"{cls.__name__}{line} has a backward of its own, which torch.export leaves out")
+        return usual.__get__(None, cls)(*given, **more)
+
+    setattr(torch.autograd.Function, "apply", classmethod(apply))  # noqa: B010
+    try:
+        yield
+    finally:
+        setattr(torch.autograd.Function, "apply", usual)  # noqa: B010
+    if applied:
+        raise OwnBackward(applied[0])
 
 
 @contextlib.contextmanager

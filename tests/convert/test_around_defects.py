@@ -1,0 +1,34 @@
+"""A draft that is wrong is replaced by one that leaves what is wrong to PyTorch, and the report says so."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytorch_to_triton.draft.lower.row import ROWS, load_rows
+
+from ..conftest import Written
+from .conftest import Conversions
+
+pytestmark = pytest.mark.anyio
+
+SOURCE = """INPUTS = {"x": "float32[M, N]"}
+DIMS = {"M": [3], "N": [9]}
+
+
+def f(x):
+    return torch.softmax(x, -1), torch.tanh(x) * 2
+"""
+
+
+async def test_what_is_wrong_is_left_to_pytorch_and_the_rest_is_converted(
+    converted: Conversions, written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row, wrong = load_rows()["aten.tanh.default"], load_rows()["aten.sigmoid.default"]
+    given: dict[str, Any] = {"function": wrong.function}
+    monkeypatch.setitem(ROWS, row.op, replace(row, **given))
+    conversion = await converted(written(SOURCE))
+    assert conversion.verdict == "converted", conversion.summary
+    (left,) = (note for note in conversion.notes if "leaves to PyTorch" in note)
+    assert "`aten.tanh` (line 9): a defect of pytorch-to-triton, please report it" in left
+    assert "softmax" not in left
