@@ -143,8 +143,9 @@ class Printer:
 
     def factors(self, size: Size) -> list[str]:
         """A size as the factors that a product of it multiplies by."""
-        parts = size.args if size.is_Mul else (size,)
-        return [f"({self.size(part)})" for part in parts]
+        whole = sizes.in_dims(size)
+        product = size if whole.as_numer_denom()[1] != 1 else whole
+        return [f"({self.size(part)})" for part in (product.args if product.is_Mul else (product,))]
 
     def size(self, size: Size) -> str:
         """A size as source, in the names that `run` computes."""
