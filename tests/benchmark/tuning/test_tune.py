@@ -22,7 +22,7 @@ JOB = '''
 
 from .tune import ready
 from ..tuning.resources import DeviceLimits, KernelResources
-from ..tuning.session import tuned
+from ..tuning.session import tune
 from ..wire import TuningDeviceItem
 
 
@@ -52,7 +52,7 @@ class MadeUp:
 def work(report, target, reference, case, seed, seconds, crash_after=1e9):
     timer = MadeUp(crash_after)
     calls = ready(target, reference, {**case, "seed": seed}, "cpu")
-    return tuned(report, calls, timer, seconds, lambda: timer.now)
+    return tune(report, calls, timer, seconds, lambda: timer.now)
 '''
 KERNEL = """
 import torch

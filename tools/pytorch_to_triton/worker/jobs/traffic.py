@@ -39,7 +39,7 @@ def work(
         tensor.requires_grad_(backward) for tensor in tensors_in(given) if tensor.is_floating_point()
     ]
     most = {storage(given[name]): count for name, count in needed.items()}
-    traffic = Traffic(most)
+    traffic = TrafficCounter(most)
     report.during("call")
     with traffic.in_place_of_launches(), torch.set_grad_enabled(backward):
         with traffic:
@@ -69,7 +69,7 @@ def storage(tensor: torch.Tensor) -> int:
     return int(tensor.untyped_storage()._cdata)
 
 
-class Traffic(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class TrafficCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts what Triton and PyTorch launch inside of it."""
 
     def __init__(self, most: Mapping[int, int]) -> None:
