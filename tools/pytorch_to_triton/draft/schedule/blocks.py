@@ -10,6 +10,7 @@ from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import Cluster, axes_of, bound_axes
 from pytorch_to_triton.draft.schedule.schedule import Config, Schedule, Walk
+from pytorch_to_triton.inputs.expression import value_of
 
 SMALLEST = 16
 """What tl.dot takes."""
@@ -97,8 +98,7 @@ def at_hand(cluster: Cluster, schedule: Schedule, points: Sequence[Mapping[str, 
 
 def largest(size: Size, points: Iterable[Mapping[str, int]]) -> int:
     """What a size is at most."""
-    code = compile(sizes.text(size), "size", "eval")
-    return max(int(eval(code, {"__builtins__": {}, "max": max, "min": min}, point)) for point in points)
+    return max(int(value_of(sizes.text(size), point)) for point in points)
 
 
 def shrunk(values: Mapping[str, str], longest: Mapping[str, int]) -> Config:
