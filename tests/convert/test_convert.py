@@ -68,7 +68,7 @@ async def test_a_target_is_described_and_traced_in_one_process_for_all_stages(
     before = [*worker.process_times]
     await converted(target)
     jobs = sorted(process.what for process in worker.process_times if process not in before)
-    assert jobs == ["candidate", "candidate", "candidate", "describe", "reference"]
+    assert jobs == ["candidate", "candidate", "candidate", "describe", "reference", "traffic"]
 
 
 @pytest.mark.corpora

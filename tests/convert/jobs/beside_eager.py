@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..calls.call_inputs import generated_state
-from ..calls.exchange import following
+from ..calls.exchange import state_like_input
 from ..calls.generate import generate_arguments
 from ..interpreter.memory_guard import MemoryGuard
 from ..loading.target import load
@@ -40,7 +40,7 @@ def beside_eager(draft: dict[str, Any]) -> Iterator[str]:
     state = generated_state(eager, SEED)
     for call in draft["calls"]:
         given = generated(call)
-        followed = following(state, given)
+        followed = state_like_input(state, given)
         try:
             expected = eager(given, followed)
         except RuntimeError as error:
