@@ -123,6 +123,7 @@ CASES = {
     "wrong/half_accumulator": "M=33 N=40 K=2500 bfloat16",
     "wrong/ignores_nan": "M=2 N=8 nan in x",
     "wrong/ignores_strides": "M=5 N=9 x transposed",
+    "wrong/keeps_only_its_last_turn": "M=3 N=1025",
     "wrong/last_row_of_labels": "N=300",
     "wrong/logsumexp_of_masked_row": "M=5 N=1",
     "wrong/long_rows_forgotten": "M=3 N=1025",

@@ -55,6 +55,42 @@ def test_a_kernel_that_takes_another_way_does_so_too() -> None:
     assert switches_in(source, DECLARED) == (Switch(1000, ("N",)),)
 
 
+LOOP = """
+BLOCK_K = 2048
+
+
+{decorator}@triton.jit
+def kernel(x_ptr, n_cols, BLOCK: tl.constexpr):
+    for {loop}:
+        pass
+
+
+def run(x, w):
+    n_rows, n_cols = x.shape
+    kernel[(n_rows,)](x, n_cols{launch})
+"""
+TUNED = "@triton.autotune([triton.Config({'BLOCK': 256}), triton.Config({'BLOCK': 512})], key=[])\n"
+
+
+@pytest.mark.parametrize(
+    ("decorator", "loop", "launch", "size"),
+    [
+        ("", "start in range(0, n_cols, BLOCK)", ", BLOCK=1024", 1024),
+        ("", "start in tl.range(0, n_cols, BLOCK)", ", BLOCK=BLOCK_K", 2048),
+        ("", "block in range(tl.cdiv(n_cols, BLOCK))", ", BLOCK=1024", 1024),
+        (TUNED, "start in range(0, n_cols, BLOCK)", "", 512),
+        ("", "start in range(0, n_cols, BLOCK)", ", BLOCK=64", 64),
+        ("", "start in range(0, n_cols, BLOCK)", ", BLOCK=32", None),
+    ],
+    ids=["a literal", "a name", "a count of blocks", "tuned", "the largest size", "sizes go past it"],
+)
+def test_a_loop_that_no_declared_size_takes_twice_is_another_way(
+    decorator: str, loop: str, launch: str, size: int | None
+) -> None:
+    source = LOOP.format(decorator=decorator, loop=loop, launch=launch)
+    assert switches_in(source, DECLARED) == ((Switch(size, ("N",)),) if size else ())
+
+
 def test_kernels_are_those_that_the_code_around_them_names() -> None:
     source = dedent("""
     @triton.jit

@@ -66,6 +66,12 @@ def switches_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
         dims = [dim for dim in read if dim in declaration.dims]
         if LEAST <= size <= MOST and dims:
             dims_by_size.setdefault(size, {}).update(dict.fromkeys(dims))
+    for end, block in blocks_of_loops(tree):
+        # Where a declared size goes past a block, the second turn of the loop is tried anyway.
+        dims = [dim for dim in dims_of(end, meant) if dim in declaration.dims]
+        beyond = [dim for dim in dims if max(declaration.dims[dim]) <= block <= MOST]
+        if beyond:
+            dims_by_size.setdefault(block, {}).update(dict.fromkeys(beyond))
     return tuple(Switch(size, tuple(dims)) for size, dims in sorted(dims_by_size.items()))
 
 
@@ -159,6 +165,37 @@ def comparisons(defined: Functions, sizes: Mapping[str, int]) -> Iterator[tuple[
                 yield right, numbers[0]
 
 
+def blocks_of_loops(tree: ast.Module) -> Iterator[tuple[ast.expr, int]]:
+    """Where a loop of a kernel ends, with the largest block that it goes on by."""
+    blocks = largest_blocks(tree)
+    for node in nodes_in(f for f in functions(tree) if is_kernel(f)):
+        match node:
+            case ast.For(iter=ast.Call(args=[_, end, ast.Name(id=block), *_])) if block in blocks:
+                yield end, blocks[block]
+            case ast.Call(func=ast.Attribute(attr="cdiv"), args=[end, ast.Name(id=block)]) if block in blocks:
+                yield end, blocks[block]
+
+
+def largest_blocks(tree: ast.Module) -> dict[str, int]:
+    """What kernels are launched with by name, `BLOCK=1024`, and what they are tuned with."""
+    numbers = constants(tree)
+    largest: dict[str, int] = {}
+
+    def note(name: object, value: ast.expr) -> None:
+        if isinstance(name, str) and (number := number_of(value, numbers)) is not None:
+            largest[name] = max(number, largest.get(name, number))
+
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Subscript(), keywords=keywords):
+                for keyword in keywords:
+                    note(keyword.arg, keyword.value)
+            case ast.Call(func=ast.Attribute(attr="Config"), args=[ast.Dict(keys=keys, values=values), *_]):
+                for key, value in zip(keys, values, strict=True):
+                    note(key.value if isinstance(key, ast.Constant) else None, value)
+    return largest
+
+
 def dims_by_name(
     defined: Functions, shapes: Mapping[str, tuple[str, ...]], dims: Collection[str]
 ) -> dict[str, tuple[str, ...]]:
@@ -170,7 +207,10 @@ def dims_by_name(
             match node:
                 case ast.Assign(targets=[target], value=value):
                     assign(target, value, shapes, meant)
-                case ast.Call(func=ast.Name(id=called), args=given) if called in parameters:
+                case (
+                    ast.Call(func=ast.Name(id=called), args=given)
+                    | ast.Call(func=ast.Subscript(value=ast.Name(id=called)), args=given)
+                ) if called in parameters:
                     for name, value in zip(parameters[called], given, strict=False):
                         assign(ast.Name(name), value, shapes, meant)
     return meant
