@@ -24,10 +24,10 @@ from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.trial import CandidateWorkers, ValidationTrial, units
 from pytorch_to_triton.validate.validate import open_validation
 
+from .kernel_files import corpus_file
 from .plans import plan_cases
 
 pytestmark = pytest.mark.anyio
-KERNELS = Path(__file__).parents[1] / "kernels"
 SANITIZER = f"""#!{sys.executable}
 # Runs a program as the tool does, and reports that nothing was wrong.
 import subprocess, sys
@@ -45,16 +45,16 @@ async def planned(worker: WorkerClient, target: Target, runtime: Runtime) -> tup
 
 
 @pytest.mark.parametrize(
-    ("file", "kind"),
+    ("name", "kind"),
     [
-        ("cheating/copy_with_idle_kernel.py", "output_without_kernel"),
-        ("wrong/stores_one_past_end.py", "store_outside"),
+        ("cheating/copy_with_idle_kernel", "output_without_kernel"),
+        ("wrong/stores_one_past_end", "store_outside"),
     ],
 )
 async def test_what_a_device_does_not_show_is_seen_in_the_guarded_interpreter(
-    file: str, kind: str, worker: WorkerClient, interpreter: Runtime
+    name: str, kind: str, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    target = Target(path=KERNELS / file)
+    target = Target(path=corpus_file(tmp_path, name))
     case = next(c for c in await planned(worker, target, interpreter) if c.elements > 1)
     found = MemoryCheck()
     async with open_validation(
@@ -74,7 +74,7 @@ async def test_what_runs_under_the_sanitizer_leaves_the_candidates_own_results_a
     tool.write_text(SANITIZER)
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    target = Target(path=KERNELS / "wrong" / "stores_one_past_end.py")
+    target = Target(path=corpus_file(tmp_path, "wrong/stores_one_past_end"))
     case = next(c for c in await planned(worker, target, interpreter) if c.elements > 1)
     reports: dict[Tool, Sanitized] = {}
     async with open_validation(
@@ -89,9 +89,10 @@ async def test_what_runs_under_the_sanitizer_leaves_the_candidates_own_results_a
 
 
 async def test_cases_of_the_same_sizes_and_dtypes_are_called_in_one_process(
-    worker: WorkerClient, interpreter: Runtime
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    cases = await planned(worker, Target(path=KERNELS / "cheating" / "caches_by_fingerprint.py"), interpreter)
+    target = Target(path=corpus_file(tmp_path, "cheating/caches_by_fingerprint"))
+    cases = await planned(worker, target, interpreter)
     found = units(cases)
     assert sorted(case.name for unit in found for case in unit) == sorted(case.name for case in cases)
     assert all(len({(str(case.dims), str(case.dtypes)) for case in unit}) == 1 for unit in found)

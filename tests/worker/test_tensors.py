@@ -69,7 +69,7 @@ class Answer:
         (1, ["out"]),
         ((1, 2), ["out[0]", "out[1]"]),
         ({"a": 1, "b": [2]}, ["out.a", "out.b[0]"]),
-        (Pair(1, (2, 3)), ["out.left", "out.right[0]", "out.right[1]"]),
+        (Pair(1, (2, 3)), ["out[0]", "out[1][0]", "out[1][1]"]),
         (Answer(1, [2]), ["out.logits", "out.cache[0]"]),
         (None, ["out"]),
         ([], []),
