@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.finish.converted import recipe_of
+from pytorch_to_triton.convert.finish.converted import recipe_of, submitted_file
 from pytorch_to_triton.convert.finish.files import files
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.resolve import resolve
@@ -94,5 +94,6 @@ async def test_a_finished_file_hands_to_pytorch_what_is_beyond_the_limits(
 ) -> None:
     target = await resolve(worker, ConversionRequest(target=written(SHORT)), interpreter)
     draft = target.convertible().drafted(3)
-    finished = files(recipe_of(target, draft.file, drafted=True), measured="").texts
-    assert "N <= 16384 does not hold" in finished["f_triton.py"]
+    for file in (draft.file, submitted_file(target, draft.text)):
+        finished = files(recipe_of(target, file, drafted=True), measured="").texts
+        assert "N <= 16384 does not hold" in finished["f_triton.py"]

@@ -23,6 +23,7 @@ INPUTS = {
     "eps": 1e-06,
 }
 DIMS = {"M": [1, 7, 64], "N": [1, 33, 1000]}
+REQUIRES = ["N <= 16384"]
 DTYPES = (torch.float32, torch.bfloat16)
 
 

@@ -15,6 +15,7 @@ import triton.language as tl
 
 INPUTS = {"logits": "float32|bfloat16[M, N]", "temperature": 0.7}
 DIMS = {"M": [1, 7, 64], "N": [1, 33, 1000]}
+REQUIRES = ["N <= 16384"]
 DTYPES = (torch.float32, torch.bfloat16)
 
 

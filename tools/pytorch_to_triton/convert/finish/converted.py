@@ -37,7 +37,8 @@ def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Rec
     name = snake(function)
     inputs = inputs_of(reference.parameters, declarations)
     constants = {name for name, spec in inputs.items() if isinstance(spec, ConstantSpec)}
-    guards = (*graph.guards, *file.limits) if graph and drafted else ()
+    guards = graph.guards if graph and drafted else ()
+    requires = tuple(dict.fromkeys((*declaration.requires, *guards, *file.limits)))
     return Recipe(
         function=function,
         name=f"{name}_by_triton" if name in names_used(text) else name,
@@ -45,9 +46,7 @@ def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Rec
         origin=f"{function} of {target.target.path.name}",
         file=file,
         parameters=reference.parameters,
-        declaration=Declaration(
-            inputs=inputs, dims=declaration.dims, requires=(*declaration.requires, *guards)
-        ),
+        declaration=Declaration(inputs=inputs, dims=declaration.dims, requires=requires),
         fixed=frozenset(constants - free_numbers(declaration, graph)),
         structure=structure_of(graph),
         outputs=len(graph.outputs) if graph else 0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pytorch_to_triton.draft.file.kernel_text import KernelText
 
@@ -21,7 +21,16 @@ def split_kernel_file(text: str) -> KernelText:
     first = begin(statements[0]) if statements else len(text.splitlines()) + 1
     body = "\n".join(text.splitlines()[first - 1 :]).strip("\n")
     title, _, rest = doc.partition("\n")
-    return KernelText(title, rest.strip("\n"), tuple(imports), body)
+    return KernelText(title, rest.strip("\n"), tuple(imports), body, requirements(statements))
+
+
+def requirements(statements: Sequence[ast.stmt]) -> tuple[str, ...]:
+    """What the file's REQUIRES lists; nothing where it is computed."""
+    for node in statements:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="REQUIRES")], value=ast.List(elts=elements)):
+                return tuple(str(e.value) for e in elements if isinstance(e, ast.Constant))
+    return ()
 
 
 def described_kernels(text: str) -> Iterator[str]:

@@ -20,7 +20,7 @@ class KernelText:
     body: str
     """All behind the imports."""
     limits: tuple[str, ...] = ()
-    """Conditions on sizes without which `run` refuses a call, as far as the drafter says."""
+    """Conditions on sizes without which `run` refuses a call: of a file that somebody wrote, its REQUIRES."""
 
     @property
     def text(self) -> str:

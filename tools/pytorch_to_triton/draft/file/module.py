@@ -267,8 +267,9 @@ def _file(parts: Sequence[Part], source: Source, stage: Stage, gradients: Sequen
         run = "\n".join(_applying_run(gradients, names, checked, source))
     else:
         run = "\n".join(_run(parts, checked, source))
+    limits = tuple(dict.fromkeys(limit for part in parts for limit in part.limits))
     blocks = [
-        "\n".join([declarations(source.declared), *checked.accepted]),
+        "\n".join([declarations(with_limits(source.declared, limits)), *checked.accepted]),
         *source.reference.definitions,
         *bodies,
         *checked.definition,
@@ -279,7 +280,7 @@ def _file(parts: Sequence[Part], source: Source, stage: Stage, gradients: Sequen
         _shapes(parts, source, gradients),
         _imports(source.reference, [*bodies, run]),
         "\n\n\n".join(block for block in blocks if block),
-        tuple(dict.fromkeys(limit for part in parts for limit in part.limits)),
+        limits,
     )
 
 
@@ -306,6 +307,13 @@ def _imports(reference: Reference, bodies: Sequence[str]) -> set[str]:
     if any(isinstance(n, ast.Name) and n.id == "math" for n in ast.walk(ast.parse(text))):
         lines.add("import math")
     return lines
+
+
+def with_limits(declared: Mapping[str, object], limits: Sequence[str]) -> Mapping[str, object]:
+    """The declarations with the largest sizes that the kernels take among the requirements."""
+    requires = declared.get("REQUIRES") or ()
+    assert isinstance(requires, Sequence)
+    return {**declared, "REQUIRES": [*requires, *limits]} if limits else declared
 
 
 def declarations(declared: Mapping[str, object]) -> str:
