@@ -4,6 +4,8 @@
 own sums in registers, and a second kernel adds up those of all programs.
 """
 
+from dataclasses import replace
+
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import product
@@ -28,6 +30,10 @@ SHARE = 4
 """Rows that a program has at least: its sums are bytes to write and read as well."""
 LOOPS = tuple({"STAGES": s, "num_warps": w} for s, w in ((2, 8), (3, 8), (1, 8), (2, 16), (3, 4)))
 TILES = (*({"BLOCK_M": 1, **c} for c in LOOPS), {"BLOCK_M": 2, "STAGES": 3, "num_warps": 4})
+COLUMNS = tuple(
+    {"BLOCK_M": m, "BLOCK_N": n, "STAGES": s, "num_warps": w}
+    for m, n, s, w in ((8, 256, 3, 4), (8, 256, 2, 4), (4, 512, 3, 4), (16, 128, 3, 4), (16, 256, 2, 8))
+)
 AHEAD = 80 * 1024
 """Bytes of rows on their way to a program, beside those at hand."""
 REGISTERS = 65536
@@ -58,7 +64,8 @@ def match(cluster: Cluster) -> Mismatch | None:
     behind = walk(*summed.roots, into=lambda v: v not in sums)
     if any(v in of_rows for v in behind):
         return Mismatch("it goes on with a sum and with a row's reduction")
-    if at_most(product(a.size for a in everything - outer), longest(cluster)) is None:
+    _, group, col = columns_of(cluster)
+    if of_rows and at_most(product(a.size for a in (*group, *col)), longest(cluster)) is None:
         return Mismatch("its rows do not fit into registers")
     return None
 
@@ -107,28 +114,53 @@ def longest(cluster: Cluster) -> int:
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
-    outer, (group, col) = across(cluster)[0].axes, columns_of(cluster)
-    n_rows = product(a.size for a in outer)
-    fits = at_most(product(a.size for a in (*group, *col)), longest(cluster))
+    outer = across(cluster)[0].axes
+    above, group, col = columns_of(cluster)
+    reduces_rows = len(cluster.reduces()) > len(across(cluster))
+    fits = at_most(product(a.size for a in (*group, *col)), longest(cluster)) if reduces_rows else ""
     assert fits is not None
     cluster = fuse("row", in_memory_order(outer, cluster))(cluster)
     (row,) = across(cluster)[0].axes
-    part = Axis("part", sizes.smaller(sizes.ceiling(n_rows, SHARE), PROGRAMS))
-    share = Share(part, sizes.larger(sizes.ceiling(n_rows, PROGRAMS), SHARE))
+    beside = product(a.size for a in above)
+    if not reduces_rows:
+        beside *= sizes.ceiling(product(a.size for a in col), COLUMNS[0]["BLOCK_N"])
+    share = shared(row, beside)
     first, rest = in_shares(cluster, row, share)
-    walked = of_shares(share, group, col, len(largest(cluster)))
-    kernels = ((first, walked), (rest, totals((*group, *col))))
-    return Alternative("apart", apart(cluster)), Alternative("in_shares", kernels, fits)
+    walked = of_shares(share, group, col, len(largest(cluster))) if reduces_rows else of_columns(share, col)
+    if above:
+        walks = {"outer": Walk("grid"), **walked.walks}
+        walked = replace(walked, walks=walks, rewrites=(fuse("outer", above), *walked.rewrites))
+    kernels = ((first, walked), (rest, totals((*above, *group, *col))))
+    return Alternative("apart", apart(cluster)), Alternative("in_shares", kernels, fits, is_enough=True)
 
 
-def columns_of(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
-    """The axes of a row that are not reduced with it, and those that are; all, where nothing is."""
+def columns_of(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...], tuple[Axis, ...]]:
+    """What is kept: the axes outside of the summed rows in memory; of a row, those that are not reduced with
+    it, and those that are, or all where nothing is."""
     sums = across(cluster)
-    kept = tuple(
-        a for a in in_memory_order(tuple(axes_of(sums[0].args[0])), cluster) if a not in sums[0].axes
-    )
+    axes = in_memory_order(tuple(axes_of(sums[0].args[0])), cluster)
+    first = next(n for n, a in enumerate(axes) if a in sums[0].axes)
+    kept = tuple(a for a in axes[first:] if a not in sums[0].axes)
     col = next((r.axes for r in cluster.reduces() if r not in sums), kept)
-    return tuple(a for a in kept if a not in col), tuple(a for a in kept if a in col)
+    return (
+        tuple(a for a in axes[:first] if a not in col),
+        tuple(a for a in kept if a not in col),
+        tuple(a for a in axes if a in col),
+    )
+
+
+def shared(row: Axis, beside: sizes.Size) -> Share:
+    """The rows of a program, where so many programs stand beside each other for the same rows."""
+    programs = sizes.larger(sizes.FloorDiv(sizes.size(PROGRAMS), sizes.larger(beside, 1)), 1)
+    part = Axis("part", sizes.smaller(sizes.ceiling(row.size, SHARE), programs))
+    return Share(part, sizes.larger(sizes.FloorDiv(row.size + programs - 1, programs), SHARE))
+
+
+def of_columns(share: Share, col: tuple[Axis, ...]) -> Schedule:
+    """Tiles that walk down: nothing needs a row whole."""
+    walks = {"part": Walk("grid"), "col": Walk("grid", "BLOCK_N"), "row": Walk("loop", "BLOCK_M", share)}
+    configs = within(COLUMNS, {"BLOCK_N": product(a.size for a in col)})
+    return Schedule(walks, ("row", "col"), configs, (fuse("col", col),))
 
 
 def of_shares(share: Share, group: tuple[Axis, ...], col: tuple[Axis, ...], n_loads: int) -> Schedule:
