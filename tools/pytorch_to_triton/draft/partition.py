@@ -121,7 +121,7 @@ class _Partition:
     def _together(self, home: Group, other: Group) -> Group | None:
         """Both in one kernel, if it reads once what each would read, and neither waits for the other."""
         read, again = ({v.buffer.name for v in largest(g.cluster)} for g in (home, other))
-        if not read & {*again, *made_by(other)}:
+        if not read & again and not read_by(home) & set(made_by(other)):
             return None
         made = {*made_by(home), *made_by(other)}
         both = self._matched([s for s in self.steps.values() if s.name in made])

@@ -4,15 +4,13 @@
 own sums in registers, and a second kernel adds up those of all programs.
 """
 
-from dataclasses import replace
-
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, Reduce, Store, axes_of, walk
 from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
-from pytorch_to_triton.draft.schedule.blocks import covering, within
+from pytorch_to_triton.draft.schedule.blocks import covering
 from pytorch_to_triton.draft.schedule.conditions import always, at_most
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import in_shares, staged
@@ -24,16 +22,8 @@ EXAMPLES = (
     "    return (g * w - x_hat * along) * rstd, (g * x_hat).sum(0), g.sum(0)",
     "def mean_share(x: 'float32[M, G, N]'):\n    return torch.softmax(x, dim=-1).mean(0)",
 )
-PROGRAMS = 512
-"""About four for each multiprocessor: as many as it holds at once, or a multiple of that."""
-SHARE = 4
-"""Rows that a program has at least: its sums are bytes to write and read as well."""
 LOOPS = tuple({"STAGES": s, "num_warps": w} for s, w in ((2, 8), (3, 8), (1, 8), (2, 16), (3, 4)))
 TILES = (*({"BLOCK_M": 1, **c} for c in LOOPS), {"BLOCK_M": 2, "STAGES": 3, "num_warps": 4})
-COLUMNS = tuple(
-    {"BLOCK_M": m, "BLOCK_N": n, "STAGES": s, "num_warps": w}
-    for m, n, s, w in ((8, 256, 3, 4), (8, 256, 2, 4), (4, 512, 3, 4), (16, 128, 3, 4), (16, 256, 2, 8))
-)
 AHEAD = 80 * 1024
 """Bytes of rows on their way to a program, beside those at hand."""
 REGISTERS = 65536
@@ -122,15 +112,14 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     cluster = fuse("row", in_memory_order(outer, cluster))(cluster)
     (row,) = across(cluster)[0].axes
     beside = product(a.size for a in above)
-    if not reduces_rows:
-        beside *= sizes.ceiling(product(a.size for a in col), COLUMNS[0]["BLOCK_N"])
-    share = shared(row, beside)
+    if reduces_rows:
+        share = columns.shared(row, beside)
+        walked = of_shares(share, group, col, len(largest(cluster)))
+    else:
+        share = columns.shared(row, beside * sizes.ceiling(product(a.size for a in col), columns.WIDTH))
+        walked = columns.walked_down(share, col)
     first, rest = in_shares(cluster, row, share)
-    walked = of_shares(share, group, col, len(largest(cluster))) if reduces_rows else of_columns(share, col)
-    if above:
-        walks = {"outer": Walk("grid"), **walked.walks}
-        walked = replace(walked, walks=walks, rewrites=(fuse("outer", above), *walked.rewrites))
-    kernels = ((first, walked), (rest, totals((*above, *group, *col))))
+    kernels = ((first, columns.above_all(walked, above)), (rest, columns.totals((*above, *group, *col))))
     return Alternative("apart", apart(cluster)), Alternative("in_shares", kernels, fits, is_enough=True)
 
 
@@ -147,20 +136,6 @@ def columns_of(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...], tu
         tuple(a for a in kept if a not in col),
         tuple(a for a in axes if a in col),
     )
-
-
-def shared(row: Axis, beside: sizes.Size) -> Share:
-    """The rows of a program, where so many programs stand beside each other for the same rows."""
-    programs = sizes.larger(sizes.FloorDiv(sizes.size(PROGRAMS), sizes.larger(beside, 1)), 1)
-    part = Axis("part", sizes.smaller(sizes.ceiling(row.size, SHARE), programs))
-    return Share(part, sizes.larger(sizes.FloorDiv(row.size + programs - 1, programs), SHARE))
-
-
-def of_columns(share: Share, col: tuple[Axis, ...]) -> Schedule:
-    """Tiles that walk down: nothing needs a row whole."""
-    walks = {"part": Walk("grid"), "col": Walk("grid", "BLOCK_N"), "row": Walk("loop", "BLOCK_M", share)}
-    configs = within(COLUMNS, {"BLOCK_N": product(a.size for a in col)})
-    return Schedule(walks, ("row", "col"), configs, (fuse("col", col),))
 
 
 def of_shares(share: Share, group: tuple[Axis, ...], col: tuple[Axis, ...], n_loads: int) -> Schedule:
@@ -184,13 +159,6 @@ def of_shares(share: Share, group: tuple[Axis, ...], col: tuple[Axis, ...], n_lo
         {name: covering(product(a.size for a in axes)) for name, axes in lengths.items()},
         untuned,
     )
-
-
-def totals(kept: tuple[Axis, ...]) -> Schedule:
-    """The programs' sums added up, as many at once as hide the latency."""
-    configs = within(columns.GATHERS, {"BLOCK_N": product(a.size for a in kept)})
-    walks = {"col": Walk("grid", "BLOCK_N"), "part": Walk("loop", "BLOCK_K")}
-    return Schedule(walks, ("part", "col"), configs, (fuse("col", kept),))
 
 
 def apart(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:
