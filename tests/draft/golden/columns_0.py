@@ -41,7 +41,7 @@ def out_split_0_kernel(
     STAGES: tl.constexpr,
     INDEX: tl.constexpr,
 ):
-    """Taken where N <= 131072 and M > 512."""
+    """Taken where N <= 65536 and M > 512."""
     pid = tl.program_id(0).to(INDEX)
     n_col_blocks = tl.cdiv(N, BLOCK_N)
     pid_col = pid % n_col_blocks
@@ -74,7 +74,7 @@ def out_split_1_kernel(
     BLOCK_K: tl.constexpr,
     INDEX: tl.constexpr,
 ):
-    """Taken where N <= 131072 and M > 512."""
+    """Taken where N <= 65536 and M > 512."""
     col = tl.program_id(0).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N)
     col_mask = col < N
     out_acc = tl.zeros([BLOCK_K, BLOCK_N], tl.float32)

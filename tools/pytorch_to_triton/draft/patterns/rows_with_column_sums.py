@@ -37,7 +37,7 @@ def match(cluster: Cluster) -> Mismatch | None:
     if cluster.scans() or any(s.combine or s.where for s in cluster.stores):
         return Mismatch("it scans, or scatters")
     outer, everything = set(sums[0].axes), {a for v in cluster.values() for a in axes_of(v)}
-    if any(set(r.axes) != outer or axes_of(r.args[0]) != everything for r in sums):
+    if any(set(r.axes) != outer or axes_of(r.args[0]) != axes_of(sums[0].args[0]) for r in sums):
         return Mismatch("its sums run across different rows")
     if not all(axes_of(load) == everything for load in largest(cluster)):
         return Mismatch("nothing that it reads lies in rows")
@@ -46,6 +46,9 @@ def match(cluster: Cluster) -> Mismatch | None:
         return Mismatch("what it reduces is not one value for each row")
     if len({frozenset(r.axes) for r in of_rows}) > 1:
         return Mismatch("its reductions of rows run over different axes")
+    summed_over = axes_of(sums[0].args[0])
+    if summed_over == outer or summed_over.union(*(r.axes for r in of_rows)) != everything:
+        return Mismatch("its sums leave out axes of its rows")
     by_row, summed = divided(cluster)
     if not of_rows and not by_row.stores:
         return Mismatch("it only sums")
@@ -119,7 +122,8 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         share = columns.shared(row, beside * sizes.ceiling(product(a.size for a in col), columns.WIDTH))
         walked = columns.walked_down(share, col)
     first, rest = in_shares(cluster, row, share)
-    kernels = ((first, columns.above_all(walked, above)), (rest, columns.totals((*above, *group, *col))))
+    kept = tuple(a for a in (*above, *group, *col) if a in axes_of(across(cluster)[0].args[0]))
+    kernels = ((first, columns.above_all(walked, above)), (rest, columns.totals(kept)))
     return Alternative("apart", apart(cluster)), Alternative("in_shares", kernels, fits, is_enough=True)
 
 
@@ -127,7 +131,7 @@ def columns_of(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...], tu
     """What is kept: the axes outside of the summed rows in memory; of a row, those that are not reduced with
     it, and those that are, or all where nothing is."""
     sums = across(cluster)
-    axes = in_memory_order(tuple(axes_of(sums[0].args[0])), cluster)
+    axes = in_memory_order(tuple({a for v in cluster.values() for a in axes_of(v)}), cluster)
     first = next(n for n, a in enumerate(axes) if a in sums[0].axes)
     kept = tuple(a for a in axes[first:] if a not in sums[0].axes)
     col = next((r.axes for r in cluster.reduces() if r not in sums), kept)
