@@ -60,7 +60,7 @@ FUNCTIONS = {
         "def f(x, w):\n    return x @ w\n",
     ),
 }
-NORMS = {
+WITH_SUMS = {
     **{name: FUNCTIONS[name] for name in ("an RMS norm in several dtypes", "a layer norm")},
     "a softmax of scaled rows": (
         {"x": "float32[M, N]", "w": "float32[N]"},
@@ -72,6 +72,18 @@ NORMS = {
         "    gated = h * F.silu(gate.float())\n"
         "    inv = torch.rsqrt(gated.square().mean(-1, keepdim=True) + 1e-6)\n"
         "    return (gated * inv * w.float()).to(x.dtype), h.to(x.dtype)\n",
+    ),
+    "a gate of each sample": (
+        {"x": "bfloat16[2, M, N]", "w": "bfloat16[2, N]"},
+        "def f(x, w):\n    return x * w[:, None].sigmoid()\n",
+    ),
+    "a cross layer": (
+        {"x": "float32[M, N]", "gate": "float32[M, N]", "w": "float32[N]"},
+        "def f(x, gate, w):\n    return gate * (x * w).sum(-1, keepdim=True) + x\n",
+    ),
+    "steps of heads": (
+        {"x": "float32[2, M, 3, N]", "gate": "float32[2, M, 3]", "w": "float32[3]"},
+        "def f(x, gate, w):\n    return x * F.softplus(gate + w).unsqueeze(-1)\n",
     ),
 }
 FAST = ("a sum, whose gradient is a view",)
@@ -153,11 +165,11 @@ async def test_a_norm_saves_its_statistics_and_computes_them_once(
     assert [k.name for k in found.kernels if "backward" not in k.name] == ["f_kernel"]
 
 
-@pytest.mark.parametrize("name", NORMS)
-async def test_gradients_of_a_norm_are_one_kernel_and_one_that_adds_up_its_programs_sums(
+@pytest.mark.parametrize("name", WITH_SUMS)
+async def test_gradients_of_rows_and_of_what_they_share_are_one_kernel_and_one_that_adds_up_its_programs_sums(
     name: str, written: Written, drafted: Drafting
 ) -> None:
-    inputs, body = NORMS[name]
+    inputs, body = WITH_SUMS[name]
     found = await drafted(written(declared(inputs, body)))
     stored = {k.name: {b.name for b in k.printed.stores} for k in found.kernels}
     weights, rows = (
@@ -174,6 +186,22 @@ async def test_long_rows_are_not_kept_beside_their_sums(written: Written, drafte
     )
     stored = [{b.name for b in k.printed.stores} for k in found.kernels if "_apart_" in k.name]
     assert stored == [{"grad_x"}, {"grad_w", "grad_b"}]
+
+
+async def test_nothing_is_held_whole_where_no_row_is_reduced(written: Written, drafted: Drafting) -> None:
+    inputs, body = {"x": "bfloat16[M, N]", "b": "bfloat16[N]"}, "def f(x, b):\n    return F.silu(x + b)\n"
+    found = await drafted(written(declared(inputs, body, 20_000)))
+    names = ["f_kernel", "f_backward_partial_kernel", "f_backward_final_kernel"]
+    assert [k.name for k in found.kernels] == names
+
+
+async def test_what_is_reduced_for_one_result_is_not_reduced_again_for_each_element_of_another(
+    written: Written, drafted: Drafting
+) -> None:
+    body = "def f(x, y):\n    return (x * y.softmax(-1)[..., None]).sum(1)\n"
+    found = await drafted(written(declared({"x": "float32[2, M, N]", "y": "float32[2, M]"}, body)))
+    stored = [{b.name for b in k.printed.stores} for k in found.kernels]
+    assert not any({"grad_x", "grad_y"} <= names for names in stored)
 
 
 @pytest.mark.parametrize(("dtype", "saved"), [("bfloat16", "x, y"), ("float32", "h")])

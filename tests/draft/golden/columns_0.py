@@ -32,38 +32,41 @@ def out_in_passes_0_kernel(
 @triton.jit
 def out_split_0_kernel(
     x_ptr,
-    partial_ptr,
+    partial_out_ptr,
     M,
     N,
+    rows_per_program,
     BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    STAGES: tl.constexpr,
     INDEX: tl.constexpr,
 ):
-    """Taken where N <= 32768 and M > 1024."""
-    tl.static_assert(512 % BLOCK_K == 0)
+    """Taken where N <= 65536 and M > 512."""
     pid = tl.program_id(0).to(INDEX)
     n_col_blocks = tl.cdiv(N, BLOCK_N)
     pid_col = pid % n_col_blocks
     part = pid // n_col_blocks
     col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
+    first_row = part * rows_per_program
+    end_row = tl.minimum(first_row + rows_per_program, M)
     col_mask = col < N
-    total_acc = tl.zeros([BLOCK_K, BLOCK_N], tl.float32)
-    for start in range(0, 512, BLOCK_K):
-        i = start + tl.arange(0, BLOCK_K)
-        row = part * 512 + i
-        inside = row < M
+    out_acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+    for start in tl.range(first_row, end_row, BLOCK_M, num_stages=STAGES):
+        row = start + tl.arange(0, BLOCK_M)
+        row_mask = row < end_row
         x = tl.load(
             x_ptr + row[:, None] * N + col[None, :],
-            mask=col_mask[None, :] & inside[:, None],
+            mask=row_mask[:, None] & col_mask[None, :],
             other=0.0,
         ).to(tl.float32)
-        total_acc += x
-    tl.store(partial_ptr + part * N + col, tl.sum(total_acc, axis=0), mask=col_mask)
+        out_acc += x
+    out = tl.sum(out_acc, axis=0)
+    tl.store(partial_out_ptr + part * N + col, out, mask=col_mask)
 
 
 @triton.jit
 def out_split_1_kernel(
-    partial_ptr,
+    partial_out_ptr,
     out_ptr,
     N,
     n_parts,
@@ -71,20 +74,21 @@ def out_split_1_kernel(
     BLOCK_K: tl.constexpr,
     INDEX: tl.constexpr,
 ):
-    """Taken where N <= 32768 and M > 1024."""
+    """Taken where N <= 65536 and M > 512."""
     col = tl.program_id(0).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N)
     col_mask = col < N
-    total_acc = tl.zeros([BLOCK_K, BLOCK_N], tl.float32)
+    out_acc = tl.zeros([BLOCK_K, BLOCK_N], tl.float32)
     for start in range(0, n_parts, BLOCK_K):
         part = start + tl.arange(0, BLOCK_K)
         part_mask = part < n_parts
-        partial = tl.load(
-            partial_ptr + part[:, None].to(INDEX) * N + col[None, :],
+        partial_out = tl.load(
+            partial_out_ptr + part[:, None].to(INDEX) * N + col[None, :],
             mask=part_mask[:, None] & col_mask[None, :],
             other=0.0,
         ).to(tl.float32)
-        total_acc += partial
-    tl.store(out_ptr + col, tl.sum(total_acc, axis=0), mask=col_mask)
+        out_acc += partial_out
+    out = tl.sum(out_acc, axis=0)
+    tl.store(out_ptr + col, out, mask=col_mask)
 
 
 @triton.jit

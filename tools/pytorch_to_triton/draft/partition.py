@@ -42,9 +42,9 @@ from pytorch_to_triton.draft.patterns import (
 from pytorch_to_triton.draft.patterns.rows_with_column_sums import largest, stores_as_it_reads
 from pytorch_to_triton.draft.program import Call, Program, Step, buffers_of
 from pytorch_to_triton.draft.registry import PATTERNS
-from pytorch_to_triton.draft.schedule.axes import merged, over_axes_of
+from pytorch_to_triton.draft.schedule.axes import merged
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
-from pytorch_to_triton.draft.schedule.unified import unified
+from pytorch_to_triton.draft.schedule.unified import over_axes_of, unified
 
 LARGEST = 160
 """Values that one kernel may compute: beyond that registers run out, and readers' patience."""
@@ -120,12 +120,12 @@ class _Partition:
 
     def _together(self, home: Group, other: Group) -> Group | None:
         """Both in one kernel, if it reads once what each would read, and neither waits for the other."""
-        read, again = ({v.buffer.name for v in largest(g.cluster)} for g in (home, other))
-        if not read & {*again, *made_by(other)}:
+        read = {v.buffer.name for v in largest(home.cluster)} & read_by(other)
+        if not read and not read_by(home) & set(made_by(other)):
             return None
         made = {*made_by(home), *made_by(other)}
         both = self._matched([s for s in self.steps.values() if s.name in made])
-        if isinstance(both, Mismatch) or both.pattern not in JOINED or _is_large(both):
+        if isinstance(both, Mismatch) or both.pattern not in JOINED or _is_large(both) or _repeats(both):
             return None
         waits = (read_by(both) - made) & (self._later(home) | self._later(other))
         return both if stores_as_it_reads(both.cluster) and not waits else None

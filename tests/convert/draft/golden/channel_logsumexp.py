@@ -124,12 +124,13 @@ def run(energies):
         out = torch.empty((B, H), device=device, dtype=energies.dtype)
         if S <= 512:
             block_k = triton.next_power_of_2(max(S, 1))
+            block_n = max(2048 // block_k, 16)
             channel_logsumexp_kernel[lambda meta: (B * triton.cdiv(H, meta["BLOCK_N"]),)](
-                energies, out, S, H, BLOCK_N=16, BLOCK_K=block_k, INDEX=index_dtype(energies, out),
+                energies, out, S, H, BLOCK_N=block_n, BLOCK_K=block_k, INDEX=index_dtype(energies, out),
                 num_warps=4,
             )
         else:
             channel_logsumexp_online_kernel[lambda meta: (B * triton.cdiv(H, meta["BLOCK_N"]),)](
-                energies, out, S, H, BLOCK_N=128, BLOCK_K=8, INDEX=index_dtype(energies, out), num_warps=2,
+                energies, out, S, H, BLOCK_N=128, BLOCK_K=16, INDEX=index_dtype(energies, out), num_warps=4,
             )
         return out

@@ -5,27 +5,48 @@ A tile holds a block of neighbouring columns and walks down. `in_passes` and `on
 `staged`: the same for each of several statistics.
 """
 
+from dataclasses import replace
+
+from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.rewriting import beside, repeated
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, axes_of
 from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.patterns.rows import slides
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, rename
-from pytorch_to_triton.draft.schedule.blocks import covering, within
+from pytorch_to_triton.draft.schedule.blocks import SMALLEST, covering, within
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online_softmax
-from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
-from pytorch_to_triton.draft.schedule.split import can_split, split, staged
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
+from pytorch_to_triton.draft.schedule.split import can_split, in_shares, split, staged
 
 EXAMPLES = ("def column_sums(x: 'float32[M, N]'):\n    return x.sum(dim=0)",)
 LOOPS = tuple(
     {"BLOCK_K": k, "BLOCK_N": n, "num_warps": w}
-    for k, n, w in ((8, 128, 2), (32, 128, 4), (64, 64, 4), (4, 256, 4), (128, 32, 4))
+    for k, n, w in ((16, 128, 4), (8, 128, 2), (32, 128, 4), (64, 64, 4), (4, 256, 4), (128, 32, 4))
 )
 GATHERS = LOOPS[::-1]
 """For partial results: few columns and no other work, so that many rows at once hide the latency."""
 WHOLE = tuple({"BLOCK_N": n, "num_warps": w} for n, w in ((64, 4), (32, 4), (128, 8), (16, 4), (16, 8)))
+TILES = tuple(
+    {"BLOCK_N": f"max({elements} // block_k, {SMALLEST})", "num_warps": str(w)}
+    for elements, w in ((2048, 4), (4096, 4), (4096, 8), (8192, 8), (1024, 2))
+)
+"""Few rows with many columns to a program, many with few."""
+WIDTH = 256
+"""Columns of a tile that walks down a share of the rows."""
+LOOKAHEAD = tuple({"BLOCK_M": 8, "STAGES": s, "num_warps": w} for s, w in ((3, 4), (2, 4), (3, 8), (2, 8)))
+SHARES = tuple(
+    {"BLOCK_M": f"{elements} // block_n", "STAGES": str(s), "num_warps": str(w)}
+    for elements, s, w in ((2048, 3, 4), (2048, 2, 4), (1024, 3, 4), (4096, 2, 4), (4096, 3, 8))
+)
+PROGRAMS = 512
+"""About four for each multiprocessor: as many as it holds at once, or a multiple of that."""
+SHARE = 4
+"""Rows that a program has at least: its sums are bytes to write and read as well."""
 LARGEST_IN_REGISTERS = 512
+MANY = 2**16
+"""Columns that keep all multiprocessors busy with one program for each block of them."""
 CHUNK = 512
 
 
@@ -80,7 +101,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
             Alternative("online", ((cluster, Schedule(loop, order, loops, (*rewrites, online_softmax))),))
         )
     kept = product(a.size for a in (*outer, col))
-    few_and_long = together(at_most(kept, 2**15), more_than(length, 2 * CHUNK))
+    few_and_long = together(at_most(kept, MANY), more_than(length, LARGEST_IN_REGISTERS))
     if few_and_long is not None:
         alike = len({axes_of(r) for r in cluster.reduces()}) == 1
         if alike and can_split(cluster) and not set(cluster.free()) & set(reduced):
@@ -89,7 +110,13 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
             found.append(Alternative("staged", kernels, few_and_long))
     if (fits := at_most(length, LARGEST_IN_REGISTERS)) is not None:
         whole = Schedule(
-            {**grid, "row": Walk("whole", "BLOCK_K")}, order, WHOLE, rewrites, {"BLOCK_K": covering(length)}
+            {**grid, "row": Walk("whole", "BLOCK_K")},
+            order,
+            WHOLE,
+            rewrites,
+            {"BLOCK_K": covering(length)},
+            TILES[0],
+            TILES,
         )
         found.append(Alternative("in_registers", ((cluster, whole),), fits))
     return tuple(found)
@@ -111,11 +138,16 @@ def kernels_of(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:
 
 
 def in_chunks(cluster: Cluster, outer: tuple[Axis, ...], col: Axis) -> list[tuple[Cluster, Schedule]]:
-    """Chunks of rows to partial results, then those."""
+    """Shares of the rows to partial results, then those; a statistic of several values in chunks."""
     cluster = fuse("row", in_memory_order(cluster.reduces()[0].axes, cluster))(cluster)
     (over,) = cluster.reduces()[0].axes
+    above = (fuse("outer", outer),) if outer else ()
+    if all(r.monoid.is_plain for r in cluster.reduces()):
+        share = shared(over, product(a.size for a in outer) * sizes.ceiling(col.size, WIDTH))
+        first, rest = in_shares(cluster, over, share)
+        return [(first, above_all(walked_down(share, (col,)), outer)), (rest, totals((*outer, col)))]
     first, rest = split(cluster, over, CHUNK)
-    rewrites = (*((fuse("outer", outer),) if outer else ()), rename({col: "col"}))
+    rewrites = (*above, rename({col: "col"}))
     grid = {"outer": Walk("grid")} if outer else {}
     partial = Schedule(
         {"part": Walk("grid"), **grid, "col": Walk("grid", "BLOCK_N"), "i": Walk("loop", "BLOCK_K")},
@@ -130,3 +162,32 @@ def in_chunks(cluster: Cluster, outer: tuple[Axis, ...], col: Axis) -> list[tupl
         rewrites,
     )
     return [(first, partial), (rest, final)]
+
+
+def shared(row: Axis, beside: sizes.Size) -> Share:
+    """The rows of a program, where so many programs stand beside each other for the same rows."""
+    programs = sizes.larger(sizes.FloorDiv(sizes.size(PROGRAMS), sizes.larger(beside, 1)), 1)
+    part = Axis("part", sizes.smaller(sizes.ceiling(row.size, SHARE), programs))
+    return Share(part, sizes.larger(sizes.FloorDiv(row.size + programs - 1, programs), SHARE))
+
+
+def walked_down(share: Share, col: tuple[Axis, ...]) -> Schedule:
+    """Tiles that walk down: nothing needs a row whole."""
+    walks = {"part": Walk("grid"), "col": Walk("grid", "BLOCK_N"), "row": Walk("loop", "BLOCK_M", share)}
+    sized = {"BLOCK_N": covering(product(a.size for a in col), WIDTH)}
+    return Schedule(walks, ("row", "col"), LOOKAHEAD, (fuse("col", col),), sized, SHARES[0], SHARES)
+
+
+def above_all(schedule: Schedule, outer: tuple[Axis, ...]) -> Schedule:
+    """The schedule with programs of their own for each element of these axes."""
+    if not outer:
+        return schedule
+    walks = {"outer": Walk("grid"), **schedule.walks}
+    return replace(schedule, walks=walks, rewrites=(fuse("outer", outer), *schedule.rewrites))
+
+
+def totals(kept: tuple[Axis, ...]) -> Schedule:
+    """The programs' sums added up, as many at once as hide the latency."""
+    configs = within(GATHERS, {"BLOCK_N": product(a.size for a in kept)})
+    walks = {"col": Walk("grid", "BLOCK_N"), "part": Walk("loop", "BLOCK_K")}
+    return Schedule(walks, ("part", "col"), configs, (fuse("col", kept),))

@@ -1,26 +1,39 @@
 """Nothing is reduced: every element by itself, gathers included.
 
 `elements`: the output as one long axis. `tiled`: where an operand lies transposed in memory, square tiles, so
-that reads and writes are both coalesced.
+that reads and writes are both coalesced. `by_row`: where what is costly is the same for neighbours, once for
+each row of them.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pytorch_to_triton.draft.ir.sizes import product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Value, axes_of
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Map, Value, axes_of
 from pytorch_to_triton.draft.schedule.axes import fuse, innermost
-from pytorch_to_triton.draft.schedule.blocks import within
+from pytorch_to_triton.draft.schedule.blocks import covering, within
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Schedule, Walk
 
 EXAMPLES = (
     "def swish(x: 'float32[M, N]', b: 'float32[N]'):\n    return (x + b) * torch.sigmoid(x + b)",
     "def turned(x: 'float32[M, N]'):\n    return x.t() * 2.0",
+    "def stepped(x: 'float32[M, N]', dt: 'float32[M]'):\n    return x * torch.exp(-dt)[:, None]",
 )
 BLOCKS = tuple({"BLOCK": b, "num_warps": w} for b, w in ((512, 4), (1024, 4), (1024, 8), (2048, 8)))
 TILES = tuple(
     {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w}
     for m, n, w in ((32, 64, 4), (64, 64, 4), (64, 64, 8), (16, 64, 4), (64, 32, 4), (32, 32, 4))
 )
+ROWS = tuple({"BLOCK_M": 8, "num_warps": w} for w in (4, 8))
+WIDTH = 256
+"""Columns of a tile of rows."""
+BY_ROW = tuple(
+    {"BLOCK_M": f"{elements} // block_n", "num_warps": str(w)}
+    for elements, w in ((1024, 4), (2048, 4), (2048, 8), (4096, 8))
+)
+EXPONENTIALS = {"exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "pow", "sin", "cos", "tan", "tanh"}
+COSTLY = EXPONENTIALS | {"erf", "erfc", "sigmoid", "silu", "gelu", "gelu_tanh", "softplus"}
+"""Functions of many instructions: more than an element's load and store take."""
 
 
 def match(cluster: Cluster) -> Mismatch | None:
@@ -39,7 +52,26 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     if across := turned(cluster):
         schedule = tiles(cluster, *across, fitted(TILES, *across))
         return elements, Alternative("tiled", ((cluster, schedule),))
+    if cols := alike(cluster):
+        rows = tuple(a for a in free if a not in cols)
+        schedule = replace(
+            tiles(cluster, rows, cols, ROWS),
+            sized={"BLOCK_N": covering(product(a.size for a in cols), WIDTH)},
+            untuned=BY_ROW[0],
+            templates=BY_ROW,
+        )
+        return elements, Alternative("by_row", ((cluster, schedule),))
     return (elements,)
+
+
+def alike(cluster: Cluster) -> tuple[Axis, ...]:
+    """The axes of neighbours along which something costly is the same."""
+    index = cluster.stores[-1].index
+    ends = behind(index, None)
+    costly = [v for v in cluster.values() if isinstance(v, Map) and v.fn in COSTLY and axes_of(v)]
+    varied = {a for v in costly if ends and ends[-1] not in axes_of(v) for a in axes_of(v)}
+    last = next((n for n, a in enumerate(reversed(ends)) if a in varied), 0)
+    return ends[len(ends) - last :]
 
 
 def turned(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...]] | None:
@@ -55,7 +87,7 @@ def turned(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...]] | None
     return None
 
 
-def behind(index: Sequence[Value], stop: Axis) -> tuple[Axis, ...]:
+def behind(index: Sequence[Value], stop: Axis | None) -> tuple[Axis, ...]:
     """The axes that an index ends with, up to one: they can be walked as one axis."""
     found: list[Axis] = []
     for i in reversed(index):

@@ -10,7 +10,7 @@ from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, Reduce, Store, axes_of, walk
 from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
-from pytorch_to_triton.draft.schedule.blocks import covering, within
+from pytorch_to_triton.draft.schedule.blocks import covering
 from pytorch_to_triton.draft.schedule.conditions import always, at_most
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import in_shares, staged
@@ -22,10 +22,6 @@ EXAMPLES = (
     "    return (g * w - x_hat * along) * rstd, (g * x_hat).sum(0), g.sum(0)",
     "def mean_share(x: 'float32[M, G, N]'):\n    return torch.softmax(x, dim=-1).mean(0)",
 )
-PROGRAMS = 512
-"""About four for each multiprocessor: as many as it holds at once, or a multiple of that."""
-SHARE = 4
-"""Rows that a program has at least: its sums are bytes to write and read as well."""
 LOOPS = tuple({"STAGES": s, "num_warps": w} for s, w in ((2, 8), (3, 8), (1, 8), (2, 16), (3, 4)))
 TILES = (*({"BLOCK_M": 1, **c} for c in LOOPS), {"BLOCK_M": 2, "STAGES": 3, "num_warps": 4})
 AHEAD = 80 * 1024
@@ -41,7 +37,7 @@ def match(cluster: Cluster) -> Mismatch | None:
     if cluster.scans() or any(s.combine or s.where for s in cluster.stores):
         return Mismatch("it scans, or scatters")
     outer, everything = set(sums[0].axes), {a for v in cluster.values() for a in axes_of(v)}
-    if any(set(r.axes) != outer or axes_of(r.args[0]) != everything for r in sums):
+    if any(set(r.axes) != outer or axes_of(r.args[0]) != axes_of(sums[0].args[0]) for r in sums):
         return Mismatch("its sums run across different rows")
     if not all(axes_of(load) == everything for load in largest(cluster)):
         return Mismatch("nothing that it reads lies in rows")
@@ -50,6 +46,9 @@ def match(cluster: Cluster) -> Mismatch | None:
         return Mismatch("what it reduces is not one value for each row")
     if len({frozenset(r.axes) for r in of_rows}) > 1:
         return Mismatch("its reductions of rows run over different axes")
+    summed_over = axes_of(sums[0].args[0])
+    if summed_over == outer or summed_over.union(*(r.axes for r in of_rows)) != everything:
+        return Mismatch("its sums leave out axes of its rows")
     by_row, summed = divided(cluster)
     if not of_rows and not by_row.stores:
         return Mismatch("it only sums")
@@ -58,7 +57,8 @@ def match(cluster: Cluster) -> Mismatch | None:
     behind = walk(*summed.roots, into=lambda v: v not in sums)
     if any(v in of_rows for v in behind):
         return Mismatch("it goes on with a sum and with a row's reduction")
-    if at_most(product(a.size for a in everything - outer), longest(cluster)) is None:
+    _, group, col = columns_of(cluster)
+    if of_rows and at_most(product(a.size for a in (*group, *col)), longest(cluster)) is None:
         return Mismatch("its rows do not fit into registers")
     return None
 
@@ -107,28 +107,39 @@ def longest(cluster: Cluster) -> int:
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
-    outer, (group, col) = across(cluster)[0].axes, columns_of(cluster)
-    n_rows = product(a.size for a in outer)
-    fits = at_most(product(a.size for a in (*group, *col)), longest(cluster))
+    outer = across(cluster)[0].axes
+    above, group, col = columns_of(cluster)
+    reduces_rows = len(cluster.reduces()) > len(across(cluster))
+    fits = at_most(product(a.size for a in (*group, *col)), longest(cluster)) if reduces_rows else ""
     assert fits is not None
     cluster = fuse("row", in_memory_order(outer, cluster))(cluster)
     (row,) = across(cluster)[0].axes
-    part = Axis("part", sizes.smaller(sizes.ceiling(n_rows, SHARE), PROGRAMS))
-    share = Share(part, sizes.larger(sizes.ceiling(n_rows, PROGRAMS), SHARE))
+    beside = product(a.size for a in above)
+    if reduces_rows:
+        share = columns.shared(row, beside)
+        walked = of_shares(share, group, col, len(largest(cluster)))
+    else:
+        share = columns.shared(row, beside * sizes.ceiling(product(a.size for a in col), columns.WIDTH))
+        walked = columns.walked_down(share, col)
     first, rest = in_shares(cluster, row, share)
-    walked = of_shares(share, group, col, len(largest(cluster)))
-    kernels = ((first, walked), (rest, totals((*group, *col))))
-    return Alternative("apart", apart(cluster)), Alternative("in_shares", kernels, fits)
+    kept = tuple(a for a in (*above, *group, *col) if a in axes_of(across(cluster)[0].args[0]))
+    kernels = ((first, columns.above_all(walked, above)), (rest, columns.totals(kept)))
+    return Alternative("apart", apart(cluster)), Alternative("in_shares", kernels, fits, is_enough=True)
 
 
-def columns_of(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
-    """The axes of a row that are not reduced with it, and those that are; all, where nothing is."""
+def columns_of(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...], tuple[Axis, ...]]:
+    """What is kept: the axes outside of the summed rows in memory; of a row, those that are not reduced with
+    it, and those that are, or all where nothing is."""
     sums = across(cluster)
-    kept = tuple(
-        a for a in in_memory_order(tuple(axes_of(sums[0].args[0])), cluster) if a not in sums[0].axes
-    )
+    axes = in_memory_order(tuple({a for v in cluster.values() for a in axes_of(v)}), cluster)
+    first = next(n for n, a in enumerate(axes) if a in sums[0].axes)
+    kept = tuple(a for a in axes[first:] if a not in sums[0].axes)
     col = next((r.axes for r in cluster.reduces() if r not in sums), kept)
-    return tuple(a for a in kept if a not in col), tuple(a for a in kept if a in col)
+    return (
+        tuple(a for a in axes[:first] if a not in col),
+        tuple(a for a in kept if a not in col),
+        tuple(a for a in axes if a in col),
+    )
 
 
 def of_shares(share: Share, group: tuple[Axis, ...], col: tuple[Axis, ...], n_loads: int) -> Schedule:
@@ -152,13 +163,6 @@ def of_shares(share: Share, group: tuple[Axis, ...], col: tuple[Axis, ...], n_lo
         {name: covering(product(a.size for a in axes)) for name, axes in lengths.items()},
         untuned,
     )
-
-
-def totals(kept: tuple[Axis, ...]) -> Schedule:
-    """The programs' sums added up, as many at once as hide the latency."""
-    configs = within(columns.GATHERS, {"BLOCK_N": product(a.size for a in kept)})
-    walks = {"col": Walk("grid", "BLOCK_N"), "part": Walk("loop", "BLOCK_K")}
-    return Schedule(walks, ("part", "col"), configs, (fuse("col", kept),))
 
 
 def apart(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:

@@ -13,12 +13,10 @@ from pytorch_to_triton.draft.ir.values import (
     Index,
     Load,
     Map,
-    Store,
     Value,
     axes_of,
     bound_axes,
     named,
-    walk,
 )
 from pytorch_to_triton.draft.lower.tensor import positions
 from pytorch_to_triton.draft.schedule.schedule import Rewrite
@@ -77,24 +75,6 @@ def rename(names: Mapping[Axis, str]) -> Rewrite:
     axes = {a: (Axis(n, a.size),) for a, n in names.items()}
     to = {a: Index(b) for a, (b,) in axes.items()}
     return lambda cluster: cluster.map(lambda v: rebound(v, to, axes))
-
-
-def over_axes_of(others: Sequence[Store], store: Store) -> Store:
-    """The store over the axes of others before it that read the same tensor as it lies."""
-    known = {v.buffer: v.index for o in others for v in walk(*o.roots) if isinstance(v, Load)}
-    free = {a for v in store.roots for a in axes_of(v)}
-    bound = {a for v in walk(*store.roots) for a in bound_axes(v)}
-    loads = [v for v in walk(*store.roots) if isinstance(v, Load) and v.buffer in known]
-    for load in sorted(loads, key=lambda v: -len(axes_of(v))):
-        pairs = [(i, j) for i, j in zip(load.index, known[load.buffer], strict=True) if i != j]
-        to = {i.axis: j.axis.name for i, j in pairs if isinstance(i, Index) and isinstance(j, Index)}
-        # A free axis may be called like a bound one, which makes way; not the other way round.
-        mine = free | bound if bound & to.keys() else free
-        left = {a.name for a in mine - to.keys()}
-        if len(to) == len(pairs) == len({*to.values()}) and left.isdisjoint(to.values()):
-            (renamed,) = rename(to)(Cluster("", (store,))).stores
-            return renamed
-    return store
 
 
 def in_memory_order(axes: Sequence[Axis], cluster: Cluster) -> tuple[Axis, ...]:

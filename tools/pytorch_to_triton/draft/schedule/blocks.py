@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import Cluster, axes_of, bound_axes
 from pytorch_to_triton.draft.schedule.schedule import Config, Schedule, Walk
-from pytorch_to_triton.inputs.expression import value_of
 
 SMALLEST = 16
 """What tl.dot takes."""
@@ -28,16 +28,17 @@ WIDEST = 16
 """Triton looks itself for sizes that are multiples of this."""
 
 
-def power_of_two(size: Size) -> int:
+def power_of_two(size: Size | int) -> int:
     """The smallest that is not below a size which is a number."""
     return 1 << max(int(size) - 1, 0).bit_length()
 
 
-def covering(size: Size) -> str:
-    """The block that holds an axis whole, as Python over the sizes: a power of two."""
+def covering(size: Size, limit: int | None = None) -> str:
+    """The block that holds an axis whole, or as much as it may, as Python over the sizes: a power of two."""
     if size.is_Integer:
-        return str(power_of_two(size))
-    return f"triton.next_power_of_2(max({sizes.text(size)}, 1))"
+        return str(min(power_of_two(size), limit or power_of_two(size)))
+    whole = f"triton.next_power_of_2(max({sizes.text(size)}, 1))"
+    return f"min({whole}, {limit})" if limit else whole
 
 
 def tiles_in_loop(cluster: Cluster, walks: Mapping[str, Walk]) -> list[tuple[str, ...]]:
@@ -71,6 +72,18 @@ def within(configs: Sequence[Config], lengths: Mapping[str, Size]) -> tuple[Conf
     return tuple(c for i, c in enumerate(found) if c not in found[:i])
 
 
+KNOWN = {
+    "__builtins__": {},
+    "int": int,
+    "float": float,
+    "math": math,
+    "max": max,
+    "min": min,
+    "triton": SimpleNamespace(next_power_of_2=power_of_two),
+}
+"""What Python over the sizes may call."""
+
+
 def at_hand(cluster: Cluster, schedule: Schedule, points: Sequence[Mapping[str, int]]) -> Schedule:
     """The schedule with the configurations that suit the largest of these sizes; none twice.
 
@@ -81,8 +94,8 @@ def at_hand(cluster: Cluster, schedule: Schedule, points: Sequence[Mapping[str, 
     values = schedule.applied(cluster).values()
     axes = {a.name: a.size for v in values for a in (*axes_of(v), *bound_axes(v))}
     walked = {n: w.block for n, w in schedule.walks.items() if w.block and n in axes}
-    longest = {block: power_of_two(largest(axes[n], points)) for n, block in walked.items()}
-    whole = replace(schedule, sized={block: str(longest[block]) for block in schedule.sized})
+    longest = {block: power_of_two(size_at_most(axes[n], points)) for n, block in walked.items()}
+    whole = replace(schedule, sized={b: str(largest(t, points)) for b, t in schedule.sized.items()})
     found = [shrunk(whole.values(c), longest) for c in schedule.templates or schedule.configs]
     reduced = {w.how for w in schedule.walks.values() if w.block} & {"loop", "whole"}
     if reduced:
@@ -92,13 +105,19 @@ def at_hand(cluster: Cluster, schedule: Schedule, points: Sequence[Mapping[str, 
     configs = [{k: v for k, v in c.items() if k not in schedule.sized} for c in found]
     configs = [c for i, c in enumerate(configs) if c not in configs[:i]]
     lanes = schedule.order[-1] if schedule.order else ""
-    in_part = lanes in axes and 1 < math.gcd(largest(axes[lanes], points), WIDEST) < WIDEST
+    in_part = lanes in axes and 1 < math.gcd(size_at_most(axes[lanes], points), WIDEST) < WIDEST
     return replace(schedule, configs=tuple(configs), aligned=lanes if in_part else "")
 
 
-def largest(size: Size, points: Iterable[Mapping[str, int]]) -> int:
+def size_at_most(size: Size, points: Iterable[Mapping[str, int]]) -> int:
     """What a size is at most."""
-    return max(int(value_of(sizes.text(size), point)) for point in points)
+    return largest(sizes.text(size), points)
+
+
+def largest(text: str, points: Iterable[Mapping[str, int]]) -> int:
+    """What Python over the sizes comes to at most."""
+    code = compile(text, "size", "eval")
+    return max(int(eval(code, KNOWN, point)) for point in points)
 
 
 def shrunk(values: Mapping[str, str], longest: Mapping[str, int]) -> Config:

@@ -1,12 +1,24 @@
-"""Reductions that run over the same dim, over the same axis."""
+"""What runs over the same dim, over the same axis."""
 
 import re
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.sizes import equal
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Load, Reduce, Value, axes_of, walk
+from pytorch_to_triton.draft.ir.values import (
+    Axis,
+    Cluster,
+    Index,
+    Load,
+    Reduce,
+    Store,
+    Value,
+    axes_of,
+    bound_axes,
+    walk,
+)
+from pytorch_to_triton.draft.schedule.axes import rename
 
 
 def unified(cluster: Cluster) -> Cluster:
@@ -34,6 +46,40 @@ def unified(cluster: Cluster) -> Cluster:
         return replace(v, args=args, axes=tuple(to.get(a, a) for a in v.axes))
 
     return cluster.map(lambda root: rewrite(root, over_known))
+
+
+def over_axes_of(others: Sequence[Store], store: Store) -> Store:
+    """The store over the axes of others before it that read the same tensor, or lie along the same dims."""
+    return _stored_alike(others, _read_alike(others, store))
+
+
+def _read_alike(others: Sequence[Store], store: Store) -> Store:
+    known = {v.buffer: v.index for o in others for v in walk(*o.roots) if isinstance(v, Load)}
+    free = {a for v in store.roots for a in axes_of(v)}
+    bound = {a for v in walk(*store.roots) for a in bound_axes(v)}
+    loads = [v for v in walk(*store.roots) if isinstance(v, Load) and v.buffer in known]
+    for load in sorted(loads, key=lambda v: -len(axes_of(v))):
+        pairs = [(i, j) for i, j in zip(load.index, known[load.buffer], strict=True) if i != j]
+        to = {i.axis: j.axis.name for i, j in pairs if isinstance(i, Index) and isinstance(j, Index)}
+        # A free axis may be called like a bound one, which makes way; not the other way round.
+        mine = free | bound if bound & to.keys() else free
+        left = {a.name for a in mine - to.keys()}
+        if len(to) == len(pairs) == len({*to.values()}) and left.isdisjoint(to.values()):
+            (renamed,) = rename(to)(Cluster("", (store,))).stores
+            return renamed
+    return store
+
+
+def _stored_alike(others: Sequence[Store], store: Store) -> Store:
+    known = dict.fromkeys(a for o in others for i in o.index for a in axes_of(i))
+    free = dict.fromkeys(a for v in store.roots for a in axes_of(v))
+    to: dict[Axis, str] = {}
+    for a in (a for a in free if a not in known):
+        like = (b.name for b in known if b not in free and a.size == b.size and _called(a) == _called(b))
+        if (same := next((b for b in like if b not in to.values()), None)) is not None:
+            to[a] = same
+    (renamed,) = rename(to)(Cluster("", (store,))).stores
+    return renamed
 
 
 def _reads_again(r: Reduce, bound: Axis, free: Axis, loads: Set[Load]) -> bool:
