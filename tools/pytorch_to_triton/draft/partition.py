@@ -125,7 +125,7 @@ class _Partition:
             return None
         made = {*made_by(home), *made_by(other)}
         both = self._matched([s for s in self.steps.values() if s.name in made])
-        if isinstance(both, Mismatch) or both.pattern not in JOINED or _is_large(both):
+        if isinstance(both, Mismatch) or both.pattern not in JOINED or _is_large(both) or _repeats(both):
             return None
         waits = (read_by(both) - made) & (self._later(home) | self._later(other))
         return both if stores_as_it_reads(both.cluster) and not waits else None
