@@ -215,6 +215,28 @@ async def test_a_sum_of_short_inputs_is_computed_again_not_saved_in_float32(
     assert [k.name for k in found.kernels] == ["f_kernel", "f_backward_kernel"]
 
 
+@pytest.mark.parametrize(
+    "body", ["x.float().softmax(-1).to(x.dtype)", "F.log_softmax(x.float(), -1).mean(-1)"]
+)
+async def test_a_softmax_of_short_inputs_is_computed_again_not_saved_in_float32(
+    body: str, written: Written, drafted: Drafting
+) -> None:
+    found = await drafted(written(declared({"x": "bfloat16[M, N]"}, f"def f(x):\n    return {body}\n")))
+    assert "Saved for the backward pass: x." in found.text
+    assert {k.name for k in found.kernels} == {"f_kernel", "f_backward_kernel"}
+
+
+async def test_a_sum_over_all_is_computed_once_beside_what_it_adds_up(
+    written: Written, drafted: Drafting
+) -> None:
+    """Seen with a weighted loss: each program that saved an error added up all of them."""
+    body = "def f(x, y, w):\n    error = x - y\n    return (w * error.abs()).sum() / w.sum()\n"
+    inputs: dict[str, object] = {"x": "float32[N]", "y": "float32[N]", "w": "float32[N] in 0.1..2"}
+    found = await drafted(written(declared(inputs, body)))
+    stored = [{b.name for b in k.printed.stores} for k in found.kernels if "backward" not in k.name]
+    assert stored == [{"error", "partial", "partial_1"}, {"out", "total_2", "div_2"}]
+
+
 async def test_a_view_is_a_result_and_what_it_looks_at_is_saved(written: Written, drafted: Drafting) -> None:
     body = "def f(x):\n    a, b = x.chunk(2, -1)\n    return (F.gelu(a) * b).t()\n"
     found = await drafted(

@@ -59,7 +59,8 @@ def out_online_0_kernel(x_ptr, out_ptr, N, BLOCK_N: tl.constexpr, INDEX: tl.cons
 @triton.jit
 def out_staged_0_kernel(
     x_ptr,
-    partial_ptr,
+    partial_max_ptr,
+    partial_sum_ptr,
     M,
     N,
     n_parts,
@@ -71,21 +72,29 @@ def out_staged_0_kernel(
     pid = tl.program_id(0).to(INDEX)
     part = pid % n_parts
     row = pid // n_parts
-    x_max_acc = tl.full([BLOCK_N], -float("inf"), tl.float32)
+    x_max = -float("inf")
+    denominator = 0.0
     for start in range(0, 16384, BLOCK_N):
         i = start + tl.arange(0, BLOCK_N)
         col = part * 16384 + i
         inside = col < N
         x = tl.load(x_ptr + row * N + col, mask=inside, other=-float("inf")).to(tl.float32)
-        x_max_acc = tl.maximum(x_max_acc, x)
-    x_max = tl.max(x_max_acc, axis=0)
-    tl.store(partial_ptr + part * M + row, x_max)
+        new_max = tl.maximum(x_max, tl.max(x, axis=0))
+        shift = tl.where(new_max == -float("inf"), 0.0, new_max)
+        rescale = tl.exp(x_max - shift)
+        p = tl.exp(x - shift)
+        denominator = denominator * rescale + tl.sum(p, axis=0)
+        x_max = new_max
+    tl.store(partial_max_ptr + part * M + row, x_max)
+    tl.store(partial_sum_ptr + part * M + row, denominator)
 
 
 @triton.jit
 def out_staged_1_kernel(
-    partial_ptr,
+    partial_max_ptr,
+    partial_sum_ptr,
     out_x_max_0_ptr,
+    out_denominator_0_ptr,
     M,
     n_parts,
     BLOCK_N: tl.constexpr,
@@ -93,79 +102,36 @@ def out_staged_1_kernel(
 ):
     """Taken where M <= 511 and N > 32768."""
     row = tl.program_id(0).to(INDEX)
-    x_max_acc = tl.full([BLOCK_N], -float("inf"), tl.float32)
+    x_max = -float("inf")
+    denominator = 0.0
     for start in range(0, n_parts, BLOCK_N):
         part = start + tl.arange(0, BLOCK_N)
         part_mask = part < n_parts
-        partial = tl.load(
-            partial_ptr + part.to(INDEX) * M + row,
+        partial_max = tl.load(
+            partial_max_ptr + part.to(INDEX) * M + row,
             mask=part_mask,
             other=-float("inf"),
         ).to(tl.float32)
-        x_max_acc = tl.maximum(x_max_acc, partial)
-    x_max = tl.max(x_max_acc, axis=0)
+        new_max = tl.maximum(x_max, tl.max(partial_max, axis=0))
+        shift = tl.where(new_max == -float("inf"), 0.0, new_max)
+        rescale = tl.exp(x_max - shift)
+        p = tl.exp(partial_max - shift)
+        partial_sum = tl.load(
+            partial_sum_ptr + part.to(INDEX) * M + row,
+            mask=part_mask,
+            other=0.0,
+        ).to(tl.float32)
+        denominator = denominator * rescale + tl.sum(p * partial_sum, axis=0)
+        x_max = new_max
     tl.store(out_x_max_0_ptr + row, x_max)
+    tl.store(out_denominator_0_ptr + row, denominator)
 
 
 @triton.jit
 def out_staged_2_kernel(
     x_ptr,
     out_x_max_0_ptr,
-    partial_ptr,
-    M,
-    N,
-    n_parts,
-    BLOCK_N: tl.constexpr,
-    INDEX: tl.constexpr,
-):
-    """Taken where M <= 511 and N > 32768."""
-    tl.static_assert(16384 % BLOCK_N == 0)
-    pid = tl.program_id(0).to(INDEX)
-    part = pid % n_parts
-    row = pid // n_parts
-    out_x_max_0 = tl.load(out_x_max_0_ptr + row).to(tl.float32)
-    denominator_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, 16384, BLOCK_N):
-        i = start + tl.arange(0, BLOCK_N)
-        col = part * 16384 + i
-        inside = col < N
-        x = tl.load(x_ptr + row * N + col, mask=inside, other=0.0).to(tl.float32)
-        numerator = tl.exp(x - out_x_max_0)
-        denominator_acc += tl.where(inside, numerator, 0.0)
-    denominator = tl.sum(denominator_acc, axis=0)
-    tl.store(partial_ptr + part * M + row, denominator)
-
-
-@triton.jit
-def out_staged_3_kernel(
-    partial_ptr,
-    out_denominator_1_ptr,
-    M,
-    n_parts,
-    BLOCK_N: tl.constexpr,
-    INDEX: tl.constexpr,
-):
-    """Taken where M <= 511 and N > 32768."""
-    row = tl.program_id(0).to(INDEX)
-    denominator_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, n_parts, BLOCK_N):
-        part = start + tl.arange(0, BLOCK_N)
-        part_mask = part < n_parts
-        partial = tl.load(
-            partial_ptr + part.to(INDEX) * M + row,
-            mask=part_mask,
-            other=0.0,
-        ).to(tl.float32)
-        denominator_acc += partial
-    denominator = tl.sum(denominator_acc, axis=0)
-    tl.store(out_denominator_1_ptr + row, denominator)
-
-
-@triton.jit
-def out_staged_4_kernel(
-    x_ptr,
-    out_x_max_0_ptr,
-    out_denominator_1_ptr,
+    out_denominator_0_ptr,
     out_ptr,
     N,
     n_elements,
@@ -179,8 +145,8 @@ def out_staged_4_kernel(
     m = i // N
     out_x_max_0 = tl.load(out_x_max_0_ptr + m, mask=i_mask).to(tl.float32)
     numerator = tl.exp(x - out_x_max_0)
-    out_denominator_1 = tl.load(out_denominator_1_ptr + m, mask=i_mask).to(tl.float32)
-    out = numerator / out_denominator_1
+    out_denominator_0 = tl.load(out_denominator_0_ptr + m, mask=i_mask).to(tl.float32)
+    out = numerator / out_denominator_0
     tl.store(out_ptr + i, out, mask=i_mask)
 
 

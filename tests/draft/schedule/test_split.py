@@ -4,9 +4,9 @@ import numpy as np
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.evaluate import evaluate
-from pytorch_to_triton.draft.ir.monoids import SUM
+from pytorch_to_triton.draft.ir.monoids import PEAK, SUM
 from pytorch_to_triton.draft.ir.values import Axis, Buffer, Cluster, Index, Load, Reduce, Store, op
-from pytorch_to_triton.draft.schedule.split import can_split_at_once, split, staged
+from pytorch_to_triton.draft.schedule.split import can_split_at_once, softmax_at_once, split, staged
 
 
 def test_only_what_lies_along_the_split_axis_is_read_within_bounds() -> None:
@@ -75,3 +75,20 @@ def test_what_is_made_of_a_sum_along_its_own_axis_takes_kernels_of_their_own() -
         ["norm"],
         ["y"],
     ]
+
+
+def test_a_softmax_takes_the_maxima_and_sums_of_its_chunks_in_one_pass() -> None:
+    m, n = Axis("m", sizes.size("M")), Axis("n", sizes.size("N"))
+    x = Load(Buffer("x", (m.size, n.size), "float32"), (Index(m), Index(n)))
+    shares = op("exp", op("sub", x, Reduce(PEAK, (x,), (n,))))
+    y = Buffer("y", (m.size, n.size), "float32")
+    softmax = Cluster("y", (Store(y, (Index(m), Index(n)), op("div", shares, Reduce(SUM, (shares,), (n,)))),))
+    statistics, apply = staged(softmax_at_once(softmax))
+    partial, final = split(statistics, n, 4)
+    assert [s.buffer.name for s in partial.stores] == ["partial_max", "partial_sum"]
+    assert {load.buffer.name for load in final.loads()} == {"partial_max", "partial_sum"}
+    arrays = {"x": np.array([[1.0, 90.0, -3.0, 2.0, 91.0], [-np.inf] * 4 + [0.5]])}
+    for part in (partial, final, apply):
+        evaluate(part, arrays, {"M": 2, "N": 5})
+    shifted = np.exp(arrays["x"] - arrays["x"].max(1, keepdims=True))
+    np.testing.assert_allclose(arrays["y"], shifted / shifted.sum(1, keepdims=True), rtol=1e-12)

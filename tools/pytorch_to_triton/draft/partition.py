@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 
 from pytorch_to_triton.draft.defects import concerning
-from pytorch_to_triton.draft.ir.rewriting import beside, decided, rewrite, substitute
+from pytorch_to_triton.draft.ir.rewriting import beside, decided, picked, rewrite, substitute
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Cluster,
@@ -253,7 +253,7 @@ class _Partition:
                 return None
             return read_through(v, self.steps[name], self._inlined(name, also))
 
-        value = rewrite(step.tensor.value, lambda v: computed(v) or decided(plain_float(v)))
+        value = rewrite(step.tensor.value, lambda v: computed(v) or picked(decided(plain_float(v))))
         return named(step.name, value) if step.node.source_name else value
 
     def _group(self, steps: Sequence[Step]) -> Group:

@@ -21,6 +21,7 @@ PROD = _plain("prod", 1.0, "mul")
 MAX = _plain("max", -inf, "maximum")
 """NaN wins, as in torch.amax."""
 MIN = _plain("min", inf, "minimum")
+ONE = Const(1.0)
 PEAK = _plain("peak", -inf, "larger")
 """The maximum that a softmax subtracts: a NaN shows in the sum anyway."""
 
@@ -36,7 +37,12 @@ def _is_low(x: Value) -> Value:
     return op("eq", x, -inf)
 
 
-def _online(name: str, weights: int, is_infinite: Callable[[Value], Value]) -> Monoid:
+def _online(
+    name: str,
+    is_infinite: Callable[[Value], Value],
+    lift: Callable[..., Fields],
+    spans: tuple[tuple[int, ...], ...],
+) -> Monoid:
     """Maximum and sum of exponentials below it, with sums that these weight.
 
     Where the maximum is infinite, 0 is subtracted in its place: exp(-inf - -inf) would be NaN, and later
@@ -54,32 +60,47 @@ def _online(name: str, weights: int, is_infinite: Callable[[Value], Value]) -> M
 
     def step(carry: Fields, args: Fields, axes: tuple[Axis, ...]) -> Steps:
         """The tile is taken at the new maximum at once, so that only the carry is rescaled."""
-        x, *given = args
+        x, *weights = lift(*args)
         new_max = op("larger", carry[0], Reduce(PEAK, (x,), axes), name="new_max")
         shift = shift_of(new_max, "shift")
         share = op("exp", op("sub", x, shift), name="p")
         rescale = op("exp", op("sub", carry[0], shift), name="rescale")
-        steps = [(1, op("add", op("mul", carry[1], rescale), Reduce(SUM, (share,), axes)))]
-        for i, weight in enumerate(given, start=2):
-            taken = Reduce(SUM, (op("mul", share, weight),), axes)
-            steps.append((i, op("add", op("mul", carry[i], rescale), taken)))
-        return (*steps, (0, new_max))
+        taken = (Reduce(SUM, (share if w == ONE else op("mul", share, w),), axes) for w in weights)
+        sums = ((i, op("add", op("mul", carry[i], rescale), t)) for i, t in enumerate(taken, start=1))
+        return (*sums, (0, new_max))
 
     return Monoid(
         name,
-        (-inf, 0.0, *(0.0 for _ in range(weights))),
-        lift=lambda x, *w: (x, Const(1.0), *w),
+        (-inf, *(0.0 for _ in spans[1:])),
+        lift=lift,
         combine=combine,
         step=step,
-        fields=("max", "sum", *("acc" for _ in range(weights))),
-        spans=((0,), (0,), *((0, 1 + i) for i in range(weights))),
+        fields=("max", "sum", "acc")[: len(spans)],
+        spans=spans,
     )
 
 
-ONLINE_SOFTMAX = _online("online_softmax", 0, _is_low)
-WEIGHTED_SOFTMAX = _online("weighted_softmax", 1, _is_low)
-ONLINE_LOG_SUM_EXP = _online("online_log_sum_exp", 0, lambda x: op("is_inf", x))
+def _of_elements(x: Value, *weights: Value) -> Fields:
+    return (x, ONE, *weights)
+
+
+def _of_parts(*fields: Value) -> Fields:
+    return fields
+
+
+def _is_infinite(x: Value) -> Value:
+    return op("is_inf", x)
+
+
+ONLINE_SOFTMAX = _online("online_softmax", _is_low, _of_elements, ((0,), (0,)))
+WEIGHTED_SOFTMAX = _online("weighted_softmax", _is_low, _of_elements, ((0,), (0,), (0, 1)))
+ONLINE_LOG_SUM_EXP = _online("online_log_sum_exp", _is_infinite, _of_elements, ((0,), (0,)))
 """An infinite maximum gives an infinite sum here, where a softmax gives NaN."""
+MERGES = {
+    ONLINE_SOFTMAX: _online("merged_softmax", _is_low, _of_parts, ((0,), (0, 1))),
+    ONLINE_LOG_SUM_EXP: _online("merged_log_sum_exp", _is_infinite, _of_parts, ((0,), (0, 1))),
+}
+"""What puts the fields of parts together."""
 
 
 def _welford_combine(a: Fields, b: Fields) -> Fields:
@@ -157,6 +178,6 @@ def _log_sum_exp_combine(a: Fields, b: Fields) -> Fields:
 LOG_SUM_EXP = Monoid("log_sum_exp", (-inf,), lift=lambda x: (x,), combine=_log_sum_exp_combine)
 
 ALL: Sequence[Monoid] = (
-    SUM, PROD, MAX, MIN, PEAK, ONLINE_SOFTMAX, WEIGHTED_SOFTMAX, ONLINE_LOG_SUM_EXP, WELFORD,
-    ARGMAX, ARGMIN, LAST_ARGMAX, LAST_ARGMIN, LOG_SUM_EXP,
+    SUM, PROD, MAX, MIN, PEAK, ONLINE_SOFTMAX, WEIGHTED_SOFTMAX, ONLINE_LOG_SUM_EXP, *MERGES.values(),
+    WELFORD, ARGMAX, ARGMIN, LAST_ARGMAX, LAST_ARGMIN, LOG_SUM_EXP,
 )  # fmt: skip

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial, reduce
 
-from pytorch_to_triton.draft.ir.indices import simplified
+from pytorch_to_triton.draft.ir.indices import extent, simplified
+from pytorch_to_triton.draft.ir.monoids import SUM
+from pytorch_to_triton.draft.ir.sizes import equal
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Const,
@@ -18,6 +21,7 @@ from pytorch_to_triton.draft.ir.values import (
     axes_of,
     children,
     kind_of,
+    op,
     rebuilt,
     walk,
 )
@@ -97,6 +101,45 @@ def decided(v: Value) -> Value:
         case Load(where=Const(value=True)):
             return replace(v, where=None)
     return v
+
+
+def picked(v: Value) -> Value:
+    """A sum of which all terms but that at one place are 0, as that term."""
+    match v:
+        case Reduce(monoid=m, args=(Map(fn="where", args=(hit, x, Const(value=0))),), axes=(axis,)) if (
+            m == SUM and axis not in axes_of(x)
+        ):
+            varying = [test for test in conjuncts(hit) if axis in axes_of(test)]
+            others = [test for test in conjuncts(hit) if axis not in axes_of(test)]
+            if len(varying) == 1 and (place := place_of(varying[0], axis)):
+                tests = (*within(place, axis), *others)
+                return op("where", reduce(partial(op, "and"), tests), x, 0.0) if tests else x
+    return v
+
+
+def conjuncts(v: Value) -> tuple[Value, ...]:
+    """The conditions that all have to hold."""
+    match v:
+        case Map(fn="and", args=(a, b)):
+            return (*conjuncts(a), *conjuncts(b))
+    return (v,)
+
+
+def place_of(test: Value, axis: Axis) -> Value | None:
+    """The one place on the axis where the test may hold, which does not vary along it."""
+    match test:
+        case Map(fn="eq", args=(a, b)) if Index(axis) in (a, b):
+            place = b if a == Index(axis) else a
+            return None if axis in axes_of(place) else place
+    return None
+
+
+def within(place: Value, axis: Axis) -> tuple[Value, ...]:
+    """The conditions under which the place is on the axis."""
+    match place:
+        case Index(axis=other) if equal(other.size, axis.size):
+            return ()
+    return op("ge", place, 0), op("lt", place, extent(axis.size))
 
 
 def _indices(renamed: Mapping[Axis, Axis]) -> dict[Axis, Value]:

@@ -18,7 +18,7 @@ from pytorch_to_triton.draft.schedule.blocks import SMALLEST, covering, within
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online_softmax
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
-from pytorch_to_triton.draft.schedule.split import can_split, in_shares, split, staged
+from pytorch_to_triton.draft.schedule.split import can_split, in_shares, softmax_at_once, split, staged
 
 EXAMPLES = ("def column_sums(x: 'float32[M, N]'):\n    return x.sum(dim=0)",)
 LOOPS = tuple(
@@ -103,10 +103,11 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     kept = product(a.size for a in (*outer, col))
     few_and_long = together(at_most(kept, MANY), more_than(length, LARGEST_IN_REGISTERS))
     if few_and_long is not None:
-        alike = len({axes_of(r) for r in cluster.reduces()}) == 1
-        if alike and can_split(cluster) and not set(cluster.free()) & set(reduced):
-            found.append(Alternative("split", tuple(in_chunks(cluster, outer, col)), few_and_long))
-        elif kernels := kernels_of(cluster):
+        at_once = softmax_at_once(cluster)
+        alike = len({axes_of(r) for r in at_once.reduces()}) == 1
+        if alike and can_split(at_once) and not set(at_once.free()) & set(reduced):
+            found.append(Alternative("split", tuple(in_chunks(at_once, outer, col)), few_and_long))
+        elif kernels := kernels_of(at_once):
             found.append(Alternative("staged", kernels, few_and_long))
     if (fits := at_most(length, LARGEST_IN_REGISTERS)) is not None:
         whole = Schedule(

@@ -54,7 +54,9 @@ def _exponentials(v: Value) -> Value | None:
             if found and found[1] == ONLINE_SOFTMAX:
                 return Get(Reduce(WEIGHTED_SOFTMAX, (found[0], w), axes), 2, name="acc")
         case Reduce(monoid=m, args=(p,), axes=axes) if m == SUM and (found := _shifted(p, axes)):
-            return Get(Reduce(found[1], (found[0],), axes), 1, name=v.name)
+            x, monoid = found
+            of = getattr(x, "name", None)
+            return Get(Reduce(monoid, (x,), axes), 1, name=v.name or (f"{of}_sum" if of else None))
     return None
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, plus, times
-from pytorch_to_triton.draft.ir.monoids import identities
+from pytorch_to_triton.draft.ir.monoids import MERGES, WEIGHTED_SOFTMAX, identities
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -28,6 +28,7 @@ from pytorch_to_triton.draft.ir.values import (
     walk,
 )
 from pytorch_to_triton.draft.lower.tensor import guarded, limited
+from pytorch_to_triton.draft.schedule.online import online_softmax
 from pytorch_to_triton.draft.schedule.schedule import Share
 
 Kernels = tuple[Cluster, Cluster]
@@ -77,8 +78,9 @@ def _stored(cluster: Cluster, r: Reduce, number: int) -> dict[Value, Buffer]:
         fields = [v for v in cluster.values() if isinstance(v, Get) and v.of == r]
     found: dict[Value, Buffer] = {}
     for v in fields:
+        what = r.monoid.fields[v.part] if isinstance(v, Get) else r.monoid.name
         # Never a name that `run` has: steps and their reductions may be called alike.
-        name = f"{cluster.name}_{getattr(v, 'name', None) or r.monoid.name}_{number}"
+        name = f"{cluster.name}_{getattr(v, 'name', None) or what}_{number}"
         found[v] = Buffer(name, shape, _dtype(cluster, v))
     return found
 
@@ -110,13 +112,14 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
         place = (Index(part), *map(Index, kept))
         suffix = f"_{number}" if number else ""
         loads = []
+        names = {v.part: v.name for v in cluster.values() if isinstance(v, Get) and v.of == r}
         for field, name in enumerate(r.monoid.fields):
-            value: Value = partial if r.monoid.is_plain else Get(partial, field)
+            value: Value = partial if r.monoid.is_plain else Get(partial, field, name=names.get(field))
             label = "partial" if r.monoid.is_plain else f"partial_{name}"
             buffer = Buffer(f"{label}{suffix}", (parts, *(a.size for a in kept)), _dtype(cluster, value))
             stores.append(Store(buffer, place, value))
             loads.append(Load(buffer, place, name=buffer.name))
-        gathered[r] = replace(r, args=tuple(loads), axes=(part,))
+        gathered[r] = Reduce(MERGES.get(r.monoid, r.monoid), tuple(loads), (part,), name=r.name)
     others = replace(cluster, stores=tuple(s for s in cluster.stores if s not in along))
     rest = others.map(lambda root: rewrite(root, lambda v: gathered.get(v)))
     return (
@@ -200,4 +203,12 @@ def can_split(cluster: Cluster) -> bool:
     """Whether each reduction takes its own partial results: its lift takes its fields; none is nested."""
     reduces = cluster.reduces()
     nested = any(isinstance(v, Reduce) for r in reduces for v in walk(*r.args))
-    return not nested and all(r.monoid.is_plain or len(r.args) == len(r.monoid.fields) for r in reduces)
+    return not nested and all(
+        r.monoid.is_plain or r.monoid in MERGES or len(r.args) == len(r.monoid.fields) for r in reduces
+    )
+
+
+def softmax_at_once(cluster: Cluster) -> Cluster:
+    """The cluster with maxima and sums of exponentials in one reduction, where its parts can be merged."""
+    found = online_softmax(cluster)
+    return cluster if any(r.monoid == WEIGHTED_SOFTMAX for r in found.reduces()) else found

@@ -37,7 +37,7 @@ def unified(cluster: Cluster) -> Cluster:
         to: dict[Axis, Axis] = {}
         for a in (a for a in v.axes if a not in known):
             taken = {*axes_of(v), *v.axes, *to.values()}
-            again = [f for f in free if axes_of(v) <= set(free) and _reads_again(v, a, f, loads)]
+            again = [f for f in free if axes_of(v) <= set(free) and _reads_again(a, f, loads)]
             like = (b for b in (*known, *again) if b not in taken and _is_same_dim(a, b))
             if (same := next(like, None)) is not None:
                 to[a] = same
@@ -82,10 +82,10 @@ def _stored_alike(others: Sequence[Store], store: Store) -> Store:
     return renamed
 
 
-def _reads_again(r: Reduce, bound: Axis, free: Axis, loads: Set[Load]) -> bool:
-    """Whether a tensor that is reduced along the one axis is read element by element along the other."""
-    reduced = [v for v in walk(*r.args) if isinstance(v, Load) and bound in axes_of(v)]
-    return any(substitute(v, {bound: Index(free)}) in loads for v in reduced)
+def _reads_again(bound: Axis, free: Axis, loads: Set[Load]) -> bool:
+    """Whether a tensor that is read along the one axis is read element by element along the other too."""
+    read = (v for v in loads if bound in axes_of(v) and free not in axes_of(v))
+    return any(substitute(v, {bound: Index(free)}) in loads for v in read)
 
 
 def _is_same_dim(a: Axis, b: Axis) -> bool:

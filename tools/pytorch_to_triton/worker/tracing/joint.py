@@ -39,6 +39,10 @@ PRODUCTS = frozenset({"addmm", "baddbmm", "bmm", "convolution", "mm"})
 CHECK = torch.ops.aten._assert_tensor_metadata.default
 VIEWS = (torch.ops.aten._unsafe_view.default, torch.ops.aten._to_copy.default)
 """Operators whose results hold no more than their operand, beside those that share its memory."""
+FROM_NOTHING = (torch.ops.aten.arange.start_step, torch.ops.aten.full.default)
+"""Operators that read no tensor."""
+OF_ROWS = (torch.ops.aten._softmax.default, torch.ops.aten._log_softmax.default)
+"""Operators whose statistics take less time to compute again than their results to write and read."""
 
 
 def joint(program: ExportedProgram, table: Mapping[Any, Callable[..., Any]]) -> ExportedProgram:
@@ -164,7 +168,7 @@ def saved_by(program: ExportedProgram) -> list[str]:
 
 
 def worth_saving(saved: Sequence[Node], returned: Collection[Node]) -> list[Node]:
-    """Those that take fewer bytes than to compute them again, element by element, from inputs and each other.
+    """Those that take fewer bytes than to compute them again, by element or row, from inputs and each other.
 
     The partitioner weighs all tensors alike; but inputs and results lie in memory anyway, and what else is
     computed has to be written before it is read.
@@ -182,25 +186,27 @@ def worth_saving(saved: Sequence[Node], returned: Collection[Node]) -> list[Node
 
 
 def sources(node: Node, known: Collection[Node]) -> list[Node] | None:
-    """What is known, and inputs, that the node's elements follow from one by one; None where they do not."""
+    """What is known, and inputs, that the node follows from by element or row; None where it does not."""
     found: dict[Node, None] = {}
     todo = [node]
     while todo:
         n = todo.pop()
         if n in known or (n.op == "placeholder" and n is not node):
             found[n] = None
-        elif is_elementwise(n):
-            todo += n.all_input_nodes
+        elif is_cheap(n):
+            todo += (i for i in n.all_input_nodes if isinstance(i.meta["val"], torch.Tensor))
         else:
             return None
     return list(found)
 
 
-def is_elementwise(node: Node) -> bool:
-    """Whether it computes each element from those at its place, or only looks at them in another way."""
-    if not isinstance(node.target, torch._ops.OpOverload):
+def is_cheap(node: Node) -> bool:
+    """Whether its elements follow from those at their place or in their row, or from none at all."""
+    target = node.target
+    if not isinstance(target, torch._ops.OpOverload):
         return False
-    return torch.Tag.pointwise in node.target.tags or node.target.is_view or node.target in VIEWS
+    known = torch.Tag.pointwise in target.tags or target.is_view
+    return known or target in (*VIEWS, *OF_ROWS, *FROM_NOTHING)
 
 
 def readers(node: Node) -> Iterator[Node]:
