@@ -1,13 +1,16 @@
 """Nothing is reduced: every element by itself, gathers included.
 
-`elements`: the output as one long axis. `tiled`: where an operand lies transposed in memory, square tiles, so
-that reads and writes are both coalesced.
+`elements`: the output as one long axis. `rows`: where that axis would be taken apart again for each element,
+rows of what no operand tells apart, so that indices are divided once a row and what rows share is read once a
+tile. `tiled`: where an operand lies transposed in memory, square tiles, so that reads and writes are both
+coalesced.
 """
 
 from collections.abc import Mapping, Sequence
 
+from pytorch_to_triton.draft.ir.indices import offset
 from pytorch_to_triton.draft.ir.sizes import product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Value, axes_of
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Load, Map, Store, Value, axes_of, walk
 from pytorch_to_triton.draft.schedule.axes import fuse, innermost
 from pytorch_to_triton.draft.schedule.blocks import within
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Schedule, Walk
@@ -17,6 +20,12 @@ EXAMPLES = (
     "def turned(x: 'float32[M, N]'):\n    return x.t() * 2.0",
 )
 BLOCKS = tuple({"BLOCK": b, "num_warps": w} for b, w in ((512, 4), (1024, 4), (1024, 8), (2048, 8)))
+ROWS = tuple(
+    {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w}
+    for m, n, w in ((4, 256, 4), (8, 128, 4), (16, 64, 4), (2, 256, 4), (8, 256, 8))
+)
+COL = "col"
+NARROWEST = 32
 TILES = tuple(
     {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w}
     for m, n, w in ((32, 64, 4), (64, 64, 4), (64, 64, 8), (16, 64, 4), (64, 32, 4), (32, 32, 4))
@@ -39,7 +48,51 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     if across := turned(cluster):
         schedule = tiles(cluster, *across, fitted(TILES, *across))
         return elements, Alternative("tiled", ((cluster, schedule),))
+    if sides := in_rows(cluster):
+        return elements, Alternative("rows", ((cluster, tiles(cluster, *sides, of_rows(sides[1]))),))
     return (elements,)
+
+
+def in_rows(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...]] | None:
+    """The output's axes, before and behind where operands tell them apart; None where none does."""
+    store = cluster.stores[-1]
+    axes = tuple(v.axis for v in walk(*store.index) if isinstance(v, Index))
+    lies = offset(map(Index, axes), (a.size for a in axes))
+    if set(axes) != set(cluster.free()) or lies != offset(store.index, store.buffer.shape):
+        return None
+    first = len(axes) - 1
+    while first > 0 and (is_narrow(axes[first:]) or not told_apart(cluster, axes[first - 1 :])):
+        first -= 1
+    return (axes[:first], axes[first:]) if first > 0 and not is_narrow(axes[first:]) else None
+
+
+def is_narrow(axes: Sequence[Axis]) -> bool:
+    """Whether the axes have fewer elements than a warp."""
+    size = product(a.size for a in axes)
+    return bool(size.is_Integer and int(size) < NARROWEST)
+
+
+def told_apart(cluster: Cluster, axes: Sequence[Axis]) -> bool:
+    """Whether an index along all of these axes would be divided, were they walked as one."""
+    joined = fuse(COL, axes)(cluster)
+    accesses: list[Load | Store] = [*joined.loads(), *joined.stores]
+    offsets = [offset(access.index, access.buffer.shape) for access in accesses]
+    conditions = [access.where for access in accesses if access.where is not None]
+    computed = [store.value for store in joined.stores]
+    values = walk(*offsets, *conditions, *computed, into=lambda v: not isinstance(v, Load))
+    return any(isinstance(v, Map) and v.fn in ("floordiv", "mod") and along_columns(v) for v in values)
+
+
+def along_columns(v: Value) -> bool:
+    return any(a.name == COL for a in axes_of(v))
+
+
+def of_rows(cols: Sequence[Axis]) -> tuple[Config, ...]:
+    """Tiles of rows of these axes, first those with the fewest lanes past the end where that is known."""
+    size = product(a.size for a in cols)
+    if not size.is_Integer:
+        return ROWS
+    return tuple(sorted(ROWS, key=lambda config: -int(size) % config["BLOCK_N"]))
 
 
 def turned(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...]] | None:
@@ -80,11 +133,11 @@ def tiles(
 ) -> Schedule:
     """A tile a program; `inside` says how reduced axes are walked."""
     others = tuple(a for a in cluster.free() if a not in (*rows, *cols))
-    rewrites = (*((fuse("outer", others),) if others else ()), fuse("row", rows), fuse("col", cols))
+    rewrites = (*((fuse("outer", others),) if others else ()), fuse("row", rows), fuse(COL, cols))
     walks = {
         **({"outer": Walk("grid")} if others else {}),
         "row": Walk("grid", "BLOCK_M"),
-        "col": Walk("grid", "BLOCK_N"),
+        COL: Walk("grid", "BLOCK_N"),
         **(inside or {}),
     }
-    return Schedule(walks, ("row", "col"), configs, rewrites)
+    return Schedule(walks, ("row", COL), configs, rewrites)
