@@ -122,7 +122,7 @@ async def test_a_norm_of_groups_is_one_kernel_with_all_around_it_forward_and_one
     assert [k for n, k in kernels.items() if "backward" not in n] == forward
     for source in kernels.values():
         divisions = re.findall(r"(\w+)(?:\[[^]]*\])? (?:%|//) ", source)
-        assert set(divisions) <= {"row", "pid", "n_col_blocks", "512"}, "none of an element's own index"
+        assert set(divisions) <= {"row", "pid", "n_col_blocks", "512", "D"}, "none of an element's own index"
     saved = origin.drafted(2).text.partition('"""Saves ')[2].partition(" for")[0]
     assert saved == "x, gate, residual, weight, inv"
 

@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from kernelbench.check import generated, weights_of
 from kernelbench.phases import CHECK
 from kernelbench.problems import Problem
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -102,3 +104,10 @@ async def test_drafts_are_told_apart(worker: WorkerClient, interpreter: Runtime,
     }
     assert found["right"]["dims"] == {"M": 5, "N": 7}
     assert found["one output too many"]["why"] == "2 outputs, not 1"
+
+
+async def test_gradients_of_outputs_are_other_numbers_than_the_inputs() -> None:
+    """A norm's input has no gradient along itself: a right draft differed from eager by rounding alone."""
+    (x,) = generated({"x": "float32[N]"}, {}, {"N": 4096}, torch.randn, "cpu")
+    (weights,) = weights_of([x.requires_grad_()])
+    assert abs(float(torch.corrcoef(torch.stack((x.detach(), weights)))[0, 1])) < 0.1

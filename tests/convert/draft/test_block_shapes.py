@@ -10,6 +10,19 @@ from pytorch_to_triton.draft.file.reference import function_reference
 from .graphs import graph, node
 
 ROWS = graph({"x": ("M", "N")}, (node("s", "softmax.int", ("x", -1), ("M", "N")),), ("s",))
+HEADS = graph(
+    {"x": ("B", "S", "N"), "y": ("S", "N")},
+    (node("s", "mul.Tensor", ("x", "y"), ("B", "S", "N")),),
+    ("s",),
+)
+PIXELS = graph(
+    {"x": ("B", "N", "3")},
+    (
+        node("t", "permute.default", ("x", [0, 2, 1]), ("B", "3", "N")),
+        node("s", "exp.default", ("t",), ("B", "3", "N")),
+    ),
+    ("s",),
+)
 COLUMNS = graph({"x": ("B", "M", "N")}, (node("s", "softmax.int", ("x", 1), ("B", "M", "N")),), ("s",))
 
 
@@ -48,3 +61,14 @@ def test_loads_are_as_wide_as_the_length_of_rows_allows(length: int, aligned: bo
     """Triton itself sees multiples of 16, and of odd numbers there is nothing to say."""
     text = drafted(ROWS, {"M": [8], "N": [length]}, {"M": 2**20, "N": length}).text
     assert ("math.gcd(N, 16)" in text) is aligned
+
+
+def test_nothing_is_divided_by_element_where_operands_share_rows() -> None:
+    (kernel,) = drafted(HEADS, {"B": [4], "S": [64], "N": [128]}, {}).kernels
+    divided = [line.strip() for line in kernel.printed.lines if "//" in line or "%" in line]
+    assert divided == ["pid_col = pid % n_col_blocks", "pid_row = pid // n_col_blocks"]
+
+
+def test_a_tile_that_is_short_along_one_side_is_long_along_the_other() -> None:
+    (kernel,) = drafted(PIXELS, {"B": [4], "N": [50176]}, {}).kernels
+    assert all(c["BLOCK_M"] == 4 and c["BLOCK_N"] >= 128 for c in kernel.printed.schedule.configs)

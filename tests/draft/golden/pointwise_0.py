@@ -22,3 +22,31 @@ def out_elements_0_kernel(
     total = x + b
     out = total * tl.sigmoid(total)
     tl.store(out_ptr + i, out, mask=i_mask)
+
+
+@triton.jit
+def out_rows_0_kernel(
+    x_ptr,
+    b_ptr,
+    out_ptr,
+    M,
+    N,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken at any size."""
+    pid = tl.program_id(0).to(INDEX)
+    n_col_blocks = tl.cdiv(N, BLOCK_N)
+    pid_col = pid % n_col_blocks
+    pid_row = pid // n_col_blocks
+    row = pid_row * BLOCK_M + tl.arange(0, BLOCK_M)
+    col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
+    row_mask = row < M
+    col_mask = col < N
+    mask = row_mask[:, None] & col_mask[None, :]
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask).to(tl.float32)
+    b = tl.load(b_ptr + col, mask=col_mask).to(tl.float32)
+    total = x + b[None, :]
+    out = total * tl.sigmoid(total)
+    tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)

@@ -24,7 +24,7 @@ def out_elements_0_kernel(
 
 
 @triton.jit
-def out_by_row_0_kernel(
+def out_rows_0_kernel(
     x_ptr,
     dt_ptr,
     out_ptr,

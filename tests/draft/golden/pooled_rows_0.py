@@ -93,22 +93,29 @@ def out_apart_3_kernel(
     out_mean_max_1_ptr,
     out_denominator_2_ptr,
     out_ptr,
+    B,
     D,
     T,
-    n_elements,
-    BLOCK: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
     INDEX: tl.constexpr,
 ):
     """Taken at any size."""
-    i = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
-    i_mask = i < n_elements
-    out_sum_0 = tl.load(out_sum_0_ptr + i, mask=i_mask).to(tl.float32)
-    b = i // D
-    out_mean_max_1 = tl.load(out_mean_max_1_ptr + b, mask=i_mask).to(tl.float32)
-    numerator = tl.exp(out_sum_0 / T - out_mean_max_1)
-    out_denominator_2 = tl.load(out_denominator_2_ptr + b, mask=i_mask).to(tl.float32)
-    out = numerator / out_denominator_2
-    tl.store(out_ptr + i, out, mask=i_mask)
+    pid = tl.program_id(0).to(INDEX)
+    n_col_blocks = tl.cdiv(D, BLOCK_N)
+    pid_col = pid % n_col_blocks
+    pid_row = pid // n_col_blocks
+    row = pid_row * BLOCK_M + tl.arange(0, BLOCK_M)
+    col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
+    row_mask = row < B
+    col_mask = col < D
+    mask = row_mask[:, None] & col_mask[None, :]
+    out_sum_0 = tl.load(out_sum_0_ptr + row[:, None] * D + col[None, :], mask=mask).to(tl.float32)
+    out_mean_max_1 = tl.load(out_mean_max_1_ptr + row, mask=row_mask).to(tl.float32)
+    numerator = tl.exp(out_sum_0 / T - out_mean_max_1[:, None])
+    out_denominator_2 = tl.load(out_denominator_2_ptr + row, mask=row_mask).to(tl.float32)
+    out = numerator / out_denominator_2[:, None]
+    tl.store(out_ptr + row[:, None] * D + col[None, :], out, mask=mask)
 
 
 @triton.jit
@@ -230,19 +237,26 @@ def out_few_3_kernel(
     out_mean_max_1_ptr,
     out_denominator_2_ptr,
     out_ptr,
+    B,
     D,
     T,
-    n_elements,
-    BLOCK: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
     INDEX: tl.constexpr,
 ):
     """Taken where B <= 255 and D * T > 65536."""
-    i = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
-    i_mask = i < n_elements
-    out_sum_0 = tl.load(out_sum_0_ptr + i, mask=i_mask).to(tl.float32)
-    b = i // D
-    out_mean_max_1 = tl.load(out_mean_max_1_ptr + b, mask=i_mask).to(tl.float32)
-    numerator = tl.exp(out_sum_0 / T - out_mean_max_1)
-    out_denominator_2 = tl.load(out_denominator_2_ptr + b, mask=i_mask).to(tl.float32)
-    out = numerator / out_denominator_2
-    tl.store(out_ptr + i, out, mask=i_mask)
+    pid = tl.program_id(0).to(INDEX)
+    n_col_blocks = tl.cdiv(D, BLOCK_N)
+    pid_col = pid % n_col_blocks
+    pid_row = pid // n_col_blocks
+    row = pid_row * BLOCK_M + tl.arange(0, BLOCK_M)
+    col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
+    row_mask = row < B
+    col_mask = col < D
+    mask = row_mask[:, None] & col_mask[None, :]
+    out_sum_0 = tl.load(out_sum_0_ptr + row[:, None] * D + col[None, :], mask=mask).to(tl.float32)
+    out_mean_max_1 = tl.load(out_mean_max_1_ptr + row, mask=row_mask).to(tl.float32)
+    numerator = tl.exp(out_sum_0 / T - out_mean_max_1[:, None])
+    out_denominator_2 = tl.load(out_denominator_2_ptr + row, mask=row_mask).to(tl.float32)
+    out = numerator / out_denominator_2[:, None]
+    tl.store(out_ptr + row[:, None] * D + col[None, :], out, mask=mask)

@@ -133,21 +133,28 @@ def out_staged_2_kernel(
     out_x_max_0_ptr,
     out_denominator_0_ptr,
     out_ptr,
+    M,
     N,
-    n_elements,
-    BLOCK: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
     INDEX: tl.constexpr,
 ):
     """Taken where M <= 511 and N > 32768."""
-    i = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
-    i_mask = i < n_elements
-    x = tl.load(x_ptr + i, mask=i_mask).to(tl.float32)
-    m = i // N
-    out_x_max_0 = tl.load(out_x_max_0_ptr + m, mask=i_mask).to(tl.float32)
-    numerator = tl.exp(x - out_x_max_0)
-    out_denominator_0 = tl.load(out_denominator_0_ptr + m, mask=i_mask).to(tl.float32)
-    out = numerator / out_denominator_0
-    tl.store(out_ptr + i, out, mask=i_mask)
+    pid = tl.program_id(0).to(INDEX)
+    n_col_blocks = tl.cdiv(N, BLOCK_N)
+    pid_col = pid % n_col_blocks
+    pid_row = pid // n_col_blocks
+    row = pid_row * BLOCK_M + tl.arange(0, BLOCK_M)
+    col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
+    row_mask = row < M
+    col_mask = col < N
+    mask = row_mask[:, None] & col_mask[None, :]
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask).to(tl.float32)
+    out_x_max_0 = tl.load(out_x_max_0_ptr + row, mask=row_mask).to(tl.float32)
+    numerator = tl.exp(x - out_x_max_0[:, None])
+    out_denominator_0 = tl.load(out_denominator_0_ptr + row, mask=row_mask).to(tl.float32)
+    out = numerator / out_denominator_0[:, None]
+    tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)
 
 
 @triton.jit

@@ -142,6 +142,8 @@ def test_shifts_are_defined_for_every_distance() -> None:
         agrees(f"aten.bitwise_{name}_shift.Tensor", WHOLE, far)
         agrees(f"aten.bitwise_{name}_shift.Tensor_Scalar", WHOLE, 2)
         agrees(f"aten.bitwise_{name}_shift.Scalar_Tensor", 5, far[:2])
+    agrees("aten.__rshift__.Scalar", torch.tensor([0, 15, 16, 200, 255], dtype=torch.uint8), 4)
+    agrees("aten.__lshift__.Scalar", torch.tensor([0, 1, 63, 64, 255], dtype=torch.uint8), 2)
     with pytest.raises(Refused, match="uint8"):
         lowered("aten.bitwise_left_shift.Tensor", SMALL.to(torch.uint8), SMALL.to(torch.uint8))
 

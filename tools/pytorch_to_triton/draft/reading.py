@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytorch_to_triton.draft.defects import reason_of
-from pytorch_to_triton.draft.exact_divisions import divided_exactly, exact_divisions
+from pytorch_to_triton.draft.exactness import exact_steps, made_exact
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.functions import Kind
@@ -76,7 +76,7 @@ class _Reading:
         self.graph, self.reserved, self.ways = graph, reserved, ways
         self.named: dict[str, str] = _names(graph, reserved)
         self.shapes = shapes_of(graph)
-        self.exact = exact_divisions(graph)
+        self.exact = exact_steps(graph)
         self.divisors = divisors_of(graph)
         self.axes = Names()
         self.numbers: dict[str, str] = {}
@@ -165,7 +165,7 @@ class _Reading:
         if _is_view(tensor):
             return tensor
         if node.name in self.exact:
-            tensor = replace(tensor, value=divided_exactly(tensor.value))
+            tensor = replace(tensor, value=made_exact(tensor.value))
         step = Step(name, tensor, node)
         self.items.append(step)
         return loaded(step.buffer, tensor.dims)

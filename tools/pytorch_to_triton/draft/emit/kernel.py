@@ -171,7 +171,7 @@ def _compares(p: Printer) -> bool:
     found = (v for v in p.cluster.values() if isinstance(v, Map) and v.fn == "sub" and kind_of(v) == "float")
     return any(
         all(map(computed, v.args))
-        and any(isinstance(x, Map) and x.fn in ("mul", "div") for x in walk(*v.args))
+        and any(isinstance(x, Map) and x.fn in ("mul", "div", "div_literal") for x in walk(*v.args))
         for v in found
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit.names import Name, constant
-from pytorch_to_triton.draft.ir.indices import every, extent, plus, size_of, times
+from pytorch_to_triton.draft.ir.indices import every, extent, offset, size_of
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Buffer,
@@ -143,14 +143,11 @@ def conjunction(
 
 
 def address(p: Printer, buffer: Buffer, index: Sequence[Value], layout: tuple[str, ...]) -> str:
-    """Row-major, by Horner's rule; what a view took apart is put together again.
+    """The pointer, or a tile of them.
 
     Where only the mask varies along a dimension of the tile, the pointers are repeated: Triton demands it.
     """
-    at: Value = Const(0)
-    for x, size in zip(index, buffer.shape, strict=True):
-        at = plus(times(at, size), x)
-    at = widened(p, at)
+    at = widened(p, offset(index, buffer.shape))
     text = f"{buffer.name}_ptr" if at == Const(0) else f"{buffer.name}_ptr + {p.text(at, layout)}"
     if p.layout(axes_of(at)) == layout:
         return text

@@ -41,8 +41,8 @@ from pytorch_to_triton.draft.schedule.schedule import Schedule, Walk
 ON_INDICES = frozenset({"add", "sub", "mul", "floordiv", "mod", "to_int64", "to_index", "as_index"})
 """Arithmetic on indices that is written where it is used."""
 HINTS: Mapping[str, str] = {
-    "add": "total", "sub": "difference", "mul": "product", "div": "ratio", "div_rn": "ratio",
-    "and": "mask", "lt": "inside",
+    "add": "total", "sub": "difference", "mul": "product",
+    "div": "ratio", "div_rn": "ratio", "div_literal": "ratio", "and": "mask", "lt": "inside",
     "where": "chosen", "to_float": "number", "larger": "largest", "abs": "magnitude", "pow": "power",
     "or": "either", "not": "absent", "mod": "rest", "floordiv": "part", "max": "largest",
     "sum": "total", "prod": "product", "min": "smallest", "peak": "largest", "round": "rounded",

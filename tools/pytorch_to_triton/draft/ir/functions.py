@@ -64,6 +64,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "mul": Function("{0} * {1}", np.multiply),
     "div": Function("{0} / {1}", np.divide, "float"),
     "div_rn": Function("tl.div_rn({0}, {1})", np.divide, "float"),
+    "div_literal": Function("{0} * (1.0 / {1})", np.divide, "float"),
     "neg": Function("-{0}", np.negative),
     "abs": Function("tl.abs({0})", np.abs),
     "square": Function("{0} * {0}", np.square),
@@ -128,6 +129,7 @@ FUNCTIONS: Mapping[str, Function] = {
     ),
     # transcendental
     "exp": Function("tl.exp({0})", np.exp, "float"),
+    "exp_full": Function("libdevice.exp({0})", np.exp, "float"),
     "exp2": Function("tl.exp2({0})", np.exp2, "float"),
     "expm1": Function("libdevice.expm1({0})", np.expm1, "float"),
     "log": Function("tl.log({0})", np.log, "float"),
@@ -135,6 +137,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "log10": Function("libdevice.log10({0})", np.log10, "float"),
     "log1p": Function("libdevice.log1p({0})", np.log1p, "float"),
     "sqrt": Function("tl.sqrt({0})", np.sqrt, "float"),
+    "sqrt_rn": Function("tl.sqrt_rn({0})", np.sqrt, "float"),
     "rsqrt": Function("tl.rsqrt({0})", lambda x: 1 / np.sqrt(x), "float"),
     "sin": Function("tl.sin({0})", np.sin, "float"),
     "cos": Function("tl.cos({0})", np.cos, "float"),

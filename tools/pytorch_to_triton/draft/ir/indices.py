@@ -54,6 +54,14 @@ def remainder(v: Value, size: Size) -> Value:
     return simplified(Map("mod", (v, extent(size))))
 
 
+def offset(index: Iterable[Value], shape: Iterable[Size]) -> Value:
+    """Where an element lies, row-major, by Horner's rule; what a view took apart is put together again."""
+    at: Value = Const(0)
+    for x, size in zip(index, shape, strict=True):
+        at = plus(times(at, size), x)
+    return at
+
+
 def every(conditions: Iterable[Value | None]) -> Value | None:
     """Whether all hold; None where there is none."""
     given = [c for c in conditions if c is not None]

@@ -37,7 +37,13 @@ def mul(ctx: Context, input: Tensor, other: Operand) -> Tensor:
 
 @row("aten.div.Tensor", "aten.div.Scalar", "aten.true_divide.Tensor", "aten.true_divide.Scalar")
 def div(ctx: Context, input: Tensor, other: Operand) -> Tensor:
+    if ctx.dtype != "float64" and isinstance(other, int | float) and SMALLEST <= abs(other) <= 1 / SMALLEST:
+        return mapped(ctx, lambda a, b: op("div_literal", a, b), input, other)
     return mapped(ctx, lambda a, b: op("div", a, b), input, other)
+
+
+SMALLEST = 2.0**-126
+"""Of literals that float32 has a reciprocal of: PyTorch multiplies by it on a GPU."""
 
 
 @row("aten.div.Tensor_mode", "aten.div.Scalar_mode")

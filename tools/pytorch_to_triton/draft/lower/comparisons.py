@@ -5,7 +5,7 @@ from __future__ import annotations
 from pytorch_to_triton.draft.ir.values import Const, Value, kind_of, op
 from pytorch_to_triton.draft.lower.formulas import compared, mapped
 from pytorch_to_triton.draft.lower.formulas import where as chosen
-from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, RowFunction, as_kind, row
+from pytorch_to_triton.draft.lower.row import WIDTHS, Context, Operand, Refused, RowFunction, as_kind, row
 from pytorch_to_triton.draft.lower.tensor import Tensor
 
 
@@ -57,13 +57,13 @@ def bitwise_not(ctx: Context, input: Tensor) -> Tensor:
     "aten.bitwise_left_shift.Scalar_Tensor", "aten.__lshift__.Tensor", "aten.__lshift__.Scalar",
 )  # fmt: skip
 def shift_left(ctx: Context, input: Operand, other: Operand) -> Tensor:
-    width = _width(ctx.dtype)
+    if _is_ordinary(ctx.dtype, other):
+        return mapped(ctx, lambda a, b: op(WIDTHS[ctx.dtype], op("shift_left", a, b)), input, other)
+    width = _signed_width(ctx.dtype)
 
     def formula(a: Value, b: Value) -> Value:
         return chosen(_within(b, width), op("shift_left", a, b), 0)
 
-    if isinstance(other, int) and 0 <= other < width:
-        return mapped(ctx, lambda a: op("shift_left", a, other), input)
     return mapped(ctx, formula, input, other)
 
 
@@ -72,19 +72,24 @@ def shift_left(ctx: Context, input: Operand, other: Operand) -> Tensor:
     "aten.bitwise_right_shift.Scalar_Tensor", "aten.__rshift__.Tensor", "aten.__rshift__.Scalar",
 )  # fmt: skip
 def shift_right(ctx: Context, input: Operand, other: Operand) -> Tensor:
-    width = _width(ctx.dtype)
+    if _is_ordinary(ctx.dtype, other):
+        return mapped(ctx, lambda a, b: op("shift_right", a, b), input, other)
+    width = _signed_width(ctx.dtype)
 
     def formula(a: Value, b: Value) -> Value:
         return op("shift_right", a, chosen(_within(b, width), b, width - 1))
 
-    if isinstance(other, int) and 0 <= other < width:
-        return mapped(ctx, lambda a: op("shift_right", a, other), input)
     return mapped(ctx, formula, input, other)
 
 
-def _width(dtype: str) -> int:
+def _is_ordinary(dtype: str, shift: Operand) -> bool:
+    """Whether the shift is a literal that leaves some of the bits."""
+    return isinstance(shift, int) and 0 <= shift < int(dtype.lstrip("uint"))
+
+
+def _signed_width(dtype: str) -> int:
     if not dtype.startswith("int"):
-        raise Refused(f"it shifts {dtype}")
+        raise Refused(f"it shifts {dtype} by a number that is no literal")
     return int(dtype.removeprefix("int"))
 
 

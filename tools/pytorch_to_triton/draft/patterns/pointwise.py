@@ -1,15 +1,16 @@
 """Nothing is reduced: every element by itself, gathers included.
 
-`elements`: the output as one long axis. `tiled`: where an operand lies transposed in memory, square tiles, so
-that reads and writes are both coalesced. `by_row`: where what is costly is the same for neighbours, once for
-each row of them.
+`elements`: the output as one long axis. `rows`: tiles of rows, where an index would be divided again for each
+element, or where what is costly is the same for neighbours. `tiled`: where an operand lies transposed in
+memory, square tiles, so that reads and writes are both coalesced.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from pytorch_to_triton.draft.ir.indices import offset
 from pytorch_to_triton.draft.ir.sizes import product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Map, Value, axes_of
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Load, Map, Store, Value, axes_of, walk
 from pytorch_to_triton.draft.schedule.axes import fuse, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering, within
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Schedule, Walk
@@ -20,6 +21,8 @@ EXAMPLES = (
     "def stepped(x: 'float32[M, N]', dt: 'float32[M]'):\n    return x * torch.exp(-dt)[:, None]",
 )
 BLOCKS = tuple({"BLOCK": b, "num_warps": w} for b, w in ((512, 4), (1024, 4), (1024, 8), (2048, 8)))
+COL = "col"
+NARROWEST = 32
 TILES = tuple(
     {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w}
     for m, n, w in ((32, 64, 4), (64, 64, 4), (64, 64, 8), (16, 64, 4), (64, 32, 4), (32, 32, 4))
@@ -52,16 +55,55 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     if across := turned(cluster):
         schedule = tiles(cluster, *across, fitted(TILES, *across))
         return elements, Alternative("tiled", ((cluster, schedule),))
-    if cols := alike(cluster):
-        rows = tuple(a for a in free if a not in cols)
+    if sides := in_rows(cluster) or around(alike(cluster), free):
+        rows, cols = sides
         schedule = replace(
             tiles(cluster, rows, cols, ROWS),
             sized={"BLOCK_N": covering(product(a.size for a in cols), WIDTH)},
             untuned=BY_ROW[0],
             templates=BY_ROW,
         )
-        return elements, Alternative("by_row", ((cluster, schedule),))
+        return elements, Alternative("rows", ((cluster, schedule),))
     return (elements,)
+
+
+def around(cols: tuple[Axis, ...], free: Sequence[Axis]) -> tuple[tuple[Axis, ...], tuple[Axis, ...]] | None:
+    """The other axes, and these; None where these are none."""
+    return (tuple(a for a in free if a not in cols), cols) if cols else None
+
+
+def in_rows(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...]] | None:
+    """The output's axes, before and behind where operands tell them apart; None where none does."""
+    store = cluster.stores[-1]
+    axes = tuple(v.axis for v in walk(*store.index) if isinstance(v, Index))
+    lies = offset(map(Index, axes), (a.size for a in axes))
+    if set(axes) != set(cluster.free()) or lies != offset(store.index, store.buffer.shape):
+        return None
+    first = len(axes) - 1
+    while first > 0 and (is_narrow(axes[first:]) or not told_apart(cluster, axes[first - 1 :])):
+        first -= 1
+    return (axes[:first], axes[first:]) if first > 0 and not is_narrow(axes[first:]) else None
+
+
+def is_narrow(axes: Sequence[Axis]) -> bool:
+    """Whether the axes have fewer elements than a warp."""
+    size = product(a.size for a in axes)
+    return bool(size.is_Integer and int(size) < NARROWEST)
+
+
+def told_apart(cluster: Cluster, axes: Sequence[Axis]) -> bool:
+    """Whether an index along all of these axes would be divided, were they walked as one."""
+    joined = fuse(COL, axes)(cluster)
+    accesses: list[Load | Store] = [*joined.loads(), *joined.stores]
+    offsets = [offset(access.index, access.buffer.shape) for access in accesses]
+    conditions = [access.where for access in accesses if access.where is not None]
+    computed = [store.value for store in joined.stores]
+    values = walk(*offsets, *conditions, *computed, into=lambda v: not isinstance(v, Load))
+    return any(isinstance(v, Map) and v.fn in ("floordiv", "mod") and along_columns(v) for v in values)
+
+
+def along_columns(v: Value) -> bool:
+    return any(a.name == COL for a in axes_of(v))
 
 
 def alike(cluster: Cluster) -> tuple[Axis, ...]:
@@ -112,11 +154,11 @@ def tiles(
 ) -> Schedule:
     """A tile a program; `inside` says how reduced axes are walked."""
     others = tuple(a for a in cluster.free() if a not in (*rows, *cols))
-    rewrites = (*((fuse("outer", others),) if others else ()), fuse("row", rows), fuse("col", cols))
+    rewrites = (*((fuse("outer", others),) if others else ()), fuse("row", rows), fuse(COL, cols))
     walks = {
         **({"outer": Walk("grid")} if others else {}),
         "row": Walk("grid", "BLOCK_M"),
-        "col": Walk("grid", "BLOCK_N"),
+        COL: Walk("grid", "BLOCK_N"),
         **(inside or {}),
     }
-    return Schedule(walks, ("row", "col"), configs, rewrites)
+    return Schedule(walks, ("row", COL), configs, rewrites)

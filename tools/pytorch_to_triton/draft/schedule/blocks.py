@@ -96,10 +96,13 @@ def at_hand(cluster: Cluster, schedule: Schedule, points: Sequence[Mapping[str, 
     walked = {n: w.block for n, w in schedule.walks.items() if w.block and n in axes}
     longest = {block: power_of_two(size_at_most(axes[n], points)) for n, block in walked.items()}
     whole = replace(schedule, sized={b: str(largest(t, points)) for b, t in schedule.sized.items()})
-    found = [shrunk(whole.values(c), longest) for c in schedule.templates or schedule.configs]
+    given = [whole.values(c) for c in schedule.templates or schedule.configs]
+    found = [shrunk(values, longest) for values in given]
     reduced = {w.how for w in schedule.walks.values() if w.block} & {"loop", "whole"}
     if reduced:
         found = [with_busy_warps(c) for c in found]
+    else:
+        found = [filled(c, tile(shrunk(v, {})), longest) for c, v in zip(found, given, strict=True)]
     if "whole" in reduced:
         found = sensible(found)
     configs = [{k: v for k, v in c.items() if k not in schedule.sized} for c in found]
@@ -123,6 +126,14 @@ def largest(text: str, points: Iterable[Mapping[str, int]]) -> int:
 def shrunk(values: Mapping[str, str], longest: Mapping[str, int]) -> Config:
     """A configuration with no block longer than its axis."""
     return {name: min(int(text), longest.get(name, int(text))) for name, text in values.items()}
+
+
+def filled(config: Config, elements: int, longest: Mapping[str, int]) -> Config:
+    """The configuration with as many elements again, by blocks that their axes leave longer."""
+    new = dict(config)
+    for name in reversed([n for n in config if n.startswith("BLOCK")]):
+        new[name] = min(new[name] * (elements // tile(new)), longest.get(name, new[name]))
+    return new
 
 
 def with_busy_warps(config: Config) -> Config:

@@ -93,7 +93,7 @@ def _squares(v: Value) -> Value | None:
 
 def _is_mean(v: Value, x: Value, axes: tuple[Axis, ...]) -> bool:
     match v:
-        case Map(fn="div", args=(Reduce(monoid=m, args=(y,), axes=over), n)):
+        case Map(fn="div" | "div_literal", args=(Reduce(monoid=m, args=(y,), axes=over), n)):
             return m == SUM and y == x and over == axes and _counts(n, axes)
     return False
 
@@ -115,9 +115,7 @@ def _shared(cluster: Cluster) -> Cluster:
 
     def mean(v: Value) -> Value | None:
         match v:
-            case Map(fn="div", args=(Reduce(args=(x,), axes=axes), _)) if (x, axes) in means and _is_mean(
-                v, x, axes
-            ):
+            case Map(args=(Reduce(args=(x,), axes=axes), _)) if (x, axes) in means and _is_mean(v, x, axes):
                 return Get(means[x, axes], 1, name=v.name)
         return None
 
