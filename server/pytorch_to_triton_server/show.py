@@ -200,12 +200,18 @@ def stage_table(conversion: Conversion) -> TerminalTable:
     """One row a stage."""
     rows = []
     for stage in conversion.stages:
-        cases = stage.verdict.cases
-        passed = sum(case.status == "passed" for case in cases)
         outcome = "passed" if stage.passed else "failed"
         name, kernels = f"{stage.stage} {stage.name}", ", ".join(stage.kernels)
-        rows.append((name, outcome, f"{passed} of {len(cases)}", stage.speed, kernels, stage.file.name))
+        cases = passed_of_all(stage.verdict)
+        rows.append((name, outcome, cases, stage.speed, kernels, stage.file.name))
     return table_of(("stage", "outcome", "cases passed", "speed vs previous", "kernels", "file"), rows)
+
+
+def passed_of_all(verdict: Verdict) -> str:
+    """`80 of 80`; `68 of 70, 2 skipped` where some could not be judged, which fails nothing."""
+    statuses = [case.status for case in verdict.cases]
+    skipped = f", {count} skipped" if (count := statuses.count("skipped")) else ""
+    return f"{statuses.count('passed')} of {len(statuses)}{skipped}"
 
 
 def rate_of(timing: Timing) -> str:

@@ -176,6 +176,7 @@ async def test_what_would_all_stay_calls_is_refused_with_its_lines(
     with pytest.raises(NotConvertible, match=message) as refusal:
         await converted(written(DECLARED + body))
     assert refusal.value.exit_code == 4
+    assert "`convert start` writes a file for its kernel" in (refusal.value.hint or "")
     assert refusal.value.hint
 
 

@@ -73,11 +73,27 @@ def test_a_page_shows_only_commands_that_exist(page: Path) -> None:
     assert [f"{one}{two}" for one, two in shown if not {one, f"{one}{two}"} & commands] == []
 
 
+def test_every_tool_has_its_row_among_the_commands() -> None:
+    rows = re.findall(
+        r"^\| (`.+?) \|", (REFERENCES / "commands.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    named = {(row.strip("`").split()[0], word) for row in rows for word in re.findall(r"\w+", row)}
+    words = [tool.name.split("_") for tool in TOOLS]
+    assert [" ".join(name) for name in words if (name[0], name[-1]) not in named] == []
+
+
 def test_the_kernel_that_the_readme_shows_is_the_one_that_convert_writes() -> None:
     *_, shown = blocks(ROOT / "README.md", "python")
     golden = ROOT / "tests" / "convert" / "draft" / "golden" / "rms_norm_residual.py"
     written = ast.parse(golden.read_text(encoding="utf-8")).body
     assert ast.unparse(ast.parse(shown)) in [ast.unparse(statement) for statement in written]
+    (table,) = re.findall(
+        r"^stage  .*?(?=^Note:)", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE
+    )
+    kernels = {
+        one.name for one in written if isinstance(one, ast.FunctionDef) and one.name.endswith("_kernel")
+    }
+    assert set(re.findall(r"\w+_kernel\b", table)) == kernels
 
 
 @pytest.mark.anyio

@@ -1,6 +1,7 @@
 """The house keeps its shape: floors, names, docstrings, and a server that does not load torch."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -69,3 +70,15 @@ def test_importing_a_face_loads_nothing_heavy(module: str) -> None:
     code = code.replace(repr(HEAVY), repr(set(HEAVY)))
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.split() == []
+
+
+def test_contributing_names_every_package_and_every_floor_of_the_drafter() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    packages = sorted(
+        file.parent.relative_to(ROOT) for root in SOURCES for file in root.glob("*/__init__.py")
+    )
+    assert [str(folder) for folder in packages if f"| `{folder}/` |" not in page] == []
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(c["layers"] for c in contracts if c.get("containers") == ["pytorch_to_triton.draft"])
+    (told,) = re.findall(r"Inside of draft: ([^.]+)\.", page)
+    assert set(re.findall(r"\w+", " ".join(layers))) - set(re.findall(r"\w+", told)) == set()

@@ -2,30 +2,30 @@
 
 import inspect
 import re
+from collections.abc import Sequence
 
 import pytest
 
-from pytorch_to_triton.schema.verdict import Behavior, Decision, Verdict
+from pytorch_to_triton.schema.verdict import Behavior, CaseResult, CaseStatus, Decision, Verdict
 from pytorch_to_triton_server.catalogue import TOOLS
 from pytorch_to_triton_server.over_mcp.output_schemas import model_of
-from pytorch_to_triton_server.show import closing_lines, tables_of
+from pytorch_to_triton_server.show import closing_lines, passed_of_all, tables_of
 
 SUMMARY_SAYS_ALL = {"Machine", "FetchReport", "PageExcerpt"}
 """Results without a table; a page's text is printed as it is."""
 AGAIN = "Run it again: pytorch-to-triton validate k.py --seed 7"
 
 
-@pytest.mark.parametrize(("decision", "shown"), [("failed", True), ("undecided", True), ("passed", False)])
-def test_what_did_not_pass_is_shown_with_the_command_that_runs_it_again(
-    decision: Decision, shown: bool
-) -> None:
-    verdict = Verdict(
+def verdict_with(decision: Decision, statuses: Sequence[CaseStatus] = ()) -> Verdict:
+    return Verdict(
         summary="So it is.",
         next_step="Go on.",
         verdict=decision,
         candidate="k.py",
         reference="k.py",
-        cases=(),
+        cases=tuple(
+            CaseResult(name=f"N={n}", group="odd", status=status, why="") for n, status in enumerate(statuses)
+        ),
         skipped=(),
         behavior=Behavior(kernels={}, operators={}),
         replay=AGAIN.removeprefix("Run it again: "),
@@ -33,6 +33,13 @@ def test_what_did_not_pass_is_shown_with_the_command_that_runs_it_again(
         device="CPU",
         provenance="measured",
     )
+
+
+@pytest.mark.parametrize(("decision", "shown"), [("failed", True), ("undecided", True), ("passed", False)])
+def test_what_did_not_pass_is_shown_with_the_command_that_runs_it_again(
+    decision: Decision, shown: bool
+) -> None:
+    verdict = verdict_with(decision)
     assert (AGAIN in closing_lines(verdict)) == shown
 
 
@@ -40,3 +47,8 @@ def test_the_details_of_every_tool_s_result_are_shown_unless_its_summary_says_al
     shown = set(re.findall(r"case (\w+)\(", inspect.getsource(tables_of)))
     results = {model_of(tool.name).__name__ for tool in TOOLS}
     assert results - shown == SUMMARY_SAYS_ALL, "give it a case in tables_of, or name it in SUMMARY_SAYS_ALL"
+
+
+def test_cases_that_could_not_be_judged_are_counted_beside_those_that_passed() -> None:
+    assert passed_of_all(verdict_with("passed", ["passed", "skipped", "passed"])) == "2 of 3, 1 skipped"
+    assert passed_of_all(verdict_with("failed", ["passed", "failed"])) == "1 of 2"

@@ -207,7 +207,7 @@ def nothing_drafted(graph: Graph, left: Sequence[str]) -> NotConvertible:
     return NotConvertible(
         f"{graph.function} cannot be drafted, for all of it would stay calls of PyTorch: "
         f"{'; '.join(left) or 'it computes nothing'}.",
-        "Write its kernel by hand and validate it.",
+        "`convert start` writes a file for its kernel, with signature, inputs and reference filled in.",
     )
 
 

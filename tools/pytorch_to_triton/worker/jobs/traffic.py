@@ -39,16 +39,16 @@ def work(
         tensor.requires_grad_(backward) for tensor in tensors_in(given) if tensor.is_floating_point()
     ]
     most = {storage(given[name]): count for name, count in needed.items()}
-    traffic = TrafficCounter(most)
+    counter = TrafficCounter(most)
     report.during("call")
-    with traffic.in_place_of_launches(), torch.set_grad_enabled(backward):
-        with traffic:
+    with counter.in_place_of_launches(), torch.set_grad_enabled(backward):
+        with counter:
             results = loaded(given, {})
         if outputs := [output for output in tensors_in(results) if output.requires_grad]:
             weights = [torch.empty_like(output) for output in outputs]
-            with traffic:
+            with counter:
                 torch.autograd.grad(outputs, variables, weights, allow_unused=True)
-    return wire.TrafficAnswer(launches=tuple(traffic.launches), bytes_moved=traffic.bytes_moved)
+    return wire.TrafficAnswer(launches=tuple(counter.launches), bytes_moved=counter.bytes_moved)
 
 
 def without_memory(argument: wire.Json) -> Any:
