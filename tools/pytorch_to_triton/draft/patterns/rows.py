@@ -22,6 +22,8 @@ EXAMPLES = (
     "def total(x: 'float32[M, N]'):\n    return (x * x).sum()",
 )
 LOOPS = tuple({"BLOCK_N": b, "num_warps": w} for b, w in ((16384, 16), (8192, 16), (4096, 8), (1024, 4)))
+CHUNKS = LOOPS[2::-1]
+"""The smallest first: a program of few warps waits for no other, however few chunks there are."""
 GATHERS = ({"BLOCK_N": 1024, "num_warps": 4},)
 """For partial results, which are few."""
 ROWS = tuple({"BLOCK_M": m, "num_warps": w} for m, w in ((1, 4), (1, 8), (1, 16), (2, 4), (4, 4), (8, 4)))
@@ -137,7 +139,7 @@ def in_chunks(cluster: Cluster) -> list[tuple[Cluster, Schedule]]:
     partial = Schedule(
         {**grid, "part": Walk("grid"), "i": Walk("loop", "BLOCK_N")},
         ("i",),
-        tuple({**c} for c in LOOPS[:3]),
+        CHUNKS,
         fused,
     )
     final_rows = tuple(a for a in rest.free())
