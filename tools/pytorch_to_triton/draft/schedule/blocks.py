@@ -98,10 +98,14 @@ def at_hand(cluster: Cluster, schedule: Schedule, points: Sequence[Mapping[str, 
     return replace(schedule, configs=tuple(configs), aligned=lanes if in_part else "")
 
 
+COMPUTING = {"max": max, "min": min, "int": int, "float": float, "math": math}
+"""What sizes are computed with."""
+
+
 def largest(size: Size, points: Iterable[Mapping[str, int]]) -> int:
     """What a size is at most."""
     code = compile(sizes.text(size), "size", "eval")
-    return max(int(eval(code, {"__builtins__": {}, "max": max, "min": min}, point)) for point in points)
+    return max(int(eval(code, {"__builtins__": {}, **COMPUTING}, point)) for point in points)
 
 
 def shrunk(values: Mapping[str, str], longest: Mapping[str, int]) -> Config:
