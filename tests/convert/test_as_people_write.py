@@ -56,6 +56,7 @@ FUNCTIONS: Mapping[str, tuple[Mapping[str, object], str]] = {
     ),
     "negative floats in uint8": (IMAGE, "return (x * 100).to(torch.uint8), ~(x > 0).to(torch.uint8)"),
     "a float8 on the way": (IMAGE, "return (x * 2).to(torch.float8_e5m2).float() + 1"),
+    "rounded to float8": (IMAGE, "return (x * 2).to(torch.float8_e4m3fn).flatten(1).float()"),
     "an unsigned integer": (IMAGE, "return (x > 0).to(torch.uint16)"),
     "complex rotations": (
         {"x": "float32[H, 2*W]", "angles": "float32[H, W]"},

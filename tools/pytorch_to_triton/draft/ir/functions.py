@@ -110,6 +110,7 @@ FUNCTIONS: Mapping[str, Function] = {
         "{0}.to(tl.float16).to(tl.float32)", lambda x: np.asarray(x, np.float16).astype(float), "float"
     ),
     "to_bfloat16": Function("{0}.to(tl.bfloat16).to(tl.float32)", lambda x: np.asarray(x, float), "float"),
+    "to_float8": Function("{0}.to(tl.float8e4nv).to(tl.float32)", lambda x: np.asarray(x, float), "float"),
     "to_int8": Function("{0}.to(tl.int8)", lambda x: np.asarray(x).astype(np.int8), "int"),
     "to_uint8": Function("{0}.to(tl.uint8)", lambda x: np.asarray(x).astype(np.uint8), "int"),
     "to_int16": Function("{0}.to(tl.int16)", lambda x: np.asarray(x).astype(np.int16), "int"),

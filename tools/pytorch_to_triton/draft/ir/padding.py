@@ -88,7 +88,7 @@ def known(
 def can_hold(dtype: str, x: Number) -> bool:
     """Whether a masked load of that dtype can give the number, which would else wrap round."""
     if not dtype.startswith(("int", "uint")):
-        return True
+        return not (dtype == "float8_e4m3fn" and math.isinf(x))
     limits = np.iinfo(dtype)
     return bool(limits.min <= x <= limits.max)
 

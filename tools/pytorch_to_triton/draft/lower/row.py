@@ -36,7 +36,7 @@ F = TypeVar("F", bound=RowFunction)
 WIDTHS: Mapping[str, str] = {
     "float64": "to_double", "float32": "to_float", "float16": "to_half", "bfloat16": "to_bfloat16",
     "int64": "to_int64", "int32": "to_int32", "int16": "to_int16", "int8": "to_int8", "uint8": "to_uint8",
-    "bool": "to_bool",
+    "bool": "to_bool", "float8_e4m3fn": "to_float8",
 }  # fmt: skip
 """The function that casts to a dtype. Floats are computed in float32 (float64 in a float64 function)."""
 WRAPPED: Mapping[str, str] = {"uint8": "to_int64", "int8": "to_int32", "int16": "to_int32"}
@@ -207,6 +207,8 @@ def cast(x: Tensor, dtype: str) -> Tensor:
     value = x.value
     if x.kind == "float" and dtype in WRAPPED:
         value = op(WRAPPED[dtype], value)
+    if dtype == "float8_e4m3fn":
+        value = as_kind(value, "float")
     return replace(x, value=op(WIDTHS[dtype], value), dtype=dtype)
 
 
