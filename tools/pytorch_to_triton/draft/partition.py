@@ -93,30 +93,41 @@ class _Partition:
             self.inlined_values.clear()
         groups: list[Group] = []
         for name in (n for n in self.steps if n in self.kept):
-            home = next((g for g in groups if self._shares(g, self.steps[name])), None)
-            if home is None:
-                groups.append(self._group((self.steps[name],)))
-            else:
-                groups[groups.index(home)] = self._group((*home.steps, self.steps[name]))
+            groups = self._with(groups, self.steps[name])
         if not self.plain:
             groups = self._joined(groups)
         groups = [self._without_unread(g, groups) for g in groups]
-        named = [replace(g, operators=self._operators(g.steps)) for g in groups]
-        return _in_order(named, self.program.calls)
+        ordered = in_order(
+            [replace(g, operators=self._operators(g.steps)) for g in groups], self.program.calls
+        )
+        assert ordered is not None
+        return ordered
+
+    def _with(self, groups: list[Group], step: Step) -> list[Group]:
+        """The groups with one more step: in the first that may store it, else in one of its own."""
+        for at, home in enumerate(groups):
+            if self._shares(home, step):
+                shared = [*groups[:at], self._group((*home.steps, step)), *groups[at + 1 :]]
+                if in_order(shared, self.program.calls):
+                    return shared
+        return [*groups, self._group((step,))]
 
     def _joined(self, groups: Sequence[Group]) -> list[Group]:
         """Groups that read the same rows in one kernel: sums across rows with those of rows, and siblings."""
         joined = list(groups)
         for home in [g for g in groups if g.pattern in (columns, rows, pointwise)]:
-            while home in joined:
-                pairs = ((g, self._together(home, g)) for g in joined if g is not home)
-                other, both = next(((g, both) for g, both in pairs if both), (home, None))
-                if both is None:
-                    break
-                joined[joined.index(other)] = both
-                joined.remove(home)
-                home = both
+            while home in joined and (more := self._with_another(joined, home)):
+                home, joined = more
         return joined
+
+    def _with_another(self, groups: Sequence[Group], home: Group) -> tuple[Group, list[Group]] | None:
+        """The group with the first that may be in its kernel, and all groups then; None where none may."""
+        for other in (g for g in groups if g is not home):
+            if both := self._together(home, other):
+                joined = [both if g is other else g for g in groups if g is not home]
+                if in_order(joined, self.program.calls):
+                    return both, joined
+        return None
 
     def _together(self, home: Group, other: Group) -> Group | None:
         """Both in one kernel, if it reads once what each would read, and neither waits for the other."""
@@ -396,17 +407,19 @@ def read_through(v: Load, producer: Step, value: Value) -> Value:
     return new if v.where is None else limited(new, v.where, v.other)
 
 
-def _in_order(groups: Sequence[Group], calls: Sequence[Call]) -> tuple[Group | Call, ...]:
-    """Each after all that it reads."""
+def in_order(groups: Sequence[Group], calls: Sequence[Call]) -> tuple[Group | Call, ...] | None:
+    """Each after all that it reads; None where some wait for each other."""
     waiting: list[Group | Call] = [*groups, *calls]
     made: set[str] = set()
     everything = {n for g in waiting for n in made_by(g)}
     ordered: list[Group | Call] = []
     while waiting:
-        ready = next(g for g in waiting if not (read_by(g) & everything) - made - set(made_by(g)))
-        waiting.remove(ready)
-        ordered.append(ready)
-        made |= set(made_by(ready))
+        ready = (g for g in waiting if not (read_by(g) & everything) - made - set(made_by(g)))
+        if (first := next(ready, None)) is None:
+            return None
+        waiting.remove(first)
+        ordered.append(first)
+        made |= set(made_by(first))
     return tuple(ordered)
 
 
