@@ -90,7 +90,7 @@ def channel_logsumexp_online_kernel(
     tl.store(out_ptr + outer * H + col, out, mask=col_mask)
 
 
-def index_dtype(*tensors):
+def dtype_of_offsets(*tensors):
     """Offsets take 64 bits only where a tensor is that large: divisions of indices are slower then."""
     return tl.int64 if max(t.numel() for t in tensors) > 2**31 - 2**16 else tl.int32
 
@@ -126,11 +126,12 @@ def run(energies):
             block_k = triton.next_power_of_2(max(S, 1))
             block_n = max(2048 // block_k, 16)
             channel_logsumexp_kernel[lambda meta: (B * triton.cdiv(H, meta["BLOCK_N"]),)](
-                energies, out, S, H, BLOCK_N=block_n, BLOCK_K=block_k, INDEX=index_dtype(energies, out),
-                num_warps=4,
+                energies, out, S, H, BLOCK_N=block_n, BLOCK_K=block_k,
+                INDEX=dtype_of_offsets(energies, out), num_warps=4,
             )
         else:
             channel_logsumexp_online_kernel[lambda meta: (B * triton.cdiv(H, meta["BLOCK_N"]),)](
-                energies, out, S, H, BLOCK_N=128, BLOCK_K=16, INDEX=index_dtype(energies, out), num_warps=4,
+                energies, out, S, H, BLOCK_N=128, BLOCK_K=16, INDEX=dtype_of_offsets(energies, out),
+                num_warps=4,
             )
         return out

@@ -75,7 +75,7 @@ def rms_norm_residual_kernel(
     tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)
 
 
-def index_dtype(*tensors):
+def dtype_of_offsets(*tensors):
     """Offsets take 64 bits only where a tensor is that large: divisions of indices are slower then."""
     return tl.int64 if max(t.numel() for t in tensors) > 2**31 - 2**16 else tl.int32
 
@@ -116,7 +116,7 @@ def run(x, residual, weight, eps):
         num_warps = min(max(block_m * block_n // 512, 1), 16)
         rms_norm_residual_kernel[lambda meta: (triton.cdiv(M, meta["BLOCK_M"]),)](
             x, residual, weight, h, out, M, N, eps, BLOCK_M=block_m, BLOCK_N=block_n,
-            ALIGNMENT=math.gcd(N, 16), INDEX=index_dtype(x, residual, weight, h, out),
+            ALIGNMENT=math.gcd(N, 16), INDEX=dtype_of_offsets(x, residual, weight, h, out),
             num_warps=num_warps,
         )
         return out, h

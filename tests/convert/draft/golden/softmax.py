@@ -54,7 +54,7 @@ def softmax_kernel(
     tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)
 
 
-def index_dtype(*tensors):
+def dtype_of_offsets(*tensors):
     """Offsets take 64 bits only where a tensor is that large: divisions of indices are slower then."""
     return tl.int64 if max(t.numel() for t in tensors) > 2**31 - 2**16 else tl.int32
 
@@ -93,6 +93,6 @@ def run(logits, temperature):
         # Fused multiply-adds would round one side of a difference and not the other.
         softmax_kernel[lambda meta: (triton.cdiv(M, meta["BLOCK_M"]),)](
             logits, out, M, N, temperature, BLOCK_M=block_m, BLOCK_N=block_n, ALIGNMENT=math.gcd(N, 16),
-            INDEX=index_dtype(logits, out), num_warps=num_warps, enable_fp_fusion=False,
+            INDEX=dtype_of_offsets(logits, out), num_warps=num_warps, enable_fp_fusion=False,
         )
         return out

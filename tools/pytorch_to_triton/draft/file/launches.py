@@ -237,7 +237,7 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config], setting: s
     if "ALIGNMENT" in made.blocks:
         keywords["ALIGNMENT"] = f"math.gcd({made.aligned}, 16)"
     if "INDEX" in made.blocks:
-        keywords["INDEX"] = f"index_dtype({', '.join(b.name for b in made.buffers)})"
+        keywords["INDEX"] = f"dtype_of_offsets({', '.join(b.name for b in made.buffers)})"
     keywords |= {k: values[k] for k in ("num_warps", "num_stages") if k in values}
     if made.compares:
         keywords["enable_fp_fusion"] = "False"

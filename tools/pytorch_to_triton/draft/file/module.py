@@ -48,7 +48,7 @@ STAGE_NAMES: Mapping[Stage, str] = {1: "correct", 2: "optimised", 3: "tuned"}
 
 
 INDEX_DTYPE = '''\
-def index_dtype(*tensors):
+def dtype_of_offsets(*tensors):
     """Offsets take 64 bits only where a tensor is that large: divisions of indices are slower then."""
     return tl.int64 if max(t.numel() for t in tensors) > 2**31 - 2**16 else tl.int32'''
 

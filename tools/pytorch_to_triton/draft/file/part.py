@@ -32,7 +32,7 @@ RESERVED = frozenset((
     "key", "d", "e", "head", "batch", "outer", "part", "n_elements", "n_rows", "n_cols", "inside",
     "mask", "carry", "is_last", "new_max", "shift", "p", "rescale", "tile_n", "tile_mean", "deviation",
     "delta", "share", "block_m", "block_n", "block_k", "block_d", "block_e",
-    "index_dtype", "INDEX", "float32_precision", "PRECISION", "ALIGNMENT",
+    "dtype_of_offsets", "INDEX", "float32_precision", "PRECISION", "ALIGNMENT",
 ))  # fmt: skip
 """Names that kernels and launches use themselves."""
 

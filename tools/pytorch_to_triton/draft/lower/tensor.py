@@ -107,7 +107,11 @@ def limited(value: Value, inside: Value, other: Number) -> Value:
     loads = (v for v in walk(new) if isinstance(v, Load) and v.where is not None)
     # A load that does not vary with `inside` was not guarded: it gives outside what it gives inside.
     outside = {v: v.other for v in loads if axes_of(v) & axes_of(inside)}
-    return new if known(new, outside, frozenset()) == other else op("where", inside, new, other)
+    if known(new, outside, frozenset()) == other:
+        return new
+    # A literal beyond 32 bits is no value of a short integer's.
+    wide = not isinstance(other, float) and not -(2**31) <= other < 2**31
+    return op("where", inside, op("to_int64", new) if wide else new, other)
 
 
 def position(dim: Dim) -> Value:

@@ -4,6 +4,7 @@
 a second kernel takes the totals of all programs.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir import sizes
@@ -12,6 +13,7 @@ from pytorch_to_triton.draft.ir.rewriting import rewrite
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, Value, axes_of, walk
 from pytorch_to_triton.draft.patterns import rows
+from pytorch_to_triton.draft.patterns.rows_with_column_sums import AHEAD
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order
 from pytorch_to_triton.draft.schedule.blocks import covering
 from pytorch_to_triton.draft.schedule.conditions import always, at_most
@@ -29,7 +31,6 @@ PROGRAMS = 2048
 """As many as an H100 holds at once, with four warps each."""
 SHARE = 4
 """Rows that a program has at least."""
-TILES = (*({**tile, "STAGES": "2"} for tile in rows.TILES), {**rows.TILES[0], "STAGES": "3"})
 CONFIGS = tuple({"BLOCK_M": 1, "STAGES": 2, "num_warps": w} for w in (4, 8))
 
 
@@ -48,6 +49,9 @@ def match(cluster: Cluster) -> Mismatch | None:
     for part in by_row(nested(cluster), of_rows):
         if mismatch := rows.match(part):
             return mismatch
+    n_rows = product(a.size for a in of_rows)
+    if n_rows.is_Integer and int(n_rows) < rows.FEW_ROWS:
+        return Mismatch("its rows are too few for a program each")
     if at_most(product(a.size for a in col), rows.LARGEST_IN_REGISTERS) is None:
         return Mismatch("its rows do not fit into registers")
     return None
@@ -86,10 +90,18 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     walks = {"part": Walk("grid"), "row": Walk("loop", "BLOCK_M", share), "col": Walk("whole", "BLOCK_N")}
     rewrites = (fuse("col", in_memory_order(col, cluster)),)
     sized = {"BLOCK_N": covering(length)}
-    walked = Schedule(walks, ("row", "col"), CONFIGS, rewrites, sized, TILES[0], TILES)
+    tiles = ahead(len([v for v in partial.loads() if {row, *col} <= axes_of(v)]))
+    walked = Schedule(walks, ("row", "col"), CONFIGS, rewrites, sized, tiles[0], tiles)
     gathered = Schedule({"part": Walk("loop", "BLOCK_N")}, ("part",), rows.GATHERS)
     kernels = ((partial, walked), (final, gathered))
     return Alternative("apart", apart), Alternative("in_shares", kernels, fits, is_enough=True)
+
+
+def ahead(n_loads: int) -> tuple[Mapping[str, str], ...]:
+    """Tiles with the next rows on their way, as far as shared memory holds them."""
+    room = f"{AHEAD // (4 * max(n_loads, 1))} // (block_m * block_n)"
+    two = tuple({**tile, "STAGES": f"1 + min({room}, 1)"} for tile in rows.TILES)
+    return (*two, {**rows.TILES[0], "STAGES": f"1 + min({room}, 2)"})
 
 
 def shared(row: Axis) -> Share:
