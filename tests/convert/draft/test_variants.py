@@ -1,5 +1,6 @@
 """A drafted file has the kernels that the sizes at hand take, and says where its limits are."""
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,28 @@ async def test_a_finished_file_hands_to_pytorch_what_is_beyond_the_limits(
     for file in (draft.file, submitted_file(target, draft.text)):
         finished = files(recipe_of(target, file, drafted=True), measured="").texts
         assert "N <= 16384 does not hold" in finished["f_triton.py"]
+
+
+async def test_rows_are_on_their_way_only_as_far_as_shared_memory_holds_them(
+    written: Written, worker: WorkerClient, interpreter: Runtime
+) -> None:
+    target = written(DIVERGENCE.replace("[5, 100]", "[5, 12288]"))
+    draft = (await resolve(worker, ConversionRequest(target=target), interpreter)).convertible().drafted(3)
+    stages = {c["STAGES"] for k in draft.kernels for c in k.printed.schedule.configs if "STAGES" in c}
+    assert stages == {1}  # Two rows of 16,384 float32 take 128 KiB.
+
+
+async def test_no_variable_hides_a_function_of_the_drafted_file(
+    written: Written, worker: WorkerClient, interpreter: Runtime
+) -> None:
+    text = (
+        'INPUTS = {"table": "float32[V, D]", "index": "int64[M] in 0..V"}\n'
+        'DIMS = {"V": [4], "D": [8], "M": [1, 5]}\n\n\n'
+        "def f(table, index):\n    return table[index] * index[:, None]\n"
+    )
+    request = ConversionRequest(target=written(text), backward=True)
+    tree = ast.parse((await resolve(worker, request, interpreter)).convertible().drafted(3).text)
+    functions = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
+    stored = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    assert "dtype_of_offsets" in functions
+    assert not functions & stored
