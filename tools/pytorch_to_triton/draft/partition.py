@@ -8,10 +8,11 @@ together, or it reduces and more than one kernel would compute it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import ModuleType
 
 from pytorch_to_triton.draft.defects import concerning
+from pytorch_to_triton.draft.groups import Group, group_of, in_order, made_by, read_by
 from pytorch_to_triton.draft.ir.rewriting import beside, decided, picked, rewrite, substitute
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -41,7 +42,6 @@ from pytorch_to_triton.draft.patterns import (
 )
 from pytorch_to_triton.draft.patterns.rows_with_column_sums import largest, stores_as_it_reads
 from pytorch_to_triton.draft.program import Call, Program, Step, buffers_of
-from pytorch_to_triton.draft.registry import PATTERNS
 from pytorch_to_triton.draft.schedule.axes import merged
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
 from pytorch_to_triton.draft.schedule.unified import over_axes_of, unified
@@ -54,18 +54,6 @@ JOINED = (rows_with_column_sums, rows, pointwise)
 
 IN_ATTENTION = 3
 """Steps of an attention that reduce, before the last one: the scores, and the softmax by hand."""
-
-
-@dataclass(frozen=True)
-class Group:
-    """Steps that one pattern computes."""
-
-    cluster: Cluster
-    pattern: ModuleType
-    steps: tuple[Step, ...]
-    """Those that it stores."""
-    operators: frozenset[str] = frozenset()
-    """Of all steps that it computes."""
 
 
 def partition(program: Program, outputs: Iterable[str], *, plain: bool) -> tuple[Group | Call, ...]:
@@ -350,17 +338,6 @@ class _Partition:
         return found - made
 
 
-def group_of(cluster: Cluster, steps: tuple[Step, ...]) -> Group | Mismatch:
-    """The steps that the cluster stores, with the first pattern that takes it."""
-    reasons = []
-    for pattern in PATTERNS:
-        mismatch = pattern.match(cluster)
-        if mismatch is None:
-            return Group(cluster, pattern, steps)
-        reasons.append(f"{pattern.__name__.rpartition('.')[2]}: {mismatch.reason}")
-    return Mismatch("; ".join(reasons))
-
-
 def _narrower(group: Group, step: Step) -> bool:
     """Whether the step reduces what the group stores: statistics beside the values."""
     return set(step.tensor.axes) < {a for s in group.steps for a in s.tensor.axes}
@@ -405,29 +382,3 @@ def read_through(v: Load, producer: Step, value: Value) -> Value:
         to |= positions(dim, index)
     new = substitute(value, to)
     return new if v.where is None else limited(new, v.where, v.other)
-
-
-def in_order(groups: Sequence[Group], calls: Sequence[Call]) -> tuple[Group | Call, ...] | None:
-    """Each after all that it reads; None where some wait for each other."""
-    waiting: list[Group | Call] = [*groups, *calls]
-    made: set[str] = set()
-    everything = {n for g in waiting for n in made_by(g)}
-    ordered: list[Group | Call] = []
-    while waiting:
-        ready = (g for g in waiting if not (read_by(g) & everything) - made - set(made_by(g)))
-        if (first := next(ready, None)) is None:
-            return None
-        waiting.remove(first)
-        ordered.append(first)
-        made |= set(made_by(first))
-    return tuple(ordered)
-
-
-def made_by(item: Group | Call) -> tuple[str, ...]:
-    """Names of what it stores or returns."""
-    return item.names if isinstance(item, Call) else tuple(s.name for s in item.steps)
-
-
-def read_by(item: Group | Call) -> set[str]:
-    """Names of what it reads."""
-    return set(item.reads) if isinstance(item, Call) else {v.buffer.name for v in item.cluster.loads()}

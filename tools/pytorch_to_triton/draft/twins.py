@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 
+from pytorch_to_triton.draft.groups import Group
 from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import (
     Argument,
@@ -24,7 +25,6 @@ from pytorch_to_triton.draft.ir.values import (
     children,
     walk,
 )
-from pytorch_to_triton.draft.partition import Group
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Literal
 from pytorch_to_triton.draft.emit.kernel import PrintedKernel, printed
 from pytorch_to_triton.draft.file.choices import Lines
 from pytorch_to_triton.draft.file.lines import INDENT, WIDTH, listed, statements
+from pytorch_to_triton.draft.groups import Group
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer
-from pytorch_to_triton.draft.partition import Group
 from pytorch_to_triton.draft.schedule.blocks import at_hand
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config
 from pytorch_to_triton.inputs.expression import holds

@@ -9,8 +9,8 @@ from collections.abc import Collection, Sequence
 from pytorch_to_triton.draft.file.calls import in_dtype
 from pytorch_to_triton.draft.file.lines import WIDTH
 from pytorch_to_triton.draft.file.reference import Reference
+from pytorch_to_triton.draft.groups import Group
 from pytorch_to_triton.draft.ir.values import Load
-from pytorch_to_triton.draft.partition import Group
 from pytorch_to_triton.draft.program import Call, Program, Result
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.schema.graph import Graph
