@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from pytorch_to_triton import places
-from pytorch_to_triton.audit.source import Function, LaunchSite, SourceFile, SourceKernel
+from pytorch_to_triton.audit.source import Function, LaunchSite, SourceFile
 
 _TRIAL = re.compile(
     r"(?:^|_)(?:test|tests|conftest|bench|benchmark|profile|main|demo|check|verify|example)(?:_|$)"
@@ -61,11 +61,6 @@ def has_comment(function: Function, file: SourceFile) -> bool:
     first = min([function.lineno, *(one.lineno for one in function.decorator_list)])
     around = file.lines[max(first - 2, 0) : function.body[0].lineno]
     return ast.get_docstring(function) is not None or any("#" in line for line in around)
-
-
-def written_parameters(kernel: SourceKernel) -> frozenset[str]:
-    """The parameters that a kernel writes through."""
-    return frozenset(access.pointer for access in kernel.accesses if access.writes and access.pointer)
 
 
 def files_near(path: Path, *patterns: str) -> tuple[tuple[Path, int], ...]:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit import memory
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.padding import SETTINGS, WITHOUT_ELEMENTS, Setting, can_hold, known
+from pytorch_to_triton.draft.ir.padding import (
+    SETTINGS,
+    WITHOUT_ELEMENTS,
+    Setting,
+    can_hold,
+    known,
+    where_else,
+)
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Const,
@@ -75,6 +82,4 @@ def padded(p: Printer, v: Value, axes: frozenset[Axis], identity: Number) -> Val
     match v:
         case Map(fn="where", args=(inside, x, Const(value=other))) if other == identity:
             return op("where", op("and", mask, inside), x, other, name=v.name)
-    if kind_of(v) == "int" and not can_hold("int32", identity):
-        return op("where", mask, op("to_int64", v), identity)
-    return op("where", mask, v, identity)
+    return where_else(mask, v, identity)

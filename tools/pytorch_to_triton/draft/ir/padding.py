@@ -31,6 +31,7 @@ from pytorch_to_triton.draft.ir.values import (
     axes_of,
     children,
     kind_of,
+    op,
     walk,
 )
 
@@ -83,6 +84,12 @@ def known(
     samples = (_Sample(given, axes, setting, seed).of(v) for seed, setting in enumerate(settings))
     first = next(samples)
     return first if first == first and all(x == first for x in samples) else None
+
+
+def where_else(inside: Value, value: Value, other: Number) -> Value:
+    """The value where `inside`, else `other`: a literal beyond 32 bits is no value of a shorter integer's."""
+    wide = kind_of(value) == "int" and not can_hold("int32", other)
+    return op("where", inside, op("to_int64", value) if wide else value, other)
 
 
 def can_hold(dtype: str, x: Number) -> bool:

@@ -15,7 +15,7 @@ from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.functions import Kind
 from pytorch_to_triton.draft.ir.indices import plus, quotient, remainder, size_of, times
-from pytorch_to_triton.draft.ir.padding import can_hold, known
+from pytorch_to_triton.draft.ir.padding import can_hold, known, where_else
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.sizes import ONE, Size
 from pytorch_to_triton.draft.ir.values import (
@@ -107,11 +107,7 @@ def limited(value: Value, inside: Value, other: Number) -> Value:
     loads = (v for v in walk(new) if isinstance(v, Load) and v.where is not None)
     # A load that does not vary with `inside` was not guarded: it gives outside what it gives inside.
     outside = {v: v.other for v in loads if axes_of(v) & axes_of(inside)}
-    if known(new, outside, frozenset()) == other:
-        return new
-    # A literal beyond 32 bits is no value of a short integer's.
-    wide = not isinstance(other, float) and not -(2**31) <= other < 2**31
-    return op("where", inside, op("to_int64", new) if wide else new, other)
+    return new if known(new, outside, frozenset()) == other else where_else(inside, new, other)
 
 
 def position(dim: Dim) -> Value:

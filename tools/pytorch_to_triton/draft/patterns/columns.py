@@ -42,8 +42,6 @@ SHARES = tuple(
 )
 PROGRAMS = 512
 """About four for each multiprocessor: as many as it holds at once, or a multiple of that."""
-SHARE = 4
-"""Rows that a program has at least: its sums are bytes to write and read as well."""
 LARGEST_IN_REGISTERS = 512
 MANY = 2**16
 """Columns that keep all multiprocessors busy with one program for each block of them."""
@@ -168,8 +166,7 @@ def in_chunks(cluster: Cluster, outer: tuple[Axis, ...], col: Axis) -> list[tupl
 def shared(row: Axis, beside: sizes.Size) -> Share:
     """The rows of a program, where so many programs stand beside each other for the same rows."""
     programs = sizes.larger(sizes.FloorDiv(sizes.size(PROGRAMS), sizes.larger(beside, 1)), 1)
-    part = Axis("part", sizes.smaller(sizes.ceiling(row.size, SHARE), programs))
-    return Share(part, sizes.larger(sizes.FloorDiv(row.size + programs - 1, programs), SHARE))
+    return Share.of(row, programs)
 
 
 def walked_down(share: Share, col: tuple[Axis, ...]) -> Schedule:

@@ -11,11 +11,10 @@ from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.rewriting import rewrite
 from pytorch_to_triton.draft.ir.sizes import product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, Value, axes_of, walk
+from pytorch_to_triton.draft.ir.values import Cluster, Reduce, Value, axes_of, walk
 from pytorch_to_triton.draft.patterns import rows
-from pytorch_to_triton.draft.patterns.rows_with_column_sums import AHEAD
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order
-from pytorch_to_triton.draft.schedule.blocks import covering
+from pytorch_to_triton.draft.schedule.blocks import covering, stages
 from pytorch_to_triton.draft.schedule.conditions import always, at_most
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import by_row, in_shares
@@ -29,8 +28,6 @@ EXAMPLES = (
 )
 PROGRAMS = 2048
 """As many as an H100 holds at once, with four warps each."""
-SHARE = 4
-"""Rows that a program has at least."""
 CONFIGS = tuple({"BLOCK_M": 1, "STAGES": 2, "num_warps": w} for w in (4, 8))
 
 
@@ -85,7 +82,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     fits = at_most(length := product(a.size for a in col), rows.LARGEST_IN_REGISTERS)
     assert fits is not None
     (row,) = axes_of(within_rows(fused)[0])
-    share = shared(row)
+    share = Share.of(row, sizes.size(PROGRAMS))
     partial, final = in_shares(fused, row, share)
     walks = {"part": Walk("grid"), "row": Walk("loop", "BLOCK_M", share), "col": Walk("whole", "BLOCK_N")}
     rewrites = (fuse("col", in_memory_order(col, cluster)),)
@@ -99,12 +96,5 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
 
 def ahead(n_loads: int) -> tuple[Mapping[str, str], ...]:
     """Tiles with the next rows on their way, as far as shared memory holds them."""
-    room = f"{AHEAD // (4 * max(n_loads, 1))} // (block_m * block_n)"
-    two = tuple({**tile, "STAGES": f"1 + min({room}, 1)"} for tile in rows.TILES)
-    return (*two, {**rows.TILES[0], "STAGES": f"1 + min({room}, 2)"})
-
-
-def shared(row: Axis) -> Share:
-    """The rows of a program."""
-    programs = sizes.smaller(sizes.ceiling(row.size, SHARE), PROGRAMS)
-    return Share(Axis("part", programs), sizes.larger(sizes.ceiling(row.size, PROGRAMS), SHARE))
+    two, three = (stages(n_loads, "block_m * block_n", more) for more in (1, 2))
+    return (*({**tile, "STAGES": two} for tile in rows.TILES), {**rows.TILES[0], "STAGES": three})

@@ -10,7 +10,7 @@ from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, Reduce, Store, axes_of, walk
 from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
-from pytorch_to_triton.draft.schedule.blocks import covering
+from pytorch_to_triton.draft.schedule.blocks import covering, stages
 from pytorch_to_triton.draft.schedule.conditions import always, at_most
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import in_shares, staged
@@ -24,8 +24,6 @@ EXAMPLES = (
 )
 LOOPS = tuple({"STAGES": s, "num_warps": w} for s, w in ((2, 8), (3, 8), (1, 8), (2, 16), (3, 4)))
 TILES = (*({"BLOCK_M": 1, **c} for c in LOOPS), {"BLOCK_M": 2, "STAGES": 3, "num_warps": 4})
-AHEAD = 80 * 1024
-"""Bytes of rows on their way to a program, beside those at hand."""
 REGISTERS = 65536
 """Elements of all the tiles that a program holds at once."""
 
@@ -152,7 +150,7 @@ def of_shares(share: Share, group: tuple[Axis, ...], col: tuple[Axis, ...], n_lo
     lengths = {"BLOCK_G": group, "BLOCK_N": col} if group else {"BLOCK_N": col}
     untuned = {
         **({} if group else {"BLOCK_M": "max(2048 // block_n, 1)"}),
-        "STAGES": f"1 + min({AHEAD // (4 * n_loads)} // ({tile}), 2)",
+        "STAGES": stages(n_loads, tile, 2),
         "num_warps": f"min(max({tile} // 512, 1), 16)",
     }
     return Schedule(

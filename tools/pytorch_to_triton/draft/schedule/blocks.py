@@ -58,6 +58,15 @@ def pipelined(configs: Sequence[Config], tiles: Sequence[Sequence[str]]) -> tupl
     return tuple(map(fitted, configs))
 
 
+AHEAD = 80 * 1024
+"""Bytes of rows on their way to a program, beside those at hand."""
+
+
+def stages(n_loads: int, tile: str, more: int) -> str:
+    """Stages of a loop that loads so many tiles, `more` of them at most on their way: Python over blocks."""
+    return f"1 + min({AHEAD // (4 * max(n_loads, 1))} // ({tile}), {more})"
+
+
 def within(configs: Sequence[Config], lengths: Mapping[str, Size]) -> tuple[Config, ...]:
     """The configurations with no block much larger than its axis, where that is known; none twice."""
 

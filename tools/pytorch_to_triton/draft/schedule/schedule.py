@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, plus, quotient
 from pytorch_to_triton.draft.ir.rewriting import decided, rewrite
 from pytorch_to_triton.draft.ir.sizes import Size
@@ -25,6 +26,10 @@ class Mismatch:
     reason: str
 
 
+LEAST_SHARE = 4
+"""Elements that a program has at least: its results are bytes to write and read as well."""
+
+
 @dataclass(frozen=True)
 class Share:
     """The elements of an axis that one program walks: `length` neighbours."""
@@ -32,6 +37,12 @@ class Share:
     part: Axis
     """The axis of the programs."""
     length: Size
+
+    @classmethod
+    def of(cls, axis: Axis, programs: Size) -> Share:
+        """The axis in shares of at least LEAST_SHARE elements, for at most so many programs."""
+        length = sizes.larger(sizes.FloorDiv(axis.size + programs - 1, programs), LEAST_SHARE)
+        return cls(Axis("part", sizes.smaller(sizes.ceiling(axis.size, LEAST_SHARE), programs)), length)
 
     def holds(self, axis: Axis) -> Value:
         """Whether the element at hand is in the share."""
