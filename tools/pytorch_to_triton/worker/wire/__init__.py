@@ -144,7 +144,19 @@ class KernelTarget(TypedDict):
     warp_size: int
 
 
+class TryKernelArguments(TypedDict):
+    target: KernelTarget | None
+
+
 # Job `tune`.
+
+
+class TuneArguments(TypedDict):
+    target: Target
+    reference: Target
+    case: Case
+    seed: int
+    seconds: float
 
 
 class TuningDeviceItem(WireValue):
