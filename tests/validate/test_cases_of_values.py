@@ -91,6 +91,14 @@ def test_each_side_of_a_switch_is_tried_with_several_kinds_of_values() -> None:
     assert any(case.dims["N"] == 16384 for case in plan.cases)
 
 
+def test_rows_past_a_switch_hold_random_values_in_the_first_dtypes_once() -> None:
+    inputs = {"x": "float32|bfloat16[M, N]", "y": "float32|bfloat16[M, N]"}
+    plan = planned(inputs, ROWS, switches=[Switch(16384, ("N",))])
+    past = [case for case in plan.cases if case.dims["N"] > 16384 and case.group != "large_stride"]
+    plain = [c for c in past if {t.fill for t in tensors_in(c.arguments)} == {"random"}]
+    assert any({*case.dtypes.values()} == {"float32"} for case in plain)
+
+
 def test_sizes_keep_to_requirements_and_fill_no_block_where_they_allow_it() -> None:
     plan = planned({"x": "float32[N]"}, {"N": [64, 128]}, "N % 16 == 0", switches=[Switch(1024, ("N",))])
     sizes = {case.dims["N"] for case in combined(plan)}

@@ -169,6 +169,13 @@ def test_on_a_device_that_names_no_line_other_strides_of_the_tensor_decide() -> 
     assert with_limits([spread("timed_out"), strided("passed")], [SPREAD, SLICED])[0].status == "timed_out"
 
 
+def test_where_each_access_is_reported_only_one_far_off_its_tensor_is_a_matter_of_offsets() -> None:
+    plain = strided("passed")
+    assert with_limits([spread(), plain], [SPREAD, SLICED], every_access=True)[0].status == "failed"
+    wrapped = spread("failed", overflow())
+    assert with_limits([wrapped, plain], [SPREAD, SLICED], every_access=True)[0].status == "limited"
+
+
 def test_a_tensor_that_is_wrong_at_any_other_strides_is_no_matter_of_offsets() -> None:
     swapped = case("layout", "x transposed", "transposed")
     for statuses in (("failed", "passed"), ("passed", "failed")):

@@ -114,6 +114,14 @@ def test_nan_and_infinity_belong_where_pytorch_has_them_and_nowhere_else() -> No
         assert found.failing.nonzero().tolist() == [list(place)]
 
 
+def test_next_to_the_largest_number_infinity_is_one_rounding_away_and_its_opposite_is_not() -> None:
+    truth = torch.tensor([65519.0, 3.0, -65525.0, 65519.0, 60000.0], dtype=torch.float64)
+    pytorch = torch.tensor([65504.0, 3.0, -65504.0, 65504.0, 60000.0]).half()
+    candidate = torch.tensor([torch.inf, 3.0, -torch.inf, -torch.inf, torch.inf]).half()
+    outputs = {"candidate": candidate, "pytorch": pytorch, "truth": truth, "nearby": truth}
+    assert float_errors(outputs, 1.0).failing.tolist() == [False, False, False, True, True]
+
+
 def test_where_pytorch_overflows_nothing_is_judged() -> None:
     truth = row() * 1e6
     found = errors(torch.zeros(3, 200).half(), truth, pytorch=truth.half())

@@ -1,5 +1,6 @@
 """Arguments, grids, autotuning, heuristics, asserts, descriptors and the interpreter's driver."""
 
+import threading
 import warnings
 
 import torch
@@ -119,12 +120,47 @@ def heuristics_choose_from_the_arguments() -> None:
     assert torch.equal(out, x)
 
 
-def the_driver_says_that_there_is_one_processor_and_no_gpu() -> None:
+def the_driver_says_that_there_are_three_processors_and_no_gpu() -> None:
     active = driver.active
     assert active.get_active_torch_device() == torch.device("cpu")
     assert active.get_current_target().backend == "cpu"
     properties = active.utils.get_device_properties(active.get_current_device())
-    assert properties["multiprocessor_count"] == 1
+    assert properties["multiprocessor_count"] == 3
+
+
+@triton.jit
+def neighbours_word(words_ptr, out_ptr, DISTANCE: tl.constexpr):
+    """Each program waits for what another one sends, which may start later."""
+    program, programs = tl.program_id(0), tl.num_programs(0)
+    tl.atomic_xchg(words_ptr + program, program + 1)
+    word = 0
+    while word == 0:
+        word = tl.atomic_add(words_ptr + (program + DISTANCE) % programs, 0)
+    tl.store(out_ptr + program, word * 10 + tl.program_id(0))
+
+
+def programs_may_wait_for_earlier_and_later_ones() -> None:
+    for distance in (1, 4):
+        words, out = torch.zeros(5, dtype=torch.int32), torch.zeros(5, dtype=torch.int32)
+        neighbours_word[(5,)](words, out, distance)
+        assert out.tolist() == [((i + distance) % 5 + 1) * 10 + i for i in range(5)]
+
+
+@triton.jit
+def failing_neighbour(words_ptr, out_ptr, PROGRAMS: tl.constexpr):
+    program = tl.program_id(0)
+    tl.device_assert(program < PROGRAMS - 1, "the last program fails")
+    while tl.atomic_add(words_ptr, 0) == 0:
+        pass
+    tl.store(out_ptr, 1.0)
+
+
+def a_program_that_fails_ends_those_that_wait_for_it() -> None:
+    threads, out = threading.active_count(), torch.zeros(1)
+    words = torch.zeros(1, dtype=torch.int32)
+    assert "the last program fails" in refusal(failing_neighbour[(3,)], words, out, 3)
+    assert out.item() == 0.0
+    assert threading.active_count() == threads
 
 
 def nothing_can_be_timed() -> None:

@@ -23,6 +23,8 @@ ALL = "all"
 """The holder of values that every tensor is given."""
 FIRST = "first"
 """The level of the dtypes that are declared first."""
+RANDOM = "random"
+"""The level of values that are nothing special."""
 CONTIGUOUS = "contiguous"
 PRIME = 13
 """An odd size below most blocks."""
@@ -93,7 +95,7 @@ def value_changes(declaration: Declaration) -> dict[tuple[str, str], tuple[Chang
     """By level and holder, the alternatives; a single tensor holds what all hold too."""
     free = list(free_tensors(declaration))
     tied = [name for name, spec in declaration.tensors().items() if spec.dtypes[0] in INTEGERS]
-    changes: dict[tuple[str, str], tuple[Change, ...]] = {}
+    changes: dict[tuple[str, str], tuple[Change, ...]] = {(RANDOM, ALL): (NO_CHANGE,)}
     for level, values in VALUES.items() if free else ():
         of_all = [fill for fill in values.of_all if len(free) > 1 or not fill.endswith("_ends")]
         if of_all:

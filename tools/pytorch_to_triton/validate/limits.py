@@ -129,11 +129,18 @@ def other_dtype(case: Case, statistics: CaseStatistics) -> Limit | None:
 
 
 def with_limits(
-    results: Sequence[CaseResult], cases: Iterable[Case], strictness: Strictness = LENIENT
+    results: Sequence[CaseResult],
+    cases: Iterable[Case],
+    strictness: Strictness = LENIENT,
+    *,
+    every_access: bool = False,
 ) -> list[CaseResult]:
-    """The results, 32-bit offsets told apart from mistakes; a limit that is not accepted counts as wrong."""
+    """The results, 32-bit offsets told apart from mistakes; a limit that is not accepted counts as wrong.
+
+    `every_access`: the runtime reports each access that lies outside of its tensor, as the interpreter does.
+    """
     by_name = {case.name: case for case in cases}
-    strided = strided_tensors(results, by_name)
+    strided = set[str]() if every_access else strided_tensors(results, by_name)
     return [
         with_strictness(offsets_limited(result, case, strided), case, strictness)
         if (case := by_name.get(result.name))
@@ -145,8 +152,8 @@ def with_limits(
 def offsets_limited(result: CaseResult, case: Case, strided: Collection[str]) -> CaseResult:
     """A failed case of large strides as limited, where 32-bit offsets are why.
 
-    They are where an access lies 2^30 elements off its tensor, and, on a device that reports no more, where
-    other strides of the same tensor are right.
+    They are where an access lies 2^30 elements off its tensor, and, on a device that reports no accesses,
+    where other strides of the same tensor are right.
     """
     if case.group != "large_stride" or result.status not in ("failed", "raised", "crashed"):
         return result

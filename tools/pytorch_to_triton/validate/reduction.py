@@ -13,7 +13,7 @@ from pytorch_to_triton.validate.trial import JudgedCase, ValidationTrial
 
 SMALL = (1, 2, 3, 5, 17, 33, 65, 129, 257, 513, 1025, 4097)
 """Sizes that each dim is tried at: tiny ones, and those just past a block."""
-CLEAR = 0.5
+CLEAR = 0.75
 """Cases in which a smaller share than this of the largest is wrong may be so by chance."""
 
 

@@ -186,7 +186,12 @@ async def findings(
     judged = await trial.finish(judged, cases[-1] if cases else None)
     measured = [memory.merged(case.result) for case in judged]
     refuse_unrunnable_reference(measured, trial.reference.target, request.cases)
-    limited = with_limits(with_blame(measured, milder), cases, strictness_of(request))
+    limited = with_limits(
+        with_blame(measured, milder),
+        cases,
+        strictness_of(request),
+        every_access=trial.setting.runtime.interpreter,
+    )
     results = await with_trials_blamed(trial, cases, limited)
     skipped = plan.cases.skipped
     reduction = None

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from triton.runtime import interpreter as upstream
 
 from . import libdevice
 from .formats import Array, encode, handle_of, is_packed, numbers
+from .turns import Resume
 
 TF32_KEPT_BITS = np.uint32(0xFFFFE000)
 
@@ -33,6 +35,10 @@ class Builder(upstream.InterpreterBuilder):  # type: ignore[misc]
 
     def promise(self, name: str, subject: Any, values: Any) -> None:
         """tl.<name>(subject, values): a promise to the compiler, which the memory guard checks."""
+
+    def pause(self) -> Resume:
+        """What makes the running program, which gives way to others now, the running one again."""
+        return partial(setattr, self, "grid_idx", self.grid_idx)
 
     def get_bf16(self, value: float) -> Any:
         return handle_of(np.array([value], dtype=np.float32), tl.bfloat16)

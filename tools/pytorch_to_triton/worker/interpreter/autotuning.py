@@ -12,10 +12,11 @@ from ..untimed_tuning import StaticAssertionFailed, UntimedTuning
 
 
 class InterpreterDriver:
-    """Answers what wrappers ask of `triton.runtime.driver.active`: a CPU that runs one program at a time."""
+    """Answers what wrappers ask of `triton.runtime.driver.active`."""
 
     utils: "InterpreterDriver"
-    multiprocessors = 1
+    multiprocessors = 3
+    """Several, as programs that share out blocks show mistakes only then; no power of two, as in GPUs."""
 
     def __init__(self) -> None:
         self.utils = self

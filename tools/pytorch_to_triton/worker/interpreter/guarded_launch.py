@@ -59,7 +59,7 @@ class GuardedLaunch:
         self.races = Races(bounds.spans, HappensBefore(programs) if ordered and followed else None)
         self.races.follows_programs = programs > 1 and (followed or not ordered)
         self.programs: list[Program] = []
-        """Those that have run, in their order."""
+        """Those that have started, in their order."""
         self.sites: dict[AccessSite, int] = {}
 
     def start_program(self, program: Program) -> None:
@@ -171,7 +171,7 @@ class GuardedLaunch:
                 "offset": 0,
                 "elements": 0,
                 "count": 1,
-                "program": list(self.programs[-1]),
+                "program": list(self.programs[self.races.rank - 1]),
                 "detail": promise,
             }
         )

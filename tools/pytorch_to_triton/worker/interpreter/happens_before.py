@@ -21,7 +21,7 @@ RELEASING = (ir.MEM_SEMANTIC.RELEASE, ir.MEM_SEMANTIC.ACQUIRE_RELEASE)
 
 
 class HappensBefore:
-    """Vector clocks of the programs of one launch, which run one after the other."""
+    """Vector clocks of the programs of one launch, of which one runs at a time."""
 
     def __init__(self, programs: int) -> None:
         self.seen = np.zeros(programs + 1, dtype=np.int64)
@@ -32,7 +32,7 @@ class HappensBefore:
         """What an acquire of each place makes seen."""
 
     def start_program(self) -> None:
-        self.seen[:] = 0
+        self.seen = np.zeros_like(self.seen)
 
     def synchronize(self, parts: Sequence[StoragePart], owner: int, semantic: Any) -> None:
         """An atomic operation on these elements. All that blocks release in one storage is taken together."""

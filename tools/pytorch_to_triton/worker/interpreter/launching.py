@@ -1,9 +1,11 @@
-"""How a kernel is launched: its arguments become Triton values, and its programs run one after the other."""
+"""How a kernel is launched: its arguments become Triton values, and its programs run one after the other, or
+in turns."""
 
 import inspect
 import operator
 import types
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,8 @@ from triton.runtime.errors import InterpreterError
 from triton.runtime.jit import mangle_type
 
 from .formats import storage
-from .program_order import Program, programs_of
+from .program_order import Program, may_wait, programs_of
+from .turns import take_turns
 
 convert_upstream = upstream._implicit_cvt
 
@@ -45,9 +48,17 @@ class GridExecutor(upstream.GridExecutor):  # type: ignore[misc]
     def run_programs(self, grid: tuple[int, int, int], tensors: dict[str, Any]) -> None:
         builder = upstream.interpreter_builder
         builder.set_grid_dim(*grid)
-        for program in self.programs(grid):
+
+        def run(program: Program) -> None:
             builder.set_grid_idx(*program)
             call_interpreted(self.fn, (), tensors)
+
+        programs = (partial(run, program) for program in self.programs(grid))
+        if may_wait(self.fn):
+            take_turns(programs, builder.pause)
+        else:
+            for run_program in programs:
+                run_program()
 
     def programs(self, grid: Program) -> Iterable[Program]:
         return programs_of(grid, self.fn, "forward")

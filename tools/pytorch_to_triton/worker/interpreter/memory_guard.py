@@ -19,6 +19,7 @@ from .guarded_launch import ORIGIN, GuardedLaunch
 from .launching import GridExecutor
 from .program_order import Order, Program, programs_of
 from .promises import broken_promise
+from .turns import Resume
 
 
 class MemoryGuard(FaultLog):
@@ -56,6 +57,15 @@ class GuardedBuilder(Builder):
     def set_grid_idx(self, x: int, y: int, z: int) -> None:
         super().set_grid_idx(x, y, z)
         self.launch.start_program((x, y, z))
+
+    def pause(self) -> Resume:
+        resume, resume_races = super().pause(), self.launch.races.pause()
+
+        def resume_both() -> None:
+            resume()
+            resume_races()
+
+        return resume_both
 
     def create_barrier(self) -> None:
         self.launch.races.phase += 1

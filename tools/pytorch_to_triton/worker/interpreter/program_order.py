@@ -13,8 +13,8 @@ Program = tuple[int, int, int]
 
 
 def programs_of(grid: Program, function: Callable[..., Any], order: Order) -> Iterable[Program]:
-    """The programs of a grid, each once. Those that may wait for one another run forward in any case: here
-    they run one after the other, and would wait for ever for one that comes later."""
+    """The programs of a grid, each once. Those that may wait for one another start forward in any case: a GPU
+    runs as many as it has room for, and what is there starts in this order."""
     x, y, z = map(range, grid)
     forward = itertools.product(x, y, z)
     if order == "forward" or may_wait(function):

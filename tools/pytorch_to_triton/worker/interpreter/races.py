@@ -16,6 +16,7 @@ from triton._C.libtriton import interpreter as native
 from .happens_before import HappensBefore
 from .owners import SITE_BITS, Array, owner_of, phases_of, rank_of, site_of
 from .storage_part import StoragePart, is_scalar
+from .turns import Resume
 
 LOGGED_LANES = 1 << 22
 """Addresses of loads kept before they are summed up by element: 32 MiB."""
@@ -74,7 +75,7 @@ class Readers:
 
 
 class Races:
-    """Follows the loads and stores of one launch, whose programs run one after the other here."""
+    """Follows the loads and stores of one launch, of whose programs one runs at a time here."""
 
     def __init__(self, spans: list[tuple[int, int]], order: HappensBefore | None) -> None:
         self.spans = spans
@@ -83,8 +84,10 @@ class Races:
         """None where no atomic operation orders programs."""
         self.follows_programs = True
         self.follows_threads = True
+        self.started = 0
+        """Programs of the launch."""
         self.rank, self.phase = 0, 0
-        """Of the running program: its place in the order of running, and how often its threads waited."""
+        """Of the running program: its place in the order of starting, and how often its threads waited."""
         self.weak = 0
         """The owner of the last atomic operation that orders nothing between programs."""
         self.widths: dict[int, int] = {}
@@ -96,9 +99,21 @@ class Races:
         self.conflicts: list[Conflict] = []
 
     def start_program(self) -> None:
-        self.rank, self.phase = self.rank + 1, 0
+        self.started += 1
+        self.rank, self.phase = self.started, 0
         if self.order is not None:
             self.order.start_program()
+
+    def pause(self) -> Resume:
+        """What makes the running program, which gives way to others now, the running one again."""
+        rank, phase, seen = self.rank, self.phase, self.order.seen if self.order else None
+
+        def resume() -> None:
+            self.rank, self.phase = rank, phase
+            if self.order is not None and seen is not None:
+                self.order.seen = seen
+
+        return resume
 
     def owner(self, site: int) -> int:
         return owner_of(self.rank, self.phase, site)

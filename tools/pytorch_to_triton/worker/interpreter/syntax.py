@@ -20,6 +20,7 @@ from triton.runtime.errors import InterpreterError
 
 from .formats import encode
 from .loop_turns import count_turns
+from .turns import give_way
 
 NAMESPACE = "interpreter_syntax"
 NAMES_IN_REWRITTEN_CODE = (NAMESPACE, "interpreter_semantic", "_InterpreterComparison")
@@ -78,7 +79,10 @@ class Rewriter(upstream.ASTTransformer):  # type: ignore[misc]
         return self.with_condition(node)
 
     def visit_While(self, node: ast.While) -> ast.While:
-        return with_types_kept(self.with_condition(node), self.carried.get(node, ()))
+        node = with_types_kept(self.with_condition(node), self.carried.get(node, ()))
+        last = ast.Expr(value=call(NAMESPACE, give_way.__name__))
+        node.body.append(ast.fix_missing_locations(ast.copy_location(last, node)))
+        return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.IfExp:
         return self.with_condition(node)

@@ -25,8 +25,6 @@ from ..device import is_usable, release_cached, synchronize
 from ..failure import describe_failure
 from ..guarded_memory import GuardedMemory
 from ..integrity.returned_tensors import plain
-from ..interpreter.autotuning import InterpreterDriver
-from ..interpreter.multiprocessors import multiprocessors_for
 from ..interpreter.program_order import Order
 from ..job_report import JobReport
 from ..loading.redirect import redirect
@@ -69,8 +67,6 @@ def work(
         [report.folder, exchange.folder],
         lambda violation: report.item(validation.ViolationItem(violation=violation)),
     )
-    if interpreting():
-        InterpreterDriver.multiprocessors = multiprocessors_for(Path(target["path"]))
     with observer.loading():
         candidate = load(target, "candidate")
         report.during("describe")

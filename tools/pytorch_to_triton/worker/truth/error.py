@@ -101,7 +101,9 @@ def float_errors(outputs: Mapping[str, torch.Tensor], inputs_rms: float) -> Erro
 
     # 4. The verdict
     ours = torch.where(trusted, in_units(candidate, truth, unit), 0.0)
-    wrong_kind = trusted & ~same_kind(candidate, truth)
+    # Next to the largest number of the dtype, one rounding more is infinity.
+    overflow = candidate.isinf() & (candidate * truth > 0) & (truth.abs() + allowed * unit > limits.max)
+    wrong_kind = trusted & ~same_kind(candidate, truth) & ~overflow
     judgement = torch.where(trusted, Judgement.RIGHT, Judgement.UNJUDGED).to(torch.int8)
     judgement[wrong_kind | (ours > allowed)] = Judgement.FAILING
     apart = ~trusted & pytorch.isfinite() & truth.isfinite()
