@@ -40,7 +40,7 @@ convert start model.py:gelu_bias  # Put a stage-1 file into sessions/gelu_bias.
 convert start model.py:scale --example call.py:main  # Take the inputs from a call of yours.
 [convert submit]
 convert submit sessions/gelu_bias  # Run the gate of the current stage on the session's file.
-convert submit sessions/gelu_bias --file kernel.py  # Submit another file.
+convert submit sessions/gelu_bias --file kernel.py --through 3  # Submit another file, to all three gates.
 convert submit sessions/gelu_bias --accept 'as fast, and shorter'  # Let a stage pass that is not faster.
 [convert status]
 convert status sessions/gelu_bias  # What was understood, every attempt, and what is next.

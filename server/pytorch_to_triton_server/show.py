@@ -12,7 +12,7 @@ from pytorch_to_triton.schema.conversion import Conversion
 from pytorch_to_triton.schema.documentation import DocsStatus, MissingEntry, PageExcerpt, SearchResult
 from pytorch_to_triton.schema.finding import AuditReport, Finding
 from pytorch_to_triton.schema.finished import FinishedConversion
-from pytorch_to_triton.schema.session import ConversionSession, SessionList, Understanding
+from pytorch_to_triton.schema.session import ConversionSession, SessionList, SessionStep, Understanding
 from pytorch_to_triton.schema.timing import Timing, TimingTable
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import Verdict
@@ -53,7 +53,14 @@ def closing_lines(result: Value) -> Iterator[str]:
         )
     if isinstance(
         result,
-        Verdict | Inspection | Benchmark | AuditReport | Conversion | ConversionSession | FinishedConversion,
+        Verdict
+        | Inspection
+        | Benchmark
+        | AuditReport
+        | Conversion
+        | ConversionSession
+        | SessionStep
+        | FinishedConversion,
     ):
         yield from (f"Note: {note}" for note in result.notes)
     if isinstance(result, FinishedConversion) and result.tests and result.tests.output:
@@ -99,6 +106,9 @@ def tables_of(result: Value, case_table: Callable[[Verdict], TerminalTable]) -> 
                 yield timing_table(result.timing)
         case ConversionSession():
             yield from session_tables(result)
+        case SessionStep() if result.unmet:
+            unmet = [(c.name, c.evidence, c.advice) for c in result.unmet]
+            yield table_of(("not met", "evidence", "what to try"), unmet)
         case SessionList() if result.sessions:
             rows = [(str(s.session), s.target, f"stage {s.stage}", str(s.attempts)) for s in result.sessions]
             yield table_of(("session", "target", "next", "attempts"), rows)

@@ -22,7 +22,7 @@ def convert(target: Target = "the function") -> str:
 2. `convert_start` traces it and puts a stage-1 file there, drafted or to be written. {_DECLARE}
 3. `convert_submit` runs the gate of the stage. A condition that is not met says what was seen and what \
 to try: edit the file that the answer names, and submit it again. Three gates: correct, optimised, \
-tuned.
+tuned; a kernel of your own goes through all of them at once with `through` 3.
 4. Where nothing could be drafted, write the kernel into that file: the answer names the nearest \
 reference kernels and guides (docs_read).
 5. `convert_finish` writes the function that takes the place of PyTorch's, with its tests. Make the \

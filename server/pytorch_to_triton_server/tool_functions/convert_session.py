@@ -1,7 +1,7 @@
 """The tools of a conversion in steps: convert start, submit, status, list, restore, finish and drop."""
 
 import secrets
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pytorch_to_triton.convert.session.store import SessionFolder
     from pytorch_to_triton.schema.finished import FinishedConversion
-    from pytorch_to_triton.schema.session import ConversionSession, SessionList
+    from pytorch_to_triton.schema.session import ConversionSession, SessionList, SessionStep
 
 SESSIONS = "sessions"
 """The folder below the current one where sessions are put."""
@@ -93,6 +93,10 @@ async def convert_submit(
     file: Annotated[
         str | None, Field(description="What to submit; default: the session's file of the current stage")
     ] = None,
+    through: Annotated[
+        Literal[1, 2, 3] | None,
+        Field(description="The last stage whose gate it may open; default: the current stage's alone"),
+    ] = None,
     accept: Annotated[
         str, Field(description="Why a stage passes although it is not faster; stays in the record")
     ] = "",
@@ -100,13 +104,14 @@ async def convert_submit(
         tuple[str, ...],
         Field(description="Another implementation to time beside stage 3: path.py:name or a kernel file"),
     ] = (),
-) -> "ConversionSession":
-    """Submit a file to the gate of a session's current stage.
+) -> "SessionStep":
+    """Submit a file to the gate of a session's current stage, or to all gates up to `through`.
 
     Stage 1 asks that it is right and compiles, with no grave finding; stage 2 also that accesses are
     coalesced, kernels autotuned, and it is not slower than stage 1; stage 3 that it is timed beside PyTorch.
-    When the gate opens, the next stage's file is put there; when it stays shut, each condition says what was
-    seen and what to try. Every attempt is kept. Executes the file's code.
+    When the gate opens, the next stage's file is put there; when it stays shut, each condition that is not
+    met says what was seen and what to try. Every attempt is kept; what was right is not run again while it is
+    unchanged. Executes the file's code.
     """
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
@@ -118,6 +123,7 @@ async def convert_submit(
     runtime = await choose_runtime(call.worker, setting.device, setting.python)
     request = SubmitRequest(
         call.boundary.readable(path_of(file)) if file else None,
+        through or 1,
         accept.strip(),
         tuple(target_of(one, call.boundary) for one in against),
     )
@@ -149,7 +155,7 @@ async def convert_restore(
     call: ToolCall,
     session: SessionPath,
     attempt: Annotated[int, Field(ge=1, description="The number of an attempt whose gate opened")],
-) -> "ConversionSession":
+) -> "SessionStep":
     """Go back to an earlier attempt of a session: its file is the stage's again. Later attempts are kept."""
     from pytorch_to_triton.convert.session.restore import restore
 

@@ -9,3 +9,12 @@ class Silent:
     async def progress(self, done: float, total: float | None, message: str) -> None: ...
 
     async def item(self, result: dict[str, Any]) -> None: ...
+
+
+class CountedCases(Silent):
+    """Counts the cases of validations."""
+
+    count = 0
+
+    async def progress(self, done: float, total: float | None, message: str) -> None:
+        self.count += "candidate: " in message

@@ -20,18 +20,19 @@ from pytorch_to_triton.convert.session.store import SessionFolder, Setting, drop
 from pytorch_to_triton.convert.session.submit import SubmitRequest, submit
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.session import ConversionSession
+from pytorch_to_triton.schema.session import SessionStep, Stage
 
 from ...conftest import Written
 from . import files
-from .silent import Silent
+from .silent import CountedCases, Silent
 
 pytestmark = pytest.mark.anyio
 
 MANY = 20 if os.environ.get("ALL_KERNELS") else 8
 Starting = Callable[[str], Awaitable[SessionFolder]]
-Submitting = Callable[..., Awaitable[ConversionSession]]
+Submitting = Callable[..., Awaitable[SessionStep]]
 
 
 @pytest.fixture
@@ -57,17 +58,23 @@ def started(worker: WorkerClient, interpreter: Runtime, written: Written, tmp_pa
 def submitted(worker: WorkerClient, interpreter: Runtime) -> Submitting:
     """Submits a text, or the stage's file as it is."""
 
-    async def submitted(folder: SessionFolder, text: str | None = None) -> ConversionSession:
+    async def submitted(
+        folder: SessionFolder,
+        text: str | None = None,
+        through: Stage = 1,
+        listener: ProgressListener | None = None,
+    ) -> SessionStep:
         if text is not None:
             folder.file(session_of(folder).stage).write_text(text, encoding="utf-8")
-        return await submit(worker, folder, SubmitRequest(), interpreter, Silent())
+        request = SubmitRequest(through=through)
+        return await submit(worker, folder, request, interpreter, listener or Silent())
 
     return submitted
 
 
-def unmet(session: ConversionSession) -> dict[str, str]:
-    """The last attempt's conditions that are not met, with the evidence."""
-    return {c.name: c.evidence for c in session.attempts[-1].conditions if c.met == "not met"}
+def unmet(step: SessionStep) -> dict[str, str]:
+    """The conditions that are not met, with the evidence."""
+    return {condition.name: condition.evidence for condition in step.unmet}
 
 
 async def test_a_draft_passes_its_three_gates_as_it_is(started: Starting, submitted: Submitting) -> None:
@@ -85,6 +92,40 @@ async def test_a_draft_passes_its_three_gates_as_it_is(started: Starting, submit
     assert "stage 3 of 3" in session.best.read_text(encoding="utf-8")
     assert [c.met for c in session.attempts[-1].conditions if "slower" in c.name] == ["not measured"]
     assert "not measured" in session.summary
+
+
+async def test_a_file_that_meets_what_stage_three_asks_is_there_after_one_call(
+    started: Starting, submitted: Submitting
+) -> None:
+    folder = await started(files.DOUBLED)
+    step = await submitted(folder, files.AUTOTUNED, through=3)
+    assert (step.verdict, step.stage, step.unmet) == ("finished", 3, ())
+    assert {"right", "coalesced", "autotuned"} <= {*step.met}
+    assert [(attempt.stage, attempt.opened) for attempt in folder.attempts()] == [(3, True)]
+    assert folder.file(3).read_text(encoding="utf-8") == files.AUTOTUNED
+
+
+async def test_a_file_goes_as_far_as_its_evidence_and_says_what_the_next_gate_lacks(
+    started: Starting, submitted: Submitting
+) -> None:
+    folder = await started(files.DOUBLED)
+    step = await submitted(folder, files.UNCOALESCED, through=3)
+    assert (step.verdict, step.stage) == ("opened", 2)
+    assert list(unmet(step)) == ["coalesced"]
+    assert [(attempt.stage, attempt.opened) for attempt in folder.attempts()] == [(1, True)]
+
+
+async def test_what_was_right_is_not_run_again_while_it_is_unchanged(
+    started: Starting, submitted: Submitting
+) -> None:
+    folder, cases = await started(files.DOUBLED), CountedCases()
+    await submitted(folder, files.AUTOTUNED, listener=cases)
+    assert cases.count > 0
+    cases.count = 0
+    assert (await submitted(folder, files.AUTOTUNED, listener=cases)).verdict == "opened"
+    assert cases.count == 0
+    await submitted(folder, files.PLANTED_BUG, listener=cases)
+    assert cases.count > 0
 
 
 async def test_what_cannot_be_drafted_starts_with_a_kernel_to_be_written(
@@ -135,8 +176,8 @@ async def test_every_condition_that_is_not_met_says_what_to_try(
     assert "\nNot met: right. " in shut.summary
     assert "in a session PyTorch does only what the draft has left to it" in shut.next_step
     assert "--allow-torch" not in shut.next_step
-    advised = [c.advice for c in shut.attempts[-1].conditions if c.met == "not met"]
-    assert all(advice in shut.next_step for advice in advised)
+    assert shut.unmet
+    assert all(condition.advice in shut.next_step for condition in shut.unmet)
 
 
 async def test_a_second_stage_is_refused_for_what_is_wrong_with_it_and_the_session_goes_on(
@@ -169,7 +210,7 @@ async def test_an_earlier_attempt_is_brought_back_and_nothing_is_lost(
     await submitted(folder, files.AUTOTUNED)
     folder.file(1).write_text("# never submitted\n", encoding="utf-8")
     restored = restore(folder, 1)
-    assert (restored.stage, restored.attempts[-1].restored) == (2, 1)
+    assert (restored.stage, folder.attempts()[-1].restored) == (2, 1)
     assert folder.file(1).read_text(encoding="utf-8") == files.DOUBLED_KERNEL
     assert (folder.path / "stage1_correct.before_restore.py").read_text("utf-8") == "# never submitted\n"
     assert len(folder.attempts()) == 3

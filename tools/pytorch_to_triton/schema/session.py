@@ -39,6 +39,8 @@ class Attempt(Value):
     eager_ms: float | None = None
     accepted: str = ""
     """The reason for which a stage that is not faster was accepted."""
+    judged_with: str = ""
+    """The torch, Triton and runtime that its verdict holds for."""
     restored: int | None = None
     """The attempt whose file this one brought back."""
     when: str
@@ -86,6 +88,29 @@ class ConversionSession(Value):
     """What to edit and submit for it."""
     understood: Understanding
     attempts: tuple[Attempt, ...]
+    best: Path | None
+    """The kernel of the last gate that opened."""
+    notes: tuple[str, ...] = ()
+
+
+class SessionStep(Value):
+    """What one call changed of a session; `convert status` shows all of it."""
+
+    summary: str
+    next_step: str
+    verdict: Outcome
+    session: Path
+    stage: Stage
+    """Whose gate is next."""
+    file: Path
+    """What to edit and submit for it."""
+    attempt: int
+    """The number of what was submitted or restored."""
+    met: tuple[str, ...]
+    """The conditions of its gate that are met, by name."""
+    not_measured: tuple[str, ...] = ()
+    unmet: tuple[Condition, ...] = ()
+    """Of its gate or, where that opened and the call asked for more, of the next one."""
     best: Path | None
     """The kernel of the last gate that opened."""
     notes: tuple[str, ...] = ()

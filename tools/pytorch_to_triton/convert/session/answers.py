@@ -12,10 +12,12 @@ from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.session import (
     Attempt,
+    Condition,
     ConversionSession,
     Outcome,
     SessionLine,
     SessionList,
+    SessionStep,
     UnreadableSession,
 )
 
@@ -36,6 +38,29 @@ def session_of(
         file=folder.file(stage),
         understood=record.understood,
         attempts=attempts,
+        best=folder.kernel(best) if best else None,
+        notes=notes,
+    )
+
+
+def step_of(
+    folder: SessionFolder, verdict: Outcome, notes: tuple[str, ...] = (), beyond: tuple[Condition, ...] = ()
+) -> SessionStep:
+    """What a call changed that ended with `verdict`; `beyond`: conditions of a gate that did not open."""
+    record, attempts = folder.record(), folder.attempts()
+    best, stage, last = best_of(attempts), stage_of(attempts), attempts[-1]
+    conditions = (*last.conditions, *(c for c in beyond if c.met == "not met"))
+    return SessionStep(
+        summary=summary_of(record, attempts, verdict),
+        next_step=next_step_of(folder, record, attempts, verdict),
+        verdict=verdict,
+        session=folder.path,
+        stage=stage,
+        file=folder.file(stage),
+        attempt=last.number,
+        met=tuple(c.name for c in conditions if c.met == "met"),
+        not_measured=tuple(c.name for c in conditions if c.met == "not measured"),
+        unmet=tuple(c for c in conditions if c.met == "not met"),
         best=folder.kernel(best) if best else None,
         notes=notes,
     )

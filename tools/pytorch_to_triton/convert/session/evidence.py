@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytorch_to_triton.audit.audit import audit
@@ -51,20 +51,37 @@ class Submission:
 
     async def evidence(self) -> gate.Evidence:
         """What the tools find out, the cheapest first; what is wrong is not timed."""
-        triton = (await versions(self.worker, self.runtime)).triton
-        previous = before(self.folder.attempts(), self.stage)
-        if gate.unknown_names(self.text, triton):
-            return gate.Evidence(self.file, self.text, triton)
+        installed = await versions(self.worker, self.runtime)
+        evidence = gate.Evidence(self.file, self.text, installed.triton)
+        if gate.unknown_names(self.text, installed.triton):
+            return evidence
+        how = "interpreted" if self.runtime.interpreter else "compiled"
+        judged_with = f"torch {installed.torch}, Triton {installed.triton}, {how}"
+        passed = self.passed_before(judged_with)
         try:
-            verdict = await self.verdict()
+            verdict, report = passed or (await self.verdict(), await self.report())
         except BadInput as refusal:
-            return gate.Evidence(self.file, self.text, triton, refusal=refusal)
-        report = await self.report()
+            return replace(evidence, refusal=refusal)
+        previous = before(self.folder.attempts(), self.stage)
         right = verdict.verdict == "passed"
         table = await self.times(previous) if right and not self.runtime.interpreter else None
-        return gate.Evidence(
-            self.file, self.text, triton, verdict, report, table, has_previous=previous is not None
+        return replace(
+            evidence,
+            verdict=verdict,
+            audit=report,
+            table=table,
+            has_previous=previous is not None,
+            judged_with=judged_with,
         )
+
+    def passed_before(self, judged_with: str) -> tuple[Verdict, AuditReport] | None:
+        """What was said of the same text when it was right, by the same torch and Triton."""
+        for attempt in reversed(self.folder.attempts()):
+            if attempt.judged_with == judged_with and self.folder.text(attempt) == self.text:
+                verdict, report = self.folder.validation(attempt), self.folder.audit(attempt)
+                if verdict and report and verdict.verdict == "passed":
+                    return verdict, report
+        return None
 
     async def verdict(self) -> Verdict:
         """The full validation of the file against the session's target."""

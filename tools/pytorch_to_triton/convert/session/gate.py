@@ -53,6 +53,8 @@ class Evidence:
     """Why it could not even be loaded or called."""
     has_previous: bool = False
     """Whether an earlier stage's gate has opened."""
+    judged_with: str = ""
+    """The torch, Triton and runtime that it was run with."""
 
 
 def conditions(stage: Stage, evidence: Evidence) -> tuple[Condition, ...]:

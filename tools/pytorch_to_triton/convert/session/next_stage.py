@@ -39,7 +39,7 @@ async def put_next(submission: Submission, text: str, stage: Stage) -> tuple[str
     if file.exists() and digest_of_file(file) != record.put.get(stage):
         return (f"{file} was there already and is kept.",)
     draft = None
-    if record.drafted.get(submission.stage) == digest(text):
+    if record.drafted.get(stage - 1) == digest(text):
         draft = await drafted_text(submission, stage)
     content = draft or with_tasks(text, stage)
     drafted = {**record.drafted, stage: digest(content)} if draft else record.drafted

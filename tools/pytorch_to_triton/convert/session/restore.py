@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pytorch_to_triton import places
-from pytorch_to_triton.convert.session.answers import session_of
+from pytorch_to_triton.convert.session.answers import step_of
 from pytorch_to_triton.convert.session.store import SessionFolder, attempt_path, now
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.schema.session import Attempt, ConversionSession, Stage
+from pytorch_to_triton.schema.session import Attempt, SessionStep, Stage
 
 
-def restore(folder: SessionFolder, number: int) -> ConversionSession:
+def restore(folder: SessionFolder, number: int) -> SessionStep:
     """Go back to an attempt whose gate opened: its file is the stage's again, and counts as the best.
 
     What the stage's file held is kept as an attempt if it was submitted, else beside it. Raises BadInput for
@@ -25,13 +25,13 @@ def restore(folder: SessionFolder, number: int) -> ConversionSession:
             raise BadInput(
                 f"Attempt {number} did not pass its gate.", f"Its file is {folder.kernel(chosen)}: submit it."
             )
-        text = folder.kernel(chosen).read_text(encoding="utf-8")
+        text = folder.text(chosen)
         notes = tuple(set_aside(folder, attempts, chosen.stage, text))
         places.write_atomically(folder.file(chosen.stage), text)
         again = folder.next_number()
         copy = {"number": again, "file": attempt_path(again), "restored": number, "when": now()}
         folder.keep(chosen.model_copy(update=copy), text)
-        return session_of(folder, "restored", notes)
+        return step_of(folder, "restored", notes)
 
 
 def set_aside(folder: SessionFolder, attempts: tuple[Attempt, ...], stage: Stage, text: str) -> list[str]:
@@ -40,7 +40,7 @@ def set_aside(folder: SessionFolder, attempts: tuple[Attempt, ...], stage: Stage
     if not file.exists():
         return []
     present = file.read_text(encoding="utf-8")
-    submitted = (folder.kernel(attempt).read_text(encoding="utf-8") for attempt in attempts)
+    submitted = map(folder.text, attempts)
     if present == text or present in submitted:
         return []
     kept = file.with_name(f"{file.stem}.before_restore.py")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from pytorch_to_triton.schema.session import Attempt, Condition, Stage
 
+STAGES: tuple[Stage, ...] = (1, 2, 3)
 LAST: Stage = 3
 
 

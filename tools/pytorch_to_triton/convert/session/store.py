@@ -135,6 +135,10 @@ class SessionFolder:
         """The kept copy of what was submitted."""
         return self.path / attempt.file
 
+    def text(self, attempt: Attempt) -> str:
+        """What was submitted."""
+        return self.kernel(attempt).read_text(encoding="utf-8")
+
     def opened_stages(self) -> Iterator[tuple[Attempt, str]]:
         """The attempts behind the best one, a stage each, with their texts; the best one is the last."""
         best = best_of(self.attempts())
@@ -145,7 +149,7 @@ class SessionFolder:
         }
         for stage in sorted(last):
             attempt = best if best and stage == best.stage else last[stage]
-            yield attempt, self.kernel(attempt).read_text(encoding="utf-8")
+            yield attempt, self.text(attempt)
 
     def next_number(self) -> int:
         return 1 + max((attempt.number for attempt in self.attempts()), default=0)

@@ -9,17 +9,17 @@ from pathlib import Path
 from pytorch_to_triton import places
 from pytorch_to_triton.convert.gates import EAGER
 from pytorch_to_triton.convert.session import gate
-from pytorch_to_triton.convert.session.answers import session_of
+from pytorch_to_triton.convert.session.answers import step_of
 from pytorch_to_triton.convert.session.evidence import Submission
 from pytorch_to_triton.convert.session.next_stage import put_next
 from pytorch_to_triton.convert.session.start import digest, digest_of_file
-from pytorch_to_triton.convert.session.state import LAST, opens, stage_of
+from pytorch_to_triton.convert.session.state import LAST, STAGES, opens, stage_of
 from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord, attempt_path, now
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.session import Attempt, ConversionSession, Stage
+from pytorch_to_triton.schema.session import Attempt, SessionStep, Stage
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
 
@@ -30,6 +30,8 @@ class SubmitRequest:
 
     file: Path | None = None
     """None: the stage's own."""
+    through: Stage = 1
+    """The last stage whose gate the file may open; the current one's at least."""
     accepted: str = ""
     """A reason for which a slower stage may pass."""
     against: tuple[Target, ...] = ()
@@ -42,46 +44,54 @@ async def submit(
     request: SubmitRequest,
     runtime: Runtime,
     listener: ProgressListener,
-) -> ConversionSession:
-    """Run the gate of the current stage on a file; the attempt is kept, whatever comes of it.
+) -> SessionStep:
+    """Run the gates of the current stage and of those up to `through` on a file; the attempt is kept.
 
-    Raises BadInput where the file cannot be read or changed meanwhile, and where the target did.
+    It counts for the last gate that it opens: what an earlier stage asks, a later one asks too. Raises
+    BadInput where the file cannot be read or changed meanwhile, and where the target did.
     """
     record = folder.record()
     refuse_changed_target(record)
     with folder.locked():
-        stage = stage_of(folder.attempts())
-        path = request.file or folder.file(stage)
+        current = stage_of(folder.attempts())
+        path = request.file or folder.file(current)
         text = read(path)
-        refuse_unwritten(record, stage, path, text)
-        submission = Submission(worker, runtime, listener, folder, record, stage, path, text, request.against)
+        refuse_unwritten(record, current, path, text)
+        last = max(current, request.through)
+        submission = Submission(worker, runtime, listener, folder, record, last, path, text, request.against)
         evidence = await submission.evidence()
         if read(path) != text:
             raise BadInput(f"{path} changed while it was checked.", "Submit it again.")
-        conditions = gate.conditions(stage, evidence)
+        gates = {stage: gate.conditions(stage, evidence) for stage in STAGES if current <= stage <= last}
+        opened = [stage for stage in gates if opens(gates[stage], request.accepted, gate.SPEED)]
+        stage = opened[-1] if opened else current
         timing = evidence.table.of(gate.SUBMITTED) if evidence.table else None
         eager = evidence.table.of(EAGER) if evidence.table else None
         number = folder.next_number()
         attempt = Attempt(
             number=number,
             stage=stage,
-            opened=opens(conditions, request.accepted, gate.SPEED),
+            opened=bool(opened),
             file=attempt_path(number),
-            conditions=conditions,
+            conditions=gates[stage],
             median_ms=timing.median_ms if timing else None,
             eager_ms=eager.median_ms if eager else None,
             accepted=request.accepted,
+            judged_with=evidence.judged_with,
             when=now(),
         )
         if not attempt.opened:
             folder.keep(attempt, text, evidence.verdict, evidence.audit)
-            return session_of(folder, "shut", (*changed_since(folder, stage, path), *again(evidence.verdict)))
+            return step_of(folder, "shut", (*changed_since(folder, stage, path), *again(evidence.verdict)))
         # The next file first: once the attempt is there, the session stands at the next stage.
         notes = changed_since(folder, stage, path)
         if stage != LAST:
-            notes += await put_next(submission, text, (2, 3)[stage - 1])
+            notes += await put_next(submission, text, STAGES[stage])
+        elif not folder.file(LAST).exists():
+            places.write_atomically(folder.file(LAST), text)
         folder.keep(attempt, text, evidence.verdict, evidence.audit)
-        return session_of(folder, "finished" if stage == LAST else "opened", notes)
+        beyond = gates[STAGES[stage]] if stage < last else ()
+        return step_of(folder, "finished" if stage == LAST else "opened", notes, beyond)
 
 
 def refuse_unwritten(record: SessionRecord, stage: Stage, path: Path, text: str) -> None:
