@@ -14,25 +14,23 @@ Pure = Annotated[
 ]
 Kernel = Annotated[
     str,
-    Field(description="The kernel: a kernel file path.py, or path.py:name for a function or nn.Module"),
+    Field(description="A kernel file path.py, or path.py:name of a function or nn.Module"),
 ]
 Reference = Annotated[
     str | None,
-    Field(
-        description="What to compare with: path.py:name or path.py; default: the kernel file's own reference"
-    ),
+    Field(description="What to compare with, path.py:name; default: the kernel file's own reference"),
 ]
 Inputs = Annotated[
     tuple[str, ...],
-    Field(description="One input as NAME=VALUE, e.g. x=float32[M,N] or eps=1e-5; overrides the file's"),
+    Field(description="An input, e.g. x=float32[M,N] or eps=1e-5; overrides the file's"),
 ]
 Dims = Annotated[
     tuple[str, ...],
-    Field(description="The sizes to try for one dimension, e.g. M=1,7,256; overrides the file's"),
+    Field(description="A dimension's sizes, e.g. M=1,7,256; overrides the file's"),
 ]
 Requirements = Annotated[
     tuple[str, ...],
-    Field(description="A condition on all sizes to try, e.g. 'D % 2 == 0'; added to the file's"),
+    Field(description="A condition on the sizes, e.g. 'D % 2 == 0'; added to the file's"),
 ]
 Init = Annotated[
     tuple[str, ...],
@@ -40,31 +38,26 @@ Init = Annotated[
 ]
 Device = Annotated[
     DeviceChoice,
-    Field(description="cuda: compiled, on the GPU; interpreter: on the CPU; auto: the GPU if there is one"),
+    Field(description="auto: the GPU if there is one, else Triton's interpreter on the CPU"),
 ]
-Seed = Annotated[
-    int | None, Field(ge=0, lt=2**48, description="Generates the same inputs again; default: a new seed")
-]
+Seed = Annotated[int | None, Field(ge=0, lt=2**48, description="Generates the same inputs again")]
 Timeout = Annotated[
     float,
     Field(
         gt=0,
         le=7 * 86400,
         allow_inf_nan=False,
-        description="Seconds that one call, import or trace may take, compilation included",
+        description="Seconds for one call, import or trace, compilation included",
     ),
 ]
 Python = Annotated[
-    str | None, Field(description="A Python that has torch and triton, to run the code; default: this one")
+    str | None, Field(description="A Python with torch and triton to run the code; default: this one")
 ]
 Force = Annotated[
     bool,
-    Field(description="Overwrite existing files, even those that another call or somebody else wrote"),
+    Field(description="Overwrite files that something else wrote"),
 ]
 Thorough = Annotated[
     bool,
-    Field(
-        description="On a GPU, also run small cases under compute-sanitizer, where it is installed; takes "
-        "a few seconds more"
-    ),
+    Field(description="On a GPU, also run small cases under compute-sanitizer"),
 ]

@@ -31,7 +31,8 @@ NAME = "pytorch-to-triton"
 HOST = "127.0.0.1"
 INSTRUCTIONS = (
     "Turns PyTorch functions into Triton kernels and checks that kernels are right. Paths are relative to "
-    "the folder in which the server runs. A call that takes over 45 s returns a job_id for the tool job."
+    "the folder in which the server runs. A call that takes over 45 s returns a job_id for the tool job. An "
+    "answer has up to 4,000 tokens, with detail full 20,000."
 )
 MOST_OF_AN_ERROR = 6000
 """Characters."""

@@ -29,7 +29,9 @@ async def test_an_assistant_writes_a_stage_that_cannot_be_drafted(client: Client
     assert [one["opened"] for one in looked_at["attempts"]] == [True]
     (line,) = (await called(client, "convert_list", below=str(tmp_path)))["sessions"]
     assert line["session"] == folder
-    assert (await called(client, "convert_drop", session=folder))["sessions"] == []
+    dropped = await called(client, "convert_drop", session=folder)
+    assert dropped["sessions"] == []
+    assert dropped["summary"].startswith(f"{folder} with 1 attempt is dropped.")
     assert not Path(folder).exists()
 
 

@@ -20,18 +20,9 @@ Schema = dict[str, Any]
 FILE = Path(__file__).with_name("output_schemas.json")
 WRITE = "python -m pytorch_to_triton_server.over_mcp.output_schemas"
 """What writes the file."""
-_TEXTS: Schema = {"type": "array", "items": {"type": "string"}}
-ADDED: Schema = {
-    "passed_cases": {**_TEXTS, "description": "The names of the cases that passed; cases has the others"},
-    "cut": {
-        "type": "object",
-        "description": "What was left out of a long result, and the file that has all of it",
-        "properties": {"left_out": _TEXTS, "whole": {"type": "string"}},
-    },
-    "job_id": {"type": "string", "description": "Of a call that is still running, for the tool job"},
-    "status": {"type": "string", "description": "Of such a call: running or cancelled"},
-}
-"""What any result may have beside its model's fields."""
+ADDED: Schema = {"cut": {"type": "object"}, "job_id": {"type": "string"}, "status": {"type": "string"}}
+"""What any result may have beside its model's fields: what was left out of a long one, with the file that has
+all of it; and of a call that still runs, its name for the tool job and how it stands."""
 
 
 class MissingSchema(Refusal):
@@ -93,7 +84,11 @@ def shallow(field: Schema, definitions: Schema, levels: int) -> Schema:
     if "$ref" in field:
         return shallow(definitions[field["$ref"].rpartition("/")[2]], definitions, levels)
     if "anyOf" in field:
-        return {"anyOf": [shallow(each, definitions, levels) for each in field["anyOf"]]}
+        choices = [shallow(each, definitions, levels) for each in field["anyOf"]]
+        plain = [
+            choice["type"] for choice in choices if [*choice] == ["type"] and isinstance(choice["type"], str)
+        ]
+        return {"type": plain} if len(plain) == len(choices) else {"anyOf": choices}
     match field.get("type"):
         case "object" if levels and "properties" in field:
             inner = {name: shallow(each, definitions, 0) for name, each in field["properties"].items()}

@@ -22,11 +22,12 @@ Ctx = Context[LongCalls, Any]
 Action = Literal["wait", "status", "list", "cancel"]
 _SAME_AS_FIRST = ("path", "file", "function", "target", "kernel")
 """Names that models are seen to use for what a tool is given first."""
+DISPENSABLE = ("title", "anyOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _DETAIL = inspect.Parameter(
     "detail",
     inspect.Parameter.KEYWORD_ONLY,
     default="brief",
-    annotation=Annotated[Detail, Field(description="brief: about 4,000 tokens at most; full: 20,000")],
+    annotation=Detail,
 )
 
 
@@ -105,8 +106,28 @@ def strict(
     arguments: type[BaseModel] = tool.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"
     arguments.model_rebuild(force=True)
-    tool.parameters = arguments.model_json_schema(by_alias=True)
+    tool.parameters = compact(arguments.model_json_schema(by_alias=True))
     return tool
+
+
+def compact(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema of arguments without what a model can do without: it reads all of them before its first call.
+
+    An argument's title is its name again; one that may be null, or is empty or false by default, may as well
+    be left out. What is beyond its bounds, or does not exist, is answered with what there is.
+    """
+    properties = {name: compact_field(field) for name, field in schema["properties"].items()}
+    return {"type": "object", "properties": properties, "required": schema.get("required", [])}
+
+
+def compact_field(field: dict[str, Any]) -> dict[str, Any]:
+    """One argument's schema, as `compact` has it."""
+    choices = [each for each in field.get("anyOf", ()) if each.get("type") != "null"]
+    merged = {**(choices[0] if choices else {}), **field}
+    kept = {key: value for key, value in merged.items() if key not in DISPENSABLE}
+    if not kept.get("default", True):
+        del kept["default"]
+    return kept
 
 
 def with_own_names(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,14 +35,14 @@ async def audit(
         list[str],
         Field(
             min_length=1,
-            description="Python files, or folders to search for Triton code; path.py:name says what to call",
+            description="Python files or folders; path.py:name says what to call",
         ),
     ],
     evidence: Annotated[
         Literal["auto", "source", "compiled", "measured"],
         Field(
-            description="source: execute nothing; compiled: also compile kernels, even for GPUs that are not "
-            "here; measured: also run them; auto: measured for named files that declare their inputs"
+            description="source: execute nothing; compiled: also compile kernels; measured: also run them; "
+            "auto: measured for files that declare their inputs"
         ),
     ] = "auto",
     focus: Annotated[
@@ -51,7 +51,7 @@ async def audit(
     rule: Annotated[tuple[str, ...], Field(description="Only the rule of this name")] = (),
     severity: Annotated[Severity, Field(description="The lowest severity to report")] = "info",
     most: Annotated[
-        int, Field(ge=1, description="The most findings in the result; a document of any format has all")
+        int, Field(ge=1, description="The most findings in the result; a document has all")
     ] = 200,
     fail_on: Annotated[
         Severity | None,
@@ -62,7 +62,7 @@ async def audit(
     dim: shared.Dims = (),
     arch: Annotated[
         tuple[str, ...],
-        Field(description="A GPU to compile for: sm_90, gfx942, H100; default: sm_90 and gfx942"),
+        Field(description="A GPU to compile for; default: sm_90 and gfx942"),
     ] = (),
     baseline: Annotated[
         str | None, Field(description="A file of known findings, which do not affect the verdict")
@@ -76,9 +76,7 @@ async def audit(
     ] = None,
     into: Annotated[
         str | None,
-        Field(
-            description="Write the document to this file; its suffix (.md .json .sarif .html) sets the format"
-        ),
+        Field(description="Write the document to this file: .md, .json, .sarif or .html"),
     ] = None,
     force: shared.Force = False,
     device: shared.Device = "auto",

@@ -42,9 +42,7 @@ async def benchmark(
     ] = False,
     estimate: Annotated[
         str | None,
-        Field(
-            description="A GPU by name, e.g. H200: compute its limits from the data sheet, and run nothing"
-        ),
+        Field(description="A GPU, e.g. H200: compute its limits from the data sheet, and run nothing"),
     ] = None,
     tune: Annotated[
         float | None,
@@ -52,7 +50,7 @@ async def benchmark(
             gt=0,
             le=7 * 86400,
             allow_inf_nan=False,
-            description="Seconds per size to search for better configurations of autotuned kernels",
+            description="Seconds a size to search for better configurations",
         ),
     ] = None,
     freeze: Annotated[
@@ -60,7 +58,7 @@ async def benchmark(
     ] = None,
     into: Annotated[
         str | None,
-        Field(description="Folder for the report and charts; default: benchmarks/NAME in the current folder"),
+        Field(description="Folder for report and charts; default: benchmarks/NAME"),
     ] = None,
     force: shared.Force = False,
     seed: shared.Seed = None,

@@ -19,9 +19,7 @@ async def convert(
     dim: shared.Dims = (),
     require: shared.Requirements = (),
     init: shared.Init = (),
-    into: Annotated[
-        str | None, Field(description="Folder for the results; default: converted/NAME in the current folder")
-    ] = None,
+    into: Annotated[str | None, Field(description="Folder for the results; default: converted/NAME")] = None,
     backward: Annotated[bool, Field(description="Draft gradients too, and compare them")] = False,
     thorough: shared.Thorough = False,
     pure: shared.Pure = False,

@@ -33,19 +33,18 @@ async def convert_start(
     example: Annotated[
         str | None,
         Field(
-            description="A function of yours that calls the target, as FILE.py:NAME; it is run once, and the "
-            "inputs are taken from its calls"
+            description="path.py:name of a function that calls the target: inputs are taken from its calls"
         ),
     ] = None,
     into: Annotated[
         str | None,
-        Field(description="A new folder for the session; default: sessions/NAME in the current one"),
+        Field(description="A new folder; default: sessions/NAME"),
     ] = None,
     backward: Annotated[bool, Field(description="Gradients are drafted, and checked in every stage")] = False,
     pure: shared.Pure = False,
     arch: Annotated[
         tuple[str, ...],
-        Field(description="A GPU that every stage must compile for, e.g. sm_90; default: sm_90 and gfx942"),
+        Field(description="A GPU that each stage must compile for; default: sm_90 and gfx942"),
     ] = (),
     device: shared.Device = "auto",
     seed: shared.Seed = None,
@@ -90,9 +89,7 @@ async def convert_start(
 async def convert_submit(
     call: ToolCall,
     session: SessionPath,
-    file: Annotated[
-        str | None, Field(description="What to submit; default: the session's file of the current stage")
-    ] = None,
+    file: Annotated[str | None, Field(description="What to submit; default: the stage's file")] = None,
     through: Annotated[
         Literal[1, 2, 3] | None,
         Field(description="The last stage whose gate it may open; default: the current stage's alone"),
@@ -139,9 +136,7 @@ async def convert_status(call: ToolCall, session: SessionPath) -> "ConversionSes
 
 async def convert_list(
     call: ToolCall,
-    below: Annotated[
-        str, Field(description="The folder to look in; default: sessions in the current folder")
-    ] = SESSIONS,
+    below: Annotated[str, Field(description="The folder to look in")] = SESSIONS,
 ) -> "SessionList":
     """List the sessions in a folder."""
     folder = call.boundary.readable(path_of(below))
@@ -167,7 +162,7 @@ async def convert_finish(
     session: SessionPath,
     into: Annotated[
         str | None,
-        Field(description="The folder for the files; default: converted/NAME in the current folder"),
+        Field(description="The folder for the files; default: converted/NAME"),
     ] = None,
     force: Annotated[
         bool, Field(description="Replace files of these names, even those that somebody else wrote")
@@ -175,7 +170,7 @@ async def convert_finish(
     dry_run: Annotated[bool, Field(description="Only say what would be written")] = False,
     against: Annotated[
         tuple[str, ...],
-        Field(description="Another implementation to time beside it on a GPU: path.py:name or a kernel file"),
+        Field(description="Another implementation to time beside it: path.py:name or a kernel file"),
     ] = (),
 ) -> "FinishedConversion":
     """Write a session's best kernel as a function that takes the place of PyTorch's, and run its tests.
@@ -203,12 +198,13 @@ async def convert_finish(
 
 async def convert_drop(call: ToolCall, session: SessionPath) -> "SessionList":
     """Remove a session with all its attempts. Refuses where its folder holds anything else."""
+    from pytorch_to_triton.convert.session.answers import after_drop
     from pytorch_to_triton.convert.session.store import drop
 
     folder = open_within(session, call.boundary)
-    drop(folder)
+    attempts = drop(folder)
     beside = folder.path.parent
-    return _listed(call, beside if call.boundary.holds(beside) else folder.path)
+    return after_drop(folder, attempts, _listed(call, beside if call.boundary.holds(beside) else folder.path))
 
 
 def open_within(text: str, boundary: Boundary) -> "SessionFolder":

@@ -19,7 +19,7 @@ async def inspect(
     target: shared.Kernel,
     arch: Annotated[
         str | None,
-        Field(description="The GPU to compile for: sm_90, gfx942, H100; default: the one here, else sm_90"),
+        Field(description="The GPU to compile for; default: the one here, else sm_90"),
     ] = None,
     reference: Annotated[
         str | None, Field(description="The file that declares the inputs, if the kernel's own does not")

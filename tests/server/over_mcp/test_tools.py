@@ -19,9 +19,6 @@ ANSWERS = ROOT / "server" / "pytorch_to_triton_launcher" / "answers.json"
 LISTS = ("server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list")
 REWRITE = "REWRITE_SNAPSHOTS"
 AGAIN = f"look at the change, then write it: {REWRITE}=1 .venv/bin/pytest tests/server/over_mcp/test_tools.py"
-MOST_TOKENS = 6000
-CHARACTERS_A_TOKEN = 4
-"""Of English text."""
 
 
 def answers_of_the_server(server: StdioServerParameters) -> dict[str, Any]:
@@ -44,13 +41,17 @@ def test_the_launcher_answers_as_the_server_does_and_as_it_was_when_it_was_last_
     assert json.loads(ANSWERS.read_text()) == answers, AGAIN
 
 
-async def test_all_descriptions_together_are_short(client: Client) -> None:
+async def test_what_a_client_reads_before_its_first_call_is_short(client: Client) -> None:
     tools = (await client.list_tools()).tools
-    texts = [tool.description or "" for tool in tools]
-    texts += [
-        field.get("description", "") for tool in tools for field in tool.input_schema["properties"].values()
-    ]
-    assert sum(map(len, texts)) / CHARACTERS_A_TOKEN < MOST_TOKENS
+    descriptions = [tool.description or "" for tool in tools]
+    assert sum(map(len, descriptions)) < 6_000
+    assert sum(characters(tool.input_schema) for tool in tools) < 16 * 1024
+    assert sum(characters(tool.output_schema) for tool in tools) < 24 * 1024
+
+
+def characters(schema: object) -> int:
+    """Of a schema as it is sent."""
+    return len(json.dumps(schema, separators=(",", ":")))
 
 
 def test_the_schemas_of_results_are_those_of_their_models() -> None:

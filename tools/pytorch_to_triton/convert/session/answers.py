@@ -145,6 +145,12 @@ def line_of(folder: SessionFolder) -> SessionLine:
     )
 
 
+def after_drop(folder: SessionFolder, attempts: int, sessions: SessionList) -> SessionList:
+    """The sessions that are left, after what was dropped."""
+    dropped = f"{folder.path} with {attempts} attempt{'' if attempts == 1 else 's'} is dropped."
+    return sessions.model_copy(update={"summary": f"{dropped} {sessions.summary}"})
+
+
 def list_of(
     folders: list[SessionFolder], below: Path, check: Callable[[SessionFolder], None] = lambda folder: None
 ) -> SessionList:

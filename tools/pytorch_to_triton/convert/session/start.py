@@ -46,7 +46,9 @@ async def start(
         drafted, why = None, refusal.message if target.origin else f"{refusal.message} {refusal.hint}"
     understood = understanding_of(target, drafted, why)
     text = drafted.text if drafted else blank_of(target, understood)
-    folder = SessionFolder(new_folder(into, snake(understood.function)))
+    # A kernel file's reference is called `reference`, as in every other.
+    name = understood.function if setting.target.name else setting.target.path.stem
+    folder = SessionFolder(new_folder(into, snake(name)))
     places.write_atomically(folder.file(1), text)
     record = SessionRecord(
         setting=setting,

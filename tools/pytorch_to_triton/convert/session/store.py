@@ -268,9 +268,13 @@ def new_folder(path: Path | None, name: str) -> Path:
     raise BadInput(f"{DEFAULT} holds too many sessions of {name}.", "Drop some: `convert drop FOLDER`.")
 
 
-def drop(folder: SessionFolder) -> None:
-    """Remove a session with all that is in it. Raises BadInput where it holds what a session does not."""
+def drop(folder: SessionFolder) -> int:
+    """Remove a session with all that is in it; the number of its attempts.
+
+    Raises BadInput where it holds what a session does not.
+    """
     folder.record()
+    attempts = len([*(folder.path / ATTEMPTS).glob(f"[0-9]*/{VERDICT}")])
     ours = {
         RECORD,
         ATTEMPTS,
@@ -290,6 +294,7 @@ def drop(folder: SessionFolder) -> None:
         )
     with folder.locked():
         shutil.rmtree(folder.path)
+    return attempts
 
 
 def now() -> str:
