@@ -1,12 +1,14 @@
 """The report that one attaches to a pull request says what was seen, and what was not."""
 
 import html.parser
+from dataclasses import replace
 from pathlib import Path
 
 from pytorch_to_triton.benchmark.pictures import draw
 from pytorch_to_triton.convert.finish.files import page
 from pytorch_to_triton.convert.finish.report import (
     Dossier,
+    calls_left,
     changed_lines,
     left_section,
     markdown,
@@ -18,6 +20,7 @@ from pytorch_to_triton.schema.session import Attempt, Condition, Understanding
 from pytorch_to_triton.schema.timing import TimingTable
 
 from ...benchmark.sweeps import benchmark, softmax, softmax_sweep
+from ..stages import stage
 
 STAGE_1 = '''
 @triton.jit
@@ -26,6 +29,9 @@ def f_kernel(x_ptr, BLOCK: tl.constexpr):
     pass
 '''
 STAGE_2 = f"""
+import triton
+
+
 @triton.autotune(configs=[triton.Config({{}}), triton.Config({{}})], key=["N"])
 {STAGE_1.strip()}
 
@@ -106,6 +112,18 @@ def test_what_is_left_to_pytorch_has_its_share_of_the_time() -> None:
     assert left_section(calls, None).lines == calls
 
 
+def test_what_the_draft_left_to_pytorch_is_not_said_of_a_kernel_that_leaves_nothing() -> None:
+    passed = stage(3).verdict
+    understood = dossier().understood.model_copy(update={"calls": ("topk: no kernel of a draft sorts",)})
+    for operators, left in (
+        ({"aten.empty.memory_format": 1}, ()),
+        ({"aten.topk.default": 1}, understood.calls),
+    ):
+        behavior = passed.behavior.model_copy(update={"operators": operators})
+        validation = passed.model_copy(update={"behavior": behavior})
+        assert calls_left(replace(dossier(), understood=understood, validation=validation)) == left
+
+
 def with_library(table: TimingTable, milliseconds: float) -> TimingTable:
     """The table of a kernel that keeps the device busy for 0.4 ms, so much of it outside of Triton."""
     (kernel,) = table.timings
@@ -127,7 +145,7 @@ def test_the_stages_say_in_words_what_is_new() -> None:
     assert section.table is not None
     first, second = section.table.rows
     assert first[1:3] == ("f_kernel: Compute out element by element", "fixed configurations")
-    assert second[1:3] == ("g_kernel", "2 configurations of 1 kernel to choose from")
+    assert second[1:3] == ("g_kernel", "1 autotuned kernel")
     assert second[3] == changed_lines(STAGE_1, STAGE_2)
     assert tuning_in(STAGE_1) == "fixed configurations"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 from collections import Counter
 from collections.abc import Sequence
@@ -11,12 +10,14 @@ from pathlib import Path
 
 from pytorch_to_triton.benchmark.figures import percent, size_of
 from pytorch_to_triton.benchmark.speed_report import brief_table
+from pytorch_to_triton.benchmark.tuning.freeze import autotuned_kernels
 from pytorch_to_triton.convert.finish.split import described_kernels
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.schema.benchmark import KERNEL, Benchmark
 from pytorch_to_triton.schema.finding import AuditReport
 from pytorch_to_triton.schema.session import Attempt, Understanding
 from pytorch_to_triton.schema.verdict import CaseResult, Verdict
+from pytorch_to_triton.validate.behavior import Policy
 
 MET_BY_FINISHING = frozenset({"incomplete_kernel_file"})
 """Rules that ask for what lies beside the finished file: tests, a benchmark."""
@@ -87,7 +88,7 @@ def report_of(dossier: Dossier) -> Report:
         ReportPart(
             "Gradients", lines=(dossier.understood.gradients, *([dossier.saved] if dossier.saved else []))
         ),
-        left_section(dossier.understood.calls, dossier.benchmark),
+        left_section(calls_left(dossier), dossier.benchmark),
         tried_section(dossier.validation),
         not_tried_section(dossier.validation),
         findings_section(dossier.audit),
@@ -132,6 +133,13 @@ def speed_section(benchmark: Benchmark | None) -> ReportPart:
     )
 
 
+def calls_left(dossier: Dossier) -> tuple[str, ...]:
+    """What stays PyTorch's, as the draft had it; nothing where the kernel that passed calls none of it."""
+    validation = dossier.validation
+    calls_some = validation is None or Policy().refused(validation.behavior.operators)
+    return dossier.understood.calls if calls_some else ()
+
+
 def left_section(calls: Sequence[str], benchmark: Benchmark | None) -> ReportPart:
     """The calls of PyTorch that are left, and how much of the GPU's time they take."""
     timed = [(table, table.of(KERNEL)) for table in benchmark.tables] if benchmark and calls else []
@@ -165,13 +173,9 @@ def kernels_in(text: str) -> list[str]:
 
 
 def tuning_in(text: str) -> str:
-    """How many configurations there are to choose from, if any."""
-    calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
-    count = Counter(ast.unparse(call.func).rpartition(".")[2] for call in calls)
-    if not count["autotune"]:
-        return "fixed configurations"
-    kernels = f"{count['autotune']} kernel{'s' if count['autotune'] > 1 else ''}"
-    return f"{count['Config']} configurations of {kernels} to choose from"
+    """How many kernels choose among configurations, if any."""
+    kernels = len(autotuned_kernels(text))
+    return f"{kernels} autotuned kernel{'s' if kernels > 1 else ''}" if kernels else "fixed configurations"
 
 
 def changed_lines(before: str, after: str) -> str:
