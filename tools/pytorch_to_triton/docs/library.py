@@ -50,8 +50,8 @@ class Library:
 
     @cached_property
     def index(self) -> Index:
-        """The index of all pages, in the user's cache folder; built when it is first asked."""
-        return Index(tuple(self.pages.values()), self.spellings, places.cache() / "docs-index")
+        """The index of all pages; built when it is first asked."""
+        return Index(tuple(self.pages.values()), self.spellings)
 
     @property
     def unfetched(self) -> tuple[MissingEntry, ...]:

@@ -27,8 +27,6 @@ def status(library: Library, now: datetime) -> DocsStatus:
         names=names,
         guides=guides,
         fetched=tuple(_versions(fetched)),
-        index=library.index.path,
-        indexed=library.index.path.exists(),
         missing=missing,
     )
 
