@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
@@ -11,7 +11,7 @@ from typing import Any
 from pytorch_to_triton.docs.transport import Client, Clock, FetchLimits
 
 HTML = "text/html; charset=utf-8"
-QUICK = FetchLimits(connect_seconds=5, read_seconds=5, whole_seconds=5, pause_seconds=0)
+QUICK = FetchLimits(connect_seconds=5, whole_seconds=5)
 
 
 @dataclass(frozen=True)
@@ -118,10 +118,13 @@ class Hands:
 
     @property
     def clock(self) -> Clock:
-        return Clock(now=lambda: self.at, monotonic=lambda: self.at.timestamp(), sleep=self.sleep)
+        return Clock(now=lambda: self.at, sleep=self.sleep)
 
 
-def client_of(server: Server, hands: Hands | None = None, **limits: Any) -> Client:
+@asynccontextmanager
+async def client_of(server: Server, hands: Hands | None = None, **limits: Any) -> AsyncIterator[Client]:
     """A client that may ask the server, at the loopback address, and nobody else."""
     trusting_nobody = SSLContext(PROTOCOL_TLS_CLIENT)  # the usual one takes a while to load
-    return Client((server.origin,), replace(QUICK, **limits), (hands or Hands()).clock, trusting_nobody)
+    client = Client((server.origin,), replace(QUICK, **limits), (hands or Hands()).clock, trusting_nobody)
+    async with aclosing(client):
+        yield client

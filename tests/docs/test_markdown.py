@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from markdown_it import MarkdownIt
 
-from pytorch_to_triton.docs.markdown import Form, NotReadable, to_markdown, with_title
+from pytorch_to_triton.docs.markdown import Form, NotReadable, to_markdown
 from pytorch_to_triton.docs.sections import lines_of
 from pytorch_to_triton.docs.untrusted_text import fence_code, harmless
 
@@ -367,9 +367,3 @@ def test_repetition_is_answered_with_bounded_text(piece: str, form: Form) -> Non
 def test_directives_nested_beyond_reason_are_quoted() -> None:
     nested = "".join("   " * depth + ".. note::\n\n" for depth in range(60)) + "   " * 60 + "Deep.\n"
     assert "Deep." in rst(nested)
-
-
-def test_a_page_starts_with_its_title_or_is_given_one() -> None:
-    assert with_title("# `tl.load`\n\nText.\n", "x") == ("tl.load", "# `tl.load`\n\nText.\n")
-    assert with_title("Text.\n", "Given") == ("Given", "# Given\n\nText.\n")
-    assert with_title("# " + "x" * 1000, "Given")[0] == "x" * 200

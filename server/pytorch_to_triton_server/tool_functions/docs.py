@@ -97,8 +97,7 @@ def _rules() -> "Library":
     """The rules of audit as pages, each written from the rule itself."""
     from pytorch_to_triton.audit.registry import all_rules
     from pytorch_to_triton.audit.report.rule_pages import page
-    from pytorch_to_triton.docs.guides import APPLIES_TO
-    from pytorch_to_triton.docs.library import Library
+    from pytorch_to_triton.docs.library import GUIDES_APPLY_TO, Library
     from pytorch_to_triton.schema.page import Page
 
     pages = (
@@ -106,7 +105,7 @@ def _rules() -> "Library":
             name=f"{RULES}{rule.name}",
             title=rule.title,
             source="guide",
-            applies_to=APPLIES_TO,
+            applies_to=GUIDES_APPLY_TO,
             text=page(rule),
         )
         for rule in all_rules()

@@ -1,19 +1,18 @@
 """Everything there is to read: the installed Triton, the guides and the fetched pages, with one index."""
 
 import difflib
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from itertools import accumulate
 
 from anyio import to_thread
 
 from pytorch_to_triton import places
-from pytorch_to_triton.docs.guides import guide_files, guide_pages
 from pytorch_to_triton.docs.index import Index
 from pytorch_to_triton.docs.installed import installed_pages, spellings
+from pytorch_to_triton.docs.sections import title_of
 from pytorch_to_triton.docs.store import PageStore
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -23,6 +22,7 @@ from pytorch_to_triton.schema.page import Page
 from pytorch_to_triton.triton_api.fixes import name_suggestion, new_home, spelling_of
 from pytorch_to_triton.triton_api.surface import Surface, surface
 
+GUIDES_APPLY_TO = "Triton 3.6 to 3.9"
 _NEAREST = 5
 _ALIKE = 0.7
 """From 0 to 1, as difflib measures it."""
@@ -33,8 +33,6 @@ _LONG = (
     ("triton.", "triton."),
 )
 """What the usual imports make of dotted names."""
-
-Stamp = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -75,13 +73,15 @@ class Library:
 
         None where it has the name, and where that cannot be known.
         """
+        known = self.surface
         plain = _without_adornment(name)
         path = next(
             (long + plain.removeprefix(short) for short, long in _LONG if plain.startswith(short)), ""
         )
-        known = self.surface
-        absent = _first_absent(path, known) if known else None
-        if known is None or absent is None:
+        beginnings = accumulate(path.split("."), "{}.{}".format)
+        absent = next((part for part in beginnings if "." in part and known and not known.find(part)), None)
+        # Whether a name exists is not certain where its owner's names were not all read.
+        if known is None or absent is None or not known.lists(absent.rpartition(".")[0]):
             return None
         fix = (new_home(path, known) if absent != path else None) or name_suggestion(absent, known)
         return MissingEntry(what=f"Triton {known.version} has no {spelling_of(path)}.", fix=fix)
@@ -108,34 +108,28 @@ class Library:
         return ("guide", "installed", "fetched").index(page.source), name.count("."), name
 
 
-_open: dict[Runtime, tuple[Stamp, Library]] = {}
-"""The last library for each runtime, with the state of its files: reading it again takes longer than a
-search."""
+_open: dict[Runtime, tuple[int, Library]] = {}
+"""The last library for each runtime, with the state of its fetched pages: to read it again takes longer than
+a search."""
 
 
 async def open_library(worker: WorkerClient, runtime: Runtime) -> Library:
     """All pages that can be read; `missing` lists what cannot."""
-    stamp = await to_thread.run_sync(_stamp)
-    if (held := _kept_library(runtime, stamp)) is not None:
-        return held
+    state = _state_of_fetched_pages()
+    read_at, library = _open.get(runtime, (None, None))
+    if library is not None and read_at == state:
+        return library
     triton: Surface | None = None
-    missing: list[MissingEntry] = []
+    missing: tuple[MissingEntry, ...] = ()
     try:
         triton = await surface(worker, runtime)
     except MissingRequirement as refusal:
-        missing.append(
-            MissingEntry(what=f"The installed Triton cannot be read: {refusal.message}", fix=refusal.hint)
-        )
-    library = await to_thread.run_sync(collect, triton, _fetched_pages(), tuple(missing))
+        what = f"The installed Triton cannot be read: {refusal.message}"
+        missing = (MissingEntry(what=what, fix=refusal.hint),)
+    library = await to_thread.run_sync(lambda: collect(triton, PageStore(places.docs()).pages(), missing))
     if triton is not None:
-        _open[runtime] = stamp, library
+        _open[runtime] = state, library
     return library
-
-
-def _kept_library(runtime: Runtime, stamp: Stamp) -> Library | None:
-    """The runtime's last library; None where a page's file has changed since."""
-    read_at, library = _open.get(runtime, (None, None))
-    return library if read_at == stamp else None
 
 
 def collect(
@@ -151,34 +145,29 @@ def collect(
     )
 
 
-def _fetched_pages() -> list[Page]:
-    return list(PageStore(places.docs()).pages())
+def guide_pages() -> list[Page]:
+    """Each guide that ships with this project as the page `guides/NAME`.
+
+    Raises FileNotFoundError where they are not installed.
+    """
+    pages = []
+    for file in sorted(places.shipped("docs_cache/guides").glob("*.md")):
+        text = file.read_text(encoding="utf-8")
+        title = title_of(text) or file.stem
+        pages.append(
+            Page(
+                name=f"guides/{file.stem}", title=title, source="guide", applies_to=GUIDES_APPLY_TO, text=text
+            )
+        )
+    return pages
 
 
-def _stamp() -> Stamp:
-    """The state of every file that pages are read from."""
-    files = [*guide_files()]
-    for folder, _, names in os.walk(places.docs()):
-        files += [Path(folder, name) for name in names]
-    return tuple((str(file), *_state_of(file)) for file in sorted(files))
-
-
-def _state_of(file: Path) -> tuple[int, int]:
+def _state_of_fetched_pages() -> int:
+    """Changes with every page that is kept: each is renamed into the folder."""
     try:
-        status = file.stat()
-    except FileNotFoundError:  # another process renames and removes there
-        return 0, 0
-    return status.st_mtime_ns, status.st_size
-
-
-def _first_absent(path: str, known: Surface) -> str | None:
-    """The shortest beginning of a dotted path that is not there; None where that is not certain."""
-    parts = path.split(".")
-    for upto in range(2, len(parts) + 1):
-        owner, part = ".".join(parts[: upto - 1]), ".".join(parts[:upto])
-        if not known.find(part):
-            return part if known.lists(owner) else None
-    return None
+        return places.docs().stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def _plain(name: str) -> str:

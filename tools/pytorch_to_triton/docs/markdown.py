@@ -29,8 +29,6 @@ _LANGUAGES = {
 _SOURCE_CHARACTERS = 100_000
 """Of reStructuredText and tutorials: several times the longest; to read them takes a while."""
 _LINK_CHARACTERS = 500
-_TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
-_TITLE_CHARACTERS = 200
 
 
 class NotReadable(ValueError):
@@ -51,15 +49,6 @@ def to_markdown(document: str, form: Form, url: str) -> str:
         return harmless(_from_html(text, url))
     except RecursionError as error:
         raise NotReadable("The page is nested too deeply.") from error
-
-
-def with_title(markdown: str, title: str) -> tuple[str, str]:
-    """The page's title, and the text starting with it; `title` serves where the text has none of its own."""
-    first = markdown.lstrip("\n").partition("\n")[0]
-    match = _TITLE.match(first)
-    if match:
-        return match[1].replace("`", "").strip()[:_TITLE_CHARACTERS], markdown
-    return title, f"# {title}\n\n{markdown}"
 
 
 def _from_html(html: str, url: str) -> str:

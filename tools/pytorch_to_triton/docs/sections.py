@@ -11,6 +11,10 @@ _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
 _FENCE = re.compile(r"[ \t]*(`{3,}+|~{3,}+)(.*)$")
 
 
+_TITLE = re.compile(r"\n*# (.+)")
+_TITLE_CHARACTERS = 200
+
+
 @dataclass(frozen=True)
 class Section:
     """What stands under one heading, up to the next heading of any level."""
@@ -74,6 +78,12 @@ def sections_of(markdown: str) -> tuple[Section, ...]:
         open_headings.append((level, heading[2].replace("`", "")))
     close()
     return tuple(sections)
+
+
+def title_of(markdown: str) -> str:
+    """The heading of level 1 that a page starts with; empty where it starts with anything else."""
+    title = _TITLE.match(markdown)
+    return title[1].replace("`", "").strip()[:_TITLE_CHARACTERS] if title else ""
 
 
 def below(sections: Sequence[Section], headings: tuple[str, ...]) -> str:
