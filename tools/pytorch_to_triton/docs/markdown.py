@@ -36,8 +36,10 @@ _LANGUAGES = {
     "default": "python", "python3": "python", "pycon": "python", "ipython": "python", "none": "", "text": "",
     "sh": "bash", "shell": "bash", "console": "bash",
 }  # fmt: skip
+_WEB = r"\s*<?https?://"
 _LIVE = re.compile(
-    r"(\\*)(`|~(?=~~)|<(?!https?://[^\s<>]*>)(?=[A-Za-z/!?])|(?<=!)\[|(?<=\])[(:](?!\s*<?https?://|$)|\Z)"
+    r"(\\*)(`|~(?=~~)|<(?!https?://[^\s<>]*>)(?=[A-Za-z/!?])|(?<=!)\["
+    rf"|(?<=\])\((?!{_WEB})|(?<=\]):(?!{_WEB}|$)|\Z)"
 )
 """What begins code, HTML, an image or a link, or ends the text, with the backslashes before it."""
 _URL_CHARACTERS = "%/:?#[]@!$&'*+,;=~"

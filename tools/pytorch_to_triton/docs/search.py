@@ -125,9 +125,9 @@ def _worth(index: Index, question: Question) -> list[tuple[Passage, float]]:
     """The passages that match, in their order, with what each is worth."""
     scores = cache(index.scores)
     by_passage: dict[int, list[float]] = {}
-    for word in question.words:
+    for ways in question.words.values():
         best: dict[int, float] = {}
-        for way in word.alternatives:
+        for way in ways:
             for number, score in scores(way.expression).items():
                 best[number] = max(best.get(number, 0.0), way.weight * score)
         for number, score in best.items():
