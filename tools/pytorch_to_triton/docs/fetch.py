@@ -69,7 +69,7 @@ class _Fetch:
     """By the name of the page."""
 
     async def run(self) -> FetchReport:
-        started = self.client.clock.now()
+        started = self.client.now()
         files = tuple(release_files(self.origins, self.version))
         wanted = (*files, *await self._site_pages())
         self.total = len(self.outcomes) + len(wanted)
@@ -105,7 +105,7 @@ class _Fetch:
                 await self.listener.progress(len(self.outcomes), self.total, wanted.name)
 
     async def _fetch(self, wanted: WantedPage) -> Outcome:
-        entry, now = self.store.entry(wanted.name), self.client.clock.now
+        entry, now = self.store.entry(wanted.name), self.client.now
         if entry and entry.page.fetched and not self.refresh and now() - entry.page.fetched < FRESH:
             page = entry.page.model_copy(update={"applies_to": wanted.applies_to})
             if page != entry.page:  # another release since
@@ -142,7 +142,7 @@ class _Fetch:
             failed=failed,
             origins=(self.origins.site, self.origins.sources),
             started=started,
-            ended=self.client.clock.now(),
+            ended=self.client.now(),
             folder=self.store.root,
         )
 

@@ -4,7 +4,8 @@ import hashlib
 import random
 import ssl
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -22,8 +23,6 @@ _HEADERS = {
     # A small compressed answer may unfold to gigabytes.
     "Accept-Encoding": "identity",
 }
-_BACK_OFF_SECONDS = 0.5
-"""Before the second attempt; twice as long before each further one."""
 _PATIENCE = 3
 """A host that fails this many pages, retries included, is not asked again."""
 _GONE = {404, 410}
@@ -40,16 +39,8 @@ class FetchLimits:
     max_bytes: int = 2 << 20
     """Of an answer."""
     attempts: int = 4
-    patience_seconds: float = 60.0
-    """The longest Retry-After that is waited for."""
-
-
-@dataclass(frozen=True)
-class Clock:
-    """Time, and waiting for it."""
-
-    now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+    back_off_seconds: float = 0.5
+    """Before the second attempt; twice as long before each further one."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +60,7 @@ class Absent(NotFetched):
 
 
 class Transient(NotFetched):
-    """A failure that may pass by itself, after so many seconds."""
-
-    def __init__(self, reason: str, seconds: float = 0.0) -> None:
-        super().__init__(reason)
-        self.seconds = seconds
+    """A failure that may pass by itself."""
 
 
 class Client:
@@ -87,12 +74,12 @@ class Client:
         self,
         allowed: tuple[str, ...] = ALLOWED,
         limits: FetchLimits | None = None,
-        clock: Clock | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
         verify: ssl.SSLContext | None = None,
     ) -> None:
         self.allowed = allowed
         self.limits = limits or FetchLimits()
-        self.clock = clock or Clock()
+        self.now = now
         self._http = httpx.AsyncClient(
             headers=_HEADERS,
             timeout=httpx.Timeout(None, connect=self.limits.connect_seconds),
@@ -113,17 +100,19 @@ class Client:
 
         Raises NotFetched: Absent, Transient after several attempts, or itself where no attempt is of use.
         """
-        attempt = 0
-        while True:
-            attempt += 1
-            try:
+        for attempt in range(1, self.limits.attempts):
+            with suppress(Transient):
                 return await self._ask(url, known)
-            except Transient as failure:
-                if attempt == self.limits.attempts:
-                    self._count_failure(httpx.URL(url).host, failure)
-                    raise
-                back_off = _BACK_OFF_SECONDS * 2 ** (attempt - 1) + random.uniform(0, _BACK_OFF_SECONDS)
-                await self.clock.sleep(max(back_off, failure.seconds))
+            # A little chance keeps those who failed together from coming back together.
+            await anyio.sleep(self.limits.back_off_seconds * (2 ** (attempt - 1) + random.random()))
+        try:
+            return await self._ask(url, known)
+        except Transient as failure:
+            host = httpx.URL(url).host
+            self._failures[host] += 1
+            if self._failures[host] == _PATIENCE:
+                self._give_up(host, f"{host} is not asked any more, after: {failure}")
+            raise
 
     async def _check(self, request: httpx.Request) -> None:
         """Called by httpx before each request, those of redirects included."""
@@ -134,11 +123,8 @@ class Client:
             raise NotFetched(self._given_up[request.url.host])
 
     async def _ask(self, url: str, known: Validators | None) -> Document | None:
-        conditions = {
-            "If-None-Match": known.etag if known else None,
-            "If-Modified-Since": known.last_modified if known else None,
-        }
-        headers = {name: value for name, value in conditions.items() if value}
+        tags = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified} if known else {}
+        headers = {name: tag for name, tag in tags.items() if tag}
         try:
             with anyio.fail_after(self.limits.whole_seconds):
                 async with self._http.stream("GET", url, headers=headers) as response:
@@ -154,8 +140,11 @@ class Client:
 
     async def _read(self, response: httpx.Response, known: Validators | None) -> Document | None:
         status, url = response.status_code, response.url
+        if "retry-after" in response.headers:
+            host, seconds = url.host, show(response.headers["retry-after"])
+            raise self._give_up(host, f"{host} asks not to be asked again for now (Retry-After: {seconds}).")
         if status in _LATER:
-            raise self._later(response)
+            raise Transient(f"{url} was answered with status {status}.")
         if status == 304 and known:
             return None
         if status in _GONE:
@@ -167,25 +156,13 @@ class Client:
             body += piece
             if len(body) > self.limits.max_bytes:
                 raise NotFetched(f"{url} is larger than {self.limits.max_bytes} bytes.")
-        headers, digest = response.headers, hashlib.sha256(body).hexdigest()
+        headers = response.headers
         validators = Validators(
-            etag=headers.get("etag"), last_modified=headers.get("last-modified"), digest=digest
+            etag=headers.get("etag"),
+            last_modified=headers.get("last-modified"),
+            digest=hashlib.sha256(body).hexdigest(),
         )
         return Document(bytes(body), validators)
-
-    def _later(self, response: httpx.Response) -> NotFetched:
-        """The failure where the server wants to be asked later; much later is too late."""
-        asked = response.headers.get("retry-after", "").strip()
-        seconds = float(asked) if asked.isdecimal() else 0.0
-        host = response.url.host
-        if seconds > self.limits.patience_seconds:
-            return self._give_up(host, f"{host} asks not to be asked again for {seconds:.0f} s.")
-        return Transient(f"{response.url} was answered with status {response.status_code}.", seconds)
-
-    def _count_failure(self, host: str, failure: Transient) -> None:
-        self._failures[host] += 1
-        if self._failures[host] == _PATIENCE:
-            self._give_up(host, f"{host} is not asked any more, after: {failure}")
 
     def _give_up(self, host: str, reason: str) -> NotFetched:
         self._given_up[host] = reason
