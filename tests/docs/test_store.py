@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton import places
-from pytorch_to_triton.docs.store import PageStore, Validators
+from pytorch_to_triton.docs.store import PageStore, StoredPage
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.schema.page import Page
 
 WHEN = datetime(2026, 11, 21, 12, tzinfo=UTC)
-VALIDATORS = Validators(etag='"1"', digest="d")
+
+
+def entry(name: str) -> StoredPage:
+    return StoredPage(page=page(name), conditions={})
 
 
 def page(name: str, text: str = "# Title\n\nText.\n") -> Page:
@@ -39,14 +42,14 @@ def test_what_was_never_fetched_is_not_there_and_nothing_is_made(store: PageStor
     ["../../escape", "/etc/passwd", "web/" + "x" * 500, "a\0b", "CON", "..", "web/ü?*:|", "a\\b", " "],
 )
 def test_any_name_is_one_file_of_the_folder(store: PageStore, name: str) -> None:
-    store.put(page(name), VALIDATORS)
+    store.put(entry(name))
     assert store.pages() == [page(name)]
     assert file_of(store).parent == store.root
 
 
 def test_names_that_differ_in_case_alone_are_different_files_on_every_system(store: PageStore) -> None:
-    store.put(page("web/Tensor"), VALIDATORS)
-    store.put(page("web/tensor"), VALIDATORS)
+    store.put(entry("web/Tensor"))
+    store.put(entry("web/tensor"))
     assert len({path.name.lower() for path in store.root.iterdir()}) == 2
 
 
@@ -63,14 +66,14 @@ def test_names_that_differ_in_case_alone_are_different_files_on_every_system(sto
 def test_a_damaged_file_is_no_page_and_the_others_stay(
     store: PageStore, damage: Callable[[bytes], bytes]
 ) -> None:
-    store.put(page("web/a"), VALIDATORS)
+    store.put(entry("web/a"))
     path = file_of(store)
-    store.put(page("web/z"), VALIDATORS)
+    store.put(entry("web/z"))
     before = path.read_bytes()
     path.write_bytes(damage(before))
     assert path.read_bytes() != before
     assert [kept.name for kept in store.pages()] == ["web/z"]
-    store.put(page("web/a"), VALIDATORS)
+    store.put(entry("web/a"))
     assert [kept.name for kept in store.pages()] == ["web/a", "web/z"]
 
 
@@ -78,7 +81,7 @@ def test_a_folder_that_cannot_be_written_is_refused_with_a_way_out(tmp_path: Pat
     (tmp_path / "file").write_text("")
     store = PageStore(tmp_path / "file" / "pages")
     with pytest.raises(MissingRequirement, match="PYTORCH_TO_TRITON_CACHE"):
-        store.put(page("web/a"), VALIDATORS)
+        store.put(entry("web/a"))
     assert store.pages() == []
 
 

@@ -12,8 +12,8 @@ import anyio.to_thread
 from pytorch_to_triton.docs.markdown import NotReadable, to_markdown
 from pytorch_to_triton.docs.sections import title_of
 from pytorch_to_triton.docs.sources import Origins, WantedPage, release_files, site_pages, tag_of
-from pytorch_to_triton.docs.store import PageStore
-from pytorch_to_triton.docs.transport import Absent, Client, Document, NotFetched
+from pytorch_to_triton.docs.store import PageStore, StoredPage
+from pytorch_to_triton.docs.transport import Absent, Client, NotFetched
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.fetch import Failed, FetchReport
 from pytorch_to_triton.schema.page import Page
@@ -105,21 +105,21 @@ class _Fetch:
                 await self.listener.progress(len(self.outcomes), self.total, wanted.name)
 
     async def _fetch(self, wanted: WantedPage) -> Outcome:
-        entry, now = self.store.entry(wanted.name), self.client.now
-        if entry and entry.page.fetched and not self.refresh and now() - entry.page.fetched < FRESH:
-            page = entry.page.model_copy(update={"applies_to": wanted.applies_to})
-            if page != entry.page:  # another release since
-                self.store.put(page, entry.validators)
+        kept, now = self.store.entry(wanted.name), self.client.now
+        if kept and kept.page.fetched and not self.refresh and now() - kept.page.fetched < FRESH:
+            page = kept.page.model_copy(update={"applies_to": wanted.applies_to})
+            if page != kept.page:  # another release since
+                self.store.put(StoredPage(page=page, conditions=kept.conditions))
             return "fresh"
-        document = await self.client.get(wanted.url, entry.validators if entry else None)
-        if entry and (document is None or document.validators.digest == entry.validators.digest):
-            confirmed = {"fetched": now(), "applies_to": wanted.applies_to}
-            self.store.put(entry.page.model_copy(update=confirmed), entry.validators)
-            return "unchanged"
-        assert document is not None, "the client returns None for a known page alone"
-        page = await anyio.to_thread.run_sync(_page, wanted, document, now())
-        self.store.put(page, document.validators)
-        return "fetched"
+        document = await self.client.get(wanted.url, kept.conditions if kept else None)
+        if document:
+            page = await anyio.to_thread.run_sync(_page, wanted, document.body, now())
+            self.store.put(StoredPage(page=page, conditions=document.conditions))
+            return "unchanged" if kept and kept.page.text == page.text else "fetched"
+        assert kept is not None, "the client returns None for a known page alone"
+        confirmed = {"fetched": now(), "applies_to": wanted.applies_to}
+        self.store.put(kept.model_copy(update={"page": kept.page.model_copy(update=confirmed)}))
+        return "unchanged"
 
     def _fail(self, name: str, url: str, reason: str) -> None:
         self.outcomes[name] = Failed(name=name, url=url, reason=reason)
@@ -147,10 +147,10 @@ class _Fetch:
         )
 
 
-def _page(wanted: WantedPage, document: Document, fetched: datetime) -> Page:
+def _page(wanted: WantedPage, body: bytes, fetched: datetime) -> Page:
     """The document as a page. Raises NotReadable where it is no text or has no article."""
     try:
-        text = document.body.decode("utf-8")
+        text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise NotReadable("The document is not text in UTF-8.") from error
     markdown = to_markdown(text, wanted.form, wanted.url)

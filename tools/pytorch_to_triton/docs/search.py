@@ -204,12 +204,11 @@ def _prose(text: str, question: Question) -> str:
 
 def _densest(places: Sequence[tuple[int, int]], width: int) -> int:
     """Where a stretch of `width` starts that has the most of the different words; 0 where there are none."""
-    best, most = 0, 0
-    for start, _ in places:
-        words = len({word for place, word in places if start <= place < start + width})
-        if words > most:
-            best, most = start, words
-    return best
+
+    def words(start: int) -> int:
+        return len({word for place, word in places if start <= place < start + width})
+
+    return max((start for start, _ in places), key=words, default=0)
 
 
 def _quote(query: str) -> str:

@@ -15,22 +15,14 @@ from pytorch_to_triton.schema.value import Value
 _READABLE_CHARACTERS = 80
 
 
-class Validators(Value):
-    """What shows whether the server's page is still the one that was fetched."""
-
-    etag: str | None = None
-    last_modified: str | None = None
-    digest: str
-    """SHA-256 of the body as it was sent, in hexadecimal."""
-
-
 class StoredPage(Value):
     """A page with what is known about its fetching."""
 
     format: Literal[3] = 3
     """Raised when pages are turned into Markdown differently: older files are fetched again."""
     page: Page
-    validators: Validators
+    conditions: dict[str, str]
+    """Headers that ask the server to send the page only where it has changed."""
 
 
 class PageStore:
@@ -45,14 +37,13 @@ class PageStore:
         return sorted((entry.page for entry in entries if entry), key=lambda page: page.name)
 
     def entry(self, name: str) -> StoredPage | None:
-        """The page of that name with its validators; None where it was not fetched, or was damaged."""
+        """The page of that name as it is stored; None where it was not fetched, or was damaged."""
         return _read(self._file(name))
 
-    def put(self, page: Page, validators: Validators) -> None:
-        """Keep the page in place of an earlier one of its name. Raises MissingRequirement where it cannot."""
-        entry = StoredPage(page=page, validators=validators)
+    def put(self, entry: StoredPage) -> None:
+        """Keep a page in place of an earlier one of its name. Raises MissingRequirement where it cannot."""
         try:
-            write_atomically(self._file(page.name), entry.model_dump_json(indent=1))
+            write_atomically(self._file(entry.page.name), entry.model_dump_json(indent=1))
         except OSError as error:
             raise MissingRequirement(
                 f"Pages cannot be written to {self.root}: {error.strerror or error}.",

@@ -1,10 +1,9 @@
 """Polite and careful HTTP: small answers, short waits, and only allow-listed places."""
 
-import hashlib
 import random
 import ssl
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,7 +11,6 @@ from datetime import UTC, datetime
 import anyio
 import httpx
 
-from pytorch_to_triton.docs.store import Validators
 from pytorch_to_triton.places import version
 
 ALLOWED = ("https://triton-lang.org/", "https://raw.githubusercontent.com/triton-lang/triton/")
@@ -23,6 +21,8 @@ _HEADERS = {
     # A small compressed answer may unfold to gigabytes.
     "Accept-Encoding": "identity",
 }
+_CONDITIONS = {"If-None-Match": "etag", "If-Modified-Since": "last-modified"}
+"""The headers of a request by the headers of an answer that they repeat."""
 _PATIENCE = 3
 """A host that fails this many pages, retries included, is not asked again."""
 _GONE = {404, 410}
@@ -48,7 +48,8 @@ class Document:
     """What a server sent, whole."""
 
     body: bytes
-    validators: Validators
+    conditions: dict[str, str]
+    """Headers for the next time: the server is to send the document only where it has changed."""
 
 
 class NotFetched(Exception):
@@ -95,18 +96,18 @@ class Client:
         """Give the connections back, as contextlib.aclosing asks for it."""
         await self._http.aclose()
 
-    async def get(self, url: str, known: Validators | None = None) -> Document | None:
-        """The document at `url`; None where the server says that the one of `known` is still right.
+    async def get(self, url: str, conditions: Mapping[str, str] | None = None) -> Document | None:
+        """The document at `url`; None where the server says that it is still the one of the conditions.
 
         Raises NotFetched: Absent, Transient after several attempts, or itself where no attempt is of use.
         """
         for attempt in range(1, self.limits.attempts):
             with suppress(Transient):
-                return await self._ask(url, known)
+                return await self._ask(url, conditions)
             # A little chance keeps those who failed together from coming back together.
             await anyio.sleep(self.limits.back_off_seconds * (2 ** (attempt - 1) + random.random()))
         try:
-            return await self._ask(url, known)
+            return await self._ask(url, conditions)
         except Transient as failure:
             host = httpx.URL(url).host
             self._failures[host] += 1
@@ -122,13 +123,11 @@ class Client:
         if request.url.host in self._given_up:
             raise NotFetched(self._given_up[request.url.host])
 
-    async def _ask(self, url: str, known: Validators | None) -> Document | None:
-        tags = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified} if known else {}
-        headers = {name: tag for name, tag in tags.items() if tag}
+    async def _ask(self, url: str, conditions: Mapping[str, str] | None) -> Document | None:
         try:
             with anyio.fail_after(self.limits.whole_seconds):
-                async with self._http.stream("GET", url, headers=headers) as response:
-                    return await self._read(response, known)
+                async with self._http.stream("GET", url, headers=conditions) as response:
+                    return None if conditions and response.status_code == 304 else await self._read(response)
         except TimeoutError as error:
             seconds = self.limits.whole_seconds
             raise Transient(f"{url} did not answer in full within {seconds:g} s.") from error
@@ -138,15 +137,13 @@ class Client:
         except httpx.RequestError as error:
             raise Transient(f"The answer of {url} broke off: {show(error)}.") from error
 
-    async def _read(self, response: httpx.Response, known: Validators | None) -> Document | None:
+    async def _read(self, response: httpx.Response) -> Document:
         status, url = response.status_code, response.url
         if "retry-after" in response.headers:
             host, seconds = url.host, show(response.headers["retry-after"])
             raise self._give_up(host, f"{host} asks not to be asked again for now (Retry-After: {seconds}).")
         if status in _LATER:
             raise Transient(f"{url} was answered with status {status}.")
-        if status == 304 and known:
-            return None
         if status in _GONE:
             raise Absent(f"There is no {url} (status {status}).")
         if status != 200:
@@ -156,13 +153,8 @@ class Client:
             body += piece
             if len(body) > self.limits.max_bytes:
                 raise NotFetched(f"{url} is larger than {self.limits.max_bytes} bytes.")
-        headers = response.headers
-        validators = Validators(
-            etag=headers.get("etag"),
-            last_modified=headers.get("last-modified"),
-            digest=hashlib.sha256(body).hexdigest(),
-        )
-        return Document(bytes(body), validators)
+        tags = {condition: response.headers.get(tag) for condition, tag in _CONDITIONS.items()}
+        return Document(bytes(body), {condition: tag for condition, tag in tags.items() if tag})
 
     def _give_up(self, host: str, reason: str) -> NotFetched:
         self._given_up[host] = reason
