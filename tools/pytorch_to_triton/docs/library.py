@@ -22,17 +22,16 @@ from pytorch_to_triton.schema.page import Page
 from pytorch_to_triton.triton_api.fixes import name_suggestion, new_home, spelling_of
 from pytorch_to_triton.triton_api.surface import Surface, surface
 
-GUIDES_APPLY_TO = "Triton 3.6 to 3.9"
 _NEAREST = 5
 _ALIKE = 0.7
 """From 0 to 1, as difflib measures it."""
 
-_LONG = (
-    ("libdevice.", "triton.language.extra.libdevice."),
-    ("tl.", "triton.language."),
-    ("triton.", "triton."),
-)
-"""What the usual imports make of dotted names."""
+_LONG = {
+    "libdevice.": "triton.language.extra.libdevice.",
+    "tl.": "triton.language.",
+    "triton.": "triton.",
+}
+"""What the usual imports make of the beginnings of dotted names."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +62,9 @@ class Library:
         """The pages that a name may mean, the likeliest first: one of exactly that name or spelling comes
         first; `load` means whatever ends so, guides before functions, short names before long ones.
         """
-        plain = _plain(name)
         exact = self.pages.get(name) or self.pages.get(self.spellings.get(name.strip(), ""))
-        names = ([exact.name] if exact else []) + self._by_ending.get(plain, [])
-        return tuple(self.pages[fromkey] for fromkey in dict.fromkeys(names))
+        names = [*([exact.name] if exact else []), *self._by_ending.get(_plain(name).lower(), [])]
+        return tuple(self.pages[known] for known in dict.fromkeys(names))
 
     def missing_name(self, name: str) -> MissingEntry | None:
         """What to write instead of a dotted name of Triton's that the installed one does not have: `tl.relu`.
@@ -74,10 +72,8 @@ class Library:
         None where it has the name, and where that cannot be known.
         """
         known = self.surface
-        plain = _without_adornment(name)
-        path = next(
-            (long + plain.removeprefix(short) for short, long in _LONG if plain.startswith(short)), ""
-        )
+        module, dot, rest = _plain(name).partition(".")
+        path = _LONG[module + dot] + rest if module + dot in _LONG else ""
         beginnings = accumulate(path.split("."), "{}.{}".format)
         absent = next((part for part in beginnings if "." in part and known and not known.find(part)), None)
         # Whether a name exists is not certain where its owner's names were not all read.
@@ -88,8 +84,7 @@ class Library:
 
     def nearest(self, name: str) -> tuple[str, ...]:
         """Pages whose names look like this one, the most alike first."""
-        plain = _plain(name)
-        alike = difflib.get_close_matches(plain, self._by_ending, n=2 * _NEAREST, cutoff=_ALIKE)
+        alike = difflib.get_close_matches(_plain(name).lower(), self._by_ending, 2 * _NEAREST, _ALIKE)
         pages = dict.fromkeys(page for ending in alike for page in self._by_ending[ending][:1])
         return tuple(pages)[:_NEAREST]
 
@@ -98,14 +93,13 @@ class Library:
         """Pages by each of the ways to name them, in small letters, and by the last parts of those."""
         ways: dict[str, set[str]] = {}
         for way, page in [*((name, name) for name in self.pages), *self.spellings.items()]:
-            parts = re.split(r"[./]", way.lower())
-            for ending in {_plain(way), parts[-1]}:
-                ways.setdefault(ending, set()).add(page)
+            for ending in (_plain(way), re.split(r"[./]", way)[-1]):
+                ways.setdefault(ending.lower(), set()).add(page)
         return {way: sorted(pages, key=self._rank) for way, pages in ways.items()}
 
     def _rank(self, name: str) -> tuple[int, int, str]:
-        page = self.pages[name]
-        return ("guide", "installed", "fetched").index(page.source), name.count("."), name
+        source = self.pages[name].source
+        return ("guide", "installed", "fetched").index(source), name.count("."), name
 
 
 _open: dict[Runtime, tuple[int, Library]] = {}
@@ -150,32 +144,23 @@ def guide_pages() -> list[Page]:
 
     Raises FileNotFoundError where they are not installed.
     """
-    pages = []
-    for file in sorted(places.shipped("docs_cache/guides").glob("*.md")):
-        text = file.read_text(encoding="utf-8")
-        title = title_of(text) or file.stem
-        pages.append(
-            Page(
-                name=f"guides/{file.stem}", title=title, source="guide", applies_to=GUIDES_APPLY_TO, text=text
-            )
-        )
-    return pages
+    files = sorted(places.shipped("docs_cache/guides").glob("*.md"))
+    texts = {file.stem: file.read_text(encoding="utf-8") for file in files}
+    return [guide(f"guides/{name}", title_of(text), text) for name, text in texts.items()]
+
+
+def guide(name: str, title: str, text: str) -> Page:
+    """A page that was written here: a guide, or what a rule of audit says of itself."""
+    return Page(name=name, title=title, source="guide", applies_to="Triton 3.6 to 3.9", text=text)
 
 
 def _state_of_fetched_pages() -> int:
     """Changes with every page that is kept: each is renamed into the folder."""
-    try:
-        return places.docs().stat().st_mtime_ns
-    except FileNotFoundError:
-        return 0
+    folder = places.docs()
+    return folder.stat().st_mtime_ns if folder.exists() else 0
 
 
 def _plain(name: str) -> str:
-    """A name as `_unadorned` leaves it, in small letters."""
-    return _without_adornment(name).lower()
-
-
-def _without_adornment(name: str) -> str:
     """A name without what may be copied with it: `@triton.jit`, `tl.load(ptr)`, `masks.md`."""
     plain = name.replace("`", "").strip().removeprefix("docs://").removeprefix("@")
     if plain.endswith(")"):

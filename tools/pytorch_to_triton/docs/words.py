@@ -148,7 +148,7 @@ def ask(text: str) -> Question:
     rows = [row for row in SYNONYMS if any(_comparable(phrase) in asked for phrase in row)]
     in_a_row = {*pairwise(spelled)}
     return Question(
-        words={word: tuple(_alternatives(word, rows)) for word in useful},
+        words={word: tuple(_alternatives(word, rows)) for word in dict.fromkeys(useful)},
         pairs=tuple(
             Alternative(quote_phrase(" ".join(pair)), PAIR) for pair in pairwise(useful) if pair in in_a_row
         ),
@@ -187,12 +187,14 @@ def _alternatives(word: str, rows: Sequence[tuple[str, ...]]) -> Iterator[Altern
     yield Alternative(quote_phrase(word), 1.0)
     if len(word) >= _LONG_ENOUGH:
         yield Alternative(f"{quote_phrase(word)} *", BEGINNING)
-    parts = [part for part in _parts(word) if part.lower() not in _EMPTY_WORDS | {word.lower()}]
+    parts = [
+        part for part in dict.fromkeys(_parts(word)) if part.lower() not in _EMPTY_WORDS | {word.lower()}
+    ]
     roots = set(map(root, _parts(word)))
     synonyms = [row for row in rows if roots & {root(part) for phrase in row for part in _parts(phrase)}]
     for phrases, weight in ((parts, PART), *((row, SYNONYM) for row in synonyms)):
         if phrases:
-            yield Alternative(" OR ".join(map(quote_phrase, dict.fromkeys(phrases))), weight)
+            yield Alternative(" OR ".join(map(quote_phrase, phrases)), weight)
 
 
 def _comparable(text: str) -> str:
