@@ -11,7 +11,7 @@ from typing import Any
 from pytorch_to_triton.docs.transport import Client, FetchLimits
 
 HTML = "text/html; charset=utf-8"
-QUICK = FetchLimits(connect_seconds=5, whole_seconds=5, back_off_seconds=0)
+QUICK = FetchLimits(connect_seconds=5, whole_seconds=5)
 
 
 @dataclass(frozen=True)

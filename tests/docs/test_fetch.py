@@ -311,10 +311,10 @@ async def test_a_damaged_page_is_fetched_again_in_full(server: Server, store: Pa
 async def test_a_folder_that_becomes_unwritable_ends_the_fetch_with_a_way_out(
     server: Server, store: PageStore
 ) -> None:
+    store.root.mkdir()
+
     async def replaces_the_folder(request: Request, write: Write) -> None:
-        for path in store.root.iterdir():
-            path.unlink()
-        store.root.rmdir()
+        store.root.rename(store.root.with_name("moved"))
         store.root.write_text("")
         await write(answer(200, b"Welcome\n=======\n"))
 

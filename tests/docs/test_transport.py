@@ -6,9 +6,9 @@ from collections.abc import Mapping
 import httpx
 import pytest
 
-from pytorch_to_triton.docs.transport import ALLOWED, Absent, NotFetched, Transient, may_be_asked
+from pytorch_to_triton.docs.transport import ALLOWED, Absent, NotFetched, may_be_asked
 
-from .local_server import Request, Server, Write, answer, client_of, in_turn, local_server
+from .local_server import Request, Server, Write, answer, client_of, local_server
 
 pytestmark = pytest.mark.anyio
 
@@ -122,30 +122,29 @@ async def test_redirects_in_a_circle_end() -> None:
     async with local_server() as server:
         server.routes["/page"] = answer(302, location="/page")
         with pytest.raises(NotFetched, match="redirects"):
-            await get(server, attempts=1)
+            await get(server)
 
 
-async def test_a_silent_server_is_left_after_a_while_and_tried_again() -> None:
+async def test_a_silent_server_is_left_after_a_while_and_for_all_pages() -> None:
+    async with local_server() as server, client_of(server, whole_seconds=0.1) as client:
+        server.routes |= {"/page": never, "/other": answer(200, b"x")}
+        for path in ("page", "other"):
+            with pytest.raises(NotFetched, match=r"page did not answer in full within 0\.1 s"):
+                await client.get(f"{server.origin}{path}")
+    assert server.paths == ["/page"]
+
+
+async def test_a_truncated_body_is_no_document() -> None:
     async with local_server() as server:
-        server.routes["/page"] = never
-        with pytest.raises(Transient, match=r"in full within 0\.1 s"):
-            await get(server, whole_seconds=0.1, attempts=2)
-    assert len(server.asked) == 2
-
-
-async def test_a_truncated_body_is_fetched_again() -> None:
-    async with local_server() as server:
-        truncated = answer(200, b"hel", content_length="5")
-        server.routes["/page"] = in_turn(truncated, answer(200, b"hello"))
-        assert await get(server) == b"hello"
-        server.routes["/page"] = truncated
-        with pytest.raises(Transient, match="broke off"):
+        server.routes["/page"] = answer(200, b"hel", content_length="5")
+        with pytest.raises(NotFetched, match="broke off"):
             await get(server)
 
 
 async def test_an_answer_of_no_use_is_not_asked_for_twice() -> None:
     for sent, reported in [
         (answer(403), "status 403"),
+        (answer(502), "status 502"),
         (answer(204), "status 204"),
         (answer(302), "status 302"),
     ]:
@@ -190,23 +189,6 @@ async def test_a_server_that_asks_for_patience_is_left_alone() -> None:
                 with pytest.raises(NotFetched, match=f"Retry-After: {patience}"):
                     await client.get(f"{server.origin}{path}")
         assert server.paths == ["/page"]
-
-
-async def test_failures_are_tried_again_four_times_in_all() -> None:
-    async with local_server() as server:
-        server.routes["/page"] = answer(500)
-        with pytest.raises(Transient, match="status 500"):
-            await get(server)
-    assert len(server.asked) == 4
-
-
-async def test_a_host_that_keeps_failing_is_not_asked_any_more() -> None:
-    async with local_server() as server, client_of(server, attempts=1) as client:
-        server.routes |= {f"/{i}": answer(502) for i in range(5)}
-        for i in range(5):
-            with pytest.raises(NotFetched, match="status 502"):
-                await client.get(f"{server.origin}{i}")
-    assert server.paths == ["/0", "/1", "/2"]
 
 
 async def test_a_closed_port_is_unreachable_at_once_and_for_all_pages() -> None:

@@ -1,10 +1,7 @@
 """Polite and careful HTTP: small answers, short waits, and only allow-listed places."""
 
-import random
 import ssl
-from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -23,10 +20,9 @@ _HEADERS = {
 }
 _CONDITIONS = {"If-None-Match": "etag", "If-Modified-Since": "last-modified"}
 """The headers of a request by the headers of an answer that they repeat."""
-_PATIENCE = 3
-"""A host that fails this many pages, retries included, is not asked again."""
 _GONE = {404, 410}
-_LATER = {408, 425, 429, 500, 502, 503, 504}
+_RETRIES = 2
+"""Of a connection that cannot be made."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +34,6 @@ class FetchLimits:
     """From a request to the end of its answer, redirects included."""
     max_bytes: int = 2 << 20
     """Of an answer."""
-    attempts: int = 4
-    back_off_seconds: float = 0.5
-    """Before the second attempt; twice as long before each further one."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +51,6 @@ class NotFetched(Exception):
 
 class Absent(NotFetched):
     """The server says that it has no such page."""
-
-
-class Transient(NotFetched):
-    """A failure that may pass by itself."""
 
 
 class Client:
@@ -87,10 +76,10 @@ class Client:
             follow_redirects=True,
             event_hooks={"request": [self._check]},
             trust_env=False,
-            verify=verify or True,
+            transport=httpx.AsyncHTTPTransport(verify or True, trust_env=False, retries=_RETRIES),
         )
-        self._failures: Counter[str] = Counter()
         self._given_up: dict[str, str] = {}
+        """The hosts that are not asked any more, each with the reason."""
 
     async def aclose(self) -> None:
         """Give the connections back, as contextlib.aclosing asks for it."""
@@ -99,21 +88,21 @@ class Client:
     async def get(self, url: str, conditions: Mapping[str, str] | None = None) -> Document | None:
         """The document at `url`; None where the server says that it is still the one of the conditions.
 
-        Raises NotFetched: Absent, Transient after several attempts, or itself where no attempt is of use.
+        Raises NotFetched, and Absent where there is no such page. The next fetch goes on where this one
+        stopped, so nothing but a connection is tried again here.
         """
-        for attempt in range(1, self.limits.attempts):
-            with suppress(Transient):
-                return await self._ask(url, conditions)
-            # A little chance keeps those who failed together from coming back together.
-            await anyio.sleep(self.limits.back_off_seconds * (2 ** (attempt - 1) + random.random()))
         try:
-            return await self._ask(url, conditions)
-        except Transient as failure:
-            host = httpx.URL(url).host
-            self._failures[host] += 1
-            if self._failures[host] == _PATIENCE:
-                self._give_up(host, f"{host} is not asked any more, after: {failure}")
-            raise
+            with anyio.fail_after(self.limits.whole_seconds):
+                async with self._http.stream("GET", url, headers=conditions) as response:
+                    return None if conditions and response.status_code == 304 else await self._read(response)
+        except TimeoutError as error:
+            reason = f"{url} did not answer in full within {self.limits.whole_seconds:g} s."
+            raise self._give_up(httpx.URL(url).host, reason) from error
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            host = error.request.url.host
+            raise self._give_up(host, f"No connection to {host} could be made: {show(error)}.") from error
+        except httpx.RequestError as error:
+            raise NotFetched(f"The answer of {url} broke off: {show(error)}.") from error
 
     async def _check(self, request: httpx.Request) -> None:
         """Called by httpx before each request, those of redirects included."""
@@ -123,27 +112,11 @@ class Client:
         if request.url.host in self._given_up:
             raise NotFetched(self._given_up[request.url.host])
 
-    async def _ask(self, url: str, conditions: Mapping[str, str] | None) -> Document | None:
-        try:
-            with anyio.fail_after(self.limits.whole_seconds):
-                async with self._http.stream("GET", url, headers=conditions) as response:
-                    return None if conditions and response.status_code == 304 else await self._read(response)
-        except TimeoutError as error:
-            seconds = self.limits.whole_seconds
-            raise Transient(f"{url} did not answer in full within {seconds:g} s.") from error
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            host = error.request.url.host
-            raise self._give_up(host, f"No connection to {host} could be made: {show(error)}.") from error
-        except httpx.RequestError as error:
-            raise Transient(f"The answer of {url} broke off: {show(error)}.") from error
-
     async def _read(self, response: httpx.Response) -> Document:
         status, url = response.status_code, response.url
         if "retry-after" in response.headers:
             host, seconds = url.host, show(response.headers["retry-after"])
             raise self._give_up(host, f"{host} asks not to be asked again for now (Retry-After: {seconds}).")
-        if status in _LATER:
-            raise Transient(f"{url} was answered with status {status}.")
         if status in _GONE:
             raise Absent(f"There is no {url} (status {status}).")
         if status != 200:
