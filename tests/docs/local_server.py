@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import Any
 
+from pytorch_to_triton.docs.sources import Origins
 from pytorch_to_triton.docs.transport import Client, FetchLimits
 
 HTML = "text/html; charset=utf-8"
@@ -114,10 +115,14 @@ class Hands:
         return self.at
 
 
+def origins_of(server: Server) -> Origins:
+    return Origins(site=f"{server.origin}main/", sources=f"{server.origin}sources/")
+
+
 @asynccontextmanager
 async def client_of(server: Server, hands: Hands | None = None, **limits: Any) -> AsyncIterator[Client]:
-    """A client that may ask the server, at the loopback address, and nobody else."""
+    """A client that may ask below /main/ and /sources/ of the server, and nobody else."""
     trusting_nobody = SSLContext(PROTOCOL_TLS_CLIENT)  # the usual one takes a while to load
-    client = Client((server.origin,), replace(QUICK, **limits), (hands or Hands()).now, trusting_nobody)
+    client = Client(origins_of(server), replace(QUICK, **limits), (hands or Hands()).now, trusting_nobody)
     async with aclosing(client):
         yield client

@@ -47,10 +47,6 @@ def sent(body: bytes, etag: str, content_type: str) -> Any:
     return handler
 
 
-def origins_of(server: Server) -> Origins:
-    return Origins(site=f"{server.origin}main/", sources=f"{server.origin}sources/")
-
-
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
     """A site of two pages, and a release of two files."""
@@ -106,9 +102,7 @@ class Listener:
 
 async def fetched(server: Server, store: PageStore, hands: Hands, **options: Any) -> Any:
     async with client_of(server, hands) as client:
-        return await fetch(
-            store, options.pop("version", VERSION), client=client, origins=origins_of(server), **options
-        )
+        return await fetch(store, options.pop("version", VERSION), client=client, **options)
 
 
 async def test_a_first_fetch_keeps_each_page_with_where_when_and_of_which_triton(

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 import httpx
 import pytest
 
-from pytorch_to_triton.docs.transport import ALLOWED, Absent, NotFetched, may_be_asked
+from pytorch_to_triton.docs.sources import Origins
+from pytorch_to_triton.docs.transport import Absent, NotFetched, may_be_asked
 
 from .local_server import Request, Server, Write, answer, client_of, local_server
 
@@ -20,7 +21,7 @@ async def get(
 ) -> bytes:
     """The body at `path`, fetched by a new client; empty where it is unchanged."""
     async with client_of(server, **limits) as client:
-        document = await client.get(f"{server.origin}{path}", known)
+        document = await client.get(f"{server.origin}main/{path}", known)
         return document.body if document else b""
 
 
@@ -29,8 +30,8 @@ async def never(request: Request, write: Write) -> None:
 
 
 def test_the_places_of_the_documentation_may_be_asked() -> None:
-    for url in [*ALLOWED, "https://TRITON-LANG.org:443/main/"]:
-        assert may_be_asked(httpx.URL(url), ALLOWED)
+    for url in [*Origins().allowed, "https://TRITON-LANG.org:443/main/"]:
+        assert may_be_asked(httpx.URL(url), Origins())
 
 
 def test_no_other_url_may_be_asked() -> None:
@@ -54,12 +55,12 @@ def test_no_other_url_may_be_asked() -> None:
         "javascript:alert(1)",
         "",
     ]:
-        assert not may_be_asked(httpx.URL(url), ALLOWED), url
+        assert not may_be_asked(httpx.URL(url), Origins()), url
 
 
 async def test_a_refusal_shows_a_hostile_url_as_harmless_text() -> None:
     async with local_server() as server:
-        server.routes["/page"] = answer(302, location="https://example.org/" + "x" * 1000)
+        server.routes["/main/page"] = answer(302, location="https://example.org/" + "x" * 1000)
         with pytest.raises(NotFetched, match="not among the places") as refused:
             await get(server)
     assert len(str(refused.value)) < 500
@@ -68,8 +69,8 @@ async def test_a_refusal_shows_a_hostile_url_as_harmless_text() -> None:
 async def test_a_first_fetch_brings_the_body_and_what_to_ask_with_next_time() -> None:
     async with local_server() as server, client_of(server) as client:
         sent = answer(200, b"hello", etag='"1"', last_modified="Sat, 21 Nov 2026 12:00:00 GMT")
-        server.routes["/page"] = sent
-        document = await client.get(f"{server.origin}page")
+        server.routes["/main/page"] = sent
+        document = await client.get(f"{server.origin}main/page")
     assert document is not None
     assert document.body == b"hello"
     assert document.conditions == KNOWN
@@ -81,7 +82,7 @@ async def test_a_first_fetch_brings_the_body_and_what_to_ask_with_next_time() ->
 
 async def test_a_known_page_is_asked_for_conditionally_and_need_not_be_sent() -> None:
     async with local_server() as server:
-        server.routes["/page"] = answer(304)
+        server.routes["/main/page"] = answer(304)
         assert await get(server, known=KNOWN) == b""
     assert server.asked[0].headers["if-none-match"] == '"1"'
     assert server.asked[0].headers["if-modified-since"] == "Sat, 21 Nov 2026 12:00:00 GMT"
@@ -89,22 +90,22 @@ async def test_a_known_page_is_asked_for_conditionally_and_need_not_be_sent() ->
 
 async def test_an_unknown_page_cannot_be_unchanged() -> None:
     async with local_server() as server:
-        server.routes["/page"] = answer(304)
+        server.routes["/main/page"] = answer(304)
         with pytest.raises(NotFetched, match="status 304"):
             await get(server)
 
 
 async def test_redirects_within_the_list_are_followed() -> None:
     async with local_server() as server:
-        server.routes["/page"] = answer(301, location="/a/b")
-        server.routes["/a/b"] = answer(302, location=f"{server.origin}a/c")
-        server.routes["/a/c"] = answer(200, b"here")
+        server.routes["/main/page"] = answer(301, location="/main/a/b")
+        server.routes["/main/a/b"] = answer(302, location=f"{server.origin}main/a/c")
+        server.routes["/main/a/c"] = answer(200, b"here")
         assert await get(server) == b"here"
 
 
 async def test_a_redirect_to_a_foreign_host_is_refused_and_that_host_is_not_asked() -> None:
     async with local_server() as server, local_server() as foreign:
-        server.routes["/page"] = answer(302, location=f"{foreign.origin}page")
+        server.routes["/main/page"] = answer(302, location=f"{foreign.origin}page")
         with pytest.raises(NotFetched, match="not among the places"):
             await get(server)
     assert foreign.asked == []
@@ -113,30 +114,30 @@ async def test_a_redirect_to_a_foreign_host_is_refused_and_that_host_is_not_aske
 async def test_a_redirect_to_anything_else_is_refused() -> None:
     for location in ["file:///etc/passwd", "https://example.org/", "http://[", "//10.0.0.1/"]:
         async with local_server() as server:
-            server.routes["/page"] = answer(307, location=location)
+            server.routes["/main/page"] = answer(307, location=location)
             with pytest.raises(NotFetched):
                 await get(server)
 
 
 async def test_redirects_in_a_circle_end() -> None:
     async with local_server() as server:
-        server.routes["/page"] = answer(302, location="/page")
+        server.routes["/main/page"] = answer(302, location="/main/page")
         with pytest.raises(NotFetched, match="redirects"):
             await get(server)
 
 
 async def test_a_silent_server_is_left_after_a_while_and_for_all_pages() -> None:
     async with local_server() as server, client_of(server, whole_seconds=0.1) as client:
-        server.routes |= {"/page": never, "/other": answer(200, b"x")}
+        server.routes |= {"/main/page": never, "/main/other": answer(200, b"x")}
         for path in ("page", "other"):
             with pytest.raises(NotFetched, match=r"page did not answer in full within 0\.1 s"):
-                await client.get(f"{server.origin}{path}")
-    assert server.paths == ["/page"]
+                await client.get(f"{server.origin}main/{path}")
+    assert server.paths == ["/main/page"]
 
 
 async def test_a_truncated_body_is_no_document() -> None:
     async with local_server() as server:
-        server.routes["/page"] = answer(200, b"hel", content_length="5")
+        server.routes["/main/page"] = answer(200, b"hel", content_length="5")
         with pytest.raises(NotFetched, match="broke off"):
             await get(server)
 
@@ -149,7 +150,7 @@ async def test_an_answer_of_no_use_is_not_asked_for_twice() -> None:
         (answer(302), "status 302"),
     ]:
         async with local_server() as server:
-            server.routes["/page"] = sent
+            server.routes["/main/page"] = sent
             with pytest.raises(NotFetched, match=reported):
                 await get(server)
         assert len(server.asked) == 1
@@ -158,7 +159,7 @@ async def test_an_answer_of_no_use_is_not_asked_for_twice() -> None:
 @pytest.mark.parametrize("status", [404, 410])
 async def test_a_page_that_is_not_there_is_absent(status: int) -> None:
     async with local_server() as server:
-        server.routes["/page"] = answer(status)
+        server.routes["/main/page"] = answer(status)
         with pytest.raises(Absent):
             await get(server)
 
@@ -170,25 +171,28 @@ async def test_an_endless_page_is_left_at_the_cap() -> None:
             await write(b"x" * 65536)
 
     async with local_server() as server:
-        server.routes["/page"] = endless
+        server.routes["/main/page"] = endless
         with pytest.raises(NotFetched, match="larger than"):
             await get(server)
 
 
 async def test_a_compressed_body_which_was_not_asked_for_stays_as_it_is() -> None:
     async with local_server() as server:
-        server.routes["/page"] = answer(200, b"x", content_encoding="gzip")
+        server.routes["/main/page"] = answer(200, b"x", content_encoding="gzip")
         assert await get(server) == b"x"
 
 
 async def test_a_server_that_asks_for_patience_is_left_alone() -> None:
     for status, patience in [(429, "7"), (503, "3600"), (503, "Sat, 99 Nov 2026")]:
         async with local_server() as server, client_of(server) as client:
-            server.routes |= {"/page": answer(status, retry_after=patience), "/other": answer(200, b"x")}
+            server.routes |= {
+                "/main/page": answer(status, retry_after=patience),
+                "/main/other": answer(200, b"x"),
+            }
             for path in ("page", "other"):
                 with pytest.raises(NotFetched, match=f"Retry-After: {patience}"):
-                    await client.get(f"{server.origin}{path}")
-        assert server.paths == ["/page"]
+                    await client.get(f"{server.origin}main/{path}")
+        assert server.paths == ["/main/page"]
 
 
 async def test_a_closed_port_is_unreachable_at_once_and_for_all_pages() -> None:
@@ -197,12 +201,12 @@ async def test_a_closed_port_is_unreachable_at_once_and_for_all_pages() -> None:
     async with client_of(server) as client:
         for path in ("page", "other"):
             with pytest.raises(NotFetched, match="No connection"):
-                await client.get(f"{server.origin}{path}")
+                await client.get(f"{server.origin}main/{path}")
 
 
 async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     async with local_server() as server, local_server() as proxy:
-        server.routes["/page"] = answer(200, b"x")
+        server.routes["/main/page"] = answer(200, b"x")
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.origin)
         assert await get(server) == b"x"

@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from pytorch_to_triton.docs.markdown import NotReadable, to_markdown
 from pytorch_to_triton.docs.sections import title_of
-from pytorch_to_triton.docs.sources import Origins, WantedPage, release_files, site_pages, tag_of
+from pytorch_to_triton.docs.sources import WantedPage, release_files, site_pages, tag_of
 from pytorch_to_triton.docs.store import PageStore, StoredPage
 from pytorch_to_triton.docs.transport import Absent, Client, NotFetched
 from pytorch_to_triton.jobs.progress import ProgressListener
@@ -43,7 +43,6 @@ async def fetch(
     refresh: bool = False,
     listener: ProgressListener | None = None,
     client: Client | None = None,
-    origins: Origins | None = None,
 ) -> FetchReport:
     """Fetch the documents of the Triton release `version`, and the site, which describes the newest source.
 
@@ -53,7 +52,7 @@ async def fetch(
     network is in the report.
     """
     async with aclosing(client or Client()) as client:
-        return await _Fetch(store, version, client, origins or Origins(), refresh, listener).run()
+        return await _Fetch(store, version, client, refresh, listener).run()
 
 
 @dataclass
@@ -61,7 +60,6 @@ class _Fetch:
     store: PageStore
     version: str | None
     client: Client
-    origins: Origins
     refresh: bool
     listener: ProgressListener | None
     total: int = 0
@@ -70,7 +68,7 @@ class _Fetch:
 
     async def run(self) -> FetchReport:
         started = self.client.now()
-        files = tuple(release_files(self.origins, self.version))
+        files = tuple(release_files(self.client.origins, self.version))
         wanted = (*files, *await self._site_pages())
         self.total = len(self.outcomes) + len(wanted)
         queue = iter(wanted)
@@ -85,10 +83,10 @@ class _Fetch:
         return self._report(started)
 
     async def _site_pages(self) -> tuple[WantedPage, ...]:
-        url = self.origins.inventory
+        url = self.client.origins.inventory
         try:
             inventory = await self.client.get(url)
-            return tuple(site_pages(self.origins, self.version, inventory.body)) if inventory else ()
+            return tuple(site_pages(self.client.origins, self.version, inventory.body)) if inventory else ()
         except (NotFetched, ValueError) as error:
             self._fail("web/main/objects.inv", url, str(error))
             return ()
@@ -140,7 +138,7 @@ class _Fetch:
             version=self.version,
             **pages,
             failed=failed,
-            origins=(self.origins.site, self.origins.sources),
+            origins=self.client.origins.allowed,
             started=started,
             ended=self.client.now(),
             folder=self.store.root,

@@ -53,6 +53,11 @@ class Origins:
     sources: str = "https://raw.githubusercontent.com/triton-lang/triton/"
 
     @property
+    def allowed(self) -> tuple[str, str]:
+        """The beginnings of every URL that may be asked; each fixes scheme, host and port."""
+        return self.site, self.sources
+
+    @property
     def inventory(self) -> str:
         """Sphinx's list of all that the site documents."""
         return f"{self.site}objects.inv"

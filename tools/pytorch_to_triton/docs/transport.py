@@ -8,10 +8,8 @@ from datetime import UTC, datetime
 import anyio
 import httpx
 
+from pytorch_to_triton.docs.sources import Origins
 from pytorch_to_triton.places import version
-
-ALLOWED = ("https://triton-lang.org/", "https://raw.githubusercontent.com/triton-lang/triton/")
-"""The beginnings of every URL that may be asked; each fixes scheme, host and port."""
 
 _HEADERS = {
     "User-Agent": f"pytorch-to-triton/{version()} (documentation cache)",
@@ -54,7 +52,7 @@ class Absent(NotFetched):
 
 
 class Client:
-    """Fetches what begins like one of `allowed`. Many tasks may share it; to be closed.
+    """Fetches what lies below the origins. Many tasks may share it; to be closed.
 
     `verify` says whom to trust for TLS; None: the certificate authorities that httpx knows. Proxies of the
     environment are not used: they would choose the address to connect to.
@@ -62,12 +60,12 @@ class Client:
 
     def __init__(
         self,
-        allowed: tuple[str, ...] = ALLOWED,
+        origins: Origins | None = None,
         limits: FetchLimits | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         verify: ssl.SSLContext | None = None,
     ) -> None:
-        self.allowed = allowed
+        self.origins = origins or Origins()
         self.limits = limits or FetchLimits()
         self.now = now
         self._http = httpx.AsyncClient(
@@ -106,8 +104,8 @@ class Client:
 
     async def _check(self, request: httpx.Request) -> None:
         """Called by httpx before each request, those of redirects included."""
-        if not may_be_asked(request.url, self.allowed):
-            places = ", ".join(self.allowed)
+        if not may_be_asked(request.url, self.origins):
+            places = " and ".join(self.origins.allowed)
             raise NotFetched(f"{show(request.url)} is not among the places that may be asked: {places}.")
         if request.url.host in self._given_up:
             raise NotFetched(self._given_up[request.url.host])
@@ -134,10 +132,10 @@ class Client:
         return NotFetched(reason)
 
 
-def may_be_asked(url: httpx.URL, allowed: tuple[str, ...]) -> bool:
-    """Whether a URL begins like one that is allowed, as httpx writes it: `..` is gone."""
+def may_be_asked(url: httpx.URL, origins: Origins) -> bool:
+    """Whether a URL begins like one of the origins, as httpx writes it: `..` is gone."""
     # A server may read an escape as a dot or slash, and so leave the path that is checked here.
-    return str(url).startswith(allowed) and "%" not in str(url)
+    return str(url).startswith(origins.allowed) and "%" not in str(url)
 
 
 def show(text: object) -> str:
