@@ -13,12 +13,12 @@ from mutants.functions import files
 from mutants.mutate import is_chosen
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.resolve import DraftOrigin
-from pytorch_to_triton.docs.kernel_pages import kernel_pages
 from pytorch_to_triton.draft.file.module import draft
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
+from reference_benchmarks.kernel_index import kernel_pages
 
 EXAMPLES = ("channel_logsumexp", "gelu_bias", "layer_norm", "rms_norm_residual", "softmax", "swiglu")
 """Files of `examples/` with one function of the same name."""

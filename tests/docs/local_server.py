@@ -2,16 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import Any
 
-from pytorch_to_triton.docs.transport import Client, Clock, FetchLimits
+from pytorch_to_triton.docs.sources import Origins
+from pytorch_to_triton.docs.transport import Client, FetchLimits
 
 HTML = "text/html; charset=utf-8"
-QUICK = FetchLimits(connect_seconds=5, read_seconds=5, whole_seconds=5, pause_seconds=0)
+QUICK = FetchLimits(connect_seconds=5, whole_seconds=5)
 
 
 @dataclass(frozen=True)
@@ -106,22 +107,22 @@ async def local_server() -> AsyncIterator[Server]:
 
 @dataclass
 class Hands:
-    """The hands of a clock that stands still but for those who sleep by it."""
+    """The hands of a clock that stands still."""
 
     at: datetime = datetime(2026, 11, 21, 12, tzinfo=UTC)
-    slept: list[float] = field(default_factory=list)
 
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.at += timedelta(seconds=seconds)
-        await asyncio.sleep(0)
-
-    @property
-    def clock(self) -> Clock:
-        return Clock(now=lambda: self.at, monotonic=lambda: self.at.timestamp(), sleep=self.sleep)
+    def now(self) -> datetime:
+        return self.at
 
 
-def client_of(server: Server, hands: Hands | None = None, **limits: Any) -> Client:
-    """A client that may ask the server, at the loopback address, and nobody else."""
+def origins_of(server: Server) -> Origins:
+    return Origins(site=f"{server.origin}main/", sources=f"{server.origin}sources/")
+
+
+@asynccontextmanager
+async def client_of(server: Server, hands: Hands | None = None, **limits: Any) -> AsyncIterator[Client]:
+    """A client that may ask below /main/ and /sources/ of the server, and nobody else."""
     trusting_nobody = SSLContext(PROTOCOL_TLS_CLIENT)  # the usual one takes a while to load
-    return Client((server.origin,), replace(QUICK, **limits), (hands or Hands()).clock, trusting_nobody)
+    client = Client(origins_of(server), replace(QUICK, **limits), (hands or Hands()).now, trusting_nobody)
+    async with aclosing(client):
+        yield client

@@ -139,7 +139,7 @@ async def test_the_fields_of_a_docstring_are_reported_by_parameter() -> None:
     said = read_docstring(
         "Text.\n\n:param x, y: the\n    inputs\n:type x: Block\n:param *sizes: many\n:return: all"
     )
-    assert (said.about("x"), said.about("y"), said.about("sizes")) == ("The inputs.", "The inputs.", "Many.")
-    assert (said.type_of("x"), said.type_of("y")) == ("Block", "")
+    assert said.parameters == {"x": "The inputs.", "y": "The inputs.", "sizes": "Many."}
+    assert said.types == {"x": "Block"}
     assert said.notes == ("**Returns:** all",)
     assert said.prose == "Text."

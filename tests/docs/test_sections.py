@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from pytorch_to_triton.docs.guides import guide_pages
-from pytorch_to_triton.docs.sections import below, cut, sections_of
+from pytorch_to_triton.docs.library import guide_pages
+from pytorch_to_triton.docs.sections import below, cut, sections_of, title_of
 
 PAGE = """# Masks
 
@@ -71,6 +71,19 @@ def test_a_heading_that_skips_a_level_still_ends_the_deeper_ones() -> None:
 )
 def test_what_looks_like_a_heading_in_a_fence_is_none(markdown: str, sections: int) -> None:
     assert len(sections_of(f"# Title\n\n{markdown}")) == sections
+
+
+def test_a_page_s_title_is_the_heading_that_it_starts_with() -> None:
+    for markdown, title in [
+        ("# `tl.load`\n\nText.\n", "tl.load"),
+        ("Text.\n# Title\n", ""),
+        ("## Title\n", ""),
+        ("# " + "x" * 1000, "x" * 200),
+    ]:
+        assert title_of(markdown) == title
+    assert [
+        page.name for page in guide_pages() if not page.text.replace("`", "").startswith(f"# {page.title}\n")
+    ] == []
 
 
 def test_a_section_is_read_with_those_below_it() -> None:

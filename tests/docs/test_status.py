@@ -11,7 +11,7 @@ from pytorch_to_triton import places
 from pytorch_to_triton.docs.library import Library, collect, open_library
 from pytorch_to_triton.docs.search import SearchRequest, search
 from pytorch_to_triton.docs.status import status
-from pytorch_to_triton.docs.store import PageStore, Validators
+from pytorch_to_triton.docs.store import PageStore, StoredPage
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.page import Page
@@ -87,7 +87,7 @@ async def test_what_was_read_is_kept_until_a_page_changes(worker: WorkerClient, 
     runtime = Runtime(python=sys.executable, interpreter=True, devices="0")
     first = await open_library(worker, runtime)
     assert await open_library(worker, runtime) is first
-    PageStore(places.docs()).put(fetched("a", "main", 1), Validators(digest="0"))
+    PageStore(places.docs()).put(StoredPage(page=fetched("a", "main", 1), conditions={}))
     second = await open_library(worker, runtime)
     assert "web/a" in second.pages
     assert [hit.page for hit in search(second, SearchRequest("quokka")).hits] == ["web/a"]

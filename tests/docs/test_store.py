@@ -1,19 +1,21 @@
 """The page store keeps pages whole, whoever writes at once and whatever happens to its files."""
 
-import os
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from pytorch_to_triton import places
-from pytorch_to_triton.docs.store import PageStore, Validators
+from pytorch_to_triton.docs.store import PageStore, StoredPage
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.schema.page import Page
 
 WHEN = datetime(2026, 11, 21, 12, tzinfo=UTC)
-VALIDATORS = Validators(etag='"1"', digest="d")
+
+
+def entry(name: str) -> StoredPage:
+    return StoredPage(page=page(name), conditions={})
 
 
 def page(name: str, text: str = "# Title\n\nText.\n") -> Page:
@@ -31,7 +33,7 @@ def store(tmp_path: Path) -> PageStore:
 
 
 def test_what_was_never_fetched_is_not_there_and_nothing_is_made(store: PageStore) -> None:
-    assert (store.pages(), store.get("web/a"), store.damaged) == ([], None, [])
+    assert (store.pages(), store.entry("web/a")) == ([], None)
     assert not store.root.exists()
 
 
@@ -40,76 +42,46 @@ def test_what_was_never_fetched_is_not_there_and_nothing_is_made(store: PageStor
     ["../../escape", "/etc/passwd", "web/" + "x" * 500, "a\0b", "CON", "..", "web/ü?*:|", "a\\b", " "],
 )
 def test_any_name_is_one_file_of_the_folder(store: PageStore, name: str) -> None:
-    store.put(page(name), VALIDATORS)
-    assert store.get(name) == page(name)
+    store.put(entry(name))
+    assert store.pages() == [page(name)]
     assert file_of(store).parent == store.root
 
 
 def test_names_that_differ_in_case_alone_are_different_files_on_every_system(store: PageStore) -> None:
-    store.put(page("web/Tensor"), VALIDATORS)
-    store.put(page("web/tensor"), VALIDATORS)
+    store.put(entry("web/Tensor"))
+    store.put(entry("web/tensor"))
     assert len({path.name.lower() for path in store.root.iterdir()}) == 2
-
-
-def test_a_confirmed_page_keeps_its_text_and_has_a_new_date(store: PageStore) -> None:
-    store.put(page("web/a"), VALIDATORS)
-    entry = store.entry("web/a")
-    assert entry is not None
-    store.touch(entry, WHEN + timedelta(days=2), "main, may not match 3.8")
-    touched = store.entry("web/a")
-    assert touched is not None
-    assert touched.page == page("web/a").model_copy(
-        update={"fetched": WHEN + timedelta(days=2), "applies_to": "main, may not match 3.8"}
-    )
-    assert touched.validators == VALIDATORS
 
 
 @pytest.mark.parametrize(
     "damage",
     [
         lambda text: text[: len(text) // 2],
-        lambda text: text.replace(b"Text.", b"Tex7."),
-        lambda text: text.replace(b"web/a", b"web/b"),
-        lambda text: text.replace(b'"format":2', b'"format":1').replace(b'"format": 2', b'"format": 1'),
+        lambda text: text.replace(b'"format":3', b'"format":1').replace(b'"format": 3', b'"format": 1'),
         lambda text: b"",
         lambda text: b"\xff\xfe" + text,
         lambda text: b"[" * 100_000,
     ],
 )
-def test_a_damaged_file_is_dropped_and_reported_and_the_others_stay(
+def test_a_damaged_file_is_no_page_and_the_others_stay(
     store: PageStore, damage: Callable[[bytes], bytes]
 ) -> None:
-    store.put(page("web/a"), VALIDATORS)
+    store.put(entry("web/a"))
     path = file_of(store)
-    store.put(page("web/z"), VALIDATORS)
+    store.put(entry("web/z"))
     before = path.read_bytes()
     path.write_bytes(damage(before))
     assert path.read_bytes() != before
     assert [kept.name for kept in store.pages()] == ["web/z"]
-    assert store.damaged == [path.name]
-    assert not path.exists()
-    store.put(page("web/a"), VALIDATORS)
-    assert store.get("web/a") == page("web/a")
-
-
-def test_what_killed_writers_left_is_no_page_and_is_cleared_away_in_time(store: PageStore) -> None:
-    store.prepare()
-    old, new = store.root / "old.part", store.root / "new.part"
-    for left in (old, new):
-        left.write_text("{")
-    long_ago = (datetime.now(UTC) - timedelta(days=1)).timestamp()
-    os.utime(old, (long_ago, long_ago))
-    assert store.pages() == []
-    store.prepare()
-    assert list(store.root.iterdir()) == [new]
+    store.put(entry("web/a"))
+    assert [kept.name for kept in store.pages()] == ["web/a", "web/z"]
 
 
 def test_a_folder_that_cannot_be_written_is_refused_with_a_way_out(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     store = PageStore(tmp_path / "file" / "pages")
-    for write in (store.prepare, lambda: store.put(page("web/a"), VALIDATORS)):
-        with pytest.raises(MissingRequirement, match="PYTORCH_TO_TRITON_CACHE"):
-            write()
+    with pytest.raises(MissingRequirement, match="PYTORCH_TO_TRITON_CACHE"):
+        store.put(entry("web/a"))
     assert store.pages() == []
 
 

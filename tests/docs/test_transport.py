@@ -1,42 +1,27 @@
 """Whatever a server does, the client stays polite, bounded and behind the gate."""
 
 import asyncio
-from datetime import timedelta
+from collections.abc import Mapping
 
+import httpx
 import pytest
 
-from pytorch_to_triton.docs.store import Validators
-from pytorch_to_triton.docs.transport import (
-    ALLOWED,
-    Absent,
-    AddressRefused,
-    NotFetched,
-    Transient,
-    Unreachable,
-    check,
-)
+from pytorch_to_triton.docs.sources import Origins
+from pytorch_to_triton.docs.transport import Absent, NotFetched, may_be_asked
 
-from .local_server import (
-    Hands,
-    Request,
-    Server,
-    Write,
-    answer,
-    client_of,
-    in_turn,
-    local_server,
-)
+from .local_server import Request, Server, Write, answer, client_of, local_server
 
 pytestmark = pytest.mark.anyio
 
-TEXT = frozenset({"text/plain"})
-MEGABYTE = 1 << 20
+KNOWN = {"If-None-Match": '"1"', "If-Modified-Since": "Sat, 21 Nov 2026 12:00:00 GMT"}
 
 
-async def get(server: Server, path: str = "page", known: Validators | None = None, **limits: float) -> bytes:
+async def get(
+    server: Server, path: str = "page", known: Mapping[str, str] | None = None, **limits: float
+) -> bytes:
     """The body at `path`, fetched by a new client; empty where it is unchanged."""
     async with client_of(server, **limits) as client:
-        document = await client.get(f"{server.origin}{path}", TEXT, known)
+        document = await client.get(f"{server.origin}main/{path}", known)
         return document.body if document else b""
 
 
@@ -45,8 +30,8 @@ async def never(request: Request, write: Write) -> None:
 
 
 def test_the_places_of_the_documentation_may_be_asked() -> None:
-    for url in [*ALLOWED, "https://TRITON-LANG.org:443/main/"]:
-        assert check(url, ALLOWED).scheme == "https"
+    for url in [*Origins().allowed, "https://TRITON-LANG.org:443/main/"]:
+        assert may_be_asked(httpx.URL(url), Origins())
 
 
 def test_no_other_url_may_be_asked() -> None:
@@ -68,32 +53,27 @@ def test_no_other_url_may_be_asked() -> None:
         "file:///etc/passwd",
         "//triton-lang.org/main/",
         "javascript:alert(1)",
-        "https://triton-lang.org/\r\nHost: example.org",
-        "https://[",
         "",
     ]:
-        with pytest.raises(AddressRefused):
-            check(url, ALLOWED)
+        assert not may_be_asked(httpx.URL(url), Origins()), url
 
 
-def test_a_refusal_shows_a_hostile_url_as_harmless_text() -> None:
-    with pytest.raises(AddressRefused) as refused:
-        check("https://example.org/\u202e" + "x" * 1000, ALLOWED)
-    assert refused.value.reason.isascii()
-    assert len(refused.value.reason) < 500
+async def test_a_refusal_shows_a_hostile_url_as_harmless_text() -> None:
+    async with local_server() as server:
+        server.routes["/main/page"] = answer(302, location="https://example.org/" + "x" * 1000)
+        with pytest.raises(NotFetched, match="not among the places") as refused:
+            await get(server)
+    assert len(str(refused.value)) < 500
 
 
 async def test_a_first_fetch_brings_the_body_and_what_to_ask_with_next_time() -> None:
     async with local_server() as server, client_of(server) as client:
         sent = answer(200, b"hello", etag='"1"', last_modified="Sat, 21 Nov 2026 12:00:00 GMT")
-        server.routes["/page"] = sent
-        document = await client.get(f"{server.origin}page", TEXT)
+        server.routes["/main/page"] = sent
+        document = await client.get(f"{server.origin}main/page")
     assert document is not None
     assert document.body == b"hello"
-    assert (document.validators.etag, document.validators.last_modified) == (
-        '"1"',
-        "Sat, 21 Nov 2026 12:00:00 GMT",
-    )
+    assert document.conditions == KNOWN
     headers = server.asked[0].headers
     assert headers["user-agent"].startswith("pytorch-to-triton/")
     assert (headers["accept-encoding"], headers["host"]) == ("identity", server.origin[7:-1])
@@ -101,33 +81,32 @@ async def test_a_first_fetch_brings_the_body_and_what_to_ask_with_next_time() ->
 
 
 async def test_a_known_page_is_asked_for_conditionally_and_need_not_be_sent() -> None:
-    known = Validators(etag='"1"', last_modified="Sat, 21 Nov 2026 12:00:00 GMT", digest="")
     async with local_server() as server:
-        server.routes["/page"] = answer(304)
-        assert await get(server, known=known) == b""
+        server.routes["/main/page"] = answer(304)
+        assert await get(server, known=KNOWN) == b""
     assert server.asked[0].headers["if-none-match"] == '"1"'
     assert server.asked[0].headers["if-modified-since"] == "Sat, 21 Nov 2026 12:00:00 GMT"
 
 
 async def test_an_unknown_page_cannot_be_unchanged() -> None:
     async with local_server() as server:
-        server.routes["/page"] = answer(304)
-        with pytest.raises(NotFetched, match="nothing was known of it"):
+        server.routes["/main/page"] = answer(304)
+        with pytest.raises(NotFetched, match="status 304"):
             await get(server)
 
 
 async def test_redirects_within_the_list_are_followed() -> None:
     async with local_server() as server:
-        server.routes["/page"] = answer(301, location="/a/b")
-        server.routes["/a/b"] = answer(302, location=f"{server.origin}a/c")
-        server.routes["/a/c"] = answer(200, b"here")
+        server.routes["/main/page"] = answer(301, location="/main/a/b")
+        server.routes["/main/a/b"] = answer(302, location=f"{server.origin}main/a/c")
+        server.routes["/main/a/c"] = answer(200, b"here")
         assert await get(server) == b"here"
 
 
 async def test_a_redirect_to_a_foreign_host_is_refused_and_that_host_is_not_asked() -> None:
     async with local_server() as server, local_server() as foreign:
-        server.routes["/page"] = answer(302, location=f"{foreign.origin}page")
-        with pytest.raises(AddressRefused, match="not among the places"):
+        server.routes["/main/page"] = answer(302, location=f"{foreign.origin}page")
+        with pytest.raises(NotFetched, match="not among the places"):
             await get(server)
     assert foreign.asked == []
 
@@ -135,62 +114,43 @@ async def test_a_redirect_to_a_foreign_host_is_refused_and_that_host_is_not_aske
 async def test_a_redirect_to_anything_else_is_refused() -> None:
     for location in ["file:///etc/passwd", "https://example.org/", "http://[", "//10.0.0.1/"]:
         async with local_server() as server:
-            server.routes["/page"] = answer(307, location=location)
-            with pytest.raises(AddressRefused):
+            server.routes["/main/page"] = answer(307, location=location)
+            with pytest.raises(NotFetched):
                 await get(server)
 
 
-async def test_more_than_five_redirects_are_too_many() -> None:
+async def test_redirects_in_a_circle_end() -> None:
     async with local_server() as server:
-        server.routes |= {f"/{i}": answer(302, location=f"/{i + 1}") for i in range(10)}
-        with pytest.raises(AddressRefused, match="more than 5 times"):
-            await get(server, "0")
-    assert server.paths == [f"/{i}" for i in range(6)]
+        server.routes["/main/page"] = answer(302, location="/main/page")
+        with pytest.raises(NotFetched, match="redirects"):
+            await get(server)
 
 
-async def test_a_silent_server_is_left_after_a_while_and_tried_again() -> None:
+async def test_a_silent_server_is_left_after_a_while_and_for_all_pages() -> None:
+    async with local_server() as server, client_of(server, whole_seconds=0.1) as client:
+        server.routes |= {"/main/page": never, "/main/other": answer(200, b"x")}
+        for path in ("page", "other"):
+            with pytest.raises(NotFetched, match=r"page did not answer in full within 0\.1 s"):
+                await client.get(f"{server.origin}main/{path}")
+    assert server.paths == ["/main/page"]
+
+
+async def test_a_truncated_body_is_no_document() -> None:
     async with local_server() as server:
-        server.routes["/page"] = never
-        with pytest.raises(Transient, match="kept silent for too long"):
-            await get(server, read_seconds=0.05, attempts=2)
-    assert len(server.asked) == 2
-
-
-async def test_an_answer_that_takes_too_long_in_all_is_left() -> None:
-    async def begins(request: Request, write: Write) -> None:
-        await write(answer(200, b"", content_length="100"))
-        await never(request, write)
-
-    async with local_server() as server:
-        server.routes["/page"] = begins
-        with pytest.raises(Transient, match=r"in full within 0\.1 s"):
-            await get(server, whole_seconds=0.1, attempts=1)
-
-
-async def test_a_truncated_body_is_fetched_again() -> None:
-    async with local_server() as server:
-        truncated = answer(200, b"hel", content_length="5")
-        server.routes["/page"] = in_turn(truncated, answer(200, b"hello"))
-        assert await get(server) == b"hello"
-        server.routes["/page"] = truncated
-        with pytest.raises(Transient, match="broke off"):
+        server.routes["/main/page"] = answer(200, b"hel", content_length="5")
+        with pytest.raises(NotFetched, match="broke off"):
             await get(server)
 
 
 async def test_an_answer_of_no_use_is_not_asked_for_twice() -> None:
     for sent, reported in [
-        (
-            answer(200, b"MZ", content_type="application/x-msdownload"),
-            "of type application/x-msdownload, not text",
-        ),
-        (answer(200, b"MZ", content_type=""), "of type unknown"),
-        (answer(200, b"x", content_encoding="gzip"), "compressed as gzip, which was not asked for"),
         (answer(403), "status 403"),
+        (answer(502), "status 502"),
         (answer(204), "status 204"),
         (answer(302), "status 302"),
     ]:
         async with local_server() as server:
-            server.routes["/page"] = sent
+            server.routes["/main/page"] = sent
             with pytest.raises(NotFetched, match=reported):
                 await get(server)
         assert len(server.asked) == 1
@@ -199,7 +159,7 @@ async def test_an_answer_of_no_use_is_not_asked_for_twice() -> None:
 @pytest.mark.parametrize("status", [404, 410])
 async def test_a_page_that_is_not_there_is_absent(status: int) -> None:
     async with local_server() as server:
-        server.routes["/page"] = answer(status)
+        server.routes["/main/page"] = answer(status)
         with pytest.raises(Absent):
             await get(server)
 
@@ -211,68 +171,28 @@ async def test_an_endless_page_is_left_at_the_cap() -> None:
             await write(b"x" * 65536)
 
     async with local_server() as server:
-        server.routes["/page"] = endless
+        server.routes["/main/page"] = endless
         with pytest.raises(NotFetched, match="larger than"):
             await get(server)
 
 
-@pytest.mark.parametrize(
-    "retry_after", ["7", (Hands().at + timedelta(seconds=7)).strftime("%a, %d %b %Y %H:%M:%S GMT")]
-)
-async def test_a_server_that_asks_for_patience_gets_it(retry_after: str) -> None:
-    hands = Hands()
-    began = hands.at
-    async with local_server() as server, client_of(server, hands) as client:
-        server.routes["/page"] = in_turn(answer(429, retry_after=retry_after), answer(200, b"now"))
-        document = await client.get(f"{server.origin}page", TEXT)
-    assert document is not None
-    assert hands.at - began >= timedelta(seconds=7)
+async def test_a_compressed_body_which_was_not_asked_for_stays_as_it_is() -> None:
+    async with local_server() as server:
+        server.routes["/main/page"] = answer(200, b"x", content_encoding="gzip")
+        assert await get(server) == b"x"
 
 
-async def test_a_server_that_asks_for_too_much_patience_is_left_alone() -> None:
-    async with local_server() as server, client_of(server) as client:
-        server.routes |= {"/page": answer(429, retry_after="3600"), "/other": answer(200, b"x")}
-        for path in ("page", "other"):
-            with pytest.raises(Unreachable, match="not to be asked again for 3600 s"):
-                await client.get(f"{server.origin}{path}", TEXT)
-    assert server.paths == ["/page"]
-
-
-async def test_an_odd_wish_for_patience_harms_nobody() -> None:
-    for retry_after in ["soon", "-1", "", "9" * 4000, "Sat, 99 Nov 2026", "0"]:
-        async with local_server() as server:
-            server.routes["/page"] = answer(503, retry_after=retry_after)
-            with pytest.raises(NotFetched):
-                await get(server)
-
-
-async def test_failures_are_tried_again_after_growing_waits() -> None:
-    hands = Hands()
-    async with local_server() as server, client_of(server, hands) as client:
-        server.routes["/page"] = answer(500)
-        with pytest.raises(Transient, match="status 500"):
-            await client.get(f"{server.origin}page", TEXT)
-    assert len(server.asked) == 4
-    assert [0.5 <= hands.slept[0] < 1.5 + 1, hands.slept[1] >= 1, hands.slept[2] >= 2] == [True] * 3
-
-
-async def test_a_host_that_keeps_failing_is_not_asked_any_more() -> None:
-    async with local_server() as server, client_of(server, attempts=1) as client:
-        server.routes |= {f"/{i}": answer(502) for i in range(5)}
-        for i in range(5):
-            with pytest.raises(Transient if i < 3 else Unreachable, match="status 502"):
-                await client.get(f"{server.origin}{i}", TEXT)
-    assert server.paths == ["/0", "/1", "/2"]
-
-
-async def test_requests_to_one_host_are_spaced() -> None:
-    hands = Hands()
-    async with local_server() as server, client_of(server, hands, pause_seconds=0.2) as client:
-        server.routes["/page"] = answer(200, b"x")
-        async with asyncio.TaskGroup() as tasks:
-            for _ in range(4):
-                tasks.create_task(client.get(f"{server.origin}page", TEXT))
-    assert hands.slept == pytest.approx([0.2] * 3)
+async def test_a_server_that_asks_for_patience_is_left_alone() -> None:
+    for status, patience in [(429, "7"), (503, "3600"), (503, "Sat, 99 Nov 2026")]:
+        async with local_server() as server, client_of(server) as client:
+            server.routes |= {
+                "/main/page": answer(status, retry_after=patience),
+                "/main/other": answer(200, b"x"),
+            }
+            for path in ("page", "other"):
+                with pytest.raises(NotFetched, match=f"Retry-After: {patience}"):
+                    await client.get(f"{server.origin}main/{path}")
+        assert server.paths == ["/main/page"]
 
 
 async def test_a_closed_port_is_unreachable_at_once_and_for_all_pages() -> None:
@@ -280,13 +200,13 @@ async def test_a_closed_port_is_unreachable_at_once_and_for_all_pages() -> None:
         pass
     async with client_of(server) as client:
         for path in ("page", "other"):
-            with pytest.raises(Unreachable, match="No connection"):
-                await client.get(f"{server.origin}{path}", TEXT)
+            with pytest.raises(NotFetched, match="No connection"):
+                await client.get(f"{server.origin}main/{path}")
 
 
 async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     async with local_server() as server, local_server() as proxy:
-        server.routes["/page"] = answer(200, b"x")
+        server.routes["/main/page"] = answer(200, b"x")
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.origin)
         assert await get(server) == b"x"

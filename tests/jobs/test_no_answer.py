@@ -82,7 +82,7 @@ def test_an_error_below_the_cache_is_the_cache_s_and_others_are_not(
             raise OSError(number, os.strerror(number), str(path))
 
     with pytest.raises(MissingRequirement, match="cannot be used: Permission denied"):
-        failing(errno.EACCES, tmp_path / "docs-index")
+        failing(errno.EACCES, tmp_path / "results")
     with pytest.raises(MissingRequirement, match="disk is full"):
         failing(errno.ENOSPC, Path("/elsewhere"))
     with pytest.raises(PermissionError):

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from pytorch_to_triton.docs.kernel_pages import page_of
 from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.validate.cases import build_plan
 from pytorch_to_triton.validate.plan import CaseSizeLimits
@@ -19,6 +18,7 @@ from pytorch_to_triton.worker.calls.generate import generate_arguments
 from pytorch_to_triton.worker.calls.tensors import leaves
 from pytorch_to_triton.worker.interpreter import install
 from pytorch_to_triton.worker.loading.target import load
+from reference_benchmarks.kernel_index import page_of
 
 LIMIT_ELEMENTS = 2**11
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton import places
-from pytorch_to_triton.docs.kernel_pages import PAGE, TOPICS, KernelPage, index, kernel_pages
 from pytorch_to_triton.inspect.inspect import InspectionRequest, inspect
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.compiled import InspectedKernel
@@ -19,6 +18,7 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import validate
+from reference_benchmarks.kernel_index import PAGE, TOPICS, KernelPage, index, kernel_pages
 
 PAGES = kernel_pages()
 KERNELS = [page.file for page in PAGES]
@@ -143,7 +143,7 @@ def test_the_operators_of_reference_kernels_pass_pytorchs_own_check(paths: Seque
     check = Path(__file__).with_name("check_operator.py")
     process = subprocess.run(
         [sys.executable, check, *paths],
-        env=os.environ | {"TRITON_INTERPRET": "1"},
+        env=os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": str(places.shipped("references").parent)},
         capture_output=True,
         text=True,
         timeout=1200,
@@ -175,7 +175,7 @@ def test_each_topic_is_shown_by_a_reference_kernel() -> None:
 
 def test_the_index_of_kernels_is_up_to_date() -> None:
     written = (places.shipped("references") / PAGE).read_text(encoding="utf-8")
-    assert written == index(PAGES), "python -m pytorch_to_triton.docs.kernel_pages writes it"
+    assert written == index(PAGES), "python -m reference_benchmarks.kernel_index writes it"
 
 
 def test_there_are_reference_kernels_to_be_found() -> None:

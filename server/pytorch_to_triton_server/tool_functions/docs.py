@@ -97,20 +97,9 @@ def _rules() -> "Library":
     """The rules of audit as pages, each written from the rule itself."""
     from pytorch_to_triton.audit.registry import all_rules
     from pytorch_to_triton.audit.report.rule_pages import page
-    from pytorch_to_triton.docs.guides import APPLIES_TO
-    from pytorch_to_triton.docs.library import Library
-    from pytorch_to_triton.schema.page import Page
+    from pytorch_to_triton.docs.library import Library, guide
 
-    pages = (
-        Page(
-            name=f"{RULES}{rule.name}",
-            title=rule.title,
-            source="guide",
-            applies_to=APPLIES_TO,
-            text=page(rule),
-        )
-        for rule in all_rules()
-    )
+    pages = (guide(f"{RULES}{rule.name}", rule.title, page(rule)) for rule in all_rules())
     return Library(pages={each.name: each for each in pages}, spellings={}, surface=None, missing=())
 
 

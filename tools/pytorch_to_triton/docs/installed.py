@@ -1,6 +1,6 @@
 """The installed Triton as pages: one for each public name, one that lists them all, one of missing names."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from pytorch_to_triton.docs.docstrings import Docstring, read_docstring
 from pytorch_to_triton.docs.listings import MISSING, NAMES, missing_names, names_by_family
@@ -33,40 +33,46 @@ def installed_pages(surface: Surface) -> list[Page]:
     see `spellings`.
     """
     names = [name for name in surface.entries if _home(surface, name) == name]
-    absent = {page.name: page for page in _absent(surface)}
+    here = f"Triton {surface.version} (installed)"
+
+    def page(name: str, title: str, text: str, applies_to: str = here) -> Page:
+        return Page(name=name, title=title, source="installed", applies_to=applies_to, text=text)
+
     return [
-        _page(surface, NAMES, "All names", names_by_family(surface, names)),
-        _page(surface, MISSING, "Names that Triton does not have", missing_names(surface)),
-        *(_page(surface, name, spelling_of(name), _text_of(surface, name)) for name in names),
-        *absent.values(),
+        page(NAMES, "All names", names_by_family(surface, names)),
+        page(MISSING, "Names that Triton does not have", missing_names(surface)),
+        *(page(name, spelling_of(name), _text_of(surface, name)) for name in names),
+        *(
+            page(
+                name,
+                f"{spelling_of(name)} (not in {surface.version})",
+                _text_of_absent(surface, name, entry),
+                f"Triton {_span(history().having(name))}, not {surface.version} (installed)",
+            )
+            for name, entry in _absent(surface).items()
+        ),
     ]
 
 
-def _page(surface: Surface, name: str, title: str, text: str) -> Page:
-    applies_to = f"Triton {surface.version} (installed)"
-    return Page(name=name, title=title, source="installed", applies_to=applies_to, text=text)
+def _absent(surface: Surface) -> dict[str, PublicName]:
+    """The functions, classes and dtypes that other releases have and this one does not."""
+    absent = {}
+    for release in history().releases:
+        there = history().surface(release).entries
+        for name, entry in there.items():
+            owner = there.get(name.rpartition(".")[0])
+            if entry.kind != "module" and owner and owner.kind == "module" and not surface.find(name):
+                absent[name] = entry
+    return absent
 
 
-def _absent(surface: Surface) -> Iterator[Page]:
-    """A page for each function, class and dtype that other releases have and this one does not."""
-    known = history()
-    for release in known.releases:
-        there = known.surface(release)
-        for name, entry in there.entries.items():
-            owner = there.entries.get(name.rpartition(".")[0])
-            if entry.kind == "module" or owner is None or owner.kind != "module" or surface.find(name):
-                continue
-            spelled = spelling_of(name)
-            having = known.having(name)
-            yield Page(
-                name=name,
-                title=f"{spelled} (not in {surface.version})",
-                source="installed",
-                applies_to=f"Triton {_span(having)}, not {surface.version} (installed)",
-                text=f"# {spelled}\n\n{_code(_call(spelled, entry))}\n\n"
-                f"Triton {_span(having)} has it; the installed {surface.version} does not. "
-                f"{name_suggestion(name, surface)}\n",
-            )
+def _text_of_absent(surface: Surface, name: str, entry: PublicName) -> str:
+    spelled = spelling_of(name)
+    return (
+        f"# {spelled}\n\n{_code(_call(spelled, entry))}\n\n"
+        f"Triton {_span(history().having(name))} has it; the installed {surface.version} does not. "
+        f"{name_suggestion(name, surface)}\n"
+    )
 
 
 def spellings(surface: Surface) -> dict[str, str]:
@@ -135,15 +141,13 @@ def _call(spelled: str, entry: PublicName) -> str:
 
 def _parameters(entry: PublicName, docstring: Docstring) -> str:
     """A list of the parameters that the docstring describes, in the order of the signature."""
-    known = [parameter.name for parameter in entry.parameters or ()]
-    names = dict.fromkeys([*(name for name in known if name in docstring.described), *docstring.described])
-    if not names:
-        return ""
+    described = docstring.parameters
+    known = [parameter.name for parameter in entry.parameters or () if parameter.name in described]
     rows = []
-    for name in names:
-        typed = f" ({docstring.type_of(name)})" if docstring.type_of(name) else ""
-        rows.append(f"- `{name}`{typed}: {docstring.about(name)}")
-    return "\n".join(["## Parameters", "", *rows])
+    for name in dict.fromkeys([*known, *described]):
+        typed = f" ({docstring.types[name]})" if docstring.types.get(name) else ""
+        rows.append(f"- `{name}`{typed}: {described[name]}")
+    return "\n".join(["## Parameters", "", *rows]) if rows else ""
 
 
 def _calls(entry: PublicName) -> str:

@@ -1,19 +1,18 @@
 """Everything there is to read: the installed Triton, the guides and the fetched pages, with one index."""
 
 import difflib
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from itertools import accumulate
 
 from anyio import to_thread
 
 from pytorch_to_triton import places
-from pytorch_to_triton.docs.guides import guide_files, guide_pages
 from pytorch_to_triton.docs.index import Index
 from pytorch_to_triton.docs.installed import installed_pages, spellings
+from pytorch_to_triton.docs.sections import title_of
 from pytorch_to_triton.docs.store import PageStore
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -27,14 +26,12 @@ _NEAREST = 5
 _ALIKE = 0.7
 """From 0 to 1, as difflib measures it."""
 
-_LONG = (
-    ("libdevice.", "triton.language.extra.libdevice."),
-    ("tl.", "triton.language."),
-    ("triton.", "triton."),
-)
-"""What the usual imports make of dotted names."""
-
-Stamp = tuple[tuple[str, int, int], ...]
+_LONG = {
+    "libdevice.": "triton.language.extra.libdevice.",
+    "tl.": "triton.language.",
+    "triton.": "triton.",
+}
+"""What the usual imports make of the beginnings of dotted names."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +47,8 @@ class Library:
 
     @cached_property
     def index(self) -> Index:
-        """The index of all pages, in the user's cache folder; built when it is first asked."""
-        return Index(tuple(self.pages.values()), self.spellings, places.cache() / "docs-index")
+        """The index of all pages; built when it is first asked."""
+        return Index(tuple(self.pages.values()), self.spellings)
 
     @property
     def unfetched(self) -> tuple[MissingEntry, ...]:
@@ -65,31 +62,29 @@ class Library:
         """The pages that a name may mean, the likeliest first: one of exactly that name or spelling comes
         first; `load` means whatever ends so, guides before functions, short names before long ones.
         """
-        plain = _plain(name)
         exact = self.pages.get(name) or self.pages.get(self.spellings.get(name.strip(), ""))
-        names = ([exact.name] if exact else []) + self._by_ending.get(plain, [])
-        return tuple(self.pages[fromkey] for fromkey in dict.fromkeys(names))
+        names = [*([exact.name] if exact else []), *self._by_ending.get(_plain(name).lower(), [])]
+        return tuple(self.pages[known] for known in dict.fromkeys(names))
 
     def missing_name(self, name: str) -> MissingEntry | None:
         """What to write instead of a dotted name of Triton's that the installed one does not have: `tl.relu`.
 
         None where it has the name, and where that cannot be known.
         """
-        plain = _without_adornment(name)
-        path = next(
-            (long + plain.removeprefix(short) for short, long in _LONG if plain.startswith(short)), ""
-        )
         known = self.surface
-        absent = _first_absent(path, known) if known else None
-        if known is None or absent is None:
+        module, dot, rest = _plain(name).partition(".")
+        path = _LONG[module + dot] + rest if module + dot in _LONG else ""
+        beginnings = accumulate(path.split("."), "{}.{}".format)
+        absent = next((part for part in beginnings if "." in part and known and not known.find(part)), None)
+        # Whether a name exists is not certain where its owner's names were not all read.
+        if known is None or absent is None or not known.lists(absent.rpartition(".")[0]):
             return None
         fix = (new_home(path, known) if absent != path else None) or name_suggestion(absent, known)
         return MissingEntry(what=f"Triton {known.version} has no {spelling_of(path)}.", fix=fix)
 
     def nearest(self, name: str) -> tuple[str, ...]:
         """Pages whose names look like this one, the most alike first."""
-        plain = _plain(name)
-        alike = difflib.get_close_matches(plain, self._by_ending, n=2 * _NEAREST, cutoff=_ALIKE)
+        alike = difflib.get_close_matches(_plain(name).lower(), self._by_ending, 2 * _NEAREST, _ALIKE)
         pages = dict.fromkeys(page for ending in alike for page in self._by_ending[ending][:1])
         return tuple(pages)[:_NEAREST]
 
@@ -98,44 +93,37 @@ class Library:
         """Pages by each of the ways to name them, in small letters, and by the last parts of those."""
         ways: dict[str, set[str]] = {}
         for way, page in [*((name, name) for name in self.pages), *self.spellings.items()]:
-            parts = re.split(r"[./]", way.lower())
-            for ending in {_plain(way), parts[-1]}:
-                ways.setdefault(ending, set()).add(page)
+            for ending in (_plain(way), re.split(r"[./]", way)[-1]):
+                ways.setdefault(ending.lower(), set()).add(page)
         return {way: sorted(pages, key=self._rank) for way, pages in ways.items()}
 
     def _rank(self, name: str) -> tuple[int, int, str]:
-        page = self.pages[name]
-        return ("guide", "installed", "fetched").index(page.source), name.count("."), name
+        source = self.pages[name].source
+        return ("guide", "installed", "fetched").index(source), name.count("."), name
 
 
-_open: dict[Runtime, tuple[Stamp, Library]] = {}
-"""The last library for each runtime, with the state of its files: reading it again takes longer than a
-search."""
+_open: dict[Runtime, tuple[int, Library]] = {}
+"""The last library for each runtime, with the state of its fetched pages: to read it again takes longer than
+a search."""
 
 
 async def open_library(worker: WorkerClient, runtime: Runtime) -> Library:
     """All pages that can be read; `missing` lists what cannot."""
-    stamp = await to_thread.run_sync(_stamp)
-    if (held := _kept_library(runtime, stamp)) is not None:
-        return held
+    state = _state_of_fetched_pages()
+    read_at, library = _open.get(runtime, (None, None))
+    if library is not None and read_at == state:
+        return library
     triton: Surface | None = None
-    missing: list[MissingEntry] = []
+    missing: tuple[MissingEntry, ...] = ()
     try:
         triton = await surface(worker, runtime)
     except MissingRequirement as refusal:
-        missing.append(
-            MissingEntry(what=f"The installed Triton cannot be read: {refusal.message}", fix=refusal.hint)
-        )
-    library = await to_thread.run_sync(collect, triton, _fetched_pages(), tuple(missing))
+        what = f"The installed Triton cannot be read: {refusal.message}"
+        missing = (MissingEntry(what=what, fix=refusal.hint),)
+    library = await to_thread.run_sync(lambda: collect(triton, PageStore(places.docs()).pages(), missing))
     if triton is not None:
-        _open[runtime] = stamp, library
+        _open[runtime] = state, library
     return library
-
-
-def _kept_library(runtime: Runtime, stamp: Stamp) -> Library | None:
-    """The runtime's last library; None where a page's file has changed since."""
-    read_at, library = _open.get(runtime, (None, None))
-    return library if read_at == stamp else None
 
 
 def collect(
@@ -151,42 +139,28 @@ def collect(
     )
 
 
-def _fetched_pages() -> list[Page]:
-    return list(PageStore(places.docs()).pages())
+def guide_pages() -> list[Page]:
+    """Each guide that ships with this project as the page `guides/NAME`.
+
+    Raises FileNotFoundError where they are not installed.
+    """
+    files = sorted(places.shipped("docs_cache/guides").glob("*.md"))
+    texts = {file.stem: file.read_text(encoding="utf-8") for file in files}
+    return [guide(f"guides/{name}", title_of(text), text) for name, text in texts.items()]
 
 
-def _stamp() -> Stamp:
-    """The state of every file that pages are read from."""
-    files = [*guide_files()]
-    for folder, _, names in os.walk(places.docs()):
-        files += [Path(folder, name) for name in names]
-    return tuple((str(file), *_state_of(file)) for file in sorted(files))
+def guide(name: str, title: str, text: str) -> Page:
+    """A page that was written here: a guide, or what a rule of audit says of itself."""
+    return Page(name=name, title=title, source="guide", applies_to="Triton 3.6 to 3.9", text=text)
 
 
-def _state_of(file: Path) -> tuple[int, int]:
-    try:
-        status = file.stat()
-    except FileNotFoundError:  # another process renames and removes there
-        return 0, 0
-    return status.st_mtime_ns, status.st_size
-
-
-def _first_absent(path: str, known: Surface) -> str | None:
-    """The shortest beginning of a dotted path that is not there; None where that is not certain."""
-    parts = path.split(".")
-    for upto in range(2, len(parts) + 1):
-        owner, part = ".".join(parts[: upto - 1]), ".".join(parts[:upto])
-        if not known.find(part):
-            return part if known.lists(owner) else None
-    return None
+def _state_of_fetched_pages() -> int:
+    """Changes with every page that is kept: each is renamed into the folder."""
+    folder = places.docs()
+    return folder.stat().st_mtime_ns if folder.exists() else 0
 
 
 def _plain(name: str) -> str:
-    """A name as `_unadorned` leaves it, in small letters."""
-    return _without_adornment(name).lower()
-
-
-def _without_adornment(name: str) -> str:
     """A name without what may be copied with it: `@triton.jit`, `tl.load(ptr)`, `masks.md`."""
     plain = name.replace("`", "").strip().removeprefix("docs://").removeprefix("@")
     if plain.endswith(")"):

@@ -1,14 +1,20 @@
-"""Fetched pages as Markdown: the article of an HTML page, reStructuredText, and tutorials in Python."""
+"""Fetched pages as Markdown: the article of an HTML page, reStructuredText, and tutorials in Python.
+
+Whatever a page holds, its Markdown is harmless: nothing hidden, no HTML, no image, links to the web alone,
+and no prose that begins or ends code. That is seen to in the tree of elements, where text is not markup.
+"""
 
 import re
+from collections.abc import Callable
 from typing import Literal
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 from bs4 import BeautifulSoup, Tag
+from bs4.element import NavigableString
 from markdownify import ATX, MarkdownConverter
 
 from pytorch_to_triton.docs.restructured_text import from_restructured_text, from_tutorial
-from pytorch_to_triton.docs.untrusted_text import fence_code, harmless, quote_url, visible, without_code
+from pytorch_to_triton.docs.untrusted_text import visible
 
 Form = Literal["html", "rst", "tutorial"]
 """tutorial: a Python file whose comment blocks are reStructuredText, as sphinx-gallery reads it."""
@@ -19,18 +25,34 @@ _REMOVED = (
     "nav, footer, [hidden], [aria-hidden=true], a.headerlink, a.viewcode-link, .sphx-glr-download-link-note,"
     ".sphx-glr-footer, .sphx-glr-signature, .sphx-glr-timing, .backrefs"
 )
-_INLINE = "a, b, del, em, h1, h2, h3, h4, h5, h6, i, kbd, s, samp, strong, sub, sup"
-_UNSEEN = re.compile(r"display:none|visibility:hidden|(?:font-size|opacity):0(?![.\d]*[1-9])")
+_INLINE = "a, b, code, em, h1, h2, h3, h4, h5, h6, i, strong"
+_KEPT = (
+    f"{_INLINE}, article, blockquote, br, caption, div, figcaption, hr, li, ol, p, pre, section, table,"
+    "tbody, td, tfoot, th, thead, tr, ul"
+)
+"""What has an effect on Markdown."""
 _HIGHLIGHT = re.compile(r"(?:highlight-|\bcode (?!literal-block))([\w+-]+)")
 _LANGUAGES = {
     "default": "python", "python3": "python", "pycon": "python", "ipython": "python", "none": "", "text": "",
     "sh": "bash", "shell": "bash", "console": "bash",
 }  # fmt: skip
+_WEB = r"\s*<?https?://"
+_LIVE = re.compile(
+    r"(\\*)(`|~(?=~~)|<(?!https?://[^\s<>]*>)(?=[A-Za-z/!?])|(?<=!)\["
+    rf"|(?<=\])\((?!{_WEB})|(?<=\]):(?!{_WEB}|$)|\Z)"
+)
+"""What begins code, HTML, an image or a link, or ends the text, with the backslashes before it."""
+_URL_CHARACTERS = "%/:?#[]@!$&'*+,;=~"
+_LINK_CHARACTERS = 500
 _SOURCE_CHARACTERS = 100_000
 """Of reStructuredText and tutorials: several times the longest; to read them takes a while."""
-_LINK_CHARACTERS = 500
-_TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
-_TITLE_CHARACTERS = 200
+
+
+_READERS: dict[Form, Callable[[str], str]] = {
+    "html": str,
+    "rst": from_restructured_text,
+    "tutorial": from_tutorial,
+}
 
 
 class NotReadable(ValueError):
@@ -39,70 +61,50 @@ class NotReadable(ValueError):
 
 def to_markdown(document: str, form: Form, url: str) -> str:
     """The document as harmless Markdown. Raises NotReadable where it has no article or cannot be followed."""
-    # Cleaned first as well: what is invisible could hide the marks that the conversion goes by.
-    text = visible(document)
-    if form != "html" and len(text) > _SOURCE_CHARACTERS:
+    if form != "html" and len(document) > _SOURCE_CHARACTERS:
         raise NotReadable(f"The page has more than {_SOURCE_CHARACTERS} characters.")
     try:
-        if form == "rst":
-            text = from_restructured_text(text)
-        elif form == "tutorial":
-            text = from_tutorial(text)
-        return harmless(_from_html(text, url))
+        soup = BeautifulSoup(_READERS[form](document), "html.parser")
+        article = next((element for path in _ARTICLES if (element := soup.select_one(path))), None)
+        if article is None:
+            raise NotReadable("The page has no article.")
+        _strip(article)
+        _straighten(article, soup)
+        _write_code(article)
+        _link(article, url)
+        _merge_text(article)
+        converter = _Converter(heading_style=ATX, bullets="-", table_infer_header=True)
+        return f"{converter.convert_soup(article).strip()}\n"
     except RecursionError as error:
         raise NotReadable("The page is nested too deeply.") from error
 
 
-def with_title(markdown: str, title: str) -> tuple[str, str]:
-    """The page's title, and the text starting with it; `title` serves where the text has none of its own."""
-    first = markdown.lstrip("\n").partition("\n")[0]
-    match = _TITLE.match(first)
-    if match:
-        return match[1].replace("`", "").strip()[:_TITLE_CHARACTERS], markdown
-    return title, f"# {title}\n\n{markdown}"
-
-
-def _from_html(html: str, url: str) -> str:
-    if "</html>" not in html[-1000:].lower():
-        raise NotReadable("The page has no end, so the rest of it is probably missing too.")
-    soup = BeautifulSoup(html, "html.parser")
-    article = next((element for path in _ARTICLES if (element := soup.select_one(path))), None)
-    if article is None:
-        raise NotReadable("The page has no article.")
-    _strip(article)
-    _straighten(article, soup)
-    _write_code(article)
-    _link(article, url)
-    return _Converter(heading_style=ATX, bullets="-", table_infer_header=True).convert_soup(article)
-
-
 def _strip(article: Tag) -> None:
-    """Remove what is no text, and text that no reader sees."""
+    """Remove what is no text, and what no reader sees."""
     for element in article.select(_REMOVED):
         element.decompose()
-    for element in article.select("[style]"):
-        if not element.decomposed and _UNSEEN.search(re.sub(r"\s", "", str(element["style"]).lower())):
-            element.decompose()
+    for text in article.find_all(string=True):
+        if type(text) is NavigableString:
+            text.replace_with(visible(text))
+        else:
+            text.extract()  # a comment, or its like
 
 
 def _straighten(article: Tag, soup: BeautifulSoup) -> None:
     """Signatures become code, definition lists plain paragraphs; blocks of code stand outside of all else."""
     for signature in article.select("dt.sig"):
-        code = soup.new_tag("pre")
-        code.string = " ".join(signature.get_text().split())
-        block = soup.new_tag("div", attrs={"class": "highlight-python"})
-        block.append(code)
-        signature.replace_with(block)
+        code = soup.new_tag("pre", string=" ".join(signature.get_text().split()))
+        signature.replace_with(code)
+        code.wrap(soup.new_tag("div", attrs={"class": "highlight-python"}))
     for term in article.select("dt:not(dt dt)"):
         term.name = "p"
         term.wrap(soup.new_tag("div"))
-        strong = soup.new_tag("strong")
-        strong.string = " ".join(term.get_text().split())
+        text = " ".join(term.get_text().split())
         term.clear()
-        term.append(strong)
+        term.append(soup.new_tag("strong", string=text))
     for element in article.select("dl, dd"):
         element.name = "div"
-    for inline in article.select(f":is({_INLINE}):has(pre)"):
+    for inline in article.select(f":is({_INLINE}):not(code):has(pre)"):
         inline.unwrap()
     # No table of Markdown holds a block of code.
     for part in article.select("table:has(pre), table:has(pre) :is(thead, tbody, tr, th, td)"):
@@ -115,11 +117,9 @@ def _straighten(article: Tag, soup: BeautifulSoup) -> None:
 
 def _write_code(article: Tag) -> None:
     """Code is plain text, formulas are TeX between dollars, and no cell of a table has a bare bar."""
-    for code in article.select("cite, code:not(pre code), span.literal"):
+    for code in article.select(":is(cite, code, kbd, samp, span.literal):not(pre *)"):
         code.name = "code"
         code.string = " ".join(code.get_text().split())
-        if isinstance(code.previous_sibling, Tag):
-            code.insert_before(" ")
     for formula in article.select(".math"):
         tex = formula.get_text().strip().removeprefix("\\(").removesuffix("\\)")
         display = formula.name == "pre" or tex.startswith("\\[")
@@ -145,20 +145,36 @@ def _link(article: Tag, url: str) -> None:
         if written.startswith("#") or scheme not in ("http", "https") or len(absolute) > _LINK_CHARACTERS:
             anchor.unwrap()
             continue
-        anchor.attrs = {"href": quote_url(absolute)}
+        anchor.attrs = {"href": quote(absolute, safe=_URL_CHARACTERS)}
+
+
+def _merge_text(article: Tag) -> None:
+    """Let text that stands side by side in Markdown be one text, so that it is escaped as a whole."""
+    for element in article.select(f":not({_KEPT})"):
+        element.unwrap()
+    for element in reversed(article.select(f"{_INLINE}, blockquote")):
+        if not element.get_text().strip():
+            element.unwrap()
+    article.smooth()
+    for code in article.select("code"):
+        if isinstance(code.previous_sibling, Tag):
+            code.insert_before(" ")
+    for anchor in article.select("a"):
+        if str(anchor.previous_sibling).endswith("!"):
+            anchor.insert_before(" ")
 
 
 class _Converter(MarkdownConverter):
-    """Keeps names as they are written, and prose from opening fences."""
+    """Keeps names as they are written, and prose from having an effect."""
 
     def escape(self, text: str, parent_tags: set[str]) -> str:
-        return without_code(text)
+        return _LIVE.sub(lambda live: f"{2 * live[1]}\\{live[2]}" if live[2] else 2 * live[1], text)
 
     def convert_pre(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """A block in a fence, in the language that the highlighting around it names."""
-        names = " ".join(
-            name for parent in [el, *el.parents][:3] for name in parent.get_attribute_list("class") if name
-        )
-        match = _HIGHLIGHT.search(names)
+        """A block in a fence that nothing in it closes, in the language that its highlighting names."""
+        classes = (name for parent in [el, *el.parents][:3] for name in parent.get_attribute_list("class"))
+        match = _HIGHLIGHT.search(" ".join(filter(None, classes)))
         language = match[1].lower() if match else ""
-        return f"\n\n{fence_code(text.strip(chr(10)), _LANGUAGES.get(language, language))}\n\n"
+        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+        code = text.strip("\n")
+        return f"\n\n{fence}{_LANGUAGES.get(language, language)}\n{code}\n{fence}\n\n"

@@ -40,17 +40,12 @@ def read(library: Library, name: str, section: str | None = None, part: int = 1)
     return PageExcerpt(
         summary=_summary(page, chosen, part, len(parts)),
         next_step=_next_step(page, others, part, len(parts)),
-        name=page.name,
-        title=page.title,
+        **page.model_dump(exclude={"text"}),
         section=chosen.path if chosen else "",
-        source=page.source,
-        applies_to=page.applies_to,
-        url=page.url,
-        fetched=page.fetched,
         text=quote(page, parts[part - 1]),
         page=part,
         pages=len(parts),
-        sections=() if len(parts) == 1 else tuple(one.path for one in sections if one.path),
+        sections=() if len(parts) == 1 else tuple(section.path for section in sections if section.path),
         untrusted=page.source == "fetched",
     )
 
@@ -59,15 +54,11 @@ def _section(page: Page, sections: Sequence[Section], wanted: str) -> Section:
     """The section whose path or heading is, begins with, or holds what is wanted; case does not matter."""
     plain = _plain(wanted)
     named = [section for section in sections if section.path]
-    spelled = [(_plain(text), one) for one in named for text in (one.path, one.headings[-1])]
-    fitting = (
-        *(one for text, one in spelled if text == plain),
-        *(one for text, one in spelled if text.startswith(plain)),
-        *(one for text, one in spelled if plain in text),
-    )
-    if fitting:
-        return fitting[0]
-    paths = "; ".join(one.path for one in named)
+    for fits in (str.__eq__, str.startswith, str.__contains__):
+        for section in named:
+            if any(fits(_plain(text), plain) for text in (section.path, section.headings[-1])):
+                return section
+    paths = "; ".join(section.path for section in named)
     # Headings of a fetched page are quoted too.
     listed = quote(page, paths) if paths else "none: read it without a section"
     raise BadInput(f"{page.name} has no section {wanted!r}.", f"Its sections: {listed}")

@@ -3,7 +3,7 @@
 import re
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -42,7 +42,8 @@ _LEFT_OUT = (
 )  # fmt: skip
 
 _DOCSTRING = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[rRuU]?(\"\"\"|''')(.*?)\1", re.DOTALL)
-_CELL = re.compile(r"#\s?%%(.*)$|#{20,}\s*$")
+_CELL = re.compile(r"^(?:# ?%%(.*)|#{20,} *)$\n?", re.MULTILINE)
+_COMMENT = re.compile(r"(?:#.*\n?)*")
 _INITIAL = re.compile(r"^(\.\. \[[^\]\n]+\] +)([A-Z]\.)", re.MULTILINE)
 """Of an author, at the beginning of a citation: no item of a list."""
 _TARGET = re.compile(r"\s*<[^<>]*>$")
@@ -71,29 +72,19 @@ def from_tutorial(source: str) -> str:
     Comment blocks begin with a line `# %%` or a long line of `#`.
     """
     docstring = _DOCSTRING.match(source)
-    parts = [textwrap.dedent(docstring[2])] if docstring else []
-    for comment, code in _cells(source[docstring.end() :] if docstring else source):
-        parts.append(comment)
-        if code.strip():
-            parts.append(".. code-block:: python\n\n" + textwrap.indent(code.strip("\n"), "    "))
+    first, *rest = _CELL.split(source[docstring.end() :] if docstring else source)
+    parts = [textwrap.dedent(docstring[2]) if docstring else "", _code_block(first)]
+    for title, cell in zip(rest[::2], rest[1::2], strict=True):
+        code = _COMMENT.sub("", cell, count=1)
+        comment = cell.removesuffix(code).splitlines()
+        prose = [(title or "").strip(), *(line[1:].removeprefix(" ") for line in comment)]
+        parts += ["\n".join(prose), _code_block(code)]
     return from_restructured_text("\n\n".join(parts))
 
 
-def _cells(source: str) -> Iterator[tuple[str, str]]:
-    """The comment that begins each cell, and the code after it."""
-    comment: list[str] = []
-    code: list[str] = []
-    in_comment = False
-    for line in source.split("\n"):
-        if mark := _CELL.match(line):
-            yield "\n".join(comment), "\n".join(code)
-            comment, code, in_comment = [(mark[1] or "").strip()], [], True
-        elif in_comment and line.startswith("#"):
-            comment.append(line[1:].removeprefix(" "))
-        else:
-            in_comment = False
-            code.append(line)
-    yield "\n".join(comment), "\n".join(code)
+def _code_block(code: str) -> str:
+    code = code.strip("\n")
+    return ".. code-block:: python\n\n" + textwrap.indent(code, "    ") if code.strip() else ""
 
 
 class _Sphinx(Directive):

@@ -1,9 +1,11 @@
 """Search: the passages that answer a question best."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
+from pytorch_to_triton.docs.index import Index, Passage, passages_of
 from pytorch_to_triton.docs.library import Library
 from pytorch_to_triton.docs.listings import MISSING, NAMES
 from pytorch_to_triton.docs.untrusted_text import quote
@@ -55,11 +57,11 @@ class SearchRequest:
 
 @dataclass(frozen=True)
 class _Match:
-    """A page that fits, with the numbers of its fitting passages and their scores, the best first."""
+    """A page that fits, with its fitting passages and what each is worth, the best first."""
 
     page: Page
     score: float
-    passages: tuple[tuple[int, float], ...]
+    passages: tuple[tuple[Passage, float], ...]
 
 
 def search(library: Library, request: SearchRequest) -> SearchResult:
@@ -82,9 +84,12 @@ def search(library: Library, request: SearchRequest) -> SearchResult:
             f"Ask for page 1 to {pages}.",
         )
     on_page = ranked[(request.page - 1) * request.limit :][: request.limit]
-    hits = tuple(_hit(library, one, request.form, question) for one in on_page)
-    missing = tuple(_missing(library, request.query))
-    nearest = () if ranked else _nearest(library, request.query)
+    hits = tuple(_hit(match, request.form, question) for match in on_page)
+    names = dict.fromkeys(_DOTTED.findall(request.query))
+    missing = tuple(entry for name in names if (entry := library.missing_name(name)))
+    # Words of a sentence are like names by chance alone.
+    is_name = not ranked and _IDENTIFIER.fullmatch(request.query.strip())
+    nearest = library.nearest(request.query) if is_name else ()
     return SearchResult(
         summary=_summary(library, request, ranked, missing, nearest),
         next_step=_next_step(request, hits, pages, nearest),
@@ -97,50 +102,42 @@ def search(library: Library, request: SearchRequest) -> SearchResult:
     )
 
 
-def _missing(library: Library, query: str) -> Iterator[MissingEntry]:
-    """The names in a question that the installed Triton does not have."""
-    for name in dict.fromkeys(_DOTTED.findall(query)):
-        if missing := library.missing_name(name):
-            yield missing
-
-
 def _rank(library: Library, request: SearchRequest, question: Question) -> list[_Match]:
     """The pages that fit, the best first."""
-    worth = _worth(library, question)
-    by_page: dict[str, list[tuple[int, float]]] = {}
-    for number in sorted(worth, key=lambda number: (-worth[number], number)):
-        by_page.setdefault(library.index.homes[number], []).append((number, worth[number]))
-    top = max(worth.values(), default=0.0)
-    matches = {name: _Match(library.pages[name], best[0][1], tuple(best)) for name, best in by_page.items()}
-    fitting = {name: one for name, one in matches.items() if one.score >= _MATCHING * top}
+    worth = _worth(library.index, question)
+    by_page: dict[str, list[tuple[Passage, float]]] = {}
+    for passage, score in sorted(worth, key=lambda row: -row[1]):
+        by_page.setdefault(passage.page.name, []).append((passage, score))
+    top = max((score for _, score in worth), default=0.0)
     named = next((page for page in library.named(request.query) if page.source == "installed"), None)
-    if named is not None:
-        beginning = min(number for number, name in library.index.homes.items() if name == named.name)
-        passages = matches[named.name].passages if named.name in matches else ((beginning, 0.0),)
-        fitting[named.name] = _Match(named, passages[0][1] + _NAMED * top, passages)
-    ranked = sorted(fitting.values(), key=lambda one: (-one.score, one.page.name))
-    return [one for one in ranked if request.source in (None, one.page.source)]
+    if named is not None and named.name not in by_page:
+        by_page[named.name] = [(next(passages_of(named)), 0.0)]
+    matches = []
+    for best in by_page.values():
+        (passage, score), *_ = best
+        score += _NAMED * top if passage.page is named else 0.0
+        if score >= _MATCHING * top and request.source in (None, passage.page.source):
+            matches.append(_Match(passage.page, score, tuple(best)))
+    return sorted(matches, key=lambda match: (-match.score, match.page.name))
 
 
-def _worth(library: Library, question: Question) -> dict[int, float]:
-    """What the passages that match are worth, by number."""
-    alternatives = [*question.pairs, *(way for word in question.words for way in word.alternatives)]
-    expressions = list(dict.fromkeys(way.expression for way in alternatives))
-    matches = dict(zip(expressions, library.index.scores(expressions), strict=True))
+def _worth(index: Index, question: Question) -> list[tuple[Passage, float]]:
+    """The passages that match, in their order, with what each is worth."""
+    scores = cache(index.scores)
     by_passage: dict[int, list[float]] = {}
-    for word in question.words:
+    for ways in question.words.values():
         best: dict[int, float] = {}
-        for way in word.alternatives:
-            for number, score in matches[way.expression].items():
+        for way in ways:
+            for number, score in scores(way.expression).items():
                 best[number] = max(best.get(number, 0.0), way.weight * score)
         for number, score in best.items():
             by_passage.setdefault(number, []).append(score)
-    worth = {}
-    for number, scores in by_passage.items():
-        pairs = sum(way.weight * matches[way.expression].get(number, 0.0) for way in question.pairs)
-        covered = _UNCOVERED + (1 - _UNCOVERED) * len(scores) / len(question.words)
-        prior = _prior(library.pages[library.index.homes[number]])
-        worth[number] = (sum(scores) + pairs) * covered * prior
+    worth = []
+    for number, of_words in sorted(by_passage.items()):
+        pairs = sum(way.weight * scores(way.expression).get(number, 0.0) for way in question.pairs)
+        covered = _UNCOVERED + (1 - _UNCOVERED) * len(of_words) / len(question.words)
+        passage = index.passages[number]
+        worth.append((passage, (sum(of_words) + pairs) * covered * _prior(passage.page)))
     return worth
 
 
@@ -153,25 +150,22 @@ def _prior(page: Page) -> float:
     return _DOT ** page.name.count(".") if page.source == "installed" else 1.0
 
 
-def _hit(library: Library, match: _Match, form: Form, question: Question) -> Hit:
-    best, *others = library.index.passages([number for number, _ in match.passages])
-    further = [
-        passage.section
-        for passage, (_, score) in zip(others, match.passages[1:], strict=True)
-        if score >= _FURTHER * match.passages[0][1]
-    ]
+def _hit(match: _Match, form: Form, question: Question) -> Hit:
+    page = match.page
+    (best, most), *others = match.passages
+    further = (passage.section for passage, score in others if score >= _FURTHER * most)
     # The code of an installed page is the signature.
-    text = best.text if match.page.source == "installed" else _prose(best.text, question)
+    text = best.text if page.source == "installed" else _prose(best.text, question)
     return Hit(
-        page=match.page.name,
+        page=page.name,
         section=best.section,
-        title=match.page.title,
-        applies_to=match.page.applies_to,
-        source=match.page.source,
-        excerpt=quote(match.page, best.text) if form == "full" else excerpt(text, question),
+        title=page.title,
+        applies_to=page.applies_to,
+        source=page.source,
+        excerpt=quote(page, best.text) if form == "full" else excerpt(text, question),
         score=round(match.score, 2),
-        other_sections=tuple(dict.fromkeys(one for one in further if one and one != best.section)),
-        untrusted=match.page.source == "fetched",
+        other_sections=tuple(dict.fromkeys(name for name in further if name not in ("", best.section))),
+        untrusted=page.source == "fetched",
     )
 
 
@@ -210,12 +204,11 @@ def _prose(text: str, question: Question) -> str:
 
 def _densest(places: Sequence[tuple[int, int]], width: int) -> int:
     """Where a stretch of `width` starts that has the most of the different words; 0 where there are none."""
-    best, most = 0, 0
-    for start, _ in places:
-        words = len({word for place, word in places if start <= place < start + width})
-        if words > most:
-            best, most = start, words
-    return best
+
+    def words(start: int) -> int:
+        return len({word for place, word in places if start <= place < start + width})
+
+    return max((start for start, _ in places), key=words, default=0)
 
 
 def _quote(query: str) -> str:
@@ -248,8 +241,3 @@ def _next_step(request: SearchRequest, hits: Sequence[Hit], pages: int, nearest:
         return "Ask in fewer or other words, or for a name such as tl.load; docs read names lists all names."
     more = f" More hits are on page {request.page + 1}." if request.page < pages else ""
     return f"Read on with docs read, which takes the page and the section of a hit: {hits[0].page}.{more}"
-
-
-def _nearest(library: Library, query: str) -> tuple[str, ...]:
-    """Pages of similar names, for one word that looks like a name; those of sentences are alike by chance."""
-    return library.nearest(query) if _IDENTIFIER.fullmatch(query.strip()) else ()

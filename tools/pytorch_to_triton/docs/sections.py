@@ -3,12 +3,19 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
 
 PASSAGE_CHARACTERS = 1500
 """A passage has at most this many, unless one fenced block or one line is longer by itself."""
 
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
-_FENCE = re.compile(r"[ \t]*(`{3,}+|~{3,}+)(.*)$")
+_FENCE = re.compile(r"[ \t]*(`{3,}+(?!.*`)|~{3,}+)(.*)$")
+"""Backticks with another one after them are code in a line."""
+
+
+_TITLE = re.compile(r"\n*# (.+)")
+_TITLE_CHARACTERS = 200
 
 
 @dataclass(frozen=True)
@@ -26,8 +33,7 @@ class Section:
         return " > ".join(self.headings[1:])
 
 
-@dataclass(frozen=True)
-class MarkdownLine:
+class MarkdownLine(NamedTuple):
     """One line of Markdown; `fenced` where it belongs to a fenced block, the fence's own lines included."""
 
     text: str
@@ -39,15 +45,12 @@ def lines_of(markdown: str) -> Iterator[MarkdownLine]:
     fence = ""
     for line in markdown.splitlines():
         mark = _FENCE.match(line)
-        if not fence:
-            # Of backticks, an opening fence has none after it: that would be code in a line.
-            opens = mark is not None and not (mark[1][0] == "`" and "`" in mark[2])
-            fence = mark[1] if mark is not None and opens else ""
-            yield MarkdownLine(line, bool(fence))
-        else:
-            if mark is not None and mark[1].startswith(fence) and not mark[2].strip():
-                fence = ""
-            yield MarkdownLine(line, fenced=True)
+        closes = fence and mark and mark[1].startswith(fence) and not mark[2].strip()
+        if mark and not fence:
+            fence = mark[1]
+        yield MarkdownLine(line, fenced=bool(fence))
+        if closes:
+            fence = ""
 
 
 def sections_of(markdown: str) -> tuple[Section, ...]:
@@ -76,6 +79,12 @@ def sections_of(markdown: str) -> tuple[Section, ...]:
     return tuple(sections)
 
 
+def title_of(markdown: str) -> str:
+    """The heading of level 1 that a page starts with; empty where it starts with anything else."""
+    title = _TITLE.match(markdown)
+    return title[1].replace("`", "").strip()[:_TITLE_CHARACTERS] if title else ""
+
+
 def below(sections: Sequence[Section], headings: tuple[str, ...]) -> str:
     """The Markdown of a section with its subsections, its headings written again."""
     parts = []
@@ -99,27 +108,20 @@ def cut(markdown: str, characters: int = PASSAGE_CHARACTERS) -> list[str]:
     return pieces
 
 
+def _kind(line: MarkdownLine) -> tuple[bool, bool]:
+    """Whether a line is code, and whether it is anything: what is so alike side by side belongs together."""
+    return line.fenced, line.fenced or bool(line.text.strip())
+
+
 def _parts(markdown: str, characters: int) -> Iterator[str]:
     """Paragraphs and fenced blocks in order, the lines of long paragraphs in as few parts as will do."""
-    for block in _blocks(markdown):
+    for (is_fenced, is_text), lines in groupby(lines_of(markdown), _kind):
         part = ""
-        for line in block:
-            if part and not line.fenced and len(part) + 1 + len(line.text) > characters:
+        for line, _ in lines:
+            if part and not is_fenced and len(part) + 1 + len(line) > characters:
                 yield part
-                part = line.text
+                part = line
             else:
-                part = f"{part}\n{line.text}" if part else line.text
-        yield part
-
-
-def _blocks(markdown: str) -> list[list[MarkdownLine]]:
-    """The lines between empty ones; code and prose are split even where no empty line does it."""
-    blocks: list[list[MarkdownLine]] = [[]]
-    for line in lines_of(markdown):
-        if not line.fenced and not line.text.strip():
-            blocks.append([])
-            continue
-        if blocks[-1] and blocks[-1][-1].fenced != line.fenced:
-            blocks.append([])
-        blocks[-1].append(line)
-    return [block for block in blocks if block]
+                part = f"{part}\n{line}" if part else line
+        if is_text:
+            yield part

@@ -7,14 +7,8 @@ from dataclasses import dataclass
 
 from pytorch_to_triton.docs.markdown import Form
 
-INVENTORY = "objects.inv"
-"""Sphinx's list of all that the site documents, next to its front page."""
-MAX_DISCOVERED = 240
-"""At most this many pages are fetched beyond the ones named here."""
-
-_HTML = frozenset({"text/html", "application/xhtml+xml"})
-_TEXT = frozenset({"text/plain"})
-INVENTORY_TYPES = frozenset({"application/octet-stream", "text/plain"})
+MOST_PAGES = 300
+"""At most this many pages of the site are fetched."""
 
 _GUIDES = (
     "index", "getting-started/installation", "programming-guide/chapter-1/introduction",
@@ -24,25 +18,19 @@ _GUIDES = (
 _TUTORIALS = (
     "01-vector-add", "02-fused-softmax", "03-matrix-multiplication", "04-low-memory-dropout", "05-layer-norm",
     "06-fused-attention", "07-extern-functions", "08-grouped-gemm", "09-persistent-matmul",
-    "10-block-scaled-matmul",
+    "10-block-scaled-matmul", "11-programmatic-dependent-launch",
 )  # fmt: skip
-_SITE = (
-    *_GUIDES,
-    *(f"getting-started/tutorials/{name}" for name in (*_TUTORIALS, "index")),
-    "programming-guide/chapter-3/fpsan",
-    "python-api/triton.language.extra.cuda",
-)
 _RELEASE_FILES = (
     *(f"docs/{path}.rst" for path in _GUIDES),
-    *(f"python/tutorials/{name}.py" for name in (*_TUTORIALS, "11-programmatic-dependent-launch")),
+    *(f"python/tutorials/{name}.py" for name in _TUTORIALS),
 )
+_SECTIONS = ("index", "python-api", "programming-guide", "getting-started", "gluon")
+"""Of the site, the most important one first."""
 
 _RELEASE = re.compile(r"\d+\.\d+\.\d+")
 _INVENTORY_BYTES = 8 << 20
-_INVENTORY_LINE = re.compile(r"(\S+)\s+([\w-]+:[\w-]+)\s+-?\d+\s+(\S+)\s")
-_SEGMENT = r"[\w-]+(?:\.[\w-]+)*"
-_DISCOVERABLE = re.compile(rf"(?:getting-started|programming-guide|python-api|gluon)(?:/{_SEGMENT})+\.html")
-_SKIPPED = "sg_execution_times"
+_DOCUMENT = re.compile(rf"^((?:{'|'.join(_SECTIONS)})(?:/\w[\w.-]*)*) std:doc ", re.MULTILINE)
+_TIMES = "sg_execution_times"
 """How long the site's own examples took to run."""
 
 
@@ -56,16 +44,6 @@ class WantedPage:
     applies_to: str
     form: Form
 
-    @property
-    def title(self) -> str:
-        """Of a document that has none of its own."""
-        return self.name.rpartition("/")[2]
-
-    @property
-    def media_types(self) -> frozenset[str]:
-        """What the server may call it."""
-        return _HTML if self.form == "html" else _TEXT
-
 
 @dataclass(frozen=True)
 class Origins:
@@ -74,6 +52,16 @@ class Origins:
     site: str = "https://triton-lang.org/main/"
     sources: str = "https://raw.githubusercontent.com/triton-lang/triton/"
 
+    @property
+    def allowed(self) -> tuple[str, str]:
+        """The beginnings of every URL that may be asked; each fixes scheme, host and port."""
+        return self.site, self.sources
+
+    @property
+    def inventory(self) -> str:
+        """Sphinx's list of all that the site documents."""
+        return f"{self.site}objects.inv"
+
 
 def tag_of(version: str | None) -> str | None:
     """The release's name among the sources: `v3.7.1` for `3.7.1+git0123`; None where it is not known."""
@@ -81,67 +69,42 @@ def tag_of(version: str | None) -> str | None:
     return f"v{release[0]}" if release else None
 
 
-def site_pages(origins: Origins, version: str | None) -> tuple[WantedPage, ...]:
-    """The pages of the site that are known by name. They describe the newest source."""
-    return tuple(_site_page(origins, path, version) for path in _SITE)
-
-
-def release_files(origins: Origins, version: str | None) -> tuple[WantedPage, ...]:
-    """Documents of the release, its front page first; none where `version` names no release."""
+def release_files(origins: Origins, version: str | None) -> Iterator[WantedPage]:
+    """Documents of the release; none where `version` names no release."""
     tag = tag_of(version)
-    if tag is None:
-        return ()
-    return tuple(
-        WantedPage(
+    for path in _RELEASE_FILES if tag else ():
+        yield WantedPage(
             name=f"web/{tag}/{path}",
             url=f"{origins.sources}{tag}/{path}",
-            applies_to=f"Triton {tag[1:]}",
+            applies_to=f"Triton {tag}".replace(" v", " "),
             form="tutorial" if path.endswith(".py") else "rst",
         )
-        for path in _RELEASE_FILES
-    )
 
 
-def discover(origins: Origins, version: str | None, inventory: bytes) -> tuple[WantedPage, ...]:
-    """Further pages that the site's inventory lists, Triton's own reference first, `MAX_DISCOVERED` at most.
+def site_pages(origins: Origins, version: str | None, inventory: bytes) -> Iterator[WantedPage]:
+    """The pages that the site's inventory lists, `MOST_PAGES` at most. They describe the newest source.
 
     Raises ValueError where the inventory is none.
     """
-    known = {page.url for page in site_pages(origins, version)}
-    paths = sorted(
-        set(_inventory_paths(inventory)), key=lambda path: (not path.startswith("python-api"), path)
-    )
-    pages = (_site_page(origins, path, version) for path in paths)
-    return tuple(page for page in pages if page.url not in known)[:MAX_DISCOVERED]
-
-
-def _site_page(origins: Origins, path: str, version: str | None) -> WantedPage:
     release = ".".join(version.split(".")[:2]) if version else None
-    return WantedPage(
-        name=f"web/main/{path}",
-        url=f"{origins.site}{path}.html",
-        applies_to=f"main, may not match {release}" if release else "main",
-        form="html",
-    )
+    paths = {path for path in _DOCUMENT.findall(_inflate(inventory)) if _TIMES not in path}
+    ranked = sorted(paths, key=lambda path: (_SECTIONS.index(path.partition("/")[0]), path))
+    for path in ranked[:MOST_PAGES]:
+        yield WantedPage(
+            name=f"web/main/{path}",
+            url=f"{origins.site}{path}.html",
+            applies_to=f"main, may not match {release}" if release else "main",
+            form="html",
+        )
 
 
-def _inventory_paths(inventory: bytes) -> Iterator[str]:
-    """Paths of pages, without `.html`."""
-    *header, body = inventory.split(b"\n", 4)
-    if len(header) < 4 or not header[0].startswith(b"# Sphinx inventory version 2"):
-        raise ValueError("The site's inventory is not in the form that is understood.")
+def _inflate(inventory: bytes) -> str:
+    """The lines of an inventory, which are compressed below a head of four."""
     inflate = zlib.decompressobj()
     try:
-        listed = inflate.decompress(body, _INVENTORY_BYTES).decode("utf-8")
-    except (zlib.error, UnicodeDecodeError) as error:
+        listed = inflate.decompress(inventory.split(b"\n", 4)[4], _INVENTORY_BYTES).decode("utf-8")
+    except (IndexError, UnicodeDecodeError, zlib.error) as error:
         raise ValueError("The site's inventory is damaged.") from error
     if not inflate.eof:
         raise ValueError("The site's inventory has no end.")
-    for line in listed.split("\n"):
-        entry = _INVENTORY_LINE.match(line)
-        if entry is None:
-            continue
-        name, kind, uri = entry.groups()
-        path = f"{name}.html" if kind == "std:doc" else uri.partition("#")[0].replace("$", name)
-        if _DISCOVERABLE.fullmatch(path) and _SKIPPED not in path:
-            yield path.removesuffix(".html")
+    return listed

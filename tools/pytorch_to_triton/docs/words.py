@@ -5,83 +5,74 @@ is found whole as a phrase, and by its parts.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from pytorch_to_triton.errors import BadInput
 
-SYNONYMS: tuple[tuple[str, ...], ...] = (
-    ("fp32", "float32", "f32", "single precision", "full precision"),
-    ("fp16", "float16", "f16", "half precision", "half"),
-    ("bf16", "bfloat16"),
-    ("fp8", "float8", "float8e4nv", "float8e5", "e4m3", "e5m2"),
-    ("tf32", "input_precision", "allow_tf32"),
-    ("boundary", "bounds", "out of bounds", "out of range", "past the end", "mask", "multiple of the block"),
-    ("other", "neutral element", "identity element", "padding", "fill value"),
-    ("warp specialization", "warp_specialize", "producer consumer"),
-    ("tma", "descriptor", "tensor descriptor", "bulk copy"),
-    ("block pointer", "make_block_ptr", "block_ptr", "boundary_check"),
-    ("tensor core", "dot", "mma", "wgmma"),
-    ("matmul", "gemm", "matrix multiplication", "matrix product", "dot"),
-    ("reduction", "reduce"),
-    ("scan", "cumsum", "cumulative", "prefix sum", "associative_scan"),
-    ("libdevice", "tanh", "erf", "math function", "transcendental"),
-    ("autotune", "tuning", "tune", "search configurations"),
-    ("prune", "early_config_prune", "prune_configs_by", "fewer configurations"),
-    ("atomic", "compare and swap", "concurrent update"),
-    ("l2", "cache", "eviction", "grouped ordering", "swizzle", "swizzle2d"),
-    ("coalescing", "coalesced", "contiguous", "vectorized access", "max_contiguous"),
-    ("stride", "layout", "non contiguous"),
-    ("alignment", "aligned", "divisible", "divisibility", "multiple_of"),
-    ("register", "spill", "occupancy", "n_regs", "n_spills", "maxnreg"),
-    ("shared memory", "smem", "on chip memory"),
-    ("specialization", "recompile", "recompilation", "do_not_specialize", "jit cache"),
-    ("constexpr", "compile time", "meta parameter"),
-    ("cast", "convert", "conversion", "tensor.to", "change dtype"),
-    ("exp", "exp2", "exponential"),
-    ("log", "log2", "logarithm"),
-    ("dropout", "random", "philox", "rand", "seed"),
-    ("debug", "print", "device_print", "static_print"),
-    ("assert", "device_assert", "static_assert", "check at run time"),
-    ("interpreter", "TRITON_INTERPRET", "without a gpu", "on the cpu"),
-    (
-        "slow",
-        "slower",
-        "speed",
-        "faster",
-        "performance",
-        "optimize",
-        "optimization",
-        "bottleneck",
-        "bandwidth",
-        "occupancy",
-        "profiling",
-        "coalescing",
-    ),
-    ("profile", "profiler", "proton", "nsight", "ncu"),
-    ("benchmark", "do_bench", "measure time", "timing", "how fast"),
-    ("pipelining", "pipeline", "num_stages", "cp async", "prefetch", "async copy", "double buffering"),
-    ("persistent", "num_programs", "one program per sm"),
-    ("program_id", "grid", "launch", "which block"),
-    ("softmax", "online softmax", "logsumexp"),
-    ("variance", "welford", "layer norm", "normalization"),
-    ("overflow", "int64", "2**31", "large tensor"),
-    ("nan", "inf", "infinity", "not a number"),
-    ("gradient", "backward", "autograd", "training"),
-    ("custom operator", "triton_op", "wrap_triton", "torch.compile", "opcheck"),
-    ("transpose", "trans", "permute"),
-    ("reshape", "view", "expand_dims", "broadcast", "change shape"),
-    ("where", "select", "conditional", "branch", "if else"),
-    ("gather", "lookup", "indexing"),
-    ("sort", "topk", "top k"),
-    ("concatenate", "concat", "cat", "join", "interleave"),
-    ("rounding", "round", "rint", "nearest even"),
-    ("nondeterministic", "deterministic", "determinism", "reproducible", "bitwise"),
-    ("unroll", "static_range", "loop unrolling"),
-    ("dynamic shape", "variable size", "any size", "dispatch"),
-    ("multiprocessor", "sm count", "device properties"),
-    ("deadlock", "race", "synchronize", "debug_barrier", "barrier"),
+SYNONYMS = tuple(
+    tuple(row.split(", "))
+    for row in """\
+fp32, float32, f32, single precision, full precision
+fp16, float16, f16, half precision, half
+bf16, bfloat16
+fp8, float8, float8e4nv, float8e5, e4m3, e5m2
+tf32, input_precision, allow_tf32
+boundary, bounds, out of bounds, out of range, past the end, mask, multiple of the block
+other, neutral element, identity element, padding, fill value
+warp specialization, warp_specialize, producer consumer
+tma, descriptor, tensor descriptor, bulk copy
+block pointer, make_block_ptr, block_ptr, boundary_check
+tensor core, dot, mma, wgmma
+matmul, gemm, matrix multiplication, matrix product, dot
+reduction, reduce
+scan, cumsum, cumulative, prefix sum, associative_scan
+libdevice, tanh, erf, math function, transcendental
+autotune, tuning, tune, search configurations
+prune, early_config_prune, prune_configs_by, fewer configurations
+atomic, compare and swap, concurrent update
+l2, cache, eviction, grouped ordering, swizzle, swizzle2d
+coalescing, coalesced, contiguous, vectorized access, max_contiguous
+stride, layout, non contiguous
+alignment, aligned, divisible, divisibility, multiple_of
+register, spill, occupancy, n_regs, n_spills, maxnreg
+shared memory, smem, on chip memory
+specialization, recompile, recompilation, do_not_specialize, jit cache
+constexpr, compile time, meta parameter
+cast, convert, conversion, tensor.to, change dtype
+exp, exp2, exponential
+log, log2, logarithm
+dropout, random, philox, rand, seed
+debug, print, device_print, static_print
+assert, device_assert, static_assert, check at run time
+interpreter, TRITON_INTERPRET, without a gpu, on the cpu
+slow, slower, speed, faster, performance, optimize, optimization, bottleneck, bandwidth, \
+occupancy, profiling, coalescing
+profile, profiler, proton, nsight, ncu
+benchmark, do_bench, measure time, timing, how fast
+pipelining, pipeline, num_stages, cp async, prefetch, async copy, double buffering
+persistent, num_programs, one program per sm
+program_id, grid, launch, which block
+softmax, online softmax, logsumexp
+variance, welford, layer norm, normalization
+overflow, int64, 2**31, large tensor
+nan, inf, infinity, not a number
+gradient, backward, autograd, training
+custom operator, triton_op, wrap_triton, torch.compile, opcheck
+transpose, trans, permute
+reshape, view, expand_dims, broadcast, change shape
+where, select, conditional, branch, if else
+gather, lookup, indexing
+sort, topk, top k
+concatenate, concat, cat, join, interleave
+rounding, round, rint, nearest even
+nondeterministic, deterministic, determinism, reproducible, bitwise
+unroll, static_range, loop unrolling
+dynamic shape, variable size, any size, dispatch
+multiprocessor, sm count, device properties
+deadlock, race, synchronize, debug_barrier, barrier
+""".splitlines()
 )
 """Rows of words and phrases that the field uses for one thing, or for closely related things. A question with
 one of them finds the others too, with less weight."""
@@ -109,11 +100,11 @@ _EMPTY_WORDS = frozenset(
     re.findall(
         r"\w+",
         """
-        a about all also am an and any are as at be been but by can could do does each for from get
-        give given had has have how i if in into is it its kernel kernels make many me much must my need no
-        not of on one or our should so some than that the their them then there these they this tl
-        to triton use used using want was way we what when where which who why will with without
-        would write writing you your
+        a about all also am an and any are as at be been but by can could do does each for from get give
+        given had has have how i if in into is it its kernel kernels make many me much must my need no not
+        of on one or our should so some than that the their them then there these they this tl to triton use
+        used using want was way we what when where which who why will with without would write writing you
+        your
         """,
     )
 )
@@ -129,26 +120,19 @@ class Alternative:
 
 
 @dataclass(frozen=True)
-class Word:
-    """One word of a question."""
-
-    text: str
-    alternatives: tuple[Alternative, ...]
-
-
-@dataclass(frozen=True)
 class Question:
     """What is searched for."""
 
-    words: tuple[Word, ...]
+    words: Mapping[str, tuple[Alternative, ...]]
+    """Each with the ways to find it."""
     pairs: tuple[Alternative, ...]
     """Words that stand in a row in the question: pages that have them so come first."""
 
     @property
     def patterns(self) -> tuple[re.Pattern[str], ...]:
         """Where the words stand in a text, one pattern a word."""
-        roots = [root(word.text).replace("iz", "i[sz]").replace(".", r"\.") for word in self.words]
-        return tuple(re.compile(rf"(?<![a-z0-9]){one}", re.IGNORECASE) for one in roots)
+        roots = (root(word).replace("iz", "i[sz]").replace(".", r"\.") for word in self.words)
+        return tuple(re.compile(rf"(?<![a-z0-9]){part}", re.IGNORECASE) for part in roots)
 
 
 def index_text(text: str) -> str:
@@ -162,13 +146,13 @@ def ask(text: str) -> Question:
     useful = [word for word in spelled if word.lower() not in _EMPTY_WORDS] or spelled
     asked = _comparable(text)
     rows = [row for row in SYNONYMS if any(_comparable(phrase) in asked for phrase in row)]
-    words = tuple(Word(word, tuple(_alternatives(word, rows))) for word in dict.fromkeys(useful))
-    pairs = tuple(
-        Alternative(quote_phrase(f"{first} {second}"), PAIR)
-        for first, second in pairwise(useful)
-        if f"{first} {second}" in " ".join(spelled)
+    in_a_row = {*pairwise(spelled)}
+    return Question(
+        words={word: tuple(_alternatives(word, rows)) for word in dict.fromkeys(useful)},
+        pairs=tuple(
+            Alternative(quote_phrase(" ".join(pair)), PAIR) for pair in pairwise(useful) if pair in in_a_row
+        ),
     )
-    return Question(words, pairs)
 
 
 def refuse_long(what: str, text: str) -> None:
@@ -206,21 +190,17 @@ def _alternatives(word: str, rows: Sequence[tuple[str, ...]]) -> Iterator[Altern
     parts = [
         part for part in dict.fromkeys(_parts(word)) if part.lower() not in _EMPTY_WORDS | {word.lower()}
     ]
-    if parts:
-        yield Alternative(" OR ".join(map(quote_phrase, parts)), PART)
-    for row in rows:
-        if set(_roots(word)) & {part for phrase in row for part in _roots(phrase)}:
-            yield Alternative(" OR ".join(map(quote_phrase, row)), SYNONYM)
+    roots = set(map(root, _parts(word)))
+    synonyms = [row for row in rows if roots & {root(part) for phrase in row for part in _parts(phrase)}]
+    for phrases, weight in ((parts, PART), *((row, SYNONYM) for row in synonyms)):
+        if phrases:
+            yield Alternative(" OR ".join(map(quote_phrase, phrases)), weight)
 
 
 def _comparable(text: str) -> str:
     """The roots of the words that say something, a space around each: phrases are compared by it."""
     roots = [root(part) for part in _parts(text) if part.lower() not in _EMPTY_WORDS]
     return f" {' '.join(roots)} "
-
-
-def _roots(text: str) -> list[str]:
-    return [root(part) for part in _parts(text)]
 
 
 def _parts(text: str) -> list[str]:

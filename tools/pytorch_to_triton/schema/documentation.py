@@ -1,7 +1,6 @@
 """What the docs tool answers: what a search found, a page read, what there is to read."""
 
 from datetime import datetime
-from pathlib import Path
 from typing import Literal
 
 from pytorch_to_triton.schema.page import Source
@@ -107,9 +106,5 @@ class DocsStatus(Value):
     """How many pages describe the installed Triton: one for each public name, and the lists of names."""
     guides: int
     fetched: tuple[Fetched, ...]
-    index: Path
-    """The search index of exactly these pages."""
-    indexed: bool
-    """Whether the index is there; the next search builds it."""
     missing: tuple[MissingEntry, ...] = ()
     """What is missing, each with its fix."""

@@ -32,8 +32,6 @@ class FetchReport(Value):
     absent: tuple[str, ...] = ()
     """The server does not have them, as happens where releases differ."""
     failed: tuple[Failed, ...] = ()
-    damaged: tuple[str, ...] = ()
-    """Files of the folder that could not be read and were dropped; their pages were fetched again."""
     origins: tuple[str, ...]
     """The beginnings of the URLs that were asked."""
     started: datetime

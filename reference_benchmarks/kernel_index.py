@@ -1,16 +1,16 @@
-"""The reference kernels as pages, and their index, references/kernels.md.
+"""The index of the reference kernels, references/kernels.md.
 
 What a kernel shows is in the docstring of its file: the first sentence, `Technique:` and `Topics:`.
-`python -m pytorch_to_triton.docs.kernel_pages` writes the index.
+`python -m reference_benchmarks.kernel_index` writes the index.
 """
 
 import ast
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pytorch_to_triton import places
-from pytorch_to_triton.schema.value import Value
 
 PAGE = "kernels.md"
 TOPICS = {
@@ -38,17 +38,18 @@ _HEAD = """\
 One file each in `reference_kernels/`, to read and to take from: the formula, the shapes, `reference` in plain
 PyTorch, the kernels, `run`, and the registration that torch.compile and autograd go by. All of them take any
 strides and compute in float32. This page is written from the files, by
-`python -m pytorch_to_triton.docs.kernel_pages`.
+`python -m reference_benchmarks.kernel_index`.
 
 | kernel | computes | technique | gradient |
 |---|---|---|---|"""
-_FIELD = r"^{}: (.+?)(?=\n[A-Z][a-z]+: |\n\n|\Z)"
+_FIELD = re.compile(r"^([A-Z][a-z]+): (.+?)(?=\n[A-Z][a-z]+: |\n\n|\Z)", re.DOTALL | re.MULTILINE)
+"""It goes on to the next one, or to the end of its paragraph."""
 
 
-class KernelPage(Value):
-    """What the docstring of a reference kernel's file says."""
+@dataclass(frozen=True)
+class KernelPage:
+    """What the docstring of a reference kernel's file says; what it lacks is empty."""
 
-    name: str
     file: Path
     computes: str
     """Its first sentence, formula included."""
@@ -56,14 +57,13 @@ class KernelPage(Value):
     topics: tuple[str, ...]
 
     @property
+    def name(self) -> str:
+        return self.file.stem
+
+    @property
     def differentiable(self) -> bool:
         """Whether it has kernels for its gradient."""
         return "backward" in self.topics
-
-
-def main() -> None:
-    """Write the index where the project's references lie."""
-    (places.shipped("references") / PAGE).write_text(index(kernel_pages()), encoding="utf-8")
 
 
 def kernel_pages() -> list[KernelPage]:
@@ -72,31 +72,23 @@ def kernel_pages() -> list[KernelPage]:
 
 
 def page_of(file: Path) -> KernelPage:
-    """One file, which is read and not run. What its docstring lacks is empty."""
+    """One file, which is read and not run."""
     text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
-    return KernelPage(
-        name=file.stem,
-        file=file,
-        computes=" ".join(text.partition("\n\n")[0].split()),
-        technique=field(text, "Technique"),
-        topics=tuple(filter(None, field(text, "Topics").removesuffix(".").split(", "))),
+    # A field goes on to the next one, or to the end of its paragraph.
+    fields = dict(
+        re.findall(r"^([A-Z][a-z]+): (.+?)(?=\n[A-Z][a-z]+: |\n\n|\Z)", text, re.DOTALL | re.MULTILINE)
     )
-
-
-def field(text: str, name: str) -> str:
-    """What follows `name:` at the start of a line, up to the next such line or paragraph."""
-    match = re.search(_FIELD.format(name), text, re.DOTALL | re.MULTILINE)
-    return " ".join(match[1].split()) if match else ""
+    technique, topics = (" ".join(fields.get(name, "").split()) for name in ("Technique", "Topics"))
+    computes = " ".join(text.partition("\n\n")[0].split())
+    return KernelPage(file, computes, technique, tuple(filter(None, topics.removesuffix(".").split(", "))))
 
 
 def index(pages: Sequence[KernelPage]) -> str:
     """One row a kernel, then which kernels show each topic."""
     lines = [_HEAD]
-    lines += [
-        f"| `{page.name}` | {cell(page.computes)} | {cell(page.technique)} | "
-        f"{'yes' if page.differentiable else ''} |"
-        for page in pages
-    ]
+    for page in pages:
+        gradient = "yes" if page.differentiable else ""
+        lines.append(f"| `{page.name}` | {_cell(page.computes)} | {_cell(page.technique)} | {gradient} |")
     lines += ["", "## By topic", "", "| topic | meaning | kernels |", "|---|---|---|"]
     for topic, meaning in TOPICS.items():
         shown = ", ".join(f"`{page.name}`" for page in pages if topic in page.topics)
@@ -104,10 +96,10 @@ def index(pages: Sequence[KernelPage]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def cell(text: str) -> str:
+def _cell(text: str) -> str:
     """Text in one cell of a table; formulas keep their stars."""
     return text.replace("|", "\\|").replace("*", "\\*")
 
 
 if __name__ == "__main__":
-    main()
+    (places.shipped("references") / PAGE).write_text(index(kernel_pages()), encoding="utf-8")
