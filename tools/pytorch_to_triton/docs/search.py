@@ -36,8 +36,8 @@ _ECHOED = 80
 _MARKUP = re.compile(r"^#{1,6} .*$|^```.*$|^\|[ |:-]*$", re.MULTILINE)
 _CODE = re.compile(r"^```python[^\n]*\n.*?^```$", re.DOTALL | re.MULTILINE)
 _WRONG = re.compile(r"^```python wrong\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-_OPENS, _CLOSES = "\x02", "\x03"
-"""They stand around wrong code while an excerpt is cut: control characters, which no page has."""
+_OPENS, _CLOSES = "(wrong\0code)", "(end\0of\0wrong\0code)"
+"""What stands around wrong code, in one word each: an excerpt is cut between words."""
 _DOTTED = re.compile(r"\b[A-Za-z]\w*+(?:\.\w++)++")
 _IDENTIFIER = re.compile(r"[@`]*[A-Za-z_][\w.]*(?:\(.*\))?`*")
 
@@ -157,11 +157,9 @@ def _hit(match: _Match, form: Form, question: Question) -> Hit:
     # The code of an installed page is the signature.
     text = best.text if page.source == "installed" else _prose(best.text, question)
     return Hit(
+        **page.model_dump(include={"title", "applies_to", "source"}),
         page=page.name,
         section=best.section,
-        title=page.title,
-        applies_to=page.applies_to,
-        source=page.source,
         excerpt=quote(page, best.text) if form == "full" else excerpt(text, question),
         score=round(match.score, 2),
         other_sections=tuple(dict.fromkeys(name for name in further if name not in ("", best.section))),
@@ -171,10 +169,10 @@ def _hit(match: _Match, form: Form, question: Question) -> Hit:
 
 def excerpt(text: str, question: Question, characters: int = EXCERPT_CHARACTERS) -> str:
     """The stretch of some Markdown with the most of the question's words, on one line; wrong code says so."""
-    text = _WRONG.sub(rf"{_OPENS} \1 {_CLOSES}", text)
+    text = _WRONG.sub(lambda code: f"{_OPENS} {code[1]} {_CLOSES}", text)
     text = " ".join(_MARKUP.sub("", text).split())
     if len(text) <= characters:
-        return _mark(text)
+        return text.replace("\0", " ")
     places = sorted(
         (match.start(), number)
         for number, pattern in enumerate(question.patterns)
@@ -187,13 +185,8 @@ def excerpt(text: str, question: Question, characters: int = EXCERPT_CHARACTERS)
     end = start + characters
     end = len(text) if end >= len(text) else max(text.rfind(" ", start, end), start + 1)
     within = text.rfind(_OPENS, 0, start) > text.rfind(_CLOSES, 0, start)
-    stretch = _mark((f"{_OPENS} " if within else "") + text[start:end])
-    return ("… " if start else "") + stretch + (" …" if end < len(text) else "")
-
-
-def _mark(stretch: str) -> str:
-    """With words in place of the characters around wrong code."""
-    return stretch.replace(_OPENS, "(wrong code)").replace(f" {_CLOSES}", " (end of wrong code)")
+    before = ("… " if start else "") + (f"{_OPENS} " if within else "")
+    return f"{before}{text[start:end]}{' …' if end < len(text) else ''}".replace("\0", " ")
 
 
 def _prose(text: str, question: Question) -> str:
