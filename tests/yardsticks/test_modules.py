@@ -78,7 +78,7 @@ async def test_the_modules_of_a_seed_are_drafted_and_compared(tmp_path: Path) ->
     (generated / "test_no_python.py").write_text("print 1\n")
     shared = ["--out", str(tmp_path), "--device", "interpreter", "--jobs", "1", "--count", "3"]
     assert await run(arguments([str(tmp_path / "checkout"), "--seeds", "7", *shared])) == 0
-    assert [file.name for file in (tmp_path / "problems_3" / "level7").iterdir()] == ["1_Scaled.py"]
+    assert [file.name for file in (tmp_path / "problems_3" / "level7").glob("*.py")] == ["1_Scaled.py"]
     table = (tmp_path / "table.md").read_text()
     assert "| drafted | kernels alone, with PyTorch's results | 1 | 100.0% |" in table
 

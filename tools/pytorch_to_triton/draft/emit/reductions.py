@@ -21,6 +21,7 @@ from pytorch_to_triton.draft.ir.values import (
     Monoid,
     Number,
     Reduce,
+    Scan,
     Value,
     Var,
     axes_of,
@@ -205,7 +206,7 @@ def collapse_fields(
         p.bound(Get(r, i), Name(name, layout, depth))
 
 
-def field_name(p: Printer, r: Reduce, i: int) -> str:
+def field_name(p: Printer, r: Reduce | Scan, i: int) -> str:
     """What a carried value is called."""
     wanted = [v.name for v in p.cluster.values() if isinstance(v, Get) and v == Get(r, i) and v.name]
     of = getattr(r.args[0], "name", None)
