@@ -230,6 +230,10 @@ ROWS = {
         {"x": "float32|bfloat16[M, N]", "weight": "float32|bfloat16[N]", "bias": "float32|bfloat16[N]"},
         name="layer_norm",
     ),
+    "results that hold one number": Row(
+        "def f(x):\n    return torch.zeros_like(x), torch.ones_like(x[0]) * x.shape[1], x + 1\n", X
+    ),
+    "the data of a tensor": Row("def f(x):\n    return x.data.exp() * x\n", X),
     "halves of a row": Row(
         example("swiglu"), {"x": "float32|bfloat16[M, N]"}, sizes=((1, 2), (7, 130)), name="swiglu"
     ),
