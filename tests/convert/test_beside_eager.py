@@ -234,6 +234,16 @@ ROWS = {
         "def f(x):\n    return torch.zeros_like(x), torch.ones_like(x[0]) * x.shape[1], x + 1\n", X
     ),
     "the data of a tensor": Row("def f(x):\n    return x.data.exp() * x\n", X),
+    "rows rolled by half of them": Row(
+        "def f(x):\n    return torch.roll(x, (x.shape[0] // 2, x.shape[1] // 2), (0, 1))\n", X, sizes=EDGES
+    ),
+    "the one element of an identity matrix": Row("def f(x):\n    return x + 0.5 * torch.eye(1)\n", X),
+    "a softmax of equal scores": Row(
+        "def f(x):\n"
+        "    w = torch.softmax(torch.zeros(*x.shape, 4), dim=1)\n"
+        "    return (w * x[:, :, None]).sum(1)\n",
+        X,
+    ),
     "halves of a row": Row(
         example("swiglu"), {"x": "float32|bfloat16[M, N]"}, sizes=((1, 2), (7, 130)), name="swiglu"
     ),

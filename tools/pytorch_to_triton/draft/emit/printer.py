@@ -153,7 +153,8 @@ class Printer:
             # `run` computes it: a product of arguments would stay within 32 bits.
             self.size_names[size] = self.fresh("_".join(sorted(sizes.names(size))))
             self.taken.add(self.size_names[size])
-        if size.has(sizes.ComputedSize) and size not in self.size_names:
+        computed = size.has(sizes.ComputedSize) or sizes.rounds_below_zero(size)
+        if computed and size not in self.size_names:
             self.size_names[size] = self.fresh("count")
             self.taken.add(self.size_names[size])
         if size in self.size_names:
