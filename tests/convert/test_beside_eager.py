@@ -231,7 +231,7 @@ ROWS = {
         name="layer_norm",
     ),
     "results that hold one number": Row(
-        "def f(x):\n    return torch.zeros_like(x), torch.ones_like(x[0]) * x.shape[1], x + 1\n", X
+        "def f(x):\n    return torch.zeros_like(x), torch.ones_like(x[0]) * 3, x + 1\n", X
     ),
     "the data of a tensor": Row("def f(x):\n    return x.data.exp() * x\n", X),
     "rows rolled by half of them": Row(

@@ -235,7 +235,7 @@ def filled(p: Printer, layout: tuple[str, ...], value: Number, kind: Kind) -> st
     """A tile of the identity."""
     dtype = {"float": p.compute, "int": "tl.int64", "bool": "tl.int1"}[kind]
     if not layout:
-        return constant(value) if kind == "float" else f"tl.full([], {constant(value)}, {dtype})"
+        return constant(value) if dtype == "tl.float32" else f"tl.full([], {constant(value)}, {dtype})"
     shape = ", ".join(str(p.walks[n].block) for n in layout)
     return (
         f"tl.zeros([{shape}], {dtype})" if value == 0 else f"tl.full([{shape}], {constant(value)}, {dtype})"
