@@ -244,6 +244,10 @@ ROWS = {
         "    return (w * x[:, :, None]).sum(1)\n",
         X,
     ),
+    "powers and remainders of float64 by numbers": Row(
+        "def f(x):\n    return x.abs() ** 2.5, 1.5**x, torch.fmod(x, 0.75), torch.hypot(x, x * 0 + 2.0)\n",
+        {"x": "float64[M, N]"},
+    ),
     "halves of a row": Row(
         example("swiglu"), {"x": "float32|bfloat16[M, N]"}, sizes=((1, 2), (7, 130)), name="swiglu"
     ),

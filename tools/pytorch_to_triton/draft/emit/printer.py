@@ -185,7 +185,12 @@ class Printer:
         for i, a in enumerate(args):
             if template.count(f"{{{i}}}") > 1 and not isinstance(a, Const | Argument | Extent):
                 self.named(a, layout)
-        text = template.format(*(f"({self.text(a, layout)})" for a in args))
+        texts = [self.text(a, layout) for a in args]
+        if self.compute == "tl.float64" and len(args) > 1 and template.startswith("libdevice."):
+            # These take operands of one dtype, and a number comes as float32.
+            numbers = (isinstance(a, Const | Argument) for a in args)
+            texts = [f"tl.full([], {t}, tl.float64)" if n else t for t, n in zip(texts, numbers, strict=True)]
+        text = template.format(*(f"({t})" for t in texts))
         return text.replace("tl.float32", self.compute) if fn != "to_half" else text
 
     def defined(self, v: Value, text: str, layout: tuple[str, ...], depth: int) -> Name:

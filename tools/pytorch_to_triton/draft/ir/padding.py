@@ -46,7 +46,8 @@ class Setting:
     signs: tuple[int, ...] = (-1, 1)
     """Of unknown numbers: a maximum of 0 and something unknown may be 0 in none but a few."""
     other_axes: Literal["anywhere", "at 0", "at 1", "far"] = "anywhere"
-    """Where the axes are that do not end. At 0 or 1: what is loaded past the end as that equals such an index.
+    """Where the axes are that do not end. At 0 or 1: what is loaded past the end as that is equal to
+    such an index.
     Far: an index past the end is smaller than theirs, and what is masked up to them is not masked there."""
     is_infinite: bool = False
     """Zero times what is loaded may be NaN."""
