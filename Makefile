@@ -8,7 +8,7 @@ READY := $(VENV)/ready
 WANTED := awk '/^\[/ { wanted = /^\[(build-system|project)/ } wanted' pyproject.toml | cat - constraints.txt
 EXAMPLE := rms_norm_residual
 
-.PHONY: demo test test-corpora test-containers test-tritons benchmarks kernelbench realcode mutants pictures check browser setup clean
+.PHONY: demo test test-corpora test-containers test-tritons benchmarks kernelbench realcode opinfo modules mutants pictures check browser setup clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -53,6 +53,17 @@ kernelbench: $(READY)
 # ended.
 realcode: $(READY)
 	$(BIN)/python -m realcode.run $(ARGS)
+
+# PyTorch's operators at their sample inputs; ARGS are options of yardsticks/opinfo.py. Run again, it goes on where it
+# ended.
+opinfo: $(READY)
+	$(BIN)/python -m yardsticks.opinfo $(ARGS)
+
+# MODULES is a checkout of pytorch-jit-paritybench; ARGS are options of yardsticks/modules.py. Run again, it goes on
+# where it ended.
+modules: $(READY)
+	@test -n "$(MODULES)" || { echo "Name a checkout of pytorch-jit-paritybench: make modules MODULES=path/to/it" >&2; exit 2; }
+	$(BIN)/python -m yardsticks.modules "$(MODULES)" $(ARGS)
 
 # Right kernels with one mistake each, and how many of them validate refuses; ARGS are options of mutants/run.py. Run
 # again, it goes on where it ended.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import anyio.to_process
 
@@ -11,7 +11,7 @@ from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.resolve import DraftOrigin, resolve
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import draft
-from pytorch_to_triton.draft.library import ways_of
+from pytorch_to_triton.draft.library import PURE, ways_of
 from pytorch_to_triton.errors import Refusal
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
@@ -28,23 +28,28 @@ def inputs_of(origin: DraftOrigin) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name not in origin.traced.graph.state}
 
 
-async def drafted(origin: DraftOrigin, stage: Stage, most: int | None) -> dict[str, Any]:
+WaysDrafted = Literal["all", "usual", "own"]
+"""Every way, the usual one first; that one alone; or what no library has a part in."""
+
+
+async def drafted(origin: DraftOrigin, stage: Stage, wanted: WaysDrafted) -> dict[str, Any]:
     """The drafts as `drafted_here` describes them, made in a process that is killed if this is cancelled."""
     return cast(
-        dict[str, Any], await anyio.to_process.run_sync(drafted_here, origin, stage, most, cancellable=True)
+        dict[str, Any], await anyio.to_process.run_sync(drafted_here, origin, stage, wanted, cancellable=True)
     )
 
 
-def drafted_here(origin: DraftOrigin, stage: Stage, most: int | None = None) -> dict[str, Any]:
-    """`ways`: a draft for each way that differs, `most` at most, the usual one first; or the `refusal`.
+def drafted_here(origin: DraftOrigin, stage: Stage, wanted: WaysDrafted) -> dict[str, Any]:
+    """`ways`: a draft for each way that is wanted and differs; or the `refusal`.
 
-    Each has its `text`, the names of its `kernels`, and the operators that stay `calls` of PyTorch.
+    Each has its `text`, the names of its `kernels`, the operators that stay `calls` of PyTorch, and in `left`
+    their lines and why.
     """
     graph = origin.traced.graph
     ways: dict[str, dict[str, Any]] = {}
     refused: dict[str, Any] = {}
-    for way in ways_of(graph):
-        if len(ways) == most:
+    for way in (PURE,) if wanted == "own" else ways_of(graph):
+        if ways and wanted == "usual":
             break
         try:
             found = draft(graph, origin.source, stage, ways=way)
@@ -53,7 +58,8 @@ def drafted_here(origin: DraftOrigin, stage: Stage, most: int | None = None) -> 
             continue
         if all(found.text != other["text"] for other in ways.values()):
             kernels = [kernel.name for kernel in found.kernels]
-            ways[str(way)] = {"text": found.text, "kernels": kernels, "calls": list(found.calls)}
+            left = {"calls": list(found.calls), "left": list(found.left)}
+            ways[str(way)] = {"text": found.text, "kernels": kernels, **left}
     return {"ways": ways} if ways else refused
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 
-from kernelbench.drafting import drafted, inputs_of, origin_of, refusal_of
+from kernelbench.drafting import WaysDrafted, drafted, inputs_of, origin_of, refusal_of
 from kernelbench.problems import Problem
 from kernelbench.records import MACHINE, Record, Records
 from pytorch_to_triton.benchmark.traffic import traffic_of
@@ -49,8 +49,7 @@ class Setting:
     """Whether problems are checked and validated at small sizes, not at those that they declare."""
     seconds: float
     """How long one phase of one problem may take."""
-    ways: int | None = None
-    """How many ways are drafted for each problem, the usual one first; None: all."""
+    ways: WaysDrafted = "all"
     needs: tuple[str, ...] = ()
     """Modules that timings import: the fork server does it once for all of them."""
 
@@ -121,7 +120,7 @@ async def draft_problem(setting: Setting, problem: Problem) -> Record:
         text = way["text"]
         file = f"drafts/{problem.group}/{problem.name}{f'.{number}' if number else ''}.py"
         await anyio.to_thread.run_sync(write_atomically, setting.out / file, text)
-        ways[name] = {"file": file, "kernels": way["kernels"], "calls": way["calls"]}
+        ways[name] = {"file": file, **{key: way[key] for key in ("kernels", "calls", "left")}}
     texts = [way["text"] for way in found["ways"].values()]
     first = setting.out / next(iter(ways.values()))["file"]
     declared = origin.source.declared

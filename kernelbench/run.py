@@ -12,14 +12,17 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import get_args
 
 import anyio
 
+from kernelbench.drafting import WaysDrafted
 from kernelbench.phases import PHASES, Setting, imports_of_timings, measure_machine, record_of
 from kernelbench.problems import Problem, chosen, problems_in
 from kernelbench.records import MACHINE, Record, Records
-from kernelbench.table import recorded, write_tables
+from kernelbench.table import write_tables
 from pytorch_to_triton.errors import MissingRequirement, Refusal
 from pytorch_to_triton.jobs.client import WorkerClient, open_client
 from pytorch_to_triton_server.machine import choose_runtime
@@ -32,6 +35,8 @@ IMPORTED_AHEAD = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "PYTORCH_NVML_BASED_CUDA
 """The fork server imports torch.compile: neither a pool of processes nor a CUDA context may start with it."""
 CACHES = {"TRITON_CACHE_DIR": "triton", "TORCHINDUCTOR_CACHE_DIR": "inductor"}
 """Folders of the results in which compiled code is kept from phase to phase."""
+Report = Callable[[Path, Records], Path]
+"""Writes what the records say into the results folder; the path of its table."""
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
@@ -48,13 +53,17 @@ def add_options(parser: argparse.ArgumentParser, results: Path) -> None:
     """How problems are treated. `phase` holds the phases in their order; `all` is left to the machine."""
     parser.add_argument("--out", default=results, type=Path, help=f"the results folder; default: {results}")
     parser.add_argument("--phase", default=(), type=phases, help=f"of {', '.join(PHASES)}; or all")
-    parser.add_argument("--small", action="store_true", help="small sizes, as always without a GPU")
+    parser.add_argument(
+        "--small", action=argparse.BooleanOptionalAction, help="small sizes; default: without a GPU"
+    )
     parser.add_argument("--device", default="auto", choices=("auto", "cuda", "interpreter"))
     parser.add_argument("--jobs", default=os.cpu_count() or 1, type=int, help="problems at once on the CPU")
     parser.add_argument("--device-jobs", default=4, type=int, help="on the GPU; one is timed at a time")
     parser.add_argument("--seconds-per-problem", default=120.0, type=float, help="for each phase")
     parser.add_argument("--deadline", type=float, help="end cleanly after so many seconds")
-    parser.add_argument("--ways", type=int, help="drafts of a problem at most, the usual one first")
+    parser.add_argument(
+        "--ways", default="all", choices=get_args(WaysDrafted), help="who computes convolutions and products"
+    )
     parser.add_argument("--stage", default=3, type=int, choices=(1, 2, 3))
     parser.add_argument(
         "--again", nargs="?", const="all", choices=("all", "failed"), help="do what is done, or what failed"
@@ -75,11 +84,14 @@ def phases(text: str) -> tuple[str, ...]:
 async def run(given: argparse.Namespace) -> int:
     """The phases of KernelBench's problems. Raises a Refusal for what the machine lacks."""
     problems = chosen(problems_in(given.folder), given.levels, given.problems)
-    return await run_problems(given, problems, "KernelBench")
+    return await run_problems(given, problems, partial(write_tables, title="KernelBench"))
 
 
 async def run_problems(
-    given: argparse.Namespace, problems: Sequence[Problem], title: str, usual: Sequence[str] = tuple(PHASES)
+    given: argparse.Namespace,
+    problems: Sequence[Problem],
+    write: Report,
+    usual: Sequence[str] = tuple(PHASES),
 ) -> int:
     """Do the phases one after the other; the exit status. Raises a Refusal for what the machine lacks."""
     if not problems:
@@ -95,16 +107,16 @@ async def run_problems(
                 if phase in DEVICE_ONLY:
                     setting = await on_measured_machine(setting)
                 await do_phase(setting, given, problems, phase)
-    table = write_tables(out, records, recorded(records), title)
+    table = write(out, records)
     if limit.cancelled_caught:
         print(f"Not done within {given.deadline:g} s. The same command goes on from here.")
-    print(f"{table} and rows.jsonl beside it are written.")
+    print(f"{table} is written.")
     return 0
 
 
 async def setting_of(given: argparse.Namespace, worker: WorkerClient, records: Records, out: Path) -> Setting:
     runtime = await choose_runtime(worker, given.device)
-    small = given.small or runtime.interpreter
+    small = runtime.interpreter if given.small is None else given.small
     seconds = given.seconds_per_problem
     return Setting(worker, runtime, records, out, given.stage, small, seconds, given.ways)
 

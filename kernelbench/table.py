@@ -256,9 +256,9 @@ def flat(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def write_tables(out: Path, records: Records, problems: Sequence[str], title: str = "KernelBench") -> Path:
+def write_tables(out: Path, records: Records, title: str = "KernelBench") -> Path:
     """Write `table.md` and `rows.jsonl` into the folder; the path of the first."""
-    rows = [row_of(problem, records) for problem in problems]
+    rows = [row_of(problem, records) for problem in recorded(records)]
     computed = [
         {**asdict(r), "vs_eager": r.vs_eager, "vs_compile": r.vs_compile, "share": r.share} for r in rows
     ]
@@ -281,7 +281,7 @@ def main() -> int:
         return 2
     folder = Path(sys.argv[1])
     records = Records(folder / "records.jsonl")
-    print(write_tables(folder, records, recorded(records)).read_text(encoding="utf-8"))
+    print(write_tables(folder, records).read_text(encoding="utf-8"))
     return 0
 
 

@@ -10,11 +10,13 @@ import argparse
 import ast
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kernelbench.problems import Problem, chosen
 from kernelbench.run import add_options, run_problems, started, words
+from kernelbench.table import write_tables
 
 HALVES = ("work", "held_out")
 RESULTS = Path("benchmarks/realcode")
@@ -63,7 +65,8 @@ async def run(given: argparse.Namespace) -> int:
     """The phases of one half. Raises a Refusal for what the machine lacks."""
     given.out = given.out / given.half
     problems = chosen(problems_in(given.half), (), given.problems)
-    return await run_problems(given, problems, f"Real model code, {given.half}", PHASES)
+    write = partial(write_tables, title=f"Real model code, {given.half}")
+    return await run_problems(given, problems, write, PHASES)
 
 
 def main() -> int:

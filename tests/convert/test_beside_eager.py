@@ -230,6 +230,24 @@ ROWS = {
         {"x": "float32|bfloat16[M, N]", "weight": "float32|bfloat16[N]", "bias": "float32|bfloat16[N]"},
         name="layer_norm",
     ),
+    "results that hold one number": Row(
+        "def f(x):\n    return torch.zeros_like(x), torch.ones_like(x[0]) * 3, x + 1\n", X
+    ),
+    "the data of a tensor": Row("def f(x):\n    return x.data.exp() * x\n", X),
+    "rows rolled by half of them": Row(
+        "def f(x):\n    return torch.roll(x, (x.shape[0] // 2, x.shape[1] // 2), (0, 1))\n", X, sizes=EDGES
+    ),
+    "the one element of an identity matrix": Row("def f(x):\n    return x + 0.5 * torch.eye(1)\n", X),
+    "a softmax of equal scores": Row(
+        "def f(x):\n"
+        "    w = torch.softmax(torch.zeros(*x.shape, 4), dim=1)\n"
+        "    return (w * x[:, :, None]).sum(1)\n",
+        X,
+    ),
+    "powers and remainders of float64 by numbers": Row(
+        "def f(x):\n    return x.abs() ** 2.5, 1.5**x, torch.fmod(x, 0.75), torch.hypot(x, x * 0 + 2.0)\n",
+        {"x": "float64[M, N]"},
+    ),
     "halves of a row": Row(
         example("swiglu"), {"x": "float32|bfloat16[M, N]"}, sizes=((1, 2), (7, 130)), name="swiglu"
     ),

@@ -6,6 +6,7 @@ import pytest
 
 from pytorch_to_triton.graph.tracing import Traced
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.worker.tracing.size_guards import POINTS, SIZES, sampled
 
 pytestmark = pytest.mark.anyio
 
@@ -68,3 +69,11 @@ async def test_sizes_that_squeeze_would_drop_are_not_one(
 ) -> None:
     found = await traced(written(f"{HEAD}return {body}\n"))
     assert found.graph.guards == RANKS[body]
+
+
+def test_conditions_on_many_sizes_are_compared_at_as_many_points_as_those_on_few() -> None:
+    for count in (3, 9):
+        points = list(sampled(count))
+        assert len(points) <= 2 * POINTS
+        assert len(set(points)) == len(points)
+        assert all({point[place] for point in points} == set(SIZES) for place in range(count))

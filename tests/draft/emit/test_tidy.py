@@ -80,6 +80,7 @@ def eval_of(source: str, x: float) -> float:
         + " + ".join(f"index_{i} * stride_{i}" for i in range(8))
         + ", value, mask=inside)",
         "    total = " + " + ".join(f"first_{i} * second_{i}" for i in range(8)),
+        "    inside = " + " & ".join(f"(first_{i}[:, None] < second_{i}[None, :])" for i in range(4)),
         "    values = tl.load(x_ptr + row * n_cols + col, "
         "mask=(row < n_rows) & (col < n_cols) & (col > row), other=0.0)",
     ],

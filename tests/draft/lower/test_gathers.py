@@ -1,5 +1,7 @@
 """What is read by index is what PyTorch reads."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -12,7 +14,8 @@ SQUARE = torch.randn(5, 5)
 IDS = torch.tensor([[3, 0, 3], [1, 2, 0]])
 BACK = torch.tensor([-1, 2, -4, 0])
 COLUMN = torch.tensor([[1], [-3]])
-CALLS = {
+LIMITS = torch.tensor([-1.0, 0.0, 0.5, 0.5, torch.inf])
+CALLS: dict[str, tuple[Any, ...]] = {
     "embedding": ("aten.embedding.default", SQUARE, IDS, 1),
     "embedding of one token": ("aten.embedding.default", SQUARE, torch.tensor(4)),
     "index_select": ("aten.index_select.default", X, -2, torch.tensor([5, 0, 0])),
@@ -31,13 +34,35 @@ CALLS = {
     "two indices that meet": ("aten.index.Tensor", X, [BACK, None, BACK]),
     "all dimensions": ("aten.index.Tensor", X, [BACK, BACK, COLUMN]),
     "one number": ("aten.index.Tensor", X, [None, torch.tensor(-2)]),
+    "buckets": ("aten.bucketize.Tensor", X, LIMITS),
+    "buckets closed on the other side": (
+        "aten.bucketize.Tensor",
+        LIMITS.repeat(2, 1),
+        LIMITS,
+        {"right": True},
+    ),
+    "buckets of whole numbers": ("aten.bucketize.Tensor", IDS, torch.tensor([0, 1, 3]), {"out_int32": True}),
+    "buckets of a number": ("aten.bucketize.Tensor", torch.tensor(0.5), LIMITS),
+    "a place in each row": ("aten.searchsorted.Tensor", SQUARE.sort(-1)[0], SQUARE[:, :2], {"side": "right"}),
+    "a place in one row": ("aten.searchsorted.Tensor", LIMITS, SQUARE),
     "unsafe index": ("aten._unsafe_index.Tensor", X, [None, COLUMN, IDS[0]]),
 }
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_gather_reads_what_pytorch_reads(name: str) -> None:
-    agrees(*CALLS[name])
+    *arguments, last = CALLS[name]
+    keywords, arguments = (last, arguments) if isinstance(last, dict) else ({}, [*arguments, last])
+    agrees(*arguments, **keywords)
+
+
+def test_what_is_not_a_number_comes_after_all_limits() -> None:
+    agrees("aten.bucketize.Tensor", torch.tensor([torch.nan, 0.2]), LIMITS)
+
+
+def test_limits_in_the_order_of_another_tensor_stay_pytorchs() -> None:
+    with pytest.raises(Refused, match="in the order that another tensor gives"):
+        lowered("aten.searchsorted.Tensor", LIMITS, SQUARE, sorter=torch.arange(5))
 
 
 def test_a_gather_by_a_mask_is_refused() -> None:

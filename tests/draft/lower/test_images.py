@@ -92,6 +92,31 @@ def test_one_or_three_dimensions_have_nearest_elements_too(family: str) -> None:
     agrees(f"aten.{family}3d.default", VOLUME, [6, 2, 7], None, None, None)
 
 
+GRIDS = {
+    "inside and outside": torch.rand(2, 4, 3, 2) * 3 - 1.5,
+    "on the edges": torch.tensor([-1.0, 1.0, 0.0, 3.0, -7.5, 40.0]).reshape(1, 3, 1, 2).repeat(2, 1, 2, 1),
+}
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize("padding", [0, 1, 2])
+@pytest.mark.parametrize("name", GRIDS)
+def test_an_image_is_read_where_a_grid_says(name: str, padding: int, align_corners: bool) -> None:
+    for how in (0, 1):
+        agrees("aten.grid_sampler_2d.default", IMAGE, GRIDS[name], how, padding, align_corners)
+        agrees("aten.grid_sampler_2d.default", IMAGE[..., :1], GRIDS[name], how, padding, align_corners)
+
+
+def test_a_place_that_is_no_number_is_the_first_where_the_edge_goes_on() -> None:
+    grid = torch.tensor([torch.nan, 0.5, torch.inf, -0.5]).reshape(1, 2, 1, 2).repeat(2, 1, 1, 1)
+    agrees("aten.grid_sampler_2d.default", IMAGE, grid, 0, 1, False)
+
+
+@pytest.mark.parametrize("padding", [0, 1, 2])
+def test_a_volume_is_read_where_a_grid_says(padding: int) -> None:
+    agrees("aten.grid_sampler_3d.default", VOLUME, torch.rand(1, 2, 3, 2, 3) * 3 - 1.5, 0, padding, False)
+
+
 def test_what_pytorch_rounds_or_cuts_in_its_own_way_stays_with_it() -> None:
     with pytest.raises(Refused, match="whole numbers"):
         lowered("aten.upsample_bilinear2d.vec", BYTES, [8, 8], False, None)

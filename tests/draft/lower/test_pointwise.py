@@ -28,7 +28,7 @@ UNARY = (
     "sigmoid", "silu", "mish", "hardsigmoid", "hardswish", "relu", "relu6", "selu", "celu", "elu",
     "leaky_relu", "hardtanh", "softplus", "log_sigmoid", "softshrink", "hardshrink", "neg", "abs",
     "square", "floor", "ceil", "round", "trunc", "frac", "sign", "sgn", "reciprocal", "isnan", "isinf",
-    "isfinite", "nan_to_num", "sinc", "deg2rad", "rad2deg", "logical_not",
+    "isfinite", "nan_to_num", "lgamma", "signbit", "angle", "sinc", "deg2rad", "rad2deg", "logical_not",
 )  # fmt: skip
 
 
@@ -47,13 +47,14 @@ def test_functions_with_a_domain_agree_within_and_beyond_it() -> None:
     for name in ("log", "log2", "log10", "log1p", "sqrt", "rsqrt", "acosh"):
         agrees(f"aten.{name}.default", POSITIVE)
         agrees(f"aten.{name}.default", X)
-    for name in ("asin", "acos", "atanh"):
+    for name in ("asin", "acos", "atanh", "erfinv", "i0", "special_ndtri"):
         agrees(f"aten.{name}.default", UNIT)
     holds([("aten.logit.default", UNIT.abs()), ("aten.logit.default", UNIT, 0.1)])
 
 
 def test_whole_numbers_stay_whole_or_become_floats() -> None:
-    for name in ("neg", "abs", "square", "floor", "round", "trunc", "sign", "relu", "relu6", "isnan",
+    for name in ("neg", "abs", "square", "floor", "round", "trunc", "sign", "signbit", "angle", "relu",
+                 "relu6", "isnan",
                  "isinf", "isfinite", "nan_to_num", "exp", "sqrt", "reciprocal", "logical_not"):  # fmt: skip
         agrees(f"aten.{name}.default", WHOLE)
     for name in ("sign", "exp", "logical_not", "bitwise_not", "nan_to_num"):
@@ -114,6 +115,7 @@ def test_powers_agree_for_every_exponent() -> None:
             ("aten.pow.Tensor_Tensor", POSITIVE, ROW),
             ("aten.pow.Tensor_Tensor", POSITIVE, SMALL),
             ("aten.pow.Scalar", 2, X),
+            ("aten.ldexp.Tensor", X, torch.tensor([-3, 0, 2, 5])),
             ("aten.pow.Scalar", 0.5, X),
         ]
     )

@@ -85,6 +85,10 @@ def test_norms_agree_for_every_order() -> None:
         agrees("aten.linalg_vector_norm.default", X, order, None, True)
     agrees("aten.linalg_vector_norm.default", ODD, INF, [1])
     agrees("aten.norm.Scalar", X, 2)
+    for order in (0.0, 1.0, 2.0, 3.5, INF):
+        agrees("aten.dist.default", X, X[:1] + 1, order)
+        agrees("aten._cdist_forward.default", X, X[:, :2] * 2, order, None)
+        agrees("aten._cdist_forward.default", X, X, order, 2)
     agrees("aten.norm.ScalarOpt_dim", X, None, [1], True)
     agrees("aten.norm.ScalarOpt_dim_dtype", X, 1, [1], True, dtype=torch.float64)
     agrees("aten.norm.ScalarOpt_dtype", X, 2, dtype=torch.float64)

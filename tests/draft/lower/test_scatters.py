@@ -53,6 +53,9 @@ CALLS: dict[str, tuple[Any, ...]] = {
         "amin",
     ),
     "the largest whole number": ("aten.scatter_reduce.two", WHOLE, 1, WHOLE % 4, -WHOLE, "amax"),
+    "the mean": ("aten.scatter_reduce.two", X, 1, IDS, SOURCE, "mean"),
+    "index_reduce": ("aten.index_reduce.default", X, -1, BACK % 5, X[..., :4], "amin"),
+    "index_reduce by the mean": ("aten.index_reduce.default", X, 1, ROW, X[:, 3:], "mean"),
     "index_add": ("aten.index_add.default", X, -1, BACK % 5, X[..., :4]),
     "index_add of whole numbers": ("aten.index_add.default", WHOLE, 0, ROW[:2], WHOLE[:2]),
     "index_fill": ("aten.index_fill.int_Scalar", X, 1, BACK, 3),
@@ -90,6 +93,8 @@ def test_a_scatter_writes_what_pytorch_writes(name: str) -> None:
 def test_a_scatter_leaves_out_the_elements_own_value_and_scales_what_is_added() -> None:
     for how in ("sum", "prod", "amax", "amin"):
         agrees("aten.scatter_reduce.two", X, 1, FEWER, SOURCE, how, include_self=False)
+    for how in ("prod", "amax", "mean"):
+        agrees("aten.index_reduce.default", X, 1, ROW, X[:, 3:], how, include_self=False)
     agrees("aten.index_add.default", X, 1, ROW, X[:, :3], alpha=-2)
 
 
@@ -102,7 +107,10 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
         ("aten.index_put.default", MANY, [MANY > 60], MANY[61:]),
         "only known from the mask",
     ),
-    "a mean": (("aten.scatter_reduce.two", X, 1, IDS, SOURCE, "mean"), "it scatters by mean"),
+    "a mean of whole numbers": (
+        ("aten.scatter_reduce.two", WHOLE, 1, WHOLE % 4, WHOLE, "mean"),
+        "it scatters by the mean of whole numbers",
+    ),
     "booleans": (("aten.index_put.default", MANY[:3] > 0, [ROW], ROW > 0, True), "adds up booleans"),
     "a number": (("aten.scatter.value", torch.tensor(1), 0, torch.tensor([0]), 2), "into a number"),
 }

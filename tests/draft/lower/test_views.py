@@ -12,6 +12,7 @@ CALLS = {
     "contiguous": ("aten.contiguous.default", X),
     "t": ("aten.t.default", X[0]),
     "reshape": ("aten.reshape.default", X, [-1, 10]),
+    "permute_copy": ("aten.permute_copy.default", X, [2, 0, 1]),
     "permute": ("aten.permute.default", X, [2, 0, 1]),
     "transpose": ("aten.transpose.int", X, -1, 0),
     "unsqueeze": ("aten.unsqueeze.default", X, -1),

@@ -153,7 +153,8 @@ class Printer:
             # `run` computes it: a product of arguments would stay within 32 bits.
             self.size_names[size] = self.fresh("_".join(sorted(sizes.names(size))))
             self.taken.add(self.size_names[size])
-        if size.has(sizes.ComputedSize) and size not in self.size_names:
+        computed = size.has(sizes.ComputedSize) or sizes.rounds_below_zero(size)
+        if computed and size not in self.size_names:
             self.size_names[size] = self.fresh("count")
             self.taken.add(self.size_names[size])
         if size in self.size_names:
@@ -184,7 +185,12 @@ class Printer:
         for i, a in enumerate(args):
             if template.count(f"{{{i}}}") > 1 and not isinstance(a, Const | Argument | Extent):
                 self.named(a, layout)
-        text = template.format(*(f"({self.text(a, layout)})" for a in args))
+        texts = [self.text(a, layout) for a in args]
+        if self.compute == "tl.float64" and len(args) > 1 and template.startswith("libdevice."):
+            # These take operands of one dtype, and a number comes as float32.
+            numbers = (isinstance(a, Const | Argument) for a in args)
+            texts = [f"tl.full([], {t}, tl.float64)" if n else t for t, n in zip(texts, numbers, strict=True)]
+        text = template.format(*(f"({t})" for t in texts))
         return text.replace("tl.float32", self.compute) if fn != "to_half" else text
 
     def defined(self, v: Value, text: str, layout: tuple[str, ...], depth: int) -> Name:

@@ -11,7 +11,7 @@ from pytorch_to_triton.draft.emit.combine_functions import helper_name
 from pytorch_to_triton.draft.emit.names import Name, constant
 from pytorch_to_triton.draft.emit.padding import padded, right_if_empty
 from pytorch_to_triton.draft.ir.functions import FUNCTIONS, Kind
-from pytorch_to_triton.draft.ir.monoids import PEAK, SUM, identities
+from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PEAK, SUM, identities
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Const,
@@ -21,6 +21,7 @@ from pytorch_to_triton.draft.ir.values import (
     Monoid,
     Number,
     Reduce,
+    Scan,
     Value,
     Var,
     axes_of,
@@ -127,21 +128,29 @@ def is_kept(p: Printer, r: Reduce) -> bool:
 
 
 def repeated(p: Printer, r: Reduce, missing: list[Axis]) -> str:
-    """A sum of what does not vary: as often as there are elements in the tile."""
+    """What does not vary: the largest and the smallest is itself, a sum as often as the tile has elements."""
+    if r.monoid in (MAX, MIN, PEAK):
+        return unvarying(p, r, missing)
     assert r.monoid == SUM, f"{r.monoid.name} of what does not vary"
     counts = []
     for a in missing:
         block = p.walks[a.name].block
         size = p.size(a.size)
-        looped = p.walks[a.name].how == "loop"
-        counts.append(f"tl.minimum({block}, ({size}) - {start(p, a)})" if looped and block else f"({size})")
-    rest = tuple(a for a in r.axes if a not in missing)
-    value = p.text(r.args[0], p.layout(axes_of(r.args[0])))
-    if rest:
-        inner = replace(r, axes=rest)
-        value = p.text(inner, p.layout(axes_of(inner)))
+        looped = p.walks[a.name].how in ("loop", "unroll")
+        if looped and not block:  # one element at a time
+            continue
+        counts.append(f"tl.minimum({block}, ({size}) - {start(p, a)})" if looped else f"({size})")
+    if not counts:
+        return unvarying(p, r, missing)
     factor = " * ".join(counts)
-    return factor if r.args[0] == Const(1.0) else f"({value}) * ({factor})"
+    return factor if r.args[0] == Const(1.0) else f"({unvarying(p, r, missing)}) * ({factor})"
+
+
+def unvarying(p: Printer, r: Reduce, missing: list[Axis]) -> str:
+    """The same reduction without the axes along which nothing varies."""
+    rest = tuple(a for a in r.axes if a not in missing)
+    inner = replace(r, axes=rest) if rest else r.args[0]
+    return p.text(inner, p.layout(axes_of(inner)))
 
 
 def collapsed(
@@ -205,7 +214,7 @@ def collapse_fields(
         p.bound(Get(r, i), Name(name, layout, depth))
 
 
-def field_name(p: Printer, r: Reduce, i: int) -> str:
+def field_name(p: Printer, r: Reduce | Scan, i: int) -> str:
     """What a carried value is called."""
     wanted = [v.name for v in p.cluster.values() if isinstance(v, Get) and v == Get(r, i) and v.name]
     of = getattr(r.args[0], "name", None)
@@ -226,7 +235,7 @@ def filled(p: Printer, layout: tuple[str, ...], value: Number, kind: Kind) -> st
     """A tile of the identity."""
     dtype = {"float": p.compute, "int": "tl.int64", "bool": "tl.int1"}[kind]
     if not layout:
-        return constant(value) if kind == "float" else f"tl.full([], {constant(value)}, {dtype})"
+        return constant(value) if dtype == "tl.float32" else f"tl.full([], {constant(value)}, {dtype})"
     shape = ", ".join(str(p.walks[n].block) for n in layout)
     return (
         f"tl.zeros([{shape}], {dtype})" if value == 0 else f"tl.full([{shape}], {constant(value)}, {dtype})"

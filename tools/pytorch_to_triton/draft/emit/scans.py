@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit import reductions
@@ -9,7 +10,7 @@ from pytorch_to_triton.draft.emit.combine_functions import helper_name
 from pytorch_to_triton.draft.emit.names import Name
 from pytorch_to_triton.draft.emit.padding import padded
 from pytorch_to_triton.draft.ir.monoids import identities
-from pytorch_to_triton.draft.ir.values import Index, Scan, Value, Var, kind_of
+from pytorch_to_triton.draft.ir.values import Get, Index, Scan, Value, Var, kind_of
 
 if TYPE_CHECKING:
     from pytorch_to_triton.draft.emit.printer import Printer
@@ -19,7 +20,11 @@ BUILT_IN = {"sum": "tl.cumsum", "prod": "tl.cumprod"}
 
 def scanned(p: Printer, v: Value, layout: tuple[str, ...]) -> Name:
     """The running total, or one of its fields."""
-    assert isinstance(v, Scan), f"{v} scans several values"
+    if isinstance(v, Get):
+        assert isinstance(v.of, Scan)
+        _several(p, v.of, layout)
+        return p.env[v]
+    assert isinstance(v, Scan)
     (arg,), m, kind = v.args, v.monoid, kind_of(v)
     at = layout.index(v.axis.name)
     x = p.text(padded(p, arg, frozenset({v.axis}), identities(m, kind)[0]), layout)
@@ -30,22 +35,64 @@ def scanned(p: Printer, v: Value, layout: tuple[str, ...]) -> Name:
         text = f"tl.associative_scan({x}, {at}, {helper_name(m)})"
     if p.walks[v.axis.name].how != "loop":
         return p.defined(v, text, layout, p.depth(arg))
+    (carry,) = _carried(p, v, layout, ("carry",))
+    (both,) = m.combine((Var(p.fitted(carry, layout), kind=kind),), (Var(f"({text})", kind=kind),))
+    name = p.defined(v, reductions.combined(p, both), layout, carry.depth + 1)
+    _carry_on(p, v, layout, [carry], [name])
+    return name
+
+
+def _several(p: Printer, v: Scan, layout: tuple[str, ...]) -> None:
+    """A scan that carries several values, all fields at once."""
+    m = v.monoid
+    p.helpers[helper_name(m)] = m
+    first = padded(p, v.args[0], frozenset({v.axis}), identities(m, kind_of(v))[0])
+    args = m.lift(first, *v.args[1:])
+    texts = ", ".join(reductions.spread(p, x, layout) for x in args)
+    depth = max(p.depth(x) for x in args)
+    names = [Name(reductions.field_name(p, v, i), layout, depth) for i in range(len(args))]
+    found = ", ".join(name.text for name in names)
+    p.scopes[depth].lines.append(
+        f"{found} = tl.associative_scan(({texts}), {layout.index(v.axis.name)}, {helper_name(m)})"
+    )
+    for i, name in enumerate(names):
+        p.bound(Get(v, i), name)
+    if p.walks[v.axis.name].how == "loop":
+        carries = _carried(p, v, layout, [f"{field}_carry" for field in m.fields])
+        before = ", ".join(p.fitted(carry, layout) for carry in carries)
+        p.scopes[depth].lines.append(f"{found} = {helper_name(m)}({before}, {found})")
+        _carry_on(p, v, layout, carries, names)
+
+
+def _carried(p: Printer, v: Scan, layout: tuple[str, ...], names: Sequence[str]) -> list[Name]:
+    """What the loop carries of each field, with nothing taken yet."""
     depth = next(i for i, s in enumerate(p.scopes) if v.axis.name in s.axes)
     kept = tuple(n for n in layout if n != v.axis.name)
-    carry = Name(p.fresh("carry"), kept, depth - 1)
-    p.taken.add(carry.text)
-    p.scopes[depth].carried.append(
-        f"{carry.text} = {reductions.filled(p, kept, identities(m, kind)[0], kind)}"
-    )
-    (both,) = m.combine((Var(p.fitted(carry, layout), kind=kind),), (Var(f"({text})", kind=kind),))
-    name = p.defined(v, reductions.combined(p, both), layout, depth)
-    # Taken from the running total itself: Triton 3.7 miscompiles `carry += tl.sum(x)` where x is a load and
-    # the loop reads the carry (triton-lang/triton#11836).
+    carries = []
+    for i, wanted in enumerate(names):
+        kind = kind_of(v if v.monoid.is_plain else Get(v, i))
+        carry = Name(p.fresh(wanted), kept, depth - 1)
+        p.taken.add(carry.text)
+        start = reductions.filled(p, kept, identities(v.monoid, kind)[i], kind)
+        p.scopes[depth].carried.append(f"{carry.text} = {start}")
+        carries.append(carry)
+    return carries
+
+
+def _carry_on(
+    p: Printer, v: Scan, layout: tuple[str, ...], carries: Sequence[Name], names: Sequence[Name]
+) -> None:
+    """The next tile's carries: the last elements of this one's running totals.
+
+    Taken from the running total itself: Triton 3.7 miscompiles `carry += tl.sum(x)` where x is a load and
+    the loop reads the carry (triton-lang/triton#11836).
+    """
+    depth = carries[0].depth + 1
     last = Name(p.fresh("is_last"), (v.axis.name,), depth)
     start = reductions.start(p, v.axis)
-    zero = "0.0" if kind == "float" else "0"
-    p.scopes[depth].lines += [
-        f"{last.text} = {p.named(Index(v.axis)).text} == {start} + {p.walks[v.axis.name].block} - 1",
-        f"{carry.text} = tl.sum(tl.where({p.fitted(last, layout)}, {name.text}, {zero}), axis={at})",
-    ]
-    return name
+    position = p.named(Index(v.axis)).text
+    p.scopes[depth].lines.append(f"{last.text} = {position} == {start} + {p.walks[v.axis.name].block} - 1")
+    for i, (carry, name) in enumerate(zip(carries, names, strict=True)):
+        zero = "0.0" if kind_of(v if v.monoid.is_plain else Get(v, i)) == "float" else "0"
+        chosen = f"tl.where({p.fitted(last, layout)}, {name.text}, {zero})"
+        p.scopes[depth].lines.append(f"{carry.text} = tl.sum({chosen}, axis={layout.index(v.axis.name)})")

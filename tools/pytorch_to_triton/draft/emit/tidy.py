@@ -175,7 +175,8 @@ def _terms(indent: str, head: str, value: ast.BinOp) -> list[str]:
 def _flat(value: ast.expr) -> list[str]:
     match value:
         case ast.BinOp(left=left, op=op, right=right) if type(op) in SIGNS:
-            right_text = f"({_text(right)})" if isinstance(right, ast.BinOp) else _text(right)
+            bound = isinstance(right, ast.BinOp | ast.Compare)
+            right_text = f"({_text(right)})" if bound else _text(right)
             same = isinstance(left, ast.BinOp) and _level(left.op) == _level(op)
             left_text = _flat(left) if same else [f"({_text(left)})" if _looser(left, op) else _text(left)]
             return [*left_text, f"{SIGNS[type(op)]} {right_text}"]

@@ -7,6 +7,7 @@ what is written of several functions gives a name to an operand that it mentions
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -31,6 +32,25 @@ APART = "({0} % {1} != 0) & (({0} < 0) != ({1} < 0))"
 NAN = "propagate_nan=tl.PropagateNan.ALL"
 _erf = np.vectorize(math.erf, otypes=[float])
 _erfc = np.vectorize(math.erfc, otypes=[float])
+
+
+def _log_of_gamma(x: float) -> float:
+    return math.inf if math.isinf(x) or (x <= 0 and x == math.floor(x)) else math.lgamma(x)
+
+
+def _quantile(p: float) -> float:
+    """Where the normal distribution reaches a share."""
+    if p in (0.0, 1.0):
+        return math.copysign(math.inf, p - 0.5)
+    return statistics.NormalDist().inv_cdf(p) if 0 < p < 1 else math.nan
+
+
+_lgamma = np.vectorize(_log_of_gamma, otypes=[float])
+_normcdfinv = np.vectorize(_quantile, otypes=[float])
+
+
+def _erfinv(x: Any) -> Any:
+    return _normcdfinv((np.asarray(x) + 1) / 2) * 0.5**0.5
 
 
 def _sigmoid(x: Any) -> Any:
@@ -154,6 +174,10 @@ FUNCTIONS: Mapping[str, Function] = {
     "atanh": Function("libdevice.atanh({0})", np.arctanh, "float"),
     "erf": Function("tl.erf({0})", _erf, "float"),
     "erfc": Function("libdevice.erfc({0})", _erfc, "float"),
+    "lgamma": Function("libdevice.lgamma({0})", _lgamma, "float"),
+    "erfinv": Function("libdevice.erfinv({0})", _erfinv, "float"),
+    "normcdfinv": Function("libdevice.normcdfinv({0})", _normcdfinv, "float"),
+    "i0": Function("libdevice.cyl_bessel_i0({0})", lambda x: np.i0(x).reshape(np.shape(x)), "float"),
     "floor": Function("tl.floor({0})", np.floor, "float"),
     "ceil": Function("tl.ceil({0})", np.ceil, "float"),
     "round": Function("libdevice.rint({0})", np.rint, "float"),

@@ -45,8 +45,9 @@ class Setting:
 
     signs: tuple[int, ...] = (-1, 1)
     """Of unknown numbers: a maximum of 0 and something unknown may be 0 in none but a few."""
-    other_axes: Literal["anywhere", "at 0", "far"] = "anywhere"
-    """Where the axes are that do not end. At 0: what is loaded past the end as 0 is equal to such an index.
+    other_axes: Literal["anywhere", "at 0", "at 1", "far"] = "anywhere"
+    """Where the axes are that do not end. At 0 or 1: what is loaded past the end as that is equal to
+    such an index.
     Far: an index past the end is smaller than theirs, and what is masked up to them is not masked there."""
     is_infinite: bool = False
     """Zero times what is loaded may be NaN."""
@@ -59,6 +60,7 @@ class Setting:
 
 SETTINGS = (
     Setting(other_axes="at 0"),
+    Setting(other_axes="at 1"),
     Setting(other_axes="far"),
     Setting(signs=(1,)),
     Setting(signs=(-1,)),
@@ -126,7 +128,8 @@ class _Sample:
             case Map(fn="where", args=(c, x, other)) if self.setting.all_equal and self.is_unknown(c):
                 return self.of(x) if math.isfinite(self.of(x)) else self.of(other)
             case Index(axis=a) if self.setting.other_axes != "anywhere" and a not in self.axes:
-                return 0 if self.setting.other_axes == "at 0" else FAR + self.rng.randrange(FAR)
+                near = {"at 0": 0, "at 1": 1}
+                return near.get(self.setting.other_axes, FAR + self.rng.randrange(FAR))
             case Map(fn=fn, args=args):
                 return self.mapped(fn, [self.of(a) for a in args])
             case Load() if v in self.given:

@@ -98,6 +98,8 @@ def decided(v: Value) -> Value:
             return x if inside else y
         case Map(fn="where", args=(inside, Map(fn="where", args=(again, x, _)), y)) if again == inside:
             return decided(Map("where", (inside, x, y), v.name))
+        case Map(fn="to_float", args=(Const(value=x),)):
+            return Const(float(x))
         case Load(where=Const(value=True)):
             return replace(v, where=None)
     return v

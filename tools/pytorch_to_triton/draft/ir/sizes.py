@@ -53,6 +53,12 @@ class Mod(sympy.Function):  # type: ignore[misc]
         return ZERO if _divides(b, a) else None
 
 
+def rounds_below_zero(e: Size) -> bool:
+    """Whether it divides what is below zero: Python rounds down there, Triton towards zero."""
+    dividends = (f.args[0] for f in e.atoms(FloorDiv, Mod))
+    return any(all(t.as_coeff_Mul()[0] < 0 for t in sympy.Add.make_args(d)) for d in dividends)
+
+
 class ComputedSize(sympy.Function):  # type: ignore[misc]
     """A whole number that `run` computes from sizes by way of floats: `int(0.3 * float(H))`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir.monoids import SUM
@@ -89,6 +90,45 @@ def baddbmm(
     ctx: Context, input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Operand = 1, alpha: Operand = 1
 ) -> Tensor:
     return added(ctx, input, contracted(ctx, batch1, batch2), beta, alpha)
+
+
+@row("aten.addbmm.default")
+def addbmm(
+    ctx: Context, input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Operand = 1, alpha: Operand = 1
+) -> Tensor:
+    products = contracted(ctx, batch1, batch2)
+    batch, value = products.dims[0], products.value
+    if batch and isinstance(value, Reduce):
+        value = replace(value, axes=(*batch, *value.axes))
+    elif batch:
+        value = Reduce(SUM, (value,), batch)
+    return added(ctx, input, replace(products, dims=products.dims[1:], value=value), beta, alpha)
+
+
+@row("aten._trilinear.default")
+def trilinear(
+    ctx: Context,
+    i1: Tensor,
+    i2: Tensor,
+    i3: Tensor,
+    expand1: Sequence[int],
+    expand2: Sequence[int],
+    expand3: Sequence[int],
+    sumdim: Sequence[int],
+    unroll_dim: int = 1,
+) -> Tensor:
+    first, second = expanded(i1, expand1), expanded(distinct(ctx, i2, i1), expand2)
+    both = ctx.pointwise("mul", first, second)
+    product = ctx.pointwise("mul", both, distinct(ctx, expanded(i3, expand3), both))
+    return ctx.reduce(SUM, product, sumdim)  # How far it is unrolled changes no result.
+
+
+def expanded(x: Tensor, places: Sequence[int]) -> Tensor:
+    """The tensor with dimensions of size 1 at these places of the result."""
+    dims = list(x.dims)
+    for at in sorted(places):
+        dims.insert(at, ())
+    return replace(x, dims=tuple(dims))
 
 
 @row("aten.addmv.default")

@@ -12,7 +12,7 @@ from pytorch_to_triton.draft.lower.tensor import Tensor
 FLOATS = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "erf", "erfc",
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
-    "sigmoid", "silu", "mish", "hardsigmoid", "hardswish",
+    "sigmoid", "silu", "mish", "hardsigmoid", "hardswish", "lgamma", "erfinv", "i0",
 )  # fmt: skip
 """Operators that are a row of FUNCTIONS under their own name and give floats."""
 
@@ -56,6 +56,28 @@ def sign(ctx: Context, input: Tensor) -> Tensor:
     if ctx.dtype == "bool":
         return input
     return mapped(ctx, lambda x: op("sign" if kind_of(x) == "float" else "sign_int", x), input)
+
+
+@row("aten.signbit.default")
+def signbit(ctx: Context, input: Tensor) -> Tensor:
+    return compared(
+        lambda x: op("lt", op("copysign", 1.0, x), 0.0) if kind_of(x) == "float" else op("lt", x, 0), input
+    )
+
+
+@row("aten.angle.default")
+def angle(ctx: Context, input: Tensor) -> Tensor:
+    return mapped(ctx, lambda x: where(op("is_nan", x), x, where(op("lt", x, 0.0), math.pi, 0.0)), input)
+
+
+@row("aten.special_ndtri.default")
+def ndtri(ctx: Context, input: Tensor) -> Tensor:
+    return mapped(ctx, lambda p: op("normcdfinv", p), input)
+
+
+@row("aten.ldexp.Tensor")
+def ldexp(ctx: Context, input: Tensor, other: Tensor) -> Tensor:
+    return mapped(ctx, lambda x, power: op("mul", x, op("exp2", power)), input, other)
 
 
 @row("aten.isnan.default")

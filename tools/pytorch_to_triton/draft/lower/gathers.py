@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from pytorch_to_triton.draft.ir.indices import bound, extent, plus
+from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.rewriting import substitute
 from pytorch_to_triton.draft.ir.sizes import Size, product
 from pytorch_to_triton.draft.ir.values import Axis, Index, Value, op
-from pytorch_to_triton.draft.lower.row import Context, Refused, row
+from pytorch_to_triton.draft.lower.formulas import compared
+from pytorch_to_triton.draft.lower.row import Context, Refused, cast, row
 from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, broadcast, reshaped
 
 
@@ -71,6 +73,39 @@ def take(ctx: Context, input: Tensor, index: Tensor) -> Tensor:
     size = product(input.shape)
     flat = reshaped(ctx.names, input, (size,))
     return replace(flat, dims=index.dims, value=flat.at(wrapped(index.value, size)))
+
+
+@row("aten.bucketize.Tensor")
+def bucketize(
+    ctx: Context, input: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False
+) -> Tensor:
+    return _places(ctx, boundaries, input, right=right)
+
+
+@row("aten.searchsorted.Tensor")
+def searchsorted(
+    ctx: Context,
+    sorted_sequence: Tensor,
+    input: Tensor,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    if sorter is not None:
+        raise Refused("it searches in the order that another tensor gives")
+    return _places(ctx, sorted_sequence, input, right=right or side == "right")
+
+
+def _places(ctx: Context, boundaries: Tensor, x: Tensor, *, right: bool) -> Tensor:
+    """How many boundaries lie before each element; with `right`, those that equal it too. NaN is the last."""
+    boundaries = apart(ctx, boundaries, x.dims)
+    *lead, along = boundaries.dims
+    wide = replace(boundaries, dims=(*lead, (), along) if lead else (along,))
+    column = replace(x, dims=(*x.dims, ()))
+    before = compared(lambda b, v: op("not", op("gt" if right else "ge", b, v)), wide, column)
+    return ctx.reduce(SUM, cast(before, ctx.dtype), (len(before) - 1,))
 
 
 def indexed_dims(indices: Sequence[Tensor | None]) -> dict[int, Tensor]:

@@ -10,6 +10,7 @@ from typing import Any
 from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PEAK, SUM
 from pytorch_to_triton.draft.ir.values import Value, op
 from pytorch_to_triton.draft.lower.arithmetic import power
+from pytorch_to_triton.draft.lower.contractions import distinct
 from pytorch_to_triton.draft.lower.formulas import mapped, name_of, where
 from pytorch_to_triton.draft.lower.reductions import Dims
 from pytorch_to_triton.draft.lower.row import Context, Refused, all_dims, cast, row
@@ -69,6 +70,21 @@ def norm_in_dtype(ctx: Context, input: Tensor, p: Any, dim: Dims, keepdim: bool,
 @row("aten.norm.ScalarOpt_dtype")
 def norm_all_in_dtype(ctx: Context, input: Tensor, p: Any, dtype: Any) -> Tensor:
     return vector_norm(ctx, input, 2 if p is None else p, all_dims(input, None))
+
+
+@row("aten.dist.default")
+def dist(ctx: Context, input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
+    apart = ctx.pointwise("sub", input, other)
+    return vector_norm(ctx, apart, p, all_dims(apart, None))
+
+
+@row("aten._cdist_forward.default")
+def cdist(ctx: Context, x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -> Tensor:
+    x2 = distinct(ctx, x2, x1)
+    one = replace(x1, dims=(*x1.dims[:-1], (), x1.dims[-1]))
+    other = replace(x2, dims=(*x2.dims[:-2], (), *x2.dims[-2:]))
+    # Whether PyTorch multiplies matrices for it is a matter of its speed.
+    return vector_norm(ctx, ctx.pointwise("sub", one, other), p, (len(one) - 1,))
 
 
 @row("aten.frobenius_norm.dim")

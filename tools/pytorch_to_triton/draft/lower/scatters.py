@@ -16,6 +16,7 @@ from pytorch_to_triton.draft.ir.indices import every, extent, minus, quotient, r
 from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PROD, SUM, identities
 from pytorch_to_triton.draft.ir.sizes import ONE, ZERO, Size
 from pytorch_to_triton.draft.ir.values import Axis, Const, Monoid, Number, Reduce, Value, axes_of, kind_of, op
+from pytorch_to_triton.draft.lower.formulas import where
 from pytorch_to_triton.draft.lower.gathers import apart, arranged, indexed_dims, wrapped
 from pytorch_to_triton.draft.lower.joins import between
 from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, cast, number, row
@@ -92,6 +93,23 @@ class Search:
         """The element with what is written to it, put together by a row of REDUCTIONS."""
         monoid, fn = REDUCTIONS[how]
         return op(fn, x, self.written(monoid))
+
+    def reduced(self, x: Value, how: str, *, include_self: bool) -> Value:
+        """The element with what is written to it, or that alone where anything is."""
+        if how == "mean":
+            return self.averaged(x, include_self=include_self)
+        if how not in REDUCTIONS:
+            raise Refused(f"it scatters by {how}")
+        return self.onto(x, how) if include_self else self.instead(x, self.written(REDUCTIONS[how][0]))
+
+    def averaged(self, x: Value, *, include_self: bool) -> Value:
+        """The mean of what is written to the element, and of itself where it counts."""
+        if kind_of(x) != "float":
+            raise Refused("it scatters by the mean of whole numbers")
+        total, count = self.written(SUM), self.over(SUM, Const(1.0), 0.0)
+        if include_self:
+            return op("div", op("add", x, total), op("add", count, 1.0))
+        return where(op("gt", count, 0.0), op("div", total, count), x)
 
     def written(self, monoid: Monoid) -> Value:
         """What is written to the element alone."""
@@ -177,12 +195,23 @@ def scatter_reduce(
     *,
     include_self: bool = True,
 ) -> Tensor:
-    if reduce not in REDUCTIONS:
-        raise Refused(f"it scatters by {reduce}")
     found = _search_along(ctx, input, dim, index, src)
-    if include_self:
-        return replace(input, value=found.onto(input.value, reduce))
-    return replace(input, value=found.instead(input.value, found.written(REDUCTIONS[reduce][0])))
+    return replace(input, value=found.reduced(input.value, reduce, include_self=include_self))
+
+
+@row("aten.index_reduce.default")
+def index_reduce(
+    ctx: Context,
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    source: Tensor,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> Tensor:
+    found = _search_at(ctx, input, dim, index, source)
+    return replace(input, value=found.reduced(input.value, reduce, include_self=include_self))
 
 
 @row("aten.index_add.default")

@@ -31,7 +31,7 @@ def contiguous(ctx: Context, input: Tensor, memory_format: Any = 0) -> Tensor:
     return input
 
 
-@row("aten.permute.default")
+@row("aten.permute.default", "aten.permute_copy.default")
 def permute(ctx: Context, input: Tensor, dims: Sequence[int]) -> Tensor:
     return replace(input, dims=tuple(input.dims[d % len(input)] for d in dims))
 
@@ -74,7 +74,7 @@ def expand(ctx: Context, input: Tensor, size: Sequence[Any], implicit: bool = Fa
     return replace(input, dims=tuple(d or new for d, new in zip(kept, fresh, strict=True)))
 
 
-@row("aten.view.default", "aten._unsafe_view.default")
+@row("aten.view.default", "aten._unsafe_view.default", "aten.view_copy.default")
 def view(ctx: Context, input: Tensor, size: Sequence[Any]) -> Tensor:
     return reshaped(ctx.names, input, ctx.shape)
 

@@ -16,6 +16,7 @@ from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Sch
 EXAMPLES = (
     "def running(x: 'float32[M, N]'):\n    return torch.cumsum(x, dim=1)",
     "def from_the_end(x: 'float32[M, N]'):\n    return torch.cumsum(x.flip(1), dim=1).flip(1)",
+    "def best_so_far(x: 'float32[M, N]'):\n    return torch.cummax(x, dim=1)",
 )
 LOOPS = tuple(
     {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w}
@@ -31,8 +32,6 @@ def match(cluster: Cluster) -> Mismatch | None:
     scans = cluster.scans()
     if not scans:
         return Mismatch("it scans nothing")
-    if not all(s.monoid.is_plain for s in scans):
-        return Mismatch("what it scans carries several values")
     ends = {_end(s) for s in scans}
     if None in ends or len(ends) != 1:
         return Mismatch("its scans are not read in order, or not along one axis")

@@ -7,10 +7,12 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
+from torch.overrides import TorchFunctionMode
 
 from ..calls.call_inputs import parameter_names
 from ..loading.target import Loaded
 
+DATA = torch.Tensor.data.__get__  # type: ignore[attr-defined]
 COPY = torch.ops.aten.clone.default
 SQUEEZES = (torch.ops.aten.squeeze, torch.ops.aten.squeeze_, torch.ops.aten.squeeze_copy)
 STATISTICS = {"batch_norm": "training", "instance_norm": "use_input_stats"}
@@ -41,7 +43,15 @@ class ExportedCall(torch.nn.Module):
         state = {name: given.pop(name) for name in self.loaded.state}
         state.update({name: state[name].clone() for name in self.copied})
         in_order = {n: v for n, v in {**given, **self.constants}.items() if n in self.loaded.parameters}
-        return self.loaded({**in_order, **given, **self.constants}, state)
+        with DataDetached():
+            return self.loaded({**in_order, **given, **self.constants}, state)
+
+
+class DataDetached(TorchFunctionMode):
+    """Inside, `x.data` is `x.detach()`: torch.export would take it for a constant."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return args[0].detach() if function == DATA else function(*args, **(kwargs or {}))
 
 
 def traceable(call: Callable[..., Any]) -> Callable[..., Any]:

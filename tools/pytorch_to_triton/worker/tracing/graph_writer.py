@@ -14,7 +14,7 @@ from torch.export.graph_signature import OutputKind
 from torch.fx import Node
 from torch.utils import _pytree as pytree
 
-from .numbers_in_graph import MOVED, Number, Numbers
+from .numbers_in_graph import Number, Numbers
 from .size_guards import conditions, least_asked_for, texts_of
 from .size_text import UnknownFunction, text_of, tidy
 from .source_names import SourceNames
@@ -160,16 +160,19 @@ class NodeWriter:
         """One operator call; it has its name from `names_of`."""
         value = node.meta["val"]
         tensor = value if isinstance(value, torch.Tensor) else None
-        name, arguments, keywords = str(node.target), node.args, node.kwargs
-        if tensor is not None and name in MOVED and self.numbers.of(node.args[0]) is not None:
-            # A tensor of its own, whose shape matters to what reads it: y[mask] = 0.
-            name, arguments = "aten.full.default", (list(tensor.shape), node.args[0])
-            keywords = {"dtype": tensor.dtype}
+        name = "getitem" if node.target is operator.getitem else str(node.target)
+        arguments = [self.argument(a) for a in node.args]
+        keywords = {key: self.argument(a) for key, a in node.kwargs.items()}
+        if tensor is not None and (number := self.numbers.everywhere(node)) is not None:
+            # A tensor of its own, whose shape matters: to `y[mask] = 0`, or to what is returned.
+            shape = self.argument(list(tensor.shape))
+            name, arguments = "aten.full.default", [shape, self._number(number, node)]
+            keywords = {"dtype": self.argument(tensor.dtype)}
         return {
             "name": self.known[node.name],
-            "op": "getitem" if node.target is operator.getitem else name,
-            "args": [self.argument(a) for a in arguments],
-            "kwargs": {key: self.argument(a) for key, a in keywords.items()},
+            "op": name,
+            "args": arguments,
+            "kwargs": keywords,
             "shape": None if tensor is None else self.sizes.shape(tensor),
             "dtype": None if tensor is None else str(tensor.dtype).removeprefix("torch."),
             "line": self._line(node),
@@ -196,6 +199,10 @@ class NodeWriter:
         number = self.numbers.of(node)
         if number is None:
             raise NotRepresentable(f"a constant tensor is used{self.where(node)}")
+        return self._number(number, node)
+
+    def _number(self, number: Number, node: Node) -> dict[str, Any]:
+        """A number as an argument; `node` is where it is computed."""
         if number.literal:
             return self.argument(number.value)
         label = self._label(node)

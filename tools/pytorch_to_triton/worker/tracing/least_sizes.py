@@ -4,7 +4,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -57,9 +57,17 @@ class Probe:
     state: Mapping[str, torch.Tensor]
     constants: Mapping[str, Any]
     mode: FakeTensorMode
+    known: dict[tuple[tuple[int, ...], ...], bool] = field(default_factory=dict)
+    """Of shapes that were tried."""
 
     def runs(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
         """Whether the target raises nothing on tensors of these shapes."""
+        key = tuple(shapes[name] for name in self.tensors)
+        if key not in self.known:
+            self.known[key] = self._tried(shapes)
+        return self.known[key]
+
+    def _tried(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
         try:
             with self.mode, torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
                 tensors = {name: tensor.new_empty(shapes[name]) for name, tensor in self.tensors.items()}

@@ -67,14 +67,15 @@ class Numbers:
         if not isinstance(value, Node):
             return None
         if value.name not in self.known:
-            self.known[value.name] = self._of_node(value)
+            self.known[value.name] = None if is_joined(value) else self.everywhere(value)
         return self.known[value.name]
 
-    def _of_node(self, node: Node) -> Number | None:
+    def everywhere(self, node: Node) -> Number | None:
+        """The number that a node is, or that all elements of its tensor are."""
         held = node.meta.get("val")
         if isinstance(held, int | float | torch.SymInt | torch.SymFloat):
             return self.size(held)
-        if node.op != "call_function" or not isinstance(held, torch.Tensor) or is_joined(node):
+        if node.op != "call_function" or not isinstance(held, torch.Tensor):
             return None
         name = str(node.target)
         if name in FILLED:
@@ -88,8 +89,10 @@ class Numbers:
 
 
 def is_joined(node: Node) -> bool:
-    """Whether a tensor's shape matters to a call that takes it, or a view of it, and is not pointwise."""
-    return any(_needs_shape(user) for user in node.users if _is_tensor(user))
+    """Whether a tensor's shape matters: as a result, or to a call that takes it and is not pointwise."""
+    if not _is_tensor(node):
+        return False
+    return any(user.op == "output" or (_is_tensor(user) and _needs_shape(user)) for user in node.users)
 
 
 def _needs_shape(user: Node) -> bool:

@@ -1,9 +1,8 @@
 """Conditions on sizes under which a trace holds, out of all that torch.export noted on its way."""
 
-import itertools
 import math
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,8 +101,9 @@ def met(condition: types.CodeType, point: dict[str, int]) -> bool:
         return False
 
 
-def sampled(count: int) -> Iterable[tuple[int, ...]]:
+def sampled(count: int) -> Iterator[tuple[int, ...]]:
     """Sizes for `count` dims: all combinations, or a part of them with each size of each dim."""
-    everything = itertools.product(SIZES, repeat=count)
     step = max(len(SIZES) ** count // POINTS, 1)
-    return itertools.islice(everything, 0, None, step | 1)
+    places = [len(SIZES) ** place for place in reversed(range(count))]
+    for number in range(0, len(SIZES) ** count, step | 1):  # its digits, without those between
+        yield tuple(SIZES[number // place % len(SIZES)] for place in places)

@@ -1,0 +1,1 @@
+"""How much of what others wrote converts: PyTorch's operators, and modules of public projects."""
