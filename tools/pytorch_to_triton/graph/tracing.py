@@ -48,7 +48,8 @@ HINTS = {
     "DependsOnValues": "torch.export has to see the whole computation: no data-dependent control flow, no "
     "conversion to Python numbers.",
     "TraceFailed": "The function runs, but torch.export cannot follow it. Convert a part that it can follow.",
-    "MutatesArguments": "Write to a copy, `x = x.clone()` in its first line, and return that.",
+    "MutatesArguments": "Write to a copy, `x = x.clone()` in its first line, and return that; without "
+    "backward what is written to an argument is drafted.",
     "OwnBackward": "Convert it without backward, or write what it does with detach(): x.round() whose "
     "gradient is that of x is x + (x.round() - x).detach().",
     "NotRepresentable": "Pass the tensor as an argument.",

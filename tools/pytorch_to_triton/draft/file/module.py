@@ -13,6 +13,7 @@ from typing import Any
 from pytorch_to_triton.draft.defects import DraftingDefect
 from pytorch_to_triton.draft.emit.combine_functions import helper
 from pytorch_to_triton.draft.file import run as runs
+from pytorch_to_triton.draft.file import write_back
 from pytorch_to_triton.draft.file.autograd import Halves, applied, class_name, function_class, loads
 from pytorch_to_triton.draft.file.checks import Checks, checks
 from pytorch_to_triton.draft.file.choices import Lines, decided
@@ -338,7 +339,9 @@ def _decided(parts: Sequence[Part], bodies: Sequence[Sequence[Lines]]) -> list[s
 
 
 def _returned(part: Part) -> list[Lines]:
-    return [*_checked(part), *computed(part), (f"return {runs.returned(part.program)}",)]
+    statements = write_back.in_place(part, computed(part))
+    ends = [*write_back.written_back(part), *write_back.returned(part)]
+    return [*_checked(part), *write_back.kept(part), *statements, *ends]
 
 
 def _checked(part: Part) -> list[Lines]:

@@ -27,11 +27,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ..calls.gradients import GRADIENT_OF
 from .free_sizes import hint_of
-from .graph_writer import NodeWriter, NotRepresentable
+from .graph_writer import MutatesArguments, NodeWriter, NotRepresentable
 
 UNSUPPORTED = {
-    "outputs that alias inputs": "a result is an input; only new tensors have a backward",
-    "input mutations": "it writes to its arguments",
+    "outputs that alias inputs": NotRepresentable("a result is an input; only new tensors have a backward"),
+    "input mutations": MutatesArguments("it writes to its arguments, which has no backward here"),
+    "received a mutation": MutatesArguments("it writes to its arguments, which has no backward here"),
 }
 """What AOTAutograd says -> what it means."""
 PRODUCTS = frozenset({"addmm", "baddbmm", "bmm", "convolution", "mm"})
@@ -114,7 +115,7 @@ def in_own_words() -> Iterator[None]:
         why = next((own for said, own in UNSUPPORTED.items() if said in str(problem)), None)
         if why is None:
             raise
-        raise NotRepresentable(why) from problem
+        raise why from problem
 
 
 def leaf(placeholder: Node, program: ExportedProgram) -> torch.Tensor:
