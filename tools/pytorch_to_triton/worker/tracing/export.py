@@ -33,7 +33,7 @@ from .graph_writer import (
     returned_value,
     written_arguments,
 )
-from .joint import OwnBackward, grad_names, halves, joint, saved_by, without_lines, without_own_backwards
+from .joint import OwnBackward, grad_names, halves, joint, own_backwards, saved_by, without_lines
 from .source_names import SourceNames, name_nodes
 from .symbolic import pools_stay_symbolic, sizes_stay_symbolic
 
@@ -218,10 +218,9 @@ class ExportTracer:
     def _export(self, constants: Mapping[str, Any]) -> "Exported":
         """The program in core operators, with its gradients where they are wanted."""
         try:
-            own = without_own_backwards(self.loaded.file) if self.backward else contextlib.nullcontext()
-            with pools_stay_symbolic(), own:
+            with pools_stay_symbolic():
                 return self._exported(constants)
-        except OwnBackward:
+        except (OwnBackward, MutatesArguments):
             raise
         except Exception as problem:
             if type(problem).__name__ in OF_VALUES and (line := line_in(self.loaded.file, problem)):
@@ -237,7 +236,8 @@ class ExportTracer:
             {i: Dim.STATIC if size.isdigit() else Dim.AUTO for i, size in enumerate(spec["shape"])}
             for spec in self.inputs
         )
-        with sizes_stay_symbolic(self.loaded.contents, self.loaded.file):
+        symbolic = sizes_stay_symbolic(self.loaded.contents, self.loaded.file)
+        with symbolic, own_backwards(self.loaded.file) as applied:
             program = torch.export.export(
                 module, tuple(self.examples), dynamic_shapes=(shapes,), strict=False
             )
@@ -248,9 +248,27 @@ class ExportTracer:
         squeezed = tuple(kept_by_squeezing(program))
         if not self.backward:
             return Exported(program.run_decompositions(table), updated, squeezed)
-        with_gradients = joint(program, table)
+        with_gradients = self._joint(program, table, module, applied)
         without_lines(with_gradients)
         return Exported(with_gradients, updated, squeezed, saved_by(with_gradients))
+
+    def _joint(
+        self, program: ExportedProgram, table: dict[Any, Any], module: ExportedCall, applied: list[str]
+    ) -> ExportedProgram:
+        """The program with gradients; those of `applied` Functions are what their own backward computes.
+
+        Raises OwnBackward where that cannot be traced.
+        """
+        if not applied:
+            return joint(program, table)
+        try:
+            with sizes_stay_symbolic(self.loaded.contents, self.loaded.file):
+                return joint(program, table, module)
+        except MutatesArguments:
+            raise
+        except Exception as problem:
+            why = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+            raise OwnBackward(f"the backward of {applied[0]} cannot be traced: {why}") from problem
 
 
 def own_memory(loaded: Loaded) -> dict[str, torch.Tensor]:
