@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 
 import pytest
 
+from pytorch_to_triton.convert.request import ConversionRequest
+from pytorch_to_triton.convert.resolve import resolve
 from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
 
 from .drafting import drafts_of, sourced, written
@@ -17,6 +20,7 @@ from .eager_calls import calls, differences, draft_of
 
 pytestmark = pytest.mark.anyio
 
+GRADIENTS = Path(__file__).parent / "jobs" / "gradients_beside_eager.py"
 SOURCE = """import torch
 import torch.nn.functional as F
 
@@ -78,6 +82,27 @@ async def test_a_draft_holds_at_all_declared_sizes(
         declaration = parse_declaration({"x": f"{dtypes}[M, N]"}, dims)
         drafts.append(draft_of(name, target, files, calls(declaration, points)))
     assert await differences(worker, interpreter, drafts) == {name: [] for name in PROGRAMS}
+
+
+async def test_gradients_are_those_of_the_program_of_the_size(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    functions = []
+    for name in ("another formula for long rows", "a loop over columns"):
+        dims, body = PROGRAMS[name]
+        path = tmp_path / f"{name.replace(' ', '_')}.py"
+        path.write_text(SOURCE.format(dtypes="float32", dims=dims, body=body), encoding="utf-8")
+        target = Target(path=path, name="f")
+        request = ConversionRequest(target=target, backward=True)
+        origin = (await resolve(worker, request, interpreter)).convertible()
+        files = [written(d, target, tmp_path, stage) for stage, d in drafts_of(origin).items()]
+        for m, n in product(*dims.values()):
+            functions.append(
+                {"name": f"{name} {m} {n}", "source": str(path), "files": files, "shapes": {"x": [m, n]}}
+            )
+    job = Job(kind=str(GRADIENTS), arguments={"functions": functions})  # type: ignore[dict-item]
+    outcome = await worker.ask(job, interpreter, seconds=300.0)
+    assert outcome.answer == {given["name"]: "" for given in functions}, outcome.detail
 
 
 async def test_sizes_come_before_dtypes_and_equal_kernels_are_printed_once(

@@ -9,6 +9,7 @@ from pytorch_to_triton.draft.file.choices import Lines
 from pytorch_to_triton.draft.file.part import Part
 from pytorch_to_triton.draft.groups import Group, made_by, read_by
 from pytorch_to_triton.draft.ir.values import Load, Reduce, Scan
+from pytorch_to_triton.draft.program import Call
 
 NEW = "torch.empty("
 
@@ -81,7 +82,8 @@ def _may_overwrite(part: Part, name: str, value: str) -> bool:
     store = next(s for s in making.cluster.stores if s.buffer.name == value)
     loads = [v for v in making.cluster.loads() if v.buffer.name == name]
     shown = (r.tensor.value for r in program.results)
-    read_later = {n for item in later for n in read_by(item)}
+    calls = [item for item in part.items if isinstance(item, Call)]  # Their results may be views of it.
+    read_later = {n for item in (*later, *calls) for n in read_by(item)}
     read_later |= {v.buffer.name for v in shown if isinstance(v, Load)}
     reduces = any(isinstance(v, Reduce | Scan) for v in making.cluster.values())
     repeated = any(kernel.lines[0].startswith("@triton.autotune") for kernel in part.kernels)
