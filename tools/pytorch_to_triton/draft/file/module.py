@@ -20,7 +20,7 @@ from pytorch_to_triton.draft.file.choices import Lines, decided
 from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.draft.file.launches import Kernel, Stage
 from pytorch_to_triton.draft.file.part import Part, computed, conditions
-from pytorch_to_triton.draft.file.programs import Setting, halves_of, parts_of, suffixes
+from pytorch_to_triton.draft.file.programs import DraftSetting, halves_of, parts_of, suffixes
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.library import PURE, Ways, ways_of
@@ -148,7 +148,7 @@ def refuse_nested(graph: Graph) -> None:
 
 def _draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config], ways: Ways) -> Drafted:
     points = [*declared_points(source.declared), *([source.timed] if source.timed else [])]
-    setting = Setting(ways, stage, tuned, points, source.implied)
+    setting = DraftSetting(ways, stage, tuned, points, source.implied)
     gradients: list[Halves] = []
     if source.backward:
         gradients = halves_of(source.programs(graph), setting)

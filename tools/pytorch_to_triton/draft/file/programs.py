@@ -23,7 +23,7 @@ WORDS: Mapping[type[ast.cmpop], str] = {
 
 
 @dataclass(frozen=True)
-class Setting:
+class DraftSetting:
     """How programs are drafted."""
 
     ways: Ways
@@ -35,14 +35,14 @@ class Setting:
     """Guards that hold where no branch is taken."""
 
 
-def parts_of(programs: Sequence[Branch], setting: Setting) -> list[Part]:
+def parts_of(programs: Sequence[Branch], setting: DraftSetting) -> list[Part]:
     """The first program, which is taken where no other is, then the others."""
     first, *others = zip(programs, suffixes(programs), strict=True)
     parts = [_part(*first, setting)]
     return with_shared_kernels([*parts, *(_untuned(_part(*p, replace(setting, tuned={}))) for p in others)])
 
 
-def halves_of(programs: Sequence[Branch], setting: Setting) -> list[Halves]:
+def halves_of(programs: Sequence[Branch], setting: DraftSetting) -> list[Halves]:
     """The same with gradients."""
     first, *others = zip(programs, suffixes(programs), strict=True)
     every = [_halves(*first, setting)]
@@ -54,14 +54,14 @@ def halves_of(programs: Sequence[Branch], setting: Setting) -> list[Halves]:
     return [replace(each, forward=forward, backward=backward) for each, forward, backward in pairs]
 
 
-def _part(program: Branch, suffix: str, setting: Setting) -> Part:
+def _part(program: Branch, suffix: str, setting: DraftSetting) -> Part:
     read = programmed(program.graph, setting.ways)
     stored = with_storage(read, program.tensor_dtypes, program.output_dtypes)
     part = part_of(stored, setting.stage, setting.tuned, _points(program, setting), suffix)
     return _taken(part, program, setting)
 
 
-def _halves(program: Branch, suffix: str, setting: Setting) -> Halves:
+def _halves(program: Branch, suffix: str, setting: DraftSetting) -> Halves:
     """A program with what it saves, and its gradients."""
     graph, backward = program.graph, program.backward
     assert backward is not None
@@ -74,12 +74,12 @@ def _halves(program: Branch, suffix: str, setting: Setting) -> Halves:
     return halves(_taken(part, program, setting), backward, half)
 
 
-def _points(program: Branch, setting: Setting) -> list[Mapping[str, int]]:
+def _points(program: Branch, setting: DraftSetting) -> list[Mapping[str, int]]:
     """The sizes at which the program is taken."""
     return [p for p in setting.points if all(met(guard, dict(p)) for guard in program.graph.guards)]
 
 
-def _taken(part: Part, program: Branch, setting: Setting) -> Part:
+def _taken(part: Part, program: Branch, setting: DraftSetting) -> Part:
     """The part with what `run` looks at before it takes it, and what it checks then."""
     known = program.graph.guards if program.sizes else setting.implied
     guards = tuple(guard for guard in program.graph.guards if guard not in known)
