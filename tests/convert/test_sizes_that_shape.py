@@ -1,6 +1,5 @@
-"""Sizes that shape the program: a loop over one, a branch on one, `squeeze`."""
+"""Loops over a size: a program for each declared one."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -30,24 +29,6 @@ def discounted(x):
         out.append(last)
     return torch.stack(out)
 """
-BRANCH = """import torch
-
-INPUTS = {"x": "float32[M, N]"}
-DIMS = {"M": [3], "N": [3, 40]}
-
-
-def f(x):
-    return x.softmax(-1) if x.shape[-1] > 32 else x.log_softmax(-1)
-"""
-SQUEEZED = """import torch
-
-INPUTS = {"x": "float32[B, N]"}
-DIMS = {"B": [1, 4], "N": [9]}
-
-
-def f(x):
-    return x.squeeze().exp()
-"""
 
 
 def in_file(folder: Path, source: str) -> Target:
@@ -64,25 +45,15 @@ async def test_a_loop_over_a_dim_of_one_declared_size_is_converted_at_that_size(
     assert "T is 4 in the kernel: it shapes the program." in conversion.notes
 
 
-@pytest.mark.parametrize(
-    ("source", "kinds"),
-    [
-        (LOOP.replace("[4]", "[4, 7]"), ("--dim T=4",)),
-        (BRANCH, ("--require 'N <= 32'", "--require 'N > 32'")),
-        (SQUEEZED, ("--dim B=4", "--dim B=1")),
-    ],
-)
-async def test_sizes_of_two_programs_are_refused_with_options_that_convert_each(
-    source: str, kinds: Sequence[str], worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+async def test_more_programs_than_a_file_has_are_refused_with_an_option_that_converts_four(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     async def drafted(options: Options = NO_OPTIONS) -> str:
-        request = ConversionRequest(target=in_file(tmp_path, source), options=options)
+        target = in_file(tmp_path, LOOP.replace("[4]", "[2, 3, 4, 5, 6]"))
+        request = ConversionRequest(target=target, options=options)
         return (await resolve(worker, request, interpreter)).convertible().drafted(1).text
 
-    with pytest.raises(NotConvertible) as refusal:
+    with pytest.raises(NotConvertible, match="more than 4 programs") as refusal:
         await drafted()
-    for option in kinds:
-        assert option in refusal.value.hint
-        name, text = option.removeprefix("--").replace("'", "").split(" ", 1)
-        options = parse_options([], [text]) if name == "dim" else parse_options([], [], [text])
-        assert "tl.store" in await drafted(options)
+    assert "--dim T=2,3,4,5," in refusal.value.hint
+    assert "tl.store" in await drafted(parse_options([], ["T=2,3,4,5"]))

@@ -1,8 +1,5 @@
 """A function and its gradients apart: what is saved may have any name in the function's half."""
 
-import pytest
-
-from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.joint import with_names
 from pytorch_to_triton.graph.tensor_dtypes import operands
 
@@ -34,37 +31,3 @@ async def test_a_saved_value_that_gets_a_steps_name_is_not_taken_for_that_step(
         assert operands(new) == [after[name] for name in operands(old)]
     assert found.saved == tuple(after[name] for name in backward.saved)
     assert set(found.cotangents) == {after[name] for name in backward.cotangents}
-
-
-OWN = """INPUTS = {"x": "float32[M, N]"}
-DIMS = {"M": [5], "N": [9]}
-
-
-class Round(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x.round()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g
-
-
-def f(x):
-    return Round.apply(x * 8) / 8
-
-
-def g(x):
-    return (x * 8 + ((x * 8).round() - x * 8).detach()) / 8
-"""
-
-
-async def test_a_backward_of_ones_own_is_refused_with_a_way_to_write_it_that_is_traced(
-    written: Written, traced: Tracing
-) -> None:
-    target = written(OWN)
-    with pytest.raises(NotConvertible) as refusal:
-        await traced(target.model_copy(update={"name": "f"}), backward=True)
-    assert "Round (line 19) has a backward of its own" in refusal.value.message
-    assert "x + (x.round() - x).detach()" in refusal.value.hint
-    assert (await traced(target.model_copy(update={"name": "g"}), backward=True)).backward is not None

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_map_only
 
 from ..calls.call_inputs import generated_state
 from ..calls.exchange import state_like_input
@@ -41,14 +42,15 @@ def beside_eager(draft: dict[str, Any]) -> Iterator[str]:
     for call in draft["calls"]:
         given = generated(call)
         followed = state_like_input(state, given)
+        after = copied({**given, **followed})
         try:
-            expected = eager(given, followed)
+            expected = eager({n: after[n] for n in given}, {n: after[n] for n in followed})
         except RuntimeError as error:
             if not call["may_refuse"]:
                 yield f"{call['name']}: eager PyTorch raised {error!r}"
             continue
         for run in runs:
-            yield from compared(run, {**given, **followed}, expected, call["name"])
+            yield from compared(run, copied({**given, **followed}), (expected, after), call["name"])
 
 
 def loaded(file: str) -> ModuleType:
@@ -67,11 +69,17 @@ def generated(call: dict[str, Any]) -> dict[str, Any]:
     return {n: scaled(v, call["scale"]) if n in free else v for n, v in arguments.items()}
 
 
+def copied(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments in memory of their own: a function may write to them."""
+    return tree_map_only(torch.Tensor, torch.clone, given)
+
+
 def scaled(tensor: torch.Tensor, scale: float) -> torch.Tensor:
     return (tensor.double() * scale).to(tensor.dtype) if tensor.is_floating_point() else tensor
 
 
-def compared(run: Any, given: dict[str, Any], expected: Any, what: str) -> Iterator[str]:
+def compared(run: Any, given: dict[str, Any], expected: tuple[Any, Any], what: str) -> Iterator[str]:
+    """`expected` are the results, and the arguments after the call."""
     try:
         with MemoryGuard(tuple).watching():  # Lanes that a load masks without `other` hold NaN.
             found = run(**given)
@@ -82,6 +90,8 @@ def compared(run: Any, given: dict[str, Any], expected: Any, what: str) -> Itera
     tensors = [value for value in given.values() if isinstance(value, torch.Tensor)]
     short = max(TOLERANCE.get(str(t.dtype)[6:], 0.0) for t in tensors)
     try:
-        torch.testing.assert_close(found, expected, rtol=short, atol=short, equal_nan=True)
+        for ours, theirs in zip((found, given), expected, strict=True):
+            if theirs is not None:
+                torch.testing.assert_close(ours, theirs, rtol=short, atol=short, equal_nan=True)
     except AssertionError as difference:
         yield f"{what}: {difference}"

@@ -18,11 +18,12 @@ from pytorch_to_triton.convert.write_results import delivered, destination_of
 from pytorch_to_triton.draft.file.module import Drafted
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.errors import BadInput, NotConvertible
+from pytorch_to_triton.graph.trace_sizes import joined
+from pytorch_to_triton.graph.tracing import Traced
 from pytorch_to_triton.hardware.versions import Versions, versions
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.conversion import Conversion
-from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import Traffic
@@ -98,7 +99,7 @@ def concluded(work: ConversionWork, staged: Staged, found: Versions) -> Conversi
     stages = gated(staged.reports, table)
     passed = [s for s in stages if s.passed]
     target = work.target
-    name, graph = target.description.name, target.convertible().traced.graph
+    name = target.description.name
     kernel = work.folder / f"{module_name(name)}.py" if passed else None
     speed = "speed not measured" if table is None else "speed measured by device events"
     machine = stages[0].verdict.device if stages else "none"
@@ -118,7 +119,7 @@ def concluded(work: ConversionWork, staged: Staged, found: Versions) -> Conversi
         device=f"{machine}; torch {found.torch}, Triton {found.triton}",
         notes=(
             *(f"{dim} is {size} in the kernel: it shapes the program." for dim, size in target.fixed.items()),
-            *notes_of(graph),
+            *notes_of(target.convertible().traced),
             *(n for d in staged.drafts[shown.stage - 1 : shown.stage] for n in calls_left(shown.stage, d)),
             *limit_sentences(shown.verdict.limits),
             *([staged.ways] if staged.ways else []),
@@ -134,9 +135,12 @@ def calls_left(stage: int, drafted: Drafted) -> tuple[str, ...]:
     return (f"Stage {stage} leaves to PyTorch: {'; '.join(drafted.left)}.",) if drafted.left else ()
 
 
-def notes_of(graph: Graph) -> tuple[str, ...]:
+def notes_of(traced: Traced) -> tuple[str, ...]:
     """What the trace holds for, and what the module does that no kernel of the draft does."""
-    notes = [f"The trace holds only where {guard}." for guard in graph.guards]
+    graph = traced.graph
+    kinds = dict.fromkeys(joined(branch.sizes) for branch in traced.branches if branch.sizes)
+    notes = [f"It is a program of its own where {condition}." for condition in kinds]
+    notes += [f"The trace holds only where {condition}." for condition in traced.holds_where]
     if graph.autocast:
         notes.append('torch.autocast("cuda") casts in the kernels as on a GPU; on a CPU it does nothing.')
     if updated := ", ".join(graph.updated):

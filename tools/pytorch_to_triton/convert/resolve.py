@@ -16,8 +16,8 @@ from pytorch_to_triton.draft.library import Ways
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.graph.cost import held_bytes
-from pytorch_to_triton.graph.tracing import Traced, trace
-from pytorch_to_triton.graph.unmet_guards import sizes_that_shape
+from pytorch_to_triton.graph.size_programs import evaluable, programs_for_all_sizes, sizes_that_shape
+from pytorch_to_triton.graph.tracing import TargetTracer, Traced, trace
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, ListSpec
@@ -98,7 +98,7 @@ class ResolvedTarget:
 
     def timing_case(self) -> Case:
         """The call at the sizes that are timed."""
-        return timing_case(self.declaration, self.graph)
+        return timing_case(self.declaration, self.origin.traced if self.origin else None)
 
     def declared(self) -> Mapping[str, object]:
         """INPUTS, DIMS and REQUIRES, a module's state among the inputs where it was traced."""
@@ -132,6 +132,8 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
                 request, problem = request.without_dims(sizes), problem.fixed_at(sizes)
                 fixed |= sizes
                 traced = await trace(process, problem.declaration, backward=request.backward)
+            tracer = TargetTracer(process, problem.declaration, request.backward)
+            traced = await programs_for_all_sizes(tracer, traced)
         except NotConvertible as refusal:
             await refuse_unrunnable(worker, target, problem.declaration, runtime, seconds=seconds)
             return ResolvedTarget(request, problem, None, refusal)
@@ -158,11 +160,12 @@ def source_of(problem: Problem, traced: Traced) -> Source:
         target=str(description.target),
         reference=copied_reference(description, traced.graph.state),
         declared=declared(problem.declaration, traced.graph),
-        timed=timing_case(problem.declaration, traced.graph).dims,
+        timed=timing_case(problem.declaration, traced).dims,
         output_dtypes=traced.output_dtypes,
         tensor_dtypes=traced.tensor_dtypes,
         branches=traced.branches,
         backward=traced.backward,
+        implied=traced.implied,
     )
 
 
@@ -217,7 +220,11 @@ def written(spec: InputSpec) -> object:
     return str(spec)
 
 
-def timing_case(declaration: Declaration, graph: Graph | None) -> Case:
-    """The largest declared sizes, enlarged until the inputs, or the largest value, fill a GPU."""
-    dims = timing_dims(declaration, at_least_bytes=TIMED_BYTES, held=held_bytes(graph))
+def timing_case(declaration: Declaration, traced: Traced | None) -> Case:
+    """The largest declared sizes, enlarged until the inputs, or the largest value, fill a GPU, as far as
+    the first program is that of the sizes."""
+    graph = traced.graph if traced else None
+    kept = tuple(evaluable(traced.guards)) if traced else ()
+    narrowed = declaration.model_copy(update={"requires": (*declaration.requires, *kept)})
+    dims = timing_dims(narrowed, at_least_bytes=TIMED_BYTES, held=held_bytes(graph))
     return Case(name="timing", group="declared", dims=dims, arguments=declaration.arguments(dims))

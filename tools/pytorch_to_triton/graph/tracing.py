@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pydantic import JsonValue
 
 from pytorch_to_triton.errors import NotConvertible, Refusal
-from pytorch_to_triton.graph.distinct_sizes import distinct_sizes
 from pytorch_to_triton.graph.dtype_choices import choices_of, with_choices
 from pytorch_to_triton.graph.dtype_rules import (
     DtypeRule,
@@ -31,6 +30,7 @@ from pytorch_to_triton.graph.skeleton import (
     without_followed_roundings,
 )
 from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes, tensor_dtypes
+from pytorch_to_triton.graph.trace_sizes import SizeKind, joined, trace_dims
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec
 from pytorch_to_triton.jobs.job_channel import Ended
@@ -48,7 +48,8 @@ HINTS = {
     "DependsOnValues": "torch.export has to see the whole computation: no data-dependent control flow, no "
     "conversion to Python numbers.",
     "TraceFailed": "The function runs, but torch.export cannot follow it. Convert a part that it can follow.",
-    "MutatesArguments": "Write to a copy, `x = x.clone()` in its first line, and return that.",
+    "MutatesArguments": "Write to a copy, `x = x.clone()` in its first line, and return that; without "
+    "backward what is written to an argument is drafted.",
     "OwnBackward": "Convert it without backward, or write what it does with detach(): x.round() whose "
     "gradient is that of x is x + (x.round() - x).detach().",
     "NotRepresentable": "Pass the tensor as an argument.",
@@ -64,10 +65,11 @@ FIXED_SIZE_HINT = (
 
 @dataclass(frozen=True)
 class Branch:
-    """What the target computes in some of the declared dtypes, where that is a program of its own."""
+    """What the target computes in some of the declared dtypes or at some sizes, where that is a program of
+    its own."""
 
-    rule: DtypeRule
-    """The dtype that `run` looks at."""
+    rule: DtypeRule | None
+    """The dtype that `run` looks at; None: at none."""
     dtypes: tuple[DType, ...]
     """Those in which it takes this branch."""
     graph: Graph
@@ -75,6 +77,8 @@ class Branch:
     tensor_dtypes: TensorDtypes
     backward: Backward | None = None
     """Its gradients, where they were traced too."""
+    sizes: tuple[str, ...] = ()
+    """Conditions on sizes under which `run` takes it, where it has taken no branch before."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +91,28 @@ class Traced:
     """Output path -> dtype as source: `x.dtype` where it follows an input, else `torch.float32`."""
     tensor_dtypes: TensorDtypes
     branches: tuple[Branch, ...] = ()
-    """Other programs, in dtypes that the first is not for."""
+    """Other programs, in dtypes and at sizes that the first is not for; `run` takes the first that fits."""
     backward: Backward | None = None
     """Its gradients, where they were traced too ..."""
     joint: Graph | None = None
     """... and the function with them, as traced in the widest dtypes."""
+    implied: frozenset[str] = frozenset()
+    """Guards of the graph that hold where no branch is taken."""
+
+    @property
+    def guards(self) -> tuple[str, ...]:
+        """All conditions under which the first program, in some dtype, is that of the sizes."""
+        graphs = (self.graph, *(branch.graph for branch in self.branches if not branch.sizes))
+        return tuple(dict.fromkeys(guard for graph in graphs for guard in graph.guards))
+
+    @property
+    def holds_where(self) -> tuple[str, ...]:
+        """The conditions on sizes under which there is a program; empty where there is one for all sizes."""
+        left = tuple(guard for guard in self.guards if guard not in self.implied)
+        kinds = dict.fromkeys(branch.sizes for branch in self.branches if branch.sizes)
+        if all(guard in sizes for guard in left for sizes in kinds):
+            return left
+        return (" or ".join(joined(sizes) for sizes in (*kinds, self.guards)),)
 
 
 @dataclass(frozen=True)
@@ -102,13 +123,15 @@ class TargetTracer:
     declaration: Declaration
     backward: bool = False
     """Whether gradients are traced too."""
+    kind: SizeKind | None = None
+    """At which sizes."""
 
     async def traces(self, tried: Sequence[Dtypes]) -> tuple[Graph, list[Graph | str]]:
         """The graph in the first dtypes, and the traces in all of them, where a float argument is a literal.
 
         In place of a trace that fails the reason. Raises NotConvertible where the first one fails.
         """
-        tensors, dims = tensor_inputs(self.declaration), trace_dims(self.declaration)
+        tensors, dims = tensor_inputs(self.declaration), trace_dims(self.declaration, self.kind)
         inputs = tuple(
             wire.TracedInput(
                 name=name,
@@ -148,8 +171,12 @@ async def trace(process: TargetProcess, declaration: Declaration, *, backward: b
     With `backward` its gradients too, by all floating-point inputs. Raises NotConvertible where torch cannot
     follow it, or no single dtype decides which program it computes; TargetBroken where it does not run.
     """
-    target = process.target
-    tracer = TargetTracer(process, declaration, backward)
+    return await traced_by(TargetTracer(process, declaration, backward))
+
+
+async def traced_by(tracer: TargetTracer) -> Traced:
+    """The same at the sizes of a tracer's kind."""
+    target, declaration, backward = tracer.process.target, tracer.declaration, tracer.backward
     declared = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
     tried = dtype_combinations(declared)
     graph, answers = await tracer.traces(tried)
@@ -304,31 +331,6 @@ def tensor_inputs(declaration: Declaration) -> dict[str, TensorSpec]:
         if isinstance(spec, ListSpec):
             raise NotConvertible(f"{name} is a list of tensors.", "Pass the tensors one by one.")
     return {n: s for n, s in declaration.inputs.items() if isinstance(s, TensorSpec)}
-
-
-def trace_dims(declaration: Declaration) -> dict[str, int]:
-    """Distinct sizes, of at least 11 if possible, that meet all requirements."""
-    fixed = {int(e) for s in tensor_inputs(declaration).values() for e in s.shape if e.isdigit()}
-    requirements = (*declaration.requires, *declaration.same_program)
-    dims = distinct_sizes(tuple(declaration.dims), requirements, fixed)
-    if dims is None:
-        raise NotConvertible(
-            f"No sizes differ from dim to dim and meet {', '.join(declaration.requires)}: a trace tells dims "
-            "apart by their sizes.",
-            how_to_join_dims(declaration.requires) or "Loosen REQUIRES for the conversion.",
-        )
-    return dims
-
-
-def how_to_join_dims(requires: Sequence[str]) -> str:
-    """What to write where two dims must be equal; empty where none must."""
-    equal = (re.fullmatch(r"\s*(\w+)\s*==\s*(\w+)\s*", text) for text in requires)
-    names = next((e.groups() for e in equal if e and not any(n.isdecimal() for n in e.groups())), None)
-    if names is None:
-        return ""
-    first, other = names
-    inputs = f"write {first} for {other} in the inputs"
-    return f"{first} == {other} makes them one dim: {inputs}, and drop the condition."
 
 
 def _constants(declaration: Declaration) -> dict[str, JsonValue]:

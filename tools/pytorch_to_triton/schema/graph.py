@@ -150,7 +150,7 @@ class Graph(Value):
     """Constants whose value shaped the trace: `run` accepts no other."""
     nodes: tuple[Node, ...]
     outputs: tuple[GraphOutput, ...]
-    structure: Literal["single", "tuple", "list", "dict"]
+    structure: Literal["single", "tuple", "list", "dict", "none"]
     """What the function returns."""
     container: str = ""
     """What makes the caller's own kind of tuple of the results, as source: `torch.return_types.max`."""
@@ -164,6 +164,8 @@ class Graph(Value):
     alike: tuple[tuple[str, ...], ...] = ()
     """Inputs that have one dtype in every call: torch refuses mixtures."""
     joint: Joint | None = None
+    written: dict[str, str] = Field(default_factory=dict)
+    """Inputs that the function writes to -> the path of their value after the call among the outputs."""
     autocast: bool = False
     """Whether it casts by torch.autocast("cuda"), traced as on a GPU: on a CPU that does nothing."""
 

@@ -37,7 +37,7 @@ def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Rec
     name = snake(function)
     inputs = inputs_of(reference.parameters, declarations)
     constants = {name for name, spec in inputs.items() if isinstance(spec, ConstantSpec)}
-    guards = graph.guards if graph and drafted else ()
+    guards = target.origin.traced.holds_where if target.origin and drafted else ()
     requires = tuple(dict.fromkeys((*declaration.requires, *guards, *file.limits)))
     return Recipe(
         function=function,
@@ -49,7 +49,7 @@ def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Rec
         declaration=Declaration(inputs=inputs, dims=declaration.dims, requires=requires),
         fixed=frozenset(constants - free_numbers(declaration, graph)),
         structure=structure_of(graph),
-        outputs=len(graph.outputs) if graph else 0,
+        outputs=len(returned(graph)) if graph else 0,
         backward=target.request.backward,
         module=drop_in(target, reference, graph) if graph and target.is_module else None,
         autocast=graph is not None and graph.autocast,
@@ -149,12 +149,17 @@ def free_numbers(declaration: Declaration, graph: Graph | None) -> set[str]:
     return numbers - set(graph.fixed if graph else ())
 
 
+def returned(graph: Graph) -> list[str]:
+    """The paths of what it returns."""
+    return [output.path for output in graph.outputs if output.path not in graph.written.values()]
+
+
 def structure_of(graph: Graph | None) -> Structure | None:
     """What an operator of PyTorch can return of what the function returns."""
     if graph is None or graph.container:
         return None
-    paths = [output.path for output in graph.outputs]
-    if graph.structure == "single" and paths == ["out"]:
-        return "single"
+    paths = returned(graph)
+    if graph.structure == "none" or (graph.structure == "single" and paths == ["out"]):
+        return graph.structure
     flat = [f"out[{i}]" for i in range(len(paths))]
     return graph.structure if graph.structure in ("tuple", "list") and paths == flat else None

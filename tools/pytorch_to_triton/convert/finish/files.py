@@ -175,6 +175,7 @@ def test_content(recipe: Recipe) -> dict[str, object]:
         "operands": ", ".join(in_given(operand.source) for operand in recipe.operands)
         + ("," if len(recipe.operands) == 1 else ""),
         "registered": bool(recipe.structure),
+        "added": " + written" if recipe.written else "",
         "module": module,
         "forward_names": tuple(forward_names(module)) if module else (),
     }

@@ -29,16 +29,16 @@ def {like}(tensor):
     return torch.empty_like(tensor, memory_format=torch.contiguous_format)
 
 
-@torch.library.custom_op("{namespace}::{name}", mutates_args=())
+@torch.library.custom_op("{namespace}::{name}", mutates_args={written})
 def {operator}({annotated}) -> {returns}:
     """`run` as one operator, which torch.compile takes as it is."""
-    return {result}
+    {result}
 
 
 @{operator}.register_fake
 def _({names}):
     """Shapes and dtypes alone, as PyTorch's own function gives them."""
-    return {shapes}'''
+    {shapes}'''
 
 GRADIENTS = '''\
 OUTSIDE = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
@@ -91,15 +91,18 @@ def registration(recipe: Recipe, names: Mapping[str, str]) -> list[str]:
 def of_operator(recipe: Recipe, names: Mapping[str, str]) -> dict[str, str]:
     """What the templates say of parameters and results."""
     called = f"run({recipe.from_operands})"
-    traced = f"reference({recipe.from_operands})"
+    traced = f"reference({recipe.from_copies})"
     inputs = tuple_source([tensor.name for tensor in recipe.tensors])
-    if recipe.structure == "single":
-        result = f"{names['owned']}([{called}], {inputs})[0]"
-        shapes, returns = f"{names['like']}({traced})", "torch.Tensor"
-    else:
-        result = f"tuple({names['owned']}({called}, {inputs}))"
-        shapes = f"tuple({names['like']}(result) for result in {traced})"
-        returns = f"tuple[{', '.join(['torch.Tensor'] * recipe.outputs)}]"
+    match recipe.structure:
+        case "none":
+            result, shapes, returns = called, "return None", "None"
+        case "single":
+            result = f"return {names['owned']}([{called}], {inputs})[0]"
+            shapes, returns = f"return {names['like']}({traced})", "torch.Tensor"
+        case _:
+            result = f"return tuple({names['owned']}({called}, {inputs}))"
+            shapes = f"return tuple({names['like']}(result) for result in {traced})"
+            returns = f"tuple[{', '.join(['torch.Tensor'] * recipe.outputs)}]"
     return {
         "name": recipe.name,
         "annotated": ", ".join(f"{operand.name}: {operand.annotation}" for operand in recipe.operands),
@@ -107,6 +110,7 @@ def of_operator(recipe: Recipe, names: Mapping[str, str]) -> dict[str, str]:
         "returns": returns,
         "result": result,
         "shapes": shapes,
+        "written": tuple_source([f'"{name}"' for name in recipe.written]) if recipe.written else "()",
         "results": f"[{called}]" if recipe.structure == "single" else called,
     }
 

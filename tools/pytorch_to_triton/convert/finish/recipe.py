@@ -13,7 +13,7 @@ from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, ListSpec, TensorSpec
 from pytorch_to_triton.schema.graph import Graph
 
-Structure = Literal["single", "tuple", "list"]
+Structure = Literal["single", "tuple", "list", "none"]
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,23 @@ class Recipe:
         return tuple(operand for operand in self.operands if operand.spec is not None)
 
     @property
+    def written(self) -> tuple[str, ...]:
+        """The arguments that it writes to."""
+        return tuple(self.graph.written) if self.graph else ()
+
+    @property
     def from_operands(self) -> str:
         """The arguments of `run` out of the operator's parameters."""
+        return self.call(self._operand_sources())
+
+    @property
+    def from_copies(self) -> str:
+        """The same, with copies of what is written to."""
+        sources = self._operand_sources()
+        return self.call(sources | {name: f"{sources[name]}.clone()" for name in self.written})
+
+    def _operand_sources(self) -> dict[str, str]:
+        """Each parameter of `run` out of the operator's."""
         values = {}
         for name, spec in self.inputs.items():
             match spec:
@@ -144,7 +159,7 @@ class Recipe:
                     values[name] = repr(list(value) if isinstance(value, tuple) else value)
                 case _:
                     values[name] = name
-        return self.call(values)
+        return values
 
     def _parameters(self) -> tuple[list[str], list[str]]:
         """Those that may be positional, and those that are by keyword only."""

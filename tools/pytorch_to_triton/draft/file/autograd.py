@@ -11,7 +11,7 @@ from pytorch_to_triton.draft.file import run as runs
 from pytorch_to_triton.draft.file.checks import names_in
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.lines import wrapped
-from pytorch_to_triton.draft.file.part import RESERVED, Part, computed, conditions, part_of, programmed, snake
+from pytorch_to_triton.draft.file.part import RESERVED, Part, computed, part_of, programmed, snake
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.library import Ways
 from pytorch_to_triton.draft.schedule.schedule import Config
@@ -139,7 +139,7 @@ def function_class(halves: Halves, name: str) -> list[str]:
 def _forward(halves: Halves) -> list[str]:
     program = halves.forward.program
     graph = program.graph
-    inside = [*conditions(halves.forward), *body(halves.forward)]
+    inside = body(halves.forward)
     kept = carried(halves)
     texts = {r.path: runs.cast_text(program, r) for r in program.results}
     used = loads([*inside, *texts.values()]) | set(kept["sizes"])

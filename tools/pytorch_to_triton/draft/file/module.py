@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,32 +13,23 @@ from typing import Any
 from pytorch_to_triton.draft.defects import DraftingDefect
 from pytorch_to_triton.draft.emit.combine_functions import helper
 from pytorch_to_triton.draft.file import run as runs
-from pytorch_to_triton.draft.file.autograd import (
-    Half,
-    Halves,
-    applied,
-    class_name,
-    dtypes_with_saved,
-    function_class,
-    halves,
-    with_saved,
-)
+from pytorch_to_triton.draft.file import write_back
+from pytorch_to_triton.draft.file.autograd import Halves, applied, class_name, function_class, loads
 from pytorch_to_triton.draft.file.checks import Checks, checks
 from pytorch_to_triton.draft.file.choices import Lines, decided
 from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.draft.file.launches import Kernel, Stage
-from pytorch_to_triton.draft.file.part import Part, computed, conditions, part_of, programmed
+from pytorch_to_triton.draft.file.part import Part, computed, conditions
+from pytorch_to_triton.draft.file.programs import DraftSetting, halves_of, parts_of, suffixes
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.library import PURE, Ways, ways_of
-from pytorch_to_triton.draft.program import Call, Program
+from pytorch_to_triton.draft.program import Call
 from pytorch_to_triton.draft.schedule.schedule import Config
-from pytorch_to_triton.draft.storage import with_storage
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.joint import Backward
 from pytorch_to_triton.graph.tensor_dtypes import UNKNOWN, TensorDtypes
 from pytorch_to_triton.graph.tracing import Branch
-from pytorch_to_triton.graph.unmet_guards import refuse_unmet
 from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.schema.graph import Graph
 
@@ -77,9 +68,16 @@ class Source:
     note: str = ""
     """A comment on measured launch configurations."""
     branches: tuple[Branch, ...] = ()
-    """What the target computes instead in some dtypes."""
+    """What the target computes instead in some dtypes or at some sizes."""
     backward: Backward | None = None
     """Its gradients, where the drafted file is to have them."""
+    implied: frozenset[str] = frozenset()
+    """The guards that hold where no branch is taken."""
+
+    def programs(self, graph: Graph) -> list[Branch]:
+        """The graph as a program without a condition, then the branches."""
+        main = Branch(None, (), graph, dict(self.output_dtypes), self.tensor_dtypes, self.backward)
+        return [main, *self.branches]
 
 
 @dataclass(frozen=True)
@@ -113,10 +111,9 @@ def draft(
     """The kernel file of one stage. `tuned` gives measured launch configurations by kernel.
 
     `ways` says what libraries compute; None: nothing in stage 1, later what is usually the fastest. Raises
-    NotConvertible where no kernel would be left, or no declared size meets the trace's guards.
+    NotConvertible where no kernel would be left.
     """
     refuse_nested(graph)
-    refuse_unmet(graph, source.declared.get("DIMS") or {}, source.declared.get("REQUIRES") or ())
     *usual, last = (ways,) if ways else ways_of(graph) if stage > 1 else (PURE,)
     for better in usual:
         with suppress(NotConvertible):
@@ -151,45 +148,20 @@ def refuse_nested(graph: Graph) -> None:
 
 def _draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config], ways: Ways) -> Drafted:
     points = [*declared_points(source.declared), *([source.timed] if source.timed else [])]
+    setting = DraftSetting(ways, stage, tuned, points, source.implied)
     gradients: list[Halves] = []
     if source.backward:
-        gradients = [
-            _halves(graph, source, stage, tuned, points, ways),
-            *(_branch_halves(branch, stage, points, ways) for branch in source.branches),
-        ]
+        gradients = halves_of(source.programs(graph), setting)
         parts = [part for halves in gradients for part in (halves.forward, halves.backward)]
     else:
-        whole = part_of(_stored(graph, source, ways), stage, tuned, points)
-        parts = [whole, *(_branch(b, stage, points, ways) for b in source.branches)]
+        parts = parts_of(source.programs(graph), setting)
     kernels = tuple(k for part in parts for k in part.kernels)
     calls = [c for part in parts for c in part.items if isinstance(c, Call)]
     left = described(calls)
     if not kernels:
         raise nothing_drafted(graph, left)
-    file = _file(parts, source, stage, gradients)
+    file = _file(graph, parts, source, stage, gradients)
     return Drafted(file, kernels, tuple(c.node.op for c in calls), left, tuned, ways)
-
-
-def _stored(graph: Graph, source: Source | Branch, ways: Ways) -> Program:
-    return with_storage(programmed(graph, ways), source.tensor_dtypes, source.output_dtypes)
-
-
-def _halves(
-    graph: Graph,
-    source: Source | Branch,
-    stage: Stage,
-    tuned: Mapping[str, Config],
-    points: Sequence[Mapping[str, int]],
-    ways: Ways,
-) -> Halves:
-    """A program with what it saves, and its gradients."""
-    backward = source.backward
-    assert backward is not None
-    suffix = _suffix(source) if isinstance(source, Branch) else ""
-    dtypes = dtypes_with_saved(graph, backward, source.tensor_dtypes, source.output_dtypes)
-    stored = with_storage(programmed(with_saved(graph, backward), ways), source.tensor_dtypes, dtypes)
-    forward = part_of(stored, stage, tuned, points, suffix)
-    return halves(forward, backward, Half(ways, stage, tuned, points, f"_backward{suffix}"))
 
 
 def described(calls: Sequence[Call]) -> tuple[str, ...]:
@@ -219,36 +191,9 @@ def declared_points(declared: Mapping[str, Any]) -> list[dict[str, int]]:
     return [p for p in itertools.islice(points, POINTS) if all(holds(text, p) for text in requires)]
 
 
-def _branch(branch: Branch, stage: Stage, points: Sequence[Mapping[str, int]], ways: Ways) -> Part:
-    """The part for some dtypes; what is timed is the widest one, so its launches are never tuned."""
-    program = _stored(branch.graph, branch, ways)
-    part = part_of(program, stage, {}, points, _suffix(branch))
-    kernels = tuple(replace(kernel, variants=()) for kernel in part.kernels)
-    return replace(part, kernels=kernels, condition=_condition(branch))
-
-
-def _branch_halves(branch: Branch, stage: Stage, points: Sequence[Mapping[str, int]], ways: Ways) -> Halves:
-    """The same with gradients."""
-    found = _halves(branch.graph, branch, stage, {}, points, ways)
-    forward, backward = (
-        replace(part, kernels=tuple(replace(kernel, variants=()) for kernel in part.kernels))
-        for part in (found.forward, found.backward)
-    )
-    return replace(found, forward=replace(forward, condition=_condition(branch)), backward=backward)
-
-
-def _suffix(branch: Branch) -> str:
-    return "_" + "_".join(branch.dtypes)
-
-
-def _condition(branch: Branch) -> str:
-    """When the branch is taken, as source."""
-    names = [f"torch.{dtype}" for dtype in branch.dtypes]
-    test = f"== {names[0]}" if len(names) == 1 else f"in ({', '.join(names)})"
-    return f"{branch.rule} {test}"
-
-
-def _file(parts: Sequence[Part], source: Source, stage: Stage, gradients: Sequence[Halves]) -> KernelText:
+def _file(
+    graph: Graph, parts: Sequence[Part], source: Source, stage: Stage, gradients: Sequence[Halves]
+) -> KernelText:
     kernels = [kernel for part in parts for kernel in part.kernels]
     helpers = [
         helper(m) for name, m in sorted({n: m for k in kernels for n, m in k.printed.helpers.items()}.items())
@@ -259,14 +204,14 @@ def _file(parts: Sequence[Part], source: Source, stage: Stage, gradients: Sequen
     if any("PRECISION" in k.printed.blocks for k in kernels):
         bodies.append(FLOAT32_PRECISION)
     locals_ = {step for part in parts for step in part.program.steps}
-    checked = checks(parts[0].program.graph, source.reference, locals_, backward=bool(gradients))
+    checked = checks(graph, source.reference, locals_, backward=bool(gradients))
     if gradients:
-        suffixes = ["", *(_suffix(branch) for branch in source.branches)]
-        names = [class_name(parts[0].program.graph, source.reference, suffix) for suffix in suffixes]
+        suffixed = suffixes(source.programs(graph))
+        names = [class_name(graph, source.reference, suffix) for suffix in suffixed]
         bodies += ["\n".join(function_class(*one)) for one in zip(gradients, names, strict=True)]
-        run = "\n".join(_applying_run(gradients, names, checked, source))
+        run = "\n".join(_applying_run(graph, gradients, names, checked, source))
     else:
-        run = "\n".join(_run(parts, checked, source))
+        run = "\n".join(_run(graph, parts, checked, source))
     limits = tuple(dict.fromkeys(limit for part in parts for limit in part.limits))
     blocks = [
         "\n".join([declarations(with_limits(source.declared, limits)), *checked.accepted]),
@@ -276,27 +221,35 @@ def _file(parts: Sequence[Part], source: Source, stage: Stage, gradients: Sequen
         (f"{source.note}\n" if source.note else "") + run,
     ]
     return KernelText(
-        f"{parts[0].program.graph.function} in Triton, stage {stage} of 3 ({STAGE_NAMES[stage]}).",
-        _shapes(parts, source, gradients),
+        f"{graph.function} in Triton, stage {stage} of 3 ({STAGE_NAMES[stage]}).",
+        _shapes(graph, parts, source, gradients),
         _imports(source.reference, [*bodies, run]),
         "\n\n\n".join(block for block in blocks if block),
         limits,
     )
 
 
-def _shapes(parts: Sequence[Part], source: Source, gradients: Sequence[Halves]) -> str:
+def _shapes(graph: Graph, parts: Sequence[Part], source: Source, gradients: Sequence[Halves]) -> str:
     """Where it comes from, what it takes and returns, and what PyTorch still does."""
-    program = parts[0].program
-    graph = program.graph
     inputs = "\n".join(f"    {i.name}: [{', '.join(i.shape.expressions)}]" for i in graph.inputs)
-    shapes = [(r.path, [sizes.text(s) for s in r.tensor.shape]) for r in program.results]
-    outputs = "\n".join(f"    {path}: [{', '.join(found)}]" for path, found in shapes)
+    outputs = "\n".join(_results([one.forward for one in gradients] or parts))
     calls = [c for part in (parts if gradients else parts[:1]) for c in part.program.calls]
     left = dict.fromkeys(f"{c.node.op.split('.')[1]} ({c.why})" for c in calls)
     remark = f"\n\nLeft to PyTorch: {', '.join(left)}." if left else ""
     if gradients:
         remark += f"\n\nSaved for the backward pass: {', '.join(gradients[0].saved) or 'nothing'}."
     return f"Drafted from {source.target}. Shapes:\n\n{inputs}\n    ->\n{outputs}{remark}"
+
+
+def _results(parts: Sequence[Part]) -> Iterator[str]:
+    """A line for each result with its shape, and for those that have another in another program."""
+    known: set[str] = set()
+    for part in parts:
+        for result in part.program.results:
+            line = f"    {result.path}: [{', '.join(sizes.text(s) for s in result.tensor.shape)}]"
+            if line not in known:
+                yield f"{line} where {part.condition}" if known and part.condition else line
+            known.add(line)
 
 
 def _imports(reference: Reference, bodies: Sequence[str]) -> set[str]:
@@ -340,45 +293,33 @@ def _literal(value: object) -> str:
 
 
 def _applying_run(
-    gradients: Sequence[Halves], names: Sequence[str], checked: Checks, source: Source
+    graph: Graph, gradients: Sequence[Halves], names: Sequence[str], checked: Checks, source: Source
 ) -> list[str]:
-    """`run` by way of the functions that have gradients: that of the dtypes, else the first."""
-    graph = gradients[0].forward.program.graph
-    chosen = [
-        line
-        for one, name in zip(gradients[1:], names[1:], strict=True)
-        for line in (f"if {one.forward.condition}:", *(f"    {line}" for line in applied(one, name)))
-    ]
-    body = [
-        *runs.guards(graph),
-        *checked.call,
-        *runs.defaults(graph, source.reference),
-        *chosen,
-        *applied(gradients[0], names[0]),
-    ]
+    """`run` by way of the functions that have gradients: that of the dtypes and sizes, else the first."""
+    parts = [one.forward for one in gradients]
+    applying = [tuple(applied(one, name)) for one, name in zip(gradients, names, strict=True)]
+    bodies = [[*_checked(part), lines] for part, lines in zip(parts, applying, strict=True)]
+    looked_at = [*(part.condition for part in parts), *(text for part in parts for text in conditions(part))]
+    used = loads(looked_at)
     return [
         f"def run({source.reference.parameters}):",
         '    """The same as `reference`, with gradients, by the kernels above."""',
-        *(f"    {line}" for line in body),
+        *(f"    {line}" for line in _checks_of_call(graph, checked, source)),
+        *(f"    {line}" for line in (runs.dims(graph, used) if used & graph.dims.keys() else ())),
+        *(f"    {line}" for line in _decided(parts, bodies)),
     ]
 
 
-def _run(parts: Sequence[Part], checked: Checks, source: Source) -> list[str]:
-    main, *branches = parts
-    graph = main.program.graph
-    bodies = [_returned(part) for part in (*branches, main)]
+def _run(graph: Graph, parts: Sequence[Part], checked: Checks, source: Source) -> list[str]:
+    bodies = [_returned(part) for part in parts]
     text = "\n".join(line for body in bodies for lines in body for line in lines)
-    used = {
-        n.id for n in ast.walk(ast.parse(text.replace("return ", "result = "))) if isinstance(n, ast.Name)
-    }
+    used = loads([text.replace("return ", "result = "), *(part.condition for part in parts)])
     body = [
-        *runs.guards(graph),
-        *checked.call,
-        *runs.defaults(graph, source.reference),
+        *_checks_of_call(graph, checked, source),
         *runs.dims(graph, used),
         *runs.shape_checks(graph),
         *([f"device = {graph.inputs[0].name}.device"] if "device=device" in text else []),
-        *runs.on_its_device(graph, decided([part.condition for part in branches], bodies)),
+        *runs.on_its_device(graph, _decided(parts, bodies)),
     ]
     return [
         f"def run({source.reference.parameters}):",
@@ -387,6 +328,21 @@ def _run(parts: Sequence[Part], checked: Checks, source: Source) -> list[str]:
     ]
 
 
+def _checks_of_call(graph: Graph, checked: Checks, source: Source) -> list[str]:
+    """What `run` asks of its arguments before it looks at sizes."""
+    return [*runs.guards(graph), *checked.call, *runs.defaults(graph, source.reference)]
+
+
+def _decided(parts: Sequence[Part], bodies: Sequence[Sequence[Lines]]) -> list[str]:
+    """The body of the first part whose condition holds, else that of the part without one."""
+    return decided([part.condition for part in parts[1:]], [*bodies[1:], bodies[0]])
+
+
 def _returned(part: Part) -> list[Lines]:
-    checked = ((line,) for line in conditions(part))
-    return [*checked, *computed(part), (f"return {runs.returned(part.program)}",)]
+    statements = write_back.in_place(part, computed(part))
+    ends = [*write_back.written_back(part), *write_back.returned(part)]
+    return [*_checked(part), *write_back.kept(part), *statements, *ends]
+
+
+def _checked(part: Part) -> list[Lines]:
+    return [(line,) for line in conditions(part)]

@@ -25,6 +25,7 @@ from pytorch_to_triton.draft.results import with_results_stored
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.draft.storage import with_wide_results
 from pytorch_to_triton.draft.twins import Form, counterparts, form
+from pytorch_to_triton.graph.trace_sizes import at_pinned_sizes
 from pytorch_to_triton.schema.graph import Graph
 
 RESERVED = frozenset((
@@ -49,6 +50,8 @@ class Part:
     """Of `run`, in order."""
     condition: str = ""
     """When `run` takes it; empty: where it takes no other."""
+    guards: tuple[str, ...] = ()
+    """Of its trace, those that `run` checks."""
     limits: tuple[str, ...] = ()
     """Conditions on sizes, beyond which it has no kernels."""
 
@@ -117,6 +120,7 @@ def _part_of(
 
 def programmed(graph: Graph, ways: Ways, reserved: frozenset[str] = RESERVED) -> Program:
     """The program with these calls left to libraries."""
+    graph = at_pinned_sizes(graph)
     return with_refined_axes(with_nested_apart(with_results_stored(read_program(graph, reserved, ways))))
 
 
@@ -130,7 +134,7 @@ def snake(name: str) -> str:
 def conditions(part: Part) -> list[str]:
     """What the trace found to hold, and the largest sizes that the kernels take, checked."""
     return [
-        *(f'assert {guard}, "drafted for {guard}"' for guard in part.program.graph.guards),
+        *(f'assert {guard}, "drafted for {guard}"' for guard in part.guards),
         *(f'assert {limit}, "drafted for {limit}; convert again with larger sizes"' for limit in part.limits),
     ]
 

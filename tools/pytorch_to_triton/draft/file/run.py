@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from pytorch_to_triton.draft.file.calls import in_dtype
 from pytorch_to_triton.draft.file.lines import WIDTH
@@ -118,9 +118,20 @@ def read_in_order(program: Program, items: Sequence[Group | Call]) -> list[str]:
     return [i.name for i in program.graph.inputs if i.name in read and len(i.shape)]
 
 
-def returned(program: Program) -> str:
-    """The results as the function gives them."""
-    values = {r.path: cast_text(program, r) for r in program.results}
+def returned(program: Program, written: Mapping[str, str]) -> str:
+    """The statement that gives the results as the function does; empty where it gives none.
+
+    `written` are names of arguments by the nodes that are their value: those are returned themselves.
+    """
+    values = {
+        r.path: written.get(r.node) or cast_text(program, r)
+        for r in program.results
+        if r.path not in program.graph.written.values()
+    }
+    return f"return {_container(program, values)}" if values else ""
+
+
+def _container(program: Program, values: Mapping[str, str]) -> str:
     match program.graph.structure:
         case "single":
             return next(iter(values.values()))

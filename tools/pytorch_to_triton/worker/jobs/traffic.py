@@ -85,7 +85,11 @@ class TrafficCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Inside, launches are counted, of compiled kernels and of interpreted ones."""
 
         def run(kernel: Any, *args: Any, **kwargs: Any) -> None:
-            self.count(kernel.fn.__name__, tensors_in([args, kwargs]))
+            tensors = tensors_in([args, kwargs])
+            self.count(kernel.fn.__name__, tensors)
+            # One that is given again is written where it was read.
+            again = [t for n, t in enumerate(tensors) if any(t is other for other in tensors[:n])]
+            self.bytes_moved += sum(map(bytes_of, again))
 
         with replaced(JITFunction, "run", run), replaced(InterpretedFunction, "run", run):
             yield

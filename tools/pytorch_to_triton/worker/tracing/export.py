@@ -13,6 +13,7 @@ import torch
 from torch.export import Dim, ExportedProgram
 
 from .. import wire
+from ..calls.call_inputs import parameter_names
 from ..calls.exchange import state_like_input
 from ..interpreter import cuda_autocast
 from ..loading.target import Loaded, load
@@ -20,6 +21,7 @@ from .constant_tensors import known_constants
 from .exported_call import ExportedCall, copies_of, kept_by_squeezing, updatable, written_copies
 from .fake import REAL_BYTES, fake_mode, load_fake
 from .graph_writer import (
+    MutatesArguments,
     NodeWriter,
     NotRepresentable,
     Sizes,
@@ -29,8 +31,9 @@ from .graph_writer import (
     named_outputs,
     names_of,
     returned_value,
+    written_arguments,
 )
-from .joint import OwnBackward, grad_names, halves, joint, saved_by, without_lines, without_own_backwards
+from .joint import OwnBackward, grad_names, halves, joint, own_backwards, saved_by, without_lines
 from .source_names import SourceNames, name_nodes
 from .symbolic import pools_stay_symbolic, sizes_stay_symbolic
 
@@ -50,10 +53,6 @@ class TraceFailed(Exception):
 
 class DependsOnValues(TraceFailed):
     """What is computed depends on the values of tensors."""
-
-
-class MutatesArguments(Exception):
-    """The target writes to its arguments or buffers."""
 
 
 class DependsOnScalar(Exception):
@@ -163,7 +162,7 @@ class ExportTracer:
         self.loaded = loaded
         given = {spec["name"]: example(spec) for spec in inputs}
         # A module in half precision has its parameters in it too.
-        state = state_like_input(loaded.state, given)
+        state = state_like_input(own_memory(loaded), given)
         self.inputs = [*inputs, *(described(name, tensor) for name, tensor in state.items())]
         self.examples = [*given.values(), *state.values()]
         self.dims = setting.dims
@@ -181,9 +180,8 @@ class ExportTracer:
         tensors = [n for n in placeholders if isinstance(n.meta["val"], torch.Tensor)]
         tensors = tensors[: len(self.inputs)]
         known = {node.name: spec["name"] for node, spec in zip(tensors, self.inputs, strict=True)}
-        mutated = [*signature.user_inputs_to_mutate.values(), *signature.buffers_to_mutate.values()]
-        if mutated:
-            raise MutatesArguments(f"it writes to {', '.join(known.get(name, name) for name in mutated)}")
+        if signature.buffers_to_mutate:
+            raise MutatesArguments(f"it writes to {', '.join(signature.buffers_to_mutate.values())}")
         sizes = Sizes(tensors, self.inputs, self.dims, program.range_constraints)
         names = SourceNames(self.loaded.file)
         writer = NodeWriter(known, names, sizes, lifted_scalars(program))
@@ -198,6 +196,7 @@ class ExportTracer:
         nodes += [writer.write(n) for n in operators]
         name_nodes(nodes, names)
         structure, outputs = named_outputs(program, writer)
+        written = written_arguments(program, writer)
         graph = {
             "function": self.loaded.name,
             "parameters": [*self.loaded.parameters, *self.loaded.state],
@@ -205,7 +204,8 @@ class ExportTracer:
             "state": self.loaded.state_keys,
             "constants": dict(constants),
             "nodes": nodes,
-            "outputs": outputs,
+            "outputs": [*outputs, *written.values()],
+            "written": {argument: output["path"] for argument, output in written.items()},
             "structure": structure,
             "container": container_of(returned_value(program), self.loaded.contents),
             "dims": self.dims,
@@ -218,10 +218,9 @@ class ExportTracer:
     def _export(self, constants: Mapping[str, Any]) -> "Exported":
         """The program in core operators, with its gradients where they are wanted."""
         try:
-            own = without_own_backwards(self.loaded.file) if self.backward else contextlib.nullcontext()
-            with pools_stay_symbolic(), own:
+            with pools_stay_symbolic():
                 return self._exported(constants)
-        except OwnBackward:
+        except (OwnBackward, MutatesArguments):
             raise
         except Exception as problem:
             if type(problem).__name__ in OF_VALUES and (line := line_in(self.loaded.file, problem)):
@@ -237,7 +236,8 @@ class ExportTracer:
             {i: Dim.STATIC if size.isdigit() else Dim.AUTO for i, size in enumerate(spec["shape"])}
             for spec in self.inputs
         )
-        with sizes_stay_symbolic(self.loaded.contents, self.loaded.file):
+        symbolic = sizes_stay_symbolic(self.loaded.contents, self.loaded.file)
+        with symbolic, own_backwards(self.loaded.file) as applied:
             program = torch.export.export(
                 module, tuple(self.examples), dynamic_shapes=(shapes,), strict=False
             )
@@ -248,9 +248,34 @@ class ExportTracer:
         squeezed = tuple(kept_by_squeezing(program))
         if not self.backward:
             return Exported(program.run_decompositions(table), updated, squeezed)
-        with_gradients = joint(program, table)
+        with_gradients = self._joint(program, table, module, applied)
         without_lines(with_gradients)
         return Exported(with_gradients, updated, squeezed, saved_by(with_gradients))
+
+    def _joint(
+        self, program: ExportedProgram, table: dict[Any, Any], module: ExportedCall, applied: list[str]
+    ) -> ExportedProgram:
+        """The program with gradients; those of `applied` Functions are what their own backward computes.
+
+        Raises OwnBackward where that cannot be traced.
+        """
+        if not applied:
+            return joint(program, table)
+        try:
+            with sizes_stay_symbolic(self.loaded.contents, self.loaded.file):
+                return joint(program, table, module)
+        except MutatesArguments:
+            raise
+        except Exception as problem:
+            why = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+            raise OwnBackward(f"the backward of {applied[0]} cannot be traced: {why}") from problem
+
+
+def own_memory(loaded: Loaded) -> dict[str, torch.Tensor]:
+    """The state with buffers apart from the module's own: torch.export cannot decompose what writes to an
+    argument whose memory another one has."""
+    trained = parameter_names(loaded)
+    return {n: value if n in trained else value.clone() for n, value in loaded.state.items()}
 
 
 def line_in(file: Path, problem: Exception) -> int | None:

@@ -14,16 +14,21 @@ from torch.export.graph_signature import OutputKind
 from torch.fx import Node
 from torch.utils import _pytree as pytree
 
+from ..calls.exchange import AFTER_THE_CALL
 from .numbers_in_graph import Number, Numbers
 from .size_guards import conditions, least_asked_for, texts_of
 from .size_text import UnknownFunction, text_of, tidy
 from .source_names import SourceNames
 
-WANTED = (OutputKind.USER_OUTPUT, OutputKind.GRADIENT_TO_USER_INPUT)
+WANTED = (OutputKind.USER_OUTPUT, OutputKind.GRADIENT_TO_USER_INPUT, OutputKind.USER_INPUT_MUTATION)
 
 
 class NotRepresentable(Exception):
     """The program holds something that plain data cannot express, such as a constant tensor."""
+
+
+class MutatesArguments(NotRepresentable):
+    """The target writes to its arguments or buffers, where that cannot be drafted."""
 
 
 class SizeOfValues(NotRepresentable):
@@ -263,6 +268,8 @@ def named_outputs(program: ExportedProgram, writer: NodeWriter) -> tuple[str, li
     result = returned_value(program)
     result = tuple(result) if isinstance(result, tuple) else result
     flat, _ = pytree.tree_flatten_with_path(result)
+    if result is None and program.graph_signature.user_inputs_to_mutate:
+        return "none", []
     outputs = []
     for path, node in flat:
         if not isinstance(node, Node):
@@ -273,6 +280,19 @@ def named_outputs(program: ExportedProgram, writer: NodeWriter) -> tuple[str, li
         outputs.append({"path": path_of(path), "name": reference["name"]})
     kinds: dict[type, str] = {tuple: "tuple", list: "list", dict: "dict"}
     return kinds.get(type(result), "single"), outputs
+
+
+def written_arguments(program: ExportedProgram, writer: NodeWriter) -> dict[str, dict[str, str]]:
+    """The arguments that it writes to: an output for each that has its value after the call."""
+    written = program.graph_signature.user_inputs_to_mutate.items()
+    nodes = {node.name: node for node in program.graph.nodes}
+    found = {}
+    for name, placeholder in written:
+        argument, value = writer.known[placeholder], writer.argument(nodes[name])
+        if value["form"] != "node":
+            raise MutatesArguments(f"it fills {argument} with a constant")
+        found[argument] = {"path": f"{argument}{AFTER_THE_CALL}", "name": value["name"]}
+    return found
 
 
 def returned_value(program: ExportedProgram) -> Any:

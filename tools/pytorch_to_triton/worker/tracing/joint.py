@@ -24,14 +24,16 @@ from torch.export.graph_signature import (
 from torch.fx import GraphModule, Interpreter, Node
 from torch.fx.traceback import preserve_node_meta
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils import _pytree as pytree
 
 from ..calls.gradients import GRADIENT_OF
 from .free_sizes import hint_of
-from .graph_writer import NodeWriter, NotRepresentable
+from .graph_writer import MutatesArguments, NodeWriter, NotRepresentable
 
 UNSUPPORTED = {
-    "outputs that alias inputs": "a result is an input; only new tensors have a backward",
-    "input mutations": "it writes to its arguments",
+    "outputs that alias inputs": NotRepresentable("a result is an input; only new tensors have a backward"),
+    "input mutations": MutatesArguments("it writes to its arguments, which has no backward here"),
+    "received a mutation": MutatesArguments("it writes to its arguments, which has no backward here"),
 }
 """What AOTAutograd says -> what it means."""
 PRODUCTS = frozenset({"addmm", "baddbmm", "bmm", "convolution", "mm"})
@@ -45,19 +47,26 @@ OF_ROWS = (torch.ops.aten._softmax.default, torch.ops.aten._log_softmax.default)
 """Operators whose statistics take less time to compute again than their results to write and read."""
 
 
-def joint(program: ExportedProgram, table: Mapping[Any, Callable[..., Any]]) -> ExportedProgram:
+def joint(
+    program: ExportedProgram, table: Mapping[Any, Callable[..., Any]], call: Callable[..., Any] | None = None
+) -> ExportedProgram:
     """The program in the operators that `table` leaves, followed by its gradients.
 
-    Its last inputs are the gradients of those results that have one, each with the result's place as its
-    target; its last outputs, of a kind of their own, those of all floating-point inputs that have one.
+    Where a `call` of its inputs is given, that is what is differentiated: torch.export leaves out backward
+    passes of the target's own. Its last inputs are the gradients of those results that have one, each with
+    the result's place as its target; its last outputs, of a kind of their own, those of all floating-point
+    inputs that have one.
     Raises whatever torch raises where it cannot be differentiated.
     """
     given = [leaf(n, program) for n in program.graph.nodes if n.op == "placeholder"]
+    users = [s.kind is InputKind.USER_INPUT for s in program.graph_signature.input_specs]
     interpreter = Interpreter(program.graph_module)
     tracked: list[int] = []
 
     def results(*tensors: torch.Tensor) -> Any:
-        found = tuple(map(with_own_memory, interpreter.run(*tensors)))
+        inputs = (t for t, is_given in zip(tensors, users, strict=True) if is_given)
+        returned = interpreter.run(*tensors) if call is None else pytree.tree_leaves(call(*inputs))
+        found = tuple(map(with_own_memory, returned))
         tracked[:] = [i for i, t in enumerate(found) if isinstance(t, torch.Tensor) and t.requires_grad]
         return found
 
@@ -80,12 +89,12 @@ def with_own_memory(result: Any) -> Any:
 
 
 class OwnBackward(NotRepresentable):
-    """The target uses a torch.autograd.Function, whose backward torch.export does not see."""
+    """The target uses a torch.autograd.Function whose backward cannot be traced."""
 
 
 @contextlib.contextmanager
-def without_own_backwards(file: Path) -> Iterator[None]:
-    """Raises OwnBackward at the end where the caller applied a Function of somebody's own inside."""
+def own_backwards(file: Path) -> Iterator[list[str]]:
+    """The torch.autograd.Functions of somebody's own that are applied inside, each with its line."""
     usual = torch.autograd.Function.__dict__["apply"]
     applied: list[str] = []
 
@@ -93,16 +102,14 @@ def without_own_backwards(file: Path) -> Iterator[None]:
         if not cls.__module__.startswith("torch."):
             caller = sys._getframe(1)
             line = f" (line {caller.f_lineno})" if caller.f_code.co_filename == str(file) else ""
-            applied.append(f"{cls.__name__}{line} has a backward of its own, which torch.export leaves out")
+            applied.append(f"{cls.__name__}{line}")
         return usual.__get__(None, cls)(*given, **more)
 
     setattr(torch.autograd.Function, "apply", classmethod(apply))  # noqa: B010
     try:
-        yield
+        yield applied
     finally:
         setattr(torch.autograd.Function, "apply", usual)  # noqa: B010
-    if applied:
-        raise OwnBackward(applied[0])
 
 
 @contextlib.contextmanager
@@ -114,7 +121,7 @@ def in_own_words() -> Iterator[None]:
         why = next((own for said, own in UNSUPPORTED.items() if said in str(problem)), None)
         if why is None:
             raise
-        raise NotRepresentable(why) from problem
+        raise why from problem
 
 
 def leaf(placeholder: Node, program: ExportedProgram) -> torch.Tensor:

@@ -1,0 +1,104 @@
+"""Functions that write to their arguments: drafts leave in them what PyTorch does, and return the same."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.convert.request import ConversionRequest
+from pytorch_to_triton.convert.resolve import resolve
+from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.target import Target
+
+from .conftest import Conversions
+from .drafting import drafts_of, sourced, written
+from .eager_calls import calls, differences, draft_of
+from .test_real_functions import declared, sizes
+
+pytestmark = pytest.mark.anyio
+
+SOURCE = """import torch
+
+INPUTS = {inputs}
+DIMS = {{"M": [1, 5], "N": [3, 40]}}
+
+
+def f({parameters}):
+    {body}
+"""
+ONE = {"x": "float32|bfloat16[M, N]"}
+TWO = {"x": "float32|bfloat16[M, N]", "y": "float32|bfloat16[M, N]"}
+WRITING: Mapping[str, tuple[Mapping[str, object], str]] = {
+    "scaled in place": (ONE, "return x.mul_(2).add_(1)"),
+    "nothing returned": (ONE, "x.sub_(x.mean(-1, keepdim=True))"),
+    "a number where a condition holds": (ONE, "x[x < 0] = 0; return x.sum(-1)"),
+    "a mask given": ({**ONE, "keep": "bool[M, N]"}, "x.masked_fill_(~keep, -1.0); return keep.sum(1)"),
+    "a moving average": (TWO, "y.mul_(0.9).add_(x, alpha=0.1); return x - y"),
+    "a buffer copied to": (TWO, "y.copy_(x.exp()); return y.sum()"),
+    "out": (TWO, "return torch.exp(x, out=y)"),
+    "a column and a row": (ONE, "x[:, 0] = 1.0; x[-1] += 2; return x * 3"),
+    "momentum": (
+        {"p": "float32[M, N]", "g": "float32[M, N]", "m": "float32[M, N]"},
+        "m.mul_(0.9).add_(g); p.sub_(m, alpha=0.01)",
+    ),
+    "two that change places": (TWO, "t = x.clone(); x.copy_(y); y.copy_(t)"),
+    "shifted by one": (ONE, "x[:, 1:] = x[:, :-1].clone(); return x"),
+    "a running maximum": (
+        {"x": "float32[M, N]", "top": "float32[N]"}, "top.copy_(torch.maximum(top, x.amax(0)))",
+    ),
+    "a counter": ({"x": "float32[M, N]", "count": "int64[N]"}, "count += (x > 0).sum(0); return x.relu_()"),
+}  # fmt: skip
+"""What is declared, and the body."""
+
+
+def target_of(name: str, folder: Path) -> Target:
+    inputs, body = WRITING[name]
+    path = folder / f"{re.sub(r'[^a-z]', '_', name)}.py"
+    text = SOURCE.format(inputs=dict(inputs), parameters=", ".join(inputs), body=body)
+    path.write_text(text, encoding="utf-8")
+    return Target(path=path, name="f")
+
+
+async def test_every_stage_leaves_in_arguments_what_eager_pytorch_does(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    drafts, left = [], {}
+    for name in WRITING:
+        target = target_of(name, tmp_path)
+        drafted = drafts_of(await sourced(worker, interpreter, target))
+        files = [written(d, target, tmp_path, stage) for stage, d in drafted.items()]
+        declaration = await declared(worker, interpreter, target)
+        drafts.append(draft_of(name, target, files, calls(declaration, sizes(declaration))))
+        left[name] = {call for d in drafted.values() for call in d.calls}
+    assert await differences(worker, interpreter, drafts) == {name: [] for name in WRITING}
+    assert left == {name: set() for name in WRITING}
+
+
+async def test_a_value_of_the_same_element_is_stored_where_the_argument_lies(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    drafted = drafts_of(await sourced(worker, interpreter, target_of("scaled in place", tmp_path)), (1,))
+    assert "torch.empty" not in drafted[1].text
+    drafted = drafts_of(await sourced(worker, interpreter, target_of("shifted by one", tmp_path)), (1,))
+    assert "torch.empty" in drafted[1].text
+
+
+async def test_the_finished_function_declares_what_it_writes_to(
+    converted: Conversions, tmp_path: Path
+) -> None:
+    conversion = await converted(target_of("a moving average", tmp_path))
+    assert conversion.verdict == "converted", conversion.summary
+    assert conversion.kernel is not None
+    assert 'mutates_args=("y",)' in conversion.kernel.read_text(encoding="utf-8")
+
+
+async def test_with_gradients_it_is_refused_with_what_can_be_done(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    request = ConversionRequest(target=target_of("a moving average", tmp_path), backward=True)
+    with pytest.raises(NotConvertible, match="writes to its arguments") as refusal:
+        (await resolve(worker, request, interpreter)).convertible()
+    assert "without backward" in refusal.value.hint

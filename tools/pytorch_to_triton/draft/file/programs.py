@@ -1,0 +1,155 @@
+"""The programs that a target is, in some dtypes or at some sizes: drafted, with when `run` takes each."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pytorch_to_triton.draft.file.autograd import Half, Halves, dtypes_with_saved, halves, with_saved
+from pytorch_to_triton.draft.file.launches import Kernel, Stage
+from pytorch_to_triton.draft.file.part import Part, part_of, programmed
+from pytorch_to_triton.draft.library import Ways
+from pytorch_to_triton.draft.schedule.schedule import Config
+from pytorch_to_triton.draft.storage import with_storage
+from pytorch_to_triton.graph.size_programs import met
+from pytorch_to_triton.graph.trace_sizes import joined
+from pytorch_to_triton.graph.tracing import Branch
+
+WORDS: Mapping[type[ast.cmpop], str] = {
+    ast.Eq: "", ast.NotEq: "not_", ast.Gt: "over_", ast.GtE: "from_", ast.Lt: "below_", ast.LtE: "upto_",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class DraftSetting:
+    """How programs are drafted."""
+
+    ways: Ways
+    stage: Stage
+    tuned: Mapping[str, Config]
+    points: Sequence[Mapping[str, int]]
+    """The declared sizes and the timed ones."""
+    implied: frozenset[str] = frozenset()
+    """Guards that hold where no branch is taken."""
+
+
+def parts_of(programs: Sequence[Branch], setting: DraftSetting) -> list[Part]:
+    """The first program, which is taken where no other is, then the others."""
+    first, *others = zip(programs, suffixes(programs), strict=True)
+    parts = [_part(*first, setting)]
+    return with_shared_kernels([*parts, *(_untuned(_part(*p, replace(setting, tuned={}))) for p in others)])
+
+
+def halves_of(programs: Sequence[Branch], setting: DraftSetting) -> list[Halves]:
+    """The same with gradients."""
+    first, *others = zip(programs, suffixes(programs), strict=True)
+    every = [_halves(*first, setting)]
+    for other in others:
+        drafted = _halves(*other, replace(setting, tuned={}))
+        every.append(replace(drafted, forward=_untuned(drafted.forward), backward=_untuned(drafted.backward)))
+    parts = with_shared_kernels([part for each in every for part in (each.forward, each.backward)])
+    pairs = zip(every, parts[::2], parts[1::2], strict=True)
+    return [replace(each, forward=forward, backward=backward) for each, forward, backward in pairs]
+
+
+def _part(program: Branch, suffix: str, setting: DraftSetting) -> Part:
+    read = programmed(program.graph, setting.ways)
+    stored = with_storage(read, program.tensor_dtypes, program.output_dtypes)
+    part = part_of(stored, setting.stage, setting.tuned, _points(program, setting), suffix)
+    return _taken(part, program, setting)
+
+
+def _halves(program: Branch, suffix: str, setting: DraftSetting) -> Halves:
+    """A program with what it saves, and its gradients."""
+    graph, backward = program.graph, program.backward
+    assert backward is not None
+    points = _points(program, setting)
+    dtypes = dtypes_with_saved(graph, backward, program.tensor_dtypes, program.output_dtypes)
+    read = programmed(with_saved(graph, backward), setting.ways)
+    stored = with_storage(read, program.tensor_dtypes, dtypes)
+    part = part_of(stored, setting.stage, setting.tuned, points, suffix)
+    half = Half(setting.ways, setting.stage, setting.tuned, points, f"_backward{suffix}")
+    return halves(_taken(part, program, setting), backward, half)
+
+
+def _points(program: Branch, setting: DraftSetting) -> list[Mapping[str, int]]:
+    """The sizes at which the program is taken."""
+    return [p for p in setting.points if all(met(guard, dict(p)) for guard in program.graph.guards)]
+
+
+def _taken(part: Part, program: Branch, setting: DraftSetting) -> Part:
+    """The part with what `run` looks at before it takes it, and what it checks then."""
+    known = program.graph.guards if program.sizes else setting.implied
+    guards = tuple(guard for guard in program.graph.guards if guard not in known)
+    return replace(part, condition=_condition(program), guards=guards)
+
+
+def _untuned(part: Part) -> Part:
+    """What is timed is the first program in the widest dtypes, so other launches are never tuned."""
+    return replace(part, kernels=tuple(replace(kernel, variants=()) for kernel in part.kernels))
+
+
+def with_shared_kernels(parts: Sequence[Part]) -> list[Part]:
+    """The parts, each kernel that several have, whatever its names are, in the first of them alone."""
+    first: dict[str, str] = {}
+    shared = []
+    for part in parts:
+        names = {k.name: first.setdefault(_without_names(k), k.name) for k in part.kernels}
+        statements = tuple(tuple(_renamed(line, names) for line in lines) for lines in part.statements)
+        kernels = tuple(k for k in part.kernels if names[k.name] == k.name)
+        shared.append(replace(part, kernels=kernels, statements=statements))
+    return shared
+
+
+def _without_names(kernel: Kernel) -> str:
+    """The kernel's code with numbers for its names, but for those by which `run` passes its blocks."""
+    code = "\n".join(kernel.lines).replace(f'"""{kernel.doc}"""', "pass")
+    tree = ast.parse(code)
+    names = dict.fromkeys(n.arg for n in ast.walk(tree) if isinstance(n, ast.arg))
+    names |= dict.fromkeys(
+        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    )
+    own = [name for name in names if name not in kernel.printed.blocks]
+    numbers = {kernel.name: "kernel", **{name: f"name_{number}" for number, name in enumerate(own)}}
+    return _renamed(ast.unparse(tree), numbers)
+
+
+def _renamed(line: str, names: Mapping[str, str]) -> str:
+    return re.sub(r"\b[^\W\d]\w*\b", lambda word: names.get(word[0], word[0]), line)
+
+
+def suffixes(programs: Sequence[Branch]) -> list[str]:
+    """What the names of each program's kernels end with; of the first nothing."""
+    found = [""]
+    for program in programs[1:]:
+        words = [*_size_words(program.sizes), *program.dtypes]
+        suffix = "".join(f"_{word}" for word in words)
+        found.append(suffix if suffix and suffix not in found else f"{suffix}_{len(found) + 1}")
+    return found
+
+
+def _size_words(sizes: Sequence[str]) -> Iterator[str]:
+    """`n_over_32`, `m_upto_n`, `odd_h`: conditions as words, where they are as short as that."""
+    for text in sizes if len(sizes) <= 2 else ():
+        match ast.parse(text, mode="eval").body:
+            case ast.Compare(
+                left=ast.Name(id=name),
+                ops=[op],
+                comparators=[ast.Name() | ast.Constant() as other],
+            ):
+                yield f"{name}_{WORDS[type(op)]}{ast.unparse(other)}".lower()
+            case ast.Compare(
+                left=ast.BinOp(left=ast.Name(id=name), op=ast.Mod(), right=ast.Constant(value=2)),
+                ops=[ast.Eq()],
+                comparators=[ast.Constant(value=0 | 1 as rest)],
+            ):
+                yield f"{'odd' if rest else 'even'}_{name}".lower()
+
+
+def _condition(program: Branch) -> str:
+    """When `run` takes the program, as source; empty: where it takes no other."""
+    names = [f"torch.{dtype}" for dtype in program.dtypes]
+    test = f"== {names[0]}" if len(names) == 1 else f"in ({', '.join(names)})"
+    return joined([*program.sizes, *([f"{program.rule} {test}"] if program.rule else [])])

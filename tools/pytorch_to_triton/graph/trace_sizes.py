@@ -1,0 +1,88 @@
+"""The sizes of a trace: all of them distinct, and of the kind for which a program is wanted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.graph.distinct_sizes import distinct_sizes
+from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import at_sizes, holds, names_in
+from pytorch_to_triton.schema.graph import Graph, Shape
+
+PINNED = re.compile(r"(\w+) == (\d+)")
+"""A condition that leaves one size."""
+
+
+@dataclass(frozen=True)
+class SizeKind:
+    """What the sizes of a trace are to be like, beyond what is declared."""
+
+    conditions: tuple[str, ...] = ()
+    pinned: Mapping[str, int] = field(default_factory=dict)
+    """Dims that have this size and no other."""
+
+
+def trace_dims(declaration: Declaration, kind: SizeKind | None = None) -> dict[str, int]:
+    """Distinct sizes, of at least 11 if possible, that meet all requirements and are of this kind.
+
+    Without a kind they are those of the program that a file's own inputs take. Raises NotConvertible where
+    there are none.
+    """
+    own = declaration.same_program if kind is None else kind.conditions
+    pinned = {} if kind is None else dict(kind.pinned)
+    conditions = [at_sizes(text, pinned) for text in (*declaration.requires, *own)]
+    left = [name for name in declaration.dims if name not in pinned]
+    requirements = [text for text in conditions if names_in(text)]
+    numbers = {int(size) for spec in declaration.tensors().values() for size in spec.shape if size.isdigit()}
+    dims = distinct_sizes(left, requirements, numbers | set(pinned.values())) if left else {}
+    if dims is None or not all(holds(text, {}) for text in conditions if not names_in(text)):
+        raise NotConvertible(
+            f"No sizes differ from dim to dim and meet {', '.join(conditions)}: a trace tells dims "
+            "apart by their sizes.",
+            how_to_join_dims(declaration.requires) or "Loosen REQUIRES for the conversion.",
+        )
+    return {name: {**dims, **pinned}[name] for name in declaration.dims}
+
+
+def how_to_join_dims(requires: Sequence[str]) -> str:
+    """What to write where two dims must be equal; empty where none must."""
+    equal = (re.fullmatch(r"\s*(\w+)\s*==\s*(\w+)\s*", text) for text in requires)
+    names = next((e.groups() for e in equal if e and not any(n.isdecimal() for n in e.groups())), None)
+    if names is None:
+        return ""
+    first, other = names
+    inputs = f"write {first} for {other} in the inputs"
+    return f"{first} == {other} makes them one dim: {inputs}, and drop the condition."
+
+
+def pinned_by(conditions: Sequence[str]) -> dict[str, int]:
+    """The dims to which a condition leaves one size."""
+    return {found[1]: int(found[2]) for text in conditions if (found := PINNED.fullmatch(text))}
+
+
+def joined(conditions: Sequence[str]) -> str:
+    """All of them as one condition, which may stand beside others."""
+    whole = (f"({text})" if " or " in text else text for text in conditions)
+    return " and ".join(whole)
+
+
+def at_pinned_sizes(graph: Graph) -> Graph:
+    """The graph with the dims of which its trace leaves one size as numbers."""
+    pinned = pinned_by(graph.guards)
+    inputs = tuple(
+        tensor.model_copy(
+            update={
+                "shape": Shape(
+                    expressions=tuple(at_sizes(size, pinned) for size in tensor.shape.expressions),
+                    traced=tensor.shape.traced,
+                )
+            }
+        )
+        for tensor in graph.inputs
+    )
+    dims = {name: size for name, size in graph.dims.items() if name not in pinned}
+    guards = tuple(text for text in (at_sizes(guard, pinned) for guard in graph.guards) if names_in(text))
+    return graph.model_copy(update={"inputs": inputs, "dims": dims, "guards": guards}) if pinned else graph
