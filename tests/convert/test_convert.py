@@ -11,6 +11,7 @@ from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.work import ConversionWork
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.hardware.versions import versions
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options, parse_options
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.conversion import Conversion
@@ -60,15 +61,23 @@ def all_open(conversion: Conversion) -> None:
     assert Conversion.model_validate(report) == conversion
 
 
-async def test_a_target_is_described_and_traced_in_one_process_for_all_stages(
-    written: Written, converted: Conversions, worker: WorkerClient
+async def test_one_process_traces_for_all_stages_and_the_kernel_file_validates_on_its_own(
+    worker: WorkerClient, interpreter: Runtime, converted: Conversions, written: Written, tmp_path: Path
 ) -> None:
-    target = written(f"{DECLARED}def f(x):\n    return torch.relu(x)\n")
-    await converted(target)
+    target = written(DECLARED + "def f(x):\n    return torch.relu(x) * 2.0\n")
+    await versions(worker, interpreter)  # Asked once, by whoever comes first.
     before = [*worker.process_times]
-    await converted(target)
+    kernel = (await converted(target)).kernel
     jobs = sorted(process.what for process in worker.process_times if process not in before)
     assert jobs == ["candidate", "candidate", "candidate", "describe", "reference", "traffic"]
+    assert kernel is not None
+    alone = tmp_path / "elsewhere" / "kernel.py"
+    alone.parent.mkdir()
+    alone.write_text(kernel.read_text(encoding="utf-8"), encoding="utf-8")
+    target.path.unlink()
+    request = ValidationRequest(candidate=Target(path=alone), seed=3, cases=("M=3 N=9",))
+    verdict = await validate(worker, request, interpreter)
+    assert verdict.verdict == "passed", verdict.summary
 
 
 @pytest.mark.corpora
@@ -116,21 +125,6 @@ async def test_a_file_with_model_and_get_inputs_is_converted_as_it_is(
     path = tmp_path / "problem.py"
     path.write_text(text.replace("64, 1000", "3, 33"), encoding="utf-8")
     all_open(await converted(Target(path=path)))
-
-
-async def test_the_kernel_file_validates_on_its_own(
-    worker: WorkerClient, interpreter: Runtime, converted: Conversions, written: Written, tmp_path: Path
-) -> None:
-    target = written(DECLARED + "def f(x):\n    return torch.relu(x) * 2.0\n")
-    kernel = (await converted(target)).kernel
-    assert kernel is not None
-    alone = tmp_path / "elsewhere" / "kernel.py"
-    alone.parent.mkdir()
-    alone.write_text(kernel.read_text(encoding="utf-8"), encoding="utf-8")
-    target.path.unlink()
-    request = ValidationRequest(candidate=Target(path=alone), seed=3, cases=("M=3 N=9",))
-    verdict = await validate(worker, request, interpreter)
-    assert verdict.verdict == "passed", verdict.summary
 
 
 async def test_a_project_with_tools_and_server_packages_of_its_own_is_converted(

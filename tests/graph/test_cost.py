@@ -30,7 +30,7 @@ from pytorch_to_triton.schema.graph import (
 )
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import declaration_of, open_target
+from pytorch_to_triton.targets.describe import EXPORT, declaration_of, open_target
 
 Tracing = Callable[[Target], Awaitable[Traced]]
 Written = Callable[[str], Target]
@@ -199,7 +199,7 @@ async def test_a_backward_pass_reads_what_its_gradients_need(
     interpreter: Runtime,
 ) -> None:
     target = written(function(inputs, body))
-    async with open_target(worker, target, "reference", interpreter) as process:
+    async with open_target(worker, target, "reference", interpreter, needs=EXPORT) as process:
         declaration = declaration_of(process.description, process.description)
         joint = await graph_of(process, declaration, backward=True)
     dims = {"M": 10, "N": 40}

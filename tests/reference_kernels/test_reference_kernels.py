@@ -29,7 +29,7 @@ MANY_ELEMENTS = 2**18
 """Small enough for the interpreter, large enough for several blocks along every dimension."""
 LARGE = KERNELS if ALL_KERNELS else KERNELS[::4]
 """Those that are run on many elements: all of them with ALL_KERNELS=1."""
-USUAL = KERNELS[1::4]
+USUAL = KERNELS[1::8]
 """Those that every change is tried on; the others with the corpora."""
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "gfx942") if ALL_KERNELS else ("sm_90",)
 

@@ -62,9 +62,13 @@ PASSED, LIMITED = "passed", "limited"
         pytest.param(
             POOLED, 1, {"B=3 T=9 D=33": PASSED, "B=2 T=1 D=8193": LIMITED, "B=0 T=2 D=5": PASSED}, id="pooled"
         ),
-        # 2,048 programs have four rows each, then five.
-        pytest.param(LOSS, 2, {"M=8192 N=5": PASSED, "M=8193 N=5": PASSED, "M=1 N=1": PASSED}, id="loss"),
-        pytest.param(LOSS, 2, {"M=3 N=16384": PASSED, "M=2 N=16385": LIMITED}, id="loss of long rows"),
+        # Up to 8,192 rows, 2,048 programs have four each, then five.
+        pytest.param(
+            LOSS,
+            2,
+            {"M=8193 N=5": PASSED, "M=1 N=1": PASSED, "M=3 N=16384": PASSED, "M=2 N=16385": LIMITED},
+            id="loss",
+        ),
         pytest.param(LONG_LOSS, 5, {"M=3 N=16384": PASSED, "M=3 N=16385": PASSED}, id="loss of both"),
         pytest.param(DIVERGENCE, 2, {"M=7 N=33": PASSED, "M=130 N=1000": PASSED}, id="divergence"),
     ],

@@ -26,11 +26,14 @@ class Zones:
 
     def __init__(self) -> None:
         self.ranges: list[Range] = []
+        self.arenas: list[Tensor] = []
+        """Kept: the memory of one that is gone would still be in `ranges`."""
         self.guard = MemoryGuard(lambda: self.ranges)
 
     def place(self, tensor: Tensor) -> Tensor:
         size = tensor.numel() * tensor.element_size()
         arena = torch.zeros(size + 2 * ZONE, dtype=torch.uint8)
+        self.arenas.append(arena)
         placed = arena[ZONE : ZONE + size].view(tensor.dtype).view(tensor.shape).copy_(tensor)
         self.ranges.append(
             Range(placed.data_ptr(), placed.data_ptr() + size, "placed", tensor.element_size())

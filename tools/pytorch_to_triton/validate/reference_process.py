@@ -16,6 +16,8 @@ from pytorch_to_triton.validate.validation_setting import ValidationSetting
 from pytorch_to_triton.worker.wire import validation
 from pytorch_to_triton.worker.wire.statistics import CaseStatistics
 
+NEEDS = ("sympy",)
+"""What torch's own meta kernels import in most references' processes."""
 KEPT_ELEMENTS = 2**27
 """Inputs stay on disk for further candidates up to this many elements over all cases."""
 
@@ -60,7 +62,7 @@ class ReferenceProcess:
             "setting": setting.shared,
             "state_seed": setting.seed_of("state"),
         }
-        job = Job(kind="reference", arguments=arguments)
+        job = Job(kind="reference", arguments=arguments, needs=NEEDS)
         return ReferenceProcess(
             setting, target, TargetWorker(setting.worker, setting.runtime, job, target, setting.seconds)
         )

@@ -5,8 +5,9 @@ import functools
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import triton.language as tl
@@ -29,8 +30,10 @@ class FunctionSource:
     """The node around each."""
     local: frozenset[str]
     defaults: Values
-    chains: tuple[ast.Name | ast.Attribute, ...]
-    """Names and dotted names that are no part of a longer one."""
+    chains: Mapping[ast.AST, Sequence[str]]
+    """Names and dotted names that are no part of a longer one, each with its parts."""
+    assignments: Sequence[tuple[ast.AST, Sequence[str]]]
+    """What is assigned, with the names that it is assigned to."""
 
     def reads(self, attribute: str) -> bool:
         """Whether an attribute of this name is read, by its name or through getattr."""
@@ -69,8 +72,22 @@ def source_of(function: Callable[..., Any]) -> FunctionSource | None:
     stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     named = {argument.arg for argument in ast.walk(arguments) if isinstance(argument, ast.arg)}
     longest = [node for node in nodes if not isinstance(inside.get(node), ast.Attribute)]
-    chains = tuple(node for node in longest if isinstance(node, ast.Name | ast.Attribute) and parts_of(node))
-    return FunctionSource(function, nodes, inside, frozenset(stored | named), defaults_of(function), chains)
+    return FunctionSource(
+        function,
+        nodes,
+        inside,
+        local=frozenset(stored | named),
+        defaults=defaults_of(function),
+        chains={node: parts for node in longest if (parts := parts_of(node))},
+        assignments=tuple(assignments_in(nodes)),
+    )
+
+
+def assignments_in(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.AST, Sequence[str]]]:
+    for node in nodes:
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield node.value, [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def defaults_of(function: Callable[..., Any]) -> Values:
@@ -84,6 +101,7 @@ def uses_atomics(function: Callable[..., Any]) -> bool:
     return any(source and any(atomics_in(source)) for source in sources(function))
 
 
+@functools.cache
 def orders_by_atomics(function: Callable[..., Any]) -> bool:
     """Whether the result of an atomic operation is used, as by a ticket or a lock, in the kernel or a jit
     function that it calls; also where a source is not known, and for one in assembly."""
@@ -166,17 +184,23 @@ def meaning_of(node: ast.AST, source: FunctionSource, arguments: Values) -> Mean
 
     `arguments` are those of the launch, by parameter.
     """
-    first, *rest = parts_of(node) or [""]
+    first, *rest = source.chains.get(node) or parts_of(node) or [""]
     if first in source.local:
-        root, is_global = {**source.defaults, **arguments}.get(first, MISSING), False
+        root, is_global = arguments.get(first, source.defaults.get(first, MISSING)), False
     else:
         root, is_global = outer_value(first, source.function), True
     value = holder = plain_value(root)
     for part in rest:
         if value is MISSING:
             break
-        holder, value = value, plain_value(inspect.getattr_static(value, part, MISSING))
+        holder, value = value, plain_value(attribute(value, part))
     return None if value is MISSING else Meaning(value, root, holder, is_global)
+
+
+def attribute(value: object, name: str) -> object:
+    if type(value) is ModuleType and name in vars(value):
+        return vars(value)[name]
+    return inspect.getattr_static(value, name, MISSING)
 
 
 def outer_value(name: str, function: Callable[..., Any]) -> object:

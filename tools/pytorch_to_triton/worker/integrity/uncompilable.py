@@ -12,6 +12,7 @@ import enum
 import inspect
 import numbers
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -72,8 +73,8 @@ def refusals_in(source: FunctionSource, arguments: Values) -> Iterator[str]:
     python_values = {
         name: value for name, value in arguments.items() if is_python(value) and name not in tensors
     }
-    for chain in source.chains:
-        parts, meaning = parts_of(chain), meaning_of(chain, source, python_values)
+    for chain, parts in source.chains.items():
+        meaning = meaning_of(chain, source, python_values)
         if meaning is None:
             is_builtin_name = parts[0] not in source.local and parts[0] not in source.function.__globals__
             if is_builtin_name and parts[0] in COMPUTING_BUILTINS:
@@ -170,16 +171,13 @@ def tensor_names(source: FunctionSource, arguments: Values) -> frozenset[str]:
     """Local names that hold a tensor for certain wherever they are assigned one."""
     names = {name for name, value in arguments.items() if hasattr(value, "data_ptr")}
     for _ in range(2):
-        for node in source.nodes:
-            if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) or node.value is None:
-                continue
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if is_tensor(node.value, source, frozenset(names)):
-                names.update(target.id for target in targets if isinstance(target, ast.Name))
+        for value, targets in source.assignments:
+            if is_tensor(value, source, names):
+                names.update(targets)
     return frozenset(names)
 
 
-def is_tensor(node: ast.AST, source: FunctionSource, names: frozenset[str]) -> bool:
+def is_tensor(node: ast.AST, source: FunctionSource, names: AbstractSet[str]) -> bool:
     """Whether an expression is a tensor for certain, where these names are."""
     match node:
         case ast.Name(id=name):

@@ -18,8 +18,8 @@ from triton.runtime.autotuner import Autotuner
 from ..loading.redirect import original
 from .tuning_config import TuningConfig, plain
 
-FOREIGN = frozenset({*sys.stdlib_module_names, "torch", "triton", "numpy"})
-"""Packages whose globals hold no kernels of the user's."""
+FOREIGN = frozenset({*sys.stdlib_module_names, "torch", "triton", "numpy", __name__.partition(".")[0]})
+"""Packages whose globals and classes hold no kernels of the user's; the last one is this worker."""
 DTYPES = {
     "fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16",
     "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp8e4b8": "float8_e4m3fnuz",
@@ -43,7 +43,10 @@ def chosen_configs(modules: Iterable[ModuleType]) -> list[dict[str, Any]]:
 
 def tuners_in(modules: Iterable[ModuleType]) -> Iterator[Autotuner]:
     """Every tuner that can be reached from the modules: through globals of the functions in them, closures,
-    classes, instances, containers and wrappers such as triton.heuristics."""
+    classes, instances, containers and wrappers such as triton.heuristics.
+
+    A forked process copies every page that it touches: the walk keeps out of what is not the user's.
+    """
     visited = {id(vars(module)) for name, module in list(sys.modules.items()) if is_foreign(name, module)}
     ahead: list[Any] = [*modules]
     while ahead:
@@ -53,13 +56,17 @@ def tuners_in(modules: Iterable[ModuleType]) -> Iterator[Autotuner]:
         visited.add(id(thing))
         if issubclass(type(thing), Autotuner):
             yield thing
-        else:
+        elif not (issubclass(type(thing), type) and is_foreign_name(str(thing.__module__))):
             ahead += filter(gc.is_tracked, gc.get_referents(thing))
 
 
 def is_foreign(name: str, module: Any) -> bool:
     """Whether the entry of sys.modules is a module of Python's, torch's, Triton's or numpy's."""
-    return name.partition(".")[0] in FOREIGN and isinstance(module, ModuleType)
+    return is_foreign_name(name) and isinstance(module, ModuleType)
+
+
+def is_foreign_name(module: str) -> bool:
+    return module.partition(".")[0] in FOREIGN
 
 
 def choices_of(tuner: Autotuner) -> Iterator[dict[str, Any]]:
