@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
@@ -103,44 +102,3 @@ async def test_every_stage_computes_what_eager_pytorch_does(
         left[name] = {call for d in drafted.values() for call in d.calls}
     assert await differences(worker, interpreter, drafts) == {name: [] for name in FUNCTIONS}
     assert left == {name: set(LEFT.get(name, ())) for name in FUNCTIONS}
-
-
-PACKED = """import torch
-
-INPUTS = {inputs}
-DIMS = {{"M": [3], "N": [9]}}
-
-
-def f({parameters}):
-    return {value}
-"""
-
-
-@pytest.mark.parametrize(
-    ("parameters", "inputs", "value"),
-    [
-        ("*xs", {"x": "float32[M, N]", "y": "float32[M, N]"}, "torch.stack(xs).sum(0)"),
-        ("x, **more", {"x": "float32[M, N]", "y": "float32[N]"}, "x * 2 + more['y']"),
-        ("xs, *, scale", {"xs": ["float32[M, N]", "float32[N]"], "scale": 2.0}, "xs[0] * scale + xs[1]"),
-    ],
-)
-async def test_packed_tensors_are_refused_with_a_function_that_is_drafted(
-    parameters: str,
-    inputs: Mapping[str, object],
-    value: str,
-    worker: WorkerClient,
-    interpreter: Runtime,
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "packed.py"
-    source = PACKED.format(inputs=dict(inputs), parameters=parameters, value=value)
-    path.write_text(source, encoding="utf-8")
-    with pytest.raises(NotConvertible) as refusal:
-        await sourced(worker, interpreter, Target(path=path, name="f"))
-    function = refusal.value.hint.removeprefix("Put beside it, and convert, ")
-    taken = re.findall(r"\w+", function.split("(")[1].split(")")[0])
-    given = {n: v for n, v in inputs.items() if n in taken}
-    given |= {n: "float32[M, N]" if n == "xs_0" else "float32[N]" for n in taken if n not in given}
-    path.write_text(source.replace(str(dict(inputs)), str(given)) + f"\n\n{function}\n", encoding="utf-8")
-    drafted = drafts_of(await sourced(worker, interpreter, Target(path=path, name="f_of_tensors")), (1,))
-    assert drafted[1].left == ()

@@ -40,6 +40,7 @@ from pytorch_to_triton.graph.tensor_dtypes import UNKNOWN, TensorDtypes
 from pytorch_to_triton.graph.tracing import Branch
 from pytorch_to_triton.graph.unmet_guards import refuse_unmet
 from pytorch_to_triton.inputs.expression import holds
+from pytorch_to_triton.inputs.packed_input import marked
 from pytorch_to_triton.schema.graph import Graph
 
 POINTS = 4096
@@ -115,7 +116,6 @@ def draft(
     `ways` says what libraries compute; None: nothing in stage 1, later what is usually the fastest. Raises
     NotConvertible where no kernel would be left, or no declared size meets the trace's guards.
     """
-    refuse_nested(graph)
     refuse_unmet(graph, source.declared.get("DIMS") or {}, source.declared.get("REQUIRES") or ())
     *usual, last = (ways,) if ways else ways_of(graph) if stage > 1 else (PURE,)
     for better in usual:
@@ -137,16 +137,6 @@ def _drafted_around_defects(
             if defect.left.keys() <= left.keys():
                 raise
             around = replace(around, left=(*left.items(), *defect.left.items()))
-
-
-def refuse_nested(graph: Graph) -> None:
-    """Raises NotConvertible for results within results: `run` returns a tensor, or one list of them."""
-    nested = [output.path for output in graph.outputs if output.path.count("[") > 1]
-    if nested:
-        raise NotConvertible(
-            f"{graph.function} returns tensors inside of nested results, such as {nested[0]}.",
-            "Return them as one tuple, list or dict.",
-        )
 
 
 def _draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config], ways: Ways) -> Drafted:
@@ -268,9 +258,12 @@ def _file(parts: Sequence[Part], source: Source, stage: Stage, gradients: Sequen
     else:
         run = "\n".join(_run(parts, checked, source))
     limits = tuple(dict.fromkeys(limit for part in parts for limit in part.limits))
+    declared = "\n".join([declarations(with_limits(source.declared, limits)), *checked.accepted])
+    packings = parts[0].program.graph.packings.values()
+    named = any(c.kind == "fields" for packing in packings for _, c in packing.containers(""))
     blocks = [
-        "\n".join([declarations(with_limits(source.declared, limits)), *checked.accepted]),
-        *source.reference.definitions,
+        # Inputs that are objects are declared by their classes.
+        *([*source.reference.definitions, declared] if named else [declared, *source.reference.definitions]),
         *bodies,
         *checked.definition,
         (f"{source.note}\n" if source.note else "") + run,
@@ -321,22 +314,26 @@ def declarations(declared: Mapping[str, object]) -> str:
     return "\n".join(f"{name} = {_literal(value)}" for name, value in declared.items() if value)
 
 
-def _literal(value: object) -> str:
-    """A dict or list as source, an entry a line where it is long."""
+def _literal(value: Any) -> str:
+    """A dict, list, tuple or object as source, an entry a line where it is long."""
+    if mark := marked(value):
+        of, held = mark
+        fields = held.items() if isinstance(held, dict) else ()
+        entries = [f"{k}={_literal(v)}" for k, v in fields] or [_literal(v) for v in held]
+        return _bracketed(f"{of}(", entries, ",)" if len(entries) == 1 and not fields else ")")
     match value:
         case dict():
-            entries = [f"{_literal(k)}: {_literal(v)}" for k, v in value.items()]
-            brackets = "{}"
+            return _bracketed("{", [f"{_literal(k)}: {_literal(v)}" for k, v in value.items()], "}")
         case list():
-            entries, brackets = [_literal(v) for v in value], "[]"
-        case str():
-            return json.dumps(value)
-        case _:
-            return repr(value)
-    line = f"{brackets[0]}{', '.join(entries)}{brackets[1]}"
+            return _bracketed("[", [_literal(v) for v in value], "]")
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+def _bracketed(opening: str, entries: Sequence[str], closing: str) -> str:
+    line = f"{opening}{', '.join(entries)}{closing}"
     if len(line) <= 90:
         return line
-    return "\n".join([brackets[0], *(f"    {e}," for e in entries), brackets[1]])
+    return "\n".join([opening, *(f"    {e}," for e in entries), closing.removeprefix(",")])
 
 
 def _applying_run(
@@ -350,6 +347,7 @@ def _applying_run(
         for line in (f"if {one.forward.condition}:", *(f"    {line}" for line in applied(one, name)))
     ]
     body = [
+        *runs.unpacked(graph),
         *runs.guards(graph),
         *checked.call,
         *runs.defaults(graph, source.reference),
@@ -372,6 +370,7 @@ def _run(parts: Sequence[Part], checked: Checks, source: Source) -> list[str]:
         n.id for n in ast.walk(ast.parse(text.replace("return ", "result = "))) if isinstance(n, ast.Name)
     }
     body = [
+        *runs.unpacked(graph),
         *runs.guards(graph),
         *checked.call,
         *runs.defaults(graph, source.reference),
