@@ -63,18 +63,31 @@ FUNCTIONS: Mapping[str, tuple[Mapping[str, object], str]] = {
         "q = torch.view_as_complex(x.reshape(len(x), -1, 2))\n    "
         "return torch.view_as_real(q * f).flatten(1) * 2",
     ),
+    "Llama's rotary embedding": (
+        {"x": "float32|bfloat16[B, H, 3, 2*W]", "freqs_cis": "complex64[H, W]"},
+        "q = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))\n    "
+        "f = freqs_cis.view(1, x.shape[1], 1, x.shape[-1] // 2)\n    "
+        "return torch.view_as_real(q * f).flatten(3).type_as(x)",
+    ),
+    "complex arithmetic": (
+        {"x": "float32[H, 2*W]", "y": "float32[H, 2*W]"},
+        "z = torch.where(x > 0, torch.complex(x, y), 1j * x)\n    "
+        "w = torch.stack(z.chunk(2, -1)).sum(0)\n    "
+        "u = torch.cat([w.conj(), 1 / (w + 2)], -1) - z / (1 + 2j)\n    "
+        "return u.abs(), u.angle(), torch.exp(z[:, 1:]).imag, (z @ u.mT).real, torch.log(z + 3).imag.sum()",
+    ),
+    "a complex result": (
+        {"x": "float32[H, W]", "y": "float32[H, W]"}, "return torch.polar(x.exp(), y) * 2.0, y + 1",
+    ),
+    "a spectrum": (IMAGE, "z = torch.fft.rfft(x.flatten(1), 16); return (z * z.conj()).real.log1p()"),
 }  # fmt: skip
 """What is declared, and the body."""
-COMPLEX = (
-    "aten.polar.default",
-    "aten.view_as_complex.default",
-    "aten.mul.Tensor",
-    "aten.view_as_real.default",
-)
 LEFT: Mapping[str, tuple[str, ...]] = {
     "a float8 on the way": ("aten._to_copy.default", "aten.add.Tensor"),
     "an unsigned integer": ("aten._to_copy.default",),
-    "complex rotations": COMPLEX,
+    "a spectrum": ("aten._fft_r2c.default", "aten.view_as_real.default"),
+    "Llama's rotary embedding": ("aten.view_as_real.default",),
+    "a complex result": ("aten.view_as_complex.default",),
 }
 """The operators that stay PyTorch's; none of the functions not named."""
 

@@ -198,7 +198,7 @@ BAD_INPUTS = [
     ("float32|half[M]", "'half' is not a dtype", 8, "Did you mean float16?"),
     ("float32|[M]", "a dtype is missing", 8, "float32[M, N]"),
     ("[M]", "a dtype is missing", 0, "float32[M, N]"),
-    ("complex64[M]", "complex is not supported", 0, "view_as_real"),
+    ("complex128[M]", "complex128 is not among", 0, "Declare complex64"),
     ("complex64", "'[' is missing", 9, "float32[M, N]"),
     ("float32[M, K]", "no dimension 'K' is declared", 11, "--dim K=1,7,256"),
     ("float32[M, K]", "no dimension 'K' is declared", 11, "declared so far: M, N"),

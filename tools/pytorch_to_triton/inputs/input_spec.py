@@ -234,8 +234,7 @@ def _parse_dtype(span: TextSpan) -> DType:
     if name in DTYPES:
         return DTYPES[name]
     if name.startswith("complex"):
-        hint = "Pass real and imaginary parts as two float tensors (torch.view_as_real)."
-        raise span.refusal("complex is not supported: Triton has no complex dtype.", hint)
+        raise span.refusal(f"{name} is not among the dtypes of inputs.", "Declare complex64.")
     if not name:
         raise span.refusal("a dtype is missing here.", _FORM)
     near = [_OTHER_NAMES[name]] if name in _OTHER_NAMES else get_close_matches(name, DTYPES, n=1, cutoff=0.5)

@@ -44,7 +44,7 @@ def tensor(spec: TensorSpec, name: str) -> str:
     """A tensor of random values in its declared range."""
     dtype, shape = f'dtypes["{name}"]', "".join(f", {size}" for size in spec.shape)
     first = spec.dtypes[0]
-    if first in FLOATS:
+    if first in FLOATS or first.startswith("complex"):
         if spec.low is None:
             return f"normal({dtype}{shape})"
         return f"uniform({dtype}, {spec.low}, {spec.high}{shape})"

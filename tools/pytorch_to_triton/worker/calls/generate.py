@@ -58,6 +58,9 @@ def generate_tensor(spec: Spec, random: torch.Generator) -> torch.Tensor:
     The layout `large_stride` stays contiguous.
     """
     dtype: torch.dtype = getattr(torch, spec["dtype"])
+    if dtype.is_complex:
+        parts = generate_floats({**spec, "shape": [*spec["shape"], 2]}, dtype.to_real(), random)
+        return laid_out(torch.view_as_complex(parts), spec["layout"])
     values = (
         generate_floats(spec, dtype, random)
         if dtype.is_floating_point

@@ -17,6 +17,7 @@ from ..calls.exchange import state_like_input
 from ..interpreter import cuda_autocast
 from ..loading.target import Loaded, load
 from ..wire.packing import Packing, packing_of
+from .complex_pairs import with_pairs
 from .constant_tensors import known_constants
 from .exported_call import ExportedCall, Returned, copies_of, kept_by_squeezing, updatable, written_copies
 from .fake import REAL_BYTES, fake_mode, load_fake
@@ -252,6 +253,7 @@ class ExportTracer:
             program = torch.export.export(
                 module, tuple(self.examples), dynamic_shapes=(shapes,), strict=False
             )
+        program = with_pairs(program)
         table = torch.export.default_decompositions()
         for op in [op for op in table if str(op) in self.keep]:
             del table[op]
