@@ -15,6 +15,8 @@ from pytorch_to_triton.convert.finish.split import split_kernel_file
 from pytorch_to_triton.draft.file.imports import import_block
 from pytorch_to_triton.inputs.declaration import parse_declaration
 
+from ..draft.graphs import graph
+
 NAMES = [f"a_rather_long_name_{i}" for i in range(8)]
 KERNEL = '''"""f in Triton.
 
@@ -127,6 +129,14 @@ def test_containers_optional_tensors_and_free_numbers_are_looked_at_too() -> Non
     assert reason(pair=(torch.ones(4),)) == "batch_pair_0 has shape (4,), not (3,)"
     assert reason(x).endswith("and the kernels are for None")
     assert reason(more=x) == "eps is a Tensor"
+
+
+def test_a_mixture_of_dtypes_that_was_not_traced_goes_to_pytorch() -> None:
+    traced = graph({"x": ("M", "N"), "w": ("N",)}, (), ()).model_copy(update={"alike": (("x", "w"),)})
+    made = recipe({"x": "float32|bfloat16[M, N]", "w": "float32|bfloat16[N]"}, graph=traced)
+    x, w = torch.ones(3, 8), torch.ones(8)
+    assert why_not(made, x, w) == why_not(made, x.bfloat16(), w.bfloat16()) == ""
+    assert why_not(made, x.bfloat16(), w) == "x and w are not of one dtype"
 
 
 def test_a_dim_named_like_a_parameter_is_not_confused_with_it() -> None:

@@ -21,6 +21,7 @@ def conditions(recipe: Recipe, interpreted: str) -> list[str]:
     return [
         *containers(recipe),
         *tensors(recipe),
+        *mixtures(recipe),
         *constants(recipe),
         *shapes(recipe),
         *surroundings(recipe, interpreted),
@@ -54,6 +55,13 @@ def tensors(recipe: Recipe) -> Iterator[str]:
         kind = refuse("not isinstance(tensor, torch.Tensor)", 'f"{name} is a {type(tensor).__name__}"')
         dtype = refuse(f"tensor.dtype not in ({accepted})", 'f"{name} is {tensor.dtype}"')
         yield from (f"    {line}" for line in [*kind, *dtype])
+
+
+def mixtures(recipe: Recipe) -> Iterator[str]:
+    """Tensors that have one dtype in all that was traced; a module in float32 may be given bfloat16."""
+    for first, *others in recipe.graph.alike if recipe.graph else ():
+        differs = " or ".join(f"{other}.dtype != {first}.dtype" for other in others)
+        yield from refuse(differs, f'"{first} and {", ".join(others)} are not of one dtype"')
 
 
 def constants(recipe: Recipe) -> Iterator[str]:

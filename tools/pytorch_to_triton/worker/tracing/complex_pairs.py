@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import torch
 from torch.export import ExportedProgram
-from torch.fx import Node, map_arg
+from torch.fx import Node
+from torch.fx.node import map_arg
 
 ATEN = torch.ops.aten
 Part = Any
