@@ -296,7 +296,7 @@ async def test_a_kernel_takes_a_dict_as_the_reference_does_or_what_it_holds_one_
         'INPUTS = {"batch": {"x": "float32[N]", "parts": ["float32[N]", 0.5]}, "xs": ["float32[N]"]}\n'
         'DIMS = {"N": [4, 9]}\n'
         "def slow(batch, *xs):\n    x, (y, s) = batch['x'], batch['parts']\n    return x * s + y + xs[0]\n"
-        "def packed(batch, *xs):\n    return slow(batch, *xs)\n"
+        "def packed(batch, *xs):\n    x, (y, s) = batch['x'], batch['parts']\n    return x * s + y + xs[0]\n"
         "def flat(batch_x, batch_parts_0, batch_parts_1, xs_0):\n"
         "    return batch_x * batch_parts_1 + batch_parts_0 + xs_0\n"
         "def wrong(batch, *xs):\n    return batch['x'] * 0.5 + batch['parts'][0]\n"

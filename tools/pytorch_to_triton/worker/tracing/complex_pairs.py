@@ -42,15 +42,18 @@ class Pair(NamedTuple):
     """None: it is real."""
 
 
-def with_pairs(program: ExportedProgram) -> ExportedProgram:
-    """The program with two real tensors for each complex one, as far as there are rules."""
+def with_pairs(program: ExportedProgram, *, differentiated: bool) -> ExportedProgram:
+    """The program with two real tensors for each complex one, as far as there are rules.
+
+    Where it is `differentiated`, magnitude and angle have a gradient of 0 at 0, as PyTorch's have.
+    """
     if not any(map(is_complex, program.graph.nodes)):
         return program
     functional = program.run_decompositions({})
     signature = functional.graph_signature
     (output,) = functional.graph.find_nodes(op="output")
     before = [node.name for node in output.args[0]]
-    rewriting = Rewriting(functional)
+    rewriting = Rewriting(functional, differentiated=differentiated)
     for node in list(functional.graph.nodes):
         rewriting.take(node)
     functional.graph.eliminate_dead_code()
@@ -72,8 +75,9 @@ def is_complex(node: Node) -> bool:
 class Rewriting:
     """The way through a graph's nodes."""
 
-    def __init__(self, program: ExportedProgram) -> None:
+    def __init__(self, program: ExportedProgram, *, differentiated: bool) -> None:
         self.graph = program.graph
+        self.differentiated = differentiated
         self.mode = next(
             value.fake_mode
             for node in program.graph.nodes
@@ -301,11 +305,23 @@ class Rewriting:
         return self.parts(a)[1]
 
     def rule_abs(self, a: Any) -> Any:
-        return self.emit(ATEN.hypot.default, *self.parts(a))
+        return self.smooth_at_zero(ATEN.hypot.default, self.parts(a))
+
+    def smooth_at_zero(self, target: Any, parts: tuple[Part, Part]) -> Any:
+        """A function of both parts whose gradient where both are 0 is 0, and not 0 / 0."""
+        real, imag = parts
+        if not self.differentiated:
+            return self.emit(target, real, imag)
+        at_zero = (self.emit(ATEN.eq.Scalar, part, 0) for part in parts)
+        is_zero = self.emit(ATEN.logical_and.default, *at_zero)
+        ones = self.emit(ATEN.ones_like.default, real)
+        elsewhere = (self.emit(ATEN.where.self, is_zero, ones, part) for part in parts)
+        plain = self.emit(target, *(self.emit(ATEN.detach.default, part) for part in parts))
+        return self.emit(ATEN.where.self, is_zero, plain, self.emit(target, *elsewhere))
 
     def rule_angle(self, a: Any) -> Any:
         real, imag = self.parts(a)
-        return self.emit(ATEN.atan2.default, imag, real)
+        return self.smooth_at_zero(ATEN.atan2.default, (imag, real))
 
     def rule_exp(self, a: Any) -> Pair:
         real, imag = self.parts(a)

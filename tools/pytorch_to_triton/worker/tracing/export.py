@@ -253,7 +253,7 @@ class ExportTracer:
             program = torch.export.export(
                 module, tuple(self.examples), dynamic_shapes=(shapes,), strict=False
             )
-        program = with_pairs(program)
+        program = with_pairs(program, differentiated=self.backward)
         table = torch.export.default_decompositions()
         for op in [op for op in table if str(op) in self.keep]:
             del table[op]
