@@ -11,6 +11,7 @@ from pytorch_to_triton.convert.finish.files import files
 from pytorch_to_triton.convert.finish.test_run import run_tests
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
+from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.inputs.declaration import parse_options
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
@@ -190,3 +191,14 @@ async def test_the_finished_file_passes_its_own_tests(
     (tests,) = tmp_path.glob("test_*_triton.py")
     outcome = await run_tests(worker, tests, interpreter, seconds=300)
     assert outcome.passed, outcome
+
+
+async def test_an_object_of_no_class_in_the_file_is_refused(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    path = tmp_path / "styles.py"
+    path.write_text(SOURCE)
+    row = Row("of_a_named_tuple", ["pair=Pear(low=float32[M,N], high=float32[M,N])"])
+    target = await resolved(worker, interpreter, path, row)
+    with pytest.raises(NotConvertible, match="has no class Pear"):
+        target.convertible()

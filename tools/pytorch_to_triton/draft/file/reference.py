@@ -173,6 +173,11 @@ def _needed(tree: ast.Module, start: ast.AST, types: Collection[str] = ()) -> li
     for node in tree.body:
         for name in _made(node):
             makers.setdefault(name, []).append(node)
+    if unknown := [name for name in types if name not in makers]:
+        raise NotConvertible(
+            f"The target's file has no class {unknown[0]}, of which an input is declared to be.",
+            "Name a NamedTuple or dataclass that the file defines or imports.",
+        )
     found: list[ast.stmt] = []
     waiting: list[ast.AST] = [start, *map(ast.Name, types)]
     while waiting:
