@@ -20,6 +20,7 @@ from pytorch_to_triton.schema.graph import (
     SizeRef,
     TensorInput,
 )
+from pytorch_to_triton.worker.wire.packing import Packing
 
 from .random_statements import DIMS, INPUTS, RANGES, Composer, Dtype, Statement, Variable, traced
 
@@ -58,7 +59,7 @@ class RandomProgram:
                 for s in self.statements
             ),
             outputs=tuple(GraphOutput(path=f"out[{i}]", name=v.name) for i, v in enumerate(self.returned)),
-            structure="tuple",
+            result=Packing(kind="tuple", items=tuple(f"out[{i}]" for i in range(len(self.returned)))),
             dims=self.dims,
             guards=(),
         )

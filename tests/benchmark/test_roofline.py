@@ -43,7 +43,6 @@ def product_and_exp() -> Graph:
             for name, op, arguments in steps
         ),
         outputs=(GraphOutput(path="out", name="e"),),
-        structure="single",
         dims={"N": 11},
         guards=(),
     )

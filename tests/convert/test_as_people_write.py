@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
@@ -64,18 +63,31 @@ FUNCTIONS: Mapping[str, tuple[Mapping[str, object], str]] = {
         "q = torch.view_as_complex(x.reshape(len(x), -1, 2))\n    "
         "return torch.view_as_real(q * f).flatten(1) * 2",
     ),
+    "Llama's rotary embedding": (
+        {"x": "float32|bfloat16[B, H, 3, 2*W]", "freqs_cis": "complex64[H, W]"},
+        "q = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))\n    "
+        "f = freqs_cis.view(1, x.shape[1], 1, x.shape[-1] // 2)\n    "
+        "return torch.view_as_real(q * f).flatten(3).type_as(x)",
+    ),
+    "complex arithmetic": (
+        {"x": "float32[H, 2*W]", "y": "float32[H, 2*W]"},
+        "z = torch.where(x > 0, torch.complex(x, y), 1j * x)\n    "
+        "w = torch.stack(z.chunk(2, -1)).sum(0)\n    "
+        "u = torch.cat([w.conj(), 1 / (w + 2)], -1) - z / (1 + 2j)\n    "
+        "return u.abs(), u.angle(), torch.exp(z[:, 1:]).imag, (z @ u.mT).real, torch.log(z + 3).imag.sum()",
+    ),
+    "a complex result": (
+        {"x": "float32[H, W]", "y": "float32[H, W]"}, "return torch.polar(x.exp(), y) * 2.0, y + 1",
+    ),
+    "a spectrum": (IMAGE, "z = torch.fft.rfft(x.flatten(1), 16); return (z * z.conj()).real.log1p()"),
 }  # fmt: skip
 """What is declared, and the body."""
-COMPLEX = (
-    "aten.polar.default",
-    "aten.view_as_complex.default",
-    "aten.mul.Tensor",
-    "aten.view_as_real.default",
-)
 LEFT: Mapping[str, tuple[str, ...]] = {
     "a float8 on the way": ("aten._to_copy.default", "aten.add.Tensor"),
     "an unsigned integer": ("aten._to_copy.default",),
-    "complex rotations": COMPLEX,
+    "a spectrum": ("aten._fft_r2c.default", "aten.view_as_real.default"),
+    "Llama's rotary embedding": ("aten.view_as_real.default",),
+    "a complex result": ("aten.view_as_complex.default",),
 }
 """The operators that stay PyTorch's; none of the functions not named."""
 
@@ -103,44 +115,3 @@ async def test_every_stage_computes_what_eager_pytorch_does(
         left[name] = {call for d in drafted.values() for call in d.calls}
     assert await differences(worker, interpreter, drafts) == {name: [] for name in FUNCTIONS}
     assert left == {name: set(LEFT.get(name, ())) for name in FUNCTIONS}
-
-
-PACKED = """import torch
-
-INPUTS = {inputs}
-DIMS = {{"M": [3], "N": [9]}}
-
-
-def f({parameters}):
-    return {value}
-"""
-
-
-@pytest.mark.parametrize(
-    ("parameters", "inputs", "value"),
-    [
-        ("*xs", {"x": "float32[M, N]", "y": "float32[M, N]"}, "torch.stack(xs).sum(0)"),
-        ("x, **more", {"x": "float32[M, N]", "y": "float32[N]"}, "x * 2 + more['y']"),
-        ("xs, *, scale", {"xs": ["float32[M, N]", "float32[N]"], "scale": 2.0}, "xs[0] * scale + xs[1]"),
-    ],
-)
-async def test_packed_tensors_are_refused_with_a_function_that_is_drafted(
-    parameters: str,
-    inputs: Mapping[str, object],
-    value: str,
-    worker: WorkerClient,
-    interpreter: Runtime,
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "packed.py"
-    source = PACKED.format(inputs=dict(inputs), parameters=parameters, value=value)
-    path.write_text(source, encoding="utf-8")
-    with pytest.raises(NotConvertible) as refusal:
-        await sourced(worker, interpreter, Target(path=path, name="f"))
-    function = refusal.value.hint.removeprefix("Put beside it, and convert, ")
-    taken = re.findall(r"\w+", function.split("(")[1].split(")")[0])
-    given = {n: v for n, v in inputs.items() if n in taken}
-    given |= {n: "float32[M, N]" if n == "xs_0" else "float32[N]" for n in taken if n not in given}
-    path.write_text(source.replace(str(dict(inputs)), str(given)) + f"\n\n{function}\n", encoding="utf-8")
-    drafted = drafts_of(await sourced(worker, interpreter, Target(path=path, name="f_of_tensors")), (1,))
-    assert drafted[1].left == ()

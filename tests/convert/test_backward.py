@@ -59,6 +59,11 @@ FUNCTIONS = {
         {"x": "float32[M, N]", "w": "float32[N, 33]"},
         "def f(x, w):\n    return x @ w\n",
     ),
+    "a rotation by complex numbers": (
+        {"x": "float32[M, N, 2]", "angles": "float32[M, N]"},
+        "def f(x, angles):\n    turn = torch.polar(angles.cosh(), angles)\n"
+        "    z = torch.view_as_complex(x) * turn\n    return torch.view_as_real(z), z.abs().sum(-1)\n",
+    ),
 }
 WITH_SUMS = {
     **{name: FUNCTIONS[name] for name in ("an RMS norm in several dtypes", "a layer norm")},

@@ -31,6 +31,7 @@ from pytorch_to_triton.schema.graph import (
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import EXPORT, declaration_of, open_target
+from pytorch_to_triton.worker.wire.packing import Packing
 
 Tracing = Callable[[Target], Awaitable[Traced]]
 Written = Callable[[str], Target]
@@ -104,7 +105,7 @@ def row_sum() -> Graph:
             computed("m", "aten.gt.Scalar", WIDE, "bool"),
         ),
         outputs=(GraphOutput(path="out[0]", name="s"), GraphOutput(path="out[1]", name="m")),
-        structure="tuple",
+        result=Packing(kind="tuple", items=("out[0]", "out[1]")),
         dims={"M": 11, "N": 13},
         guards=(),
     )

@@ -129,8 +129,8 @@ async def test_a_result_that_is_no_tensor_is_refused_with_a_hint_about_results(
     written: Written, traced: Tracing
 ) -> None:
     with pytest.raises(NotConvertible) as refusal:
-        await traced(written(DECLARED + "def f(x):\n    return x + 1.0, None\n"))
-    assert refusal.value.message.endswith("cannot be traced: out[1] is None, not a tensor.")
+        await traced(written(DECLARED + "def f(x):\n    return x + 1.0, {1}\n"))
+    assert refusal.value.message.endswith("cannot be traced: out[1] is a set, not a tensor.")
     assert refusal.value.hint == "Return tensors that the function computes, and nothing else."
 
 

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import shlex
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -118,10 +120,14 @@ def test_the_declarations_of_the_references_parse() -> None:
 
 
 def test_the_options_of_the_references_parse() -> None:
-    (line,) = blocks(REFERENCES / "declaring_inputs.md", "sh")
-    inputs = re.findall(r"--input \"?([^\s\"]+)", line)
-    dims = re.findall(r"--dim (\S+)", line)
-    assert parse_options(inputs, dims).dims.keys() == {"M", "N"}
+    options = []
+    for line in blocks(REFERENCES / "declaring_inputs.md", "sh"):
+        words = shlex.split(line)
+        given = {o: [v for w, v in pairwise(words) if w == o] for o in ("--input", "--dim")}
+        options.append(parse_options(given["--input"], given["--dim"]))
+    plain, packed = options
+    assert plain.dims.keys() == {"M", "N"}
+    assert packed.inputs["pair"] == {"Pair()": {"low": "float32[M]", "high": "float32[M]"}}
 
 
 def test_every_breach_is_explained() -> None:

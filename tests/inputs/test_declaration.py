@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytorch_to_triton.errors import BadDeclaration, BadInput
-from pytorch_to_triton.inputs.case import ConstantArgument, ListArgument, TensorArgument
+from pytorch_to_triton.inputs.case import ConstantArgument, PackedArgument, TensorArgument
 from pytorch_to_triton.inputs.declaration import (
     Declaration,
     Options,
@@ -17,10 +17,13 @@ from pytorch_to_triton.inputs.declaration import (
     parse_points,
 )
 from pytorch_to_triton.inputs.expression import holds, parse_requirement, parse_size, value_of
-from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec, parse_input
+from pytorch_to_triton.inputs.input_spec import ConstantSpec, TensorSpec, parse_input
+from pytorch_to_triton.inputs.option_text import option_of_value
+from pytorch_to_triton.inputs.packed_input import written
 from pytorch_to_triton.inputs.text_span import TextSpan
 from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.schema.dtype import OF_INPUTS, DType
+from pytorch_to_triton.worker.wire.packing import Packing
 
 DIMS = {"M": [1, 7, 256], "N": [1, 64, 1000]}
 
@@ -76,10 +79,41 @@ def test_a_constant_is_passed_as_it_is() -> None:
         assert type(spec.value) is type(constant)
 
 
-def test_a_list_of_tensors_names_its_items_by_index() -> None:
-    declaration = declared(xs=["float32[M]", "int8[N] in 0..5"])
-    assert isinstance(declaration.inputs["xs"], ListSpec)
-    assert list(declaration.tensors()) == ["x", "xs[0]", "xs[1]"]
+def test_packed_inputs_have_names_of_their_own_and_are_written_as_they_were() -> None:
+    inputs = {
+        "batch": {"x": "float32[M]", "boxes": ["int8[N] in 0..5", {"()": ["bool[M]", 3]}], "sizes": [1, 2]},
+        "pair": {"Pair()": {"low": "float32[]", "eps": 1e-5}},
+        "more": {"**()": {"mask": "bool[M]"}},
+        "batch_x": "float32[N]",
+    }
+    declaration = parse_declaration(inputs, DIMS)
+    assert list(declaration.tensors()) == [
+        "batch_x_", "batch_boxes_0", "batch_boxes_1_0", "pair_low", "mask", "batch_x",
+    ]  # fmt: skip
+    assert declaration.parameters() == ("batch", "pair", "more", "batch_x")
+    assert declaration.packings()["batch"].sources("batch") == {
+        "batch_x_": 'batch["x"]',
+        "batch_boxes_0": 'batch["boxes"][0]',
+        "batch_boxes_1_0": 'batch["boxes"][1][0]',
+        "batch_boxes_1_1": 'batch["boxes"][1][1]',
+        "batch_sizes": 'batch["sizes"]',
+    }
+    assert written(declaration.inputs) == {**inputs, "more": {"mask": "bool[M]"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"x": "float32[M,N]", mask: bool[M]}', {"x": "float32[M,N]", "mask": "bool[M]"}),
+        ('["float32[M,N]", int64[M] in 0..N]', ["float32[M,N]", "int64[M] in 0..N"]),
+        ("(float32[M], [2, 3], None,)", {"()": ["float32[M]", [2, 3], None]}),
+        ("Pair(low=float32[M], mode='max')", {"Pair()": {"low": "float32[M]", "mode": "max"}}),
+        ("gelu(tanh)", "gelu(tanh)"),
+    ],
+)
+def test_an_option_reads_containers_as_python_writes_them(text: str, value: object) -> None:
+    assert parse_options([f"x={text}"], []).inputs == {"x": value}
+    assert parse_options([f"x={option_of_value(value)}"], []).inputs == {"x": value}
 
 
 def test_inputs_keep_the_order_of_the_declaration() -> None:
@@ -125,11 +159,11 @@ def test_arguments_carry_shapes_ranges_and_chosen_dtypes() -> None:
         {"x": "float32|bfloat16[M, N]", "t": "int64[M] in 0..N", "xs": ["uint8[M]"], "eps": 1e-5},
         {"M": 7, "N": 64},
     )
-    x, t, xs, eps = declaration.arguments({"M": 7, "N": 64}, {"x": "bfloat16"})
+    x, t, xs_0, xs, eps = declaration.arguments({"M": 7, "N": 64}, {"x": "bfloat16"})
     assert x == TensorArgument(name="x", dtype="bfloat16", shape=(7, 64))
     assert t == TensorArgument(name="t", dtype="int64", shape=(7,), low=0, high=64)
-    items = (TensorArgument(name="xs[0]", dtype="uint8", shape=(7,), low=0, high=100),)
-    assert xs == ListArgument(name="xs", items=items)
+    assert xs_0 == TensorArgument(name="xs_0", dtype="uint8", shape=(7,), low=0, high=100)
+    assert xs == PackedArgument(name="xs", packing=Packing(kind="list", items=("xs_0",)))
     assert eps == ConstantArgument(name="eps", value=1e-5)
 
 
@@ -164,7 +198,7 @@ BAD_INPUTS = [
     ("float32|half[M]", "'half' is not a dtype", 8, "Did you mean float16?"),
     ("float32|[M]", "a dtype is missing", 8, "float32[M, N]"),
     ("[M]", "a dtype is missing", 0, "float32[M, N]"),
-    ("complex64[M]", "complex is not supported", 0, "view_as_real"),
+    ("complex128[M]", "complex128 is not among", 0, "Declare complex64"),
     ("complex64", "'[' is missing", 9, "float32[M, N]"),
     ("float32[M, K]", "no dimension 'K' is declared", 11, "--dim K=1,7,256"),
     ("float32[M, K]", "no dimension 'K' is declared", 11, "declared so far: M, N"),
@@ -202,11 +236,11 @@ BAD_INPUTS = [
     ("uint8[M] in -1..3", "uint8 holds 0..256", 12, "half-open"),
     ("float16[M] in 0..1e6", "float16 holds -65504..65504", 14, "half-open"),
     ("bool[M] in 0..1", "bool takes no range", 11, "half-open"),
-    (["float32[M]", 3], "Input y[1]: '[' is missing", 1, "float32[M, N]"),
-    ({"a": 1}, "a dict cannot be passed", 0, "Convert a function that takes"),
+    (["float32[M]", "float32"], "Input y[1]: '[' is missing", 7, "float32[M, N]"),
+    ({"a": "float32[K]"}, 'Input y["a"]', 8, "K"),
     (float("-inf"), "-inf cannot be passed", 0, "default"),
     ([1.0, float("nan")], "nan cannot be passed", 0, "default"),
-    ([[1, 2]], "a list cannot be passed", 0, "Declare a tensor"),
+    ([{1, 2}], "a set cannot be passed", 0, "Declare a tensor"),
 ]
 
 
@@ -299,7 +333,7 @@ def test_options_read_tensors_constants_and_lists() -> None:
     constants = {name: spec.value for name, spec in declaration.inputs.items() if spec.form == "constant"}
     expected = {"eps": 1e-5, "axes": (0, 1), "flag": True, "none": None, "how": "tanh", "t": "1", "n": 3}
     assert constants == expected
-    assert list(declaration.tensors()) == ["x", "xs[0]", "xs[1]"]
+    assert list(declaration.tensors()) == ["x", "xs_0", "xs_1"]
     assert declaration.dims == {"M": (1, 7), "N": (64,)}
     assert declaration.requires == ("N > 1",)
 
@@ -435,8 +469,8 @@ def test_any_text_is_read_or_refused_at_a_place_in_it(text: str) -> None:
 
 def test_an_option_that_is_huge_or_deep_is_refused_in_short() -> None:
     for option, problem in [
-        ("x=" + "[" * 3000 + "]" * 3000, "a list cannot hold a list"),
-        ("x=" + "[1," * 2400 + "1" + "]" * 2400, "a list cannot hold a list"),
+        ("x=" + "[" * 3000 + "]" * 3000, "nested more than 16 deep"),
+        ("x=" + "[1," * 2400 + "1" + "]" * 2400, "nested more than 16 deep"),
         ("x=float32[" + "N," * 3000 + "N]", "a tensor has at most 64"),
         ("x=float32[" + "(" * 99 + "N" + ")" * 99 + ")]", "unmatched"),
         ("x=float32[" + "-" * 199 + "K]", "no dimension 'K'"),

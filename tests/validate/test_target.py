@@ -59,7 +59,7 @@ BAD_TARGETS = [
         None,
         "import torch\nINPUTS = {'x': torch.ones(3)}\ndef run(x): return x",
         TargetBroken,
-        ["INPUTS['x'] is tensor", "'float32[M, N]'"],
+        ['INPUTS["x"] is tensor', "'float32[M, N]'"],
     ),
     (
         "k.py",

@@ -287,6 +287,26 @@ async def test_lists_of_tensors_and_options_reach_both_sides(judge: Judge, tmp_p
     assert verdict.verdict == "passed", verdict.summary
 
 
+async def test_a_kernel_takes_a_dict_as_the_reference_does_or_what_it_holds_one_by_one(
+    judge: Judge, tmp_path: Path
+) -> None:
+    path = tmp_path / "functions.py"
+    path.write_text(
+        "import torch\n"
+        'INPUTS = {"batch": {"x": "float32[N]", "parts": ["float32[N]", 0.5]}, "xs": ["float32[N]"]}\n'
+        'DIMS = {"N": [4, 9]}\n'
+        "def slow(batch, *xs):\n    x, (y, s) = batch['x'], batch['parts']\n    return x * s + y + xs[0]\n"
+        "def packed(batch, *xs):\n    x, (y, s) = batch['x'], batch['parts']\n    return x * s + y + xs[0]\n"
+        "def flat(batch_x, batch_parts_0, batch_parts_1, xs_0):\n"
+        "    return batch_x * batch_parts_1 + batch_parts_0 + xs_0\n"
+        "def wrong(batch, *xs):\n    return batch['x'] * 0.5 + batch['parts'][0]\n"
+    )
+    slow = Target(path=path, name="slow")
+    for name, expected in (("packed", "passed"), ("flat", "passed"), ("wrong", "failed")):
+        verdict = await judge(path, name, reference=slow, allow_torch=ANY, cases=("N=4", "N=9"))
+        assert verdict.verdict == expected, verdict.summary
+
+
 async def test_the_same_seed_gives_the_same_inputs_and_another_gives_others(
     judge: Judge, tmp_path: Path
 ) -> None:

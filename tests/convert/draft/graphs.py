@@ -14,6 +14,7 @@ from pytorch_to_triton.schema.graph import (
     Shape,
     TensorInput,
 )
+from pytorch_to_triton.worker.wire.packing import Packing
 
 DIMS = {"B": 11, "S": 13, "H": 17, "M": 19, "N": 23}
 
@@ -44,7 +45,7 @@ def graph(inputs: dict[str, tuple[str, ...]], nodes: tuple[Node, ...], outputs: 
         fixed=(),
         nodes=nodes,
         outputs=tuple(GraphOutput(path=f"out[{i}]", name=name) for i, name in enumerate(outputs)),
-        structure="tuple",
+        result=Packing(kind="tuple", items=tuple(f"out[{i}]" for i in range(len(outputs)))),
         dims=used,
         guards=(),
     )

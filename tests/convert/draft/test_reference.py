@@ -77,7 +77,7 @@ def test_a_recursive_helper_of_a_helper_comes_along() -> None:
 def test_a_module_becomes_a_call_with_its_state() -> None:
     reference = module_reference(FILE, "Layer", {"weight": "weight"}, "Layer()")
     assert reference.parameters == "x, power=2.0, weight=None"
-    assert 'functional_call(module, {"weight": weight}, (x, power,))' in text_of(reference)
+    assert 'functional_call(module, {"weight": weight}, (x, power))' in text_of(reference)
     assert "class Layer(nn.Module):" in text_of(reference)
     assert "def gate(x):" in text_of(reference)
 

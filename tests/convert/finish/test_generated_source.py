@@ -10,10 +10,12 @@ from pytorch_to_triton.convert.finish.files import files
 from pytorch_to_triton.convert.finish.folding import WIDTH, fold_long_lines
 from pytorch_to_triton.convert.finish.guards import conditions
 from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for_the_interpreter
-from pytorch_to_triton.convert.finish.recipe import Recipe
+from pytorch_to_triton.convert.finish.recipe import Recipe, received
 from pytorch_to_triton.convert.finish.split import split_kernel_file
 from pytorch_to_triton.draft.file.imports import import_block
 from pytorch_to_triton.inputs.declaration import parse_declaration
+
+from ..draft.graphs import graph
 
 NAMES = [f"a_rather_long_name_{i}" for i in range(8)]
 KERNEL = '''"""f in Triton.
@@ -36,9 +38,12 @@ def recipe(inputs: dict[str, Any], **more: Any) -> Recipe:
     declaration = parse_declaration(
         inputs, more.pop("dims", {"M": [1, 4], "N": [8, 100]}), more.pop("requires", ())
     )
+    signs = {name: str(next(iter(value))) for name, value in inputs.items() if isinstance(value, dict)}
+    signs = {name: sign.removesuffix("()") for name, sign in signs.items() if sign in ("*()", "**()")}
+    parameters = [signs.get(name, "") + name for name in inputs]
     given: dict[str, Any] = {
         "function": "f", "name": "f", "module_name": "f_triton", "origin": "f of user.py",
-        "file": split_kernel_file(KERNEL), "parameters": ", ".join(inputs), "declaration": declaration,
+        "file": split_kernel_file(KERNEL), "parameters": ", ".join(parameters), "declaration": declaration,
         "fixed": frozenset(), "structure": "single", "outputs": 1,
         "backward": False,
     }  # fmt: skip
@@ -47,7 +52,7 @@ def recipe(inputs: dict[str, Any], **more: Any) -> Recipe:
 
 def why_not(made: Recipe, *arguments: Any, interpreted: bool = True) -> str:
     """What the guards say of a call."""
-    names = ", ".join(made.arguments)
+    names = received(made.parameters)
     body = "\n".join(f"    {line}" for line in conditions(made, "INTERPRETED"))
     scope: dict[str, Any] = {"torch": torch, "INTERPRETED": interpreted}
     exec(f"def why_not({names}):\n{body}", scope)
@@ -100,18 +105,38 @@ def test_a_condition_that_would_divide_by_zero_leaves_the_call_to_pytorch() -> N
     assert why_not(made, torch.ones(3, 0)) == "N % (N // 2) == 0 does not hold"
 
 
-def test_lists_optional_tensors_and_free_numbers_are_looked_at_too() -> None:
+def test_containers_optional_tensors_and_free_numbers_are_looked_at_too() -> None:
+    batch = {"x": "float32[M]", "scale": 2.0, "pair": {"()": ["float32[M]"]}}
     made = recipe(
-        {"xs": ["float32[M]", "float32[M]"], "bias": None, "eps": 1e-5},
+        {"batch": batch, "bias": None, "xs": {"*()": ["float32[M]"]}, "more": {"**()": {"eps": 1e-5}}},
         dims={"M": [3]},
         fixed=frozenset({"bias"}),
     )
-    xs = [torch.ones(3), torch.ones(3)]
-    assert why_not(made, xs, None, 0.5) == ""
-    assert why_not(made, xs[:1], None, 0.5) == "xs has 1 tensors, not 2"
-    assert why_not(made, [xs[0], torch.ones(4)], None, 0.5) == "xs[1] has shape (4,), not (3,)"
-    assert why_not(made, xs, torch.ones(3), 0.5).endswith("and the kernels are for None")
-    assert why_not(made, xs, None, torch.ones(())) == "eps is a Tensor"
+    x = torch.ones(3)
+
+    def reason(bias: object = None, *xs: torch.Tensor, more: object = 0.5, **of_batch: object) -> str:
+        given = {"x": x, "scale": 0.5, "pair": (x,), **of_batch}
+        text = "\n".join(f"    {line}" for line in conditions(made, "True"))
+        scope: dict[str, Any] = {"torch": torch}
+        exec(f"def why_not({received(made.parameters)}):\n{text}", scope)
+        found: str = scope["why_not"](given, bias, *(xs or (x,)), eps=more)
+        return found
+
+    assert reason() == ""
+    assert reason(None, x, x) == "xs takes 1 item"
+    assert reason(pair=(x, x)) == "batch[pair] takes 1 item"
+    assert reason(mask=x) == "batch takes x, scale, pair"
+    assert reason(pair=(torch.ones(4),)) == "batch_pair_0 has shape (4,), not (3,)"
+    assert reason(x).endswith("and the kernels are for None")
+    assert reason(more=x) == "eps is a Tensor"
+
+
+def test_a_mixture_of_dtypes_that_was_not_traced_goes_to_pytorch() -> None:
+    traced = graph({"x": ("M", "N"), "w": ("N",)}, (), ()).model_copy(update={"alike": (("x", "w"),)})
+    made = recipe({"x": "float32|bfloat16[M, N]", "w": "float32|bfloat16[N]"}, graph=traced)
+    x, w = torch.ones(3, 8), torch.ones(8)
+    assert why_not(made, x, w) == why_not(made, x.bfloat16(), w.bfloat16()) == ""
+    assert why_not(made, x.bfloat16(), w) == "x and w are not of one dtype"
 
 
 def test_a_dim_named_like_a_parameter_is_not_confused_with_it() -> None:

@@ -1,9 +1,6 @@
 """Drafted files beside eager PyTorch, in every call that they are given."""
 
-import importlib.util
 from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -12,8 +9,9 @@ from torch.utils._pytree import tree_map_only
 from ..calls.call_inputs import generated_state
 from ..calls.exchange import state_like_input
 from ..calls.generate import generate_arguments
+from ..calls.tensors import leaves
 from ..interpreter.memory_guard import MemoryGuard
-from ..loading.target import load
+from ..loading.target import Loaded, load
 
 TOLERANCE = {"float64": 1e-9, "float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}
 SEED = 11
@@ -37,7 +35,7 @@ def differences(draft: dict[str, Any]) -> Iterator[str]:
 
 def beside_eager(draft: dict[str, Any]) -> Iterator[str]:
     eager = load(draft["target"], "reference")
-    runs = [loaded(file).run for file in draft["files"]]
+    runs = [load({"path": file, "name": None}, "candidate") for file in draft["files"]]
     state = generated_state(eager, SEED)
     for call in draft["calls"]:
         given = generated(call)
@@ -50,16 +48,7 @@ def beside_eager(draft: dict[str, Any]) -> Iterator[str]:
                 yield f"{call['name']}: eager PyTorch raised {error!r}"
             continue
         for run in runs:
-            yield from compared(run, copied({**given, **followed}), (expected, after), call["name"])
-
-
-def loaded(file: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(Path(file).stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+            yield from compared(run, copied((given, followed)), (expected, after), call["name"])
 
 
 def generated(call: dict[str, Any]) -> dict[str, Any]:
@@ -78,20 +67,30 @@ def scaled(tensor: torch.Tensor, scale: float) -> torch.Tensor:
     return (tensor.double() * scale).to(tensor.dtype) if tensor.is_floating_point() else tensor
 
 
-def compared(run: Any, given: dict[str, Any], expected: tuple[Any, Any], what: str) -> Iterator[str]:
+def compared(
+    run: Loaded, given: tuple[dict[str, Any], ...], expected: tuple[Any, Any], what: str
+) -> Iterator[str]:
     """`expected` are the results, and the arguments after the call."""
     try:
         with MemoryGuard(tuple).watching():  # Lanes that a load masks without `other` hold NaN.
-            found = run(**given)
+            found = run(*given)
     except AssertionError as refusal:
         if "drafted for" not in str(refusal):
             yield f"{what}: {refusal}"
         return
-    tensors = [value for value in given.values() if isinstance(value, torch.Tensor)]
+    tensors = [value for part in given for value in part.values() if isinstance(value, torch.Tensor)]
     short = max(TOLERANCE.get(str(t.dtype)[6:], 0.0) for t in tensors)
     try:
-        for ours, theirs in zip((found, given), expected, strict=True):
-            if theirs is not None:
-                torch.testing.assert_close(ours, theirs, rtol=short, atol=short, equal_nan=True)
+        assert_close(found, expected[0], short)
+        assert_close({**given[0], **given[1]}, expected[1], short)
     except AssertionError as difference:
         yield f"{what}: {difference}"
+
+
+def assert_close(ours: Any, theirs: Any, tolerance: float) -> None:
+    """Values in the same structures: text and None the same, numbers and tensors nearly."""
+    found, expected = dict(leaves(ours)), dict(leaves(theirs))
+    words = [{p: v for p, v in values.items() if isinstance(v, str | None)} for values in (found, expected)]
+    assert words[0] == words[1], f"{words[0]} in place of {words[1]}"
+    numbers = [{p: v for p, v in values.items() if p not in words[0]} for values in (found, expected)]
+    torch.testing.assert_close(*numbers, rtol=tolerance, atol=tolerance, equal_nan=True)

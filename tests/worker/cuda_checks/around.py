@@ -22,6 +22,7 @@ from pytorch_to_triton.worker.calls.generate import generate_arguments
 from pytorch_to_triton.worker.calls.tensors import leaves
 from pytorch_to_triton.worker.interpreter.autotuning import InterpreterDriver
 from pytorch_to_triton.worker.interpreter.fake_cuda import device_of, fake_gpu
+from pytorch_to_triton.worker.loading.packing import by_parameter
 
 ROOT = Path(__file__).parents[3]
 AGNOSTIC = [
@@ -51,7 +52,8 @@ def outputs(contents: ModuleType, name: str, arguments: dict[str, Any]) -> dict[
     """What the file's function returns and what it leaves in its arguments, by path."""
     given = {key: v.clone() if isinstance(v, Tensor) else v for key, v in arguments.items()}
     with torch.no_grad():
-        return dict(leaves([getattr(contents, name)(**given), *given.values()]))
+        packed = by_parameter(given, vars(contents))
+        return dict(leaves([getattr(contents, name)(**packed), *packed.values()]))
 
 
 def assert_same(actual: Any, expected: Any) -> None:

@@ -16,11 +16,12 @@ from pytorch_to_triton.draft.library import Ways
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.graph.cost import held_bytes
+from pytorch_to_triton.graph.shown_inputs import with_shown_inputs
 from pytorch_to_triton.graph.size_programs import evaluable, programs_for_all_sizes, sizes_that_shape
 from pytorch_to_triton.graph.tracing import TargetTracer, Traced, trace
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
-from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, ListSpec
+from pytorch_to_triton.inputs.packed_input import written
 from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.description import Description
@@ -30,7 +31,6 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import EXPORT, open_target
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
-from pytorch_to_triton.targets.packed_inputs import packed_inputs
 from pytorch_to_triton.targets.problem import Problem, problem_of
 
 TIMED_BYTES = 2**27
@@ -109,7 +109,7 @@ class ResolvedTarget:
         if self.origin is not None:
             return self.origin.source.reference
         with suppress(NotConvertible):
-            return None if self.is_module else copied_reference(self.description, {})
+            return None if self.is_module else copied_reference(self.problem, {})
         return None
 
 
@@ -122,8 +122,11 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
     async with open_target(worker, target, "reference", runtime, seconds=seconds, needs=EXPORT) as process:
         refuse_unused_init(target, process.description)
         problem = problem_of(process.description, process.description, request.options)
-        if packed := packed_inputs(process.description, problem.declaration):
-            return ResolvedTarget(request, problem, None, packed)
+        if process.description.generates_inputs and not problem.declaration.inputs:
+            try:
+                problem = await with_shown_inputs(process, problem, request.options)
+            except NotConvertible as refusal:
+                return ResolvedTarget(request, problem, None, refusal)
         await refuse_too_large(worker, problem.declaration, runtime)
         fixed: dict[str, int] = {}
         try:
@@ -158,7 +161,7 @@ def source_of(problem: Problem, traced: Traced) -> Source:
     description = problem.reference
     return Source(
         target=str(description.target),
-        reference=copied_reference(description, traced.graph.state),
+        reference=copied_reference(problem, traced.graph.state),
         declared=declared(problem.declaration, traced.graph),
         timed=timing_case(problem.declaration, traced).dims,
         output_dtypes=traced.output_dtypes,
@@ -169,17 +172,18 @@ def source_of(problem: Problem, traced: Traced) -> Source:
     )
 
 
-def copied_reference(description: Description, state: Mapping[str, str]) -> Reference:
+def copied_reference(problem: Problem, state: Mapping[str, str]) -> Reference:
     """The target's source as the drafted file's `reference`; `state` are its arguments of a module's own."""
+    description, types = problem.reference, problem.declaration.types()
     target = description.target
     text, modules = importlib.util.decode_source(target.path.read_bytes()), own_modules(target.path)
     if description.kind not in ("module", "model_file"):
-        return function_reference(text, description.name, modules)
+        return function_reference(text, description.name, modules, types)
     given = "*get_init_inputs()" if "def get_init_inputs" in text else ""
     # A file with get_inputs() says in which mode its module is called, too.
     mode = ".eval()" if description.examples is None else ""
     constructed = f"{description.name}({target.construction or given}){mode}"
-    return module_reference(text, description.name, state, constructed, modules)
+    return module_reference(text, description.name, state, constructed, modules, types)
 
 
 def own_modules(path: Path) -> frozenset[str]:
@@ -198,7 +202,7 @@ def own_modules(path: Path) -> frozenset[str]:
 
 def declared(declaration: Declaration, graph: Graph | None) -> dict[str, object]:
     """INPUTS, DIMS and REQUIRES as a kernel file holds them; what was traced takes its module's state too."""
-    inputs = {name: written(spec) for name, spec in declaration.inputs.items()}
+    inputs = written(declaration.inputs)
     for tensor in graph.inputs if graph else ():
         if graph and tensor.name in graph.state:
             dtypes = "|".join(tensor.dtypes or (tensor.dtype,))
@@ -208,16 +212,6 @@ def declared(declaration: Declaration, graph: Graph | None) -> dict[str, object]
         "DIMS": {name: list(sizes) for name, sizes in declaration.dims.items()},
         "REQUIRES": list(declaration.requires),
     }
-
-
-def written(spec: InputSpec) -> object:
-    """A tensor's declaration as text, a constant as it is."""
-    match spec:
-        case ListSpec(items=items):
-            return [str(item) for item in items]
-        case ConstantSpec(value=value):
-            return list(value) if isinstance(value, tuple) else value
-    return str(spec)
 
 
 def timing_case(declaration: Declaration, traced: Traced | None) -> Case:

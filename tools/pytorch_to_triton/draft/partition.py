@@ -84,7 +84,7 @@ class _Partition:
             groups = self._with(groups, self.steps[name])
         if not self.plain:
             groups = self._joined(groups)
-        groups = [self._without_unread(g, groups) for g in groups]
+        groups = [needed for g in groups if (needed := self._without_unread(g, groups))]
         ordered = in_order(
             [replace(g, operators=self._operators(g.steps)) for g in groups], self.program.calls
         )
@@ -129,15 +129,18 @@ class _Partition:
         waits = (read_by(both) - made) & (self._later(home) | self._later(other))
         return both if stores_as_it_reads(both.cluster) and not waits else None
 
-    def _without_unread(self, group: Group, groups: Sequence[Group]) -> Group:
-        """The group without stores that nothing else reads, now that it computes their readers too."""
+    def _without_unread(self, group: Group, groups: Sequence[Group]) -> Group | None:
+        """The group without stores that nothing else reads, now that it computes their readers too.
+
+        None where nothing is left: a reader that looks at another part of what it joins.
+        """
         read = self.required.union(*(read_by(g) for g in groups if g is not group))
         needed = tuple(s for s in group.steps if s.name in read)
         if len(needed) == len(group.steps):
             return group
         self.kept -= {s.name for s in group.steps} - {s.name for s in needed}
         self.inlined_values.clear()
-        return self._group(needed)
+        return self._group(needed) if needed else None
 
     def _attended(self) -> set[str]:
         """Steps inside of an attention: each by itself would be cut off before the whole is seen.

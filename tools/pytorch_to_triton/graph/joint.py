@@ -65,7 +65,6 @@ def backward_half(joint: Graph) -> Graph:
                 n.model_copy(update={"source_name": names.get(n.name, n.source_name)}) for n in nodes
             ),
             "outputs": outputs,
-            "structure": "tuple",
             "choices": (),
             "joint": None,
         }

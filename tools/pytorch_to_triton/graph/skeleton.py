@@ -76,7 +76,7 @@ def skeleton(graph: Graph) -> Skeleton:
         calls.append(_call(node, arguments, operands))
     uses += [chains[o.name] for o in graph.outputs]
     returned = tuple((o.path, numbers[chains[o.name][0][0]]) for o in graph.outputs)
-    calls.append(SkeletonCall("return", (graph.structure, returned, graph.guards)))
+    calls.append(SkeletonCall("return", (graph.result, returned, graph.guards)))
     return Skeleton(tuple(calls), tuple(uses))
 
 

@@ -32,7 +32,7 @@ from pytorch_to_triton.graph.skeleton import (
 from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes, tensor_dtypes
 from pytorch_to_triton.graph.trace_sizes import SizeKind, joined, trace_dims
 from pytorch_to_triton.inputs.declaration import Declaration
-from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec
+from pytorch_to_triton.inputs.input_spec import ConstantSpec
 from pytorch_to_triton.jobs.job_channel import Ended
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import Graph
@@ -131,7 +131,7 @@ class TargetTracer:
 
         In place of a trace that fails the reason. Raises NotConvertible where the first one fails.
         """
-        tensors, dims = tensor_inputs(self.declaration), trace_dims(self.declaration, self.kind)
+        tensors, dims = self.declaration.tensors(), trace_dims(self.declaration, self.kind)
         inputs = tuple(
             wire.TracedInput(
                 name=name,
@@ -144,6 +144,7 @@ class TargetTracer:
         request = wire.TraceRequest(
             inputs=inputs,
             constants=_constants(self.declaration),
+            packings={name: p.as_json() for name, p in self.declaration.packings().items()},
             setting=wire.TraceSetting(dims=dict(dims), keep=frozenset(KEPT), backward=self.backward),
         )
         try:
@@ -160,7 +161,7 @@ class TargetTracer:
     async def bound(self, graph: Graph) -> Graph:
         """The graph of a further trace, with its float arguments distinguished from literals."""
         if any(isinstance(value, float) for value in graph.constants.values()):
-            declared = tensor_inputs(self.declaration)
+            declared = self.declaration.tensors()
             return (await self.traces([{i.name: i.dtype for i in graph.inputs if i.name in declared}]))[0]
         return graph.model_copy(update={"fixed": tuple(graph.constants)})
 
@@ -177,7 +178,7 @@ async def trace(process: TargetProcess, declaration: Declaration, *, backward: b
 async def traced_by(tracer: TargetTracer) -> Traced:
     """The same at the sizes of a tracer's kind."""
     target, declaration, backward = tracer.process.target, tracer.declaration, tracer.backward
-    declared = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
+    declared = {name: spec.dtypes for name, spec in declaration.tensors().items()}
     tried = dtype_combinations(declared)
     graph, answers = await tracer.traces(tried)
     _refuse_failed(target, declared, tried, answers)
@@ -232,7 +233,7 @@ def _in_halves(joint: Branch, traces: Sequence[Graph]) -> Branch:
 
 async def graph_of(process: TargetProcess, declaration: Declaration, *, backward: bool = False) -> Graph:
     """The target's graph in the widest declared dtypes, with `backward` the joint one. Raises as `trace`."""
-    declared = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
+    declared = {name: spec.dtypes for name, spec in declaration.tensors().items()}
     first = dtype_combinations(declared)[:1]
     return (await TargetTracer(process, declaration, backward).traces(first))[0]
 
@@ -323,14 +324,6 @@ def _dtype_of(path: str, traces: Sequence[Graph], written: str) -> str | None:
 
 def _output_dtype(graph: Graph, path: str) -> DType:
     return all_dtypes(graph)[next(o.name for o in graph.outputs if o.path == path)]
-
-
-def tensor_inputs(declaration: Declaration) -> dict[str, TensorSpec]:
-    """The declared tensors; a list of tensors is refused."""
-    for name, spec in declaration.inputs.items():
-        if isinstance(spec, ListSpec):
-            raise NotConvertible(f"{name} is a list of tensors.", "Pass the tensors one by one.")
-    return {n: s for n, s in declaration.inputs.items() if isinstance(s, TensorSpec)}
 
 
 def _constants(declaration: Declaration) -> dict[str, JsonValue]:

@@ -9,6 +9,7 @@ from pydantic import Field
 from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.dtype import ITEM_BYTES, DType, Scalar
 from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.worker.wire.packing import Packing
 
 Layout = Literal["contiguous", "transposed", "expanded", "sliced", "offset", "large_stride"]
 """contiguous; transposed: the last two dimensions swapped in memory; expanded: the first
@@ -79,14 +80,6 @@ class TensorArgument(Value):
         return {"sliced": 2 * self.elements, "offset": self.elements + 1}.get(self.layout, self.elements)
 
 
-class ListArgument(Value):
-    """A list of tensors to be generated; each item's name is `name[i]`."""
-
-    form: Literal["list"] = "list"
-    name: str
-    items: tuple[TensorArgument, ...]
-
-
 class ConstantArgument(Value):
     """A scalar, None, bool, string or list of scalars, passed as it is."""
 
@@ -95,13 +88,20 @@ class ConstantArgument(Value):
     value: Scalar | tuple[Scalar, ...]
 
 
-Argument = Annotated[TensorArgument | ListArgument | ConstantArgument, Field(discriminator="form")]
+class PackedArgument(Value):
+    """A parameter that holds arguments before it, under the names that they have there."""
+
+    form: Literal["packed"] = "packed"
+    name: str
+    packing: Packing
+
+
+Argument = Annotated[TensorArgument | ConstantArgument | PackedArgument, Field(discriminator="form")]
 
 
 def tensors_in(arguments: Iterable[Argument]) -> list[TensorArgument]:
-    """The tensors of a call, the items of lists included."""
-    items = ((a,) if isinstance(a, TensorArgument) else a.items for a in arguments if a.form != "constant")
-    return [tensor for group in items for tensor in group]
+    """The tensors of a call."""
+    return [argument for argument in arguments if isinstance(argument, TensorArgument)]
 
 
 class Case(Value):

@@ -14,11 +14,14 @@ from pydantic import Field
 from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.case import Argument, tensors_in
 from pytorch_to_triton.inputs.expression import at_sizes, holds, names_in, parse_requirement
-from pytorch_to_triton.inputs.input_spec import InputSpec, TensorSpec, argument_of, parse_input, tensors_of
+from pytorch_to_triton.inputs.input_spec import InputSpec, PackedSpec, TensorSpec, argument_of
+from pytorch_to_triton.inputs.option_text import value_of_option
+from pytorch_to_triton.inputs.packed_input import parse_inputs
 from pytorch_to_triton.inputs.sizes import Point, middle_point, nearby
 from pytorch_to_triton.inputs.text_span import TextSpan
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.worker.wire.packing import Packing
 
 _POINTS_TRIED = 100_000
 MOST_CHARACTERS = 10_000
@@ -31,7 +34,8 @@ class Declaration(Value):
     """The inputs of a target, in the order of its parameters."""
 
     inputs: dict[str, InputSpec]
-    """Empty when the target makes its own inputs from the dimensions."""
+    """Tensors and constants, each by a name of its own, and parameters that hold some of those before them.
+    Empty when the target makes its own inputs from the dimensions."""
     dims: dict[str, tuple[int, ...]]
     """The sizes that each dimension should be tried at; never empty."""
     requires: tuple[str, ...] = ()
@@ -42,12 +46,22 @@ class Declaration(Value):
     """Conditions on the sizes of a trace, for it to be that of the sizes in `generated`."""
 
     def tensors(self) -> dict[str, TensorSpec]:
-        """Every tensor by name; the items of a list as `name[i]`."""
-        return {
-            key: tensor
-            for name, spec in self.inputs.items()
-            for key, tensor in tensors_of(name, spec).items()
-        }
+        """Every tensor by name."""
+        return {name: spec for name, spec in self.inputs.items() if isinstance(spec, TensorSpec)}
+
+    def packings(self) -> dict[str, Packing]:
+        """The parameters that hold several inputs."""
+        return {name: spec.packing for name, spec in self.inputs.items() if isinstance(spec, PackedSpec)}
+
+    def types(self) -> frozenset[str]:
+        """The classes of inputs that are objects."""
+        containers = (c for name, p in self.packings().items() for _, c in p.containers(name))
+        return frozenset(container.type for container in containers if container.kind == "fields")
+
+    def parameters(self) -> tuple[str, ...]:
+        """The inputs that are no part of another."""
+        inside = {name for packing in self.packings().values() for name in packing.names()}
+        return tuple(name for name in self.inputs if name not in inside)
 
     def dims_used(self) -> frozenset[str]:
         """The dimensions that an input's sizes or bounds, or a requirement, name."""
@@ -55,7 +69,7 @@ class Declaration(Value):
         return frozenset().union(*tensors, *(names_in(text) for text in self.requires))
 
     def shape_of(self, tensor: str, dims: Mapping[str, int]) -> tuple[int, ...]:
-        """The shape of a tensor (`x`, `xs[0]`) at these dimensions.
+        """The shape of a tensor at these dimensions.
 
         Raises BadDeclaration where a size is negative or divides by zero there.
         """
@@ -148,10 +162,8 @@ def parse_declaration(
     read, is unbound or unused, and for requirements that none of the declared sizes meets.
     """
     sizes = {name: _parse_sizes(name, value) for name, value in {**dims, **options.dims}.items()}
-    specs = {
-        _checked_name("Input", name): parse_input(name, value, sizes)
-        for name, value in {**inputs, **options.inputs}.items()
-    }
+    given = {**inputs, **options.inputs}
+    specs = parse_inputs({_checked_name("Input", name): value for name, value in given.items()}, sizes)
     texts = [*([requires] if isinstance(requires, str) else requires), *options.requires]
     conditions = tuple(
         parse_requirement(TextSpan.of("Requirement", text).stripped(), sizes) for text in texts
@@ -162,13 +174,13 @@ def parse_declaration(
 
 
 def parse_options(inputs: Sequence[str], dims: Sequence[str], requires: Sequence[str] = ()) -> Options:
-    """`--input x=float32[M,N]`, `--input eps=1e-5`, `--input xs=[float32[M],int8[M]]`, `--dim M=1,7,256`.
+    """`--input x=float32[M,N]`, `--input eps=1e-5`, `--input batch={"x": "float32[M,N]"}`, `--dim M=1,7,256`.
 
     A value that reads as None, a bool or a number is one; quote it to pass it as text. Raises BadDeclaration
     for an option without `=`, a bad name, or a name given twice.
     """
     return Options(
-        inputs={name: _literal(value) for name, value in _assignments("--input", inputs).items()},
+        inputs={name: value_of_option(value) for name, value in _assignments("--input", inputs).items()},
         dims={name: value.text for name, value in _assignments("--dim", dims).items()},
         requires=tuple(requires),
     )
@@ -217,30 +229,6 @@ def _assignments(option: str, texts: Sequence[str]) -> dict[str, TextSpan]:
             raise span.refusal(f"{key} is given twice.", f"Keep one {option} {key}=....")
         found[key] = span.cut(len(name) + 1).stripped()
     return found
-
-
-def _literal(span: TextSpan) -> object:
-    """What an option's text spells: None, a bool, a number, a list of those, else the text itself."""
-    text = span.text
-    if text.startswith("["):
-        if not text.endswith("]"):
-            raise span.refusal("']' is missing.", "A list reads [2, 3].", at=len(text))
-        inner = span.cut(1, len(text) - 1)
-        parts = inner.split(",") if inner.text.strip() else []
-        for part in parts:
-            if part.text.startswith("["):
-                hint = "A list reads [2, 3] or [float32[M], int8[M]]."
-                raise part.refusal("a list cannot hold a list.", hint)
-        return [_literal(part) for part in parts]
-    words = {"none": None, "null": None, "true": True, "false": False}
-    if text.lower() in words:
-        return words[text.lower()]
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
-    return text
 
 
 def _parse_sizes(name: str, value: object) -> tuple[int, ...]:

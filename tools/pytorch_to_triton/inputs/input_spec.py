@@ -1,4 +1,4 @@
-"""One declared input: a tensor, a list of tensors or a constant, and the grammar of its text.
+"""One declared input: a tensor, a constant or what holds several of them, and the grammar of its text.
 
     float32[M, N]    float32|bfloat16[M, N // 2]    int64[M] in 0..N    float32[M] in 0.1..1.0    float32[]
 
@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pytorch_to_triton.errors import BadDeclaration
-from pytorch_to_triton.inputs.case import Argument, ConstantArgument, ListArgument, TensorArgument
+from pytorch_to_triton.inputs.case import Argument, ConstantArgument, PackedArgument, TensorArgument
 from pytorch_to_triton.inputs.expression import (
     Number,
     at_sizes,
@@ -28,6 +28,7 @@ from pytorch_to_triton.inputs.expression import (
 from pytorch_to_triton.inputs.text_span import TextSpan
 from pytorch_to_triton.schema.dtype import OF_INPUTS, DType, Scalar
 from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.worker.wire.packing import Packing
 
 DTYPES: dict[str, DType] = {name: name for name in OF_INPUTS}
 INTEGERS: dict[DType, tuple[int, int]] = {
@@ -108,15 +109,15 @@ class TensorSpec(Value):
         return low, high
 
 
-class ListSpec(Value):
-    """A list of tensors; each item's name is `name[i]`."""
+class PackedSpec(Value):
+    """A dict, list, tuple or object of inputs with names of their own."""
 
-    form: Literal["list"] = "list"
-    items: tuple[TensorSpec, ...]
+    form: Literal["packed"] = "packed"
+    packing: Packing
 
-    def fixed_at(self, sizes: Mapping[str, int]) -> "ListSpec":
-        """The same with these dimensions as numbers."""
-        return ListSpec(items=tuple(item.fixed_at(sizes) for item in self.items))
+    def fixed_at(self, sizes: Mapping[str, int]) -> "PackedSpec":
+        """The same: only what it holds names dimensions."""
+        return self
 
 
 class ConstantSpec(Value):
@@ -130,14 +131,7 @@ class ConstantSpec(Value):
         return self
 
 
-InputSpec = Annotated[TensorSpec | ListSpec | ConstantSpec, Field(discriminator="form")]
-
-
-def tensors_of(name: str, spec: InputSpec) -> dict[str, TensorSpec]:
-    """The tensors of one input by name: `x`, or `xs[0]`, `xs[1]`; none for a constant."""
-    if isinstance(spec, ListSpec):
-        return {f"{name}[{index}]": item for index, item in enumerate(spec.items)}
-    return {name: spec} if isinstance(spec, TensorSpec) else {}
+InputSpec = Annotated[TensorSpec | PackedSpec | ConstantSpec, Field(discriminator="form")]
 
 
 def argument_of(name: str, spec: InputSpec, dims: Mapping[str, int], dtypes: Mapping[str, DType]) -> Argument:
@@ -145,13 +139,12 @@ def argument_of(name: str, spec: InputSpec, dims: Mapping[str, int], dtypes: Map
 
     Raises BadDeclaration where no such tensor can be generated.
     """
-    if isinstance(spec, ConstantSpec):
-        return ConstantArgument(name=name, value=spec.value)
-    tensors = tuple(
-        tensor.argument(key, dims, dtypes.get(key, tensor.dtypes[0]))
-        for key, tensor in tensors_of(name, spec).items()
-    )
-    return ListArgument(name=name, items=tensors) if isinstance(spec, ListSpec) else tensors[0]
+    match spec:
+        case ConstantSpec(value=value):
+            return ConstantArgument(name=name, value=value)
+        case PackedSpec(packing=packing):
+            return PackedArgument(name=name, packing=packing)
+    return spec.argument(name, dims, dtypes.get(name, spec.dtypes[0]))
 
 
 def default_range(dtype: DType) -> tuple[int | None, int | None]:
@@ -176,36 +169,27 @@ def range_problem(dtype: DType, low: Number, high: Number) -> str | None:
     return None if smallest <= low and high <= end else f"{dtype} holds {smallest}..{end}"
 
 
-def parse_input(name: str, value: object, known: Collection[str]) -> InputSpec:
-    """What a kernel file or an option declares for one input, over the dimensions `known`.
+def parse_input(place: str, value: object, known: Collection[str]) -> TensorSpec | ConstantSpec:
+    """What a kernel file or an option declares at `place`, `x` or `xs[0]`, over the dimensions `known`.
 
     Raises BadDeclaration, pointing at the character that cannot be read.
     """
-    label = f"Input {name}"
+    label = f"Input {place}"
     if isinstance(value, list | tuple):
-        return _parse_list(label, list(value), known)
-    if isinstance(value, str) and _is_tensor(value):
+        return ConstantSpec(value=tuple(_constant(label, item) for item in value))
+    if isinstance(value, str) and is_tensor(value):
         return _parse_tensor(TextSpan.of(label, value), known)
     return ConstantSpec(value=_constant(label, value))
 
 
-def _is_tensor(text: str) -> bool:
+def is_tensor(text: str) -> bool:
+    """Whether it declares a tensor; other text is a constant."""
     bracket = "[" in text or "]" in text
     return not _is_quoted(text) and (bracket or _STARTS_WITH_DTYPE.match(text) is not None)
 
 
 def _is_quoted(text: str) -> bool:
     return len(text) >= 2 and text[0] == text[-1] and text[0] in "'\""
-
-
-def _parse_list(label: str, items: list[object], known: Collection[str]) -> ListSpec | ConstantSpec:
-    if not any(isinstance(item, str) and _is_tensor(item) for item in items):
-        return ConstantSpec(value=tuple(_constant(label, item) for item in items))
-    specs = []
-    for index, item in enumerate(items):
-        span = TextSpan.of(f"{label}[{index}]", item if isinstance(item, str) else repr(item))
-        specs.append(_parse_tensor(span, known))
-    return ListSpec(items=tuple(specs))
 
 
 def _constant(label: str, value: object) -> Scalar:
@@ -221,11 +205,7 @@ def _constant(label: str, value: object) -> Scalar:
     if value is None or isinstance(value, bool | int | float):
         return value
     problem = f"a {type(value).__name__} cannot be passed."
-    hint = "Declare a tensor (float32[M, N]), a number, a string, a bool, None, or a list of one of these."
-    if isinstance(value, dict):
-        hint = (
-            "Convert a function that takes its tensors one by one: def g(x, y): return f({'x': x, 'y': y})."
-        )
+    hint = "Declare a tensor (float32[M, N]), a number, a string, a bool, None, or a dict or list of them."
     raise TextSpan.of(label, repr(value)[:80]).refusal(problem, hint)
 
 
@@ -254,8 +234,7 @@ def _parse_dtype(span: TextSpan) -> DType:
     if name in DTYPES:
         return DTYPES[name]
     if name.startswith("complex"):
-        hint = "Pass real and imaginary parts as two float tensors (torch.view_as_real)."
-        raise span.refusal("complex is not supported: Triton has no complex dtype.", hint)
+        raise span.refusal(f"{name} is not among the dtypes of inputs.", "Declare complex64.")
     if not name:
         raise span.refusal("a dtype is missing here.", _FORM)
     near = [_OTHER_NAMES[name]] if name in _OTHER_NAMES else get_close_matches(name, DTYPES, n=1, cutoff=0.5)

@@ -6,7 +6,7 @@ from pytorch_to_triton.errors import BadDeclaration
 
 _SHOWN = 400
 """Characters of a text that a refusal shows."""
-_BRACKETS = {"[": "]", "(": ")"}
+_BRACKETS = {"[": "]", "(": ")", "{": "}"}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pydantic import Field, JsonValue
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.worker.wire import FreeSizes
+from pytorch_to_triton.worker.wire.packing import Packing
 
 Kind = Literal["kernel_file", "model_file", "function", "module"]
 
@@ -37,14 +38,6 @@ class TensorExample(Value):
     """Largest value of an integer tensor, plus one."""
 
 
-class ListExample(Value):
-    """A list of tensors that get_inputs() returned."""
-
-    form: Literal["list"] = "list"
-    name: str
-    items: tuple[TensorExample, ...]
-
-
 class ConstantExample(Value):
     """Anything else that get_inputs() returned."""
 
@@ -53,7 +46,15 @@ class ConstantExample(Value):
     value: JsonValue
 
 
-Example = Annotated[TensorExample | ListExample | ConstantExample, Field(discriminator="form")]
+class PackedExample(Value):
+    """A parameter that holds examples before it, under the names that they have there."""
+
+    form: Literal["packed"] = "packed"
+    name: str
+    packing: Packing
+
+
+Example = Annotated[TensorExample | ConstantExample | PackedExample, Field(discriminator="form")]
 
 
 class StateTensor(Value):

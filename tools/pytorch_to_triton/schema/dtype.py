@@ -16,7 +16,7 @@ ITEM_BYTES: dict[DType, int] = {
 }  # fmt: skip
 OF_INPUTS: tuple[DType, ...] = (
     "float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2",
-    "int64", "int32", "int16", "int8", "uint8", "bool",
+    "int64", "int32", "int16", "int8", "uint8", "bool", "complex64",
 )  # fmt: skip
 """Those that inputs may have; in the others a function may compute on its way."""
 Scalar = bool | int | float | str | None

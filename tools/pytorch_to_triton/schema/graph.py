@@ -13,6 +13,7 @@ from pydantic import Field
 
 from pytorch_to_triton.schema.dtype import DType, Scalar
 from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.worker.wire.packing import Packing
 
 
 class NodeRef(Value):
@@ -146,14 +147,14 @@ class Graph(Value):
     """Those inputs that are a module's parameters and buffers: name -> state_dict key."""
     constants: dict[str, Scalar | tuple[Scalar, ...]]
     """Arguments that are no tensors, with the values they were traced with."""
+    packings: dict[str, Packing] = Field(default_factory=dict)
+    """Parameters that hold inputs and constants, which have names of their own."""
     fixed: tuple[str, ...]
     """Constants whose value shaped the trace: `run` accepts no other."""
     nodes: tuple[Node, ...]
     outputs: tuple[GraphOutput, ...]
-    structure: Literal["single", "tuple", "list", "dict", "none"]
-    """What the function returns."""
-    container: str = ""
-    """What makes the caller's own kind of tuple of the results, as source: `torch.return_types.max`."""
+    result: Packing | str = "out"
+    """How the outputs are returned, by their paths, with the source of what is no tensor among them."""
     dims: dict[str, int]
     """Every dim with the size at which it was traced."""
     guards: tuple[str, ...]

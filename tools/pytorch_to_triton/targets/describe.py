@@ -2,17 +2,24 @@
 
 import importlib.util
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
 from pytorch_to_triton.errors import Refusal, TargetBroken, TargetNotFound
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options, parse_declaration
+from pytorch_to_triton.inputs.packed_input import CALL, nested
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.job_channel import Ended, JobChannel
 from pytorch_to_triton.jobs.no_answer import is_full, refusal_of_end, refusal_of_exception
-from pytorch_to_triton.schema.description import Description, Example
+from pytorch_to_triton.schema.description import (
+    ConstantExample,
+    Description,
+    Example,
+    PackedExample,
+    TensorExample,
+)
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Role, Target
 from pytorch_to_triton.targets.small_sizes import sizes_to_try
@@ -38,7 +45,7 @@ HINTS = {
     ),
     "StateMismatch": "Give the candidate's parameters and buffers the names and shapes of the reference's.",
     "ExampleFailed": "Name a function that calls the target on arguments that it takes.",
-    "ExamplesFailed": "Make get_inputs() return one value for each parameter of forward.",
+    "ExamplesFailed": "Make it return one value for each parameter of the target.",
     "WorkUnusable": 'Write it as text over the dims: BYTES = "2 * M * N * itemsize".',
     "DeclarationUnusable": "Declare inputs as text: INPUTS = {'x': 'float32[M, N]'}.",
 }
@@ -152,12 +159,13 @@ def declaration_of(
     """
     source = with_small_sizes(declaring(reference, candidate))
     inputs = inputs_of(source, reference)
-    taken = {**inputs, **options.inputs}
+    taken = collected(reference, {**inputs, **options.inputs})
+    options = replace(options, inputs=taken if options.inputs else {})
     dims = {
         name: sizes for name, sizes in source.dims.items() if source.generates_inputs or used(name, taken)
     }
     declaration = parse_declaration(
-        inputs, dims if taken or source.generates_inputs else {}, source.requires, options
+        taken, dims if taken or source.generates_inputs else {}, source.requires, options
     )
     if source.free is not None and not (options.inputs or options.dims):
         declaration = declaration.model_copy(
@@ -184,7 +192,7 @@ def inputs_of(source: Description, reference: Description) -> dict[str, object]:
     if source.generates_inputs:
         return {}
     if source.inputs is None:
-        return {e.name: declared(e, source.free) for e in source.examples or ()}
+        return declared_examples(source.examples or (), source.free)
     state = {tensor.name for tensor in reference.state}
     known = {parameter.name for parameter in reference.parameters}
     one_of_many = reference.target.name is not None and not any(p.variadic for p in reference.parameters)
@@ -192,12 +200,42 @@ def inputs_of(source: Description, reference: Description) -> dict[str, object]:
     return {name: source.inputs[name] for name in kept}
 
 
-def declared(example: Example, free: FreeSizes | None) -> object:
+def collected(reference: Description, inputs: Mapping[str, object]) -> dict[str, object]:
+    """The inputs by the reference's own parameters, those that `*args` or `**kwargs` collects under its name.
+
+    By position come first those of other names that the other parameters need.
+    """
+    variadic = [p for p in reference.parameters if p.variadic]
+    plain = [p.name for p in reference.parameters if not p.variadic]
+    marks = {p.name: f"{'**' if p.by_keyword else '*'}{CALL}" for p in variadic}
+    known = {n: v for n, v in inputs.items() if n in plain}
+    known |= {
+        n: {marks[n]: v if isinstance(v, dict | list | tuple) else [v]}
+        for n, v in inputs.items()
+        if n in marks
+    }
+    others = {n: v for n, v in inputs.items() if n not in known}
+    first = next((p for p in variadic if p.name not in known), None)
+    if first is None or not others:
+        return {**known, **others}
+    positional = [] if first.by_keyword else [p for p in reference.parameters if not p.by_keyword]
+    missing = [p.name for p in positional if p.required and p.name not in known]
+    needed = dict(zip(missing, others.values(), strict=False))
+    rest = dict(list(others.items())[len(needed) :])
+    return {**needed, **known, first.name: {marks[first.name]: rest}}
+
+
+def declared_examples(examples: Sequence[Example], free: FreeSizes | None) -> dict[str, object]:
     """What get_inputs() showed, as a declaration of it, over the dims where sizes are free."""
+    return nested(
+        {e.name: e.packing if isinstance(e, PackedExample) else declared(e, free) for e in examples}
+    )
+
+
+def declared(example: TensorExample | ConstantExample, free: FreeSizes | None) -> object:
+    """One tensor or constant of it."""
     if example.form == "constant":
         return f'"{example.value}"' if isinstance(example.value, str) else example.value
-    if example.form == "list":
-        return [declared(item, None) for item in example.items]
     shape = free.shapes[example.name] if free else tuple(map(str, example.shape))
     # Integers up to a size are indices along it.
     dims = {size: name for name, size in free.dims.items() if name not in shape} if free else {}
@@ -229,10 +267,14 @@ def refuse_misfit(side: Description, declaration: Declaration, state: tuple[str,
         return
     names = [parameter.name for parameter in side.parameters]
     required = [parameter.name for parameter in side.parameters if parameter.required]
-    given = [*declaration.inputs, *state]
-    by_name = set(required) <= set(given) <= set(names)
+    given = [*declaration.parameters(), *state]
+    # What is packed for the reference, a kernel may take one by one.
+    flat = [*(name for name in declaration.inputs if name not in declaration.packings()), *state]
+    by_name = any(set(required) <= set(way) <= set(names) for way in (given, flat))
     # Other names are other words for the same arguments; a mixture of both is a mistake.
-    by_position = not (state or set(given) & set(names)) and len(required) <= len(given) <= len(names)
+    by_position = not (state or set(given) & set(names)) and any(
+        len(required) <= len(way) <= len(names) for way in (given, flat)
+    )
     if not (by_name or by_position):
         raise TargetBroken(misfit(side, names, given), HINTS["ArityMismatch"])
 

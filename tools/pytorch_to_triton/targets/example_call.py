@@ -9,12 +9,14 @@ from pydantic import JsonValue
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.declaration import parse_declaration
+from pytorch_to_triton.inputs.option_text import option_of_value
+from pytorch_to_triton.inputs.packed_input import nested
 from pytorch_to_triton.inputs.sizes import largest_point
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.description import (
     ConstantExample,
     Example,
-    ListExample,
+    PackedExample,
     TensorExample,
 )
 from pytorch_to_triton.schema.job import Job, Runtime
@@ -56,7 +58,7 @@ class Proposal:
 
     def options(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The same as options of the command line."""
-        inputs = tuple(f"{name}={as_option(value)}" for name, value in self.inputs.items())
+        inputs = tuple(f"{name}={option_of_value(value)}" for name, value in self.inputs.items())
         dims = tuple(f"{name}={','.join(map(str, sizes))}" for name, sizes in self.dims.items())
         return inputs, dims
 
@@ -128,9 +130,14 @@ def proposal_of(calls: Sequence[RecordedCall], fixed: frozenset[str] = frozenset
     names = named(tensors, vary=differ(tensors))
     sizes = {name: seen for seen, name in names.items()}
     kept = {name: seen for name, seen in sizes.items() if name not in fixed}
-    inputs = {
-        example.name: declared(example, tensors, names, frozenset(kept)) for example in calls[0].arguments
-    }
+    inputs = nested(
+        {
+            e.name: e.packing
+            if isinstance(e, PackedExample)
+            else declared(e, tensors, names, frozenset(kept))
+            for e in calls[0].arguments
+        }
+    )
     free = FreeSizes(
         shapes={
             name: tuple(size_text(seen, names, frozenset(kept)) for seen in zip(*shapes, strict=True))
@@ -163,13 +170,7 @@ def tensors_of(calls: Sequence[RecordedCall]) -> dict[str, list[tuple[int, ...]]
 
 
 def shapes_in(call: RecordedCall) -> dict[str, tuple[int, ...]]:
-    found: dict[str, tuple[int, ...]] = {}
-    for example in call.arguments:
-        if isinstance(example, TensorExample):
-            found[example.name] = example.shape
-        elif isinstance(example, ListExample):
-            found |= {item.name: item.shape for item in example.items}
-    return found
+    return {e.name: e.shape for e in call.arguments if isinstance(e, TensorExample)}
 
 
 def differ(tensors: Mapping[str, list[tuple[int, ...]]]) -> bool:
@@ -198,19 +199,17 @@ def size_text(seen: tuple[int, ...], names: Mapping[tuple[int, ...], str], kept:
 
 
 def declared(
-    example: Example,
+    example: TensorExample | ConstantExample,
     tensors: Mapping[str, list[tuple[int, ...]]],
     names: Mapping[tuple[int, ...], str],
     kept: frozenset[str],
 ) -> object:
-    """One argument, as INPUTS would have it."""
+    """One tensor or constant, as INPUTS would have it."""
     match example:
         case ConstantExample(value=str(value)):
             return f'"{value}"'
         case ConstantExample(value=value):
             return value
-        case ListExample(items=items):
-            return [declared(item, tensors, names, kept) for item in items]
         case TensorExample():
             shape = [size_text(seen, names, kept) for seen in zip(*tensors[example.name], strict=True)]
             if example.low is None or example.high is None:
@@ -260,8 +259,3 @@ def places_of(tensors: Mapping[str, list[tuple[int, ...]]]) -> dict[tuple[int, .
         for axis, seen in enumerate(zip(*shapes, strict=True)):
             found.setdefault(seen, []).append(f"{name}.shape[{axis}]")
     return found
-
-
-def as_option(value: object) -> str:
-    """A value of INPUTS behind `--input NAME=`."""
-    return f"[{','.join(map(as_option, value))}]" if isinstance(value, list) else str(value)

@@ -14,7 +14,6 @@ from pytorch_to_triton.inputs.case import (
     ConstantArgument,
     Fill,
     Layout,
-    ListArgument,
     TensorArgument,
     tensors_in,
 )
@@ -63,11 +62,9 @@ class Change:
         )
 
     def applied(self, argument: Argument) -> Argument:
-        """The argument with this change; a list item by item."""
+        """The argument with this change."""
         if isinstance(argument, TensorArgument):
             return self._applied_to(argument)
-        if isinstance(argument, ListArgument):
-            return argument.model_copy(update={"items": tuple(map(self._applied_to, argument.items))})
         if argument.name in self.constants:
             return ConstantArgument(name=argument.name, value=self.constants[argument.name])
         return argument

@@ -12,7 +12,8 @@ from pytorch_to_triton.convert.finish.recipe import (
     Structure,
     defaults,
     names_used,
-    signature,
+    parameters_of,
+    without,
 )
 from pytorch_to_triton.convert.finish.split import split_kernel_file
 from pytorch_to_triton.convert.resolve import ResolvedTarget
@@ -23,6 +24,7 @@ from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec
+from pytorch_to_triton.inputs.packed_input import CALL
 from pytorch_to_triton.schema.graph import Graph
 
 
@@ -71,16 +73,13 @@ def reference_of(target: ResolvedTarget) -> Reference:
 def drop_in(target: ResolvedTarget, reference: Reference, graph: Graph) -> DropIn:
     """The module that the kernels stand for."""
     description = target.description
-    arguments = signature(reference.parameters)
-    values = defaults(reference.parameters)
-    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args) if a.arg not in graph.state]
     has_inputs = description.examples is not None
     construction = target.target.construction or ("*get_init_inputs()" if has_inputs else "")
     return DropIn(
         name=description.name,
         constructed=f"{description.name}({construction})",
         training=has_inputs,
-        parameters=", ".join(f"{n}={values[n]}" if n in values else n for n in names),
+        parameters=without(reference.parameters, graph.state),
         state=graph.state,
     )
 
@@ -118,14 +117,12 @@ def inputs_of(parameters: str, declared: Mapping[str, object]) -> dict[str, Inpu
     inputs, dims = declared.get("INPUTS") or {}, declared.get("DIMS") or {}
     assert isinstance(inputs, dict)
     assert isinstance(dims, dict)
-    specs = parse_declaration(inputs, dims).inputs
-    arguments = signature(parameters)
-    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-    values = defaults(parameters)
-    specs_by_name: dict[str, InputSpec] = {}
-    for name in names:
-        specs_by_name[name] = specs.get(name) or ConstantSpec(value=literal(name, values.get(name)))
-    return specs_by_name
+    variadic = {name: f"{kind}{CALL}" for kind, name in parameters_of(parameters) if kind in ("*", "**")}
+    marked = {name: {variadic[name]: value} if name in variadic else value for name, value in inputs.items()}
+    declaration = parse_declaration(marked, dims)
+    specs, values = declaration.inputs, defaults(parameters)
+    missing = [name for kind, name in parameters_of(parameters) if name not in specs and name not in variadic]
+    return {**specs, **{name: ConstantSpec(value=literal(name, values.get(name))) for name in missing}}
 
 
 def literal(name: str, source: str | None) -> object:
@@ -156,10 +153,10 @@ def returned(graph: Graph) -> list[str]:
 
 def structure_of(graph: Graph | None) -> Structure | None:
     """What an operator of PyTorch can return of what the function returns."""
-    if graph is None or graph.container:
+    if graph is None:
         return None
-    paths = returned(graph)
-    if graph.structure == "none" or (graph.structure == "single" and paths == ["out"]):
-        return graph.structure
-    flat = [f"out[{i}]" for i in range(len(paths))]
-    return graph.structure if graph.structure in ("tuple", "list") and paths == flat else None
+    paths = tuple(returned(graph))
+    if isinstance(graph.result, str):
+        return "single" if paths else "none"
+    plain = graph.result.kind in ("tuple", "list") and not graph.result.type
+    return graph.result.kind if plain and graph.result.items == paths else None  # type: ignore[return-value]

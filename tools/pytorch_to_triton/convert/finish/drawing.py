@@ -10,7 +10,7 @@ from pytorch_to_triton.convert.finish.recipe import Operand, Recipe
 from pytorch_to_triton.graph.cost import held_bytes, largest_value_bytes
 from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.inputs.declaration import Declaration
-from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec, default_range
+from pytorch_to_triton.inputs.input_spec import TensorSpec, default_range
 from pytorch_to_triton.inputs.sizes import Point, largest_point, middle_point, nearby, smallest_point
 from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.schema.dtype import ITEM_BYTES
@@ -31,35 +31,20 @@ def lines(recipe: Recipe) -> list[str]:
     """The body of `arguments(sizes, dtypes)`, for which `normal`, `uniform` and `integers` are there."""
     dims = sorted({name for tensor in recipe.tensors for name in tensor.shaped.names()})
     local = {dim: dim if dim not in ("sizes", "dtypes", "device") else f"{dim}_" for dim in dims}
+    drawn = recipe.assembled({t.name: tensor(t.shaped, t.name) for t in recipe.tensors})
     return [
         *(f'{local[dim]} = sizes["{dim}"]' for dim in dims),
         "return {",
-        *(
-            f'    "{name}": {argument_source(recipe, name)},'
-            for name in recipe.arguments
-            if name in recipe.inputs
-        ),
+        *(f'    "{name}": {drawn[name]},' for name in recipe.arguments if name in recipe.inputs),
         "}",
     ]
-
-
-def argument_source(recipe: Recipe, name: str) -> str:
-    """One argument as an expression."""
-    spec = recipe.inputs[name]
-    match spec:
-        case ConstantSpec(value=value):
-            return repr(list(value) if isinstance(value, tuple) else value)
-        case ListSpec(items=items):
-            return f"[{', '.join(tensor(item, f'{name}[{i}]') for i, item in enumerate(items))}]"
-        case TensorSpec():
-            return tensor(spec, name)
 
 
 def tensor(spec: TensorSpec, name: str) -> str:
     """A tensor of random values in its declared range."""
     dtype, shape = f'dtypes["{name}"]', "".join(f", {size}" for size in spec.shape)
     first = spec.dtypes[0]
-    if first in FLOATS:
+    if first in FLOATS or first.startswith("complex"):
         if spec.low is None:
             return f"normal({dtype}{shape})"
         return f"uniform({dtype}, {spec.low}, {spec.high}{shape})"
@@ -75,7 +60,7 @@ def mixtures(recipe: Recipe) -> list[str]:
 
 def mixture(tensors: tuple[Operand, ...], index: int) -> str:
     dtypes = {
-        tensor.source: tensor.shaped.dtypes[min(index, len(tensor.shaped.dtypes) - 1)] for tensor in tensors
+        tensor.name: tensor.shaped.dtypes[min(index, len(tensor.shaped.dtypes) - 1)] for tensor in tensors
     }
     return "{" + ", ".join(f'"{name}": torch.{dtype}' for name, dtype in dtypes.items()) + "}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +15,14 @@ from pytorch_to_triton.convert.finish.folding import fold_long_lines
 from pytorch_to_triton.convert.finish.guards import conditions
 from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for_the_interpreter
 from pytorch_to_triton.convert.finish.operator import registration
-from pytorch_to_triton.convert.finish.recipe import DropIn, Recipe, names_used, signature
+from pytorch_to_triton.convert.finish.recipe import (
+    DropIn,
+    Recipe,
+    names_used,
+    parameters_of,
+    passed,
+    received,
+)
 from pytorch_to_triton.convert.finish.report import Report
 from pytorch_to_triton.draft.file.imports import import_block
 from pytorch_to_triton.draft.fresh_names import fresh
@@ -76,7 +84,7 @@ def function_file(recipe: Recipe, names: Mapping[str, str], measured: str) -> st
     content = {
         **names,
         "recipe": recipe,
-        "parameters": ", ".join(recipe.arguments),
+        "parameters": received(recipe.parameters),
         "conditions": conditions(recipe, names["interpreted"]),
         "operator": operator,
         "call_operator": f"{names['operator']}({operands(recipe)})",
@@ -145,15 +153,15 @@ def forward_of(module: DropIn, recipe: Recipe) -> dict[str, str]:
         argument: state_source(key) for argument, key in module.state.items()
     }
     return {
-        "forward_names": ", ".join(names),
-        "given": recipe.call(arguments),
+        "forward_received": received(module.parameters),
+        "forward_passed": passed(module.parameters),
+        "given": passed(recipe.parameters, arguments),
         "construction": module.constructed.partition("(")[2].removesuffix(")"),
     }
 
 
 def forward_names(module: DropIn) -> list[str]:
-    arguments = signature(module.parameters)
-    return [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return [name for _, name in parameters_of(module.parameters)]
 
 
 def state_source(key: str) -> str:
@@ -175,7 +183,9 @@ def test_content(recipe: Recipe) -> dict[str, object]:
         "operands": ", ".join(in_given(operand.source) for operand in recipe.operands)
         + ("," if len(recipe.operands) == 1 else ""),
         "registered": bool(recipe.structure),
-        "added": " + written" if recipe.written else "",
+        "of_given": of_given(recipe.parameters),
+        "forward_of_given": of_given(module.parameters) if module else "",
+        "objects": sorted(recipe.declaration.types()),
         "module": module,
         "forward_names": tuple(forward_names(module)) if module else (),
     }
@@ -183,14 +193,21 @@ def test_content(recipe: Recipe) -> dict[str, object]:
 
 def in_given(source: str) -> str:
     """An operand out of the dict of a call's arguments."""
-    name, bracket, index = source.partition("[")
-    return f'given["{name}"]{bracket}{index}'
+    return re.sub(r"^(\w+)", r'given["\1"]', source)
+
+
+def of_given(parameters: str) -> str:
+    """The arguments of a call, out of such a dict."""
+    names = {name: f'given["{name}"]' for _, name in parameters_of(parameters)}
+    collects = any(kind in ("*", "**") for kind, _ in parameters_of(parameters))
+    return passed(parameters, names) if collects else "**given"
 
 
 def benchmark_content(recipe: Recipe) -> dict[str, object]:
     return {
         "sizes": [as_source(p) for p in drawing.timed_sizes(recipe)],
         "dtypes": drawing.mixtures(recipe)[0],
+        "of_given": of_given(recipe.parameters),
     }
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from pytorch_to_triton.convert.finish.recipe import Operand, Recipe
+from pytorch_to_triton.convert.finish.recipe import Operand, Recipe, constant_source
+from pytorch_to_triton.draft.file.packings import mismatches, taken_out
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.inputs.expression import names_in
-from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec
+from pytorch_to_triton.inputs.input_spec import ConstantSpec
 
 
 def conditions(recipe: Recipe, interpreted: str) -> list[str]:
@@ -18,8 +19,9 @@ def conditions(recipe: Recipe, interpreted: str) -> list[str]:
     indices) are not looked at: that would wait for the device.
     """
     return [
-        *lists(recipe),
+        *containers(recipe),
         *tensors(recipe),
+        *mixtures(recipe),
         *constants(recipe),
         *shapes(recipe),
         *surroundings(recipe, interpreted),
@@ -31,20 +33,19 @@ def refuse(condition: str, reason: str) -> list[str]:
     return [f"if {condition}:", f"    return {reason}"]
 
 
-def lists(recipe: Recipe) -> Iterator[str]:
-    for name, spec in recipe.inputs.items():
-        if isinstance(spec, ListSpec):
-            count = len(spec.items)
-            yield from refuse(
-                f"len({name}) != {count}", f'f"{name} has {{len({name})}} tensors, not {count}"'
-            )
+def containers(recipe: Recipe) -> Iterator[str]:
+    """What is packed is packed as it was; each of it under its own name."""
+    packings = recipe.declaration.packings()
+    for differs, takes in mismatches(packings):
+        yield from refuse(differs, f'"{takes}"')
+    yield from taken_out(packings)
 
 
 def tensors(recipe: Recipe) -> Iterator[str]:
     """Kinds and dtypes: a loop over the tensors that have the same ones."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for tensor in recipe.tensors:
-        groups.setdefault(tensor.shaped.dtypes, []).append(tensor.source)
+        groups.setdefault(tensor.shaped.dtypes, []).append(tensor.name)
     for dtypes, sources in groups.items():
         named = ", ".join(f'("{source}", {source})' for source in sources)
         accepted = "".join(f"torch.{dtype}, " for dtype in dtypes).removesuffix(
@@ -56,12 +57,19 @@ def tensors(recipe: Recipe) -> Iterator[str]:
         yield from (f"    {line}" for line in [*kind, *dtype])
 
 
+def mixtures(recipe: Recipe) -> Iterator[str]:
+    """Tensors that have one dtype in all that was traced; a module in float32 may be given bfloat16."""
+    for first, *others in recipe.graph.alike if recipe.graph else ():
+        differs = " or ".join(f"{other}.dtype != {first}.dtype" for other in others)
+        yield from refuse(differs, f'"{first} and {", ".join(others)} are not of one dtype"')
+
+
 def constants(recipe: Recipe) -> Iterator[str]:
     """What was validated with one value only."""
     for name, spec in recipe.inputs.items():
         if not isinstance(spec, ConstantSpec) or name not in recipe.fixed:
             continue
-        value = repr(list(spec.value) if isinstance(spec.value, tuple) else spec.value)
+        value = constant_source(spec)
         if isinstance(spec.value, tuple):
             differs = f"list({name}) != {value}"
         elif spec.value is None or isinstance(spec.value, bool):
@@ -80,7 +88,7 @@ def shapes(recipe: Recipe) -> Iterator[str]:
     dims: dict[str, str] = {}
     later: list[Operand] = []
     for tensor in recipe.tensors:
-        shape, source = tensor.shaped.shape, tensor.source
+        shape, source = tensor.shaped.shape, tensor.name
         fresh_dims = [text for text in dict.fromkeys(shape) if text.isidentifier() and text not in dims]
         for dim in fresh_dims:
             dims[dim] = fresh(dim, {*recipe.inputs, *dims.values(), "torch", "name", "tensor"})
@@ -103,7 +111,7 @@ def shapes(recipe: Recipe) -> Iterator[str]:
 
 def size_check(tensor: Operand, dims: Mapping[str, str]) -> list[str]:
     """The whole shape, but for sizes that name a dim which is no tensor's size."""
-    source, sizes = tensor.source, [in_terms_of(text, dims) for text in tensor.shaped.shape]
+    source, sizes = tensor.name, [in_terms_of(text, dims) for text in tensor.shaped.shape]
     constants = [(axis, size) for axis, size in enumerate(sizes) if size is not None]
     if len(constants) == len(sizes):
         expected = f"({', '.join(size for _, size in constants)}{',' if len(constants) == 1 else ''})"
@@ -135,7 +143,7 @@ def surroundings(recipe: Recipe, interpreted: str) -> Iterator[str]:
     """The device, autocast, and whether gradients are wanted."""
     if not recipe.tensors:
         return
-    sources = [tensor.source for tensor in recipe.tensors]
+    sources = [tensor.name for tensor in recipe.tensors]
     first, *others = sources
     transform = (
         "not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is not None"
@@ -148,13 +156,13 @@ def surroundings(recipe: Recipe, interpreted: str) -> Iterator[str]:
     yield from refuse(f"not ({first}.is_cuda or {interpreted})", where)
     autocast = '"autocast is on, in which PyTorch chooses other dtypes"'
     yield from refuse(f"torch.is_autocast_enabled({first}.device.type)", autocast)
-    short = [t.source for t in recipe.tensors if "bfloat16" in t.shaped.dtypes]
+    short = [t.name for t in recipe.tensors if "bfloat16" in t.shaped.dtypes]
     if short and "tl.dot" in recipe.text:
         # Up to 3.9 it multiplies the bits of bfloat16 as integers.
         multiplied = " or ".join(f"{source}.dtype == torch.bfloat16" for source in short)
         reason = '"Triton\'s interpreter cannot multiply bfloat16"'
         yield from refuse(f"{interpreted} and ({multiplied})", reason)
-    trained = [tensor.source for tensor in recipe.tensors if tensor.has_gradient]
+    trained = [tensor.name for tensor in recipe.tensors if tensor.has_gradient]
     if trained and not recipe.backward:
         condition = " or ".join(f"{source}.requires_grad" for source in trained)
         reason = '"gradients are wanted, and the kernels have none"'

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.inputs.declaration import Declaration
-from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, ListSpec, TensorSpec
+from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, TensorSpec
 from pytorch_to_triton.schema.graph import Graph
 
 Structure = Literal["single", "tuple", "list", "none"]
@@ -36,9 +36,9 @@ class Operand:
     """A tensor or a free number of a call, as the registered operator takes it."""
 
     name: str
-    """Of the operator's parameter: `x`, `xs_0`."""
+    """Of the operator's parameter: `x`, `batch_x`."""
     source: str
-    """In the call: `x`, `xs[0]`."""
+    """In the call: `x`, `batch["x"]`."""
     spec: TensorSpec | None
     """None: a number."""
 
@@ -101,31 +101,29 @@ class Recipe:
     @property
     def arguments(self) -> tuple[str, ...]:
         """The parameters in their order."""
-        positional, keyword = self._parameters()
-        return (*positional, *keyword)
+        return tuple(name for _, name in parameters_of(self.parameters))
 
     @property
     def passed(self) -> str:
         """The parameters as they are handed on: `x, weight, eps=eps`."""
-        return self.call({name: name for name in self.arguments})
+        return passed(self.parameters)
 
-    def call(self, values: Mapping[str, str]) -> str:
-        """The arguments of a call with these expressions."""
-        positional, keyword = self._parameters()
-        return ", ".join([*(values[n] for n in positional), *(f"{n}={values[n]}" for n in keyword)])
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """Where each input lies in a call, packed ones too: `x`, `batch["x"]`."""
+        sources = {name: name for name in self.inputs}
+        for name, packing in self.declaration.packings().items():
+            sources |= packing.sources(name)
+        return sources
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """What differs from call to call, the tensors of lists one by one."""
-        operands: list[Operand] = []
-        for name, spec in self.inputs.items():
-            match spec:
-                case TensorSpec():
-                    operands.append(Operand(name, name, spec))
-                case ListSpec(items=items):
-                    operands += [Operand(f"{name}_{i}", f"{name}[{i}]", item) for i, item in enumerate(items)]
-                case ConstantSpec() if name not in self.fixed:
-                    operands.append(Operand(name, name, None))
+        """What differs from call to call, what is packed one by one."""
+        operands = [
+            Operand(name, self.sources[name], spec if isinstance(spec, TensorSpec) else None)
+            for name, spec in self.inputs.items()
+            if isinstance(spec, TensorSpec) or (isinstance(spec, ConstantSpec) and name not in self.fixed)
+        ]
         return tuple(operands)
 
     @property
@@ -140,32 +138,68 @@ class Recipe:
     @property
     def from_operands(self) -> str:
         """The arguments of `run` out of the operator's parameters."""
-        return self.call(self._operand_sources())
+        return passed(self.parameters, self._operand_sources())
 
     @property
     def from_copies(self) -> str:
         """The same, with copies of what is written to."""
         sources = self._operand_sources()
-        return self.call(sources | {name: f"{sources[name]}.clone()" for name in self.written})
+        return passed(self.parameters, sources | {name: f"{sources[name]}.clone()" for name in self.written})
 
     def _operand_sources(self) -> dict[str, str]:
         """Each parameter of `run` out of the operator's."""
-        values = {}
-        for name, spec in self.inputs.items():
-            match spec:
-                case ListSpec(items=items):
-                    values[name] = f"[{', '.join(f'{name}_{i}' for i in range(len(items)))}]"
-                case ConstantSpec(value=value) if name in self.fixed:
-                    values[name] = repr(list(value) if isinstance(value, tuple) else value)
-                case _:
-                    values[name] = name
-        return values
+        return self.assembled({operand.name: operand.name for operand in self.operands})
 
-    def _parameters(self) -> tuple[list[str], list[str]]:
-        """Those that may be positional, and those that are by keyword only."""
-        arguments = signature(self.parameters)
-        positional = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
-        return positional, [a.arg for a in arguments.kwonlyargs]
+    def assembled(self, values: Mapping[str, str]) -> dict[str, str]:
+        """Each parameter out of expressions for inputs; constants that are not given are as declared."""
+        declared = {n: constant_source(s) for n, s in self.inputs.items() if isinstance(s, ConstantSpec)}
+        packings = self.declaration.packings()
+        sources = {**declared, **values}
+        return sources | {name: packing.made_of(sources) for name, packing in packings.items()}
+
+
+def constant_source(spec: ConstantSpec) -> str:
+    """A constant as Python has it."""
+    return repr(list(spec.value) if isinstance(spec.value, tuple) else spec.value)
+
+
+def passed(parameters: str, values: Mapping[str, str] | None = None) -> str:
+    """The arguments of a call with these expressions, by default the parameters' own names."""
+    parts = [(kind, name, values[name] if values else name) for kind, name in parameters_of(parameters)]
+    return ", ".join(f"{n}={value}" if kind == "=" else f"{kind}{value}" for kind, n, value in parts)
+
+
+def received(parameters: str) -> str:
+    """The parameters without their defaults: `x, *, eps`."""
+    arguments = signature(parameters)
+    arguments.defaults, arguments.kw_defaults = [], [None] * len(arguments.kwonlyargs)
+    return ast.unparse(arguments)
+
+
+def without(parameters: str, names: Collection[str]) -> str:
+    """The other parameters, with their defaults."""
+    arguments, kept = signature(parameters), defaults(parameters)
+    arguments.args = [a for a in arguments.args if a.arg not in names]
+    arguments.kwonlyargs = [a for a in arguments.kwonlyargs if a.arg not in names]
+    positional = (kept.get(a.arg) for a in (*arguments.posonlyargs, *arguments.args))
+    arguments.defaults = [ast.parse(text, mode="eval").body for text in positional if text]
+    arguments.kw_defaults = [
+        ast.parse(text, mode="eval").body if (text := kept.get(a.arg)) else None for a in arguments.kwonlyargs
+    ]
+    return ast.unparse(arguments)
+
+
+def parameters_of(parameters: str) -> list[tuple[str, str]]:
+    """Each parameter with what stands before its value in a call that hands it on.
+
+    That is nothing, `*` or `**` of one that collects, `=` (behind its name) of one that is by keyword only.
+    """
+    arguments = signature(parameters)
+    parts = [("", a) for a in (*arguments.posonlyargs, *arguments.args)]
+    parts += [("*", arguments.vararg)] if arguments.vararg else []
+    parts += [("=", a) for a in arguments.kwonlyargs]
+    parts += [("**", arguments.kwarg)] if arguments.kwarg else []
+    return [(kind, argument.arg) for kind, argument in parts]
 
 
 def signature(parameters: str) -> ast.arguments:

@@ -14,7 +14,7 @@ from pytorch_to_triton.convert.session.understanding import understanding_of
 from pytorch_to_triton.draft.file.part import snake
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.inputs.input_spec import ListSpec, TensorSpec
+from pytorch_to_triton.inputs.input_spec import TensorSpec
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.session import ConversionSession, Understanding
@@ -83,7 +83,7 @@ def with_proposal(setting: Setting, proposal: Proposal) -> Setting:
 def blank_of(target: ResolvedTarget, understood: Understanding) -> str:
     """The file to be written by hand."""
     description, inputs = target.description, target.declaration.inputs
-    tensors = [name for name, spec in inputs.items() if isinstance(spec, TensorSpec | ListSpec)]
+    tensors = [name for name, spec in inputs.items() if isinstance(spec, TensorSpec)]
     state = [tensor.name for tensor in description.state]
     parameters = [p.name for p in description.parameters if not p.variadic]
     return blank(understood, target.reference(), [*parameters, *state], [*tensors, *state], target.declared())

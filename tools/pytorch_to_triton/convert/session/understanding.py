@@ -12,7 +12,8 @@ from pytorch_to_triton.draft.file.module import Drafted
 from pytorch_to_triton.hardware.datasheets import datasheet
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import point_name
-from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, ListSpec
+from pytorch_to_triton.inputs.option_text import option_of_value
+from pytorch_to_triton.inputs.packed_input import written
 from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
@@ -73,7 +74,7 @@ def understanding_of(target: ResolvedTarget, drafted: Drafted | None, why: str) 
 
 def untraced(description: Description, declaration: Declaration, why: str) -> Understanding:
     """Of a target that torch.export cannot follow."""
-    inputs = [f"{name}: {input_text(spec)}" for name, spec in declaration.inputs.items()]
+    inputs = list(declared_inputs(declaration))
     state = [f"{t.name}: {t.dtype}{list(t.shape)}, of the module" for t in description.state]
     return Understanding(
         function=description.name,
@@ -93,21 +94,16 @@ def defaults_of(description: Description, declaration: Declaration) -> Iterator[
 
 def inputs_of(declaration: Declaration, graph: Graph) -> Iterator[str]:
     """The declared inputs, and what a module's state adds."""
-    for name, spec in declaration.inputs.items():
-        yield f"{name}: {input_text(spec)}"
+    yield from declared_inputs(declaration)
     for tensor in graph.inputs:
         if tensor.name in graph.state:
             yield f"{tensor.name}: {tensor.dtype}[{', '.join(tensor.shape.expressions)}], of the module"
 
 
-def input_text(spec: InputSpec) -> str:
-    """A declared input as one writes it."""
-    match spec:
-        case ListSpec(items=items):
-            return f"[{', '.join(map(str, items))}]"
-        case ConstantSpec(value=value):
-            return repr(list(value) if isinstance(value, tuple) else value)
-    return str(spec)
+def declared_inputs(declaration: Declaration) -> Iterator[str]:
+    """Each input as one writes it."""
+    for name, value in written(declaration.inputs).items():
+        yield f"{name}: {option_of_value(value) if isinstance(value, str | dict | list) else repr(value)}"
 
 
 def step_of(node: Node) -> str:

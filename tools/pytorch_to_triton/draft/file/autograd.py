@@ -20,6 +20,7 @@ from pytorch_to_triton.graph.joint import Backward, with_names
 from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes
 from pytorch_to_triton.graph.tracing import ARGUMENT
 from pytorch_to_triton.schema.graph import Graph, GraphOutput
+from pytorch_to_triton.worker.wire.packing import Packing
 
 SAVED = "saved "
 """Begins the path of what the forward half computes for its gradients alone."""
@@ -98,17 +99,13 @@ def class_name(graph: Graph, reference: Reference, suffix: str = "") -> str:
 def applied(halves: Halves, name: str) -> list[str]:
     """The last line of `run`."""
     call = f"{name}.apply({', '.join(arguments(halves))})"
-    results = halves.forward.program.results
-    graph = halves.forward.program.graph
-    match graph.structure:
-        case "tuple" if graph.container:
-            call = f"{graph.container}({call})"
-        case "list":
-            call = f"list({call})"
-        case "dict":
-            keys = ", ".join(r.path[4:-1] for r in results)
-            call = f"dict(zip(({keys}{',' if len(results) == 1 else ''}), {call}))"
-    return list(wrapped(f"return {call}")) if len(call) < 90 else [f"return {call}"]
+    graph, results = halves.forward.program.graph, halves.forward.program.results
+    paths = tuple(r.path for r in results)
+    if graph.result in ("out", Packing(kind="tuple", items=paths)):
+        return list(wrapped(f"return {call}")) if len(call) < 90 else [f"return {call}"]
+    names = [f"out_{i}" for i in range(len(paths))] if isinstance(graph.result, Packing) else ["out"]
+    packed = runs.packed(graph, dict(zip(paths, names, strict=True)))
+    return [f"{_targets(names)} = {call}", f"return {packed}"]
 
 
 def arguments(halves: Halves) -> list[str]:
@@ -152,7 +149,7 @@ def _forward(halves: Halves) -> list[str]:
         *([f"ctx.save_for_backward({', '.join(halves.saved)})"] if halves.saved else []),
         *(f"ctx.{kind} = {_tuple(source(names))}" for kind, names in kept.items() if names),
         *([f"ctx.mark_non_differentiable({', '.join(without)})"] if without else []),
-        f"return {', '.join(texts.values())}{',' if graph.structure != 'single' and len(texts) == 1 else ''}",
+        f"return {', '.join(texts.values())}{',' if graph.result != 'out' and len(texts) == 1 else ''}",
     ]
 
 

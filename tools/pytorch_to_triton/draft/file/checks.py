@@ -62,16 +62,19 @@ def checks(graph: Graph, reference: Reference, locals_: Collection[str], *, back
     template = CHECK if backward else f"{CHECK}\n{WITHOUT_BACKWARD}"
     definition = template.format(check=check, dtypes=dtypes, function=graph.function)
     given = ", ".join(f"{name}={name}" for name in claims)
-    mixtures = [line for names in graph.alike for line in _one_dtype(names, graph.function)]
+    mixtures = [line for names in graph.alike for line in _one_dtype(names, graph)]
     return Checks((f"{constant} = {accepted}",), (definition,), (*wrapped(f"{check}({given})"), *mixtures))
 
 
-def _one_dtype(names: tuple[str, ...], function: str) -> tuple[str, ...]:
-    """Lines that refuse a mixture, as torch does."""
+def _one_dtype(names: tuple[str, ...], graph: Graph) -> tuple[str, ...]:
+    """Lines that refuse a mixture: of inputs as torch does, of a module's own tensors as none was traced."""
     listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    says = f"{graph.function} takes {listed} of one dtype, as PyTorch does."
+    if not graph.state.keys().isdisjoint(names):
+        says = f"{graph.function} was drafted for {listed} of one dtype. Cast them, or call PyTorch's module."
     return (
         f"if len({{{', '.join(f'{name}.dtype' for name in names)}}}) > 1:",
-        f'    raise TypeError("{function} takes {listed} of one dtype, as PyTorch does.")',
+        f'    raise TypeError("{says}")',
     )
 
 

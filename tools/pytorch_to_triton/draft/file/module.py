@@ -31,6 +31,7 @@ from pytorch_to_triton.graph.joint import Backward
 from pytorch_to_triton.graph.tensor_dtypes import UNKNOWN, TensorDtypes
 from pytorch_to_triton.graph.tracing import Branch
 from pytorch_to_triton.inputs.expression import holds
+from pytorch_to_triton.inputs.packed_input import marked
 from pytorch_to_triton.schema.graph import Graph
 
 POINTS = 4096
@@ -113,7 +114,6 @@ def draft(
     `ways` says what libraries compute; None: nothing in stage 1, later what is usually the fastest. Raises
     NotConvertible where no kernel would be left.
     """
-    refuse_nested(graph)
     *usual, last = (ways,) if ways else ways_of(graph) if stage > 1 else (PURE,)
     for better in usual:
         with suppress(NotConvertible):
@@ -134,16 +134,6 @@ def _drafted_around_defects(
             if defect.left.keys() <= left.keys():
                 raise
             around = replace(around, left=(*left.items(), *defect.left.items()))
-
-
-def refuse_nested(graph: Graph) -> None:
-    """Raises NotConvertible for results within results: `run` returns a tensor, or one list of them."""
-    nested = [output.path for output in graph.outputs if output.path.count("[") > 1]
-    if nested:
-        raise NotConvertible(
-            f"{graph.function} returns tensors inside of nested results, such as {nested[0]}.",
-            "Return them as one tuple, list or dict.",
-        )
 
 
 def _draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config], ways: Ways) -> Drafted:
@@ -213,9 +203,12 @@ def _file(
     else:
         run = "\n".join(_run(graph, parts, checked, source))
     limits = tuple(dict.fromkeys(limit for part in parts for limit in part.limits))
+    declared = "\n".join([declarations(with_limits(source.declared, limits)), *checked.accepted])
+    packings = parts[0].program.graph.packings.values()
+    named = any(c.kind == "fields" for packing in packings for _, c in packing.containers(""))
     blocks = [
-        "\n".join([declarations(with_limits(source.declared, limits)), *checked.accepted]),
-        *source.reference.definitions,
+        # Inputs that are objects are declared by their classes.
+        *([*source.reference.definitions, declared] if named else [declared, *source.reference.definitions]),
         *bodies,
         *checked.definition,
         (f"{source.note}\n" if source.note else "") + run,
@@ -274,22 +267,26 @@ def declarations(declared: Mapping[str, object]) -> str:
     return "\n".join(f"{name} = {_literal(value)}" for name, value in declared.items() if value)
 
 
-def _literal(value: object) -> str:
-    """A dict or list as source, an entry a line where it is long."""
+def _literal(value: Any) -> str:
+    """A dict, list, tuple or object as source, an entry a line where it is long."""
+    if mark := marked(value):
+        of, held = mark
+        fields = held.items() if isinstance(held, dict) else ()
+        entries = [f"{k}={_literal(v)}" for k, v in fields] or [_literal(v) for v in held]
+        return _bracketed(f"{of}(", entries, ",)" if len(entries) == 1 and not fields else ")")
     match value:
         case dict():
-            entries = [f"{_literal(k)}: {_literal(v)}" for k, v in value.items()]
-            brackets = "{}"
+            return _bracketed("{", [f"{_literal(k)}: {_literal(v)}" for k, v in value.items()], "}")
         case list():
-            entries, brackets = [_literal(v) for v in value], "[]"
-        case str():
-            return json.dumps(value)
-        case _:
-            return repr(value)
-    line = f"{brackets[0]}{', '.join(entries)}{brackets[1]}"
+            return _bracketed("[", [_literal(v) for v in value], "]")
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+def _bracketed(opening: str, entries: Sequence[str], closing: str) -> str:
+    line = f"{opening}{', '.join(entries)}{closing}"
     if len(line) <= 90:
         return line
-    return "\n".join([brackets[0], *(f"    {e}," for e in entries), brackets[1]])
+    return "\n".join([opening, *(f"    {e}," for e in entries), closing.removeprefix(",")])
 
 
 def _applying_run(
@@ -330,7 +327,12 @@ def _run(graph: Graph, parts: Sequence[Part], checked: Checks, source: Source) -
 
 def _checks_of_call(graph: Graph, checked: Checks, source: Source) -> list[str]:
     """What `run` asks of its arguments before it looks at sizes."""
-    return [*runs.guards(graph), *checked.call, *runs.defaults(graph, source.reference)]
+    return [
+        *runs.unpacked(graph),
+        *runs.guards(graph),
+        *checked.call,
+        *runs.defaults(graph, source.reference),
+    ]
 
 
 def _decided(parts: Sequence[Part], bodies: Sequence[Sequence[Lines]]) -> list[str]:

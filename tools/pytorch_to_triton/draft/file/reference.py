@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytorch_to_triton.draft.file.lines import WIDTH
@@ -25,8 +25,10 @@ class Reference:
     """The signature's parameters, as source."""
 
 
-def function_reference(text: str, name: str, local: frozenset[str] = frozenset()) -> Reference:
-    """`reference` out of the function `name` in a file's text.
+def function_reference(
+    text: str, name: str, local: frozenset[str] = frozenset(), types: Collection[str] = ()
+) -> Reference:
+    """`reference` out of the function `name` in a file's text, and the `types` of its inputs.
 
     `local` are the top-level modules of the file's own project. A drafted file lies elsewhere and must load
     without them, so `reference` imports them itself, when it is called.
@@ -39,7 +41,7 @@ def function_reference(text: str, name: str, local: frozenset[str] = frozenset()
             "Give the function that does the computing, not something that is made at run time.",
         )
     function = functions[name]
-    needed = _needed(tree, function)
+    needed = _needed(tree, function, types)
     own = [n for n in needed if _top(n) in local]
     needed = [n for n in needed if n not in own]
     _refuse_shared(own, needed)
@@ -52,9 +54,14 @@ def function_reference(text: str, name: str, local: frozenset[str] = frozenset()
 
 
 def module_reference(
-    text: str, name: str, state: Mapping[str, str], constructed: str, local: frozenset[str] = frozenset()
+    text: str,
+    name: str,
+    state: Mapping[str, str],
+    constructed: str,
+    local: frozenset[str] = frozenset(),
+    types: Collection[str] = (),
 ) -> Reference:
-    """`reference` that calls the module class `name` with its state as arguments.
+    """`reference` that calls the module class `name` with its state as arguments; `types` are of its inputs.
 
     `state` maps argument names to state_dict keys; `constructed` is the expression that makes the module,
     in the mode in which it is called.
@@ -71,10 +78,8 @@ def module_reference(
         raise NotConvertible(f"{name} has no forward of its own.", "Name the class that defines forward.")
     arguments = _plain(forward.args)
     arguments.args = arguments.args[1:]
-    given = ", ".join(a.arg for a in arguments.args)
-    parameters = ", ".join([ast.unparse(arguments), *state]) if state else ast.unparse(arguments)
-    if arguments.defaults and state:
-        parameters = ", ".join([ast.unparse(arguments), *(f"{s}=None" for s in state)])
+    given = _passed_on(arguments)
+    parameters = ast.unparse(_with_state(arguments, state))
     source = "\n".join(
         [
             f"def reference({parameters}):",
@@ -83,7 +88,7 @@ def module_reference(
             *_called(state, given),
         ]
     )
-    needed = [classes[name], *_needed(tree, classes[name])]
+    needed = [classes[name], *_needed(tree, classes[name], types)]
     if "get_init_inputs" in constructed:
         initial = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "get_init_inputs"]
         needed += [*initial, *(n for start in initial for n in _needed(tree, start))]
@@ -92,10 +97,36 @@ def module_reference(
     return Reference(_imports(needed), (*_definitions(text, needed), source), parameters)
 
 
+def _with_state(arguments: ast.arguments, state: Mapping[str, str]) -> ast.arguments:
+    """The parameters with those of the state behind what may be positional, by keyword behind `*args`."""
+    names = [ast.arg(name) for name in state]
+    if arguments.vararg or arguments.kwonlyargs:
+        defaults: list[ast.expr | None] = [None] * len(names)
+        return ast.arguments(
+            arguments.posonlyargs, arguments.args, arguments.vararg, [*arguments.kwonlyargs, *names],
+            [*arguments.kw_defaults, *defaults], arguments.kwarg, arguments.defaults,
+        )  # fmt: skip
+    given = [ast.Constant(None) for _ in names] if arguments.defaults else []
+    return ast.arguments(
+        arguments.posonlyargs, [*arguments.args, *names], None, [], [], arguments.kwarg,
+        [*arguments.defaults, *given],
+    )  # fmt: skip
+
+
+def _passed_on(arguments: ast.arguments) -> str:
+    """The arguments of functional_call that are those of forward."""
+    positional = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+    positional += [f"*{arguments.vararg.arg}"] if arguments.vararg else []
+    keyword = [f'"{a.arg}": {a.arg}' for a in arguments.kwonlyargs]
+    keyword += [f"**{arguments.kwarg.arg}"] if arguments.kwarg else []
+    text = f"({', '.join(positional)}{',' if len(positional) == 1 else ''})"
+    return f"{text}, {{{', '.join(keyword)}}}" if keyword else text
+
+
 def _called(state: Mapping[str, str], given: str) -> list[str]:
     """The call of `module` with its state, an entry a line where they are many."""
     entries = [f'"{key}": {argument}' for argument, key in state.items()]
-    line = f"    return torch.func.functional_call(module, {{{', '.join(entries)}}}, ({given},))"
+    line = f"    return torch.func.functional_call(module, {{{', '.join(entries)}}}, {given})"
     if len(line) <= WIDTH:
         return [line]
     inside = [f"        {entry}," for entry in entries]
@@ -103,7 +134,7 @@ def _called(state: Mapping[str, str], given: str) -> list[str]:
         "    state = {",
         *inside,
         "    }",
-        f"    return torch.func.functional_call(module, state, ({given},))",
+        f"    return torch.func.functional_call(module, state, {given})",
     ]
 
 
@@ -119,7 +150,8 @@ def _plain(arguments: ast.arguments) -> ast.arguments:
     """Parameters without annotations."""
     copy = ast.parse(f"def f({ast.unparse(arguments)}): ...").body[0]
     assert isinstance(copy, ast.FunctionDef)
-    for argument in (*copy.args.posonlyargs, *copy.args.args, *copy.args.kwonlyargs):
+    variadic = [a for a in (copy.args.vararg, copy.args.kwarg) if a]
+    for argument in (*copy.args.posonlyargs, *copy.args.args, *copy.args.kwonlyargs, *variadic):
         argument.annotation = None
     return copy.args
 
@@ -135,14 +167,19 @@ def _segment(text: str, node: ast.stmt) -> str:
     return "\n".join((*above, ast.get_source_segment(text, node) or ""))
 
 
-def _needed(tree: ast.Module, start: ast.AST) -> list[ast.stmt]:
-    """Top-level statements that `start` depends on, in the file's order."""
+def _needed(tree: ast.Module, start: ast.AST, types: Collection[str] = ()) -> list[ast.stmt]:
+    """Top-level statements that `start` and the `types` depend on, in the file's order."""
     makers: dict[str, list[ast.stmt]] = {}
     for node in tree.body:
         for name in _made(node):
             makers.setdefault(name, []).append(node)
+    if unknown := [name for name in types if name not in makers]:
+        raise NotConvertible(
+            f"The target's file has no class {unknown[0]}, of which an input is declared to be.",
+            "Name a NamedTuple or dataclass that the file defines or imports.",
+        )
     found: list[ast.stmt] = []
-    waiting: list[ast.AST] = [start]
+    waiting: list[ast.AST] = [start, *map(ast.Name, types)]
     while waiting:
         for name in _used(waiting.pop()):
             fresh = [n for n in makers.get(name, ()) if n is not start and n not in found]

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from pytorch_to_triton.draft.file.calls import in_dtype
 from pytorch_to_triton.draft.file.lines import WIDTH
+from pytorch_to_triton.draft.file.packings import mismatches, taken_out
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.groups import Group
 from pytorch_to_triton.draft.ir.values import Load
@@ -35,7 +36,7 @@ def defaults(graph: Graph, reference: Reference) -> list[str]:
     arguments = ast.parse(f"def run({reference.parameters}): ...").body[0]
     assert isinstance(arguments, ast.FunctionDef)
     spec = arguments.args
-    given = {i.name for i in graph.inputs} | set(graph.constants)
+    given = {i.name for i in graph.inputs} | set(graph.constants) | set(graph.packings)
     positional = [*spec.posonlyargs, *spec.args]
     pairs = [
         *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True),
@@ -128,19 +129,26 @@ def returned(program: Program, written: Mapping[str, str]) -> str:
         for r in program.results
         if r.path not in program.graph.written.values()
     }
-    return f"return {_container(program, values)}" if values else ""
+    return f"return {packed(program.graph, values)}" if values else ""
 
 
-def _container(program: Program, values: Mapping[str, str]) -> str:
-    match program.graph.structure:
-        case "single":
-            return next(iter(values.values()))
-        case "tuple":
-            text = ", ".join(values.values()) + ("," if len(values) == 1 else "")
-            return f"{program.graph.container}(({text}))" if program.graph.container else text
-        case "list":
-            return "[" + ", ".join(values.values()) + "]"
-    return "{" + ", ".join(f"{path[4:-1]}: {value}" for path, value in values.items()) + "}"
+def packed(graph: Graph, values: Mapping[str, str]) -> str:
+    """The source of the function's result; `values` are those of its outputs, by path."""
+    if isinstance(graph.result, str):
+        return values[graph.result]
+    text = graph.result.made_of(values)
+    is_plain = graph.result.kind == "tuple" and not graph.result.type
+    return text[1:-1] if is_plain and len(graph.result.items) else text
+
+
+def unpacked(graph: Graph) -> list[str]:
+    """What parameters hold, by names of its own, once they hold what they held in the trace."""
+    checks = [
+        line
+        for test, takes in mismatches(graph.packings)
+        for line in (f"if {test}:", f'    raise ValueError("drafted for a call where {takes}")')
+    ]
+    return [*checks, *taken_out(graph.packings)]
 
 
 def cast_text(program: Program, result: Result) -> str:

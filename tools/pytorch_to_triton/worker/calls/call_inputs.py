@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from ..loading.packing import unpacked
 from ..loading.target import Loaded, keyword
 from .exchange import AFTER_THE_CALL
 from .generate import generate_arguments, generator, perturbed_state, signed
@@ -20,11 +21,12 @@ def generated_arguments(reference: Loaded, case: Mapping[str, Any], device: str 
     contents = reference.contents
     if not hasattr(contents, "inputs"):
         return named_inputs(reference) if hasattr(contents, "get_inputs") else {}
-    generated = contents.inputs(**case["dims"])
-    named = (
-        generated if isinstance(generated, Mapping) else zip(reference.parameters, generated, strict=False)
-    )
-    return dict(named)
+    return made_inputs(reference, case["dims"])
+
+
+def made_inputs(loaded: Loaded, dims: Mapping[str, int]) -> dict[str, Any]:
+    """What the file's inputs() returns at these dims, as arguments by name."""
+    return unpacked_inputs(loaded, loaded.contents.inputs(**dims))
 
 
 def named_inputs(loaded: Loaded) -> dict[str, Any]:
@@ -32,15 +34,20 @@ def named_inputs(loaded: Loaded) -> dict[str, Any]:
 
     Raises ValueError where it returns more values than forward takes.
     """
-    inputs = loaded.contents.get_inputs()
-    if isinstance(inputs, Mapping):
-        return dict(inputs)
-    names = loaded.parameters
-    if len(inputs) > len(names):
-        raise ValueError(
-            f"it returns {len(inputs)} values, but `{loaded.name}` takes {', '.join(names) or 'none'}"
-        )
-    return dict(zip(names, inputs, strict=False))
+    return unpacked_inputs(loaded, loaded.contents.get_inputs())
+
+
+def unpacked_inputs(loaded: Loaded, inputs: Any) -> dict[str, Any]:
+    """The arguments that a file generates, each tensor and constant by a name of its own."""
+    if not isinstance(inputs, Mapping):
+        try:
+            inputs = loaded.signature.bind_partial(*inputs).arguments
+        except TypeError as error:
+            raise ValueError(
+                f"it returns {len(inputs)} values, but `{loaded.name}` takes "
+                f"{', '.join(loaded.parameters) or 'none'}"
+            ) from error
+    return unpacked(inputs, vars(loaded.contents), loaded.variadic)
 
 
 def generated_state(reference: Loaded, seed: int) -> dict[str, torch.Tensor]:

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from ..integrity.returned_tensors import plain
-from .tensors import Outputs, leaves, output_of, read_values, storage_bytes, write_values
+from .tensors import Outputs, output_of, read_values, storage_bytes, write_values
 
 AFTER_THE_CALL = " after the call"
 """Added to the name of an argument that was written to, and so is an output too."""
@@ -31,7 +31,10 @@ REFERENCE = "reference"
 
 @dataclass(frozen=True)
 class CallInputs:
-    """The inputs of one call: arguments in the declaration's order, and a module's state."""
+    """The inputs of one call: arguments in the declaration's order, and a module's state.
+
+    A Packing among the arguments says how a parameter is made of those before it.
+    """
 
     arguments: dict[str, Any]
     state: dict[str, Any]
@@ -39,10 +42,9 @@ class CallInputs:
     """The gradients of the outputs that a backward pass starts from, by output path."""
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """Every tensor of the call by name; the items of a list as `name[i]`."""
+        """Every tensor of the call by name."""
         named = {**self.arguments, **self.state}
-        paths = (leaf for name, value in named.items() for leaf in leaves(value, name))
-        return {path: leaf for path, leaf in paths if isinstance(leaf, torch.Tensor)}
+        return {name: value for name, value in named.items() if isinstance(value, torch.Tensor)}
 
 
 @dataclass(frozen=True)
@@ -130,8 +132,8 @@ def digest_of(*folders: Path) -> str:
 
 def state_like_input(state: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The state in the dtype of the first floating input, where no tensor of the state has that dtype."""
-    inputs = [leaf for value in arguments.values() for _, leaf in leaves(value)]
-    dtypes = [leaf.dtype for leaf in inputs if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()]
+    tensors = [value for value in arguments.values() if isinstance(value, torch.Tensor)]
+    dtypes = [tensor.dtype for tensor in tensors if tensor.is_floating_point()]
     if not dtypes or any(value.dtype == dtypes[0] for value in state.values()):
         return dict(state)
     return {
@@ -169,13 +171,7 @@ def map_tensors(call: CallInputs, change: Callable[[str, torch.Tensor], torch.Te
     """The call with `change` applied to every tensor, given its name; cotangents stay."""
 
     def visit(name: str, value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            return change(name, value)
-        return (
-            [visit(f"{name}[{i}]", item) for i, item in enumerate(value)]
-            if isinstance(value, list)
-            else value
-        )
+        return change(name, value) if isinstance(value, torch.Tensor) else value
 
     return CallInputs(
         {name: visit(name, value) for name, value in call.arguments.items()},

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from ..wire.packing import packing_of
+
 NON_FINITE_SHARE = 64
 """The fills inf and nan replace one element in this many, and at least one."""
 HUGE_SHORT = 16.0
@@ -28,7 +30,7 @@ Spec = Mapping[str, Any]
 
 
 def generate_arguments(case: Spec, seed: int, device: str = "cpu") -> dict[str, Any]:
-    """The case's arguments by name, tensors on the device.
+    """The case's arguments by name, tensors on the device, and for what is packed its Packing.
 
     On the CPU they are the same for the same seed on every machine; a GPU draws gigabytes in no time.
     """
@@ -41,9 +43,7 @@ def generate_arguments(case: Spec, seed: int, device: str = "cpu") -> dict[str, 
 def generate_argument(case_name: str, argument: Spec, seed: int, device: str = "cpu") -> Any:
     if argument["form"] == "tensor":
         return generate_tensor(argument, generator(seed, case_name, argument["name"], device=device))
-    if argument["form"] == "list":
-        return [generate_argument(case_name, item, seed, device) for item in argument["items"]]
-    return argument["value"]
+    return packing_of(argument["packing"]) if argument["form"] == "packed" else argument["value"]
 
 
 def generator(seed: int, *names: str, device: str = "cpu") -> torch.Generator:
@@ -58,6 +58,9 @@ def generate_tensor(spec: Spec, random: torch.Generator) -> torch.Tensor:
     The layout `large_stride` stays contiguous.
     """
     dtype: torch.dtype = getattr(torch, spec["dtype"])
+    if dtype.is_complex:
+        parts = generate_floats({**spec, "shape": [*spec["shape"], 2]}, dtype.to_real(), random)
+        return laid_out(torch.view_as_complex(parts), spec["layout"])
     values = (
         generate_floats(spec, dtype, random)
         if dtype.is_floating_point

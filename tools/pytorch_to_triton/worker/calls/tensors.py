@@ -1,7 +1,7 @@
 """Tensors on disk: raw storage bytes with JSON beside them, so that nothing is ever unpickled.
 
 A value is written as one record: `{"form": "tensor", "file", "bytes", "dtype", "shape", "strides",
-"offset"}`, `{"form": "list", "items"}` or `{"form": "constant", "value"}`.
+"offset"}`, `{"form": "list", "items"}`, `{"form": "packed", "packing"}` or `{"form": "constant", "value"}`.
 """
 
 import ctypes
@@ -16,6 +16,7 @@ import torch
 
 from ..interpreter.fake_cuda import device_of
 from ..runtime import interpreting
+from ..wire.packing import Packing, packing_of
 
 Record = dict[str, Any]
 
@@ -41,8 +42,11 @@ def write_value(value: Any, folder: Path, names: Iterator[int]) -> Record:
         return {"form": "list", "items": [write_value(item, folder, names) for item in value]}
     if value is None or isinstance(value, bool | int | float | str):
         return {"form": "constant", "value": value}
+    if isinstance(value, Packing):
+        return {"form": "packed", "packing": value.as_json()}
     raise TypeError(
-        f"an input of type {type(value).__name__} cannot be passed; tensors, lists and plain constants can"
+        f"an input of type {type(value).__name__} cannot be passed; tensors, plain constants, and dicts, "
+        "lists, tuples, NamedTuples and dataclasses of them can"
     )
 
 
@@ -51,7 +55,7 @@ def read_value(record: Record, folder: Path, device: str) -> Any:
         return read_tensor(record, folder, device)
     if record["form"] == "list":
         return [read_value(item, folder, device) for item in record["items"]]
-    return record["value"]
+    return packing_of(record["packing"]) if record["form"] == "packed" else record["value"]
 
 
 def write_tensor(tensor: torch.Tensor, file: Path) -> Record:
@@ -82,9 +86,7 @@ def read_tensor(record: Record, folder: Path, device: str) -> torch.Tensor:
 
 
 def on_gpu(value: Any) -> Any:
-    """The value with its tensors, also those in lists, on the GPU or on what poses as one."""
-    if isinstance(value, list | tuple):
-        return [on_gpu(item) for item in value]
+    """A tensor on the GPU or on what poses as one; anything else as it is."""
     return value.cuda() if isinstance(value, torch.Tensor) else value
 
 

@@ -9,7 +9,7 @@ from .. import wire
 from ..interpreter import cuda_autocast
 from ..job_report import JobReport
 from ..loading.target import Role, load
-from ..tracing.description import description, examples
+from ..tracing.description import description, examples, shown_inputs
 from ..tracing.fake import FakeWhenEntered, load_fake
 
 
@@ -36,6 +36,8 @@ def answer(target: wire.Target, request: wire.TargetRequest) -> wire.TargetItem:
         from ..tracing.export import trace
 
         return trace(target, request)
+    if isinstance(request, wire.ShownInputsRequest):
+        return wire.ShownInputsItem(examples=tuple(shown_inputs(target, request.points)))
     from ..tracing.free_sizes import free_sizes_of
 
     return wire.FreeSizesItem(free=free_sizes_of(target))

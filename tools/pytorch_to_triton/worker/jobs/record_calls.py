@@ -3,16 +3,18 @@
 import inspect
 import sys
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from torch import nn
 
 from .. import wire
 from ..job_report import JobReport
+from ..loading.packing import unpacked
 from ..loading.target import NameMissing, described, load_file
 from ..runtime import as_on_a_gpu
 from ..tracing.description import described_example
+from ..wire.packing import ContainerKind
 
 MOST_CALLS = 64
 """Those that follow are not noted."""
@@ -66,16 +68,17 @@ class Recorder:
             return
         if Path(code.co_filename).resolve() != self.path:
             return
-        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        count = code.co_argcount + code.co_kwonlyargcount + len(variadic_of(code))
+        names = code.co_varnames[:count]
         arguments = {name: frame.f_locals[name] for name in names}
         if code.co_qualname == self.function:
-            self._note(arguments, {})
+            self._note(arguments, {}, frame)
             return
         module = arguments.pop(names[0])
         if code.co_qualname == self.constructor:
             self._made[id(module)] = self._constructed(type(module), arguments)
         elif isinstance(module, nn.Module):
-            self._note(arguments, self._made.get(id(module), {}), training=module.training)
+            self._note(arguments, self._made.get(id(module), {}), frame, training=module.training)
 
     def _constructed(self, kind: type, arguments: dict[str, Any]) -> dict[str, Any]:
         """The constructor's arguments, but for objects that are the defaults themselves."""
@@ -86,10 +89,20 @@ class Recorder:
             if is_plain(value) or name not in parameters or parameters[name].default is not value
         }
 
-    def _note(self, values: dict[str, Any], constructor: dict[str, Any], *, training: bool = False) -> None:
+    def _note(
+        self, values: dict[str, Any], constructor: dict[str, Any], frame: FrameType, *, training: bool = False
+    ) -> None:
         if len(self.calls) < MOST_CALLS:
-            arguments = [described_example(name, value) for name, value in values.items()]
+            flat = unpacked(values, frame.f_globals, variadic_of(frame.f_code))
+            arguments = [described_example(name, value) for name, value in flat.items()]
             self.calls.append({"arguments": arguments, "constructor": constructor, "training": training})
+
+
+def variadic_of(code: CodeType) -> dict[str, ContainerKind]:
+    """The parameters that collect."""
+    names = iter(code.co_varnames[code.co_argcount + code.co_kwonlyargcount :])
+    kinds: dict[int, ContainerKind] = {inspect.CO_VARARGS: "args", inspect.CO_VARKEYWORDS: "kwargs"}
+    return {next(names): kind for flag, kind in kinds.items() if code.co_flags & flag}
 
 
 def plain(value: Any) -> Any:

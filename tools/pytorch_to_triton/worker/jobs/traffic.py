@@ -18,6 +18,7 @@ from .. import wire
 from ..job_report import JobReport
 from ..loading.target import load
 from ..replacement import replaced
+from ..wire.packing import packing_of
 
 
 def work(
@@ -53,8 +54,8 @@ def work(
 
 def without_memory(argument: wire.Json) -> Any:
     """The argument on the meta device; a constant as it is."""
-    if argument["form"] == "list":
-        return [without_memory(item) for item in argument["items"]]
+    if argument["form"] == "packed":
+        return packing_of(argument["packing"])
     if argument["form"] == "constant":
         return argument["value"]
     return torch.empty(argument["shape"], dtype=getattr(torch, argument["dtype"]), device="meta")

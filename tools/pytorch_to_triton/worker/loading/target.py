@@ -8,6 +8,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ import torch
 from torch import nn
 
 from ..runtime import as_on_a_gpu, interpreting
+from ..wire.packing import ContainerKind, Packing
+from .packing import Args, Kwargs, by_parameter
 from .redirect import in_original_terms, loader_of, original, read_anew, redirect
 
 Role = Literal["reference", "candidate"]
@@ -113,13 +116,30 @@ class Loaded:
         return {} if self.module is None else {keyword(key): key for key in self.module.state_dict()}
 
     def __call__(self, arguments: Mapping[str, Any], state: Mapping[str, torch.Tensor]) -> Any:
-        """Call with `arguments` in the declaration's order, and `state` by keyword.
+        """Call with `arguments` in the declaration's order, packed as they say, and `state` by keyword.
 
         Raises ArityMismatch where the signature does not take them.
         """
         by_keyword = {} if self.module is not None else state
-        args, kwargs = bind(self.name, self.signature, arguments, by_keyword)
+        args, kwargs = bind(self.name, self.signature, self.taken(arguments), by_keyword)
         return self.call(*args, **{**kwargs, **state})
+
+    def taken(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The arguments as it takes them: packed, or one by one where its signature has their names."""
+        flat = {name: value for name, value in arguments.items() if not isinstance(value, Packing)}
+        if len(flat) < len(arguments) and flat.keys() <= self.signature.parameters.keys():
+            return flat
+        return by_parameter(arguments, vars(self.contents))
+
+    @property
+    def variadic(self) -> dict[str, ContainerKind]:
+        """The parameters that collect what has no name of its own."""
+        kinds: dict[Any, ContainerKind] = {
+            inspect.Parameter.VAR_POSITIONAL: "args",
+            inspect.Parameter.VAR_KEYWORD: "kwargs",
+        }
+        parameters = self.signature.parameters.items()
+        return {name: kinds[p.kind] for name, p in parameters if p.kind in kinds}
 
     def to_gpu(self) -> None:
         """Move what a module holds beside its state to the GPU, or to what poses as one."""
@@ -350,12 +370,16 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
 def bind(
     name: str, signature: inspect.Signature, arguments: Mapping[str, Any], state: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments by keyword where the signature knows each name, else by position; state by keyword."""
-    parameters = signature.parameters.values()
-    positional = any(p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL) for p in parameters)
-    by_name = not positional and all(argument in signature.parameters for argument in arguments)
-    args = () if by_name else tuple(arguments.values())
-    kwargs = {**arguments, **state} if by_name else dict(state)
+    """Arguments by name where the signature knows each, else by position; state by keyword."""
+    if all(argument in signature.parameters for argument in arguments):
+        in_order = {name: arguments[name] for name in signature.parameters if name in arguments}
+        bound = inspect.BoundArguments(signature, OrderedDict(in_order))
+        args, kwargs = bound.args, {**bound.kwargs, **state}
+    else:
+        passed = (value for value in arguments.values() if not isinstance(value, Kwargs))
+        args = tuple(v for value in passed for v in (value if isinstance(value, Args) else (value,)))
+        collected = (value for value in arguments.values() if isinstance(value, Kwargs))
+        kwargs = {**dict(item for value in collected for item in value.items()), **state}
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:

@@ -1,17 +1,19 @@
 """What a target takes, and what its file declares about it (schema/description.py)."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from .. import wire
-from ..calls.call_inputs import parameter_names
+from ..calls.call_inputs import made_inputs, parameter_names
+from ..loading.packing import container
 from ..loading.target import Loaded, Role, TargetError
 from ..tuning.autotuned import tuners_in
 from ..untimed_tuning import variants
-from .fake import FakeWhenEntered, example_inputs, range_of
+from ..wire.packing import Packing
+from .fake import FakeWhenEntered, example_inputs, fake_inputs, fake_mode, load_fake, range_of
 
 Plain = Any
 
@@ -37,7 +39,7 @@ def description(target: wire.Target, loaded: Loaded, role: Role) -> wire.Json:
         "kind": loaded.kind,
         "name": loaded.name,
         "parameters": [described_parameter(p) for p in loaded.signature.parameters.values()],
-        "inputs": plain(getattr(contents, "INPUTS", None), "INPUTS"),
+        "inputs": plain(getattr(contents, "INPUTS", None), "INPUTS", vars(contents)),
         "dims": plain(getattr(contents, "DIMS", {}), "DIMS"),
         "requires": plain(conditions(contents), "REQUIRES"),
         "bytes_moved": expression(contents, "BYTES"),
@@ -68,19 +70,32 @@ def described_parameter(parameter: inspect.Parameter) -> dict[str, Any]:
     }
 
 
-def plain(value: Any, where: str) -> Plain:
-    """The value as JSON. Raises DeclarationUnusable, with the place, where that cannot be."""
+def plain(value: Any, where: str, types: Mapping[str, Any] | None = None) -> Plain:
+    """The value as JSON; a tuple and what `types` make as inputs/packed_input.py has them.
+
+    Raises DeclarationUnusable, with the place, where that cannot be.
+    """
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float) and value - value == 0:
         return value
-    if isinstance(value, list | tuple | range):
+    held = container(value, types or {})
+    if held is None and isinstance(value, list | tuple | range):
         return [plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
-    if isinstance(value, Mapping):
-        return {str(key): plain(item, f"{where}[{key!r}]") for key, item in value.items()}
+    if held is not None:
+        places = held.packing.places(where)
+        items = [plain(item, place, types) for item, place in zip(held.held, places, strict=True)]
+        match held.packing.kind:
+            case "dict":
+                return dict(zip(held.packing.words(), items, strict=True))
+            case "fields":
+                return {f"{held.packing.type}()": dict(zip(held.packing.keys, items, strict=True))}
+            case "tuple":
+                return {"()": items}
+        return items
     raise DeclarationUnusable(
         f"{where} is {value!r}; declare a tensor as text such as 'float32[M, N]', "
-        "anything else as a finite number, text, bool, None or a list of those"
+        "anything else as a finite number, text, bool, None, or a dict, list, tuple or object of those"
     )
 
 
@@ -112,12 +127,25 @@ def examples(loaded: Loaded, mode: FakeWhenEntered) -> list[dict[str, Any]] | No
     return [described_example(name, value) for name, value in given.items()]
 
 
+def shown_inputs(target: wire.Target, points: Sequence[Mapping[str, int]]) -> Iterator[list[dict[str, Any]]]:
+    """What the file's inputs() returns at these points. Raises ExamplesFailed."""
+    mode = fake_mode()
+    loaded = load_fake(target, mode)
+    for dims in points:
+        try:
+            given = fake_inputs(lambda dims=dims: made_inputs(loaded, dims), mode)  # type: ignore[misc]
+        except Exception as error:
+            raise ExamplesFailed(
+                f"inputs() in {loaded.file} raised {type(error).__name__}: {error}"
+            ) from error
+        yield [described_example(name, value) for name, value in given.items()]
+
+
 def described_example(name: str, value: Any) -> dict[str, Any]:
     if isinstance(value, torch.Tensor):
         return {"form": "tensor", "name": name, **tensor_facts(value)}
-    if isinstance(value, list | tuple) and any(isinstance(item, torch.Tensor) for item in value):
-        items = [described_example(f"{name}[{i}]", item) for i, item in enumerate(value)]
-        return {"form": "list", "name": name, "items": items}
+    if isinstance(value, Packing):
+        return {"form": "packed", "name": name, "packing": value.as_json()}
     return {"form": "constant", "name": name, "value": plain(value, name)}
 
 

@@ -17,8 +17,10 @@ from ..calls.call_inputs import parameter_names
 from ..calls.exchange import state_like_input
 from ..interpreter import cuda_autocast
 from ..loading.target import Loaded, load
+from ..wire.packing import Packing, packing_of
+from .complex_pairs import with_pairs
 from .constant_tensors import known_constants
-from .exported_call import ExportedCall, copies_of, kept_by_squeezing, updatable, written_copies
+from .exported_call import ExportedCall, Returned, copies_of, kept_by_squeezing, updatable, written_copies
 from .fake import REAL_BYTES, fake_mode, load_fake
 from .graph_writer import (
     MutatesArguments,
@@ -26,11 +28,9 @@ from .graph_writer import (
     NotRepresentable,
     Sizes,
     behind_outputs,
-    container_of,
     lifted_scalars,
     named_outputs,
     names_of,
-    returned_value,
     written_arguments,
 )
 from .joint import OwnBackward, grad_names, halves, joint, own_backwards, saved_by, without_lines
@@ -81,9 +81,10 @@ def traced(
 ) -> wire.TracedItem:
     """The answer for a loaded target; the tensors to trace with are made in `mode`."""
     inputs, constants, setting = request.inputs, request.constants, request.setting
+    packings = {name: packing_of(packing) for name, packing in request.packings.items()}
     count = max((len(spec.dtypes) for spec in inputs), default=1)
     with mode:
-        tracers = [ExportTracer(loaded, in_dtypes(inputs, i), setting) for i in range(count)]
+        tracers = [ExportTracer(loaded, in_dtypes(inputs, i), packings, setting) for i in range(count)]
     first, *others = tracers
     graph = first.trace(constants)
     return wire.TracedItem(
@@ -120,7 +121,7 @@ def bound(tracer: "ExportTracer", graph: dict[str, Any], constants: Mapping[str,
     """The trace with its float arguments told apart from literals, where that can be done."""
     floats = [name for name, value in constants.items() if isinstance(value, float)]
     try:
-        nodes = with_scalars(tracer, graph["nodes"], constants, floats)
+        nodes = with_scalars(tracer, graph, constants, floats)
     except (DependsOnScalar, TraceFailed, MutatesArguments, NotRepresentable):
         # The value steers the computation, so the draft is for this value alone.
         return {**graph, "fixed": list(constants)}
@@ -128,16 +129,19 @@ def bound(tracer: "ExportTracer", graph: dict[str, Any], constants: Mapping[str,
 
 
 def with_scalars(
-    tracer: "ExportTracer", nodes: list[Any], constants: Mapping[str, Any], floats: list[str]
+    tracer: "ExportTracer", graph: Mapping[str, Any], constants: Mapping[str, Any], floats: list[str]
 ) -> list[Any]:
     """The nodes with a reference to a float argument wherever one follows it.
 
     Raises DependsOnScalar where another value gives other operators, or meets no tensor as it is.
     """
-    bound = nodes
+    bound: list[Any] = graph["nodes"]
+    nodes = bound
     for value in OTHER_VALUES if floats else ():
         replaced = {name: value + i * STEP for i, name in enumerate(floats)}
         other = tracer.trace({**constants, **replaced})
+        if other["result"] != graph["result"]:
+            raise DependsOnScalar("a result is computed from a float argument alone")
         bound = [bind_scalars(a, b, constants, replaced) for a, b in paired(nodes, other["nodes"])]
     return bound
 
@@ -147,6 +151,7 @@ class Exported:
     """A program in core operators."""
 
     program: ExportedProgram
+    returned: Returned
     updated: list[str]
     """The buffers that it writes to."""
     squeezed: tuple[int | torch.SymInt, ...] = ()
@@ -158,8 +163,15 @@ class Exported:
 class ExportTracer:
     """Traces one target, as often as needed, with the same example tensors."""
 
-    def __init__(self, loaded: Loaded, inputs: list[dict[str, Any]], setting: wire.TraceSetting) -> None:
+    def __init__(
+        self,
+        loaded: Loaded,
+        inputs: list[dict[str, Any]],
+        packings: Mapping[str, Packing],
+        setting: wire.TraceSetting,
+    ) -> None:
         self.loaded = loaded
+        self.packings = packings
         given = {spec["name"]: example(spec) for spec in inputs}
         # A module in half precision has its parameters in it too.
         state = state_like_input(own_memory(loaded), given)
@@ -195,19 +207,19 @@ class ExportTracer:
         writer.known.update(names_of(operators, set(writer.known.values())))
         nodes += [writer.write(n) for n in operators]
         name_nodes(nodes, names)
-        structure, outputs = named_outputs(program, writer)
+        result, outputs = named_outputs(program, writer, exported.returned)
         written = written_arguments(program, writer)
         graph = {
             "function": self.loaded.name,
-            "parameters": [*self.loaded.parameters, *self.loaded.state],
+            "parameters": list(dict.fromkeys([*self.loaded.parameters, *constants, *self.loaded.state])),
             "inputs": [sizes.input(spec) for spec in self.inputs],
             "state": self.loaded.state_keys,
             "constants": dict(constants),
+            "packings": {name: packing.as_json() for name, packing in self.packings.items()},
             "nodes": nodes,
             "outputs": [*outputs, *written.values()],
             "written": {argument: output["path"] for argument, output in written.items()},
-            "structure": structure,
-            "container": container_of(returned_value(program), self.loaded.contents),
+            "result": result,
             "dims": self.dims,
             "guards": [*sizes.guards(), *sizes.not_one(exported.squeezed)],
             "updated": exported.updated,
@@ -231,7 +243,7 @@ class ExportTracer:
 
     def _exported(self, constants: Mapping[str, Any]) -> "Exported":
         names = [spec["name"] for spec in self.inputs]
-        module = ExportedCall(self.loaded, names, constants, self.buffers)
+        module = ExportedCall(self.loaded, names, {**constants, **self.packings}, self.buffers)
         shapes = tuple(
             {i: Dim.STATIC if size.isdigit() else Dim.AUTO for i, size in enumerate(spec["shape"])}
             for spec in self.inputs
@@ -241,16 +253,17 @@ class ExportTracer:
             program = torch.export.export(
                 module, tuple(self.examples), dynamic_shapes=(shapes,), strict=False
             )
+        program = with_pairs(program, differentiated=self.backward)
         table = torch.export.default_decompositions()
         for op in [op for op in table if str(op) in self.keep]:
             del table[op]
         updated = [names[place] for place in written_copies(program)]
         squeezed = tuple(kept_by_squeezing(program))
         if not self.backward:
-            return Exported(program.run_decompositions(table), updated, squeezed)
+            return Exported(program.run_decompositions(table), module.returned, updated, squeezed)
         with_gradients = self._joint(program, table, module, applied)
         without_lines(with_gradients)
-        return Exported(with_gradients, updated, squeezed, saved_by(with_gradients))
+        return Exported(with_gradients, module.returned, updated, squeezed, saved_by(with_gradients))
 
     def _joint(
         self, program: ExportedProgram, table: dict[Any, Any], module: ExportedCall, applied: list[str]

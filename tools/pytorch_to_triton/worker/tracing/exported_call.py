@@ -3,6 +3,7 @@
 import dataclasses
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -10,13 +11,24 @@ from torch.export import ExportedProgram
 from torch.overrides import TorchFunctionMode
 
 from ..calls.call_inputs import parameter_names
+from ..loading.packing import unpacked_result
 from ..loading.target import Loaded
+from ..wire.packing import Packing
 
 DATA = torch.Tensor.data.__get__  # type: ignore[attr-defined]
 COPY = torch.ops.aten.clone.default
 SQUEEZES = (torch.ops.aten.squeeze, torch.ops.aten.squeeze_, torch.ops.aten.squeeze_copy)
 STATISTICS = {"batch_norm": "training", "instance_norm": "use_input_stats"}
 """Operators that write to running statistics where this argument is true; their schemas do not say so."""
+
+
+class Returned:
+    """What the last call returned; torch.export undoes what is assigned to a module itself."""
+
+    values: Mapping[str, Any] = MappingProxyType({})
+    """By path."""
+    packing: Packing | str = ""
+    """How they are packed."""
 
 
 class ExportedCall(torch.nn.Module):
@@ -29,7 +41,10 @@ class ExportedCall(torch.nn.Module):
         constants: Mapping[str, Any],
         copied: Collection[str] = (),
     ) -> None:
-        """`copied` are passed as copies: torch.export cannot decompose what writes to its arguments."""
+        """`constants` are all but tensors, how they are packed included.
+
+        `copied` are passed as copies: torch.export cannot decompose what writes to its arguments.
+        """
         super().__init__()
         # Registered, so that export takes its parameters for parameters and not for stray constants.
         self.module = loaded.module
@@ -37,14 +52,19 @@ class ExportedCall(torch.nn.Module):
         self.names = names
         self.constants = constants
         self.copied = copied
+        self.returned = Returned()
 
     def forward(self, *tensors: torch.Tensor) -> Any:
+        """The tensors of the result, one after the other."""
         given = dict(zip(self.names, tensors, strict=True))
         state = {name: given.pop(name) for name in self.loaded.state}
         state.update({name: state[name].clone() for name in self.copied})
         in_order = {n: v for n, v in {**given, **self.constants}.items() if n in self.loaded.parameters}
         with DataDetached():
-            return self.loaded({**in_order, **given, **self.constants}, state)
+            result = self.loaded({**in_order, **given, **self.constants}, state)
+        values, packing = unpacked_result(result, vars(self.loaded.contents))
+        self.returned.values, self.returned.packing = values, packing
+        return tuple(value for value in values.values() if isinstance(value, torch.Tensor))
 
 
 class DataDetached(TorchFunctionMode):

@@ -1,6 +1,6 @@
 """A target on fake tensors, which have shapes and dtypes but no memory: looked at, never called."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
@@ -57,18 +57,23 @@ def load_fake(target: Mapping[str, Any], mode: AbstractContextManager[object]) -
 
 
 def example_inputs(loaded: Loaded, mode: AbstractContextManager[object]) -> dict[str, Any]:
-    """get_inputs() by name: fake tensors, or real ones where it needs values or hides the range of integers.
+    """get_inputs() by name, as `fake_inputs` has it."""
+    return fake_inputs(lambda: named_inputs(loaded), mode)
 
-    Raises what get_inputs() raises.
+
+def fake_inputs(make: Callable[[], dict[str, Any]], mode: AbstractContextManager[object]) -> dict[str, Any]:
+    """What `make` returns: fake tensors, or real ones where it needs values or hides the range of integers.
+
+    Raises what it raises.
     """
     try:
         with mode, RangesNoted():  # type: ignore[no-untyped-call]
-            given = named_inputs(loaded)
+            given = make()
     except Exception:
-        return named_inputs(loaded)
+        return make()
     unknown = any(is_integer(t) and not hasattr(t, RANGE) for t in tensors_of(given))
     held = sum(tensor.nbytes for tensor in tensors_of(given))
-    return named_inputs(loaded) if unknown and held <= REAL_BYTES else given
+    return make() if unknown and held <= REAL_BYTES else given
 
 
 def fake_of(tensor: torch.Tensor, mode: FakeTensorMode) -> torch.Tensor:

@@ -2,7 +2,6 @@
 
 import math
 import operator
-import types
 from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 from typing import Any
@@ -12,9 +11,11 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import OutputKind
 from torch.fx import Node
-from torch.utils import _pytree as pytree
 
 from ..calls.exchange import AFTER_THE_CALL
+from ..loading.packing import SCALARS
+from ..wire.packing import key_source
+from .exported_call import Returned
 from .numbers_in_graph import Number, Numbers
 from .size_guards import conditions, least_asked_for, texts_of
 from .size_text import UnknownFunction, text_of, tidy
@@ -220,6 +221,20 @@ class NodeWriter:
         tensors = (n for n in node.graph.nodes if self._line(n) == line and self.is_operator(n))
         return names[0] if len(names) == 1 and not any(tensors) else None
 
+    def literal(self, path: str, value: Any) -> str:
+        """The source of a result that is no tensor: a constant, a size. Raises ReturnsNoTensor."""
+        if isinstance(value, torch.SymInt | torch.SymFloat):
+            return self.sizes.number(value).text
+        if isinstance(value, float) and not math.isfinite(value):
+            return f'float("{value}")'
+        if (
+            value is None
+            or isinstance(value, SCALARS)
+            or (isinstance(value, list | tuple) and all(isinstance(item, SCALARS) for item in value))
+        ):
+            return key_source(value) if isinstance(value, str) else repr(value)
+        raise ReturnsNoTensor(f"{path} is a {type(value).__name__}, not a tensor")
+
     def where(self, node: Node) -> str:
         """The first place in the caller's source that uses the node."""
         lines = [line for n in (node, *node.users) if (line := self._line(n)) is not None]
@@ -263,52 +278,37 @@ def lifted_scalars(program: ExportedProgram) -> dict[str, float | int | bool]:
     return {name: value.item() for name, value in values.items() if value.dim() == 0}
 
 
-def named_outputs(program: ExportedProgram, writer: NodeWriter) -> tuple[str, list[dict[str, str]]]:
-    """What the function returns: the kind of container, and each tensor's path and node."""
-    result = returned_value(program)
-    result = tuple(result) if isinstance(result, tuple) else result
-    flat, _ = pytree.tree_flatten_with_path(result)
-    if result is None and program.graph_signature.user_inputs_to_mutate:
-        return "none", []
+def named_outputs(
+    program: ExportedProgram, writer: NodeWriter, returned: Returned
+) -> tuple[Any, list[dict[str, str]]]:
+    """What the function returns: how it is packed, as JSON, and each tensor's path and node.
+
+    Raises ReturnsNoTensor, unless it writes to an argument.
+    """
+    values, packing = returned.values, returned.packing
+    paths = [path for path, value in values.items() if isinstance(value, torch.Tensor)]
     outputs = []
-    for path, node in flat:
-        if not isinstance(node, Node):
-            raise ReturnsNoTensor(f"{path_of(path)} is {node!r}, not a tensor")
+    for path, node in zip(paths, returned_nodes(program), strict=True):
         reference = writer.argument(node)
         if reference["form"] != "node":
-            raise ReturnsNoTensor(f"{path_of(path)} is a constant")
-        outputs.append({"path": path_of(path), "name": reference["name"]})
-    kinds: dict[type, str] = {tuple: "tuple", list: "list", dict: "dict"}
-    return kinds.get(type(result), "single"), outputs
+            raise ReturnsNoTensor(f"{path} is a constant")
+        outputs.append({"path": path, "name": reference["name"]})
+    literals = {p: writer.literal(p, value) for p, value in values.items() if p not in paths}
+    if not outputs and not program.graph_signature.user_inputs_to_mutate:
+        raise ReturnsNoTensor(f"it returns {', '.join(literals.values())}, and no tensor")
+    return packing if isinstance(packing, str) else packing.renamed(literals).as_json(), outputs
 
 
 def written_arguments(program: ExportedProgram, writer: NodeWriter) -> dict[str, dict[str, str]]:
     """The arguments that it writes to: an output for each that has its value after the call."""
-    written = program.graph_signature.user_inputs_to_mutate.items()
     nodes = {node.name: node for node in program.graph.nodes}
-    found = {}
-    for name, placeholder in written:
+    outputs = {}
+    for name, placeholder in program.graph_signature.user_inputs_to_mutate.items():
         argument, value = writer.known[placeholder], writer.argument(nodes[name])
         if value["form"] != "node":
             raise MutatesArguments(f"it fills {argument} with a constant")
-        found[argument] = {"path": f"{argument}{AFTER_THE_CALL}", "name": value["name"]}
-    return found
-
-
-def returned_value(program: ExportedProgram) -> Any:
-    """What the function returns, with nodes in place of tensors."""
-    return pytree.tree_unflatten(returned_nodes(program), program.call_spec.out_spec)
-
-
-def container_of(result: Any, contents: types.ModuleType) -> str:
-    """What makes a result like this of several tensors, as source; empty for a plain container.
-
-    That is a NamedTuple of the caller's file, or one of torch's own, such as what `x.max(-1)` returns.
-    """
-    name = type(result).__name__
-    if hasattr(result, "_fields") and getattr(contents, name, None) is type(result):
-        return f"{name}._make"
-    return f"torch.return_types.{name}" if type(result) is getattr(torch.return_types, name, None) else ""
+        outputs[argument] = {"path": f"{argument}{AFTER_THE_CALL}", "name": value["name"]}
+    return outputs
 
 
 def returned_nodes(program: ExportedProgram) -> list[Any]:
@@ -329,8 +329,3 @@ def behind_outputs(program: ExportedProgram) -> set[Node]:
             found.add(node)
             waiting += node.all_input_nodes
     return found
-
-
-def path_of(path: tuple[Any, ...]) -> str:
-    """The name of an output: `out`, `out[0]`."""
-    return "out" + pytree.keystr(path)

@@ -338,6 +338,18 @@ class FreeSizesItem(WireValue):
     """None: all sizes are numbers."""
 
 
+class ShownInputsRequest(WireValue):
+    do: Literal["shown_inputs"] = "shown_inputs"
+    points: tuple[dict[str, int], ...]
+    """Dims for the file's `inputs`."""
+
+
+class ShownInputsItem(WireValue):
+    event: Literal["shown_inputs"] = "shown_inputs"
+    examples: tuple[list[Json], ...]
+    """Examples of schema/description.py: what it returns at each point."""
+
+
 class RecordCallsArguments(TypedDict):
     target: Target
     example: Target
@@ -374,6 +386,8 @@ class TraceRequest(WireValue):
     do: Literal["trace"] = "trace"
     inputs: tuple[TracedInput, ...]
     constants: Json
+    packings: dict[str, Json]
+    """packing.py, by the parameters that hold inputs and constants."""
     setting: TraceSetting
 
 
@@ -395,5 +409,5 @@ class TracedItem(WireValue):
     traces: tuple[TraceSucceeded | TraceRefused, ...]
 
 
-TargetRequest = FreeSizesRequest | TraceRequest
-TargetItem = DescribedItem | FreeSizesItem | TracedItem
+TargetRequest = FreeSizesRequest | ShownInputsRequest | TraceRequest
+TargetItem = DescribedItem | FreeSizesItem | ShownInputsItem | TracedItem

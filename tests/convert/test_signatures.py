@@ -1,0 +1,204 @@
+"""Functions and modules that take and return more than single tensors: `run` takes and returns the same."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.convert.finish.converted import recipe_of
+from pytorch_to_triton.convert.finish.files import files
+from pytorch_to_triton.convert.finish.test_run import run_tests
+from pytorch_to_triton.convert.request import ConversionRequest
+from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
+from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.inputs.declaration import parse_options
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.target import Target
+
+from .drafting import drafts_of, written
+from .eager_calls import calls, differences, draft_of
+from .test_real_functions import sizes
+
+pytestmark = pytest.mark.anyio
+
+SOURCE = """
+import dataclasses
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+DIMS = {"M": [1, 5], "N": [3, 9]}
+
+
+class Pair(NamedTuple):
+    low: torch.Tensor
+    high: torch.Tensor
+
+
+@dataclasses.dataclass
+class Batch:
+    x: torch.Tensor
+    mask: torch.Tensor
+    eps: float = 1e-5
+
+
+@dataclasses.dataclass
+class Output:
+    loss: torch.Tensor
+    logits: torch.Tensor
+    hidden: torch.Tensor | None = None
+
+
+def of_a_dict(batch):
+    return batch["x"] * batch["mask"]["keep"].float() * batch["scale"]
+
+
+def of_tuples(pairs):
+    (a, b), c = pairs
+    return (a * b).sum(-1) + c
+
+
+def of_a_named_tuple(pair, gain=2.0):
+    return Pair((pair.high - pair.low) * gain, pair.low)
+
+
+def of_an_object(batch):
+    x = batch.x.masked_fill(~batch.mask, 0.0)
+    logits = x / (x.pow(2).mean(-1, keepdim=True) + batch.eps).sqrt()
+    return Output(loss=logits.mean(), logits=logits)
+
+
+def of_all(*xs):
+    return torch.stack(xs).sum(0).relu()
+
+
+def of_keywords(x, *, gain=1.0, **more):
+    return x.masked_fill(more["mask"], 0) * gain
+
+
+def nested_results(x, y):
+    h = x + y
+    return h, [h.relu(), {"mean": h.mean(-1), "none": None, "sizes": h.shape[0]}], "kept", x
+
+
+class Mixed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(8))
+
+    def forward(self, *xs, residual=None, **more):
+        h = sum(xs) * self.weight
+        return {"h": h if residual is None else h + residual, "gate": more["gate"].sigmoid()}
+"""
+GENERATED = """
+import torch
+
+DIMS = {"M": [1, 5], "N": [3, 9]}
+
+
+def inputs(M, N):
+    boxes = [torch.randn(M, 4), torch.randn(2 * M, 4)]
+    return {"batch": {"boxes": boxes, "labels": torch.randint(0, N, (M,))}, "scale": 0.5}
+
+
+def losses(batch, scale):
+    total = sum(b.square().mean() for b in batch["boxes"]) * scale
+    return total, batch["labels"].float() / 2
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A target, its inputs as options, and lines of the drafted `run`."""
+
+    name: str
+    inputs: Sequence[str]
+    lines: Sequence[str] = ()
+
+
+ROWS = (
+    Row(
+        "of_a_dict",
+        ['batch={"x": "float32|bfloat16[M,N]", "mask": {"keep": "bool[M,N]"}, "scale": 0.5}'],
+        (
+            "def run(batch):",
+            'if set(batch["mask"]) != {"keep"}:',
+            'batch_x, batch_mask_keep, batch_scale = batch["x"], batch["mask"]["keep"], batch["scale"]',
+        ),
+    ),
+    Row("of_tuples", ["pairs=((float32[M,N], float32[N]), float32[])"]),
+    Row("of_a_named_tuple", ["pair=Pair(low=float32[M,N], high=float32[M,N])"]),
+    Row("of_an_object", ["batch=Batch(x=float32[M,N], mask=bool[M,N], eps=1e-5)"]),
+    Row("of_all", ["xs=[float32[M,N], float32[M,N]]"], ("def run(*xs):", "xs_0, xs_1 = xs")),
+    Row(
+        "of_keywords",
+        ["x=float32[M,N]", "mask=bool[M,N]", "gain=0.5"],
+        ("def run(x, *, gain=1.0, **more):", 'mask = more["mask"]'),
+    ),
+    Row(
+        "nested_results",
+        ["x=float32[M,N]", "y=float32[M,N]"],
+        ('return h, [out, {"mean": out_2, "none": None, "sizes": M}], "kept", x',),
+    ),
+    Row("Mixed", ["xs=[float32[M,8], float32[M,8]]", "residual=float32[8]", "gate=float32[M,N]"]),
+)
+
+
+async def resolved(
+    worker: WorkerClient, runtime: Runtime, path: Path, row: Row, *, backward: bool = False
+) -> ResolvedTarget:
+    used = [d for d in ("M", "N") if any(f"{d}" in text for text in row.inputs)] if row.inputs else []
+    options = parse_options(row.inputs, [f"{d}=1,5" if d == "M" else "N=3,9" for d in used])
+    request = ConversionRequest(target=Target(path=path, name=row.name), options=options, backward=backward)
+    return await resolve(worker, request, runtime)
+
+
+async def test_a_draft_takes_and_returns_what_its_function_does(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    styles, generated = tmp_path / "styles.py", tmp_path / "generated.py"
+    styles.write_text(SOURCE)
+    generated.write_text(GENERATED)
+    drafts = []
+    for path, row in [*((styles, row) for row in ROWS), (generated, Row("losses", ()))]:
+        target = await resolved(worker, interpreter, path, row)
+        drafted = drafts_of(target.convertible(), (1, 2))
+        folder = tmp_path / row.name
+        folder.mkdir()
+        paths = [written(d, target.target, folder, stage) for stage, d in drafted.items()]
+        declaration = target.declaration
+        drafts.append(draft_of(row.name, target.target, paths, calls(declaration, sizes(declaration))))
+        assert [line for line in row.lines if line not in drafted[2].text] == []
+        assert drafted[2].left == ()
+    assert await differences(worker, interpreter, drafts) == {str(draft["name"]): [] for draft in drafts}
+
+
+@pytest.mark.parametrize("name", ["of_an_object", "Mixed"])
+async def test_the_finished_file_passes_its_own_tests(
+    name: str, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    path = tmp_path / "styles.py"
+    path.write_text(SOURCE)
+    row = next(row for row in ROWS if row.name == name)
+    target = await resolved(worker, interpreter, path, row, backward=True)
+    drafted = target.convertible().drafted(2)
+    finished = files(recipe_of(target, drafted.file, drafted=True), "")
+    for file, text in finished.texts.items():
+        (tmp_path / file).write_text(text)
+    (tests,) = tmp_path.glob("test_*_triton.py")
+    outcome = await run_tests(worker, tests, interpreter, seconds=300)
+    assert outcome.passed, outcome
+
+
+async def test_an_object_of_no_class_in_the_file_is_refused(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    path = tmp_path / "styles.py"
+    path.write_text(SOURCE)
+    row = Row("of_a_named_tuple", ["pair=Pear(low=float32[M,N], high=float32[M,N])"])
+    target = await resolved(worker, interpreter, path, row)
+    with pytest.raises(NotConvertible, match="has no class Pear"):
+        target.convertible()
