@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
-from ..convert.session.files import BUCKETS, BUCKETS_KERNEL
+from ..convert.session.files import GCD, GCD_KERNEL
 from .test_by_hand import called
 
 pytestmark = pytest.mark.anyio
@@ -13,16 +13,16 @@ pytestmark = pytest.mark.anyio
 
 async def test_an_assistant_writes_a_stage_that_cannot_be_drafted(client: Client, tmp_path: Path) -> None:
     target = tmp_path / "target.py"
-    target.write_text(f"import torch\n{BUCKETS}", encoding="utf-8")
+    target.write_text(f"import torch\n{GCD}", encoding="utf-8")
     folder = str(tmp_path / "session")
     began = await called(
         client, "convert_start", target=f"{target}:f", into=folder, device="interpreter", seed=7
     )
     assert list(began)[:2] == ["summary", "next_step"]
-    assert "bucketize" in began["understood"]["no_draft"]
+    assert "gcd" in began["understood"]["no_draft"]
     unwritten = await client.call_tool("convert_submit", {"session": folder})
     assert "it has no kernel yet" in str(unwritten.content)
-    Path(began["file"]).write_text(BUCKETS_KERNEL, encoding="utf-8")
+    Path(began["file"]).write_text(GCD_KERNEL, encoding="utf-8")
     opened = await called(client, "convert_submit", session=folder)
     assert (opened["verdict"], opened["stage"]) == ("opened", 2)
     looked_at = await called(client, "convert_status", session=folder)

@@ -1,7 +1,7 @@
 """The tools of a conversion in steps: convert start, submit, status, list, restore, finish and drop."""
 
 import secrets
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -91,8 +91,8 @@ async def convert_submit(
     session: SessionPath,
     file: Annotated[str | None, Field(description="What to submit; default: the stage's file")] = None,
     through: Annotated[
-        Literal[1, 2, 3] | None,
-        Field(description="The last stage whose gate it may open; default: the current stage's alone"),
+        int | None,
+        Field(ge=1, le=3, description="The last stage whose gate it may open; default: the current stage's"),
     ] = None,
     accept: Annotated[
         str, Field(description="Why a stage passes although it is not faster; stays in the record")
@@ -115,12 +115,13 @@ async def convert_submit(
     folder = _opened_to_run(call, session)
     setting = folder.record().setting
     warm(call.worker, setting.device, setting.python)
-    from pytorch_to_triton.convert.session.submit import SubmitRequest, submit  # while the worker starts
+    from pytorch_to_triton.convert.session.state import STAGES  # while the worker starts
+    from pytorch_to_triton.convert.session.submit import SubmitRequest, submit
 
     runtime = await choose_runtime(call.worker, setting.device, setting.python)
     request = SubmitRequest(
         call.boundary.readable(path_of(file)) if file else None,
-        through or 1,
+        STAGES[(through or 1) - 1],
         accept.strip(),
         tuple(target_of(one, call.boundary) for one in against),
     )

@@ -68,42 +68,37 @@ def run(x):
     return out
 '''
 
-BUCKETS = """
-INPUTS = {"x": "float32[N]", "edges": "float32[K]"}
-DIMS = {"N": [40], "K": [5]}
+GCD = """
+INPUTS = {"x": "int32[N]", "y": "int32[N]"}
+DIMS = {"N": [40]}
 
 
-def f(x, edges):
-    return torch.bucketize(x, edges)
+def f(x, y):
+    return torch.gcd(x, y)
 """
-BUCKETS_KERNEL = '''
+GCD_KERNEL = '''
 import torch
 import triton
 import triton.language as tl
 
 
 @triton.jit
-def bucket_kernel(x_ptr, edges_ptr, out_ptr, N, K, BLOCK: tl.constexpr):
-    """Find the first edge that is not below each element. x_ptr, out_ptr: [N]; edges_ptr: [K]."""
+def gcd_kernel(x_ptr, y_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    """Find the greatest common divisor of each pair by Euclid's steps. x_ptr, y_ptr, out_ptr: [N]."""
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < N
-    x = tl.load(x_ptr + i, mask=mask)
-    low = tl.zeros([BLOCK], tl.int64)
-    high = low + K
-    for _ in range(32):
-        middle = (low + high) // 2
-        open_ = low < high
-        edge = tl.load(edges_ptr + middle, mask=mask & open_)
-        above = open_ & ~(edge >= x)
-        low = tl.where(above, middle + 1, low)
-        high = tl.where(open_ & ~above, middle, high)
-    tl.store(out_ptr + i, low, mask=mask)
+    x = tl.abs(tl.load(x_ptr + i, mask=mask, other=0))
+    y = tl.abs(tl.load(y_ptr + i, mask=mask, other=0))
+    for _ in range(46):
+        rest = x % tl.where(y == 0, 1, y)
+        x, y = tl.where(y == 0, x, y), tl.where(y == 0, 0, rest)
+    tl.store(out_ptr + i, x, mask=mask)
 
 
-def run(x, edges):
-    x, edges = x.contiguous(), edges.contiguous()
-    out = torch.empty(x.shape, dtype=torch.int64, device=x.device)
+def run(x, y):
+    x, y = x.contiguous(), y.contiguous()
+    out = torch.empty_like(x)
     if N := x.numel():
-        bucket_kernel[(triton.cdiv(N, 64),)](x, edges, out, N, edges.numel(), BLOCK=64)
+        gcd_kernel[(triton.cdiv(N, 64),)](x, y, out, N, BLOCK=64)
     return out
 '''

@@ -140,19 +140,19 @@ async def test_what_was_right_is_not_run_again_while_it_is_unchanged(
 async def test_what_cannot_be_drafted_starts_with_a_kernel_to_be_written(
     started: Starting, submitted: Submitting
 ) -> None:
-    folder = await started(files.BUCKETS)
+    folder = await started(files.GCD)
     blank = folder.file(1).read_text(encoding="utf-8")
-    assert "def run(x, edges):" in blank
-    assert "def reference(x, edges):" in blank
-    assert "aten.bucketize.Tensor(x, edges)" in blank
-    assert 'INPUTS = {"x": "float32[N]", "edges": "float32[K]"}' in blank
+    assert "def run(x, y):" in blank
+    assert "def reference(x, y):" in blank
+    assert "aten.gcd.default(x, y)" in blank
+    assert 'INPUTS = {"x": "int32[N]", "y": "int32[N]"}' in blank
     with pytest.raises(BadInput, match="it has no kernel yet"):
         await submitted(folder)
     assert folder.attempts() == ()
-    assert (await submitted(folder, files.BUCKETS_KERNEL)).verdict == "opened"
+    assert (await submitted(folder, files.GCD_KERNEL)).verdict == "opened"
     second = folder.file(2).read_text(encoding="utf-8")
     assert second.startswith("# Stage 2 of 3 (optimised) is to bring:")
-    assert second.endswith(files.BUCKETS_KERNEL)
+    assert second.endswith(files.GCD_KERNEL)
 
 
 async def test_a_default_that_was_not_declared_is_said_to_be_fixed(started: Starting) -> None:
