@@ -49,7 +49,7 @@ CASES = {
     "honest/autograd_function_silu": "M=5 N=32; M=7 N=33; M=7 N=33 x transposed, grad_out transposed",
     "honest/autotuned_swiglu": "M=5 N=64; M=7 N=65; M=7 N=65 gate transposed, up transposed",
     "honest/batch_norm_pipeline": "M=30 N=64; M=31 N=65; M=31 N=65 x transposed",
-    "honest/concat_into_padded_rows": "M=7 N=64 K=17; M=9 N=65 K=19; M=9 N=65 K=19 parts[0] transposed, parts[1] transposed, parts[2] transposed; M=7 N=64 K=17 only parts[0] bfloat16",
+    "honest/concat_into_padded_rows": "M=7 N=64 K=17; M=9 N=65 K=19; M=9 N=65 K=19 parts_0 transposed, parts_1 transposed, parts_2 transposed; M=7 N=64 K=17 only parts_0 bfloat16",
     "honest/cuda_only_softmax": "M=6 N=10; M=7 N=11; M=7 N=11 x transposed",
     "honest/descriptor_matmul": "M=33 N=40 K=32; M=35 N=41 K=33; M=35 N=41 K=33 a transposed, b transposed",
     "honest/dict_of_row_stats": "M=6 N=9; M=7 N=11; M=7 N=11 x transposed",
