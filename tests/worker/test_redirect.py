@@ -15,7 +15,8 @@ import pytest
 
 from pytorch_to_triton.worker.loading import redirect
 from pytorch_to_triton.worker.loading.staging import stage, without
-from pytorch_to_triton.worker.loading.target import Loaded, TargetLoadFailed, TargetSyntax, load
+from pytorch_to_triton.worker.loading.target import Loaded, load
+from pytorch_to_triton.worker.loading.target_errors import TargetLoadFailed, TargetSyntax
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,8 @@ from ..integrity.returned_tensors import plain
 from ..interpreter.program_order import Order
 from ..job_report import JobReport
 from ..loading.redirect import redirect
-from ..loading.target import Loaded, TargetError, load
+from ..loading.target import Loaded, load
+from ..loading.target_errors import TargetError
 from ..observer import Observer
 from ..runtime import interpreting
 from ..tracing.description import description

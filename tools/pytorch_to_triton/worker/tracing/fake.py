@@ -11,7 +11,8 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..calls.call_inputs import named_inputs
-from ..loading.target import Loaded, ModuleUnconstructed, TargetLoadFailed, load
+from ..loading.target import Loaded, load
+from ..loading.target_errors import ModuleUnconstructed, TargetLoadFailed
 
 REAL_BYTES = 2**30
 """Up to this many bytes real tensors may stand in for fake ones, just to look at a target."""
