@@ -313,19 +313,9 @@ for change in (sharper, hooked, wrapped, coarser):
 
 
 @pytest.mark.corpora
-async def test_results_in_a_dict_are_finished_and_nested_ones_start_by_hand(
-    session: Any, finished: Finishing, worker: WorkerClient, interpreter: Runtime, written: Written,
-    tmp_path: Path,
-) -> None:  # fmt: skip
-    flat = DOUBLED.replace("return 2.0 * x + offset if exactly else (2.0 * x).floor() + offset",
-                           "return {'a': torch.exp(x), 'b': x + offset}")  # fmt: skip
-    result = await finished(await session(flat))
+async def test_results_in_a_dict_of_lists_are_finished(session: Any, finished: Finishing) -> None:
+    nested = DOUBLED.replace("return 2.0 * x + offset if exactly else (2.0 * x).floor() + offset",
+                             "return {'a': torch.exp(x), 'b': [x + offset]}")  # fmt: skip
+    result = await finished(await session(nested))
     assert result.tests is not None
     assert result.verdict == "finished", result.tests.output
-    nested = flat.replace("x + offset}", "[x + offset]}")
-    setting = Setting(
-        target=written(nested), seed=7, seconds=120.0, backward=False, pure=False, device="interpreter",
-        python=None,
-    )  # fmt: skip
-    opening = await start(worker, setting, tmp_path / "nested", interpreter)
-    assert "nested results" in opening.understood.no_draft
