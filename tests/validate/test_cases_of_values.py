@@ -91,6 +91,14 @@ def test_each_side_of_a_switch_is_tried_with_several_kinds_of_values() -> None:
     assert any(case.dims["N"] == 16384 for case in plan.cases)
 
 
+def test_values_that_grow_along_each_dimension_meet_sizes_past_a_switch_in_rows_that_differ() -> None:
+    for name, large in (("N", 16385), ("M", 513)):
+        plan = planned({"x": "float32|bfloat16[M, N]"}, ROWS, switches=[Switch(large - 1, (name,))])
+        past = [case for case in combined(plan) if case.dims[name] == large]
+        differ = [case for case in past if all(t.layout != "expanded" for t in tensors_in(case.arguments))]
+        assert frozenset().union(*map(values_of, differ)) >= {"positive", "negative"}
+
+
 def test_rows_past_a_switch_hold_random_values_in_the_first_dtypes_once() -> None:
     inputs = {"x": "float32|bfloat16[M, N]", "y": "float32|bfloat16[M, N]"}
     plan = planned(inputs, ROWS, switches=[Switch(16384, ("N",))])

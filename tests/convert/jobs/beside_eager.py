@@ -78,7 +78,8 @@ def compared(
         if "drafted for" not in str(refusal):
             yield f"{what}: {refusal}"
         return
-    tensors = [value for part in given for value in part.values() if isinstance(value, torch.Tensor)]
+    values = [*given[0].values(), *given[1].values(), *dict(leaves(expected[0])).values()]
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
     short = max(TOLERANCE.get(str(t.dtype)[6:], 0.0) for t in tensors)
     try:
         assert_close(found, expected[0], short)

@@ -16,7 +16,10 @@ from pytorch_to_triton.validate.factors import (
     ALL,
     CONTIGUOUS,
     EVERY_HOLDER,
+    EXPANDED,
     FIRST,
+    GROWING,
+    LONG,
     RANDOM,
     SizeLevels,
     dtype_changes,
@@ -33,6 +36,8 @@ _POINTS_TRIED = 400
 _VALUES, _HOLDER, _DTYPE, _CONFIGURATION = "values", "holder", "dtype", "configuration"
 _SHOWN = 6
 ALL_CONTIGUOUS: Level = ("layouts", "all contiguous")
+ROWS_DIFFER: Level = ("rows", "differ")
+"""No layout repeats a row: what is wrong at the end of many rows does not show where all are alike."""
 
 
 def add_combined(plan: PlanBuilder, sizes: SizeLevels, configurations: int) -> None:
@@ -81,10 +86,12 @@ class Combination(Space[tuple[Point, Change]]):
         configurations = self._levels(_CONFIGURATION)
         tails = [(f"tail {name}", "yes") for name in self.sizes]
         # What is wrong everywhere along a long row hides behind special values and short dtypes.
-        long = [level for level in sizes if level[1] == "long"]
+        long = [level for level in sizes if level[1] == LONG]
         yield from (frozenset(((_VALUES, RANDOM), (_DTYPE, FIRST), level)) for level in long)
         yield from (frozenset(triple) for triple in product(values, dtypes, tails))
         yield from every_pair(values, sizes)
+        growing = [level for level in values if level[1] in GROWING]
+        yield from (frozenset((*pair, ROWS_DIFFER)) for pair in product(growing, long))
         yield from every_pair(configurations, [*sizes, *dtypes])
         yield from (
             frozenset(((_VALUES, level), (_HOLDER, holder)))
@@ -115,8 +122,8 @@ class Combination(Space[tuple[Point, Change]]):
             level for level in sizes if level[0].removeprefix("size ") in tails and not self.implied(level)
         ]
         apart = [level for level in layouts if ALL_CONTIGUOUS in goal and level[1] != CONTIGUOUS]
-        in_long = {_VALUES, "long"} <= {part for level in goal for part in level}
-        alike = [level for level in layouts if in_long and level[1] == "expanded"]
+        in_long = {_VALUES, LONG} <= {part for level in goal for part in level}
+        alike = [level for level in layouts if in_long and level[1] == EXPANDED]
         return frozenset((*full, *apart, *alike))
 
     def implied(self, level: Level) -> tuple[Level, ...]:
@@ -193,9 +200,10 @@ class Combination(Space[tuple[Point, Change]]):
         tails = {f"tail {name}": "yes" for name, size in point.items() if fills_no_block(size)}
         layouts = {name: levels[name] for name in self.factors if name.startswith("layout ")}
         contiguous = dict([ALL_CONTIGUOUS]) if set(layouts.values()) <= {CONTIGUOUS} else {}
+        differ = dict([ROWS_DIFFER]) if EXPANDED not in layouts.values() else {}
         values = {_VALUES: levels[_VALUES], _HOLDER: holder} if _VALUES in levels else {}
         others = {_DTYPE: dtype, _CONFIGURATION: levels[_CONFIGURATION]}
-        return {**of_sizes, **tails, **layouts, **contiguous, **values, **others}
+        return {**of_sizes, **tails, **layouts, **contiguous, **differ, **values, **others}
 
 
 def _points(choices: Mapping[str, Sequence[int]]) -> Iterator[Point]:

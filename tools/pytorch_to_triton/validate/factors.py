@@ -25,7 +25,10 @@ FIRST = "first"
 """The level of the dtypes that are declared first."""
 RANDOM = "random"
 """The level of values that are nothing special."""
-CONTIGUOUS = "contiguous"
+CONTIGUOUS, EXPANDED = "contiguous", "expanded"
+"""Levels of a layout."""
+LONG = "long"
+"""The level of sizes past all declared ones, or past one at which the code takes another way."""
 PRIME = 13
 """An odd size below most blocks."""
 RANDOM_SIZES = 3
@@ -68,12 +71,14 @@ VALUES: dict[str, Values] = {
     "shifted": Values(of_each=("shifted",)),
 }
 """By level, the most telling first."""
+GROWING = ("negative", "positive")
+"""Values that grow in size along every dimension: whatever misses the last of many rows shows in them."""
 EVERY_HOLDER = ("nan", "inf")
 """Values that each tensor is to hold in some case; the holders of the others take turns."""
 _LAYOUTS: dict[str, tuple[Layout, ...]] = {
     CONTIGUOUS: ("contiguous",),
     "transposed": ("transposed",),
-    "expanded": ("expanded",),
+    EXPANDED: ("expanded",),
     "apart": ("sliced", "offset"),
 }
 _OF_VECTORS = (CONTIGUOUS, "apart")
@@ -190,7 +195,7 @@ def _levels_of(
         "ragged": tuple(size for size in allowed if _is_ragged(size) and size <= max(declared)),
         "aligned": tuple(size for size in allowed if not _is_ragged(size)),
         # Where the code takes another way for long rows, long ones are those that take it.
-        "long": tuple(
+        LONG: tuple(
             size for size in at_switches if size in allowed and size > max(declared) and _is_ragged(size)
         )
         or beyond,
