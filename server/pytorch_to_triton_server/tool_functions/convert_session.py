@@ -91,9 +91,9 @@ async def convert_submit(
     session: SessionPath,
     file: Annotated[str | None, Field(description="What to submit; default: the stage's file")] = None,
     through: Annotated[
-        int | None,
-        Field(ge=1, le=3, description="The last stage whose gate it may open; default: the current stage's"),
-    ] = None,
+        int,
+        Field(ge=1, le=3, description="The last stage whose gate it may open; the current one's at least"),
+    ] = 1,
     accept: Annotated[
         str, Field(description="Why a stage passes although it is not faster; stays in the record")
     ] = "",
@@ -121,7 +121,7 @@ async def convert_submit(
     runtime = await choose_runtime(call.worker, setting.device, setting.python)
     request = SubmitRequest(
         call.boundary.readable(path_of(file)) if file else None,
-        STAGES[(through or 1) - 1],
+        STAGES[through - 1],
         accept.strip(),
         tuple(target_of(one, call.boundary) for one in against),
     )

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import islice
-from typing import Any, get_args
+from typing import get_args
 
 from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.case import (
@@ -64,18 +64,12 @@ class Change:
     def applied(self, argument: Argument) -> Argument:
         """The argument with this change."""
         if isinstance(argument, TensorArgument):
-            return self._applied_to(argument)
+            layout = self.layouts.get(argument.name, argument.layout)
+            fill = self.fills.get(argument.name, argument.fill)
+            return argument.model_copy(update={"layout": layout, "fill": fill})
         if argument.name in self.constants:
             return ConstantArgument(name=argument.name, value=self.constants[argument.name])
         return argument
-
-    def _applied_to(self, tensor: TensorArgument) -> TensorArgument:
-        changes: dict[str, Any] = {}
-        if tensor.name in self.layouts:
-            changes["layout"] = self.layouts[tensor.name]
-        if tensor.name in self.fills:
-            changes["fill"] = self.fills[tensor.name]
-        return tensor.model_copy(update=changes)
 
 
 NO_CHANGE = Change()

@@ -2,6 +2,7 @@
 in turns."""
 
 import inspect
+import math
 import operator
 import types
 from collections.abc import Iterable
@@ -54,7 +55,7 @@ class GridExecutor(upstream.GridExecutor):  # type: ignore[misc]
             call_interpreted(self.fn, (), tensors)
 
         programs = (partial(run, program) for program in self.programs(grid))
-        if may_wait(self.fn):
+        if math.prod(grid) > 1 and may_wait(self.fn):
             take_turns(programs, builder.pause)
         else:
             for run_program in programs:

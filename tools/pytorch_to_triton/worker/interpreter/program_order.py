@@ -1,6 +1,7 @@
 """In which order the programs of a launch run: a GPU promises none, so no result may depend on it."""
 
 import ast
+import functools
 import itertools
 import random
 from collections.abc import Callable, Iterable
@@ -26,6 +27,7 @@ def programs_of(grid: Program, function: Callable[..., Any], order: Order) -> It
     return programs
 
 
+@functools.cache
 def may_wait(function: Callable[..., Any]) -> bool:
     """Whether a kernel, or a jit function that it calls, loops until something happens, or is not known."""
     return any(
