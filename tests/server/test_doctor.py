@@ -319,9 +319,9 @@ def test_run_folders_of_a_cache_that_cannot_be_written_do_not_stop_it(
 
 @pytest.mark.gpu
 @pytest.mark.anyio
-async def test_on_a_gpu_the_kernel_runs_there(device: object, capfd: pytest.CaptureFixture[str]) -> None:
-    assert await anyio.to_thread.run_sync(main, ["doctor", "--json"]) == 0
-    diagnosis = Diagnosis.model_validate_json(capfd.readouterr().out)
+async def test_on_a_gpu_the_kernel_runs_there(device: object) -> None:
+    command = [sys.executable, "-m", "pytorch_to_triton_server", "doctor", "--json"]
+    diagnosis = Diagnosis.model_validate_json((await anyio.run_process(command)).stdout)
     states = {(one.group, one.name): one.state for one in diagnosis.checks}
     assert states["kernels", "on the GPU"] == "ok"
     assert states["GPU", "driver"] == "ok"

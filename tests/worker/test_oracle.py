@@ -77,14 +77,14 @@ def test_a_reference_that_is_the_same_at_every_dtype_is_run_in_float64(
 async def test_on_a_gpu_references_are_followed_too(reference: Callable[..., Any], tmp_path: Path) -> None:
     dtype = torch.float16
     others = {"x": x_of(dtype), "w": torch.linspace(0.5, 2, 16)}
-    given = inputs_of_many(dtype) if reference in MANY else others
+    inputs = inputs_of_many(dtype) if reference in MANY else others
 
     @functools.wraps(reference)
-    def on_the_gpu(**arguments: Any) -> Any:
+    def on_the_gpu(*given: Any) -> Any:
         with torch.device("cuda"):
-            return reference(**arguments)
+            return reference(*given)
 
-    made = dataclasses.replace(oracle(on_the_gpu, given, tmp_path), device="cuda")
+    made = dataclasses.replace(oracle(on_the_gpu, inputs, tmp_path), device="cuda")
     own = made.run_as_it_is(CASE, SEED)
     precise = made.outputs("declared", own)
     for path, output in own.outputs.items():
