@@ -22,6 +22,7 @@ from ..integrity.returned_tensors import aliases
 from ..loading.target import Loaded, ModuleCall
 from ..runtime import called_with_gpu
 from .budget import NEIGHBORS, SAMPLES
+from .choices import Choices, Choosing, choices_of
 from .declared_tensor import (
     WIDE,
     DeclaredDtypes,
@@ -78,6 +79,8 @@ class Truth:
     """State that the reference, in training, writes to: a candidate may, and need not."""
     elsewhere: Callable[[], Outputs] = dict
     """The reference at the case's own dtypes by PyTorch's kernels for CPUs, where these are others."""
+    following: Callable[[Outputs], "Truth | None"] = lambda candidate: None
+    """The truth given what a candidate chose where PyTorch leaves it free; None where it chose nothing."""
     rounded: Outputs = dataclasses.field(default_factory=dict)
     """`precise` with PyTorch's largest error at several neighboring inputs, where that was asked for."""
 
@@ -125,6 +128,8 @@ class Oracle:
     """Whether gradients are outputs too."""
     neighbor: int = 0
     """The number of the neighboring inputs that it runs for; 0: the case's own."""
+    choices: Choices = dataclasses.field(default_factory=dict)
+    """What its operators choose where they are free."""
 
     def truth(self, case_id: str, seed: int) -> Truth:
         """Run the reference for a case that it can do. Whatever the user's code raises is passed on.
@@ -166,9 +171,24 @@ class Oracle:
                 }
             return precise
 
-        name = NAMES.get(precision, precision)
-        on_cpu = functools.partial(self.on_cpu, run)
-        return Truth(run.outputs, precise, sample(1), sample, rounding, name, run.updated, on_cpu)
+        def following(candidate: Outputs) -> Truth | None:
+            with Choosing({}) as choosing:
+                outputs = self.run_as_it_is(run.case_id, run.seed).outputs
+            choices = choices_of(candidate, choosing.made, outputs)
+            there = dataclasses.replace(self, choices=choices)
+            return there.truth_in(precision, there.run_as_it_is(run.case_id, run.seed)) if choices else None
+
+        return Truth(
+            pytorch=run.outputs,
+            precise=precise,
+            nearby=sample(1),
+            sample=sample,
+            rounding=rounding,
+            precision=NAMES.get(precision, precision),
+            updated=run.updated,
+            elsewhere=functools.partial(self.on_cpu, run),
+            following=following,
+        )
 
     def inputs(self, case_id: str, seed: int) -> CallInputs:
         """The case's call, or one with neighboring inputs: each time another copy."""
@@ -252,7 +272,8 @@ class Oracle:
 
         One that was written for a GPU finds one, also under the interpreter.
         """
-        return called_with_gpu(lambda: self.call(reference, call, seed))
+        with Choosing(self.choices) if self.choices else NOT_WATCHED:
+            return called_with_gpu(lambda: self.call(reference, call, seed))
 
     def call(self, reference: Loaded, call: CallInputs, seed: int) -> dict[str, Any]:
         # The reference's own random numbers (dropout) are the same in each of its runs.

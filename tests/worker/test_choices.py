@@ -1,0 +1,84 @@
+"""What PyTorch leaves free is the candidate's to choose, and nothing else is."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from pytorch_to_triton.worker.calls.exchange import CallInputs
+from pytorch_to_triton.worker.calls.gradients import with_gradients
+from pytorch_to_triton.worker.calls.tensors import output_of
+from pytorch_to_triton.worker.truth.compare import statistics_of
+
+from .oracles import CASE, SEED, oracle
+
+X = torch.tensor([[3.0, 1.0, 3.0, 2.0, 3.0], [0.0, 0.0, 0.0, 0.0, 0.0]])
+Result = tuple[Tensor, Tensor]
+
+
+def best_two(x: Tensor) -> Result:
+    values, indices = x.topk(2)
+    return values * 2, indices
+
+
+def descending(x: Tensor) -> Result:
+    values, indices = x.sort(descending=True)
+    return values, indices.to(torch.int32)
+
+
+def stably_descending(x: Tensor) -> Result:
+    values, indices = x.sort(dim=-1, descending=True, stable=True)
+    return values, indices
+
+
+def gathered(x: Tensor, indices: list[list[int]], *, factor: float = 1.0) -> Result:
+    chosen = torch.tensor(indices)
+    return x.gather(-1, chosen) * factor, chosen
+
+
+def wrong_elements(reference: Callable[[Tensor], Result], ours: Result, folder: Path) -> int:
+    outputs = {f"out[{place}]": output_of(value) for place, value in enumerate(ours)}
+    truth = oracle(reference, {"x": X}, folder).truth(CASE, SEED)
+    found = statistics_of(outputs, truth, CallInputs({"x": X}, {}))
+    return sum(output["failing"] for output in found["outputs"])
+
+
+@pytest.mark.parametrize("indices", [[[0, 2], [0, 1]], [[4, 0], [3, 1]], [[2, 4], [4, 3]]])
+def test_any_of_equal_values_is_right(indices: list[list[int]], tmp_path: Path) -> None:
+    assert wrong_elements(best_two, gathered(X, indices, factor=2.0), tmp_path) == 0
+
+
+def test_equal_values_may_be_sorted_in_any_order_and_as_int32(tmp_path: Path) -> None:
+    values, indices = gathered(X, [[4, 2, 0, 3, 1], [1, 0, 4, 3, 2]])
+    assert wrong_elements(descending, (values, indices.to(torch.int32)), tmp_path) == 0
+
+
+def test_a_stable_sort_leaves_nothing_free(tmp_path: Path) -> None:
+    ours = gathered(X, [[4, 2, 0, 3, 1], [0, 1, 2, 3, 4]])
+    assert wrong_elements(stably_descending, ours, tmp_path) > 0
+
+
+@pytest.mark.parametrize(
+    "indices",
+    [[[0, 0], [0, 1]], [[0, 3], [0, 1]], [[0, -1], [0, 1]], [[0, 5], [0, 1]]],
+    ids=["twice the same", "a smaller value", "counted from the end", "outside"],
+)
+def test_what_is_no_choice_of_pytorch_s_is_wrong(indices: list[list[int]], tmp_path: Path) -> None:
+    values = torch.tensor([[6.0, 6.0], [0.0, 0.0]])
+    assert wrong_elements(best_two, (values, torch.tensor(indices)), tmp_path) > 0
+
+
+def test_gradients_follow_the_choice(tmp_path: Path) -> None:
+    cotangents = {"out[0]": torch.tensor([[1.0, 2.0], [3.0, 4.0]])}
+    call = CallInputs({"x": X.clone()}, {}, cotangents)
+
+    def last_two(inputs: CallInputs) -> Any:
+        return gathered(inputs.arguments["x"], [[4, 2], [4, 3]], factor=2.0)
+
+    outputs = {path: output_of(value) for path, value in with_gradients(last_two, call).items()}
+    truth = oracle(best_two, {"x": X}, tmp_path, cotangents).truth(CASE, SEED)
+    found = statistics_of(outputs, truth, CallInputs({"x": X}, {}, cotangents))
+    assert {output["path"]: output["failing"] for output in found["outputs"]} == dict.fromkeys(outputs, 0)

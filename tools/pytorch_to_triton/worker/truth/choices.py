@@ -1,0 +1,121 @@
+"""What PyTorch leaves free: which of equal values top-k and sorting take, and the order of unsorted ones.
+
+Where a candidate's results differ, the reference is run again with the candidate's own choices where PyTorch
+could have made them. So what follows from a choice is compared too: a gathered weight, a sum, a gradient.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ..calls.tensors import OutputLeaf, Outputs
+from ..dispatch import DispatchMode
+from .budget import SLACK, for_dtype
+from .declared_tensor import held
+from .error import typical_size
+
+Choices = Mapping[int, torch.Tensor]
+"""Indices by the number of the operator that chooses, counted in the order of the calls."""
+
+
+class Choosing(DispatchMode):
+    """Inside, operators that choose take `instead` where that is as good a choice."""
+
+    def __init__(self, instead: Choices) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.instead = instead
+        self.made: list[torch.Tensor] = []
+        """The indices that were chosen, in the order of the calls."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if func.overloadpacket.__name__ not in ("topk", "sort"):
+            return result
+        given = arguments_of(func, args, kwargs or {})
+        if given.get("stable") or given["self"].ndim == 0:
+            return result
+        choice = Choice(given["self"], given["dim"], given.get("sorted", True), *result)
+        instead = self.instead.get(len(self.made))
+        values, indices = result if instead is None else choice.with_indices(instead)
+        self.made.append(indices)
+        return values, indices
+
+
+def arguments_of(func: Any, args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The operator's arguments by name, defaults included."""
+    schema = func._schema.arguments
+    defaults = {argument.name: argument.default_value for argument in schema}
+    return {**defaults, **dict(zip((argument.name for argument in schema), args, strict=False)), **kwargs}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What one operator chose of its operand along a dim."""
+
+    operand: torch.Tensor
+    dim: int
+    is_ordered: bool
+    """Whether the values are sorted; False: any order is as good."""
+    values: torch.Tensor
+    indices: torch.Tensor
+
+    def with_indices(self, instead: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Values and indices, those of `instead` in each row where they are as good: of distinct elements
+        with the same values."""
+        instead = instead.to(self.indices)
+        inside = instead.clamp(0, self.operand.shape[self.dim] - 1)
+        values = self.operand.gather(self.dim, inside)
+        distinct = inside.sort(self.dim).values.diff(dim=self.dim) != 0
+        good = (
+            self.whole_rows(inside == instead)
+            & self.whole_rows(distinct)
+            & self.whole_rows(self.are_alike(values))
+        )
+        return torch.where(good, values, self.values), torch.where(good, inside, self.indices)
+
+    def are_alike(self, values: torch.Tensor) -> torch.Tensor:
+        """Where the values are those that were chosen, up to the rounding of their dtype; bool."""
+        left, right = (held(side).detach().double() for side in (values, self.values))
+        if not self.is_ordered:
+            left, right = (side.sort(self.dim).values for side in (left, right))
+        apart = torch.zeros_like(right)
+        if self.values.dtype.is_floating_point:
+            size = typical_size(right.transpose(self.dim, -1)).transpose(self.dim, -1)
+            apart = for_dtype(SLACK, self.values.dtype) * torch.finfo(self.values.dtype).eps * size
+        alike: torch.Tensor = (
+            (left == right) | (left.isnan() & right.isnan()) | ((left - right).abs() <= apart)
+        )
+        return alike
+
+    def whole_rows(self, condition: torch.Tensor) -> torch.Tensor:
+        """In which rows along the dim it holds everywhere."""
+        return torch.all(condition, dim=self.dim, keepdim=True)
+
+
+def choices_of(candidate: Outputs, made: Sequence[torch.Tensor], outputs: Outputs) -> Choices:
+    """The candidate's indices for each operator whose own are an output, in whatever integer dtype."""
+    choices = {}
+    for number, indices in enumerate(made):
+        paths = [path for path, output in outputs.items() if is_equal(whole_numbers(output), indices)]
+        chosen = whole_numbers(candidate.get(paths[0])) if paths else None
+        if chosen is not None and chosen.numel() == indices.numel():
+            choices[number] = chosen.reshape(indices.shape)
+    return choices
+
+
+def is_equal(values: torch.Tensor | None, indices: torch.Tensor) -> bool:
+    """Whether the values are those indices, in whatever shape."""
+    return values is not None and torch.equal(values.flatten(), indices.flatten())
+
+
+def whole_numbers(output: OutputLeaf | None) -> torch.Tensor | None:
+    """The values of an integer output as int64; None of any other."""
+    if output is None or output.tensor is None or not is_integer(output.tensor.dtype):
+        return None
+    return output.tensor.long()
+
+
+def is_integer(dtype: torch.dtype) -> bool:
+    return not (dtype == torch.bool or dtype.is_floating_point or dtype.is_complex)
