@@ -86,15 +86,15 @@ match sys.argv[1:]:
     case ["pip", "install", "--python", python, *_, project]:
         (packages,) = pathlib.Path(python).parents[1].glob("lib/*/site-packages")
         with tempfile.TemporaryDirectory() as folder:
-            build = f"import backend; print(backend.build_wheel({folder!r}))"
-            built = subprocess.run([sys.executable, "-c", build], cwd=project, stdout=subprocess.PIPE, text=True)
-            if built.returncode != 0:
+            build = [sys.executable, "-c", f"import backend; backend.build_wheel({folder!r})"]
+            if subprocess.run(build, cwd=project).returncode != 0:
                 sys.exit("error: the project was not built")
-            with zipfile.ZipFile(pathlib.Path(folder) / built.stdout.strip()) as wheel:
-                for name in wheel.namelist():
-                    file = packages / name.partition("/purelib/")[2] if "/purelib/" in name else packages / name
+            (wheel,) = pathlib.Path(folder).glob("*.whl")
+            with zipfile.ZipFile(wheel) as files:
+                for name in files.namelist():
+                    file = packages / name.rpartition("/purelib/")[2]
                     file.parent.mkdir(parents=True, exist_ok=True)
-                    file.write_bytes(wheel.read(name))
+                    file.write_bytes(files.read(name))
 '''
 PROGRAM = '''
 """Its version, its arguments, or a server with one tool."""
