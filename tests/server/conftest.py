@@ -1,10 +1,14 @@
 import os
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from mcp import Client, StdioServerParameters
+
+from pytorch_to_triton.jobs import client as jobs_client
+from pytorch_to_triton.jobs.client import WorkerClient
 
 KERNEL = """
 import torch
@@ -68,6 +72,17 @@ async def client(anyio_backend: str, server: StdioServerParameters) -> AsyncIter
     """A client of one real server for all tests: its fork server starts once."""
     async with Client(server) as client:
         yield client
+
+
+@pytest.fixture
+def kept_open(worker: WorkerClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that run in this process share the client of all tests: each would import torch for itself."""
+
+    @asynccontextmanager
+    async def open_client() -> AsyncIterator[WorkerClient]:
+        yield worker
+
+    monkeypatch.setattr(jobs_client, "open_client", open_client)
 
 
 @pytest.fixture

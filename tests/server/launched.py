@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 ROOT = Path(__file__).parents[2]
 HANDSHAKE = {
@@ -70,6 +70,31 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
             wheel.writestr(name, text)
         wheel.writestr(record, "".join(f"{name},,\\n" for name in [*files, record]))
     return NAME
+'''
+UV = '''
+"""uv, as far as it is asked for: an environment without pip, and a project in it that builds itself."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import venv
+import zipfile
+
+match sys.argv[1:]:
+    case ["venv", "--no-project", "--python", _, place]:
+        venv.create(place, symlinks=True)
+    case ["pip", "install", "--python", python, *_, project]:
+        (packages,) = pathlib.Path(python).parents[1].glob("lib/*/site-packages")
+        with tempfile.TemporaryDirectory() as folder:
+            build = [sys.executable, "-c", f"import backend; backend.build_wheel({folder!r})"]
+            if subprocess.run(build, cwd=project).returncode != 0:
+                sys.exit("error: the project was not built")
+            (wheel,) = pathlib.Path(folder).glob("*.whl")
+            with zipfile.ZipFile(wheel) as files:
+                for name in files.namelist():
+                    file = packages / name.rpartition("/purelib/")[2]
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_bytes(files.read(name))
 '''
 PROGRAM = '''
 """Its version, its arguments, or a server with one tool."""
@@ -221,8 +246,8 @@ class Conversation:
         return str(answer)
 
 
-def stand_in(folder: Path) -> Checkout:
-    """A stand-in for the checkout below a folder."""
+def stand_in(folder: Path, installer: Literal["uv", "pip"]) -> Checkout:
+    """A stand-in for the checkout below a folder; with uv, what it is asked for takes a moment."""
     root = folder / "checkout"
     shutil.copytree(
         ROOT / "server" / "pytorch_to_triton_launcher",
@@ -245,4 +270,7 @@ def stand_in(folder: Path) -> Checkout:
     base = Path(os.path.realpath(sys.executable))
     for name in ("python3", base.name):
         (tools / name).symlink_to(base)
+    if installer == "uv":
+        (tools / "uv").write_text(f"#!{base}\n{UV}")
+        (tools / "uv").chmod(0o755)
     return Checkout(root, folder / "cache", str(tools))

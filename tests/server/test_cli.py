@@ -68,6 +68,7 @@ def error_in(out: str) -> dict[str, str]:
     return error
 
 
+@pytest.mark.usefixtures("kept_open")
 def test_a_refused_call_exits_with_its_status_one_message_and_a_hint(
     right_kernel: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -103,6 +104,7 @@ def test_a_call_that_does_not_parse_exits_2(arguments: list[str], capfd: pytest.
     assert "Traceback" not in printed.err
 
 
+@pytest.mark.usefixtures("kept_open")
 def test_a_right_kernel_exits_0_and_shows_its_cases(
     right_kernel: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,6 +130,7 @@ def test_json_prints_only_json_and_timings_go_to_stderr(
     assert all(float(seconds) >= 0 for row in rows for seconds in row[:2])
 
 
+@pytest.mark.usefixtures("kept_open")
 def test_convert_writes_its_results_into_the_folder_that_was_named(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,6 +166,7 @@ def test_an_estimate_that_cannot_be_made_exits_2(
         assert not Path("frozen.py").exists()
 
 
+@pytest.mark.usefixtures("kept_open")
 def test_an_estimate_for_what_cannot_be_traced_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -177,6 +181,7 @@ def test_an_estimate_for_what_cannot_be_traced_says_why(
     assert "BYTES and FLOPS" in printed
 
 
+@pytest.mark.usefixtures("kept_open")
 def test_a_function_without_a_reference_is_estimated_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -28,13 +28,13 @@ LAUNCHER = ROOT / "server" / "pytorch_to_triton_launcher"
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
-    return stand_in(tmp_path)
+    return stand_in(tmp_path, "uv")
 
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory: pytest.TempPathFactory) -> tuple[Checkout, subprocess.CompletedProcess[str]]:
-    """A checkout whose environment is made, and the command that made it."""
-    checkout = stand_in(tmp_path_factory.mktemp("ready"))
+    """A checkout whose environment pip has made, and the command that made it."""
+    checkout = stand_in(tmp_path_factory.mktemp("ready"), "pip")
     return checkout, checkout.run("validate", "a b.py", "--json")
 
 

@@ -1,7 +1,9 @@
-"""Run by test_compilation.py in a process of its own: a kernel compiled as JSON on the command line says."""
+"""Run by test_compilation.py: kernels compiled as JSON on the command line says, each time in a process."""
 
 import json
+import os
 import sys
+from typing import Any
 
 import triton
 import triton.language as tl
@@ -10,6 +12,7 @@ from triton.compiler import ASTSource, make_backend
 
 from pytorch_to_triton.worker.assemblers import assemblers
 from pytorch_to_triton.worker.compilation import compile_otherwise
+from pytorch_to_triton.worker.runtime import warm_up_triton
 from pytorch_to_triton.worker.wire.validation import Compilation
 
 
@@ -28,26 +31,34 @@ def scattered_kernel(out_ptr, BLOCK: tl.constexpr):
     tl.store(out_ptr + same, i, mask=i < 7840)
 
 
-found = [dict(one) for one in assemblers()]
-if (how := json.loads(sys.argv[1])) is not None:
-    compile_otherwise(Compilation(**how))
-target = GPUTarget("cuda", 90, 32)
-launched = json.loads(sys.argv[2])
-options = make_backend(target).parse_options(launched)
-pointers = {"x_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32", "BLOCK": "constexpr"}
-summed = triton.compile(ASTSource(sum_kernel, pointers, {"BLOCK": 128}), target, options.__dict__)
-signature = {"out_ptr": "*i32", "BLOCK": "constexpr"}
-aligned = {(0,): [["tt.divisibility", 16]]}
-source = ASTSource(scattered_kernel, signature, {"BLOCK": 8192}, aligned)
-scattered = triton.compile(source, target, options.__dict__)
-print(
-    json.dumps(
-        {
-            "num_stages": summed.metadata.num_stages,
-            "num_warps": summed.metadata.num_warps,
-            "loop_stages": "tt.num_stages" in summed.asm["ttir"],
-            "packed_additions": [line for line in scattered.asm["sass"].splitlines() if "VIADD.16x2" in line],
-            "assemblers": found,
-        }
+POINTERS = {"x_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+TARGET = GPUTarget("cuda", 90, 32)
+
+
+def compiled(how: dict[str, Any] | None, launch: dict[str, int]) -> dict[str, Any]:
+    """What becomes of both kernels."""
+    found = [dict(assembler) for assembler in assemblers()]
+    if how is not None:
+        compile_otherwise(Compilation(**how))
+    options = make_backend(TARGET).parse_options(launch).__dict__
+    summed = triton.compile(ASTSource(sum_kernel, POINTERS, {"BLOCK": 128}), TARGET, options)
+    signature = {"out_ptr": "*i32", "BLOCK": "constexpr"}
+    aligned = {(0,): [["tt.divisibility", 16]]}
+    scattered = triton.compile(
+        ASTSource(scattered_kernel, signature, {"BLOCK": 8192}, aligned), TARGET, options
     )
-)
+    return {
+        "num_stages": summed.metadata.num_stages,
+        "num_warps": summed.metadata.num_warps,
+        "loop_stages": "tt.num_stages" in summed.asm["ttir"],
+        "packed_additions": [line for line in scattered.asm["sass"].splitlines() if "VIADD.16x2" in line],
+        "assemblers": found,
+    }
+
+
+warm_up_triton()
+for case in json.loads(sys.argv[1]):
+    if (child := os.fork()) == 0:
+        print(json.dumps(compiled(*case)), flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)

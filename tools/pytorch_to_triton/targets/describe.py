@@ -52,8 +52,8 @@ HINTS = {
 """By the exceptions of worker/loading/target_errors.py and worker/tracing/description.py."""
 ABSENT = ("TargetMissing", "NameMissing", "ReferenceMissing")
 EXAMPLES_CASE = "get_inputs()"
-EXPORT = ("torch.export._trace",)
-"""What torch.export.export imports at its first call: over a second."""
+EXPORT = ("pytorch_to_triton_worker.exporting",)
+"""What torch.export imports and makes at its first call: over a second."""
 
 
 @dataclass(frozen=True)

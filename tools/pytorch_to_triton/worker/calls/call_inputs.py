@@ -7,6 +7,7 @@ import torch
 
 from ..loading.packing import unpacked
 from ..loading.target import Loaded, keyword
+from ..random_numbers import seed_random_numbers
 from .exchange import AFTER_THE_CALL
 from .generate import generate_arguments, generator, perturbed_state, signed
 from .gradients import GRADIENT_OF
@@ -17,7 +18,7 @@ def generated_arguments(reference: Loaded, case: Mapping[str, Any], device: str 
     """The case's arguments: by its specs, on the device, or by the file's inputs(**dims) or get_inputs()."""
     if case["arguments"]:
         return generate_arguments(case, case["seed"], device)
-    torch.manual_seed(generator(case["seed"], case["name"]).initial_seed())
+    seed_random_numbers(generator(case["seed"], case["name"]).initial_seed())
     contents = reference.contents
     if not hasattr(contents, "inputs"):
         return named_inputs(reference) if hasattr(contents, "get_inputs") else {}

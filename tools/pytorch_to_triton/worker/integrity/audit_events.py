@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from .folders import Folders, plain_text
-from .frames import INSTALLED, LIBRARY, below, callers, owner_of_frame
+from .frames import INSTALLED, LIBRARY, below, callers, owner_of_frame, real_path
 
 Arguments = tuple[Any, ...]
 Violation = tuple[str, str]
@@ -72,7 +72,7 @@ def looking_around(event: str) -> Reader:
 
     def read(args: Arguments, frame: FrameType) -> Violation | None:
         asking = next((each for each in callers(frame) if each.f_code.co_filename != inspect.__file__), frame)
-        file = os.path.realpath(asking.f_code.co_filename)
+        file = real_path(asking.f_code.co_filename)
         if owner_of_frame(asking) != "author" or any(below(file, root) for root in INSTALLED):
             return None
         return "inspects_the_process", f"calls {event}"

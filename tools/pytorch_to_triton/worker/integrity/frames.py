@@ -58,6 +58,10 @@ ENTRY_FUNCTIONS = frozenset({"_compile_kernel", "load_library"})
 """The same in files that also hold innocent functions: CUDA source through torch.cuda, torch.ops."""
 
 
+real_path = functools.lru_cache(4096)(os.path.realpath)
+"""Of source files that have been loaded: they stay where they are."""
+
+
 def author_of(frame: FrameType | None) -> Literal["triton", "author"] | None:
     """Who asked, walking up the callers over the standard library, numpy, torch and this worker."""
     owners = map(owner_of_frame, callers(frame))
@@ -105,7 +109,7 @@ def owner_of_frame(frame: FrameType) -> Owner:
 @functools.lru_cache(4096)
 def owner_of(file: str) -> Owner:
     """Whose a source file is. Not for the names in angle brackets that code made from text has."""
-    real = os.path.realpath(file)
+    real = real_path(file)
     for root, owner in ROOTS:
         if below(real, root):
             return owner
@@ -135,10 +139,10 @@ def is_import(frame: FrameType) -> bool:
     """Whether the frame is the body of a module of the library or of an installed package."""
     if frame.f_code.co_name != "<module>" or frame.f_code.co_filename.startswith("<"):
         return False
-    real = os.path.realpath(frame.f_code.co_filename)
+    real = real_path(frame.f_code.co_filename)
     return any(below(real, root) for root in (*LIBRARY, *INSTALLED))
 
 
 def is_entry_point(frame: FrameType) -> bool:
-    file = os.path.realpath(frame.f_code.co_filename)
+    file = real_path(frame.f_code.co_filename)
     return frame.f_code.co_name in ENTRY_FUNCTIONS or file.startswith(ENTRY_POINTS)

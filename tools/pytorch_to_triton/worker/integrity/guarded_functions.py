@@ -39,18 +39,21 @@ Refuse = Callable[[tuple[str, str], FrameType], None]
 def guards(refuse: Refuse) -> Iterator[None]:
     """Inside, each call of a guarded function is handed to `refuse` first, which may raise."""
     with ExitStack() as stack:
-        for kind, place, name in guarded_names():
-            owner = owner_at(place)
-            violation = kind, f"calls {place.replace(':', '.')}.{name}"
+        for owner, name, violation in guarded_functions():
             stack.enter_context(replaced(owner, name, guarded(getattr(owner, name), violation, refuse)))
         yield
 
 
-def guarded_names() -> Iterator[tuple[str, str, str]]:
-    """Kind, place and name of each guarded function that this torch has."""
-    for kind, places in GUARDED.items():
-        for place, names in places.items():
-            yield from ((kind, place, name) for name in names if hasattr(owner_at(place), name))
+@functools.cache
+def guarded_functions() -> tuple[tuple[Any, str, tuple[str, str]], ...]:
+    """The owner and the name of each guarded function that this torch has, and what calling it violates."""
+    return tuple(
+        (owner_at(place), name, (kind, f"calls {place.replace(':', '.')}.{name}"))
+        for kind, places in GUARDED.items()
+        for place, names in places.items()
+        for name in names
+        if hasattr(owner_at(place), name)
+    )
 
 
 def owner_at(place: str) -> Any:

@@ -53,10 +53,13 @@ class Sandbox:
             finally:
                 _watching.remove(self)
 
+    def heeds(self, event: str) -> bool:
+        """Whether an event of this name can be a violation."""
+        return event in self._readers
+
     def seen(self, event: str, args: tuple[Any, ...], frame: FrameType) -> None:
         """Raises SandboxRefusal where the author's code caused an event that is a violation."""
-        reader = self._readers.get(event)
-        violation = reader(args, frame) if reader else None
+        violation = self._readers[event](args, frame)
         if violation is not None:
             self._refuse(violation, frame)
 
@@ -92,7 +95,7 @@ def install_hook() -> None:
 
 
 def hook(event: str, args: tuple[Any, ...]) -> None:
-    if not _watching or getattr(_busy, "now", False):
+    if not _watching or not _watching[-1].heeds(event) or getattr(_busy, "now", False):
         return
     _busy.now = True
     try:

@@ -54,7 +54,7 @@ def settings() -> dict[str, Value]:
         return {
             **{f"torch.{name}": read(functools.partial(of_torch, name)) for name in TORCH_SETTINGS},
             **{name: read(getter) for name, getter in OTHER_SETTINGS.items()},
-            **{f"signal {name_of(n)}": plain(signal.getsignal(n)) for n in signal.valid_signals()},
+            **{name: plain(signal.getsignal(number)) for name, number in SIGNALS.items()},
             **{f"os.environ[{name!r}]": os.environ[name] for name in os.environ if is_watched(name)},
         }
 
@@ -104,10 +104,7 @@ OTHER_SETTINGS: dict[str, Callable[[], object]] = {
     "sys.stderr": lambda: object.__repr__(sys.stderr),
     "len(sys.meta_path)": lambda: len(sys.meta_path),
 }
-
-
-def name_of(number: int) -> str:
-    return number.name if isinstance(number, signal.Signals) else str(number)
+SIGNALS = {f"signal {getattr(number, 'name', number)}": int(number) for number in signal.valid_signals()}
 
 
 def is_watched(variable: str) -> bool:

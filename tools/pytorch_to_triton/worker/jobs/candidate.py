@@ -31,6 +31,7 @@ from ..loading.redirect import redirect
 from ..loading.target import Loaded, load
 from ..loading.target_errors import TargetError
 from ..observer import Observer
+from ..random_numbers import seed_random_numbers
 from ..runtime import interpreting
 from ..tracing.description import description
 from ..untimed_tuning import UntimedTuning
@@ -146,7 +147,7 @@ class CandidateSession:
         self, call: CallInputs, memory: GuardedMemory, before: CallInputs, order: Order = "forward"
     ) -> tuple[CandidateCall | wire.Failure, Observation]:
         """One call under observation: what it returned or raised, and what was observed."""
-        torch.manual_seed(SEED)
+        seed_random_numbers(SEED)
         returned: dict[str, Any] | None = None
         with self.observer.calling(memory, call, order) as observation:
             try:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
+from ..random_numbers import seed_random_numbers
 from ..runtime import as_on_a_gpu, interpreting
 from ..wire.packing import ContainerKind, Packing
 from .packing import Args, Kwargs, by_parameter
@@ -218,7 +219,7 @@ def is_fixed_problem(contents: ModuleType, name: str) -> bool:
 def construct(found: Found, name: str) -> nn.Module:
     """The module from `init`, or from the file's get_init_inputs(): positional (list) or keyword (dict)."""
     path, contents = found.path, found.contents
-    torch.manual_seed(INITIAL_SEED)
+    seed_random_numbers(INITIAL_SEED)
     try:
         with found.constructing:
             given: Any = dict(literal(text) for text in found.init) or initial_inputs(contents)

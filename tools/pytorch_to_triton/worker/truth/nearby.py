@@ -10,6 +10,7 @@ import torch
 
 from ..calls.exchange import CallInputs, map_tensors
 from ..calls.tensors import OutputLeaf, Outputs
+from ..random_numbers import seed_random_numbers
 from .blocks import pieces
 from .declared_tensor import is_floating
 from .rounding import Rounding
@@ -22,7 +23,7 @@ def move_by_eps(call: CallInputs, eps: Mapping[str, float], seed: int, sample: i
     """
     if not sample:
         return call
-    torch.manual_seed(seed_of(seed, sample))
+    seed_random_numbers(seed_of(seed, sample))
 
     def move(name: str, tensor: torch.Tensor) -> torch.Tensor:
         if name not in eps:

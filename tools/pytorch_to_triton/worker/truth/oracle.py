@@ -20,6 +20,7 @@ from ..calls.gradients import with_gradients
 from ..calls.tensors import OutputLeaf, Outputs, leaves, output_of
 from ..integrity.returned_tensors import aliases
 from ..loading.target import Loaded, ModuleCall
+from ..random_numbers import seed_random_numbers
 from ..runtime import called_with_gpu
 from .budget import NEIGHBORS, SAMPLES
 from .choices import Choices, Choosing, choices_of
@@ -277,7 +278,7 @@ class Oracle:
 
     def call(self, reference: Loaded, call: CallInputs, seed: int) -> dict[str, Any]:
         # The reference's own random numbers (dropout) are the same in each of its runs.
-        torch.manual_seed(seed)
+        seed_random_numbers(seed)
         if self.backward:
             return with_gradients(lambda inputs: reference(inputs.arguments, inputs.state), call)
         with torch.no_grad():
