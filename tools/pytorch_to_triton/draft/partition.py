@@ -14,6 +14,7 @@ from types import ModuleType
 from pytorch_to_triton.draft.defects import concerning
 from pytorch_to_triton.draft.groups import Group, group_of, in_order, made_by, read_by
 from pytorch_to_triton.draft.ir.rewriting import beside, decided, picked, rewrite, substitute
+from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Cluster,
@@ -48,6 +49,11 @@ from pytorch_to_triton.draft.schedule.unified import over_axes_of, unified
 
 LARGEST = 160
 """Values that one kernel may compute: beyond that registers run out, and readers' patience."""
+
+LONG = frozenset({"sin", "cos", "tan", "pow"})
+"""Functions of dozens of instructions, more than memory leaves time for."""
+FEWEST_READS = 16
+"""Elements that a value has to be computed for, to be worth a kernel and its launch."""
 
 JOINED = (rows_with_column_sums, rows, pointwise)
 """Patterns that compute several results of the same rows in one kernel."""
@@ -201,6 +207,7 @@ class _Partition:
             if isinstance(matched, Group) and not _is_large(matched):
                 repeats = _repeats(matched) and not self._goes_on(step, anchors, matched)
                 if not repeats or all(map(self._is_spread, anchors)):
+                    self._keep([n for n in inside if self._is_table(n, step)])
                     return
             if not inside:
                 return
@@ -209,6 +216,17 @@ class _Partition:
     def _is_spread(self, name: str) -> bool:
         """Whether the step has the same again along an axis, so that storing it spares nothing."""
         return bool(set(self.steps[name].tensor.axes) - axes_of(self._inlined(name)))
+
+    def _is_table(self, name: str, reader: Step) -> bool:
+        """Whether the reader would compute long functions of it for each row, where loads give the same."""
+        values = [*walk(self._inlined(name))]
+        if any(isinstance(v, Reduce | Scan) for v in values):
+            return False
+        everything = {a for v in walk(reader.tensor.value) for a in axes_of(v)}
+        reads = [v for v in walk(reader.tensor.value) if isinstance(v, Load) and v.buffer.name == name]
+        again = [product(a.size for a in everything - axes_of(v)) for v in reads]
+        long = any(isinstance(v, Map) and v.fn in LONG and len(axes_of(v)) > 1 for v in values)
+        return long and all(not n.is_Integer or int(n) >= FEWEST_READS for n in again)
 
     def _goes_on(self, step: Step, anchors: Sequence[str], group: Group) -> bool:
         """Whether each window is computed just once: for the one element that goes on with it."""
@@ -316,6 +334,8 @@ class _Partition:
             return False
         together = self._matched((*group.steps, step))
         if isinstance(together, Mismatch) or _is_large(together) or (not siblings and _repeats(together)):
+            return False
+        if together.pattern is rows_with_column_sums and not stores_as_it_reads(together.cluster):
             return False
         return together.pattern is group.pattern or group.pattern.__name__.endswith("pointwise")
 

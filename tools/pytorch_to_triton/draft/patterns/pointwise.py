@@ -11,6 +11,7 @@ from dataclasses import replace
 from pytorch_to_triton.draft.ir.indices import offset
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Load, Map, Store, Value, axes_of, walk
+from pytorch_to_triton.draft.lower.tensor import digits
 from pytorch_to_triton.draft.schedule.axes import fuse, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering, within
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Schedule, Walk
@@ -108,8 +109,7 @@ def along_columns(v: Value) -> bool:
 
 def alike(cluster: Cluster) -> tuple[Axis, ...]:
     """The axes of neighbours along which something costly is the same."""
-    index = cluster.stores[-1].index
-    ends = behind(index, None)
+    ends = behind(cluster.stores[-1], None)
     costly = [v for v in cluster.values() if isinstance(v, Map) and v.fn in COSTLY and axes_of(v)]
     varied = {a for v in costly if ends and ends[-1] not in axes_of(v) for a in axes_of(v)}
     last = next((n for n, a in enumerate(reversed(ends)) if a in varied), 0)
@@ -118,24 +118,25 @@ def alike(cluster: Cluster) -> tuple[Axis, ...]:
 
 def turned(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...]] | None:
     """The axes along which a large operand is contiguous and the output is not, and the other way round."""
-    index = cluster.stores[-1].index
-    last = index[-1].axis if index and isinstance(index[-1], Index) else None
+    store = cluster.stores[-1]
+    last = next(reversed(behind(store, None)), None)
     if last is None:
         return None
     for load in cluster.loads():
         inner = innermost(load)
-        if inner not in (None, last) and last in axes_of(load) and inner in cluster.free():
-            return behind(load.index, last) or (inner,), behind(index, inner)
+        if inner is not None and inner != last and last in axes_of(load) and inner in cluster.free():
+            return behind(load, last) or (inner,), behind(store, inner)
     return None
 
 
-def behind(index: Sequence[Value], stop: Axis | None) -> tuple[Axis, ...]:
-    """The axes that an index ends with, up to one: they can be walked as one axis."""
+def behind(access: Load | Store, stop: Axis | None) -> tuple[Axis, ...]:
+    """The axes along which an access ends in memory, up to one: they can be walked as one axis."""
     found: list[Axis] = []
-    for i in reversed(index):
-        if not isinstance(i, Index) or i.axis == stop:
+    for i, size in reversed([*zip(access.index, access.buffer.shape, strict=True)]):
+        dim = (i.axis,) if isinstance(i, Index) else digits(i, size) or ()
+        found[:0] = dim[dim.index(stop) + 1 :] if stop in dim else dim
+        if stop in dim or not dim:
             break
-        found.insert(0, i.axis)
     return tuple(found)
 
 
