@@ -123,8 +123,8 @@ def _always_inside(p: Printer, n: str) -> bool:
         return False
     if walk.block is None:
         return False
-    if walk.block in p.schedule.sized:
-        return p.schedule.sized[walk.block] == str(size)
+    if p.schedule.sized.get(walk.block) == str(size):
+        return True
     blocks = {values.get(walk.block, "") for values in p.schedule.launched}
     if not all(b.isdigit() and int(size) % int(b) == 0 for b in blocks):
         return False

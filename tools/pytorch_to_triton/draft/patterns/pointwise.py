@@ -14,6 +14,7 @@ from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Load, Map, S
 from pytorch_to_triton.draft.lower.tensor import digits
 from pytorch_to_triton.draft.schedule.axes import fuse, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering, within
+from pytorch_to_triton.draft.schedule.parts import Parts, in_parts
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Schedule, Walk
 
 EXAMPLES = (
@@ -47,25 +48,43 @@ def match(cluster: Cluster) -> Mismatch | None:
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
-    free = cluster.free()
-    if not free:
-        schedule = Schedule({}, (), ({"num_warps": 1},))
-    else:
-        schedule = Schedule({"i": Walk("grid", "BLOCK")}, ("i",), BLOCKS, (fuse("i", free),))
-    elements = Alternative("elements", ((cluster, schedule),))
+    elements = Alternative("elements", ((cluster, in_line(cluster)),))
+    if divided := in_parts(cluster):
+        return elements, Alternative("parts", (part_by_part(cluster, *divided),))
     if across := turned(cluster):
         schedule = tiles(cluster, *across, fitted(TILES, *across))
         return elements, Alternative("tiled", ((cluster, schedule),))
-    if sides := in_rows(cluster) or around(alike(cluster), free):
-        rows, cols = sides
-        schedule = replace(
-            tiles(cluster, rows, cols, ROWS),
-            sized={"BLOCK_N": covering(product(a.size for a in cols), WIDTH)},
-            untuned=BY_ROW[0],
-            templates=BY_ROW,
-        )
-        return elements, Alternative("rows", ((cluster, schedule),))
+    if sides := in_rows(cluster) or around(alike(cluster), cluster.free()):
+        return elements, Alternative("rows", ((cluster, by_row(cluster, *sides)),))
     return (elements,)
+
+
+def in_line(cluster: Cluster) -> Schedule:
+    """All elements as one long axis."""
+    if free := cluster.free():
+        return Schedule({"i": Walk("grid", "BLOCK")}, ("i",), BLOCKS, (fuse("i", free),))
+    return Schedule({}, (), ({"num_warps": 1},))
+
+
+def part_by_part(cluster: Cluster, divided: Cluster, parts: Parts) -> tuple[Cluster, Schedule]:
+    """Tiles of rows that end in a part of one of the cluster's axes."""
+    axes = tuple(v.axis for v in walk(*cluster.stores[0].index) if isinstance(v, Index))
+    first = axes.index(parts.axis)
+    cols = (*parts.axes, *axes[first + 1 :])
+    while first > 0 and is_narrow(cols):
+        first -= 1
+        cols = (axes[first], *cols)
+    return divided, by_row(divided, axes[:first], cols) if first else in_line(divided)
+
+
+def by_row(cluster: Cluster, rows: tuple[Axis, ...], cols: tuple[Axis, ...]) -> Schedule:
+    """Tiles of a few rows."""
+    return replace(
+        tiles(cluster, rows, cols, ROWS),
+        sized={"BLOCK_N": covering(product(a.size for a in cols), WIDTH)},
+        untuned=BY_ROW[0],
+        templates=BY_ROW,
+    )
 
 
 def around(cols: tuple[Axis, ...], free: Sequence[Axis]) -> tuple[tuple[Axis, ...], tuple[Axis, ...]] | None:

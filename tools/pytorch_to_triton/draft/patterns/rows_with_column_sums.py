@@ -12,6 +12,7 @@ from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering, stages
 from pytorch_to_triton.draft.schedule.conditions import always, at_most
+from pytorch_to_triton.draft.schedule.parts import in_parts
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import in_shares, staged
 
@@ -70,6 +71,7 @@ def largest(cluster: Cluster) -> list[Load]:
 
 def stores_as_it_reads(cluster: Cluster) -> bool:
     """Whether its results lie as what it reads does, and without reductions all over the same axes."""
+    cluster, _ = in_parts(cluster) or (cluster, None)
     lanes = {innermost(load) for load in largest(cluster)}
     stored = [Load(s.buffer, s.index) for s in cluster.stores]
     most = max(len(axes_of(place)) for place in stored)
@@ -105,6 +107,7 @@ def longest(cluster: Cluster) -> int:
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
+    cluster, _ = in_parts(cluster) or (cluster, None)
     outer = across(cluster)[0].axes
     above, group, col = columns_of(cluster)
     reduces_rows = len(cluster.reduces()) > len(across(cluster))
