@@ -73,13 +73,19 @@ def largest(cluster: Cluster) -> list[Load]:
 
 def stores_as_it_reads(cluster: Cluster) -> bool:
     """Whether its results lie as what it reads does, and without reductions all over the same axes."""
-    cluster, _ = in_parts(cluster) or (cluster, None)
+    cluster = in_halves(cluster)
     lanes = {innermost(load) for load in largest(cluster)}
     stored = [Load(s.buffer, s.index) for s in cluster.stores]
     most = max(len(axes_of(place)) for place in stored)
     if not cluster.reduces() and len({axes_of(place) for place in stored}) > 1:
         return False
     return all(innermost(place) in lanes for place in stored if len(axes_of(place)) == most)
+
+
+def in_halves(cluster: Cluster) -> Cluster:
+    """The cluster in parts one behind the other, if it has such. In a loop, lanes should not skip any."""
+    divided = in_parts(cluster)
+    return divided[0] if divided and not divided[1].in_turn else cluster
 
 
 def across(cluster: Cluster) -> list[Reduce]:
@@ -109,7 +115,7 @@ def longest(cluster: Cluster) -> int:
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
-    cluster, _ = in_parts(cluster) or (cluster, None)
+    cluster = in_halves(cluster)
     outer = across(cluster)[0].axes
     above, group, col = columns_of(cluster)
     reduces_rows = len(cluster.reduces()) > len(across(cluster))

@@ -1,6 +1,6 @@
-"""What an axis chooses, chosen once: a store for each part of the axis in place of a choice for each element.
+"""A store for each part of an axis in place of a choice for each element.
 
-Tensors that lie one behind the other in a dimension, or in turn, are parts of it of one size. All are computed
+Tensors of one size that lie one behind the other in a dimension, or in turn, are its parts. All are computed
 side by side, so that what they have in common is read and computed once.
 """
 
