@@ -104,7 +104,25 @@ class _Partition:
                 shared = [*groups[:at], self._group((*home.steps, step)), *groups[at + 1 :]]
                 if in_order(shared, self.program.calls):
                     return shared
-        return [*groups, self._group((step,))]
+        read = (relaid for home in groups if (relaid := self._from_copy(home, step)))
+        return [*groups, next(read, None) or self._group((step,))]
+
+    def _from_copy(self, home: Group, step: Step) -> Group | None:
+        """The step's sums across rows of a copy that another group stores, where its rows lie better there."""
+        together = None if self.plain or not self._has_anchor(step.name) else self._matched((*home.steps, step))
+        if not isinstance(together, Group) or together.pattern is not rows_with_column_sums:
+            return None
+        *stored, last = together.cluster.stores
+        copies = {
+            s.value: Load(s.buffer, s.index, name=s.buffer.name)
+            for s in stored
+            if isinstance(s.value, Load) and s.value.buffer.dtype == s.buffer.dtype
+        }
+        if not copies or stores_as_it_reads(together.cluster):
+            return None
+        again = Cluster(step.name, (last.map(lambda v: rewrite(v, copies.get)),))
+        found = group_of(merged(again), (step,))
+        return found if isinstance(found, Group) and found.pattern is columns else None
 
     def _joined(self, groups: Sequence[Group]) -> list[Group]:
         """Groups that read the same rows in one kernel: sums across rows with those of rows, and siblings."""
