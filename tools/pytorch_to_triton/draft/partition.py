@@ -108,17 +108,20 @@ class _Partition:
         return [*groups, next(read, None) or self._group((step,))]
 
     def _from_copy(self, home: Group, step: Step) -> Group | None:
-        """The step's sums across rows of a copy that another group stores, where its rows lie better there."""
-        together = None if self.plain or not self._has_anchor(step.name) else self._matched((*home.steps, step))
-        if not isinstance(together, Group) or together.pattern is not rows_with_column_sums:
+        """The step's sums across rows of a copy that another group stores, if its rows lie better there."""
+        copying = any(isinstance(s.value, Load) for s in home.cluster.stores)
+        if self.plain or not copying or not self._has_anchor(step.name):
+            return None
+        together = self._matched((*home.steps, step))
+        if isinstance(together, Mismatch) or together.pattern is not rows_with_column_sums:
             return None
         *stored, last = together.cluster.stores
-        copies = {
+        copies: dict[Value, Value] = {
             s.value: Load(s.buffer, s.index, name=s.buffer.name)
             for s in stored
             if isinstance(s.value, Load) and s.value.buffer.dtype == s.buffer.dtype
         }
-        if not copies or stores_as_it_reads(together.cluster):
+        if stores_as_it_reads(together.cluster):
             return None
         again = Cluster(step.name, (last.map(lambda v: rewrite(v, copies.get)),))
         found = group_of(merged(again), (step,))

@@ -132,8 +132,6 @@ def _compared(fn: str, a: Value, b: Value) -> bool | None:
     return False if less or more else None
 
 
-
-
 def picked(v: Value) -> Value:
     """A sum of which all terms but that at one place are 0, as that term."""
     match v:

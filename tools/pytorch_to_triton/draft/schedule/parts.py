@@ -6,6 +6,7 @@ side by side, so that what they have in common is read and computed once.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import plus, size_of, times
@@ -46,9 +47,8 @@ class Parts:
 
     def applied(self, cluster: Cluster) -> Cluster:
         """The cluster with a store for each part."""
-        places = [{self.axis: self.index(n)} for n in range(self.count)]
-        stores = (s.map(lambda v, to=to: substitute(v, to)) for s in cluster.stores for to in places)
-        return Cluster(cluster.name, tuple(stores))
+        places = [partial(substitute, to={self.axis: self.index(n)}) for n in range(self.count)]
+        return Cluster(cluster.name, tuple(s.map(at) for s in cluster.stores for at in places))
 
 
 def in_parts(cluster: Cluster) -> tuple[Cluster, Parts] | None:
