@@ -99,6 +99,8 @@ def decided(v: Value) -> Value:
             return x
         case Map(fn="and", args=(Const(value=False), _) | (_, Const(value=False))):
             return Const(False)
+        case Map(fn="not", args=(Const(value=bool(x)),)):
+            return Const(not x)
         case Map(fn="where", args=(Const(value=inside), x, y)):
             return x if inside else y
         case Map(fn="where", args=(inside, Map(fn="where", args=(again, x, _)), y)) if again == inside:
