@@ -5,7 +5,18 @@ import numpy as np
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.evaluate import evaluate
 from pytorch_to_triton.draft.ir.indices import minus, quotient, remainder
-from pytorch_to_triton.draft.ir.values import Axis, Buffer, Cluster, Extent, Index, Load, Map, Store, Value, op
+from pytorch_to_triton.draft.ir.values import (
+    Axis,
+    Buffer,
+    Cluster,
+    Extent,
+    Index,
+    Load,
+    Map,
+    Store,
+    Value,
+    op,
+)
 from pytorch_to_triton.draft.schedule.parts import in_parts
 
 N, M = sizes.size("N"), Axis("m", sizes.size("M"))
