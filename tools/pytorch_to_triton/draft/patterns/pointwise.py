@@ -13,7 +13,15 @@ from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Load, Map, Store, Value, axes_of, walk
 from pytorch_to_triton.draft.lower.tensor import digits
 from pytorch_to_triton.draft.schedule.axes import fuse, innermost
-from pytorch_to_triton.draft.schedule.blocks import TILE, covering, filled, power_of_two, tile, within
+from pytorch_to_triton.draft.schedule.blocks import (
+    SMALLEST,
+    TILE,
+    covering,
+    filled,
+    power_of_two,
+    tile,
+    within,
+)
 from pytorch_to_triton.draft.schedule.parts import Parts, in_parts
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Schedule, Walk
 
@@ -162,7 +170,8 @@ def behind(access: Load | Store, stop: Axis | None) -> tuple[Axis, ...]:
 def fitted(configs: Sequence[Config], rows: Sequence[Axis], cols: Sequence[Axis]) -> tuple[Config, ...]:
     """The tiles that fit these axes: longer along the one where they are shorter along the other."""
     lengths = {"BLOCK_M": product(a.size for a in rows), "BLOCK_N": product(a.size for a in cols)}
-    longest = {n: power_of_two(size) if size.is_Integer else max(TILE) for n, size in lengths.items()}
+    known = {n: max(SMALLEST, power_of_two(size)) for n, size in lengths.items() if size.is_Integer}
+    longest = dict.fromkeys(lengths, max(TILE)) | known
     found = [filled(within([c], lengths)[0], tile(c), longest) for c in configs]
     return tuple(c for i, c in enumerate(found) if c not in found[:i])
 
