@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from pytorch_to_triton.draft.file.lines import WIDTH, listed, wrapped
+from pytorch_to_triton.draft.file.lines import WIDTH, listed, without_repeats, wrapped
 
 LONG = "a_rather_long_name_of_a_variable"
 
@@ -36,3 +36,9 @@ def test_a_list_of_arguments_fills_its_lines() -> None:
     assert ", ".join(line.strip().rstrip(",") for line in lines) == ", ".join(
         f"argument_{n}" for n in range(20)
     )
+
+
+def test_a_number_is_computed_again_where_what_it_depends_on_is_another() -> None:
+    lines = ["block_n = 64", "block_m = 2048 // block_n", "block_n = 4096", "block_m = 2048 // block_n"]
+    assert without_repeats([(line,) for line in lines]) == [(line,) for line in lines]
+    assert without_repeats([(line,) for line in (*lines[:2], *lines[:2])]) == [(line,) for line in lines[:2]]

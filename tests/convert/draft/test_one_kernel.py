@@ -62,3 +62,15 @@ def test_a_pool_that_several_elements_read_is_computed_once() -> None:
     )
     source = text(graph({"x": image, "z": pooled}, nodes, ("y",)), 2)
     assert source.count("_kernel(") == 2
+
+
+def test_a_table_of_sines_that_all_rows_share_is_computed_once() -> None:
+    """x [B, S, N] times the sines of angles [S, N]: as many sines as angles."""
+    nodes = (
+        node("s", "sin.default", ("angle",), ("S", "N")),
+        node("y", "mul.Tensor", ("x", "s"), ("B", "S", "N")),
+    )
+    source = text(graph({"x": ("B", "S", "N"), "angle": ("S", "N")}, nodes, ("y",)), 2)
+    first, second = source.split("@triton.jit")[1:]
+    assert "tl.sin" in first
+    assert "tl.sin" not in second

@@ -14,6 +14,7 @@ from types import ModuleType
 from pytorch_to_triton.draft.defects import concerning
 from pytorch_to_triton.draft.groups import Group, group_of, in_order, made_by, read_by
 from pytorch_to_triton.draft.ir.rewriting import beside, decided, picked, rewrite, substitute
+from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Cluster,
@@ -48,6 +49,11 @@ from pytorch_to_triton.draft.schedule.unified import over_axes_of, unified
 
 LARGEST = 160
 """Values that one kernel may compute: beyond that registers run out, and readers' patience."""
+
+LONG = frozenset({"sin", "cos", "tan", "pow"})
+"""Functions of dozens of instructions, more than memory leaves time for."""
+FEWEST_READS = 16
+"""Elements that a value has to be computed for, to be worth a kernel and its launch."""
 
 JOINED = (rows_with_column_sums, rows, pointwise)
 """Patterns that compute several results of the same rows in one kernel."""
@@ -98,7 +104,28 @@ class _Partition:
                 shared = [*groups[:at], self._group((*home.steps, step)), *groups[at + 1 :]]
                 if in_order(shared, self.program.calls):
                     return shared
-        return [*groups, self._group((step,))]
+        read = (relaid for home in groups if (relaid := self._from_copy(home, step)))
+        return [*groups, next(read, None) or self._group((step,))]
+
+    def _from_copy(self, home: Group, step: Step) -> Group | None:
+        """The step's sums across rows of a copy that another group stores, if its rows lie better there."""
+        copying = any(isinstance(s.value, Load) for s in home.cluster.stores)
+        if self.plain or not copying or not self._has_anchor(step.name):
+            return None
+        together = self._matched((*home.steps, step))
+        if isinstance(together, Mismatch) or together.pattern is not rows_with_column_sums:
+            return None
+        *stored, last = together.cluster.stores
+        copies: dict[Value, Value] = {
+            s.value: Load(s.buffer, s.index, name=s.buffer.name)
+            for s in stored
+            if isinstance(s.value, Load) and s.value.buffer.dtype == s.buffer.dtype
+        }
+        if stores_as_it_reads(together.cluster):
+            return None
+        again = Cluster(step.name, (last.map(lambda v: rewrite(v, copies.get)),))
+        found = group_of(merged(again), (step,))
+        return found if isinstance(found, Group) and found.pattern is columns else None
 
     def _joined(self, groups: Sequence[Group]) -> list[Group]:
         """Groups that read the same rows in one kernel: sums across rows with those of rows, and siblings."""
@@ -201,6 +228,7 @@ class _Partition:
             if isinstance(matched, Group) and not _is_large(matched):
                 repeats = _repeats(matched) and not self._goes_on(step, anchors, matched)
                 if not repeats or all(map(self._is_spread, anchors)):
+                    self._keep([n for n in inside if self._is_table(n, step)])
                     return
             if not inside:
                 return
@@ -209,6 +237,17 @@ class _Partition:
     def _is_spread(self, name: str) -> bool:
         """Whether the step has the same again along an axis, so that storing it spares nothing."""
         return bool(set(self.steps[name].tensor.axes) - axes_of(self._inlined(name)))
+
+    def _is_table(self, name: str, reader: Step) -> bool:
+        """Whether the reader would compute long functions of it for each row, where loads give the same."""
+        values = [*walk(self._inlined(name))]
+        if any(isinstance(v, Reduce | Scan) for v in values):
+            return False
+        everything = {a for v in walk(reader.tensor.value) for a in axes_of(v)}
+        reads = [v for v in walk(reader.tensor.value) if isinstance(v, Load) and v.buffer.name == name]
+        again = [product(a.size for a in everything - axes_of(v)) for v in reads]
+        long = any(isinstance(v, Map) and v.fn in LONG and len(axes_of(v)) > 1 for v in values)
+        return long and all(not n.is_Integer or int(n) >= FEWEST_READS for n in again)
 
     def _goes_on(self, step: Step, anchors: Sequence[str], group: Group) -> bool:
         """Whether each window is computed just once: for the one element that goes on with it."""
@@ -316,6 +355,8 @@ class _Partition:
             return False
         together = self._matched((*group.steps, step))
         if isinstance(together, Mismatch) or _is_large(together) or (not siblings and _repeats(together)):
+            return False
+        if together.pattern is rows_with_column_sums and not stores_as_it_reads(together.cluster):
             return False
         return together.pattern is group.pattern or group.pattern.__name__.endswith("pointwise")
 

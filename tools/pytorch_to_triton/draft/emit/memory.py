@@ -14,6 +14,7 @@ from pytorch_to_triton.draft.ir.values import (
     Index,
     Load,
     Map,
+    Number,
     Store,
     Value,
     axes_of,
@@ -123,8 +124,8 @@ def _always_inside(p: Printer, n: str) -> bool:
         return False
     if walk.block is None:
         return False
-    if walk.block in p.schedule.sized:
-        return p.schedule.sized[walk.block] == str(size)
+    if p.schedule.sized.get(walk.block) == str(size):
+        return True
     blocks = {values.get(walk.block, "") for values in p.schedule.launched}
     if not all(b.isdigit() and int(size) % int(b) == 0 for b in blocks):
         return False
@@ -181,11 +182,19 @@ def load(p: Printer, v: Load, layout: tuple[str, ...]) -> str:
     mask = conjunction(p, layout, v.where, v.buffer.name)
     if mask is not None:
         parts.append(f"mask={p.text(mask, layout)}")
-        other = v.other if v.where is not None else p.others.setdefault(v, None)
+        other = v.other if v.where is not None else p.others.setdefault(v, _harmless(p, v, layout))
         if other is not None:
             parts.append(f"other={constant(_in_kind(other, v))}")
     text = f"tl.load({', '.join(parts)})"
     return f"{text}.to({p.compute})" if kind_of(v) == "float" and v not in p.raw else text
+
+
+def _harmless(p: Printer, v: Load, layout: tuple[str, ...]) -> Number | None:
+    """What lanes past the end of a whole row hold where nothing else is asked of them.
+
+    Exact divisions take a slow path for 0: a quarter of a row's lanes would, and all warps wait for theirs.
+    """
+    return 1.0 if v in p.divided and any(p.walks[n].how == "whole" for n in layout) else None
 
 
 def _in_kind(other: float, v: Load) -> float | int | bool:

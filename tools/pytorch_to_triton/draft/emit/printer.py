@@ -71,6 +71,7 @@ class Printer:
         self.env: dict[Value, Name] = {}
         self.others: dict[Load, Number | None] = {}
         """What masked lanes of a load hold; None where nothing was asked."""
+        self.divided = {x for v in self.cluster.values() for x in operands_of_division(v)}
         self.hints: dict[Value, str] = {}
         self.helpers: dict[str, Monoid] = {}
         """Monoids whose combination is a function of the file."""
@@ -234,6 +235,15 @@ class Printer:
     def fresh(self, name: str) -> str:
         """The name, or one like it, that no live value has."""
         return fresh(name, self.taken | {n.text for n in self.env.values()})
+
+
+def operands_of_division(v: Value) -> Iterable[Load]:
+    """What an exact division divides, and by what, where that is read from memory."""
+    match v:
+        case Map(fn="div_rn", args=args):
+            plain = (a.args[0] if isinstance(a, Map) and a.fn == "to_float" else a for a in args)
+            return [a for a in plain if isinstance(a, Load)]
+    return ()
 
 
 FUSED = {

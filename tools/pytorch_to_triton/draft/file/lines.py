@@ -1,7 +1,7 @@
 """Long lines of a drafted file, broken as a person would break them."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 INDENT = "    "
 WIDTH = 96
@@ -68,20 +68,29 @@ def statements(lines: Sequence[str]) -> list[tuple[str, ...]]:
 def without_repeats(given: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """The statements without those that set a name to what it is already, such as `n_rows = B * T`."""
     known: dict[str, tuple[str, ...]] = {}
+    used: dict[str, Set[str]] = {}
     kept = []
     for statement in given:
         tree = ast.parse("\n".join(statement))
-        written = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-        match tree.body:
-            case [ast.Assign(targets=[ast.Name(id=name)], value=value)] if not _makes_something(value):
-                if known.get(name) == statement:
-                    continue
-                known[name] = statement
-            case _:
-                for name in written:
-                    known.pop(name, None)
+        names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+        written = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        setting = _set_name(tree)
+        if setting and known.get(setting) == statement:
+            continue
+        for name in [n for n in known if n in written or used[n] & written]:
+            del known[name]
+        if setting:
+            known[setting], used[setting] = statement, {n.id for n in names} - {setting}
         kept.append(statement)
     return kept
+
+
+def _set_name(tree: ast.Module) -> str | None:
+    """The name that a statement sets to what it would be again."""
+    match tree.body:
+        case [ast.Assign(targets=[ast.Name(id=name)], value=value)] if not _makes_something(value):
+            return name
+    return None
 
 
 def _makes_something(value: ast.expr) -> bool:

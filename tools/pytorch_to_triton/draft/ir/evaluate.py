@@ -64,10 +64,12 @@ class _Evaluation:
         self.done: dict[Value, Any] = {}
 
     def run(self) -> None:
+        written: set[str] = set()
         for s in self.cluster.stores:
             shape = tuple(sizes.value(n, self.dims) for n in s.buffer.shape)
-            if s.buffer.name not in self.arrays or s.combine is None:
+            if s.buffer.name not in (self.arrays if s.combine else written):
                 self.arrays[s.buffer.name] = np.zeros(shape, KINDS[s.buffer.kind])
+            written.add(s.buffer.name)
             values = [self.of(v) for v in (*s.index, s.value)]
             full = np.ones([self.sized[a] if a in set(self._store_axes(s)) else 1 for a in self.order], bool)
             where = full if s.where is None else np.broadcast_to(self.of(s.where), full.shape)

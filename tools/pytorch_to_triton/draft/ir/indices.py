@@ -101,6 +101,30 @@ def _digits(v: Map) -> Size | None:
     return None
 
 
+def least(v: Value) -> Size | None:
+    """A size that the index is not below; None where none is known."""
+    if (own := size_of(v)) is not None:
+        return own
+    match v:
+        case Map(fn="add", args=(x, y)) if (a := least(x)) is not None and (b := least(y)) is not None:
+            return a + b
+        case Map(fn="mul", args=(x, n)) if (a := least(x)) is not None and (by := size_of(n)) is not None:
+            return a * by
+    return None if bound(v) is None else sizes.size(0)
+
+
+def is_less(a: Value, b: Value) -> bool | None:
+    """Whether the index a is less than b at every position, or (False) at none; None where that differs."""
+    low, high = least(a), least(b)
+    tops = (own + 1 if (own := size_of(v)) is not None else bound(v) for v in (a, b))
+    a_top, b_top = tops
+    if a_top is not None and high is not None and below(a_top, high):
+        return True
+    if b_top is not None and low is not None and below(b_top, low + 1):
+        return False
+    return None
+
+
 @cache
 def below(a: Size, b: Size) -> bool:
     """Whether a is at most b for all dims (which are at least 1 wherever an index exists)."""
@@ -124,10 +148,7 @@ def simplified(v: Map) -> Value:
         case "add":
             return _sum(v, a, b)
         case "sub":
-            x, y = size_of(a), size_of(b)
-            if x is not None and y is not None:
-                return extent(x - y)
-            return op("sub", a, b, name=v.name)
+            return _difference(v, a, b)
         case "mul":
             return _product(v, a, b)
         case "floordiv":
@@ -179,6 +200,19 @@ def _sum(v: Map, a: Value, b: Value) -> Value:
         case Map(fn="sub", args=(h, Const(value=int(p)))), Const(value=int(q)):
             return op("add", h, q - p) if q >= p else op("sub", h, p - q)
     return op("add", a, b, name=v.name)
+
+
+def _difference(v: Map, a: Value, b: Value) -> Value:
+    x, y = size_of(a), size_of(b)
+    if x is not None and y is not None:
+        return extent(x - y)
+    match a:
+        case Map(fn="add", args=(h, n)) if y is not None and (added := size_of(n)) is not None:
+            if below(y, added):
+                return plus(h, extent(added - y))
+            if below(added, y):
+                return minus(h, extent(y - added))
+    return op("sub", a, b, name=v.name)
 
 
 def _is_quotient(high: Value, i: Value, n: Value, m: Value) -> bool:
@@ -240,6 +274,8 @@ def _remainder(v: Map, a: Value, by: Size) -> Value:
                 return times(remainder(i, sizes.FloorDiv(by, m)), m)
         case Map(fn="mod", args=(i, n)) if (m := size_of(n)) is not None and sizes.divides(by, m):
             return remainder(i, by)
+        case Map(fn="sub", args=(i, Const(value=int(n)))) if by.is_Integer:
+            return remainder(plus(i, Const(-n % int(by))), by)
         case Map(fn="add", args=(Map(fn="mul", args=(i, n)), low)) if (m := size_of(n)) is not None:
             least = bound(low)
             if sizes.divides(by, m):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 
-from pytorch_to_triton.draft.ir.indices import extent, simplified
+from pytorch_to_triton.draft.ir.indices import extent, is_less, simplified
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import equal
 from pytorch_to_triton.draft.ir.values import (
@@ -92,8 +93,14 @@ def rebound(v: Value, to: Mapping[Axis, Value], axes: Mapping[Axis, Sequence[Axi
 def decided(v: Value) -> Value:
     """The value, where a condition between literals leaves no choice, or was asked once already."""
     match v:
-        case Map(fn="eq" | "lt" as fn, args=(Const(value=a), Const(value=b))):
-            return Const(a == b if fn == "eq" else a < b)
+        case Map(fn=fn, args=(a, b)) if fn in COMPARED and (truth := _compared(fn, a, b)) is not None:
+            return Const(truth)
+        case Map(fn="and", args=(Const(value=True), x) | (x, Const(value=True))):
+            return x
+        case Map(fn="and", args=(Const(value=False), _) | (_, Const(value=False))):
+            return Const(False)
+        case Map(fn="not", args=(Const(value=bool(x)),)):
+            return Const(not x)
         case Map(fn="where", args=(Const(value=inside), x, y)):
             return x if inside else y
         case Map(fn="where", args=(inside, Map(fn="where", args=(again, x, _)), y)) if again == inside:
@@ -102,7 +109,29 @@ def decided(v: Value) -> Value:
             return Const(float(x))
         case Load(where=Const(value=True)):
             return replace(v, where=None)
+        case Load(where=Const(value=False)):
+            return Const({"float": float, "int": int, "bool": bool}[v.buffer.kind](v.other))
     return v
+
+
+COMPARED = {"lt": operator.lt, "ge": operator.ge, "gt": operator.gt, "le": operator.le, "eq": operator.eq}
+
+
+def _compared(fn: str, a: Value, b: Value) -> bool | None:
+    """What comes of comparing two literals, or two indices by what their ranges make certain."""
+    if isinstance(a, Const) and isinstance(b, Const):
+        return bool(COMPARED[fn](a.value, b.value))
+    less, more = is_less(a, b), is_less(b, a)
+    match fn:
+        case "lt":
+            return less
+        case "ge":
+            return None if less is None else not less
+        case "gt":
+            return more
+        case "le":
+            return None if more is None else not more
+    return False if less or more else None
 
 
 def picked(v: Value) -> Value:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytorch_to_triton.draft.ir.indices import extent, plus, times
-from pytorch_to_triton.draft.ir.monoids import ARGMAX, ARGMIN, MAX, MIN, PROD, SUM
+from pytorch_to_triton.draft.ir.monoids import ARGMAX, ARGMIN, MAX, MIN, PEAK, PROD, SUM
 from pytorch_to_triton.draft.ir.values import Const, Get, Monoid, Reduce, Value, op
 from pytorch_to_triton.draft.lower.formulas import compared, mapped, where
 from pytorch_to_triton.draft.lower.row import Context, all_dims, cast, count, row
@@ -146,31 +146,39 @@ def _best(
     return best, Tensor(kept, Get(found, 1), "int64")
 
 
-def _holds(ctx: Context, monoid: Monoid, x: Tensor, dims: Sequence[int], *, keepdim: bool = False) -> Tensor:
-    """Whether the largest, or smallest, of the truths is more than 0: of none, what its identity says."""
-    truths = cast(cast(x, "bool"), "int32")
-    found = ctx.reduce(monoid, truths, dims, keepdim, dtype="bool")
-    return replace(found, value=op("gt", found.value, 0))
+def _any(ctx: Context, truths: Tensor, dims: Sequence[int], *, keepdim: bool = False) -> Tensor:
+    """Whether the largest of the truths as numbers is more than 0: of none it is -inf."""
+    found = ctx.reduce(PEAK, cast(truths, "float32"), dims, keepdim, dtype="bool")
+    return replace(found, value=op("gt", found.value, 0.0))
+
+
+def _all(ctx: Context, x: Tensor, dims: Sequence[int], *, keepdim: bool = False) -> Tensor:
+    """Whether none does not hold."""
+    return _negated(_any(ctx, _negated(cast(x, "bool")), dims, keepdim=keepdim))
+
+
+def _negated(truths: Tensor) -> Tensor:
+    return replace(truths, value=op("not", truths.value))
 
 
 @row("aten.any.default")
 def any_all(ctx: Context, input: Tensor) -> Tensor:
-    return _holds(ctx, MAX, input, all_dims(input, None))
+    return _any(ctx, cast(input, "bool"), all_dims(input, None))
 
 
 @row("aten.all.default")
 def all_all(ctx: Context, input: Tensor) -> Tensor:
-    return _holds(ctx, MIN, input, all_dims(input, None))
+    return _all(ctx, input, all_dims(input, None))
 
 
 @row("aten.any.dim", "aten.any.dims")
 def any_(ctx: Context, input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    return _holds(ctx, MAX, input, _given(input, dim), keepdim=keepdim)
+    return _any(ctx, cast(input, "bool"), _given(input, dim), keepdim=keepdim)
 
 
 @row("aten.all.dim", "aten.all.dims")
 def all_(ctx: Context, input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    return _holds(ctx, MIN, input, _given(input, dim), keepdim=keepdim)
+    return _all(ctx, input, _given(input, dim), keepdim=keepdim)
 
 
 def _given(x: Tensor, dims: Dims) -> tuple[int, ...]:

@@ -11,8 +11,18 @@ from dataclasses import replace
 from pytorch_to_triton.draft.ir.indices import offset
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Load, Map, Store, Value, axes_of, walk
+from pytorch_to_triton.draft.lower.tensor import digits
 from pytorch_to_triton.draft.schedule.axes import fuse, innermost
-from pytorch_to_triton.draft.schedule.blocks import covering, within
+from pytorch_to_triton.draft.schedule.blocks import (
+    SMALLEST,
+    TILE,
+    covering,
+    filled,
+    power_of_two,
+    tile,
+    within,
+)
+from pytorch_to_triton.draft.schedule.parts import Parts, in_parts
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Schedule, Walk
 
 EXAMPLES = (
@@ -46,25 +56,43 @@ def match(cluster: Cluster) -> Mismatch | None:
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
-    free = cluster.free()
-    if not free:
-        schedule = Schedule({}, (), ({"num_warps": 1},))
-    else:
-        schedule = Schedule({"i": Walk("grid", "BLOCK")}, ("i",), BLOCKS, (fuse("i", free),))
-    elements = Alternative("elements", ((cluster, schedule),))
+    elements = Alternative("elements", ((cluster, in_line(cluster)),))
+    if divided := in_parts(cluster):
+        return elements, Alternative("parts", (part_by_part(cluster, *divided),))
     if across := turned(cluster):
         schedule = tiles(cluster, *across, fitted(TILES, *across))
         return elements, Alternative("tiled", ((cluster, schedule),))
-    if sides := in_rows(cluster) or around(alike(cluster), free):
-        rows, cols = sides
-        schedule = replace(
-            tiles(cluster, rows, cols, ROWS),
-            sized={"BLOCK_N": covering(product(a.size for a in cols), WIDTH)},
-            untuned=BY_ROW[0],
-            templates=BY_ROW,
-        )
-        return elements, Alternative("rows", ((cluster, schedule),))
+    if sides := in_rows(cluster) or around(alike(cluster), cluster.free()):
+        return elements, Alternative("rows", ((cluster, by_row(cluster, *sides)),))
     return (elements,)
+
+
+def in_line(cluster: Cluster) -> Schedule:
+    """All elements as one long axis."""
+    if free := cluster.free():
+        return Schedule({"i": Walk("grid", "BLOCK")}, ("i",), BLOCKS, (fuse("i", free),))
+    return Schedule({}, (), ({"num_warps": 1},))
+
+
+def part_by_part(cluster: Cluster, divided: Cluster, parts: Parts) -> tuple[Cluster, Schedule]:
+    """Tiles of rows that end in a part of one of the cluster's axes."""
+    axes = tuple(v.axis for v in walk(*cluster.stores[0].index) if isinstance(v, Index))
+    first = axes.index(parts.axis)
+    cols = (*parts.axes, *axes[first + 1 :])
+    while first > 0 and is_narrow(cols):
+        first -= 1
+        cols = (axes[first], *cols)
+    return divided, by_row(divided, axes[:first], cols) if first else in_line(divided)
+
+
+def by_row(cluster: Cluster, rows: tuple[Axis, ...], cols: tuple[Axis, ...]) -> Schedule:
+    """Tiles of a few rows."""
+    return replace(
+        tiles(cluster, rows, cols, ROWS),
+        sized={"BLOCK_N": covering(product(a.size for a in cols), WIDTH)},
+        untuned=BY_ROW[0],
+        templates=BY_ROW,
+    )
 
 
 def around(cols: tuple[Axis, ...], free: Sequence[Axis]) -> tuple[tuple[Axis, ...], tuple[Axis, ...]] | None:
@@ -108,8 +136,7 @@ def along_columns(v: Value) -> bool:
 
 def alike(cluster: Cluster) -> tuple[Axis, ...]:
     """The axes of neighbours along which something costly is the same."""
-    index = cluster.stores[-1].index
-    ends = behind(index, None)
+    ends = behind(cluster.stores[-1], None)
     costly = [v for v in cluster.values() if isinstance(v, Map) and v.fn in COSTLY and axes_of(v)]
     varied = {a for v in costly if ends and ends[-1] not in axes_of(v) for a in axes_of(v)}
     last = next((n for n, a in enumerate(reversed(ends)) if a in varied), 0)
@@ -118,31 +145,35 @@ def alike(cluster: Cluster) -> tuple[Axis, ...]:
 
 def turned(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...]] | None:
     """The axes along which a large operand is contiguous and the output is not, and the other way round."""
-    index = cluster.stores[-1].index
-    last = index[-1].axis if index and isinstance(index[-1], Index) else None
+    store = cluster.stores[-1]
+    last = next(reversed(behind(store, None)), None)
     if last is None:
         return None
     for load in cluster.loads():
         inner = innermost(load)
-        if inner not in (None, last) and last in axes_of(load) and inner in cluster.free():
-            return behind(load.index, last) or (inner,), behind(index, inner)
+        if inner is not None and inner != last and last in axes_of(load) and inner in cluster.free():
+            return behind(load, last) or (inner,), behind(store, inner)
     return None
 
 
-def behind(index: Sequence[Value], stop: Axis | None) -> tuple[Axis, ...]:
-    """The axes that an index ends with, up to one: they can be walked as one axis."""
+def behind(access: Load | Store, stop: Axis | None) -> tuple[Axis, ...]:
+    """The axes along which an access ends in memory, up to one: they can be walked as one axis."""
     found: list[Axis] = []
-    for i in reversed(index):
-        if not isinstance(i, Index) or i.axis == stop:
+    for i, size in reversed([*zip(access.index, access.buffer.shape, strict=True)]):
+        dim = (i.axis,) if isinstance(i, Index) else digits(i, size) or ()
+        found[:0] = dim[dim.index(stop) + 1 :] if stop in dim else dim
+        if stop in dim or not dim:
             break
-        found.insert(0, i.axis)
     return tuple(found)
 
 
 def fitted(configs: Sequence[Config], rows: Sequence[Axis], cols: Sequence[Axis]) -> tuple[Config, ...]:
-    """The tiles that fit these axes."""
+    """The tiles that fit these axes: longer along the one where they are shorter along the other."""
     lengths = {"BLOCK_M": product(a.size for a in rows), "BLOCK_N": product(a.size for a in cols)}
-    return within(configs, lengths)
+    known = {n: max(SMALLEST, power_of_two(size)) for n, size in lengths.items() if size.is_Integer}
+    longest = dict.fromkeys(lengths, max(TILE)) | known
+    found = [filled(within([c], lengths)[0], tile(c), longest) for c in configs]
+    return tuple(c for i, c in enumerate(found) if c not in found[:i])
 
 
 def tiles(

@@ -77,21 +77,27 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     cluster = nested(cluster)
     col, of_rows = within_rows(cluster)[0].axes, axes_of(within_rows(cluster)[0])
     first, rest = by_row(cluster, of_rows)
-    apart = (*always(rows.alternatives(first)).kernels, *always(rows.alternatives(rest)).kernels)
+    last = always(rows.alternatives(rest)).kernels
+    ways = rows.alternatives(first)
+    found = [Alternative("apart", (*always(ways).kernels, *last))]
+    few = [a for a in ways if a.name in ("split", "staged") and a.condition]
+    found += [Alternative("in_chunks", (*a.kernels, *last), a.condition) for a in few]
     fused = fuse("row", in_memory_order(tuple(of_rows), cluster))(cluster)
     fits = at_most(length := product(a.size for a in col), rows.LARGEST_IN_REGISTERS)
     assert fits is not None
     (row,) = axes_of(within_rows(fused)[0])
-    share = Share.of(row, sizes.size(PROGRAMS))
+    share = Share.of(row, sizes.size(PROGRAMS), least=1)
     partial, final = in_shares(fused, row, share)
     walks = {"part": Walk("grid"), "row": Walk("loop", "BLOCK_M", share), "col": Walk("whole", "BLOCK_N")}
     rewrites = (fuse("col", in_memory_order(col, cluster)),)
     sized = {"BLOCK_N": covering(length)}
     tiles = ahead(len([v for v in partial.loads() if {row, *col} <= axes_of(v)]))
-    walked = Schedule(walks, ("row", "col"), CONFIGS, rewrites, sized, tiles[0], tiles)
+    stage = f"{tiles[0]['STAGES']} if {sizes.text(row.size)} > {PROGRAMS} else 1"
+    untuned = {**tiles[0], "STAGES": stage}
+    walked = Schedule(walks, ("row", "col"), CONFIGS, rewrites, sized, untuned, tiles)
     gathered = Schedule({"part": Walk("loop", "BLOCK_N")}, ("part",), rows.GATHERS)
     kernels = ((partial, walked), (final, gathered))
-    return Alternative("apart", apart), Alternative("in_shares", kernels, fits, is_enough=True)
+    return *found, Alternative("in_shares", kernels, fits, is_enough=True)
 
 
 def ahead(n_loads: int) -> tuple[Mapping[str, str], ...]:

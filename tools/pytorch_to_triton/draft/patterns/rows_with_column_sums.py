@@ -4,6 +4,8 @@
 own sums in registers, and a second kernel adds up those of all programs.
 """
 
+from dataclasses import replace
+
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import product
@@ -12,8 +14,9 @@ from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering, stages
 from pytorch_to_triton.draft.schedule.conditions import always, at_most
+from pytorch_to_triton.draft.schedule.parts import in_parts
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
-from pytorch_to_triton.draft.schedule.split import in_shares, staged
+from pytorch_to_triton.draft.schedule.split import by_row, in_shares, staged
 
 EXAMPLES = (
     "def norm_gradients(x: 'float32[M, N]', g: 'float32[M, N]', w: 'float32[N]', rstd: 'float32[M, 1]'):\n"
@@ -47,10 +50,10 @@ def match(cluster: Cluster) -> Mismatch | None:
     summed_over = axes_of(sums[0].args[0])
     if summed_over == outer or summed_over.union(*(r.axes for r in of_rows)) != everything:
         return Mismatch("its sums leave out axes of its rows")
-    by_row, summed = divided(cluster)
-    if not of_rows and not by_row.stores:
+    along, summed = divided(cluster)
+    if not of_rows and not along.stores:
         return Mismatch("it only sums")
-    if not all(outer <= _places(s) for s in by_row.stores) or any(outer & _places(s) for s in summed.stores):
+    if not all(outer <= _places(s) for s in along.stores) or any(outer & _places(s) for s in summed.stores):
         return Mismatch("it stores a value along some of the summed axes")
     behind = walk(*summed.roots, into=lambda v: v not in sums)
     if any(v in of_rows for v in behind):
@@ -70,12 +73,19 @@ def largest(cluster: Cluster) -> list[Load]:
 
 def stores_as_it_reads(cluster: Cluster) -> bool:
     """Whether its results lie as what it reads does, and without reductions all over the same axes."""
+    cluster = in_halves(cluster)
     lanes = {innermost(load) for load in largest(cluster)}
     stored = [Load(s.buffer, s.index) for s in cluster.stores]
     most = max(len(axes_of(place)) for place in stored)
     if not cluster.reduces() and len({axes_of(place) for place in stored}) > 1:
         return False
     return all(innermost(place) in lanes for place in stored if len(axes_of(place)) == most)
+
+
+def in_halves(cluster: Cluster) -> Cluster:
+    """The cluster in parts one behind the other, if it has such. In a loop, lanes should not skip any."""
+    divided = in_parts(cluster)
+    return divided[0] if divided and not divided[1].in_turn else cluster
 
 
 def across(cluster: Cluster) -> list[Reduce]:
@@ -90,8 +100,8 @@ def divided(cluster: Cluster) -> tuple[Cluster, Cluster]:
     """What is stored row by row, and what goes on with sums across rows."""
     sums = set(across(cluster))
     summed = tuple(s for s in cluster.stores if not sums.isdisjoint(walk(*s.roots)))
-    by_row = tuple(s for s in cluster.stores if s not in summed)
-    return Cluster(f"{cluster.name}_rows", by_row), Cluster(f"{cluster.name}_sums", summed)
+    along = tuple(s for s in cluster.stores if s not in summed)
+    return Cluster(f"{cluster.name}_rows", along), Cluster(f"{cluster.name}_sums", summed)
 
 
 def _places(store: Store) -> frozenset[Axis]:
@@ -105,6 +115,7 @@ def longest(cluster: Cluster) -> int:
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
+    cluster = in_halves(cluster)
     outer = across(cluster)[0].axes
     above, group, col = columns_of(cluster)
     reduces_rows = len(cluster.reduces()) > len(across(cluster))
@@ -122,7 +133,11 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     first, rest = in_shares(cluster, row, share)
     kept = tuple(a for a in (*above, *group, *col) if a in axes_of(across(cluster)[0].args[0]))
     kernels = ((first, columns.above_all(walked, above)), (rest, columns.totals(kept)))
-    return Alternative("apart", apart(cluster)), Alternative("in_shares", kernels, fits, is_enough=True)
+    found = [Alternative("apart", apart(cluster)), Alternative("in_shares", kernels, fits, is_enough=True)]
+    held = at_most(product(a.size for a in col), rows.LARGEST_IN_REGISTERS)
+    if held and of_rows_first(*divided(cluster)):
+        found.insert(1, Alternative("apart_in_registers", apart(cluster, held), held, is_enough=True))
+    return tuple(found)
 
 
 def columns_of(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...], tuple[Axis, ...]]:
@@ -163,12 +178,36 @@ def of_shares(share: Share, group: tuple[Axis, ...], col: tuple[Axis, ...], n_lo
     )
 
 
-def apart(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:
-    """Kernels for rows of any length."""
+def apart(cluster: Cluster, where: str = "") -> tuple[tuple[Cluster, Schedule], ...]:
+    """Kernels for rows of any length, or of those where a condition holds."""
+    along, summed = divided(cluster)
+    if both := of_rows_first(along, summed):
+        return (*always(rows.alternatives(both[0]), where).kernels, (both[1], added_up(both[1])))
     found: list[tuple[Cluster, Schedule]] = []
-    for whole in (c for c in divided(cluster) if c.stores):
+    for whole in (c for c in (along, summed) if c.stores):
         plain = any(p.match(whole) is None for p in (pointwise, rows, columns))
         for stage in (whole,) if plain else staged(whole):
             pattern = next(p for p in (pointwise, rows, columns, window) if p.match(stage) is None)
-            found += always(pattern.alternatives(stage)).kernels
+            found += always(pattern.alternatives(stage), where).kernels
     return tuple(found)
+
+
+def of_rows_first(along: Cluster, summed: Cluster) -> tuple[Cluster, Cluster] | None:
+    """What the sums need of each row stored beside what is stored row by row; then the sums of that.
+
+    None where they need more than a value for each row.
+    """
+    inner = {v for r in summed.reduces() for v in walk(*r.args) if isinstance(v, Reduce)}
+    outer = [r for r in summed.reduces() if r not in inner]
+    col = {a for r in inner for a in r.axes}
+    if not inner or any(axes_of(r.args[0]) & col for r in outer):
+        return None
+    first, rest = by_row(summed, set(outer[0].axes))
+    both = Cluster(along.name, (*along.stores, *first.stores))
+    return (both, rest) if rows.match(both) is None else None
+
+
+def added_up(cluster: Cluster) -> Schedule:
+    """Sums of what each row came to."""
+    schedule = columns.totals(cluster.free())
+    return replace(schedule, rewrites=(fuse("part", cluster.reduces()[0].axes), *schedule.rewrites))

@@ -10,6 +10,7 @@ from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Cluster,
+    Const,
     Index,
     Load,
     Map,
@@ -101,5 +102,7 @@ def _next_along(place: Value) -> Axis | None:
         case Map(fn="add", args=(_, Index(axis=a))) | Map(fn="add", args=(Index(axis=a), _)):
             return a
         case Map(fn="sub" | "add" | "mod", args=(x, _)):
+            return _next_along(x)
+        case Map(fn="mul", args=(x, Const(value=2 | 3 | 4))):
             return _next_along(x)
     return None

@@ -28,6 +28,6 @@ def together(*conditions: str | None) -> str | None:
     return " and ".join(dict.fromkeys(c for c in conditions if c))
 
 
-def always(alternatives: Sequence[Alternative]) -> Alternative:
-    """The best one that may be taken at all sizes."""
-    return next(a for a in reversed(alternatives) if not a.condition)
+def always(alternatives: Sequence[Alternative], where: str = "") -> Alternative:
+    """The best one that may be taken at all sizes, or at all where the condition holds."""
+    return next(a for a in reversed(alternatives) if a.condition in ("", where))

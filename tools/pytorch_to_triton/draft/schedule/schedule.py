@@ -27,7 +27,7 @@ class Mismatch:
 
 
 LEAST_SHARE = 4
-"""Elements that a program has at least: its results are bytes to write and read as well."""
+"""Elements that a program has at least where its results are rows: bytes to write and read as well."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class Share:
     length: Size
 
     @classmethod
-    def of(cls, axis: Axis, programs: Size) -> Share:
-        """The axis in shares of at least LEAST_SHARE elements, for at most so many programs."""
-        length = sizes.larger(sizes.FloorDiv(axis.size + programs - 1, programs), LEAST_SHARE)
-        return cls(Axis("part", sizes.smaller(sizes.ceiling(axis.size, LEAST_SHARE), programs)), length)
+    def of(cls, axis: Axis, programs: Size, least: int = LEAST_SHARE) -> Share:
+        """The axis in shares of at least so many elements, for at most so many programs."""
+        length = sizes.larger(sizes.FloorDiv(axis.size + programs - 1, programs), least)
+        return cls(Axis("part", sizes.smaller(sizes.ceiling(axis.size, least), programs)), length)
 
     def holds(self, axis: Axis) -> Value:
         """Whether the element at hand is in the share."""

@@ -162,8 +162,9 @@ def by_row(cluster: Cluster, rows: Set[Axis]) -> Kernels:
         if set(r.axes) == rows and any(isinstance(v, Reduce) for v in walk(*r.args)):
             (arg,) = r.args
             name = f"{cluster.name}_{getattr(arg, 'name', None) or 'row'}_{len(stores)}"
-            index = tuple(map(Index, r.axes))
-            buffer = Buffer(name, tuple(a.size for a in r.axes), _dtype(cluster, arg))
+            axes = tuple(dict.fromkeys((*r.axes, *axes_in_order(arg))))
+            index = tuple(map(Index, axes))
+            buffer = Buffer(name, tuple(a.size for a in axes), _dtype(cluster, arg))
             stores.append(Store(buffer, index, arg))
             loads[r] = replace(r, args=(Load(buffer, index, name=name),))
     rest = cluster.map(lambda root: rewrite(root, lambda v: loads.get(v)))

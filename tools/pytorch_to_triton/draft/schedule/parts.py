@@ -1,0 +1,94 @@
+"""A store for each part of an axis in place of a choice for each element.
+
+Tensors of one size that lie one behind the other in a dimension, or in turn, are its parts. All are computed
+side by side, so that what they have in common is read and computed once.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.indices import plus, size_of, times
+from pytorch_to_triton.draft.ir.rewriting import substitute
+from pytorch_to_triton.draft.ir.sizes import ONE, Size
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Const, Index, Load, Map, Value, axes_of, walk
+from pytorch_to_triton.draft.lower.tensor import position
+
+MOST = 4
+"""Parts that are computed side by side."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """An axis in parts of one size."""
+
+    axis: Axis
+    count: int
+    in_turn: bool
+    """Whether neighbours are of different parts."""
+
+    @property
+    def size(self) -> Size:
+        """Elements of a part."""
+        return sizes.FloorDiv(self.axis.size, sizes.size(self.count))
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The axis along a part; none where a part is one element."""
+        return () if self.size == ONE else (Axis(self.axis.name, self.size),)
+
+    def index(self, part: int) -> Value:
+        """Where the elements of a part lie on the axis."""
+        inner = position(self.axes)
+        if self.in_turn:
+            return plus(times(inner, sizes.size(self.count)), Const(part))
+        return plus(inner, times(Const(part), self.size))
+
+    def applied(self, cluster: Cluster) -> Cluster:
+        """The cluster with a store for each part."""
+        places = [partial(substitute, to={self.axis: self.index(n)}) for n in range(self.count)]
+        return Cluster(cluster.name, tuple(s.map(at) for s in cluster.stores for at in places))
+
+
+def in_parts(cluster: Cluster) -> tuple[Cluster, Parts] | None:
+    """The cluster with nothing left to choose along an axis; None where no axis has such parts."""
+    bound = {a for r in cluster.reduces() for a in r.axes} | {s.axis for s in cluster.scans()}
+    for parts in dict.fromkeys(_candidates(cluster)):
+        everywhere = all(any(parts.axis in axes_of(i) for i in s.index) for s in cluster.stores)
+        if everywhere and parts.axis not in bound and not any(s.combine or s.where for s in cluster.stores):
+            whole = parts.applied(cluster)
+            if not any(_asks(c, parts.axis.name) for c in _conditions(whole)):
+                return whole, parts
+    return None
+
+
+def _candidates(cluster: Cluster) -> Iterator[Parts]:
+    """The parts that conditions tell apart."""
+    for condition in _conditions(cluster):
+        for v in walk(condition, into=lambda v: not isinstance(v, Load)):
+            match v:
+                case Map(fn="lt", args=(Index(axis=a), n)) if (part := size_of(n)) is not None:
+                    counts = [k for k in range(2, MOST + 1) if sizes.equal(part * k, a.size)]
+                    yield from (Parts(a, k, in_turn=False) for k in counts)
+                case Map(fn="eq", args=(Index(axis=a), Const())) if a.size.is_Integer and a.size <= MOST:
+                    yield Parts(a, int(a.size), in_turn=False)
+                case Map(fn="mod", args=(x, Const(value=int(k)))) if 1 < k <= MOST:
+                    along = [a for a in axes_of(x) if sizes.divides(sizes.size(k), a.size)]
+                    yield from (Parts(a, k, in_turn=True) for a in along if len(along) == 1)
+
+
+def _conditions(cluster: Cluster) -> Iterator[Value]:
+    """What decides which of two values an element is, or whether it is read."""
+    for v in cluster.values():
+        match v:
+            case Map(fn="where", args=(condition, _, _)):
+                yield condition
+            case Load(where=condition) if condition is not None:
+                yield condition
+
+
+def _asks(condition: Value, axis: str) -> bool:
+    """Whether the condition is one on the index along the axis."""
+    inside = walk(condition, into=lambda v: not isinstance(v, Load))
+    return any(isinstance(v, Index) and v.axis.name == axis for v in inside)
