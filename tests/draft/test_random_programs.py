@@ -16,6 +16,7 @@ from pytorch_to_triton.draft.program import Program, buffers_of
 from pytorch_to_triton.draft.reading import read_program
 from pytorch_to_triton.draft.refinement import with_refined_axes
 from pytorch_to_triton.draft.results import with_results_stored
+from pytorch_to_triton.draft.sums import with_sums_by_row
 
 from ..random_programs import RandomProgram, random_program, with_column_sums
 from ..random_statements import RANGES, Variable, traced
@@ -61,7 +62,10 @@ def disagreements(random: RandomProgram, seed: int) -> Iterator[str]:
     assert not program.calls, program.calls
     given = {v.name: drawn(v, np.random.default_rng(seed)) for v in random.inputs}
     expected = step_by_step(program, given)
-    program = with_refined_axes(program)
+    program = with_sums_by_row(with_refined_axes(program))
+    rewritten = step_by_step(program, given)
+    yield from (f"{name} (rewritten)" for name in expected if not alike(rewritten[name], expected[name]))
+    expected = rewritten
     outputs = {b for r in program.results for b in buffers_of(r.tensor) if b in program.steps}
     for plain in (True, False):
         groups = [g for g in partition(program, outputs, plain=plain) if isinstance(g, Group)]
@@ -99,9 +103,12 @@ def of_groups(
 
 def differing(group: Group, found: dict[str, Array], expected: dict[str, Array], how: str) -> Iterator[str]:
     for step in group.steps:
-        right = expected[step.name]
-        if not np.allclose(found[step.name], right, rtol=1e-6, atol=1e-9, equal_nan=True):
+        if not alike(found[step.name], expected[step.name]):
             yield f"{step.name} ({group.pattern.__name__.rpartition('.')[2]}, {how})"
+
+
+def alike(found: Array, right: Array) -> bool:
+    return np.allclose(found, right, rtol=1e-6, atol=1e-9, equal_nan=True)
 
 
 def drawn(v: Variable, rng: np.random.Generator) -> Array:

@@ -13,9 +13,8 @@ from types import ModuleType
 
 from pytorch_to_triton.draft.defects import concerning
 from pytorch_to_triton.draft.groups import Group, group_of, in_order, made_by, read_by
-from pytorch_to_triton.draft.ir.rewriting import beside, decided, picked, rewrite, substitute
+from pytorch_to_triton.draft.ir.rewriting import beside, decided, picked, rewrite, written_out
 from pytorch_to_triton.draft.ir.values import (
-    Axis,
     Cluster,
     Const,
     Index,
@@ -30,7 +29,6 @@ from pytorch_to_triton.draft.ir.values import (
     named,
     walk,
 )
-from pytorch_to_triton.draft.lower.tensor import limited, positions
 from pytorch_to_triton.draft.patterns import (
     attention,
     columns,
@@ -41,7 +39,7 @@ from pytorch_to_triton.draft.patterns import (
     window,
 )
 from pytorch_to_triton.draft.patterns.rows_with_column_sums import largest, stores_as_it_reads
-from pytorch_to_triton.draft.program import Call, Program, Step, buffers_of
+from pytorch_to_triton.draft.program import Call, Program, Step, buffers_of, read_through
 from pytorch_to_triton.draft.schedule.axes import merged
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
 from pytorch_to_triton.draft.schedule.unified import over_axes_of, unified
@@ -67,7 +65,7 @@ class _Partition:
         self.steps = program.steps
         called = {r for c in program.calls for r in c.reads}
         self.required = {n for n in (outputs | called) if n in self.steps}
-        self.kept = set(self.required)
+        self.kept = self.required | {n for n, s in self.steps.items() if s.is_kept}
         self.inlined_values: dict[tuple[str, frozenset[str]], Value] = {}
 
     def found(self) -> tuple[Group | Call, ...]:
@@ -138,9 +136,16 @@ class _Partition:
         needed = tuple(s for s in group.steps if s.name in read)
         if len(needed) == len(group.steps):
             return group
-        self.kept -= {s.name for s in group.steps} - {s.name for s in needed}
+        unread = {s.name for s in group.steps} - {s.name for s in needed}
+        self.kept -= unread
         self.inlined_values.clear()
-        return self._group(needed) if needed else None
+        if not needed:
+            return None
+        without = self._group(needed)
+        if without.pattern is group.pattern:
+            return without
+        self._keep(list(unread))
+        return group
 
     def _attended(self) -> set[str]:
         """Steps inside of an attention: each by itself would be cut off before the whole is seen.
@@ -253,8 +258,10 @@ class _Partition:
             name = v.buffer.name
             if name in self.kept and name not in also:
                 return None
-            return read_through(v, self.steps[name], self._inlined(name, also))
+            inner = self._inlined(name, also)
+            return read_through(v, self.steps[name], written_out(inner) if reduces else inner)
 
+        reduces = self._reduces(step)
         value = rewrite(step.tensor.value, lambda v: computed(v) or picked(decided(plain_float(v))))
         return named(step.name, value) if step.node.source_name else value
 
@@ -376,12 +383,3 @@ def plain_float(v: Value) -> Value:
         case Map(fn="to_float", args=(x,)) if not isinstance(x, Load) and kind_of(x) == "float":
             return x
     return v
-
-
-def read_through(v: Load, producer: Step, value: Value) -> Value:
-    """What was computed there, in place of a Load of it."""
-    to: dict[Axis, Value] = {}
-    for dim, index in zip(producer.tensor.dims, v.index, strict=True):
-        to |= positions(dim, index)
-    new = substitute(value, to)
-    return new if v.where is None else limited(new, v.where, v.other)

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.rewriting import substitute
 from pytorch_to_triton.draft.ir.sizes import Size
-from pytorch_to_triton.draft.ir.values import Buffer, Load, Store, walk
-from pytorch_to_triton.draft.lower.tensor import Names, Tensor
+from pytorch_to_triton.draft.ir.values import Axis, Buffer, Load, Store, Value, walk
+from pytorch_to_triton.draft.lower.tensor import Names, Tensor, limited, positions
 from pytorch_to_triton.graph.tensor_dtypes import UNKNOWN, TensorDtypes
 from pytorch_to_triton.schema.graph import Graph, Node, Shape
 
@@ -25,6 +26,8 @@ class Step:
     name: str
     tensor: Tensor
     node: Node
+    is_kept: bool = False
+    """Whether it lies in memory, whatever its readers are."""
 
     @property
     def buffer(self) -> Buffer:
@@ -109,6 +112,15 @@ def is_plain(tensor: Tensor) -> bool:
 def buffers_of(tensor: Tensor) -> list[str]:
     """The buffers that a tensor's value reads."""
     return [v.buffer.name for v in walk(tensor.value) if isinstance(v, Load)]
+
+
+def read_through(v: Load, producer: Step, value: Value) -> Value:
+    """What was computed there, in place of a Load of it."""
+    to: dict[Axis, Value] = {}
+    for dim, index in zip(producer.tensor.dims, v.index, strict=True):
+        to |= positions(dim, index)
+    new = substitute(value, to)
+    return new if v.where is None else limited(new, v.where, v.other)
 
 
 def shape_of(shape: Shape, divisors: Mapping[str, int]) -> tuple[Size, ...]:

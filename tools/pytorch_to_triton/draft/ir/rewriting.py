@@ -173,6 +173,25 @@ def repeated(value: Value) -> Reduce | None:
     return next((v for v in outer if v in again and v.monoid.is_plain), None)
 
 
+SHORTEST = 4
+"""Elements whose reduction is written out, where it is only an operand of another one."""
+
+
+def written_out(value: Value) -> Value:
+    """The same with reductions of a few elements as what is computed of each of them."""
+
+    def terms(v: Value) -> Value | None:
+        match v:
+            case Reduce(monoid=m, args=(arg,), axes=(axis,)) if (
+                m.is_plain and axis.size.is_Integer and 0 < int(axis.size) <= SHORTEST
+            ):
+                each = [m.lift(substitute(arg, {axis: Const(i)})) for i in range(int(axis.size))]
+                return reduce(m.combine, each)[0]
+        return None
+
+    return rewrite(value, terms)
+
+
 def beside(small: Reduce, large: Reduce) -> bool:
     """Whether a reduction costs next to nothing on the way to another one, which varies along more axes."""
     apart = small not in walk(*large.args) and large not in walk(*small.args)

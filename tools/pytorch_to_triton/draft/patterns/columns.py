@@ -45,7 +45,12 @@ PROGRAMS = 512
 LARGEST_IN_REGISTERS = 512
 MANY = 2**16
 """Columns that keep all multiprocessors busy with one program for each block of them."""
-CHUNK = 512
+CHUNK = 128
+"""Rows whose statistics are taken at once: one that goes on from row to row is rescaled with each block."""
+CHUNKS = tuple(
+    {"BLOCK_K": k, "BLOCK_N": n, "num_warps": w}
+    for k, n, w in ((128, 64, 8), (128, 32, 4), (128, 32, 8), (64, 64, 4), (16, 128, 4))
+)
 
 
 def match(cluster: Cluster) -> Mismatch | None:
@@ -70,8 +75,11 @@ def match(cluster: Cluster) -> Mismatch | None:
 
 
 def column(cluster: Cluster) -> Axis | None:
-    """The kept axis along which most operands are contiguous."""
+    """The kept axis along which most operands are contiguous; any, where none varies along one of them."""
     axes = cluster.reduces()[0].axes
+    kept = [a for a in cluster.free() if a not in axes]
+    if kept and not any(axes_of(load) & {*kept} for load in cluster.loads()):
+        return kept[-1]
     for load in sorted(cluster.loads(), key=lambda v: -len(axes_of(v))):
         inner = innermost(load)
         if set(axes_of(load)) & set(axes) and inner in cluster.free() and inner not in axes:
@@ -151,7 +159,7 @@ def in_chunks(cluster: Cluster, outer: tuple[Axis, ...], col: Axis) -> list[tupl
     partial = Schedule(
         {"part": Walk("grid"), **grid, "col": Walk("grid", "BLOCK_N"), "i": Walk("loop", "BLOCK_K")},
         ("i", "col"),
-        within(LOOPS, {"BLOCK_N": col.size}),
+        within(CHUNKS, {"BLOCK_N": col.size}),
         rewrites,
     )
     final = Schedule(

@@ -99,9 +99,10 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     if few_and_long is not None:
         found.append(chunked(cluster, few_and_long))
     fits = at_most(length, LARGEST_IN_REGISTERS)
-    if fits == "" or (rows and fits is not None):  # Whatever is reduced to one number may be long one day.
+    if fits is not None:
         kernel = cluster, whole(rewrites, grid, length)
-        found.append(Alternative("in_registers", (kernel,), fits, is_enough=True))
+        # Whatever is reduced to one number may be long one day.
+        found.append(Alternative("in_registers", (kernel,), fits, is_enough=bool(rows)))
     return tuple(found)
 
 
