@@ -14,6 +14,7 @@ from types import ModuleType
 from pytorch_to_triton.draft.defects import concerning
 from pytorch_to_triton.draft.groups import Group, group_of, in_order, made_by, read_by
 from pytorch_to_triton.draft.ir.rewriting import beside, decided, picked, rewrite, written_out
+from pytorch_to_triton.draft.ir.tails import without_tails
 from pytorch_to_triton.draft.ir.values import (
     Cluster,
     Const,
@@ -278,7 +279,8 @@ class _Partition:
             value = self._inlined(s.name, own)
             value = named(s.name, value) if isinstance(value, Map) else value
             stores.append(over_axes_of(stores, Store(s.buffer, s.tensor.indices, value)))
-        return group_of(merged(unified(Cluster(steps[-1].name, tuple(stores)))), tuple(steps))
+        cluster = without_tails(Cluster(steps[-1].name, tuple(stores)))
+        return group_of(merged(unified(cluster)), tuple(steps))
 
     def _operators(self, steps: Sequence[Step]) -> frozenset[str]:
         inside = {n for s in steps for n in self._inside(s.name)}
@@ -291,8 +293,14 @@ class _Partition:
             for inner in self._inside(name):
                 readers.setdefault(inner, set()).add(name)
         twice = {n for n, by in readers.items() if len(by) > 1 and self._reduces(self.steps[n])}
+        twice = {n for n in twice if self.plain or not self._is_computed_at_once(readers[n])}
         # Only the outermost: what they compute themselves is computed once then.
         return {n for n in twice if not any(n in self._inside(m) for m in twice)}
+
+    def _is_computed_at_once(self, names: set[str]) -> bool:
+        """Whether one kernel of rows computes all of these: what they share is computed once there."""
+        both = self._matched([s for s in self.steps.values() if s.name in names])
+        return isinstance(both, Group) and both.pattern is rows and not _is_large(both) and not _repeats(both)
 
     def _inside(self, name: str) -> set[str]:
         found: set[str] = set()

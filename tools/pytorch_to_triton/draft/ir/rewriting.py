@@ -12,6 +12,7 @@ from pytorch_to_triton.draft.ir.sizes import equal
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Const,
+    Extent,
     Index,
     Load,
     Map,
@@ -94,6 +95,8 @@ def decided(v: Value) -> Value:
     match v:
         case Map(fn="eq" | "lt" as fn, args=(Const(value=a), Const(value=b))):
             return Const(a == b if fn == "eq" else a < b)
+        case Map(fn="lt", args=(Extent(size=a), Extent(size=b))) if equal(a, b):
+            return Const(False)
         case Map(fn="where", args=(Const(value=inside), x, y)):
             return x if inside else y
         case Map(fn="where", args=(inside, Map(fn="where", args=(again, x, _)), y)) if again == inside:
