@@ -4,7 +4,93 @@ from triton.language.extra import libdevice
 
 
 @triton.jit
-def out_apart_0_kernel(y_ptr, x_ptr, out_row_0_ptr, N, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
+def out_in_passes_0_kernel(
+    y_ptr,
+    x_ptr,
+    out_row_0_ptr,
+    N,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken at any size."""
+    row = tl.program_id(0).to(INDEX)
+    y_max_acc = tl.full([BLOCK_N], -float("inf"), tl.float32)
+    x_max_acc = tl.full([BLOCK_N], -float("inf"), tl.float32)
+    for start in range(0, N, BLOCK_N):
+        col = start + tl.arange(0, BLOCK_N)
+        col_mask = col < N
+        y = tl.load(y_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        y_max_acc = tl.maximum(y_max_acc, y)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        x_max_acc = tl.maximum(x_max_acc, x)
+    y_max = tl.max(y_max_acc, axis=0)
+    x_max = tl.max(x_max_acc, axis=0)
+    denominator_acc = tl.zeros([BLOCK_N], tl.float32)
+    total_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, N, BLOCK_N):
+        col = start + tl.arange(0, BLOCK_N)
+        col_mask = col < N
+        y = tl.load(y_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        numerator = tl.exp(y - y_max)
+        denominator_acc += numerator
+        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        shifted = x - x_max
+        total_acc += tl.exp(shifted)
+    denominator = tl.sum(denominator_acc, axis=0)
+    log_sum = tl.log(tl.sum(total_acc, axis=0))
+    total_acc_2 = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, N, BLOCK_N):
+        col = start + tl.arange(0, BLOCK_N)
+        col_mask = col < N
+        y = tl.load(y_ptr + row * N + col, mask=col_mask).to(tl.float32)
+        numerator = tl.exp(y - y_max)
+        ratio = numerator / denominator
+        chosen = tl.where(
+            ratio != ratio,
+            float("nan"),
+            tl.where(ratio == 0.0, 0.0, ratio * tl.log(ratio)),
+        )
+        x = tl.load(x_ptr + row * N + col, mask=col_mask).to(tl.float32)
+        shifted = x - x_max
+        total_acc_2 += tl.where(col_mask, chosen - ratio * (shifted - log_sum), 0.0)
+    tl.store(out_row_0_ptr + row, tl.sum(total_acc_2, axis=0))
+
+
+@triton.jit
+def out_in_passes_1_kernel(
+    out_row_0_ptr,
+    partial_ptr,
+    M,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken at any size."""
+    tl.static_assert(16384 % BLOCK_N == 0)
+    part = tl.program_id(0).to(INDEX)
+    total_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, 16384, BLOCK_N):
+        i = start + tl.arange(0, BLOCK_N)
+        col = part * 16384 + i
+        inside = col < M
+        out_row_0 = tl.load(out_row_0_ptr + col, mask=inside, other=0.0).to(tl.float32)
+        total_acc += out_row_0
+    tl.store(partial_ptr + part, tl.sum(total_acc, axis=0))
+
+
+@triton.jit
+def out_in_passes_2_kernel(partial_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr):
+    """Taken at any size."""
+    total_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, n_parts, BLOCK_N):
+        part = start + tl.arange(0, BLOCK_N)
+        part_mask = part < n_parts
+        partial = tl.load(partial_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
+        total_acc += partial
+    tl.store(out_ptr, tl.sum(total_acc, axis=0))
+
+
+@triton.jit
+def out_online_0_kernel(y_ptr, x_ptr, out_row_0_ptr, N, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
     """Taken at any size."""
     row = tl.program_id(0).to(INDEX)
     y_max = -float("inf")
@@ -48,7 +134,7 @@ def out_apart_0_kernel(y_ptr, x_ptr, out_row_0_ptr, N, BLOCK_N: tl.constexpr, IN
 
 
 @triton.jit
-def out_apart_1_kernel(out_row_0_ptr, partial_ptr, M, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
+def out_online_1_kernel(out_row_0_ptr, partial_ptr, M, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
     """Taken at any size."""
     tl.static_assert(16384 % BLOCK_N == 0)
     part = tl.program_id(0).to(INDEX)
@@ -63,8 +149,245 @@ def out_apart_1_kernel(out_row_0_ptr, partial_ptr, M, BLOCK_N: tl.constexpr, IND
 
 
 @triton.jit
-def out_apart_2_kernel(partial_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr):
+def out_online_2_kernel(partial_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr):
     """Taken at any size."""
+    total_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, n_parts, BLOCK_N):
+        part = start + tl.arange(0, BLOCK_N)
+        part_mask = part < n_parts
+        partial = tl.load(partial_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
+        total_acc += partial
+    tl.store(out_ptr, tl.sum(total_acc, axis=0))
+
+
+@triton.jit
+def out_staged_0_kernel(
+    y_ptr,
+    partial_max_ptr,
+    partial_sum_ptr,
+    M,
+    N,
+    n_parts,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken where M <= 511 and N > 32768."""
+    tl.static_assert(16384 % BLOCK_N == 0)
+    pid = tl.program_id(0).to(INDEX)
+    part = pid % n_parts
+    row = pid // n_parts
+    y_max = -float("inf")
+    denominator = 0.0
+    for start in range(0, 16384, BLOCK_N):
+        i = start + tl.arange(0, BLOCK_N)
+        col = part * 16384 + i
+        inside = col < N
+        y = tl.load(y_ptr + row * N + col, mask=inside, other=-float("inf")).to(tl.float32)
+        new_max = tl.maximum(y_max, tl.max(y, axis=0))
+        shift = tl.where(new_max == -float("inf"), 0.0, new_max)
+        rescale = tl.exp(y_max - shift)
+        p = tl.exp(y - shift)
+        denominator = denominator * rescale + tl.sum(p, axis=0)
+        y_max = new_max
+    tl.store(partial_max_ptr + part * M + row, y_max)
+    tl.store(partial_sum_ptr + part * M + row, denominator)
+
+
+@triton.jit
+def out_staged_1_kernel(
+    partial_max_ptr,
+    partial_sum_ptr,
+    out_rows_y_max_0_ptr,
+    out_rows_denominator_0_ptr,
+    M,
+    n_parts,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken where M <= 511 and N > 32768."""
+    row = tl.program_id(0).to(INDEX)
+    y_max = -float("inf")
+    denominator = 0.0
+    for start in range(0, n_parts, BLOCK_N):
+        part = start + tl.arange(0, BLOCK_N)
+        part_mask = part < n_parts
+        partial_max = tl.load(
+            partial_max_ptr + part.to(INDEX) * M + row,
+            mask=part_mask,
+            other=-float("inf"),
+        ).to(tl.float32)
+        new_max = tl.maximum(y_max, tl.max(partial_max, axis=0))
+        shift = tl.where(new_max == -float("inf"), 0.0, new_max)
+        rescale = tl.exp(y_max - shift)
+        p = tl.exp(partial_max - shift)
+        partial_sum = tl.load(
+            partial_sum_ptr + part.to(INDEX) * M + row,
+            mask=part_mask,
+            other=0.0,
+        ).to(tl.float32)
+        denominator = denominator * rescale + tl.sum(p * partial_sum, axis=0)
+        y_max = new_max
+    tl.store(out_rows_y_max_0_ptr + row, y_max)
+    tl.store(out_rows_denominator_0_ptr + row, denominator)
+
+
+@triton.jit
+def out_staged_2_kernel(
+    x_ptr,
+    partial_max_ptr,
+    partial_sum_ptr,
+    M,
+    N,
+    n_parts,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken where M <= 511 and N > 32768."""
+    tl.static_assert(16384 % BLOCK_N == 0)
+    pid = tl.program_id(0).to(INDEX)
+    part = pid % n_parts
+    row = pid // n_parts
+    x_max = -float("inf")
+    x_sum = 0.0
+    for start in range(0, 16384, BLOCK_N):
+        i = start + tl.arange(0, BLOCK_N)
+        col = part * 16384 + i
+        inside = col < N
+        x = tl.load(x_ptr + row * N + col, mask=inside, other=-float("inf")).to(tl.float32)
+        new_max = tl.maximum(x_max, tl.max(x, axis=0))
+        shift = tl.where(new_max == -float("inf"), 0.0, new_max)
+        rescale = tl.exp(x_max - shift)
+        p = tl.exp(x - shift)
+        x_sum = x_sum * rescale + tl.sum(p, axis=0)
+        x_max = new_max
+    tl.store(partial_max_ptr + part * M + row, x_max)
+    tl.store(partial_sum_ptr + part * M + row, x_sum)
+
+
+@triton.jit
+def out_staged_3_kernel(
+    partial_max_ptr,
+    partial_sum_ptr,
+    out_rows_x_max_1_ptr,
+    out_rows_x_sum_1_ptr,
+    M,
+    n_parts,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken where M <= 511 and N > 32768."""
+    row = tl.program_id(0).to(INDEX)
+    x_max = -float("inf")
+    x_sum = 0.0
+    for start in range(0, n_parts, BLOCK_N):
+        part = start + tl.arange(0, BLOCK_N)
+        part_mask = part < n_parts
+        partial_max = tl.load(
+            partial_max_ptr + part.to(INDEX) * M + row,
+            mask=part_mask,
+            other=-float("inf"),
+        ).to(tl.float32)
+        new_max = tl.maximum(x_max, tl.max(partial_max, axis=0))
+        shift = tl.where(new_max == -float("inf"), 0.0, new_max)
+        rescale = tl.exp(x_max - shift)
+        p = tl.exp(partial_max - shift)
+        partial_sum = tl.load(
+            partial_sum_ptr + part.to(INDEX) * M + row,
+            mask=part_mask,
+            other=0.0,
+        ).to(tl.float32)
+        x_sum = x_sum * rescale + tl.sum(p * partial_sum, axis=0)
+        x_max = new_max
+    tl.store(out_rows_x_max_1_ptr + row, x_max)
+    tl.store(out_rows_x_sum_1_ptr + row, x_sum)
+
+
+@triton.jit
+def out_staged_4_kernel(
+    y_ptr,
+    out_rows_y_max_0_ptr,
+    out_rows_denominator_0_ptr,
+    x_ptr,
+    out_rows_x_max_1_ptr,
+    out_rows_x_sum_1_ptr,
+    partial_ptr,
+    M,
+    N,
+    n_parts,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken where M <= 511 and N > 32768."""
+    tl.static_assert(16384 % BLOCK_N == 0)
+    pid = tl.program_id(0).to(INDEX)
+    part = pid % n_parts
+    row = pid // n_parts
+    out_rows_y_max_0 = tl.load(out_rows_y_max_0_ptr + row).to(tl.float32)
+    out_rows_denominator_0 = tl.load(out_rows_denominator_0_ptr + row).to(tl.float32)
+    out_rows_x_max_1 = tl.load(out_rows_x_max_1_ptr + row).to(tl.float32)
+    out_rows_x_sum_1 = tl.load(out_rows_x_sum_1_ptr + row).to(tl.float32)
+    log_sum = tl.log(out_rows_x_sum_1)
+    total_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, 16384, BLOCK_N):
+        i = start + tl.arange(0, BLOCK_N)
+        col = part * 16384 + i
+        inside = col < N
+        y = tl.load(y_ptr + row * N + col, mask=inside, other=0.0).to(tl.float32)
+        numerator = tl.exp(y - out_rows_y_max_0)
+        ratio = numerator / out_rows_denominator_0
+        chosen = tl.where(
+            ratio != ratio,
+            float("nan"),
+            tl.where(ratio == 0.0, 0.0, ratio * tl.log(ratio)),
+        )
+        x = tl.load(x_ptr + row * N + col, mask=inside, other=0.0).to(tl.float32)
+        shifted = x - out_rows_x_max_1
+        total_acc += tl.where(inside, chosen - ratio * (shifted - log_sum), 0.0)
+    tl.store(partial_ptr + part * M + row, tl.sum(total_acc, axis=0))
+
+
+@triton.jit
+def out_staged_5_kernel(
+    partial_ptr,
+    out_row_0_ptr,
+    M,
+    n_parts,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken where M <= 511 and N > 32768."""
+    row = tl.program_id(0).to(INDEX)
+    total_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, n_parts, BLOCK_N):
+        part = start + tl.arange(0, BLOCK_N)
+        part_mask = part < n_parts
+        partial = tl.load(
+            partial_ptr + part.to(INDEX) * M + row,
+            mask=part_mask,
+            other=0.0,
+        ).to(tl.float32)
+        total_acc += partial
+    tl.store(out_row_0_ptr + row, tl.sum(total_acc, axis=0))
+
+
+@triton.jit
+def out_staged_6_kernel(out_row_0_ptr, partial_ptr, M, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
+    """Taken where M <= 511 and N > 32768."""
+    tl.static_assert(16384 % BLOCK_N == 0)
+    part = tl.program_id(0).to(INDEX)
+    total_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, 16384, BLOCK_N):
+        i = start + tl.arange(0, BLOCK_N)
+        col = part * 16384 + i
+        inside = col < M
+        out_row_0 = tl.load(out_row_0_ptr + col, mask=inside, other=0.0).to(tl.float32)
+        total_acc += out_row_0
+    tl.store(partial_ptr + part, tl.sum(total_acc, axis=0))
+
+
+@triton.jit
+def out_staged_7_kernel(partial_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr):
+    """Taken where M <= 511 and N > 32768."""
     total_acc = tl.zeros([BLOCK_N], tl.float32)
     for start in range(0, n_parts, BLOCK_N):
         part = start + tl.arange(0, BLOCK_N)

@@ -35,20 +35,21 @@ from pytorch_to_triton.draft.patterns import (
     columns,
     contraction,
     pointwise,
+    row_totals,
     rows,
     rows_with_column_sums,
     window,
 )
 from pytorch_to_triton.draft.patterns.rows_with_column_sums import largest, stores_as_it_reads
-from pytorch_to_triton.draft.program import Call, Program, Step, buffers_of, read_through
-from pytorch_to_triton.draft.schedule.axes import merged
+from pytorch_to_triton.draft.program import Call, Program, Step, buffers_of, read_through, taken_apart
+from pytorch_to_triton.draft.schedule.axes import innermost, merged
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
 from pytorch_to_triton.draft.schedule.unified import over_axes_of, unified
 
 LARGEST = 160
 """Values that one kernel may compute: beyond that registers run out, and readers' patience."""
 
-JOINED = (rows_with_column_sums, rows, pointwise)
+JOINED = (rows_with_column_sums, row_totals, rows, pointwise)
 """Patterns that compute several results of the same rows in one kernel."""
 
 IN_ATTENTION = 3
@@ -124,6 +125,8 @@ class _Partition:
         made = {*made_by(home), *made_by(other)}
         both = self._matched([s for s in self.steps.values() if s.name in made])
         if isinstance(both, Mismatch) or both.pattern not in JOINED or _is_large(both) or _repeats(both):
+            return None
+        if both.pattern in (row_totals, rows) and not _lies_in_rows(both):
             return None
         waits = (read_by(both) - made) & (self._later(home) | self._later(other))
         return both if stores_as_it_reads(both.cluster) and not waits else None
@@ -210,7 +213,30 @@ class _Partition:
                     return
             if not inside:
                 return
-            self._keep((anchors or inside)[-1:])
+            self._keep(self._statistics(step, anchors) or (anchors or inside)[-1:])
+
+    def _statistics(self, step: Step, anchors: Sequence[str]) -> list[str]:
+        """What an anchor is reduced to across rows, where the step goes on with it and with another's rows.
+
+        In memory that takes fewer bytes than the anchor itself, which the kernel of the rows computes then.
+        """
+        if self.plain or self._reduces(step):
+            return []
+        matched = {n: self._matched((self.steps[n],)) for n in anchors}
+        patterns = {n: m.pattern for n, m in matched.items() if isinstance(m, Group)}
+        across = [n for n, p in patterns.items() if p is columns and not self._is_spread(n)]
+        if not across or rows not in patterns.values():
+            return []
+        return self._taken_apart(self.steps[across[-1]])
+
+    def _taken_apart(self, step: Step) -> list[str]:
+        """Give each of its reductions a step, inner ones first, and the step their results; their names."""
+        taken = {*self.steps, *(i.name for i in self.program.graph.inputs)}
+        found = tuple(taken_apart(step, self._inlined(step.name), _first_reduction, taken))
+        items = (new for i in self.program.items for new in (found if i is step else (i,)))
+        self.program = replace(self.program, items=tuple(items))
+        self.steps = self.program.steps
+        return [part.name for part in found[:-1]]
 
     def _is_spread(self, name: str) -> bool:
         """Whether the step has the same again along an axis, so that storing it spares nothing."""
@@ -356,6 +382,10 @@ class _Partition:
         return found - made
 
 
+def _first_reduction(value: Value) -> Reduce | None:
+    return next((v for v in walk(value) if isinstance(v, Reduce)), None)
+
+
 def _narrower(group: Group, step: Step) -> bool:
     """Whether the step reduces what the group stores: statistics beside the values."""
     return set(step.tensor.axes) < {a for s in group.steps for a in s.tensor.axes}
@@ -378,6 +408,12 @@ def _repeats(group: Group) -> bool:
 
 def _is_large(group: Group) -> bool:
     return len(group.cluster.values()) > LARGEST
+
+
+def _lies_in_rows(group: Group) -> bool:
+    """Whether neighbours in memory are reduced together wherever most is read."""
+    reduced = {a for r in group.cluster.reduces() for a in r.axes}
+    return all(innermost(load) in reduced for load in largest(group.cluster))
 
 
 def _is_epilogue(steps: dict[str, Step], anchors: Sequence[str], step: Step) -> bool:

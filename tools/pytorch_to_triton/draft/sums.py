@@ -26,8 +26,7 @@ from pytorch_to_triton.draft.ir.values import (
     op,
     walk,
 )
-from pytorch_to_triton.draft.lower.tensor import Tensor
-from pytorch_to_triton.draft.program import Program, Step, buffers_of, read_through
+from pytorch_to_triton.draft.program import Program, Step, buffers_of, inner_step, read_through
 from pytorch_to_triton.draft.schedule.axes import innermost
 from pytorch_to_triton.draft.schedule.unified import unified
 
@@ -68,9 +67,7 @@ class _Sums:
         kept = tuple((a,) for a in dict.fromkeys(dims) if a not in along)
         name = fresh(f"{step.name}_rows", self.taken)
         self.taken.add(name)
-        dtype = "float32" if step.tensor.dtype in ("float16", "bfloat16") else step.tensor.dtype
-        node = step.node.model_copy(update={"source_name": None})
-        rows = Step(name, Tensor(kept, value, dtype), node, is_kept=True)
+        rows = replace(inner_step(step, name, kept, value), is_kept=True)
         total = replace(whole, args=(Load(rows.buffer, rows.tensor.indices, name=name),), axes=across)
         yield rows
         value = rewrite(step.tensor.value, lambda v: total if v == summed else None)
@@ -118,8 +115,18 @@ class _Sums:
             beside = {n for n in self._behind(load.buffer.name) - beyond if step.name not in self._behind(n)}
             if beside and row and along <= set(r.axes) and set(r.axes) - along:
                 found.append((load, [a for a in r.axes if a in along]))
-        lanes = {innermost(v) for v, _ in found}
+        lanes = {innermost(v) for v in self._inputs(r.args[0], set())}
         return next((f for f in found if lanes & set(f[1])), found[0] if found else None)
+
+    def _inputs(self, value: Value, seen: set[str]) -> Iterator[Load]:
+        """The inputs that it is computed of, as they are read."""
+        for load in [v for v in walk(value) if isinstance(v, Load)]:
+            step = self.steps.get(load.buffer.name)
+            if step is None:
+                yield load
+            elif step.name not in seen:
+                seen.add(step.name)
+                yield from self._inputs(read_through(load, step, step.tensor.value), seen)
 
     def _reduced(self, value: Value) -> Iterator[Load]:
         """The nearest steps that reduce, as they are read."""

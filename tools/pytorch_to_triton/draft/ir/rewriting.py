@@ -8,7 +8,7 @@ from functools import partial, reduce
 
 from pytorch_to_triton.draft.ir.indices import extent, simplified
 from pytorch_to_triton.draft.ir.monoids import SUM
-from pytorch_to_triton.draft.ir.sizes import equal
+from pytorch_to_triton.draft.ir.sizes import equal, product
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Const,
@@ -91,12 +91,19 @@ def rebound(v: Value, to: Mapping[Axis, Value], axes: Mapping[Axis, Sequence[Axi
 
 
 def decided(v: Value) -> Value:
-    """The value, where a condition between literals leaves no choice, or was asked once already."""
+    """The value, where a condition between literals leaves no choice, or was asked once already.
+
+    An index is never negative, as the label that a loss leaves out is.
+    """
     match v:
         case Map(fn="eq" | "lt" as fn, args=(Const(value=a), Const(value=b))):
             return Const(a == b if fn == "eq" else a < b)
         case Map(fn="lt", args=(Extent(size=a), Extent(size=b))) if equal(a, b):
             return Const(False)
+        case Map(fn="eq" | "ne" as fn, args=(Index(), Const(value=int(n)))) if n < 0:
+            return Const(fn == "ne")
+        case Map(fn="to_int64", args=(Const(value=bool(x)),)):
+            return Const(int(x))
         case Map(fn="where", args=(Const(value=inside), x, y)):
             return x if inside else y
         case Map(fn="where", args=(inside, Map(fn="where", args=(again, x, _)), y)) if again == inside:
@@ -109,8 +116,10 @@ def decided(v: Value) -> Value:
 
 
 def picked(v: Value) -> Value:
-    """A sum of which all terms but that at one place are 0, as that term."""
+    """A sum of which all terms but that at one place are 0, as that term; of as many ones, as a size."""
     match v:
+        case Reduce(monoid=m, args=(Const(value=1, kind="int"),), axes=axes) if m == SUM:
+            return extent(product(a.size for a in axes))
         case Reduce(monoid=m, args=(Map(fn="where", args=(hit, x, Const(value=0))),), axes=(axis,)) if (
             m == SUM and axis not in axes_of(x)
         ):

@@ -69,13 +69,16 @@ def largest(cluster: Cluster) -> list[Load]:
 
 
 def stores_as_it_reads(cluster: Cluster) -> bool:
-    """Whether its results lie as what it reads does, and without reductions all over the same axes."""
+    """Whether its results lie as what it reads does, and without reductions all over the same axes.
+
+    What rows come to lies in any order.
+    """
     lanes = {innermost(load) for load in largest(cluster)}
     stored = [Load(s.buffer, s.index) for s in cluster.stores]
-    most = max(len(axes_of(place)) for place in stored)
+    most = max(len(axes_of(load)) for load in cluster.loads()) if cluster.reduces() else len(cluster.free())
     if not cluster.reduces() and len({axes_of(place) for place in stored}) > 1:
         return False
-    return all(innermost(place) in lanes for place in stored if len(axes_of(place)) == most)
+    return all(innermost(place) in lanes for place in stored if len(axes_of(place)) >= most)
 
 
 def across(cluster: Cluster) -> list[Reduce]:

@@ -155,8 +155,9 @@ def in_shares(cluster: Cluster, over: Axis, share: Share) -> Kernels:
 
 
 def by_row(cluster: Cluster, rows: Set[Axis]) -> Kernels:
-    """What each row comes to, where it is reduced, then what is reduced over the rows."""
-    stores: list[Store] = []
+    """What each row comes to, where it is reduced or stored, then what is reduced over the rows."""
+    stores = [s for s in cluster.stores if _varies(s, rows)]
+    cluster = replace(cluster, stores=tuple(s for s in cluster.stores if s not in stores))
     loads: dict[Value, Value] = {}
     for r in cluster.reduces():
         if set(r.axes) == rows and any(isinstance(v, Reduce) for v in walk(*r.args)):

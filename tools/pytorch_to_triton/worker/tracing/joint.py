@@ -188,9 +188,10 @@ def worth_saving(saved: Sequence[Node], returned: Collection[Node]) -> list[Node
         found = sources(node, others)
         if found is None or any(map(is_heavy, readers(node))):
             continue
-        more = [n for n in found if n not in kept]
-        if sum(map(n_bytes, more)) < n_bytes(node) * (1 if node in returned else 2):
-            kept = [*others, *more]
+        more = sum(n_bytes(n) for n in found if n not in kept)
+        # What is not returned is written for the backward pass alone, by a kernel.
+        if more < n_bytes(node) or (node not in returned and more <= 2 * n_bytes(node)):
+            kept = [*others, *(n for n in found if n not in kept)]
     return kept
 
 
