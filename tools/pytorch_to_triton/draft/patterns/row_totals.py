@@ -11,7 +11,7 @@ from dataclasses import replace
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.rewriting import rewrite
-from pytorch_to_triton.draft.ir.sizes import product
+from pytorch_to_triton.draft.ir.sizes import Size, product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, Value, axes_of, walk
 from pytorch_to_triton.draft.patterns import rows
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
@@ -94,14 +94,14 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     walks = {"part": Walk("grid"), "row": Walk("loop", "BLOCK_M", share), "col": Walk("whole", "BLOCK_N")}
     rewrites = (fuse("col", in_memory_order(col, cluster)),)
     sized = {"BLOCK_N": covering(length)}
-    tiles = ahead(len([v for v in partial.loads() if {row, *col} <= axes_of(v)]))
+    tiles = ahead(len([v for v in partial.loads() if {row, *col} <= axes_of(v)]), length)
     walked = Schedule(walks, ("row", "col"), CONFIGS, rewrites, sized, tiles[0], tiles)
     gathered = Schedule({"part": Walk("loop", "BLOCK_N")}, ("part",), rows.GATHERS)
     kernels = ((partial, walked), (final, gathered))
     return *apart, Alternative("in_shares", kernels, fits, is_enough=True)
 
 
-def ahead(n_loads: int) -> tuple[Mapping[str, str], ...]:
+def ahead(n_loads: int, length: Size) -> tuple[Mapping[str, str], ...]:
     """Tiles with the next rows on their way, as far as shared memory holds them."""
-    two, three = (stages(n_loads, "block_m * block_n", more) for more in (1, 2))
+    two, three = (stages(n_loads, "block_m * block_n", more, length) for more in (1, 2))
     return (*({**tile, "STAGES": two} for tile in rows.TILES), {**rows.TILES[0], "STAGES": three})

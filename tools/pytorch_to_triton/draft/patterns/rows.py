@@ -15,7 +15,7 @@ from pytorch_to_triton.draft.schedule.blocks import covering
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
-from pytorch_to_triton.draft.schedule.split import can_split_at_once, softmax_at_once, split, staged
+from pytorch_to_triton.draft.schedule.split import can_split_at_once, split, staged, statistics_at_once
 
 EXAMPLES = (
     "def softmax(x: 'float32[M, N]'):\n    return torch.softmax(x, dim=-1)",
@@ -119,7 +119,7 @@ def whole(rewrites: tuple[object, ...], grid: dict[str, Walk], length: Size) -> 
 
 def chunked(cluster: Cluster, condition: str) -> Alternative:
     """All reductions by partial results of chunks; else one after the other, then what they are for."""
-    cluster = softmax_at_once(cluster)
+    cluster = statistics_at_once(cluster)
     if can_split_at_once(cluster):
         return Alternative("split", tuple(in_chunks(cluster)), condition)
     found: list[tuple[Cluster, Schedule]] = []

@@ -150,12 +150,13 @@ def of_shares(share: Share, group: tuple[Axis, ...], col: tuple[Axis, ...], n_lo
     walks = {"part": Walk("grid"), **({"group": Walk("grid", block)} if group else {})}
     walks |= {"row": Walk("loop", None if group else block, share), "col": Walk("whole", "BLOCK_N")}
     rewrites = (*((fuse("group", group),) if group else ()), fuse("col", col))
-    sized = {"BLOCK_N": covering(product(a.size for a in col))}
+    length = product(a.size for a in col)
+    sized = {"BLOCK_N": covering(length)}
     tile = f"{block.lower()} * block_n"
     templates = tuple(
         {
             block: f"max({elements} // block_n, 1)",
-            "STAGES": stages(n_loads, tile, more),
+            "STAGES": stages(n_loads, tile, more, length),
             "num_warps": f"min(max({tile} // 512, 1), 16)",
         }
         for elements, more in TILES
