@@ -79,6 +79,8 @@ class _Partition:
         while again := self._computed_twice():
             self.kept |= again
             self.inlined_values.clear()
+        if not self.plain:
+            self._take_columns_apart()
         groups: list[Group] = []
         for name in (n for n in self.steps if n in self.kept):
             groups = self._with(groups, self.steps[name])
@@ -229,14 +231,25 @@ class _Partition:
             return []
         return self._taken_apart(self.steps[across[-1]])
 
+    def _take_columns_apart(self) -> None:
+        """Keep the statistics of columns, where the kernel of rows that reads the same can go on with them."""
+        matched = [self._matched((self.steps[n],)) for n in self.steps if n in self.kept]
+        groups = [m for m in matched if isinstance(m, Group)]
+        read = {b for g in groups if g.pattern is rows for b in read_by(g)}
+        for group in (g for g in groups if g.pattern is columns):
+            reduced = {a for r in group.cluster.reduces() for a in r.axes}
+            if reduced <= set(group.cluster.free()) and read & {v.buffer.name for v in largest(group.cluster)}:
+                self._keep(self._taken_apart(group.steps[0]))
+
     def _taken_apart(self, step: Step) -> list[str]:
         """Give each of its reductions a step, inner ones first, and the step their results; their names."""
         taken = {*self.steps, *(i.name for i in self.program.graph.inputs)}
-        found = tuple(taken_apart(step, self._inlined(step.name), _first_reduction, taken))
+        *parts, whole = taken_apart(step, self._inlined(step.name), _first_reduction, taken)
+        found = (*(replace(part, is_kept=True) for part in parts), whole)
         items = (new for i in self.program.items for new in (found if i is step else (i,)))
         self.program = replace(self.program, items=tuple(items))
         self.steps = self.program.steps
-        return [part.name for part in found[:-1]]
+        return [part.name for part in parts]
 
     def _is_spread(self, name: str) -> bool:
         """Whether the step has the same again along an axis, so that storing it spares nothing."""
@@ -347,6 +360,8 @@ class _Partition:
         reads = [v for v in walk(self._inlined(step.name)) if isinstance(v, Load)]
         mine = [v for v in reads if v.buffer.name in own]
         siblings = step.node is last.node and set(step.tensor.axes) == set(last.tensor.axes)
+        if not step.is_kept and any(self.steps[v.buffer.name].is_kept for v in mine):
+            return False
         if not (mine or siblings or self._saves(group, step, reads)) or (
             set(last.tensor.axes) - set(step.tensor.axes) and not _narrower(group, step)
         ):
