@@ -232,13 +232,14 @@ class _Partition:
         return self._taken_apart(self.steps[across[-1]])
 
     def _take_columns_apart(self) -> None:
-        """Keep the statistics of columns, where the kernel of rows that reads the same can go on with them."""
+        """Keep the statistics of columns where a kernel of rows that reads the same can go on with them."""
         matched = [self._matched((self.steps[n],)) for n in self.steps if n in self.kept]
         groups = [m for m in matched if isinstance(m, Group)]
         read = {b for g in groups if g.pattern is rows for b in read_by(g)}
         for group in (g for g in groups if g.pattern is columns):
-            reduced = {a for r in group.cluster.reduces() for a in r.axes}
-            if reduced <= set(group.cluster.free()) and read & {v.buffer.name for v in largest(group.cluster)}:
+            cluster = group.cluster
+            stores_all = {a for r in cluster.reduces() for a in r.axes} <= set(cluster.free())
+            if stores_all and read & {v.buffer.name for v in largest(cluster)}:
                 self._keep(self._taken_apart(group.steps[0]))
 
     def _taken_apart(self, step: Step) -> list[str]:

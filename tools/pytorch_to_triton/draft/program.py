@@ -136,7 +136,7 @@ def read_through(v: Load, producer: Step, value: Value) -> Value:
 def taken_apart(
     step: Step, value: Value, following: Callable[[Value], Reduce | None], taken: set[str]
 ) -> Iterator[Step]:
-    """A step for each reduction of the value that is `following`, and the step that goes on with their results.
+    """A step for each reduction of the value that is `following`, and the step that goes on with them.
 
     Their names are added to those that are `taken`.
     """

@@ -15,7 +15,6 @@ from pytorch_to_triton.draft.ir.rewriting import rewrite
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Cluster,
-    Index,
     Load,
     Map,
     Reduce,
@@ -103,7 +102,7 @@ class _Sums:
         return read_through(v, step, rewrite(step.tensor.value, self._read_once))
 
     def _row(self, step: Step, r: Reduce) -> tuple[Load, list[Axis]] | None:
-        """What it adds up that has been reduced along rows and is for something else too, and its axes of a row.
+        """What it adds up that is reduced along rows, and for something else too; and its axes of a row.
 
         Of several it is what has neighbours in its rows. None where its rows are all that is summed, or not.
         """
@@ -140,7 +139,7 @@ class _Sums:
 
 def _sum_of(step: Step) -> Reduce | None:
     """The sum that the step goes on with, where it reads nothing beside it."""
-    beside = [v for v in walk(step.tensor.value, into=lambda v: not isinstance(v, Reduce))]
+    beside = list(walk(step.tensor.value, into=lambda v: not isinstance(v, Reduce)))
     reduces = [v for v in walk(step.tensor.value) if isinstance(v, Reduce | Scan)]
     match reduces:
         case [Reduce(monoid=m) as summed] if m == SUM and not any(isinstance(v, Load) for v in beside):

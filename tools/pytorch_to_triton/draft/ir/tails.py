@@ -1,4 +1,4 @@
-"""Reductions over elements and one more behind them, such as a softmax over scores and a logit joined to them."""
+"""Reductions over elements and one more behind them: a softmax over scores and a logit joined to them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Sums across rows beside what is computed row by row: gradients of a norm's weight and of its input.
 
-`apart`: what is stored row by row, then the sums. `in_shares`: a program walks a share of the rows, of rows in
-groups those of a few groups, with its own sums in registers, and a second kernel adds up those of all programs.
+`apart`: what is stored row by row, then the sums. `in_shares`: a program walks a share of the rows, or of a
+few groups in each, with its own sums in registers, and a second kernel adds up those of all programs.
 """
 
 from pytorch_to_triton.draft.ir import sizes
@@ -23,7 +23,7 @@ EXAMPLES = (
     "def mean_share(x: 'float32[M, G, N]'):\n    return torch.softmax(x, dim=-1).mean(0)",
 )
 TILES = ((2048, 2), (4096, 2), (2048, 1), (8192, 2), (1024, 2))
-"""Elements that a program holds of each tensor, where its rows are short, and how many more are on their way."""
+"""Elements of a tile, where rows are short, and how many more tiles are on their way."""
 REGISTERS = 65536
 """Elements of all the tiles that a program holds at once."""
 
@@ -145,7 +145,7 @@ def columns_of(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...], tu
 
 
 def of_shares(share: Share, group: tuple[Axis, ...], col: tuple[Axis, ...], n_loads: int) -> Schedule:
-    """Rows whole, the next ones on their way; short ones several at a time, of those in groups a few groups."""
+    """Rows whole, the next ones on their way; short ones several at a time, or a few groups of each."""
     outer, block = ("group", "BLOCK_G") if group else ("row", "BLOCK_M")
     walks = {"part": Walk("grid"), **({"group": Walk("grid", block)} if group else {})}
     walks |= {"row": Walk("loop", None if group else block, share), "col": Walk("whole", "BLOCK_N")}

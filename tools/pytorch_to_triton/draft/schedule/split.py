@@ -141,7 +141,7 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
 
 
 def _partial_fields(partial: Reduce, inside: Value | None, names: Mapping[int, str | None]) -> list[Value]:
-    """What the reduction of a chunk carries; of what lies outside, nothing is read, and it changes nothing."""
+    """What the reduction of a chunk carries; nothing that lies outside is read, or changes it."""
     if inside is not None:
         first, *weights = partial.args
         (identity, *_) = identities(partial.monoid, kind_of(first))
