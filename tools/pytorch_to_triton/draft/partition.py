@@ -243,7 +243,12 @@ class _Partition:
                 self._keep(self._taken_apart(group.steps[0]))
 
     def _taken_apart(self, step: Step) -> list[str]:
-        """Give each of its reductions a step, inner ones first, and the step their results; their names."""
+        """Give each of its reductions a step, inner ones first, and the step their results; their names.
+
+        None where one carries several values.
+        """
+        if not all(v.monoid.is_plain for v in walk(self._inlined(step.name)) if isinstance(v, Reduce | Scan)):
+            return []
         taken = {*self.steps, *(i.name for i in self.program.graph.inputs)}
         *parts, whole = taken_apart(step, self._inlined(step.name), _first_reduction, taken)
         found = (*(replace(part, is_kept=True) for part in parts), whole)
