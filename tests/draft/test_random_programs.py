@@ -19,7 +19,7 @@ from pytorch_to_triton.draft.results import with_results_stored
 from pytorch_to_triton.draft.sums import with_sums_by_row
 from pytorch_to_triton.schema.graph import Graph
 
-from ..random_programs import RandomProgram, random_program, with_column_sums
+from ..random_programs import random_program, with_column_sums
 from ..random_statements import RANGES, Variable, traced
 
 PROGRAMS = 60
