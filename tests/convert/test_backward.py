@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -235,11 +236,20 @@ async def test_a_sum_over_all_is_computed_once_beside_what_it_adds_up(
     written: Written, drafted: Drafting
 ) -> None:
     """Seen with a weighted loss: each program that saved an error added up all of them."""
-    body = "def f(x, y, w):\n    error = x - y\n    return (w * error.abs()).sum() / w.sum()\n"
-    inputs: dict[str, object] = {"x": "float32[N]", "y": "float32[N]", "w": "float32[N] in 0.1..2"}
+    body = "def f(x, y, z, w):\n    error = x - y - z\n    return (w * error.abs()).sum() / w.sum()\n"
+    inputs: dict[str, object] = {**dict.fromkeys("xyz", "float32[N]"), "w": "float32[N] in 0.1..2"}
     found = await drafted(written(declared(inputs, body)))
     stored = [{b.name for b in k.printed.stores} for k in found.kernels if "backward" not in k.name]
-    assert stored == [{"error", "partial", "partial_1"}, {"out", "total_2", "div_2"}]
+    totals = {"out", "total_2", "div_2"}
+    assert stored == [{"error", *totals}, {"error", "partial", "partial_1"}, totals]
+
+
+async def test_what_is_padded_is_padded_again_not_saved(written: Written, drafted: Drafting) -> None:
+    inputs: dict[str, object] = {"x": "float32[M, N]", "w": "float32[N]"}
+    body = "def f(x, w):\n    return F.silu(F.pad(x, (0, 0, 1, 0)) * w)\n"
+    found = await drafted(written(declared(inputs, body)))
+    (saved,) = re.findall(r"Saved for the backward pass: (.*)\.", found.text)
+    assert set(saved.split(", ")) == {"w", "x"}
 
 
 async def test_a_view_is_a_result_and_what_it_looks_at_is_saved(written: Written, drafted: Drafting) -> None:

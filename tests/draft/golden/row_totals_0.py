@@ -4,7 +4,74 @@ from triton.language.extra import libdevice
 
 
 @triton.jit
-def out_apart_0_kernel(
+def out_in_passes_0_kernel(
+    target_ptr,
+    x_ptr,
+    out_log_p_0_ptr,
+    N,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken at any size."""
+    row = tl.program_id(0).to(INDEX)
+    x_max_acc = tl.full([BLOCK_N], -float("inf"), tl.float32)
+    for start in range(0, N, BLOCK_N):
+        col = start + tl.arange(0, BLOCK_N)
+        col_mask = col < N
+        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        x_max_acc = tl.maximum(x_max_acc, x)
+    x_max = tl.max(x_max_acc, axis=0)
+    total_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, N, BLOCK_N):
+        col = start + tl.arange(0, BLOCK_N)
+        col_mask = col < N
+        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        shifted = x - x_max
+        total_acc += tl.exp(shifted)
+    target = tl.load(target_ptr + row)
+    x = tl.load(x_ptr + row * N + target).to(tl.float32)
+    shifted = x - x_max
+    log_sum = tl.log(tl.sum(total_acc, axis=0))
+    log_p = shifted - log_sum
+    tl.store(out_log_p_0_ptr + row, log_p)
+
+
+@triton.jit
+def out_in_passes_1_kernel(
+    out_log_p_0_ptr,
+    partial_ptr,
+    M,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken at any size."""
+    tl.static_assert(16384 % BLOCK_N == 0)
+    part = tl.program_id(0).to(INDEX)
+    total_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, 16384, BLOCK_N):
+        i = start + tl.arange(0, BLOCK_N)
+        col = part * 16384 + i
+        inside = col < M
+        out_log_p_0 = tl.load(out_log_p_0_ptr + col, mask=inside, other=0.0).to(tl.float32)
+        total_acc += out_log_p_0
+    tl.store(partial_ptr + part, tl.sum(total_acc, axis=0))
+
+
+@triton.jit
+def out_in_passes_2_kernel(partial_ptr, out_ptr, M, n_parts, BLOCK_N: tl.constexpr):
+    """Taken at any size."""
+    total_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, n_parts, BLOCK_N):
+        part = start + tl.arange(0, BLOCK_N)
+        part_mask = part < n_parts
+        partial = tl.load(partial_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
+        total_acc += partial
+    out = -(tl.sum(total_acc, axis=0) / M)
+    tl.store(out_ptr, out)
+
+
+@triton.jit
+def out_online_0_kernel(
     target_ptr,
     x_ptr,
     out_log_p_0_ptr,
@@ -35,7 +102,13 @@ def out_apart_0_kernel(
 
 
 @triton.jit
-def out_apart_1_kernel(out_log_p_0_ptr, partial_ptr, M, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
+def out_online_1_kernel(
+    out_log_p_0_ptr,
+    partial_ptr,
+    M,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
     """Taken at any size."""
     tl.static_assert(16384 % BLOCK_N == 0)
     part = tl.program_id(0).to(INDEX)
@@ -50,7 +123,7 @@ def out_apart_1_kernel(out_log_p_0_ptr, partial_ptr, M, BLOCK_N: tl.constexpr, I
 
 
 @triton.jit
-def out_apart_2_kernel(partial_ptr, out_ptr, M, n_parts, BLOCK_N: tl.constexpr):
+def out_online_2_kernel(partial_ptr, out_ptr, M, n_parts, BLOCK_N: tl.constexpr):
     """Taken at any size."""
     total_acc = tl.zeros([BLOCK_N], tl.float32)
     for start in range(0, n_parts, BLOCK_N):
@@ -63,7 +136,7 @@ def out_apart_2_kernel(partial_ptr, out_ptr, M, n_parts, BLOCK_N: tl.constexpr):
 
 
 @triton.jit
-def out_in_chunks_0_kernel(
+def out_split_0_kernel(
     x_ptr,
     partial_max_ptr,
     partial_sum_ptr,
@@ -96,7 +169,7 @@ def out_in_chunks_0_kernel(
 
 
 @triton.jit
-def out_in_chunks_1_kernel(
+def out_split_1_kernel(
     target_ptr,
     x_ptr,
     partial_max_ptr,
@@ -140,13 +213,7 @@ def out_in_chunks_1_kernel(
 
 
 @triton.jit
-def out_in_chunks_2_kernel(
-    out_log_p_0_ptr,
-    partial_ptr,
-    M,
-    BLOCK_N: tl.constexpr,
-    INDEX: tl.constexpr,
-):
+def out_split_2_kernel(out_log_p_0_ptr, partial_ptr, M, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
     """Taken where M <= 511 and N > 32768."""
     tl.static_assert(16384 % BLOCK_N == 0)
     part = tl.program_id(0).to(INDEX)
@@ -161,7 +228,7 @@ def out_in_chunks_2_kernel(
 
 
 @triton.jit
-def out_in_chunks_3_kernel(partial_ptr, out_ptr, M, n_parts, BLOCK_N: tl.constexpr):
+def out_split_3_kernel(partial_ptr, out_ptr, M, n_parts, BLOCK_N: tl.constexpr):
     """Taken where M <= 511 and N > 32768."""
     total_acc = tl.zeros([BLOCK_N], tl.float32)
     for start in range(0, n_parts, BLOCK_N):

@@ -4,7 +4,93 @@ from triton.language.extra import libdevice
 
 
 @triton.jit
-def out_apart_0_kernel(y_ptr, x_ptr, out_row_0_ptr, N, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
+def out_in_passes_0_kernel(
+    y_ptr,
+    x_ptr,
+    out_row_0_ptr,
+    N,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken at any size."""
+    row = tl.program_id(0).to(INDEX)
+    y_max_acc = tl.full([BLOCK_N], -float("inf"), tl.float32)
+    x_max_acc = tl.full([BLOCK_N], -float("inf"), tl.float32)
+    for start in range(0, N, BLOCK_N):
+        col = start + tl.arange(0, BLOCK_N)
+        col_mask = col < N
+        y = tl.load(y_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        y_max_acc = tl.maximum(y_max_acc, y)
+        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        x_max_acc = tl.maximum(x_max_acc, x)
+    y_max = tl.max(y_max_acc, axis=0)
+    x_max = tl.max(x_max_acc, axis=0)
+    denominator_acc = tl.zeros([BLOCK_N], tl.float32)
+    total_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, N, BLOCK_N):
+        col = start + tl.arange(0, BLOCK_N)
+        col_mask = col < N
+        y = tl.load(y_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        numerator = tl.exp(y - y_max)
+        denominator_acc += numerator
+        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        shifted = x - x_max
+        total_acc += tl.exp(shifted)
+    denominator = tl.sum(denominator_acc, axis=0)
+    log_sum = tl.log(tl.sum(total_acc, axis=0))
+    total_acc_2 = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, N, BLOCK_N):
+        col = start + tl.arange(0, BLOCK_N)
+        col_mask = col < N
+        y = tl.load(y_ptr + row * N + col, mask=col_mask).to(tl.float32)
+        numerator = tl.exp(y - y_max)
+        ratio = numerator / denominator
+        chosen = tl.where(
+            ratio != ratio,
+            float("nan"),
+            tl.where(ratio == 0.0, 0.0, ratio * tl.log(ratio)),
+        )
+        x = tl.load(x_ptr + row * N + col, mask=col_mask).to(tl.float32)
+        shifted = x - x_max
+        total_acc_2 += tl.where(col_mask, chosen - ratio * (shifted - log_sum), 0.0)
+    tl.store(out_row_0_ptr + row, tl.sum(total_acc_2, axis=0))
+
+
+@triton.jit
+def out_in_passes_1_kernel(
+    out_row_0_ptr,
+    partial_ptr,
+    M,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken at any size."""
+    tl.static_assert(16384 % BLOCK_N == 0)
+    part = tl.program_id(0).to(INDEX)
+    total_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, 16384, BLOCK_N):
+        i = start + tl.arange(0, BLOCK_N)
+        col = part * 16384 + i
+        inside = col < M
+        out_row_0 = tl.load(out_row_0_ptr + col, mask=inside, other=0.0).to(tl.float32)
+        total_acc += out_row_0
+    tl.store(partial_ptr + part, tl.sum(total_acc, axis=0))
+
+
+@triton.jit
+def out_in_passes_2_kernel(partial_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr):
+    """Taken at any size."""
+    total_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, n_parts, BLOCK_N):
+        part = start + tl.arange(0, BLOCK_N)
+        part_mask = part < n_parts
+        partial = tl.load(partial_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
+        total_acc += partial
+    tl.store(out_ptr, tl.sum(total_acc, axis=0))
+
+
+@triton.jit
+def out_online_0_kernel(y_ptr, x_ptr, out_row_0_ptr, N, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
     """Taken at any size."""
     row = tl.program_id(0).to(INDEX)
     y_max = -float("inf")
@@ -48,7 +134,7 @@ def out_apart_0_kernel(y_ptr, x_ptr, out_row_0_ptr, N, BLOCK_N: tl.constexpr, IN
 
 
 @triton.jit
-def out_apart_1_kernel(out_row_0_ptr, partial_ptr, M, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
+def out_online_1_kernel(out_row_0_ptr, partial_ptr, M, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
     """Taken at any size."""
     tl.static_assert(16384 % BLOCK_N == 0)
     part = tl.program_id(0).to(INDEX)
@@ -63,7 +149,7 @@ def out_apart_1_kernel(out_row_0_ptr, partial_ptr, M, BLOCK_N: tl.constexpr, IND
 
 
 @triton.jit
-def out_apart_2_kernel(partial_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr):
+def out_online_2_kernel(partial_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr):
     """Taken at any size."""
     total_acc = tl.zeros([BLOCK_N], tl.float32)
     for start in range(0, n_parts, BLOCK_N):
@@ -75,7 +161,7 @@ def out_apart_2_kernel(partial_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr):
 
 
 @triton.jit
-def out_in_chunks_0_kernel(
+def out_staged_0_kernel(
     y_ptr,
     partial_max_ptr,
     partial_sum_ptr,
@@ -108,7 +194,7 @@ def out_in_chunks_0_kernel(
 
 
 @triton.jit
-def out_in_chunks_1_kernel(
+def out_staged_1_kernel(
     partial_max_ptr,
     partial_sum_ptr,
     out_rows_y_max_0_ptr,
@@ -146,7 +232,7 @@ def out_in_chunks_1_kernel(
 
 
 @triton.jit
-def out_in_chunks_2_kernel(
+def out_staged_2_kernel(
     x_ptr,
     partial_max_ptr,
     partial_sum_ptr,
@@ -179,7 +265,7 @@ def out_in_chunks_2_kernel(
 
 
 @triton.jit
-def out_in_chunks_3_kernel(
+def out_staged_3_kernel(
     partial_max_ptr,
     partial_sum_ptr,
     out_rows_x_max_1_ptr,
@@ -217,7 +303,7 @@ def out_in_chunks_3_kernel(
 
 
 @triton.jit
-def out_in_chunks_4_kernel(
+def out_staged_4_kernel(
     y_ptr,
     out_rows_y_max_0_ptr,
     out_rows_denominator_0_ptr,
@@ -261,7 +347,7 @@ def out_in_chunks_4_kernel(
 
 
 @triton.jit
-def out_in_chunks_5_kernel(
+def out_staged_5_kernel(
     partial_ptr,
     out_row_0_ptr,
     M,
@@ -285,13 +371,7 @@ def out_in_chunks_5_kernel(
 
 
 @triton.jit
-def out_in_chunks_6_kernel(
-    out_row_0_ptr,
-    partial_ptr,
-    M,
-    BLOCK_N: tl.constexpr,
-    INDEX: tl.constexpr,
-):
+def out_staged_6_kernel(out_row_0_ptr, partial_ptr, M, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
     """Taken where M <= 511 and N > 32768."""
     tl.static_assert(16384 % BLOCK_N == 0)
     part = tl.program_id(0).to(INDEX)
@@ -306,7 +386,7 @@ def out_in_chunks_6_kernel(
 
 
 @triton.jit
-def out_in_chunks_7_kernel(partial_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr):
+def out_staged_7_kernel(partial_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr):
     """Taken where M <= 511 and N > 32768."""
     total_acc = tl.zeros([BLOCK_N], tl.float32)
     for start in range(0, n_parts, BLOCK_N):

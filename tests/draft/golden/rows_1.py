@@ -40,3 +40,12 @@ def out_split_1_kernel(partial_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr):
         partial = tl.load(partial_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
         total_acc += partial
     tl.store(out_ptr, tl.sum(total_acc, axis=0))
+
+
+@triton.jit
+def out_in_registers_0_kernel(x_ptr, out_ptr, n_cols, BLOCK_N: tl.constexpr):
+    """Taken where M * N <= 16384."""
+    col = tl.arange(0, BLOCK_N)
+    col_mask = col < n_cols
+    x = tl.load(x_ptr + col, mask=col_mask, other=0.0).to(tl.float32)
+    tl.store(out_ptr, tl.sum(x * x, axis=0))

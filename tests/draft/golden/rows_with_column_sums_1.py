@@ -112,9 +112,12 @@ def out_in_shares_0_kernel(
     STAGES: tl.constexpr,
     INDEX: tl.constexpr,
 ):
-    """Taken where G * N <= 16384."""
-    part = tl.program_id(0).to(INDEX)
-    group = tl.arange(0, BLOCK_G)
+    """Taken where N <= 16384."""
+    pid = tl.program_id(0).to(INDEX)
+    n_group_blocks = tl.cdiv(G, BLOCK_G)
+    pid_group = pid % n_group_blocks
+    part = pid // n_group_blocks
+    group = pid_group * BLOCK_G + tl.arange(0, BLOCK_G)
     col = tl.arange(0, BLOCK_N)
     first_row = part * rows_per_program
     end_row = tl.minimum(first_row + rows_per_program, M)
@@ -146,7 +149,7 @@ def out_in_shares_1_kernel(
     BLOCK_K: tl.constexpr,
     INDEX: tl.constexpr,
 ):
-    """Taken where G * N <= 16384."""
+    """Taken where N <= 16384."""
     col = tl.program_id(0).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N)
     col_mask = col < n_cols
     out_acc = tl.zeros([BLOCK_K, BLOCK_N], tl.float32)

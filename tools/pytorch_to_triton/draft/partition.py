@@ -13,10 +13,10 @@ from types import ModuleType
 
 from pytorch_to_triton.draft.defects import concerning
 from pytorch_to_triton.draft.groups import Group, group_of, in_order, made_by, read_by
-from pytorch_to_triton.draft.ir.rewriting import beside, decided, picked, rewrite, substitute
+from pytorch_to_triton.draft.ir.rewriting import beside, decided, picked, rewrite, written_out
 from pytorch_to_triton.draft.ir.sizes import product
+from pytorch_to_triton.draft.ir.tails import without_tails
 from pytorch_to_triton.draft.ir.values import (
-    Axis,
     Cluster,
     Const,
     Index,
@@ -31,19 +31,19 @@ from pytorch_to_triton.draft.ir.values import (
     named,
     walk,
 )
-from pytorch_to_triton.draft.lower.tensor import limited, positions
 from pytorch_to_triton.draft.patterns import (
     attention,
     columns,
     contraction,
     pointwise,
+    row_totals,
     rows,
     rows_with_column_sums,
     window,
 )
 from pytorch_to_triton.draft.patterns.rows_with_column_sums import largest, stores_as_it_reads
-from pytorch_to_triton.draft.program import Call, Program, Step, buffers_of
-from pytorch_to_triton.draft.schedule.axes import merged
+from pytorch_to_triton.draft.program import Call, Program, Step, buffers_of, read_through, taken_apart
+from pytorch_to_triton.draft.schedule.axes import innermost, merged
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
 from pytorch_to_triton.draft.schedule.unified import over_axes_of, unified
 
@@ -55,7 +55,7 @@ LONG = frozenset({"sin", "cos", "tan", "pow"})
 FEWEST_READS = 16
 """Elements that a value has to be computed for, to be worth a kernel and its launch."""
 
-JOINED = (rows_with_column_sums, rows, pointwise)
+JOINED = (rows_with_column_sums, row_totals, rows, pointwise)
 """Patterns that compute several results of the same rows in one kernel."""
 
 IN_ATTENTION = 3
@@ -73,7 +73,7 @@ class _Partition:
         self.steps = program.steps
         called = {r for c in program.calls for r in c.reads}
         self.required = {n for n in (outputs | called) if n in self.steps}
-        self.kept = set(self.required)
+        self.kept = self.required | {n for n, s in self.steps.items() if s.is_kept}
         self.inlined_values: dict[tuple[str, frozenset[str]], Value] = {}
 
     def found(self) -> tuple[Group | Call, ...]:
@@ -85,6 +85,8 @@ class _Partition:
         while again := self._computed_twice():
             self.kept |= again
             self.inlined_values.clear()
+        if not self.plain:
+            self._take_columns_apart()
         groups: list[Group] = []
         for name in (n for n in self.steps if n in self.kept):
             groups = self._with(groups, self.steps[name])
@@ -153,6 +155,8 @@ class _Partition:
         both = self._matched([s for s in self.steps.values() if s.name in made])
         if isinstance(both, Mismatch) or both.pattern not in JOINED or _is_large(both) or _repeats(both):
             return None
+        if both.pattern in (row_totals, rows) and not _lies_in_rows(both):
+            return None
         waits = (read_by(both) - made) & (self._later(home) | self._later(other))
         return both if stores_as_it_reads(both.cluster) and not waits else None
 
@@ -165,9 +169,16 @@ class _Partition:
         needed = tuple(s for s in group.steps if s.name in read)
         if len(needed) == len(group.steps):
             return group
-        self.kept -= {s.name for s in group.steps} - {s.name for s in needed}
+        unread = {s.name for s in group.steps} - {s.name for s in needed}
+        self.kept -= unread
         self.inlined_values.clear()
-        return self._group(needed) if needed else None
+        if not needed:
+            return None
+        without = self._group(needed)
+        if without.pattern is group.pattern:
+            return without
+        self._keep(list(unread))
+        return group
 
     def _attended(self) -> set[str]:
         """Steps inside of an attention: each by itself would be cut off before the whole is seen.
@@ -232,7 +243,47 @@ class _Partition:
                     return
             if not inside:
                 return
-            self._keep((anchors or inside)[-1:])
+            self._keep(self._statistics(step, anchors) or (anchors or inside)[-1:])
+
+    def _statistics(self, step: Step, anchors: Sequence[str]) -> list[str]:
+        """What an anchor is reduced to across rows, where the step goes on with it and with another's rows.
+
+        In memory that takes fewer bytes than the anchor itself, which the kernel of the rows computes then.
+        """
+        if self.plain or self._reduces(step):
+            return []
+        matched = {n: self._matched((self.steps[n],)) for n in anchors}
+        patterns = {n: m.pattern for n, m in matched.items() if isinstance(m, Group)}
+        across = [n for n, p in patterns.items() if p is columns and not self._is_spread(n)]
+        if not across or rows not in patterns.values():
+            return []
+        return self._taken_apart(self.steps[across[-1]])
+
+    def _take_columns_apart(self) -> None:
+        """Keep the statistics of columns where a kernel of rows that reads the same can go on with them."""
+        matched = [self._matched((self.steps[n],)) for n in self.steps if n in self.kept]
+        groups = [m for m in matched if isinstance(m, Group)]
+        read = {b for g in groups if g.pattern is rows for b in read_by(g)}
+        for group in (g for g in groups if g.pattern is columns):
+            cluster = group.cluster
+            stores_all = {a for r in cluster.reduces() for a in r.axes} <= set(cluster.free())
+            if stores_all and read & {v.buffer.name for v in largest(cluster)}:
+                self._keep(self._taken_apart(group.steps[0]))
+
+    def _taken_apart(self, step: Step) -> list[str]:
+        """Give each of its reductions a step, inner ones first, and the step their results; their names.
+
+        None where one carries several values.
+        """
+        if not all(v.monoid.is_plain for v in walk(self._inlined(step.name)) if isinstance(v, Reduce | Scan)):
+            return []
+        taken = {*self.steps, *(i.name for i in self.program.graph.inputs)}
+        *parts, whole = taken_apart(step, self._inlined(step.name), _first_reduction, taken)
+        found = (*(replace(part, is_kept=True) for part in parts), whole)
+        items = (new for i in self.program.items for new in (found if i is step else (i,)))
+        self.program = replace(self.program, items=tuple(items))
+        self.steps = self.program.steps
+        return [part.name for part in parts]
 
     def _is_spread(self, name: str) -> bool:
         """Whether the step has the same again along an axis, so that storing it spares nothing."""
@@ -292,8 +343,10 @@ class _Partition:
             name = v.buffer.name
             if name in self.kept and name not in also:
                 return None
-            return read_through(v, self.steps[name], self._inlined(name, also))
+            inner = self._inlined(name, also)
+            return read_through(v, self.steps[name], written_out(inner) if reduces else inner)
 
+        reduces = self._reduces(step)
         value = rewrite(step.tensor.value, lambda v: computed(v) or picked(decided(plain_float(v))))
         return named(step.name, value) if step.node.source_name else value
 
@@ -310,7 +363,8 @@ class _Partition:
             value = self._inlined(s.name, own)
             value = named(s.name, value) if isinstance(value, Map) else value
             stores.append(over_axes_of(stores, Store(s.buffer, s.tensor.indices, value)))
-        return group_of(merged(unified(Cluster(steps[-1].name, tuple(stores)))), tuple(steps))
+        cluster = without_tails(Cluster(steps[-1].name, tuple(stores)))
+        return group_of(merged(unified(cluster)), tuple(steps))
 
     def _operators(self, steps: Sequence[Step]) -> frozenset[str]:
         inside = {n for s in steps for n in self._inside(s.name)}
@@ -323,8 +377,14 @@ class _Partition:
             for inner in self._inside(name):
                 readers.setdefault(inner, set()).add(name)
         twice = {n for n, by in readers.items() if len(by) > 1 and self._reduces(self.steps[n])}
+        twice = {n for n in twice if self.plain or not self._is_computed_at_once(readers[n])}
         # Only the outermost: what they compute themselves is computed once then.
         return {n for n in twice if not any(n in self._inside(m) for m in twice)}
+
+    def _is_computed_at_once(self, names: set[str]) -> bool:
+        """Whether one kernel of rows computes all of these: what they share is computed once there."""
+        both = self._matched([s for s in self.steps.values() if s.name in names])
+        return isinstance(both, Group) and both.pattern is rows and not _is_large(both) and not _repeats(both)
 
     def _inside(self, name: str) -> set[str]:
         found: set[str] = set()
@@ -345,6 +405,8 @@ class _Partition:
         reads = [v for v in walk(self._inlined(step.name)) if isinstance(v, Load)]
         mine = [v for v in reads if v.buffer.name in own]
         siblings = step.node is last.node and set(step.tensor.axes) == set(last.tensor.axes)
+        if not step.is_kept and any(self.steps[v.buffer.name].is_kept for v in mine):
+            return False
         if not (mine or siblings or self._saves(group, step, reads)) or (
             set(last.tensor.axes) - set(step.tensor.axes) and not _narrower(group, step)
         ):
@@ -382,6 +444,10 @@ class _Partition:
         return found - made
 
 
+def _first_reduction(value: Value) -> Reduce | None:
+    return next((v for v in walk(value) if isinstance(v, Reduce)), None)
+
+
 def _narrower(group: Group, step: Step) -> bool:
     """Whether the step reduces what the group stores: statistics beside the values."""
     return set(step.tensor.axes) < {a for s in group.steps for a in s.tensor.axes}
@@ -406,6 +472,12 @@ def _is_large(group: Group) -> bool:
     return len(group.cluster.values()) > LARGEST
 
 
+def _lies_in_rows(group: Group) -> bool:
+    """Whether neighbours in memory are reduced together wherever most is read."""
+    reduced = {a for r in group.cluster.reduces() for a in r.axes}
+    return all(innermost(load) in reduced for load in largest(group.cluster))
+
+
 def _is_epilogue(steps: dict[str, Step], anchors: Sequence[str], step: Step) -> bool:
     """Whether the step only goes on with the one result that it reads."""
     return len(anchors) == 1 and set(steps[anchors[0]].tensor.axes) == set(step.tensor.axes)
@@ -417,12 +489,3 @@ def plain_float(v: Value) -> Value:
         case Map(fn="to_float", args=(x,)) if not isinstance(x, Load) and kind_of(x) == "float":
             return x
     return v
-
-
-def read_through(v: Load, producer: Step, value: Value) -> Value:
-    """What was computed there, in place of a Load of it."""
-    to: dict[Axis, Value] = {}
-    for dim, index in zip(producer.tensor.dims, v.index, strict=True):
-        to |= positions(dim, index)
-    new = substitute(value, to)
-    return new if v.where is None else limited(new, v.where, v.other)

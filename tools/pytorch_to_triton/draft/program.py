@@ -7,13 +7,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
+from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.sizes import Size
-from pytorch_to_triton.draft.ir.values import Buffer, Load, Store, walk
-from pytorch_to_triton.draft.lower.tensor import Names, Tensor
+from pytorch_to_triton.draft.ir.values import (
+    Axis,
+    Buffer,
+    Load,
+    Reduce,
+    Store,
+    Value,
+    axes_in_order,
+    walk,
+)
+from pytorch_to_triton.draft.lower.tensor import Dim, Names, Tensor, limited, positions
 from pytorch_to_triton.graph.tensor_dtypes import UNKNOWN, TensorDtypes
 from pytorch_to_triton.schema.graph import Graph, Node, Shape
 
@@ -25,6 +36,8 @@ class Step:
     name: str
     tensor: Tensor
     node: Node
+    is_kept: bool = False
+    """Whether it lies in memory, whatever its readers are."""
 
     @property
     def buffer(self) -> Buffer:
@@ -109,6 +122,38 @@ def is_plain(tensor: Tensor) -> bool:
 def buffers_of(tensor: Tensor) -> list[str]:
     """The buffers that a tensor's value reads."""
     return [v.buffer.name for v in walk(tensor.value) if isinstance(v, Load)]
+
+
+def read_through(v: Load, producer: Step, value: Value) -> Value:
+    """What was computed there, in place of a Load of it."""
+    to: dict[Axis, Value] = {}
+    for dim, index in zip(producer.tensor.dims, v.index, strict=True):
+        to |= positions(dim, index)
+    new = substitute(value, to)
+    return new if v.where is None else limited(new, v.where, v.other)
+
+
+def taken_apart(
+    step: Step, value: Value, following: Callable[[Value], Reduce | None], taken: set[str]
+) -> Iterator[Step]:
+    """A step for each reduction of the value that is `following`, and the step that goes on with them.
+
+    Their names are added to those that are `taken`.
+    """
+    while (inner := following(value)) is not None:
+        name = fresh(inner.name or f"{step.name}_{inner.monoid.name}", taken)
+        taken.add(name)
+        part = inner_step(step, name, tuple((a,) for a in axes_in_order(inner)), inner)
+        yield part
+        load = Load(part.buffer, part.tensor.indices, name=name)
+        value = rewrite(value, lambda v: load if v == inner else None)  # noqa: B023 (used at once)
+    yield replace(step, tensor=replace(step.tensor, value=value))
+
+
+def inner_step(step: Step, name: str, dims: tuple[Dim, ...], value: Value) -> Step:
+    """A step for what is computed on the way to another one, never rounded to 16 bits."""
+    dtype = "float32" if step.tensor.dtype in ("float16", "bfloat16") else step.tensor.dtype
+    return Step(name, Tensor(dims, value, dtype), step.node.model_copy(update={"source_name": None}))
 
 
 def shape_of(shape: Shape, divisors: Mapping[str, int]) -> tuple[Size, ...]:

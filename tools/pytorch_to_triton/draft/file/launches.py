@@ -89,7 +89,8 @@ def launches(
     tuned: Mapping[str, Config],
     allocated: Mapping[str, str],
 ) -> list[Lines]:
-    """The statements of `run` that compute what a group stores; `allocated`: in which dtype."""
+    """The statements of `run` that compute what a group stores; `allocated`: in which dtype,
+    where that is not the step's."""
     branches: list[tuple[str, tuple[str, ...]]] = []
     own = {s.name for s in group.steps}
     for choice in taken:
@@ -104,7 +105,8 @@ def launches(
                     lines.append(allocation(buffer, f"torch.{buffer.dtype}", kernel.printed.size_sources))
             lines += launch(kernel, stage, tuned, precision_setting(group))
         branches.append((choice.condition, tuple(lines)))
-    before = [(allocation(s.buffer, allocated[s.name]),) for s in group.steps]
+    stored = [(s.buffer, allocated.get(s.name, f"torch.{s.buffer.dtype}")) for s in group.steps]
+    before = [(allocation(buffer, dtype),) for buffer, dtype in stored]
     return [*before, *statements(decided(branches))]
 
 

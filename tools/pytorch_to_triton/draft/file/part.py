@@ -24,6 +24,7 @@ from pytorch_to_triton.draft.refinement import with_refined_axes
 from pytorch_to_triton.draft.results import with_results_stored
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.draft.storage import with_wide_results
+from pytorch_to_triton.draft.sums import with_sums_by_row
 from pytorch_to_triton.draft.twins import Form, counterparts, form
 from pytorch_to_triton.graph.trace_sizes import at_pinned_sizes
 from pytorch_to_triton.schema.graph import Graph
@@ -121,7 +122,8 @@ def _part_of(
 def programmed(graph: Graph, ways: Ways, reserved: frozenset[str] = RESERVED) -> Program:
     """The program with these calls left to libraries."""
     graph = at_pinned_sizes(graph)
-    return with_refined_axes(with_nested_apart(with_results_stored(read_program(graph, reserved, ways))))
+    program = with_nested_apart(with_results_stored(read_program(graph, reserved, ways)))
+    return with_sums_by_row(with_refined_axes(program))
 
 
 def snake(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import inf
 
 from pytorch_to_triton.draft.ir.values import Axis, Const, Monoid, Number, Reduce, Value, op
@@ -96,7 +97,7 @@ ONLINE_SOFTMAX = _online("online_softmax", _is_low, _of_elements, ((0,), (0,)))
 WEIGHTED_SOFTMAX = _online("weighted_softmax", _is_low, _of_elements, ((0,), (0,), (0, 1)))
 ONLINE_LOG_SUM_EXP = _online("online_log_sum_exp", _is_infinite, _of_elements, ((0,), (0,)))
 """An infinite maximum gives an infinite sum here, where a softmax gives NaN."""
-MERGES = {
+MERGES: dict[Monoid, Monoid] = {
     ONLINE_SOFTMAX: _online("merged_softmax", _is_low, _of_parts, ((0,), (0, 1))),
     ONLINE_LOG_SUM_EXP: _online("merged_log_sum_exp", _is_infinite, _of_parts, ((0,), (0, 1))),
 }
@@ -136,6 +137,26 @@ WELFORD = Monoid(
     step=_welford_step,
     fields=("count", "mean", "squares"),
     spans=((0,), (0,), (0,)),
+)
+
+
+def _merged_welford_step(carry: Fields, args: Fields, axes: tuple[Axis, ...]) -> Steps:
+    """The parts' own mean first, as above."""
+    count, mean, squares = args
+    total = op("larger", Reduce(SUM, (count,), axes, name="tile_n"), 1.0)
+    tile_mean = op("div", Reduce(SUM, (op("mul", count, mean),), axes), total, name="tile_mean")
+    apart = op("mul", count, op("square", op("sub", mean, tile_mean)))
+    tile_squares = Reduce(SUM, (op("add", squares, apart),), axes)
+    merged = _welford_combine(carry, (Reduce(SUM, (count,), axes, name="tile_n"), tile_mean, tile_squares))
+    return tuple((number, merged[number]) for number in (2, 1, 0))
+
+
+MERGES[WELFORD] = replace(
+    WELFORD,
+    name="merged_welford",
+    lift=_of_parts,
+    step=_merged_welford_step,
+    spans=((0,), (0, 1), (0, 1, 2)),
 )
 
 

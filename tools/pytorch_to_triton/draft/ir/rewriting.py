@@ -9,7 +9,7 @@ from functools import partial, reduce
 
 from pytorch_to_triton.draft.ir.indices import extent, is_less, simplified
 from pytorch_to_triton.draft.ir.monoids import SUM
-from pytorch_to_triton.draft.ir.sizes import equal
+from pytorch_to_triton.draft.ir.sizes import equal, product
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Const,
@@ -91,7 +91,7 @@ def rebound(v: Value, to: Mapping[Axis, Value], axes: Mapping[Axis, Sequence[Axi
 
 
 def decided(v: Value) -> Value:
-    """The value, where a condition between literals leaves no choice, or was asked once already."""
+    """The value, where a condition between literals or indices leaves no choice, or was asked once already."""
     match v:
         case Map(fn=fn, args=(a, b)) if fn in COMPARED and (truth := _compared(fn, a, b)) is not None:
             return Const(truth)
@@ -101,6 +101,8 @@ def decided(v: Value) -> Value:
             return Const(False)
         case Map(fn="not", args=(Const(value=bool(x)),)):
             return Const(not x)
+        case Map(fn="to_int64", args=(Const(value=bool(x)),)):
+            return Const(int(x))
         case Map(fn="where", args=(Const(value=inside), x, y)):
             return x if inside else y
         case Map(fn="where", args=(inside, Map(fn="where", args=(again, x, _)), y)) if again == inside:
@@ -114,7 +116,7 @@ def decided(v: Value) -> Value:
     return v
 
 
-COMPARED = {"lt": operator.lt, "ge": operator.ge, "gt": operator.gt, "le": operator.le, "eq": operator.eq}
+COMPARED = {name: getattr(operator, name) for name in ("lt", "ge", "gt", "le", "eq", "ne")}
 
 
 def _compared(fn: str, a: Value, b: Value) -> bool | None:
@@ -131,12 +133,14 @@ def _compared(fn: str, a: Value, b: Value) -> bool | None:
             return more
         case "le":
             return None if more is None else not more
-    return False if less or more else None
+    return fn == "ne" if less or more else None
 
 
 def picked(v: Value) -> Value:
-    """A sum of which all terms but that at one place are 0, as that term."""
+    """A sum of which all terms but that at one place are 0, as that term; of as many ones, as a size."""
     match v:
+        case Reduce(monoid=m, args=(Const(value=1, kind="int"),), axes=axes) if m == SUM:
+            return extent(product(a.size for a in axes))
         case Reduce(monoid=m, args=(Map(fn="where", args=(hit, x, Const(value=0))),), axes=(axis,)) if (
             m == SUM and axis not in axes_of(x)
         ):
@@ -200,6 +204,25 @@ def repeated(value: Value) -> Reduce | None:
         if isinstance(v, Reduce) and (v.axes != r.axes or axes_of(r) - axes_of(v))
     }
     return next((v for v in outer if v in again and v.monoid.is_plain), None)
+
+
+SHORTEST = 4
+"""Elements whose reduction is written out, where it is only an operand of another one."""
+
+
+def written_out(value: Value) -> Value:
+    """The same with reductions of a few elements as what is computed of each of them."""
+
+    def terms(v: Value) -> Value | None:
+        match v:
+            case Reduce(monoid=m, args=(arg,), axes=(axis,)) if (
+                m.is_plain and axis.size.is_Integer and 0 < int(axis.size) <= SHORTEST
+            ):
+                each = [m.lift(substitute(arg, {axis: Const(i)})) for i in range(int(axis.size))]
+                return reduce(m.combine, each)[0]
+        return None
+
+    return rewrite(value, terms)
 
 
 def beside(small: Reduce, large: Reduce) -> bool:

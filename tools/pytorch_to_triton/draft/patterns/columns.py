@@ -14,7 +14,7 @@ from pytorch_to_triton.draft.ir.values import Axis, Cluster, axes_of
 from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.patterns.rows import slides
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, rename
-from pytorch_to_triton.draft.schedule.blocks import SMALLEST, covering, within
+from pytorch_to_triton.draft.schedule.blocks import SMALLEST, covering, where_wide, within
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online_softmax
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
@@ -36,16 +36,19 @@ TILES = tuple(
 WIDTH = 256
 """Columns of a tile that walks down a share of the rows."""
 LOOKAHEAD = tuple({"BLOCK_M": 8, "STAGES": s, "num_warps": w} for s, w in ((3, 4), (2, 4), (3, 8), (2, 8)))
-SHARES = tuple(
-    {"BLOCK_M": f"{elements} // block_n", "STAGES": str(s), "num_warps": str(w)}
-    for elements, s, w in ((2048, 3, 4), (2048, 2, 4), (1024, 3, 4), (4096, 2, 4), (4096, 3, 8))
-)
+SHARES = ((2048, 3, 4), (2048, 2, 4), (1024, 3, 4), (4096, 2, 4), (4096, 3, 8))
+"""Elements of a tile, stages and warps."""
 PROGRAMS = 512
 """About four for each multiprocessor: as many as it holds at once, or a multiple of that."""
 LARGEST_IN_REGISTERS = 512
 MANY = 2**16
 """Columns that keep all multiprocessors busy with one program for each block of them."""
-CHUNK = 512
+CHUNK = 128
+"""Rows whose statistics are taken at once: one that goes on from row to row is rescaled with each block."""
+CHUNKS = tuple(
+    {"BLOCK_K": k, "BLOCK_N": n, "num_warps": w}
+    for k, n, w in ((128, 64, 8), (128, 32, 4), (128, 32, 8), (64, 64, 4), (16, 128, 4))
+)
 
 
 def match(cluster: Cluster) -> Mismatch | None:
@@ -70,8 +73,11 @@ def match(cluster: Cluster) -> Mismatch | None:
 
 
 def column(cluster: Cluster) -> Axis | None:
-    """The kept axis along which most operands are contiguous."""
+    """The kept axis along which most operands are contiguous; any, where none varies along one of them."""
     axes = cluster.reduces()[0].axes
+    kept = [a for a in cluster.free() if a not in axes]
+    if kept and not any(axes_of(load) & {*kept} for load in cluster.loads()):
+        return kept[-1]
     for load in sorted(cluster.loads(), key=lambda v: -len(axes_of(v))):
         inner = innermost(load)
         if set(axes_of(load)) & set(axes) and inner in cluster.free() and inner not in axes:
@@ -151,7 +157,7 @@ def in_chunks(cluster: Cluster, outer: tuple[Axis, ...], col: Axis) -> list[tupl
     partial = Schedule(
         {"part": Walk("grid"), **grid, "col": Walk("grid", "BLOCK_N"), "i": Walk("loop", "BLOCK_K")},
         ("i", "col"),
-        within(LOOPS, {"BLOCK_N": col.size}),
+        within(CHUNKS, {"BLOCK_N": col.size}),
         rewrites,
     )
     final = Schedule(
@@ -172,8 +178,17 @@ def shared(row: Axis, beside: sizes.Size) -> Share:
 def walked_down(share: Share, col: tuple[Axis, ...]) -> Schedule:
     """Tiles that walk down: nothing needs a row whole."""
     walks = {"part": Walk("grid"), "col": Walk("grid", "BLOCK_N"), "row": Walk("loop", "BLOCK_M", share)}
-    sized = {"BLOCK_N": covering(product(a.size for a in col), WIDTH)}
-    return Schedule(walks, ("row", "col"), LOOKAHEAD, (fuse("col", col),), sized, SHARES[0], SHARES)
+    length = product(a.size for a in col)
+    sized = {"BLOCK_N": covering(length, WIDTH)}
+    tiles = tuple(
+        {
+            "BLOCK_M": f"{elements} // block_n",
+            "STAGES": where_wide(str(stages - 1), length),
+            "num_warps": str(warps),
+        }
+        for elements, stages, warps in SHARES
+    )
+    return Schedule(walks, ("row", "col"), LOOKAHEAD, (fuse("col", col),), sized, tiles[0], tiles)
 
 
 def above_all(schedule: Schedule, outer: tuple[Axis, ...]) -> Schedule:

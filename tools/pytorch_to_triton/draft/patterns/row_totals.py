@@ -1,6 +1,7 @@
-"""Totals of what each row comes to: the mean loss of logits, the target's gathered inside.
+"""Totals of what each row comes to: the mean loss of logits, the target's gathered inside. What rows come to
+may be stored too, as a backward pass reads it.
 
-`apart`: what each row comes to, then the totals. `in_shares`: a program walks a share of the rows;
+Rows in any way that `rows` knows, then the totals. `in_shares`: a program walks a share of the rows;
 a second kernel takes the totals of all programs.
 """
 
@@ -10,10 +11,10 @@ from dataclasses import replace
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.rewriting import rewrite
-from pytorch_to_triton.draft.ir.sizes import product
-from pytorch_to_triton.draft.ir.values import Cluster, Reduce, Value, axes_of, walk
+from pytorch_to_triton.draft.ir.sizes import Size, product
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, Value, axes_of, walk
 from pytorch_to_triton.draft.patterns import rows
-from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order
+from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering, stages
 from pytorch_to_triton.draft.schedule.conditions import always, at_most
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
@@ -32,17 +33,22 @@ CONFIGS = tuple({"BLOCK_M": 1, "STAGES": 2, "num_warps": w} for w in (4, 8))
 
 
 def match(cluster: Cluster) -> Mismatch | None:
-    if cluster.free() or cluster.scans():
-        return Mismatch("it stores more than totals, or scans")
+    if cluster.scans() or any(s.combine or s.where for s in cluster.stores):
+        return Mismatch("it scans, or scatters")
     inner = within_rows(cluster)
     outer = [r for r in cluster.reduces() if r not in inner]
     if len({frozenset(r.axes) for r in inner}) != 1 or len({axes_of(r) for r in inner}) != 1:
         return Mismatch("it does not reduce rows along one set of axes first")
     of_rows, col = axes_of(inner[0]), set(inner[0].axes)
+    places = [frozenset[Axis]().union(*map(axes_of, s.index)) for s in cluster.stores]
+    if any(place not in (frozenset(), of_rows) for place in places):
+        return Mismatch("it stores more than totals and what rows come to")
     if any(r.monoid != SUM or set(r.axes) not in (of_rows, of_rows | col) for r in outer):
         return Mismatch("it does not add up what rows come to")
     if not all(r.monoid.is_plain for r in inner):
         return Mismatch("what it reduces carries several values")
+    if any(innermost(v) not in col for v in cluster.loads() if of_rows | col <= axes_of(v)):
+        return Mismatch("neighbours in memory are not reduced together")
     for part in by_row(nested(cluster), of_rows):
         if mismatch := rows.match(part):
             return mismatch
@@ -77,11 +83,8 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     cluster = nested(cluster)
     col, of_rows = within_rows(cluster)[0].axes, axes_of(within_rows(cluster)[0])
     first, rest = by_row(cluster, of_rows)
-    last = always(rows.alternatives(rest)).kernels
-    ways = rows.alternatives(first)
-    found = [Alternative("apart", (*always(ways).kernels, *last))]
-    few = [a for a in ways if a.name in ("split", "staged") and a.condition]
-    found += [Alternative("in_chunks", (*a.kernels, *last), a.condition) for a in few]
+    behind = always(rows.alternatives(rest)).kernels
+    apart = [replace(a, kernels=(*a.kernels, *behind)) for a in rows.alternatives(first) if not a.is_enough]
     fused = fuse("row", in_memory_order(tuple(of_rows), cluster))(cluster)
     fits = at_most(length := product(a.size for a in col), rows.LARGEST_IN_REGISTERS)
     assert fits is not None
@@ -91,16 +94,14 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     walks = {"part": Walk("grid"), "row": Walk("loop", "BLOCK_M", share), "col": Walk("whole", "BLOCK_N")}
     rewrites = (fuse("col", in_memory_order(col, cluster)),)
     sized = {"BLOCK_N": covering(length)}
-    tiles = ahead(len([v for v in partial.loads() if {row, *col} <= axes_of(v)]))
-    stage = f"{tiles[0]['STAGES']} if {sizes.text(row.size)} > {PROGRAMS} else 1"
-    untuned = {**tiles[0], "STAGES": stage}
-    walked = Schedule(walks, ("row", "col"), CONFIGS, rewrites, sized, untuned, tiles)
+    tiles = ahead(len([v for v in partial.loads() if {row, *col} <= axes_of(v)]), length)
+    walked = Schedule(walks, ("row", "col"), CONFIGS, rewrites, sized, tiles[0], tiles)
     gathered = Schedule({"part": Walk("loop", "BLOCK_N")}, ("part",), rows.GATHERS)
     kernels = ((partial, walked), (final, gathered))
-    return *found, Alternative("in_shares", kernels, fits, is_enough=True)
+    return *apart, Alternative("in_shares", kernels, fits, is_enough=True)
 
 
-def ahead(n_loads: int) -> tuple[Mapping[str, str], ...]:
+def ahead(n_loads: int, length: Size) -> tuple[Mapping[str, str], ...]:
     """Tiles with the next rows on their way, as far as shared memory holds them."""
-    two, three = (stages(n_loads, "block_m * block_n", more) for more in (1, 2))
+    two, three = (stages(n_loads, "block_m * block_n", more, length) for more in (1, 2))
     return (*({**tile, "STAGES": two} for tile in rows.TILES), {**rows.TILES[0], "STAGES": three})

@@ -15,7 +15,7 @@ from pytorch_to_triton.draft.schedule.blocks import covering
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
-from pytorch_to_triton.draft.schedule.split import can_split_at_once, softmax_at_once, split, staged
+from pytorch_to_triton.draft.schedule.split import can_split_at_once, split, staged, statistics_at_once
 
 EXAMPLES = (
     "def softmax(x: 'float32[M, N]'):\n    return torch.softmax(x, dim=-1)",
@@ -100,9 +100,10 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     if few_and_long is not None:
         found.append(chunked(cluster, few_and_long))
     fits = at_most(length, LARGEST_IN_REGISTERS)
-    if fits == "" or (rows and fits is not None):  # Whatever is reduced to one number may be long one day.
+    if fits is not None:
         kernel = cluster, whole(rewrites, grid, length)
-        found.append(Alternative("in_registers", (kernel,), fits, is_enough=True))
+        # Whatever is reduced to one number may be long one day.
+        found.append(Alternative("in_registers", (kernel,), fits, is_enough=bool(rows)))
     return tuple(found)
 
 
@@ -119,7 +120,7 @@ def whole(rewrites: tuple[object, ...], grid: dict[str, Walk], length: Size) -> 
 
 def chunked(cluster: Cluster, condition: str) -> Alternative:
     """All reductions by partial results of chunks; else one after the other, then what they are for."""
-    cluster = softmax_at_once(cluster)
+    cluster = statistics_at_once(cluster)
     if can_split_at_once(cluster):
         return Alternative("split", tuple(in_chunks(cluster)), condition)
     found: list[tuple[Cluster, Schedule]] = []

@@ -1,7 +1,7 @@
 """Sums across rows beside what is computed row by row: gradients of a norm's weight and of its input.
 
-`apart`: what is stored row by row, then the sums. `in_shares`: a program walks a share of the rows with its
-own sums in registers, and a second kernel adds up those of all programs.
+`apart`: what is stored row by row, then the sums. `in_shares`: a program walks a share of the rows, or of a
+few groups in each, with its own sums in registers, and a second kernel adds up those of all programs.
 """
 
 from dataclasses import replace
@@ -25,8 +25,8 @@ EXAMPLES = (
     "    return (g * w - x_hat * along) * rstd, (g * x_hat).sum(0), g.sum(0)",
     "def mean_share(x: 'float32[M, G, N]'):\n    return torch.softmax(x, dim=-1).mean(0)",
 )
-LOOPS = tuple({"STAGES": s, "num_warps": w} for s, w in ((2, 8), (3, 8), (1, 8), (2, 16), (3, 4)))
-TILES = (*({"BLOCK_M": 1, **c} for c in LOOPS), {"BLOCK_M": 2, "STAGES": 3, "num_warps": 4})
+TILES = ((2048, 2), (4096, 2), (2048, 1), (8192, 2), (1024, 2))
+"""Elements of a tile, where rows are short, and how many more tiles are on their way."""
 REGISTERS = 65536
 """Elements of all the tiles that a program holds at once."""
 
@@ -58,8 +58,8 @@ def match(cluster: Cluster) -> Mismatch | None:
     behind = walk(*summed.roots, into=lambda v: v not in sums)
     if any(v in of_rows for v in behind):
         return Mismatch("it goes on with a sum and with a row's reduction")
-    _, group, col = columns_of(cluster)
-    if of_rows and at_most(product(a.size for a in (*group, *col)), longest(cluster)) is None:
+    _, _, col = columns_of(cluster)
+    if of_rows and at_most(product(a.size for a in col), longest(cluster)) is None:
         return Mismatch("its rows do not fit into registers")
     return None
 
@@ -72,14 +72,17 @@ def largest(cluster: Cluster) -> list[Load]:
 
 
 def stores_as_it_reads(cluster: Cluster) -> bool:
-    """Whether its results lie as what it reads does, and without reductions all over the same axes."""
+    """Whether its results lie as what it reads does, and without reductions all over the same axes.
+
+    What rows come to lies in any order.
+    """
     cluster = in_halves(cluster)
     lanes = {innermost(load) for load in largest(cluster)}
     stored = [Load(s.buffer, s.index) for s in cluster.stores]
-    most = max(len(axes_of(place)) for place in stored)
+    most = max(len(axes_of(load)) for load in cluster.loads()) if cluster.reduces() else len(cluster.free())
     if not cluster.reduces() and len({axes_of(place) for place in stored}) > 1:
         return False
-    return all(innermost(place) in lanes for place in stored if len(axes_of(place)) == most)
+    return all(innermost(place) in lanes for place in stored if len(axes_of(place)) >= most)
 
 
 def in_halves(cluster: Cluster) -> Cluster:
@@ -119,13 +122,14 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     outer = across(cluster)[0].axes
     above, group, col = columns_of(cluster)
     reduces_rows = len(cluster.reduces()) > len(across(cluster))
-    fits = at_most(product(a.size for a in (*group, *col)), longest(cluster)) if reduces_rows else ""
+    fits = at_most(product(a.size for a in col), longest(cluster)) if reduces_rows else ""
     assert fits is not None
     cluster = fuse("row", in_memory_order(outer, cluster))(cluster)
     (row,) = across(cluster)[0].axes
     beside = product(a.size for a in above)
     if reduces_rows:
-        share = columns.shared(row, beside)
+        blocks = sizes.ceiling(product(a.size for a in (*group, *col)), TILES[0][0]) if group else 1
+        share = columns.shared(row, beside * blocks)
         walked = of_shares(share, group, col, len(largest(cluster)))
     else:
         share = columns.shared(row, beside * sizes.ceiling(product(a.size for a in col), columns.WIDTH))
@@ -156,26 +160,27 @@ def columns_of(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...], tu
 
 
 def of_shares(share: Share, group: tuple[Axis, ...], col: tuple[Axis, ...], n_loads: int) -> Schedule:
-    """Rows whole, the next ones on their way; short ones several at a time, those in groups one at a time."""
+    """Rows whole, the next ones on their way; short ones several at a time, or a few groups of each."""
     outer, block = ("group", "BLOCK_G") if group else ("row", "BLOCK_M")
+    walks = {"part": Walk("grid"), **({"group": Walk("grid", block)} if group else {})}
+    walks |= {"row": Walk("loop", None if group else block, share), "col": Walk("whole", "BLOCK_N")}
+    rewrites = (*((fuse("group", group),) if group else ()), fuse("col", col))
+    length = product(a.size for a in col)
+    sized = {"BLOCK_N": covering(length)}
     tile = f"{block.lower()} * block_n"
-    walks = {"part": Walk("grid"), "row": Walk("loop", None if group else block, share)}
-    walks |= {"group": Walk("whole", block)} if group else {}
-    walks |= {"col": Walk("whole", "BLOCK_N")}
-    lengths = {"BLOCK_G": group, "BLOCK_N": col} if group else {"BLOCK_N": col}
-    untuned = {
-        **({} if group else {"BLOCK_M": "max(2048 // block_n, 1)"}),
-        "STAGES": stages(n_loads, tile, 2),
-        "num_warps": f"min(max({tile} // 512, 1), 16)",
-    }
-    return Schedule(
-        walks,
-        (outer, "col"),
-        LOOPS if group else TILES,
-        (*((fuse("group", group),) if group else ()), fuse("col", col)),
-        {name: covering(product(a.size for a in axes)) for name, axes in lengths.items()},
-        untuned,
+    templates = tuple(
+        {
+            block: f"max({elements} // block_n, 1)",
+            "STAGES": stages(n_loads, tile, more, length),
+            "num_warps": f"min(max({tile} // 512, 1), 16)",
+        }
+        for elements, more in TILES
     )
+    untuned = dict(templates[0])
+    if group:
+        untuned[block] = f"min({covering(product(a.size for a in group))}, {untuned[block]})"
+    configs = ({block: 1, "STAGES": 2, "num_warps": 8},)
+    return Schedule(walks, (outer, "col"), configs, rewrites, sized, untuned, templates)
 
 
 def apart(cluster: Cluster, where: str = "") -> tuple[tuple[Cluster, Schedule], ...]:

@@ -58,13 +58,29 @@ def pipelined(configs: Sequence[Config], tiles: Sequence[Sequence[str]]) -> tupl
     return tuple(map(fitted, configs))
 
 
+WIDE = 4
+"""Elements of float32 in 16 bytes."""
 AHEAD = 80 * 1024
 """Bytes of rows on their way to a program, beside those at hand."""
 
 
-def stages(n_loads: int, tile: str, more: int) -> str:
+def stages(n_loads: int, tile: str, more: int, lanes: Size) -> str:
     """Stages of a loop that loads so many tiles, `more` of them at most on their way: Python over blocks."""
-    return f"1 + min({AHEAD // (4 * max(n_loads, 1))} // ({tile}), {more})"
+    return where_wide(f"min({AHEAD // (4 * max(n_loads, 1))} // ({tile}), {more})", lanes)
+
+
+def where_wide(more: str, lanes: Size) -> str:
+    """Stages of a loop with `more` tiles on their way, which are worth it where 16 bytes are copied at once.
+
+    Rows of other lengths begin anywhere: copied by single elements, a tile lies across its rows in shared
+    memory, and takes several times as long to write and read.
+    """
+    if sizes.divides(sizes.size(WIDE), lanes):
+        return f"1 + {more}"
+    if lanes.is_Integer:
+        return "1"
+    text = sizes.text(lanes)
+    return f"1 + {more} * ({text if text.isidentifier() else f'({text})'} % {WIDE} == 0)"
 
 
 def within(configs: Sequence[Config], lengths: Mapping[str, Size]) -> tuple[Config, ...]:
@@ -105,7 +121,10 @@ def at_hand(cluster: Cluster, schedule: Schedule, points: Sequence[Mapping[str, 
     walked = {n: w.block for n, w in schedule.walks.items() if w.block and n in axes}
     longest = {block: power_of_two(size_at_most(axes[n], points)) for n, block in walked.items()}
     whole = replace(schedule, sized={b: str(largest(t, points)) for b, t in schedule.sized.items()})
-    given = [whole.values(c) for c in schedule.templates or schedule.configs]
+    given = [
+        {name: str(largest(text, points)) for name, text in whole.values(c).items()}
+        for c in schedule.templates or schedule.configs
+    ]
     found = [shrunk(values, longest) for values in given]
     reduced = {w.how for w in schedule.walks.values() if w.block} & {"loop", "whole"}
     if reduced:

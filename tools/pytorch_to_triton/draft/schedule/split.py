@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.indices import extent, plus, times
-from pytorch_to_triton.draft.ir.monoids import MERGES, WEIGHTED_SOFTMAX, identities
+from pytorch_to_triton.draft.ir.indices import extent, minus, plus, times
+from pytorch_to_triton.draft.ir.monoids import MERGES, SUM, WEIGHTED_SOFTMAX, WELFORD, identities
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -28,7 +28,7 @@ from pytorch_to_triton.draft.ir.values import (
     walk,
 )
 from pytorch_to_triton.draft.lower.tensor import guarded, limited
-from pytorch_to_triton.draft.schedule.online import online_softmax
+from pytorch_to_triton.draft.schedule.online import online, online_softmax
 from pytorch_to_triton.draft.schedule.schedule import Share
 
 Kernels = tuple[Cluster, Cluster]
@@ -42,19 +42,30 @@ def _dtype(cluster: Cluster, v: Value) -> str:
 
 
 def staged(cluster: Cluster) -> tuple[Cluster, ...]:
-    """One cluster for each reduction, which stores it, inner ones first; then the rest, by its axes."""
+    """One cluster for each reduction, or all that wait for no other, which stores it; then the rest, by its
+    axes."""
     clusters: list[Cluster] = []
+    number = 0
     while found := cluster.reduces():
         if len(cluster.stores) == 1 and cluster.stores[0].value in (found[0], Get(found[0], 1)):
             break
-        r = found[0]
-        buffers = _stored(cluster, r, len(clusters))
-        index = tuple(Index(a) for a in _kept(r))
-        stores = tuple(Store(b, index, v) for v, b in buffers.items())
-        clusters.append(Cluster(f"{cluster.name}_{next(iter(buffers.values())).name}", stores))
-        loads = {v: Load(b, index, name=b.name) for v, b in buffers.items()}
+        stores: list[Store] = []
+        for r in _at_once(found):
+            index = tuple(Index(a) for a in _kept(r))
+            stores += (Store(b, index, v) for v, b in _stored(cluster, r, number).items())
+            number += 1
+        clusters.append(Cluster(f"{cluster.name}_{stores[0].buffer.name}", tuple(stores)))
+        loads = {s.value: Load(s.buffer, s.index, name=s.buffer.name) for s in stores}
         cluster = cluster.map(lambda root: rewrite(root, lambda v: loads.get(v)))  # noqa: B023 (used at once)
     return (*clusters, *_by_axes(cluster))
+
+
+def _at_once(reduces: Sequence[Reduce]) -> list[Reduce]:
+    """The first, and those beside it that run over the same axes and are kept along the same."""
+    first, *others = reduces
+    free = [r for r in others if not any(isinstance(v, Reduce) for v in walk(*r.args))]
+    alike = [r for r in free if r.axes == first.axes and _kept(r) == _kept(first)]
+    return [first, *(r for r in alike if r.monoid.is_plain and first.monoid.is_plain)]
 
 
 def _by_axes(cluster: Cluster) -> list[Cluster]:
@@ -103,18 +114,19 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
     stores = [_bounded(s.map(lambda v: substitute(v, {over: at})), inside) for s in along]
     gathered: dict[Value, Value] = {}
     for number, r in enumerate(cluster.reduces()):
-        identity = identities(r.monoid, kind_of(r.args[0]))
         moved = tuple(substitute(x, {over: at}) for x in r.args)
-        if inside is not None:
-            moved = (limited(moved[0], inside, identity[0]), *(guarded(x, inside) for x in moved[1:]))
-        partial = replace(r, args=moved, axes=(i,))
+        names = {v.part: v.name for v in cluster.values() if isinstance(v, Get) and v.of == r}
+        if r.monoid == WELFORD:
+            behind = minus(extent(over.size), times(Index(part), length))
+            n = op("to_float", extent(length) if inside is None else op("smaller", behind, extent(length)))
+            values = _deviations(moved[0], inside, i, n)
+        else:
+            values = _partial_fields(replace(r, args=moved, axes=(i,)), inside, names)
         kept = _kept(r)
         place = (Index(part), *map(Index, kept))
         suffix = f"_{number}" if number else ""
         loads = []
-        names = {v.part: v.name for v in cluster.values() if isinstance(v, Get) and v.of == r}
-        for field, name in enumerate(r.monoid.fields):
-            value: Value = partial if r.monoid.is_plain else Get(partial, field, name=names.get(field))
+        for value, name in zip(values, r.monoid.fields, strict=True):
             label = "partial" if r.monoid.is_plain else f"partial_{name}"
             buffer = Buffer(f"{label}{suffix}", (parts, *(a.size for a in kept)), _dtype(cluster, value))
             stores.append(Store(buffer, place, value))
@@ -126,6 +138,28 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
         Cluster(f"{cluster.name}_partial", tuple(stores)),
         replace(rest, name=f"{cluster.name}_final"),
     )
+
+
+def _partial_fields(partial: Reduce, inside: Value | None, names: Mapping[int, str | None]) -> list[Value]:
+    """What the reduction of a chunk carries; nothing that lies outside is read, or changes it."""
+    if inside is not None:
+        first, *weights = partial.args
+        (identity, *_) = identities(partial.monoid, kind_of(first))
+        args = (limited(first, inside, identity), *(guarded(x, inside) for x in weights))
+        partial = replace(partial, args=args)
+    if partial.monoid.is_plain:
+        return [partial]
+    return [Get(partial, field, name=names.get(field)) for field in range(len(partial.monoid.fields))]
+
+
+def _deviations(x: Value, inside: Value | None, i: Axis, n: Value) -> list[Value]:
+    """A chunk's number of elements, their mean, and their squared deviations from it: a chunk is read again
+    from the cache."""
+    x = x if inside is None else limited(x, inside, 0.0)
+    mean = op("div", Reduce(SUM, (x,), (i,)), n, name="chunk_mean")
+    squares = op("square", op("sub", x, mean))
+    counted = squares if inside is None else op("where", inside, squares, 0.0)
+    return [n, mean, Reduce(SUM, (counted,), (i,))]
 
 
 def in_shares(cluster: Cluster, over: Axis, share: Share) -> Kernels:
@@ -155,8 +189,9 @@ def in_shares(cluster: Cluster, over: Axis, share: Share) -> Kernels:
 
 
 def by_row(cluster: Cluster, rows: Set[Axis]) -> Kernels:
-    """What each row comes to, where it is reduced, then what is reduced over the rows."""
-    stores: list[Store] = []
+    """What each row comes to, where it is reduced or stored, then what is reduced over the rows."""
+    stores = [s for s in cluster.stores if _varies(s, rows)]
+    cluster = replace(cluster, stores=tuple(s for s in cluster.stores if s not in stores))
     loads: dict[Value, Value] = {}
     for r in cluster.reduces():
         if set(r.axes) == rows and any(isinstance(v, Reduce) for v in walk(*r.args)):
@@ -207,6 +242,12 @@ def can_split(cluster: Cluster) -> bool:
     return not nested and all(
         r.monoid.is_plain or r.monoid in MERGES or len(r.args) == len(r.monoid.fields) for r in reduces
     )
+
+
+def statistics_at_once(cluster: Cluster) -> Cluster:
+    """The same, and variances with their means."""
+    found = online(cluster)
+    return cluster if any(r.monoid == WEIGHTED_SOFTMAX for r in found.reduces()) else found
 
 
 def softmax_at_once(cluster: Cluster) -> Cluster:

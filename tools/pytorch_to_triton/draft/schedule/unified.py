@@ -25,7 +25,8 @@ def unified(cluster: Cluster) -> Cluster:
     """The cluster with each reduction over the axes of those before it that are the same dims.
 
     Axes are the same dim where they are as long and called alike: each input of a function has its own. Axes
-    of the results come first, where something is reduced over them as well, or a tensor read along both.
+    of the results come first, where something is reduced over them as well. So are axes along both of which a
+    tensor is read alike.
     """
     free, loads = cluster.free(), frozenset(cluster.loads())
     reduced = {a for r in cluster.reduces() for a in r.axes}
@@ -37,9 +38,11 @@ def unified(cluster: Cluster) -> Cluster:
         to: dict[Axis, Axis] = {}
         for a in (a for a in v.axes if a not in known):
             taken = {*axes_of(v), *v.axes, *to.values()}
-            again = [f for f in free if axes_of(v) <= set(free) and _reads_again(a, f, loads)]
-            like = (b for b in (*known, *again) if b not in taken and _is_same_dim(a, b))
-            if (same := next(like, None)) is not None:
+            like = [b for b in known if _is_same_dim(a, b)]
+            if axes_of(v) <= set(free):
+                again = (b for b in (*free, *known) if equal(a.size, b.size))
+                like += [b for b in again if _reads_again(a, b, loads)]
+            if (same := next((b for b in like if b not in taken), None)) is not None:
                 to[a] = same
             known.append(to.get(a, a))
         args = tuple(substitute(x, {a: Index(b) for a, b in to.items()}) for x in v.args)

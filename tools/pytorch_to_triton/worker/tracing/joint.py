@@ -43,6 +43,8 @@ VIEWS = (torch.ops.aten._unsafe_view.default, torch.ops.aten._to_copy.default)
 """Operators whose results hold no more than their operand, beside those that share its memory."""
 FROM_NOTHING = (torch.ops.aten.arange.start_step, torch.ops.aten.full.default)
 """Operators that read no tensor."""
+MOVES = (torch.ops.aten.cat.default, torch.ops.aten.constant_pad_nd.default)
+"""Operators whose results hold elements of their operands, and at most constants beside them."""
 OF_ROWS = (torch.ops.aten._softmax.default, torch.ops.aten._log_softmax.default)
 """Operators whose statistics take less time to compute again than their results to write and read."""
 
@@ -186,9 +188,10 @@ def worth_saving(saved: Sequence[Node], returned: Collection[Node]) -> list[Node
         found = sources(node, others)
         if found is None or any(map(is_heavy, readers(node))):
             continue
-        more = [n for n in found if n not in kept]
-        if sum(map(n_bytes, more)) < n_bytes(node) * (1 if node in returned else 2):
-            kept = [*others, *more]
+        more = sum(n_bytes(n) for n in found if n not in kept)
+        # What is not returned is written for the backward pass alone, by a kernel.
+        if more < n_bytes(node) or (node not in returned and more <= 2 * n_bytes(node)):
+            kept = [*others, *(n for n in found if n not in kept)]
     return kept
 
 
@@ -213,7 +216,7 @@ def is_cheap(node: Node) -> bool:
     if not isinstance(target, torch._ops.OpOverload):
         return False
     known = torch.Tag.pointwise in target.tags or target.is_view
-    return known or target in (*VIEWS, *OF_ROWS, *FROM_NOTHING)
+    return known or target in (*VIEWS, *MOVES, *OF_ROWS, *FROM_NOTHING)
 
 
 def readers(node: Node) -> Iterator[Node]:
