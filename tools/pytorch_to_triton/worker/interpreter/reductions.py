@@ -133,7 +133,8 @@ def accumulated(result: Any, dtype: Any, shape: tuple[int, ...]) -> Array:
 def is_stored_alike(one: Any, other: Any) -> bool:
     """Whether the dtypes are the same, but for the sign of integers, of which the compiler's have none."""
     integers = one.is_int() and other.is_int()
-    return integers and one.primitive_bitwidth == other.primitive_bitwidth or one == other
+    same_bits = one.primitive_bitwidth == other.primitive_bitwidth
+    return bool((integers and same_bits) or one == other)
 
 
 def reduce_in_pairs(combine: Combine, arrays: list[Array], axis: int) -> list[Array]:
