@@ -13,7 +13,7 @@ from triton.runtime.interpreter import InterpretedFunction
 from ..untimed_tuning import StaticAssertionFailed, UntimedTuning
 from .program_order import may_wait
 
-ROOM_TO_WAIT = 17
+ROOM_TO_WAIT = 13
 """Multiprocessors where kernels may wait: as many programs run at once as share a row of ten thousand
 elements, not a longer one."""
 
