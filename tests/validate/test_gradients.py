@@ -52,6 +52,15 @@ async def test_a_wrong_backward_pass_fails_and_only_where_gradients_are_compared
     assert (await judge(path, cases=("N=9",))).verdict == "passed"
 
 
+async def test_a_backward_pass_meets_gradients_that_are_not_contiguous(judge: Judge, tmp_path: Path) -> None:
+    path = doubled_file(tmp_path, "double(grad.as_strided(grad.shape, (1,)))")
+    verdict = await judge(path, backward=True, cases=("N=9", "N=9 x sliced"))
+    assert {result.name: result.status for result in verdict.cases} == {
+        "N=9": "passed",
+        "N=9 x sliced": "failed",
+    }
+
+
 async def test_a_gradient_that_is_none_is_missing(judge: Judge, tmp_path: Path) -> None:
     verdict = await judge(doubled_file(tmp_path, "None"), backward=True, cases=("N=9",))
     _, mismatch = most_wrong(verdict)

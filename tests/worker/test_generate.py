@@ -90,6 +90,13 @@ def test_special_fills_hold_what_they_name() -> None:
     assert {float(v) for v in generated(fill="inf")[generated(fill="inf").isinf()]} == {torch.inf, -torch.inf}
 
 
+def test_a_row_of_one_sign_has_its_largest_alone_at_the_end_and_the_next_row_at_the_start() -> None:
+    for fill in ("positive", "negative"):
+        x = generated((3, 5000), fill=fill, dtype="float16")
+        assert x.argmax(1).tolist() == [4999, 0, 4999]
+        assert (x == x.max(1, keepdim=True).values).sum(1).tolist() == [1, 1, 1]
+
+
 def test_what_is_not_finite_meets_at_the_ends_of_several_tensors() -> None:
     ends = torch.tensor([0, -1])
     for shape in ((6, 40), (9,), (2,)):

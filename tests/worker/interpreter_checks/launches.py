@@ -1,7 +1,9 @@
 """Arguments, grids, autotuning, heuristics, asserts, descriptors and the interpreter's driver."""
 
 import threading
+import types
 import warnings
+from typing import Any
 
 import torch
 import triton
@@ -9,6 +11,8 @@ import triton.language as tl
 from triton.runtime import driver
 from triton.runtime.errors import InterpreterError
 from triton.tools.tensor_descriptor import TensorDescriptor
+
+from pytorch_to_triton.worker.interpreter.autotuning import InterpreterDriver, make_room_to_wait
 
 
 def refusal(launch: object, *args: object) -> str:
@@ -124,8 +128,11 @@ def the_driver_says_that_there_are_three_processors_and_no_gpu() -> None:
     active = driver.active
     assert active.get_active_torch_device() == torch.device("cpu")
     assert active.get_current_target().backend == "cpu"
-    properties = active.utils.get_device_properties(active.get_current_device())
-    assert properties["multiprocessor_count"] == 3
+    assert processors_of(active) == 3
+
+
+def processors_of(active: Any) -> int:
+    return int(active.utils.get_device_properties(active.get_current_device())["multiprocessor_count"])
 
 
 @triton.jit
@@ -137,6 +144,19 @@ def neighbours_word(words_ptr, out_ptr, DISTANCE: tl.constexpr):
     while word == 0:
         word = tl.atomic_add(words_ptr + (program + DISTANCE) % programs, 0)
     tl.store(out_ptr + program, word * 10 + tl.program_id(0))
+
+
+def a_file_whose_kernels_wait_finds_room_for_their_programs() -> None:
+    file = types.ModuleType("file")
+    vars(file)["copy"] = heuristic_copy.fn
+    make_room_to_wait(file)
+    assert processors_of(driver.active) == 3
+    vars(file)["wait"] = neighbours_word
+    try:
+        make_room_to_wait(file)
+        assert processors_of(driver.active) > 3
+    finally:
+        InterpreterDriver.multiprocessors = 3
 
 
 def programs_may_wait_for_earlier_and_later_ones() -> None:

@@ -4,6 +4,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from triton.runtime.errors import InterpreterError
 
 NAN = float("nan")
 
@@ -165,6 +166,34 @@ def and_or_and_branches_work_in_combine_functions() -> None:
     out = torch.empty(3)
     custom_maxima[(1,)](x, out, 256)
     assert out.tolist() == [x.max().item(), float(x.argmax()), x.max().item()]
+
+
+@triton.jit
+def larger_in_float32(a, b):
+    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
+def maximum_of(x_ptr, out_ptr, SCANS: tl.constexpr, BLOCK: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, BLOCK))
+    if SCANS:
+        tl.store(out_ptr + tl.arange(0, BLOCK), tl.associative_scan(x, 0, larger_in_float32))
+    else:
+        tl.store(out_ptr, tl.reduce(x, 0, larger_in_float32))
+
+
+def a_combine_function_that_makes_another_dtype_of_its_operands_is_refused() -> None:
+    for scans in (False, True):
+        x = torch.randn(16)
+        out = torch.empty(16)
+        maximum_of[(1,)](x, out, scans, 16)
+        assert out[-1 if scans else 0] == x.max()
+        message = ""
+        try:
+            maximum_of[(1,)](x.bfloat16(), out, scans, 16)
+        except InterpreterError as error:
+            message = str(error)
+        assert "makes fp32 of bf16" in message
 
 
 @triton.jit

@@ -14,7 +14,7 @@ from pytorch_to_triton.inputs.case import Fill, Layout
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import names_in
 from pytorch_to_triton.inputs.input_spec import INTEGERS, TensorSpec
-from pytorch_to_triton.inputs.sizes import Point
+from pytorch_to_triton.inputs.sizes import Point, smallest_point
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.validate.host_code import MOST_SWITCHES, Switch, ways_taken
 from pytorch_to_triton.validate.plan import NO_CHANGE, Change, PlanBuilder
@@ -176,7 +176,10 @@ def _levels_of(
     plan: PlanBuilder, base: Point, name: str, switches: Sequence[Switch], seed: int | None
 ) -> dict[str, tuple[int, ...]]:
     declared = plan.declaration.dims[name]
-    at_switches = tuple(_sizes_at_switches(plan, base, name, switches))
+    smallest = smallest_point(plan.declaration.dims)
+    at_switches = tuple(
+        size for size in _sizes_at_switches(plan, base, name, switches) if plan.fits({**smallest, name: size})
+    )
     sizes = dict.fromkeys(
         (
             *_uneven_sizes(plan, base, name),

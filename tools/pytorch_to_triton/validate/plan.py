@@ -1,7 +1,7 @@
 """A plan of cases while it is made: what runs, what is left out and why, and what each label means."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import islice
@@ -215,6 +215,12 @@ class PlanBuilder:
         if self._problems[key] or "large_stride" not in change.layouts.values():
             return self._problems[key]
         return self._span_problem(tensors_in(self._arguments(point, change)))
+
+    def fits(self, point: Point) -> bool:
+        """Whether the tensors are within the limit at these sizes, or have none."""
+        with suppress(BadDeclaration):
+            return self._elements(point) <= self.limits.elements
+        return False
 
     def _size_problem(self, point: Point) -> str | None:
         if broken := self.declaration.violated(point):

@@ -89,7 +89,8 @@ class Observer:
         """While the candidate is called once; interpreted programs run in the given order."""
         guard = MemoryGuard(lambda: (Range(*bounds) for bounds in memory.ranges()), order)
         # The interpreter knows what a kernel wrote to; on a device only what it was given is known.
-        operators = Operators(call.tensors().values(), guard.has_stored if interpreting() else None)
+        given = (*call.tensors().values(), *call.cotangents.values())
+        operators = Operators(given, guard.has_stored if interpreting() else None)
         observation = CallObservation(operators, Launches(operators), guard)
         with ExitStack() as stack:
             stack.enter_context(self.sandbox.watching())

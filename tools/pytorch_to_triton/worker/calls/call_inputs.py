@@ -9,7 +9,7 @@ from ..loading.packing import unpacked
 from ..loading.target import Loaded, keyword
 from ..random_numbers import seed_random_numbers
 from .exchange import AFTER_THE_CALL
-from .generate import generate_arguments, generator, perturbed_state, signed
+from .generate import generate_arguments, generator, laid_out, perturbed_state, signed
 from .gradients import GRADIENT_OF
 from .tensors import Outputs
 
@@ -56,7 +56,9 @@ def generated_state(reference: Loaded, seed: int) -> dict[str, torch.Tensor]:
     return perturbed_state(reference.state, parameter_names(reference), seed)
 
 
-def generated_cotangents(outputs: Outputs, seed: int, device: str = "cpu") -> dict[str, torch.Tensor]:
+def generated_cotangents(
+    outputs: Outputs, seed: int, device: str = "cpu", *, layout: str = "contiguous"
+) -> dict[str, torch.Tensor]:
     """For each floating output a random gradient to start the backward pass from, on the device."""
     floating = {
         path: output.tensor
@@ -65,12 +67,16 @@ def generated_cotangents(outputs: Outputs, seed: int, device: str = "cpu") -> di
         and output.tensor.is_floating_point()
         and not path.endswith(AFTER_THE_CALL)
     }
+    randoms = {path: generator(seed, GRADIENT_OF, path, device=device) for path in floating}
     return {
-        path: signed(
-            tuple(tensor.shape), torch.float32, generator(seed, GRADIENT_OF, path, device=device)
-        ).to(tensor.dtype)
+        path: laid_out(signed(tuple(tensor.shape), torch.float32, randoms[path]).to(tensor.dtype), layout)
         for path, tensor in floating.items()
     }
+
+
+def layout_of_gradients(case: Mapping[str, Any]) -> str:
+    """That of the first tensor: backward passes meet any, such as the expanded gradient of a sum."""
+    return next((argument["layout"] for argument in case["arguments"] if argument["form"] == "tensor"), "")
 
 
 def parameter_names(reference: Loaded) -> set[str]:

@@ -170,16 +170,22 @@ def with_ends(first: float, last: float) -> Fill:
 
 
 def growing(values: torch.Tensor, random: torch.Generator) -> torch.Tensor:
-    """Positive numbers that grow along every dimension: each row and column has its largest last.
+    """Positive numbers that grow along every dimension, but shrink along every second row.
 
-    A maximum that misses the last block then shows, however short that is.
+    A maximum that misses the last block then shows, however short that is. A row's ends stand out by a factor
+    of two, so that the largest is the only one of its size in any dtype.
     """
     scale = 0.5 + torch.rand((), generator=random, device=random.device, dtype=values.dtype)
-    total = torch.zeros(values.shape, device=values.device, dtype=values.dtype)
+    total = torch.full(values.shape, 0.1, device=values.device, dtype=values.dtype)
     for dimension, size in enumerate(values.shape):
         steps = torch.arange(1, size + 1, device=values.device, dtype=values.dtype) / max(size, 1)
         total += steps.view(-1, *[1] * (values.ndim - dimension - 1))
-    return scale * (0.1 + total)
+    if values.ndim:
+        total[..., :1] /= 2
+        total[..., -1:] *= 2
+    if values.ndim > 1:
+        total[..., 1::2, :] = total[..., 1::2, :].flip(-1)
+    return scale * total
 
 
 def with_corners(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
@@ -228,7 +234,8 @@ FILLS: dict[str, Fill] = {
     "huge": huge,
     "small": small,
     "faint_rows": faint_rows,
-    "negative": lambda values, limits, random: growing(values, random).neg(),
+    # The largest is last here too: beside it a maximum meets what pads the last block.
+    "negative": lambda values, limits, random: growing(values, random).flip(tuple(range(values.ndim))).neg(),
     "positive": lambda values, limits, random: growing(values, random),
     "negative_zero": negative_zero,
     "alternating": alternating,

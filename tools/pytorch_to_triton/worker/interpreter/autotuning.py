@@ -1,5 +1,6 @@
 """@triton.autotune, and queries of the device, where nothing can be timed and there is no device."""
 
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -7,8 +8,14 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 from triton.runtime.errors import InterpreterError
+from triton.runtime.interpreter import InterpretedFunction
 
 from ..untimed_tuning import StaticAssertionFailed, UntimedTuning
+from .program_order import may_wait
+
+ROOM_TO_WAIT = 13
+"""Multiprocessors where kernels may wait: as many programs run at once as share a row of ten thousand
+elements, not a longer one."""
 
 
 class InterpreterDriver:
@@ -50,6 +57,13 @@ class InterpreterDriver:
 
     def get_benchmarker(self) -> Any:
         raise InterpreterError("the interpreter cannot time a kernel: benchmarks need a GPU")
+
+
+def make_room_to_wait(contents: ModuleType) -> None:
+    """More multiprocessors where a kernel of the file may wait for programs that run at the same time."""
+    kernels = (value.fn for value in vars(contents).values() if isinstance(value, InterpretedFunction))
+    if any(map(may_wait, kernels)):
+        InterpreterDriver.multiprocessors = ROOM_TO_WAIT
 
 
 def static_assert(condition: Any, message: str = "") -> None:

@@ -114,17 +114,27 @@ def block_combine(combine_fn: Any, dtypes: list[Any]) -> Combine:
         results = combine(*operands)
         results = results if isinstance(results, tuple | tl.tuple) else (results,)
         return [
-            cast_and_broadcast(result, dtype, left.shape)
+            accumulated(result, dtype, left.shape)
             for result, dtype, left in zip(results, dtypes, lefts, strict=True)
         ]
 
     return combined
 
 
-def cast_and_broadcast(result: Any, dtype: Any, shape: tuple[int, ...]) -> Array:
+def accumulated(result: Any, dtype: Any, shape: tuple[int, ...]) -> Array:
+    """What takes the operands' place. Raises TypeError for another dtype, which the compiler refuses."""
     semantic = upstream.interpreter_semantic
-    tensor = semantic.cast(semantic.to_tensor(result), dtype)
-    return np.broadcast_to(tensor.handle.data, shape)
+    tensor = semantic.to_tensor(result)
+    if isinstance(result, tl.tensor) and not is_stored_alike(tensor.dtype, dtype):
+        raise TypeError(f"the compiler refuses a combine function that makes {tensor.dtype} of {dtype}")
+    return np.broadcast_to(semantic.cast(tensor, dtype).handle.data, shape)
+
+
+def is_stored_alike(one: Any, other: Any) -> bool:
+    """Whether the dtypes are the same, but for the sign of integers, of which the compiler's have none."""
+    integers = one.is_int() and other.is_int()
+    same_bits = one.primitive_bitwidth == other.primitive_bitwidth
+    return bool((integers and same_bits) or one == other)
 
 
 def reduce_in_pairs(combine: Combine, arrays: list[Array], axis: int) -> list[Array]:

@@ -4,6 +4,7 @@ Items come one a case and in order, so that after a crash or a time-out it is kn
 fresh process can take the rest. This process knows neither the reference, nor what is expected, nor the seed.
 """
 
+import copy
 import gc
 import zlib
 from collections.abc import Collection, Iterator
@@ -25,6 +26,7 @@ from ..device import is_usable, release_cached, synchronize
 from ..failure import describe_failure
 from ..guarded_memory import GuardedMemory
 from ..integrity.returned_tensors import plain
+from ..interpreter.autotuning import make_room_to_wait
 from ..interpreter.program_order import Order
 from ..job_report import JobReport
 from ..loading.redirect import redirect
@@ -71,6 +73,7 @@ def work(
     )
     with observer.loading():
         candidate = load(target, "candidate")
+        make_room_to_wait(candidate.contents)
         report.during("describe")
         described = description(target, candidate, "candidate")
     candidate.take_state(read_values(exchange.state, "cpu"))
@@ -235,8 +238,7 @@ def place_in_guarded_memory(
             return memory.spread(tensor, large_strides(tuple(tensor.shape)), name)
         return memory.placed(tensor, name)
 
-    cotangents = {path: tensor.clone() for path, tensor in before.cotangents.items()}
-    return replace(map_tensors(before, place), cotangents=cotangents)
+    return replace(map_tensors(before, place), cotangents=copy.deepcopy(before.cotangents))
 
 
 @contextmanager

@@ -15,7 +15,12 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from .. import wire
-from ..calls.call_inputs import generated_arguments, generated_cotangents, generated_state
+from ..calls.call_inputs import (
+    generated_arguments,
+    generated_cotangents,
+    generated_state,
+    layout_of_gradients,
+)
 from ..calls.exchange import REFERENCE, CallInputs, Exchange
 from ..calls.tensors import write_values
 from ..device import is_usable, release_cached
@@ -119,7 +124,8 @@ class ReferenceSession:
             exchange.put(case["id"], CallInputs(arguments, {}))
             run = dataclasses.replace(self.oracle, backward=False).run_as_it_is(case["id"], case["seed"])
             if self.oracle.backward:
-                cotangents = generated_cotangents(run.outputs, case["seed"])
+                layout = layout_of_gradients(case)
+                cotangents = generated_cotangents(run.outputs, case["seed"], layout=layout)
                 exchange.put(case["id"], CallInputs(arguments, {}, cotangents))
                 run = self.oracle.run_as_it_is(case["id"], case["seed"])
         except Exception as error:
