@@ -62,7 +62,7 @@ def understanding_of(target: ResolvedTarget, drafted: Drafted | None, why: str) 
         inputs=tuple(inputs_of(declaration, graph)),
         frozen=(*constants, *defaults_of(description, declaration)),
         steps=tuple(step_of(node) for node in graph.nodes),
-        guards=target.convertible().traced.holds_where,
+        guards=target.whole.traced.holds_where if target.whole else (),
         kernels=tuple(f"{kernel.name}: {kernel.doc}" for kernel in drafted.kernels) if drafted else (),
         calls=tuple(dict.fromkeys(drafted.left)) if drafted else (),
         no_draft=why,
