@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from pytorch_to_triton.convert.cuts.function_text import FunctionText, statements, stored
@@ -63,8 +63,14 @@ def outline(ranges: Ranges, each: Range, sizes: Sizes, whole: Declaration) -> Ou
     inputs = {**tensors, **constants, **dict.fromkeys(passed, example)}
     text = function_source(chosen, list(inputs), sources, each.gives)
     source = PartSource(name=NAME, text=text, lines=lines_of_nodes(text, chosen, ranges.function))
-    arguments = {name: passed.get(name, name) for name in inputs}
+    floats = {name for name, seen in held.items() if kind_of(seen) == "float"}
+    arguments = {name: name for name in inputs} | {n: as_float(text, floats) for n, text in passed.items()}
     return Outline(source, arguments, declared(inputs, sizes, whole), frozenset(passed))
+
+
+def as_float(text: str, floats: Collection[str]) -> str:
+    """A number as it is passed: kernels take it as a float."""
+    return text if names_in(text) & set(floats) else f"float({text})"
 
 
 def spec_of(name: str, seen: Mapping[int, list[Held]], sizes: Sizes) -> TensorSpec:
