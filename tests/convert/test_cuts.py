@@ -133,8 +133,8 @@ async def test_the_parts_are_told_with_their_lines_and_those_that_need_values(
     origin = await in_parts(worker, interpreter, "early_return")
     first = line("y = torch.relu")
     assert origin.cut.notes == (
-        f"Kernels compute 2 parts: lines {first} to {first + 1}, {first + 3} to {first + 4}; line {first + 1} "
-        "of the function needs values, and stays Python.",
+        f"Kernels compute 2 parts: lines {first} to {first + 1}, {first + 3} to {first + 4}; "
+        f"line {first + 1} of the function needs values, and stays Python.",
     )
     shared = await in_parts(worker, interpreter, "entropies_of_labels")
     assert shared.drafted(1).calls == ("aten._unique2.default",)

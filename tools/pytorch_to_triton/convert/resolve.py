@@ -51,6 +51,11 @@ class DraftOrigin:
     def reference(self) -> Reference:
         return self.source.reference
 
+    @property
+    def holds_where(self) -> tuple[str, ...]:
+        """The conditions on sizes under which there is a program."""
+        return self.traced.holds_where
+
     def ways(self) -> tuple[Ways, ...]:
         """Who may compute convolutions and products; the first where nothing is measured."""
         return ways_of(self.traced.graph)
@@ -164,16 +169,12 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
         return ResolvedTarget(request, problem, None, refusal)
 
 
-async def resolved_in_parts(
-    worker: WorkerClient, target: ResolvedTarget, runtime: Runtime
-) -> ResolvedTarget:
+async def resolved_in_parts(worker: WorkerClient, target: ResolvedTarget, runtime: Runtime) -> ResolvedTarget:
     """A target that cannot be traced as a whole, in parts where it is a function that needs values."""
     if target.is_module:
         return target
     seconds = target.request.seconds
-    opened = partial(
-        open_target, worker, target.target, "reference", runtime, seconds=seconds, needs=EXPORT
-    )
+    opened = partial(open_target, worker, target.target, "reference", runtime, seconds=seconds, needs=EXPORT)
     try:
         parts = await cut(CutTarget(opened, target.description, target.declaration))
         if parts is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 
 from pytorch_to_triton.convert.cuts.function_text import FunctionText, function_text, statements
@@ -22,6 +23,7 @@ from pytorch_to_triton.graph.size_programs import programs_for_all_sizes
 from pytorch_to_triton.graph.tracing import TargetTracer, Traced, traced_by
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import names_in
 from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.jobs.job_channel import Ended
 from pytorch_to_triton.schema.description import Description
@@ -102,7 +104,7 @@ async def cut(target: CutTarget) -> Cut | None:
             ranges = await seen_runs(process, function, cases)
             if not ranges.seen.needs:
                 return None
-            apart = with_values_apart(function, ranges.seen.needs)
+            apart = with_values_apart(function, ranges.seen.needs, ranges.changing)
             ranges = await seen_runs(process, apart, cases)
     except Ended:
         return None
@@ -176,6 +178,9 @@ async def traced_part(target: CutTarget, ranges: Ranges, each: Range, outlined: 
         traced = await programs_for_all_sizes(tracer, await traced_by(tracer))
     if varying := [name for name in traced.graph.fixed if name in outlined.numbers]:
         raise NotConvertible(f"the number {varying[0]} decides what is computed", "")
+    known = target.declaration.dims.keys()
+    if narrow := [text for text in traced.holds_where if not names_in(text) <= known]:
+        raise NotConvertible(f"it is traced only where {narrow[0]}, and values decide on that", "")
     first, last = lines_of(ranges.function, each)
     source = Source(
         target=str(target.target),

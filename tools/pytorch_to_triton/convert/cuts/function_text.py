@@ -31,7 +31,7 @@ class FunctionText:
 
 
 def function_text(source: str, name: str) -> FunctionText | None:
-    """The function of a file; None where it is no plain one at the top level, or makes its values one by one."""
+    """The function of a file; None where it is no plain one at the top level, or a generator."""
     found = [n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef) and n.name == name]
     if not found or any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Global) for n in ast.walk(found[-1])):
         return None
@@ -69,13 +69,22 @@ def blocks_of(statement: ast.stmt) -> list[list[ast.stmt]]:
     return [block for block in blocks if block] if isinstance(statement, BLOCKS) else []
 
 
-def loaded(node: ast.AST) -> set[str]:
-    """Names that are read below a node; `x += 1` reads x."""
+def read_names(node: ast.AST) -> list[ast.Name]:
+    """The places below a node where a variable is read; `x += 1` reads x."""
     nodes = list(ast.walk(node))
-    names = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    return names | {
-        n.target.id for n in nodes if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
-    }
+    names = [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    changed = (n.target for n in nodes if isinstance(n, ast.AugAssign))
+    return [*names, *(target for target in changed if isinstance(target, ast.Name))]
+
+
+def loaded(node: ast.AST) -> set[str]:
+    """Names that are read below a node."""
+    return {name.id for name in read_names(node)}
+
+
+def is_indexed_by(node: ast.AST, names: frozenset[str]) -> bool:
+    """Whether an element or a slice is taken at one of these variables."""
+    return isinstance(node, ast.Subscript) and bool(loaded(node.slice) & names)
 
 
 def stored(node: ast.AST) -> set[str]:

@@ -47,25 +47,26 @@ def outline(ranges: Ranges, each: Range, sizes: Sizes, whole: Declaration) -> Ou
     constants: dict[str, ConstantSpec] = {}
     sources: dict[str, str] = {}
     numbers: set[str] = set()
-    for name, seen in held.items():
-        if kind_of(seen) == "float":
+    others = {name: seen for name, seen in held.items() if name not in tensors}
+    for name, seen in others.items():
+        if kind_of(seen) == "float" or name in ranges.changing:
             numbers.add(name)
-        elif kind_of(seen) == "constant" and is_constant(seen):
+        elif is_constant(seen):
             constants[name] = ConstantSpec(value=one_of(seen).value)
-        elif kind_of(seen) == "constant" and (source := number_source(seen, sizes.points, shapes)):
+        elif source := number_source(seen, sizes.points, shapes):
             sources[name] = source
-        elif kind_of(seen) == "constant":
+        else:
             numbers.add(name)
     chosen, passed = with_numbers(each, numbers, ranges.function)
     if passed and not all(set(spec.dtypes) <= {*FLOATS, "bool"} for spec in tensors.values()):
         raise NotConvertible("it computes with integers and a number that changes from call to call", "")
-    example = ConstantSpec(value=EXAMPLE)
-    inputs = {**tensors, **constants, **dict.fromkeys(passed, example)}
+    examples = dict.fromkeys(passed, ConstantSpec(value=EXAMPLE))
+    inputs: dict[str, InputSpec] = {**tensors, **constants, **examples}
     text = function_source(chosen, list(inputs), sources, each.gives)
-    source = PartSource(name=NAME, text=text, lines=lines_of_nodes(text, chosen, ranges.function))
+    part = PartSource(name=NAME, text=text, lines=lines_of_nodes(text, chosen, ranges.function))
     floats = {name for name, seen in held.items() if kind_of(seen) == "float"}
     arguments = {name: name for name in inputs} | {n: as_float(text, floats) for n, text in passed.items()}
-    return Outline(source, arguments, declared(inputs, sizes, whole), frozenset(passed))
+    return Outline(part, arguments, declared(inputs, sizes, whole), frozenset(passed))
 
 
 def as_float(text: str, floats: Collection[str]) -> str:
@@ -164,7 +165,7 @@ def lines_of_nodes(text: str, chosen: list[ast.stmt], function: FunctionText) ->
     (outlined,) = tree.body
     assert isinstance(outlined, ast.FunctionDef)
     inner = [s for each in chosen for s in (each, *statements(each))]
-    own = [s for s in statements(outlined)]
+    own = list(statements(outlined))
     placed = len(own) - len(inner)
     first = function.lines[inner[0].lineno][0]
     returned = 1 if isinstance(own[-1], ast.Return) and not isinstance(inner[-1], ast.Return) else 0

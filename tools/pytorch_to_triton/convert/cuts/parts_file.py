@@ -34,6 +34,12 @@ class CutOrigin:
     declared: Mapping[str, Any]
     """... and as source."""
 
+    @property
+    def holds_where(self) -> tuple[str, ...]:
+        """The conditions on sizes under which all parts hold."""
+        guards = (guard for part in self.cut.parts for guard in part.traced.holds_where)
+        return tuple(dict.fromkeys(guards))
+
     def ways(self) -> tuple[Ways, ...]:
         """Who may compute convolutions and products of the parts."""
         found = (ways_of(part.traced.graph) for part in self.cut.parts)

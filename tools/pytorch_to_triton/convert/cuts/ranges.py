@@ -8,7 +8,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from pytorch_to_triton.convert.cuts.function_text import FunctionText, blocks_of, loaded, statements, stored
+from pytorch_to_triton.convert.cuts.function_text import (
+    FunctionText,
+    blocks_of,
+    is_indexed_by,
+    loaded,
+    read_names,
+    statements,
+    stored,
+)
 from pytorch_to_triton.worker.wire import RunsItem, Visit
 
 PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
@@ -55,17 +63,22 @@ class Ranges:
     @cached_property
     def of_values(self) -> frozenset[str]:
         """Variables that follow from values and are no tensors: what is computed on the side of Python."""
-        found: set[str] = set()
-        needing = [s for s in statements(self.function.tree) if isinstance(s, PLAIN) and self.needs(s)]
-        found |= {name for s in needing for name in stored(s)}
-        for _ in found:
-            found |= {
-                name
-                for s in statements(self.function.tree)
-                if isinstance(s, PLAIN) and loaded(s) & found and s.lineno not in self._operators
-                for name in stored(s)
-            }
+        plain = [s for s in statements(self.function.tree) if isinstance(s, PLAIN)]
+        found = {name for s in plain if self.needs(s) for name in stored(s)}
+        silent = [s for s in plain if s.lineno not in self._operators]
+        while more := {n for s in silent if loaded(s) & found for n in stored(s)} - found:
+            found |= more
         return frozenset(found)
+
+    @cached_property
+    def changing(self) -> frozenset[str]:
+        """Variables that hold constants, but another one from one time in a run to the next, or by values."""
+        held: defaultdict[tuple[str, int], set[object]] = defaultdict(set)
+        for visit in self.seen.visits:
+            for name, value in visit.before.items():
+                if value.kind == "constant":
+                    held[name, visit.case].add(value.value)
+        return self.of_values | {name for (name, _), values in held.items() if len(values) > 1}
 
     def needs(self, statement: ast.stmt) -> bool:
         """Whether it needs values somewhere."""
@@ -118,6 +131,8 @@ class Ranges:
         """Whether it may be computed by kernels at all."""
         if not self.visits[statement.lineno] or self.needs(statement):
             return False
+        if any(is_indexed_by(node, self.changing) for node in ast.walk(statement)):
+            return False
         if isinstance(statement, PLAIN):
             return not (isinstance(statement, ast.Return) and statement.value is None)
         left = any(isinstance(node, LEAVING) for node in ast.walk(statement))
@@ -142,7 +157,7 @@ class Ranges:
         return any(each.lineno in self._operators for each in (statement, *statements(statement)))
 
     def _read(self, chosen: Sequence[ast.stmt]) -> tuple[str, ...]:
-        """The variables that statements take from before, and those that some of them may leave as they are."""
+        """The variables that statements take from before, or may leave as they are."""
         bound = {name for visit in self.visits[chosen[0].lineno] for name in visit.before}
         made: set[str] = set()
         reads: dict[str, None] = {}
@@ -162,7 +177,8 @@ class Ranges:
         kinds = {each.kind for each in held}
         if len(kinds) != 1 or "object" in kinds:
             return False
-        return kinds != {"constant"} or name not in self.of_values
+        texts = any(isinstance(each.value, bool | str | None) for each in held)
+        return kinds != {"constant"} or name not in self.changing or not texts
 
     def _given(
         self, chosen: Sequence[ast.stmt], reads: Collection[str], loop: ast.stmt | None
@@ -170,21 +186,13 @@ class Ranges:
         """What the statements bind that others read; in a loop also what they read themselves next time."""
         inside = {id(each) for s in chosen for each in ast.walk(s)}
         last = chosen[-1].end_lineno or chosen[-1].lineno
-        later: set[str] = set()
-        for node in ast.walk(self.function.tree):
-            if isinstance(node, ast.Name) and id(node) not in inside:
-                repeated = loop is not None and loop.lineno <= node.lineno <= (loop.end_lineno or 0)
-                read = isinstance(node.ctx, ast.Load) or isinstance(node.ctx, ast.Store)
-                if read and (node.lineno > last or repeated) and is_read(node, self.function.tree):
-                    later.add(node.id)
-        if loop is not None:
-            later |= set(reads)
+        first = loop.lineno if loop else last + 1
+        end = (loop.end_lineno or 0) if loop else 0
+        later = {
+            name.id
+            for name in read_names(self.function.tree)
+            if id(name) not in inside and (name.lineno > last or first <= name.lineno <= end)
+        }
+        later |= set(reads) if loop else set()
         names = [n.id for s in chosen for n in ast.walk(s) if isinstance(n, ast.Name) and n.id in stored(s)]
         return tuple(name for name in dict.fromkeys(names) if name in later)
-
-
-def is_read(node: ast.Name, tree: ast.FunctionDef) -> bool:
-    """Whether it is loaded, or the target of `+=`."""
-    if isinstance(node.ctx, ast.Load):
-        return True
-    return any(isinstance(each, ast.AugAssign) and each.target is node for each in ast.walk(tree))

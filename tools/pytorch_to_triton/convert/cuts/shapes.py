@@ -21,7 +21,7 @@ Seen = Mapping[int, Sequence[Held]]
 
 @dataclass
 class Sizes:
-    """The sizes of tensors as text over dims, those that follow from no declared dim over dims of their own."""
+    """The sizes of tensors over dims; those that follow from no declared dim are dims of their own."""
 
     points: Sequence[Point]
     """The declared dims in each run."""
@@ -58,7 +58,9 @@ def tensor_spec(seen: Seen, sizes: Sizes) -> TensorSpec | None:
     ranks = {len(held.shape) for run in runs for held in run}
     if len(ranks) != 1 or any(len({held.dtype for held in run}) != 1 for run in runs):
         return None
-    shape = (sizes.text([only(held.shape[axis] for held in run) for run in runs]) for axis in range(ranks.pop()))
+    shape = (
+        sizes.text([only(held.shape[axis] for held in run) for run in runs]) for axis in range(ranks.pop())
+    )
     dtypes = dict.fromkeys(run[0].dtype for run in runs)
     return TensorSpec.model_validate({"dtypes": tuple(dtypes), "shape": tuple(shape)})
 

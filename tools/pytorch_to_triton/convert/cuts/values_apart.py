@@ -8,21 +8,30 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
-from pytorch_to_triton.convert.cuts.function_text import FunctionText, blocks_of, rewritten
+from pytorch_to_triton.convert.cuts.function_text import FunctionText, blocks_of, is_indexed_by, rewritten
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.worker.wire import ValueNeed
 
 Place = tuple[int, int, int, int]
 COMPUTING = (ast.Call, ast.BinOp, ast.Subscript)
+READING = (ast.Call, ast.Subscript, ast.UnaryOp, ast.BoolOp, ast.JoinedStr)
 LATER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 """What is in them may be computed several times, or never."""
 
 
-def with_values_apart(function: FunctionText, needs: Sequence[ValueNeed]) -> FunctionText:
-    """The same function; statements that are added come from where the one that needs values does."""
+def with_values_apart(
+    function: FunctionText, needs: Sequence[ValueNeed], changing: frozenset[str]
+) -> FunctionText:
+    """The same function; statements that are added come from where the one that needs values does.
+
+    What is indexed by `changing` numbers is put into statements of its own, too.
+    """
     tree = copy.deepcopy(function.tree)
-    apart = Apart({(n.line, n.end_line, n.column, n.end_column): n.truth for n in needs}, function.names())
+    in_order = sorted(needs, key=lambda need: need.truth, reverse=True)  # What is in a test weighs more.
+    places = {(n.line, n.end_line, n.column, n.end_column): n.truth for n in in_order}
+    apart = Apart(places, changing, function.names())
     tree.body = apart.block(tree.body)
     return rewritten(tree, function.lines)
 
@@ -30,8 +39,9 @@ def with_values_apart(function: FunctionText, needs: Sequence[ValueNeed]) -> Fun
 class Apart(ast.NodeTransformer):
     """Takes expressions that need values, and what they are computed from, out of statements."""
 
-    def __init__(self, needs: Mapping[Place, bool], taken: frozenset[str]) -> None:
+    def __init__(self, needs: Mapping[Place, bool], changing: frozenset[str], taken: frozenset[str]) -> None:
         self.needs = needs
+        self.changing = changing
         self.taken = set(taken)
         self.before: list[ast.stmt] = []
         """What has been taken out of the present statement."""
@@ -41,6 +51,8 @@ class Apart(ast.NodeTransformer):
         return [each for statement in block for each in self.statement(statement)]
 
     def statement(self, statement: ast.stmt) -> Iterator[ast.stmt]:
+        if chosen := self.as_branches(statement):
+            statement = chosen
         for inner in blocks_of(statement):
             inner[:] = self.block(inner)
         if isinstance(statement, ast.While):
@@ -51,17 +63,28 @@ class Apart(ast.NodeTransformer):
         yield statement
         self.before = []
 
+    def as_branches(self, statement: ast.stmt) -> ast.If | None:
+        """`y = a if test else b` as two branches, where the test needs values."""
+        if not isinstance(statement, ast.Assign | ast.Return) or not isinstance(statement.value, ast.IfExp):
+            return None
+        value = statement.value
+        if not any(isinstance(e, ast.expr) and place(e) in self.needs for e in ast.walk(value.test)):
+            return None
+        body, other = copy.deepcopy(statement), copy.deepcopy(statement)
+        body.value, other.value = value.body, value.orelse
+        return ast.copy_location(ast.If(value.test, [body], [other]), statement)
+
     def taken_apart(self, statement: ast.stmt) -> None:
         """A statement with names in place of what was taken out of its expressions."""
         for field in ("value", "test", "iter"):
             expression = getattr(statement, field, None)
             if not isinstance(expression, ast.expr):
                 continue
-            truth = self.needs.get(place(expression))
-            if truth is False:  # The statement is all that reads it.
-                self.generic_visit(expression)
-                self.operands(expression)
-            elif not (truth and not computes(expression)):
+            if field == "value" and isinstance(statement, ast.Expr):
+                self.operands(self.visited(expression))  # Such as what is appended to a list.
+            elif self.reads(expression):
+                self.operands(self.visited(expression))  # The statement is all that reads it.
+            elif not (isinstance(expression, ast.Subscript) and self.is_view(expression)):
                 setattr(statement, field, self.visit(expression))
 
     def loop(self, loop: ast.While) -> ast.While:
@@ -76,28 +99,45 @@ class Apart(ast.NodeTransformer):
         self.before = []
         return ast.copy_location(ast.While(ast.Constant(value=True), [*head, *loop.body], []), loop)
 
-    def visit(self, node: ast.AST) -> ast.AST:
-        if isinstance(node, LATER):
-            return node
+    def visited(self, node: ast.expr) -> ast.expr:
+        """The expression with names in place of what was taken out of its operands."""
         if isinstance(node, ast.IfExp):
-            node.test = self.visit(node.test)  # type: ignore[assignment]
+            node.test = self.visit(node.test)
         elif isinstance(node, ast.BoolOp):
-            node.values[0] = self.visit(node.values[0])  # type: ignore[assignment]
-        else:
+            node.values[0] = self.visit(node.values[0])
+        elif not isinstance(node, LATER):
             self.generic_visit(node)
-        truth = self.needs.get(place(node)) if isinstance(node, ast.expr) else None
-        if truth is None or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        return node
+
+    def visit(self, node: ast.AST) -> Any:
+        if not isinstance(node, ast.expr):
+            return self.generic_visit(node)
+        needed, reads = place(node) in self.needs, self.reads(node)
+        view = self.is_view(node)
+        self.visited(node)
+        if isinstance(node, LATER) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
             return node
-        assert isinstance(node, ast.expr)
-        if truth:
-            return self.named("condition", node) if computes(node) else node
-        self.operands(node)
-        return self.named("value", node)
+        if reads:
+            self.operands(node)
+            return self.named("value", node)
+        if needed and computes(node):
+            return self.named("condition", node)
+        return self.named("view", node) if view else node
+
+    def reads(self, node: ast.expr) -> bool:
+        """Whether what is in an expression reads values, not only a test of its result."""
+        chained = isinstance(node, ast.Compare) and len(node.ops) > 1
+        reading = chained or isinstance(node, READING)
+        return self.needs.get(place(node)) is False and reading
+
+    def is_view(self, node: ast.expr) -> bool:
+        """Whether it is indexed by numbers that change."""
+        return is_indexed_by(node, self.changing) and isinstance(getattr(node, "ctx", None), ast.Load)
 
     def operands(self, node: ast.expr) -> None:
         """What an expression that needs values is computed from, taken out of it."""
         for holder, put, child in children(node):
-            if computes(child) or (isinstance(child, ast.Compare | ast.UnaryOp) and not constant(child)):
+            if not constant(child) and (computes(child) or isinstance(child, ast.Compare | ast.UnaryOp)):
                 put(holder, self.named("tensor", child))
 
     def named(self, kind: str, expression: ast.expr) -> ast.Name:
@@ -150,6 +190,8 @@ def children(node: ast.expr) -> Iterator[tuple[ast.AST, Setter, ast.expr]]:
                 yield node, setter("slice"), index
         case ast.UnaryOp(operand=operand):
             yield node, setter("operand"), operand
+        case ast.BoolOp(values=values):
+            yield from list(items(values))[:1]
 
 
 def setter(field: str) -> Setter:

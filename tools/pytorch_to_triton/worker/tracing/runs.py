@@ -19,7 +19,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from .. import wire
@@ -27,6 +27,8 @@ from ..calls.generate import generate_arguments
 from ..loading.target import Loaded, load
 
 FILE = "<the function>"
+HOOKS = ("__before__", "__after__", "__branch__", "__loop__")
+"""What the function calls beside its own code: methods of the recorder."""
 READING = (torch.Tensor.tolist, torch.Tensor.numpy)
 """What reads values without calling an operator."""
 MOST_VISITS = 8
@@ -61,7 +63,7 @@ def recorded(loaded: Loaded, text: str, recorder: "Recorder") -> Loaded:
     (definition,) = tree.body
     assert isinstance(definition, ast.FunctionDef)
     definition.body = with_notes(definition.body)
-    hooks = {"__before__": recorder.before, "__after__": recorder.after, "__branch__": recorder.branch}
+    hooks = {name: getattr(recorder, name.strip("_")) for name in HOOKS}
     vars(loaded.contents).update(hooks)
     found: dict[str, Any] = {}
     code = compile(ast.fix_missing_locations(tree), FILE, "exec")
@@ -76,9 +78,11 @@ def with_notes(block: Sequence[ast.stmt]) -> list[ast.stmt]:
     noted: list[ast.stmt] = []
     for statement in block:
         line = statement.lineno
-        if isinstance(statement, ast.If | ast.While) and not isinstance(statement.test, ast.Constant):
-            loops = ast.Constant(isinstance(statement, ast.While))
-            statement.test = hook("__branch__", ast.Constant(line), loops, statement.test)
+        if isinstance(statement, ast.If | ast.While | ast.Assert) and not isinstance(
+            statement.test, ast.Constant
+        ):
+            name = "__loop__" if isinstance(statement, ast.While) else "__branch__"
+            statement.test = hook(name, ast.Constant(line), statement.test)
         for blocks in blocks_of(statement):
             blocks[:] = with_notes(blocks)
         noted += [ast.Expr(hook("__before__", ast.Constant(line))), statement]
@@ -144,19 +148,25 @@ class Recorder:
         self._forced = branch
         self._given_up.add(branch)
 
-    def branch(self, line: int, loops: bool, value: Any) -> bool:
+    def branch(self, line: int, value: Any) -> bool:
         """How a test decides, called in its place."""
+        return self._decided(line, value, sys._getframe(1))
+
+    def loop(self, line: int, value: Any) -> bool:
+        """The same for the test of a `while`, of which values do not keep it going for long."""
+        decision = self._decided(line, value, sys._getframe(1))
+        return decision and not (line in self.branches and self._seen[-line] > MOST_LOOPS)
+
+    def _decided(self, line: int, value: Any, frame: FrameType) -> bool:
         if isinstance(value, torch.Tensor):
-            self.needs[need_at(sys._getframe(1), truth=True)] = None
+            self.needs[need_at(frame, truth=True)] = None
         self._seen[-line] += 1
         if sum(count for at, count in self._seen.items() if at < 0) > MOST_BRANCHES:
             raise RunsTooLong("it decides more than ten thousand times")
-        with torch.utils._python_dispatch._disable_current_modes():
+        with _disable_current_modes():
             decision = bool(value)
         if self._forced and self._forced[0] == line:
             decision, self._forced = self._forced[1], None
-        elif loops and line in self.branches and self._seen[-line] > MOST_LOOPS:
-            decision = False
         self._taken[line].add(decision)
         return decision
 
@@ -228,11 +238,11 @@ class ValueReads(TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
-class ValueOperators(TorchDispatchMode):
+class ValueOperators(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Notes operators, and those whose result, or its size, is a number on the side of Python."""
 
     def __init__(self, recorder: Recorder) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.recorder = recorder
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -262,7 +272,7 @@ def sizes_of_values(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any
         fake = tree_map_only(
             torch.Tensor, lambda t: mode.from_tensor(t, static_shapes=True), (args, dict(kwargs))
         )
-        with torch.utils._python_dispatch._disable_current_modes(), mode:
+        with _disable_current_modes(), mode:
             shown = function(*fake[0], **fake[1])
         shapes = [leaf.shape for leaf in tree_leaves(shown) if isinstance(leaf, torch.Tensor)]
         pairs = [

@@ -437,7 +437,7 @@ class ValueNeed(WireValue):
     column: int
     end_column: int
     truth: bool
-    """Whether a test asks for it; else the expression itself reads values."""
+    """Whether a test asks for its truth; else what is in the expression reads values."""
 
 
 class Held(WireValue):
