@@ -89,11 +89,39 @@ def masked_loss(x, y):
     return (difference * difference).mean()
 
 
+def rows_one_by_one(x):
+    outs = []
+    for i in range(x.shape[0]):
+        row = x[i]
+        if row.sum() > 0:
+            outs.append(torch.relu(row) * i)
+        else:
+            outs.append(row.exp() + x[i, 0])
+    return torch.stack(outs)
+
+
+def three_branches(x):
+    m = x.mean().item()
+    if m > 0.5:
+        y = x - m
+    elif m > 0:
+        y = x * m
+    else:
+        return torch.zeros_like(x)
+    return y * 2 if (y > -1).all() and y.numel() > 1 else torch.exp(-y)
+
+
+def halved_until_small(x):
+    assert torch.isfinite(x).all(), "not finite"
+    y = x
+    halvings = 0
+    while True:
+        y = y * 0.5 + 0.1
+        halvings += 1
+        if (y.abs() < 1).all() or halvings > 10:
+            break
+    return y * halvings
+
+
 def only_values(x):
     return torch.unique(x)
-
-
-def only_branches(x):
-    if bool(torch.any(torch.isnan(x))):
-        raise ValueError("NaN")
-    return x

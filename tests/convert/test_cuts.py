@@ -116,13 +116,15 @@ async def test_sizes_numbers_and_masks_pass_from_part_to_part(
     declared = {
         "until_it_changes_little": {"x": tensors["x"], "tol": 0.01},
         "masked_loss": tensors,
+        **dict.fromkeys(("rows_one_by_one", "three_branches", "halved_until_small"), {"x": tensors["x"]}),
     }
     drafts = []
     for name, inputs in declared.items():
         origin = await in_parts(worker, interpreter, name, **inputs)
         file = tmp_path / f"{name}.py"
         file.write_text(origin.drafted(3).text, encoding="utf-8")
-        given = calls(origin.declaration, [{"M": 1, "N": 1}, {"M": 7, "N": 33}])
+        points = [{"M": 1, "N": 1}, {"M": 7, "N": 33}]
+        given = [call for scale in (0.1, 4.0) for call in calls(origin.declaration, points, scale)]
         drafts.append(draft_of(name, Target(path=FILE, name=name), [str(file)], given))
     assert await differences(worker, interpreter, drafts) == {name: [] for name in declared}
 
@@ -137,7 +139,10 @@ async def test_the_parts_are_told_with_their_lines_and_those_that_need_values(
         f"line {first + 1} of the function needs values, and stays Python.",
     )
     shared = await in_parts(worker, interpreter, "entropies_of_labels")
-    assert shared.drafted(1).calls == ("aten._unique2.default",)
+    drafted = shared.drafted(1)
+    assert drafted.calls == ("aten._unique2.default",)
+    unique = line("torch.unique(labels")
+    assert drafted.left == (f"`aten._unique2` (line {unique}): it stands between the parts",)
 
 
 async def test_where_nothing_is_left_to_draft_the_refusal_names_the_line_and_a_way(

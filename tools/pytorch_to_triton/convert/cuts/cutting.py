@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 
 from pytorch_to_triton.convert.cuts.function_text import FunctionText, function_text, statements
 from pytorch_to_triton.convert.cuts.outline import Outline, outline
-from pytorch_to_triton.convert.cuts.ranges import Range, Ranges
-from pytorch_to_triton.convert.cuts.shapes import Sizes
+from pytorch_to_triton.convert.cuts.ranges import StatementRange, Ranges
+from pytorch_to_triton.convert.cuts.shapes import SizesSeen
 from pytorch_to_triton.convert.cuts.values_apart import with_values_apart
 from pytorch_to_triton.draft.file.module import Source, draft
 from pytorch_to_triton.draft.file.part import snake
@@ -39,7 +39,7 @@ RUNS = 3
 class Part:
     """A range of a function's statements, traced."""
 
-    range: Range
+    range: StatementRange
     outline: Outline
     traced: Traced
     source: Source
@@ -54,18 +54,28 @@ class Cut:
     """The function's."""
     function: FunctionText
     parts: tuple[Part, ...]
-    operators: tuple[str, ...]
-    """What PyTorch computes of it, where a run has come to it."""
+    operators: Mapping[str, int]
+    """What PyTorch computes of it, where a run has come to it, each with its first line."""
     left: tuple[str, ...]
     """Ranges that stay PyTorch's although they need no values, each with the reason: ends of a sentence."""
     needing: tuple[int, ...]
     """The lines that need values."""
 
     @property
+    def left_to_pytorch(self) -> tuple[str, ...]:
+        """What kernels could compute or not, and why they do not: ends of a sentence."""
+        calls = (
+            f"`{name.removesuffix('.default')}` (line {line}): it stands between the parts"
+            for name, line in sorted(self.operators.items(), key=lambda call: call[1])
+        )
+        return (*calls, *self.left)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result should know."""
-        needing = lines_text([(line, line) for line in self.needing])
-        return (f"Kernels compute {self.told}; {needing} of the function needs values, and stays Python.",)
+        lines = lines_text([(line, line) for line in self.needing])
+        what = "needs values, and stays" if len(self.needing) == 1 else "need values, and stay"
+        return (f"Kernels compute {self.told}; {lines} of the function {what} Python.",)
 
     @property
     def told(self) -> str:
@@ -128,7 +138,7 @@ async def runs(process: TargetProcess, request: wire.RunsRequest) -> wire.RunsIt
 
 
 def distinct_points(declaration: Declaration) -> list[Point]:
-    """Sizes that differ from dim to dim and from run to run; empty where there are too few."""
+    """SizesSeen that differ from dim to dim and from run to run; empty where there are too few."""
     names, found = tuple(declaration.dims), list[Point]()
     excluded = {int(s) for spec in declaration.tensors().values() for s in spec.shape if s.isdigit()}
     for _ in range(RUNS):
@@ -154,7 +164,7 @@ async def traced_parts(target: CutTarget, ranges: Ranges, points: Sequence[Point
     """Every range that can be drafted. Raises NotConvertible where none can."""
     parts: list[Part] = []
     left: list[str] = []
-    sizes = Sizes(points, frozenset(ranges.seen.sizes_of_values), set(ranges.function.names()))
+    sizes = SizesSeen(points, frozenset(ranges.seen.sizes_of_values), set(ranges.function.names()))
     sizes.taken |= target.declaration.dims.keys()
     for each in ranges.all:
         try:
@@ -171,7 +181,7 @@ async def traced_parts(target: CutTarget, ranges: Ranges, points: Sequence[Point
     return Cut(target.target, name, function, named(parts, name), operators, tuple(left), needing)
 
 
-async def traced_part(target: CutTarget, ranges: Ranges, each: Range, outlined: Outline) -> Part:
+async def traced_part(target: CutTarget, ranges: Ranges, each: StatementRange, outlined: Outline) -> Part:
     """One range. Raises a Refusal where it cannot be traced or drafted."""
     async with target.opened() as process:
         tracer = TargetTracer(process, outlined.declaration, part=outlined.source)
@@ -217,11 +227,12 @@ def renamed(part: Part, name: str) -> Part:
     return replace(part, traced=traced, source=replace(part.source, branches=branches))
 
 
-def outside(ranges: Ranges, parts: Sequence[Part]) -> tuple[str, ...]:
-    """The operators that statements outside of the parts call."""
+def outside(ranges: Ranges, parts: Sequence[Part]) -> dict[str, int]:
+    """The operators that statements outside of the parts call, each with its line in the user's file."""
     inside = {s.lineno for part in parts for each in part.range.statements for s in (each, *statements(each))}
-    found = (ops for line, ops in ranges.seen.operators.items() if int(line) not in inside)
-    return tuple(dict.fromkeys(name for ops in found for name in ops))
+    found = {int(line): names for line, names in ranges.seen.operators.items() if int(line) not in inside}
+    in_order = sorted(found, reverse=True)
+    return {name: ranges.function.lines[line][0] for line in in_order for name in found[line]}
 
 
 def needing_statements(ranges: Ranges) -> list[ast.stmt]:
@@ -230,7 +241,7 @@ def needing_statements(ranges: Ranges) -> list[ast.stmt]:
     return [s for s in statements(ranges.function.tree) if s.lineno in lines]
 
 
-def lines_of(function: FunctionText, each: Range) -> tuple[int, int]:
+def lines_of(function: FunctionText, each: StatementRange) -> tuple[int, int]:
     """The first and the last line of a range in the user's file."""
     lines = [function.lines[s.lineno] for top in each.statements for s in (top, *statements(top))]
     return min(first for first, _ in lines), max(last for _, last in lines)

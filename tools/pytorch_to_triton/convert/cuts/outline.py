@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from pytorch_to_triton.convert.cuts.function_text import FunctionText, statements, stored
-from pytorch_to_triton.convert.cuts.ranges import Range, Ranges
-from pytorch_to_triton.convert.cuts.shapes import FREE_SIZES, Sizes, number_source, tensor_spec
+from pytorch_to_triton.convert.cuts.ranges import StatementRange, Ranges
+from pytorch_to_triton.convert.cuts.shapes import FREE_SIZES, SizesSeen, number_source, tensor_spec
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.dtype_rules import FLOATS
@@ -39,7 +39,7 @@ class Outline:
     """Parameters that are numbers, other ones from call to call."""
 
 
-def outline(ranges: Ranges, each: Range, sizes: Sizes, whole: Declaration) -> Outline:
+def outline(ranges: Ranges, each: StatementRange, sizes: SizesSeen, whole: Declaration) -> Outline:
     """Raises NotConvertible where the range takes what no kernel can."""
     held = {name: held_before(ranges, name, each.line) for name in each.reads}
     tensors = {name: spec_of(name, seen, sizes) for name, seen in held.items() if kind_of(seen) == "tensor"}
@@ -74,7 +74,7 @@ def as_float(text: str, floats: Collection[str]) -> str:
     return text if names_in(text) & set(floats) else f"float({text})"
 
 
-def spec_of(name: str, seen: Mapping[int, list[Held]], sizes: Sizes) -> TensorSpec:
+def spec_of(name: str, seen: Mapping[int, list[Held]], sizes: SizesSeen) -> TensorSpec:
     """What a tensor is in all runs. Raises NotConvertible where that changes within one."""
     if spec := tensor_spec(seen, sizes):
         return spec
@@ -104,10 +104,10 @@ def is_constant(seen: Mapping[int, list[Held]]) -> bool:
 
 
 def with_numbers(
-    each: Range, numbers: set[str], function: FunctionText
+    each: StatementRange, numbers: set[str], function: FunctionText
 ) -> tuple[list[ast.stmt], dict[str, str]]:
     """The statements with a parameter for each expression of nothing but numbers, and those expressions."""
-    named = Numbers(numbers, each, set(function.names()))
+    named = NumbersNamed(numbers, each, set(function.names()))
     chosen = [copy.deepcopy(statement) for statement in each.statements]
     for statement in chosen:
         named.visit(statement)
@@ -115,11 +115,11 @@ def with_numbers(
 
 
 @dataclass
-class Numbers(ast.NodeTransformer):
+class NumbersNamed(ast.NodeTransformer):
     """Puts names in the place of arithmetic on numbers."""
 
     numbers: set[str]
-    range: Range
+    range: StatementRange
     taken: set[str]
     found: dict[str, str] = field(default_factory=dict)
     """Parameters by what is passed for them."""
@@ -177,7 +177,7 @@ def lines_of_nodes(text: str, chosen: list[ast.stmt], function: FunctionText) ->
     return tuple(by_node.get(id(node), first) for node in ast.walk(tree) if hasattr(node, "lineno"))
 
 
-def declared(inputs: Mapping[str, InputSpec], sizes: Sizes, whole: Declaration) -> Declaration:
+def declared(inputs: Mapping[str, InputSpec], sizes: SizesSeen, whole: Declaration) -> Declaration:
     """The parameters with the dims that they name, and what is required of those."""
     tensors = (spec for spec in inputs.values() if isinstance(spec, TensorSpec))
     named = frozenset(name for spec in tensors for size in spec.shape for name in names_in(size))

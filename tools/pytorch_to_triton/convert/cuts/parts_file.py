@@ -57,7 +57,7 @@ class CutOrigin:
         parts = [replace(first, source=replace(first.source, note=note)), *others]
         drafts = [drafted_part(part, stage, ways, tuned) for part in parts]
         calls = [*(call for drafted in drafts for call in drafted.calls), *self.cut.operators]
-        left = [*(text for drafted in drafts for text in drafted.left), *self.cut.left]
+        left = [*(text for drafted in drafts for text in drafted.left), *self.cut.left_to_pytorch]
         return Drafted(
             self._file(drafts, stage, left),
             tuple(kernel for drafted in drafts for kernel in drafted.kernels),

@@ -25,7 +25,7 @@ LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Delete, ast.FunctionDef, ast
 
 
 @dataclass(frozen=True)
-class Range:
+class StatementRange:
     """Statements of one block, one after the other, as a function of the variables that they read."""
 
     statements: tuple[ast.stmt, ...]
@@ -56,7 +56,7 @@ class Ranges:
         return found
 
     @cached_property
-    def all(self) -> tuple[Range, ...]:
+    def all(self) -> tuple[StatementRange, ...]:
         """All of them, in the order of the text."""
         return tuple(self._in_block(self.function.tree.body, None))
 
@@ -103,7 +103,7 @@ class Ranges:
         """The statements that call operators."""
         return frozenset(int(line) for line in self.seen.operators)
 
-    def _in_block(self, block: Sequence[ast.stmt], loop: ast.stmt | None) -> Iterator[Range]:
+    def _in_block(self, block: Sequence[ast.stmt], loop: ast.stmt | None) -> Iterator[StatementRange]:
         """The ranges of a block and of the blocks inside; `loop` is the outermost that repeats it."""
         start = 0
         while start < len(block):
@@ -118,7 +118,7 @@ class Ranges:
                 yield from self._in_block(inner, repeated)
             start += 1
 
-    def _longest(self, block: Sequence[ast.stmt], start: int, loop: ast.stmt | None) -> Range | None:
+    def _longest(self, block: Sequence[ast.stmt], start: int, loop: ast.stmt | None) -> StatementRange | None:
         end = start
         while end < len(block) and self._fits(block[end]):
             end += 1
@@ -138,7 +138,7 @@ class Ranges:
         left = any(isinstance(node, LEAVING) for node in ast.walk(statement))
         return bool(blocks_of(statement)) and not left
 
-    def _range(self, chosen: Sequence[ast.stmt], loop: ast.stmt | None) -> Range | None:
+    def _range(self, chosen: Sequence[ast.stmt], loop: ast.stmt | None) -> StatementRange | None:
         """These statements as a range; None where they take or give what no kernel does, or compute nothing
         at one of their ends."""
         if not (self._computes(chosen[0]) and self._computes(chosen[-1])):
@@ -150,7 +150,7 @@ class Ranges:
         after = [visit.after for visit in self.visits[chosen[-1].lineno] if visit.after]
         if not all(held[name].kind == "tensor" for held in after for name in gives if name in held):
             return None
-        return Range(tuple(chosen), reads, gives)
+        return StatementRange(tuple(chosen), reads, gives)
 
     def _computes(self, statement: ast.stmt) -> bool:
         """Whether it calls operators."""

@@ -20,7 +20,7 @@ Seen = Mapping[int, Sequence[Held]]
 
 
 @dataclass
-class Sizes:
+class SizesSeen:
     """The sizes of tensors over dims; those that follow from no declared dim are dims of their own."""
 
     points: Sequence[Point]
@@ -52,7 +52,7 @@ class Sizes:
         return name
 
 
-def tensor_spec(seen: Seen, sizes: Sizes) -> TensorSpec | None:
+def tensor_spec(seen: Seen, sizes: SizesSeen) -> TensorSpec | None:
     """A tensor as it is declared; None where its rank or its dtype changes within a run."""
     runs = [seen[run] for run in sorted(seen)]
     ranks = {len(held.shape) for run in runs for held in run}

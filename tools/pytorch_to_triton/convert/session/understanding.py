@@ -86,7 +86,7 @@ def in_parts(target: ResolvedTarget, drafted: Drafted | None) -> dict[str, objec
         "steps": target.origin.cut.notes,
         "guards": target.origin.holds_where,
         "kernels": kernels_of(drafted),
-        "calls": target.origin.cut.operators,
+        "calls": target.origin.cut.left_to_pytorch,
     }
 
 

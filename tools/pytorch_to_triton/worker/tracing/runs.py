@@ -46,7 +46,7 @@ def runs(target: wire.Target, request: wire.RunsRequest) -> wire.RunsItem:
     """The function of `request.text` in the target's file, run on each case, then once into each branch of
     `request.branches` that no run has taken."""
     loaded = load(target, "reference")
-    recorder = Recorder(frozenset(request.branches))
+    recorder = RunRecorder(frozenset(request.branches))
     function = recorded(loaded, request.text, recorder)
     for number, case in enumerate(request.cases):
         recorder.run(number, function, generate_arguments(case, case["seed"]))
@@ -57,7 +57,7 @@ def runs(target: wire.Target, request: wire.RunsRequest) -> wire.RunsItem:
     return recorder.item()
 
 
-def recorded(loaded: Loaded, text: str, recorder: "Recorder") -> Loaded:
+def recorded(loaded: Loaded, text: str, recorder: "RunRecorder") -> Loaded:
     """The function with the recorder's calls round each statement and test."""
     tree = ast.parse(text)
     (definition,) = tree.body
@@ -103,7 +103,7 @@ def hook(name: str, *arguments: ast.expr) -> ast.Call:
     return ast.copy_location(call, arguments[-1]) if hasattr(arguments[-1], "lineno") else call
 
 
-class Recorder:
+class RunRecorder:
     """What is seen of all runs."""
 
     def __init__(self, branches: frozenset[int]) -> None:
@@ -228,7 +228,7 @@ def held_in(frame: FrameType) -> dict[str, wire.Held]:
 class ValueReads(TorchFunctionMode):
     """Notes what reads values without an operator."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: RunRecorder) -> None:
         super().__init__()
         self.recorder = recorder
 
@@ -241,7 +241,7 @@ class ValueReads(TorchFunctionMode):
 class ValueOperators(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Notes operators, and those whose result, or its size, is a number on the side of Python."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: RunRecorder) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.recorder = recorder
 
