@@ -116,7 +116,9 @@ async def test_sizes_numbers_and_masks_pass_from_part_to_part(
     declared = {
         "until_it_changes_little": {"x": tensors["x"], "tol": 0.01},
         "masked_loss": tensors,
-        **dict.fromkeys(("rows_one_by_one", "three_branches", "halved_until_small"), {"x": tensors["x"]}),
+        "rows_one_by_one": {"x": tensors["x"]},
+        "three_branches": {"x": tensors["x"]},
+        "halved_until_small": {"x": tensors["x"]},
     }
     drafts = []
     for name, inputs in declared.items():

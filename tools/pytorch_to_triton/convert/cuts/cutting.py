@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from pytorch_to_triton.convert.cuts.function_text import FunctionText, function_text, statements
 from pytorch_to_triton.convert.cuts.outline import Outline, outline
-from pytorch_to_triton.convert.cuts.ranges import StatementRange, Ranges
+from pytorch_to_triton.convert.cuts.ranges import Ranges, StatementRange
 from pytorch_to_triton.convert.cuts.shapes import SizesSeen
 from pytorch_to_triton.convert.cuts.values_apart import with_values_apart
 from pytorch_to_triton.draft.file.module import Source, draft
@@ -188,6 +188,9 @@ async def traced_part(target: CutTarget, ranges: Ranges, each: StatementRange, o
         traced = await programs_for_all_sizes(tracer, await traced_by(tracer))
     if varying := [name for name in traced.graph.fixed if name in outlined.numbers]:
         raise NotConvertible(f"the number {varying[0]} decides what is computed", "")
+    graphs = [traced.graph, *(branch.graph for branch in traced.branches)]
+    if outlined.shares_memory and any(graph.written for graph in graphs):
+        raise NotConvertible("it writes to a tensor that shares its memory with another", "")
     known = target.declaration.dims.keys()
     if narrow := [text for text in traced.holds_where if not names_in(text) <= known]:
         raise NotConvertible(f"it is traced only where {narrow[0]}, and values decide on that", "")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import copy
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pytorch_to_triton.convert.cuts.function_text import FunctionText, statements, stored
-from pytorch_to_triton.convert.cuts.ranges import StatementRange, Ranges
+from pytorch_to_triton.convert.cuts.ranges import Ranges, StatementRange
 from pytorch_to_triton.convert.cuts.shapes import FREE_SIZES, SizesSeen, number_source, tensor_spec
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.errors import NotConvertible
@@ -37,6 +37,8 @@ class Outline:
     """Of its parameters."""
     numbers: frozenset[str]
     """Parameters that are numbers, other ones from call to call."""
+    shares_memory: bool
+    """Whether two of its tensors share their memory."""
 
 
 def outline(ranges: Ranges, each: StatementRange, sizes: SizesSeen, whole: Declaration) -> Outline:
@@ -66,7 +68,14 @@ def outline(ranges: Ranges, each: StatementRange, sizes: SizesSeen, whole: Decla
     part = PartSource(name=NAME, text=text, lines=lines_of_nodes(text, chosen, ranges.function))
     floats = {name for name, seen in held.items() if kind_of(seen) == "float"}
     arguments = {name: name for name in inputs} | {n: as_float(text, floats) for n, text in passed.items()}
-    return Outline(part, arguments, declared(inputs, sizes, whole), frozenset(passed))
+    shared = share_memory([held[name] for name in tensors])
+    return Outline(part, arguments, declared(inputs, sizes, whole), frozenset(passed), shared)
+
+
+def share_memory(tensors: Sequence[Mapping[int, list[Held]]]) -> bool:
+    """Whether two tensors do in some run; those without elements have none."""
+    memories = [{(run, each.memory) for run in seen for each in seen[run] if each.memory} for seen in tensors]
+    return sum(map(len, memories)) > len(set().union(*memories))
 
 
 def as_float(text: str, floats: Collection[str]) -> str:

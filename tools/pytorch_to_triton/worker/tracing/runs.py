@@ -287,7 +287,8 @@ def described(value: Any) -> wire.Held:
     """What a variable holds."""
     if isinstance(value, torch.Tensor):
         dtype = str(value.dtype).removeprefix("torch.")
-        return wire.Held(kind="tensor", dtype=dtype, shape=tuple(value.shape))
+        memory = value.untyped_storage().data_ptr()
+        return wire.Held(kind="tensor", dtype=dtype, shape=tuple(value.shape), memory=memory)
     if isinstance(value, bool | int | str | None):
         return wire.Held(kind="constant", value=value)
     if isinstance(value, float):

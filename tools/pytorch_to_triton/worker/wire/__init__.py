@@ -448,6 +448,8 @@ class Held(WireValue):
     """Of a finite float or a constant."""
     dtype: str = ""
     shape: tuple[int, ...] = ()
+    memory: int = 0
+    """Tensors with the same one share theirs."""
 
 
 class Visit(WireValue):
