@@ -12,14 +12,17 @@ from pytorch_to_triton.convert.resolve import DraftOrigin, resolve
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import draft
 from pytorch_to_triton.draft.library import PURE, ways_of
-from pytorch_to_triton.errors import Refusal
+from pytorch_to_triton.errors import NotConvertible, Refusal
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 
 
 async def origin_of(worker: WorkerClient, request: ConversionRequest, runtime: Runtime) -> DraftOrigin:
-    """Describe and trace the target. Raises a Refusal where that cannot be done."""
-    return (await resolve(worker, request, runtime)).convertible()
+    """Describe and trace the target. Raises a Refusal where that cannot be done as a whole."""
+    origin = (await resolve(worker, request, runtime)).convertible()
+    if not isinstance(origin, DraftOrigin):
+        raise NotConvertible(f"{request.target} is converted in {origin.cut.told}.", "Convert it by itself.")
+    return origin
 
 
 def inputs_of(origin: DraftOrigin) -> dict[str, Any]:

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pytorch_to_triton.convert.conversion_report import next_step_of, speedup_of, summary_of, traffic_note
+from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
 from pytorch_to_triton.convert.finish.converted import module_name, recipe_of
 from pytorch_to_triton.convert.finish.files import files
 from pytorch_to_triton.convert.gates import gated
 from pytorch_to_triton.convert.request import LAST, ConversionRequest
-from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
+from pytorch_to_triton.convert.resolve import DraftOrigin, ResolvedTarget, resolve
 from pytorch_to_triton.convert.stages import Staged, stages_of
 from pytorch_to_triton.convert.work import ConversionWork
 from pytorch_to_triton.convert.write_results import delivered, destination_of
@@ -19,7 +20,6 @@ from pytorch_to_triton.draft.file.module import Drafted
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.graph.trace_sizes import joined
-from pytorch_to_triton.graph.tracing import Traced
 from pytorch_to_triton.hardware.versions import Versions, versions
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
@@ -119,7 +119,7 @@ def concluded(work: ConversionWork, staged: Staged, found: Versions) -> Conversi
         device=f"{machine}; torch {found.torch}, Triton {found.triton}",
         notes=(
             *(f"{dim} is {size} in the kernel: it shapes the program." for dim, size in target.fixed.items()),
-            *notes_of(target.convertible().traced),
+            *notes_of(target.convertible()),
             *(n for d in staged.drafts[shown.stage - 1 : shown.stage] for n in calls_left(shown.stage, d)),
             *limit_sentences(shown.verdict.limits),
             *([staged.ways] if staged.ways else []),
@@ -135,9 +135,11 @@ def calls_left(stage: int, drafted: Drafted) -> tuple[str, ...]:
     return (f"Stage {stage} leaves to PyTorch: {'; '.join(drafted.left)}.",) if drafted.left else ()
 
 
-def notes_of(traced: Traced) -> tuple[str, ...]:
-    """What the trace holds for, and what the module does that no kernel of the draft does."""
-    graph = traced.graph
+def notes_of(origin: DraftOrigin | CutOrigin) -> tuple[str, ...]:
+    """What the trace holds for, and what the target does that no kernel of the draft does."""
+    if isinstance(origin, CutOrigin):
+        return origin.cut.notes
+    traced, graph = origin.traced, origin.traced.graph
     kinds = dict.fromkeys(joined(branch.sizes) for branch in traced.branches if branch.sizes)
     notes = [f"It is a program of its own where {condition}." for condition in kinds]
     notes += [f"The trace holds only where {condition}." for condition in traced.holds_where]

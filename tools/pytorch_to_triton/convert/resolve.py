@@ -6,13 +6,16 @@ import importlib.util
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
+from pytorch_to_triton.convert.cuts.cutting import CutTarget, cut, without_gradients
+from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import Drafted, Source, draft
 from pytorch_to_triton.draft.file.reference import Reference, function_reference, module_reference
-from pytorch_to_triton.draft.library import Ways
+from pytorch_to_triton.draft.library import Ways, ways_of
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.graph.cost import held_bytes
@@ -44,6 +47,19 @@ class DraftOrigin:
     traced: Traced
     source: Source
 
+    @property
+    def reference(self) -> Reference:
+        return self.source.reference
+
+    @property
+    def holds_where(self) -> tuple[str, ...]:
+        """The conditions on sizes under which there is a program."""
+        return self.traced.holds_where
+
+    def ways(self) -> tuple[Ways, ...]:
+        """Who may compute convolutions and products; the first where nothing is measured."""
+        return ways_of(self.traced.graph)
+
     def drafted(
         self,
         stage: Stage,
@@ -62,7 +78,7 @@ class ResolvedTarget:
     request: ConversionRequest
     problem: Problem
     """The target on both sides."""
-    origin: DraftOrigin | None
+    origin: DraftOrigin | CutOrigin | None
     refusal: NotConvertible | None = None
     """Why it was not traced."""
     fixed: Mapping[str, int] = field(default_factory=dict)
@@ -81,15 +97,20 @@ class ResolvedTarget:
         return self.problem.declaration
 
     @property
+    def whole(self) -> DraftOrigin | None:
+        """What drafts of a target that was traced as a whole are made from."""
+        return self.origin if isinstance(self.origin, DraftOrigin) else None
+
+    @property
     def graph(self) -> Graph | None:
-        """What was traced."""
-        return self.origin.traced.graph if self.origin else None
+        """What was traced; None where that was in parts."""
+        return self.whole.traced.graph if self.whole else None
 
     @property
     def is_module(self) -> bool:
         return self.description.kind in ("module", "model_file")
 
-    def convertible(self) -> DraftOrigin:
+    def convertible(self) -> DraftOrigin | CutOrigin:
         """What its drafts are made from. Raises NotConvertible where it was not traced."""
         if self.origin is None:
             assert self.refusal is not None
@@ -98,7 +119,7 @@ class ResolvedTarget:
 
     def timing_case(self) -> Case:
         """The call at the sizes that are timed."""
-        return timing_case(self.declaration, self.origin.traced if self.origin else None)
+        return timing_case(self.declaration, self.whole.traced if self.whole else None)
 
     def declared(self) -> Mapping[str, object]:
         """INPUTS, DIMS and REQUIRES, a module's state among the inputs where it was traced."""
@@ -107,7 +128,7 @@ class ResolvedTarget:
     def reference(self) -> Reference | None:
         """The target's source as the reference of a file of its own; None where it cannot be copied."""
         if self.origin is not None:
-            return self.origin.source.reference
+            return self.origin.reference
         with suppress(NotConvertible):
             return None if self.is_module else copied_reference(self.problem, {})
         return None
@@ -139,12 +160,32 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
             traced = await programs_for_all_sizes(tracer, traced)
         except NotConvertible as refusal:
             await refuse_unrunnable(worker, target, problem.declaration, runtime, seconds=seconds)
-            return ResolvedTarget(request, problem, None, refusal)
+            untraced = ResolvedTarget(request, problem, None, refusal)
+            return await resolved_in_parts(worker, untraced, runtime)
     try:
         origin = DraftOrigin(traced, source_of(problem, traced))
         return ResolvedTarget(request, problem, origin, fixed=fixed)
     except NotConvertible as refusal:
         return ResolvedTarget(request, problem, None, refusal)
+
+
+async def resolved_in_parts(worker: WorkerClient, target: ResolvedTarget, runtime: Runtime) -> ResolvedTarget:
+    """A target that cannot be traced as a whole, in parts where it is a function that needs values."""
+    if target.is_module:
+        return target
+    seconds = target.request.seconds
+    opened = partial(open_target, worker, target.target, "reference", runtime, seconds=seconds, needs=EXPORT)
+    try:
+        parts = await cut(CutTarget(opened, target.description, target.declaration))
+        if parts is None:
+            return target
+        if target.request.backward:
+            raise without_gradients(parts)
+        reference = copied_reference(target.problem, {})
+        origin = CutOrigin(parts, reference, target.declaration, declared(target.declaration, None))
+        return replace(target, origin=origin, refusal=None)
+    except NotConvertible as refusal:
+        return replace(target, refusal=refusal)
 
 
 def refuse_unused_init(target: Target, description: Description) -> None:

@@ -56,8 +56,9 @@ async def stages_of(work: ConversionWork) -> Staged:
 
 async def around_defects(work: ConversionWork, staged: Staged) -> Staged:
     """The stages with more and more left to PyTorch until they are right; else as they were."""
-    tried = staged
-    graph = work.target.convertible().traced.graph
+    tried, graph = staged, work.target.graph
+    if graph is None:
+        return staged
     for radius in RADII:
         left = blamed(graph, tried.reports, radius)
         if not left or work.request.strict:

@@ -15,7 +15,7 @@ from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.resolve import DraftOrigin, ResolvedTarget
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted
-from pytorch_to_triton.draft.library import PURE, Way, Ways, ways_of
+from pytorch_to_triton.draft.library import PURE, Way, Ways
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.hardware.versions import origin_of, versions
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -51,7 +51,7 @@ class ConversionWork:
     @property
     def ways(self) -> tuple[Ways, ...]:
         """Who may compute convolutions and products; the first where nothing is measured."""
-        every = (PURE,) if self.request.pure else ways_of(self.target.convertible().traced.graph)
+        every = (PURE,) if self.request.pure else self.target.convertible().ways()
         kept = (ways for ways in every if ways.convolutions not in self.left_out)
         return tuple(replace(ways, left=self.left) for ways in kept)
 
@@ -81,7 +81,9 @@ class ConversionWork:
 
     async def traffic(self, file: Path) -> Traffic | None:
         """What a stage's file launches and moves at the sizes of a timing."""
-        origin = self.target.convertible()
+        origin = self.target.whole
+        if origin is None:
+            return None
         dims = self.target.timing_case().dims
         candidate = Target(path=file)
         return await traffic_of(
@@ -101,7 +103,7 @@ def tuning_file(work: ConversionWork, label: str) -> Path:
 async def side_by_side(work: ConversionWork, implementations: Sequence[Implementation]) -> TimingTable:
     """Implementations of a conversion's target, timed in turn."""
     trial = work.request.timing_of(implementations, work.target.timing_case())
-    return await timed_once(work.worker, work.runtime, work.listener, trial, work.target.origin)
+    return await timed_once(work.worker, work.runtime, work.listener, trial, work.target.whole)
 
 
 async def timed_once(

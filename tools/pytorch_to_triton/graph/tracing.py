@@ -125,6 +125,8 @@ class TargetTracer:
     """Whether gradients are traced too."""
     kind: SizeKind | None = None
     """At which sizes."""
+    part: wire.PartSource | None = None
+    """What of the target's function is traced; None: all of it."""
 
     async def traces(self, tried: Sequence[Dtypes]) -> tuple[Graph, list[Graph | str]]:
         """The graph in the first dtypes, and the traces in all of them, where a float argument is a literal.
@@ -146,6 +148,7 @@ class TargetTracer:
             constants=_constants(self.declaration),
             packings={name: p.as_json() for name, p in self.declaration.packings().items()},
             setting=wire.TraceSetting(dims=dict(dims), keep=frozenset(KEPT), backward=self.backward),
+            part=self.part,
         )
         try:
             answer = await self.process.answer(request)

@@ -39,7 +39,7 @@ def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Rec
     name = snake(function)
     inputs = inputs_of(reference.parameters, declarations)
     constants = {name for name, spec in inputs.items() if isinstance(spec, ConstantSpec)}
-    guards = target.origin.traced.holds_where if target.origin and drafted else ()
+    guards = target.origin.holds_where if target.origin and drafted else ()
     requires = tuple(dict.fromkeys((*declaration.requires, *guards, *file.limits)))
     return Recipe(
         function=function,

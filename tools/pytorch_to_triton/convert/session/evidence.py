@@ -121,4 +121,4 @@ class Submission:
             implementations += [Implementation(str(peer), peer, "candidate") for peer in self.against]
         resolved = await self.target()
         trial = resolved.request.timing_of(implementations, resolved.timing_case())
-        return await timed_once(self.worker, self.runtime, self.listener, trial, resolved.origin)
+        return await timed_once(self.worker, self.runtime, self.listener, trial, resolved.whole)

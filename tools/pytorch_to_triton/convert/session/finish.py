@@ -180,9 +180,9 @@ def benchmark_request(folder: SessionFolder, kernel: Path, request: FinishReques
 
 def saved_text(target: ResolvedTarget) -> str:
     """What the backward pass keeps of a call, with its bytes at the sizes that are timed."""
-    if target.origin is None or target.origin.traced.backward is None:
+    if target.whole is None or target.whole.traced.backward is None:
         return ""
-    backward, graph = target.origin.traced.backward, target.origin.traced.graph
+    backward, graph = target.whole.traced.backward, target.whole.traced.graph
     dims = target.timing_case().dims
     tensors = [tensor for tensor in backward.graph.inputs if tensor.name in backward.saved]
     count = sum(

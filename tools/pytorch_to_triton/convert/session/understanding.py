@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pytorch_to_triton import places
 from pytorch_to_triton.benchmark.roofline import limit_of, work_of
+from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
 from pytorch_to_triton.convert.resolve import ResolvedTarget
 from pytorch_to_triton.draft.file.module import Drafted
 from pytorch_to_triton.hardware.datasheets import datasheet
@@ -55,21 +56,38 @@ def understanding_of(target: ResolvedTarget, drafted: Drafted | None, why: str) 
     """Of a target; `why` there is no draft."""
     description, declaration, graph = target.description, target.declaration, target.graph
     if graph is None:
-        return untraced(description, declaration, why)
+        return untraced(description, declaration, why).model_copy(update=in_parts(target, drafted))
     constants = (f"{name} = {graph.constants[name]!r}" for name in graph.fixed if name in graph.constants)
     return Understanding(
         function=graph.function,
         inputs=tuple(inputs_of(declaration, graph)),
         frozen=(*constants, *defaults_of(description, declaration)),
         steps=tuple(step_of(node) for node in graph.nodes),
-        guards=target.convertible().traced.holds_where,
-        kernels=tuple(f"{kernel.name}: {kernel.doc}" for kernel in drafted.kernels) if drafted else (),
+        guards=target.convertible().holds_where,
+        kernels=kernels_of(drafted),
         calls=tuple(dict.fromkeys(drafted.left)) if drafted else (),
         no_draft=why,
         work=work_text(graph, target.timing_case().dims),
         gradients=gradients_of(graph, backward=target.request.backward),
         read=read_first([node.op for node in graph.nodes]),
     )
+
+
+def kernels_of(drafted: Drafted | None) -> tuple[str, ...]:
+    """Each kernel of a draft with what it does."""
+    return tuple(f"{kernel.name}: {kernel.doc}" for kernel in drafted.kernels) if drafted else ()
+
+
+def in_parts(target: ResolvedTarget, drafted: Drafted | None) -> dict[str, object]:
+    """What there is to say of a function that is traced in parts."""
+    if not isinstance(target.origin, CutOrigin):
+        return {}
+    return {
+        "steps": target.origin.cut.notes,
+        "guards": target.origin.holds_where,
+        "kernels": kernels_of(drafted),
+        "calls": target.origin.cut.left_to_pytorch,
+    }
 
 
 def untraced(description: Description, declaration: Declaration, why: str) -> Understanding:

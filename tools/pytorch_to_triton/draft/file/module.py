@@ -34,6 +34,7 @@ from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.inputs.packed_input import marked
 from pytorch_to_triton.schema.graph import Graph
 
+KERNELS_ABOVE = "The same as `reference`, by the kernels above."
 POINTS = 4096
 """Declared sizes that are looked at."""
 STAGE_NAMES: Mapping[Stage, str] = {1: "correct", 2: "optimised", 3: "tuned"}
@@ -74,6 +75,8 @@ class Source:
     """Its gradients, where the drafted file is to have them."""
     implied: frozenset[str] = frozenset()
     """The guards that hold where no branch is taken."""
+    part: str = ""
+    """Which part of the target it is, for a docstring; empty: all of it."""
 
     def programs(self, graph: Graph) -> list[Branch]:
         """The graph as a program without a condition, then the branches."""
@@ -95,6 +98,8 @@ class Drafted:
     tuned: Mapping[str, Config] = field(default_factory=dict)
     ways: Ways = PURE
     """Who computes convolutions and products."""
+    definitions: tuple[str, ...] = ()
+    """The kernels and `run`, without declarations and `reference`."""
 
     @property
     def text(self) -> str:
@@ -150,8 +155,8 @@ def _draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Confi
     left = described(calls)
     if not kernels:
         raise nothing_drafted(graph, left)
-    file = _file(graph, parts, source, stage, gradients)
-    return Drafted(file, kernels, tuple(c.node.op for c in calls), left, tuned, ways)
+    file, definitions = _file(graph, parts, source, stage, gradients)
+    return Drafted(file, kernels, tuple(c.node.op for c in calls), left, tuned, ways, definitions)
 
 
 def described(calls: Sequence[Call]) -> tuple[str, ...]:
@@ -183,7 +188,8 @@ def declared_points(declared: Mapping[str, Any]) -> list[dict[str, int]]:
 
 def _file(
     graph: Graph, parts: Sequence[Part], source: Source, stage: Stage, gradients: Sequence[Halves]
-) -> KernelText:
+) -> tuple[KernelText, tuple[str, ...]]:
+    """The file, and its definitions of kernels and `run`."""
     kernels = [kernel for part in parts for kernel in part.kernels]
     helpers = [
         helper(m) for name, m in sorted({n: m for k in kernels for n, m in k.printed.helpers.items()}.items())
@@ -194,7 +200,8 @@ def _file(
     if any("PRECISION" in k.printed.blocks for k in kernels):
         bodies.append(FLOAT32_PRECISION)
     locals_ = {step for part in parts for step in part.program.steps}
-    checked = checks(graph, source.reference, locals_, backward=bool(gradients))
+    # What a part takes, the whole has checked or made.
+    checked = Checks() if source.part else checks(graph, source.reference, locals_, backward=bool(gradients))
     if gradients:
         suffixed = suffixes(source.programs(graph))
         names = [class_name(graph, source.reference, suffix) for suffix in suffixed]
@@ -206,20 +213,20 @@ def _file(
     declared = "\n".join([declarations(with_limits(source.declared, limits)), *checked.accepted])
     packings = parts[0].program.graph.packings.values()
     named = any(c.kind == "fields" for packing in packings for _, c in packing.containers(""))
+    definitions = (*bodies, *checked.definition, (f"{source.note}\n" if source.note else "") + run)
     blocks = [
         # Inputs that are objects are declared by their classes.
         *([*source.reference.definitions, declared] if named else [declared, *source.reference.definitions]),
-        *bodies,
-        *checked.definition,
-        (f"{source.note}\n" if source.note else "") + run,
+        *definitions,
     ]
-    return KernelText(
+    text = KernelText(
         f"{graph.function} in Triton, stage {stage} of 3 ({STAGE_NAMES[stage]}).",
         _shapes(graph, parts, source, gradients),
         _imports(source.reference, [*bodies, run]),
         "\n\n\n".join(block for block in blocks if block),
         limits,
     )
+    return text, definitions
 
 
 def _shapes(graph: Graph, parts: Sequence[Part], source: Source, gradients: Sequence[Halves]) -> str:
@@ -318,9 +325,10 @@ def _run(graph: Graph, parts: Sequence[Part], checked: Checks, source: Source) -
         *([f"device = {graph.inputs[0].name}.device"] if "device=device" in text else []),
         *runs.on_its_device(graph, _decided(parts, bodies)),
     ]
+    name, doc = (graph.function, source.part) if source.part else ("run", KERNELS_ABOVE)
     return [
-        f"def run({source.reference.parameters}):",
-        '    """The same as `reference`, by the kernels above."""',
+        f"def {name}({source.reference.parameters}):",
+        f'    """{doc}"""',
         *(f"    {line}" for line in body),
     ]
 

@@ -1,4 +1,4 @@
-"""Job `describe`: what a target is and declares, then what is asked about it: free sizes, traces.
+"""Job `describe`: what a target is and declares, then what is asked about it: free sizes, traces, runs.
 
 One process answers it all, so that a target's file is imported once; each request constructs its module anew.
 """
@@ -38,6 +38,10 @@ def answer(target: wire.Target, request: wire.TargetRequest) -> wire.TargetItem:
         return trace(target, request)
     if isinstance(request, wire.ShownInputsRequest):
         return wire.ShownInputsItem(examples=tuple(shown_inputs(target, request.points)))
+    if isinstance(request, wire.RunsRequest):
+        from ..tracing.runs import runs
+
+        return runs(target, request)
     from ..tracing.free_sizes import free_sizes_of
 
     return wire.FreeSizesItem(free=free_sizes_of(target))

@@ -22,6 +22,7 @@ from .complex_pairs import with_pairs
 from .constant_tensors import known_constants
 from .exported_call import ExportedCall, Returned, copies_of, kept_by_squeezing, updatable, written_copies
 from .fake import REAL_BYTES, fake_mode, load_fake
+from .function_parts import part_of
 from .graph_writer import (
     MutatesArguments,
     NodeWriter,
@@ -65,7 +66,7 @@ def trace(target: wire.Target, request: wire.TraceRequest) -> wire.TracedItem:
     They, and a module's state, are fake tensors; where that fails, real ones, unless they are large.
     """
     mode = fake_mode()
-    loaded = load_fake(target, mode)
+    loaded = asked_for(load_fake(target, mode), request)
     try:
         return traced(loaded, mode, request)
     except (MutatesArguments, DependsOnValues):
@@ -73,7 +74,12 @@ def trace(target: wire.Target, request: wire.TraceRequest) -> wire.TracedItem:
     except Exception:
         if bytes_of(loaded, request.inputs) > REAL_BYTES:
             raise
-        return traced(load(target, "reference"), contextlib.nullcontext(), request)
+        return traced(asked_for(load(target, "reference"), request), contextlib.nullcontext(), request)
+
+
+def asked_for(loaded: Loaded, request: wire.TraceRequest) -> Loaded:
+    """The target, or the part of it that is to be traced."""
+    return part_of(loaded, request.part) if request.part else loaded
 
 
 def traced(

@@ -382,6 +382,15 @@ class TraceSetting(WireValue):
     """Whether gradients are traced too: the joint graph."""
 
 
+class PartSource(WireValue):
+    """Statements of a function as a function of their own."""
+
+    name: str
+    text: str
+    lines: tuple[int, ...]
+    """In the file, of each node that has one, in the order of ast.walk."""
+
+
 class TraceRequest(WireValue):
     do: Literal["trace"] = "trace"
     inputs: tuple[TracedInput, ...]
@@ -389,6 +398,8 @@ class TraceRequest(WireValue):
     packings: dict[str, Json]
     """packing.py, by the parameters that hold inputs and constants."""
     setting: TraceSetting
+    part: PartSource | None = None
+    """What is traced in place of the target."""
 
 
 class TraceSucceeded(WireValue):
@@ -409,5 +420,57 @@ class TracedItem(WireValue):
     traces: tuple[TraceSucceeded | TraceRefused, ...]
 
 
-TargetRequest = FreeSizesRequest | ShownInputsRequest | TraceRequest
-TargetItem = DescribedItem | FreeSizesItem | ShownInputsItem | TracedItem
+class RunsRequest(WireValue):
+    do: Literal["runs"] = "runs"
+    text: str
+    """The target's function, or that function written differently; lines are those of this text."""
+    cases: tuple[Case, ...]
+    branches: tuple[int, ...]
+    """Lines of tests of which both outcomes are wanted, whatever the values say."""
+
+
+class ValueNeed(WireValue):
+    """An expression whose evaluation needs the values of tensors."""
+
+    line: int
+    end_line: int
+    column: int
+    end_column: int
+    truth: bool
+    """Whether a test asks for its truth; else what is in the expression reads values."""
+
+
+class Held(WireValue):
+    """What a variable holds."""
+
+    kind: Literal["tensor", "float", "constant", "object"]
+    value: bool | int | float | str | None = None
+    """Of a finite float or a constant."""
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    memory: int = 0
+    """Tensors with the same one share theirs."""
+
+
+class Visit(WireValue):
+    """One time that a run comes to a statement."""
+
+    case: int
+    line: int
+    before: dict[str, Held]
+    after: dict[str, Held]
+    """Empty where the statement ends the function or the loop."""
+
+
+class RunsItem(WireValue):
+    event: Literal["runs"] = "runs"
+    needs: tuple[ValueNeed, ...]
+    visits: tuple[Visit, ...]
+    operators: dict[str, tuple[str, ...]]
+    """By the line of the innermost statement that calls them."""
+    sizes_of_values: tuple[tuple[int, int], ...]
+    """Number of the case, and a size there that depends on values."""
+
+
+TargetRequest = FreeSizesRequest | ShownInputsRequest | TraceRequest | RunsRequest
+TargetItem = DescribedItem | FreeSizesItem | ShownInputsItem | TracedItem | RunsItem

@@ -1,0 +1,168 @@
+"""Functions whose Python needs the values of tensors are converted in parts."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
+from pytorch_to_triton.convert.request import ConversionRequest
+from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
+from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.inputs.declaration import Options
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.target import Target
+
+from .eager_calls import calls, differences, draft_of
+
+pytestmark = pytest.mark.anyio
+
+FILE = Path(__file__).parent / "functions_of_values.py"
+TEXT = FILE.read_text(encoding="utf-8")
+RUNS = {
+    "early_return": """\
+    y, condition = early_return_part_1(x)
+    if condition:
+        return y
+    return early_return_part_2(y)""",
+    "clamped_until_small": """\
+    y, worst = clamped_until_small_part_1(x)
+    while worst > 1:
+        y, worst = clamped_until_small_part_2(y)
+    return clamped_until_small_part_3(y)""",
+    "squares_of_low_values": """\
+    y, tensor = squares_of_low_values_part_1(x)
+    kept = y[tensor]
+    return squares_of_low_values_part_2(kept)""",
+    "scaled_by_an_item": """\
+    tensor = scaled_by_an_item_part_1(x)
+    value = tensor.item()
+    scale = value + 1.0
+    return scaled_by_an_item_part_2(x, scale)""",
+    "branch_on_the_maximum": """\
+    condition = branch_on_the_maximum_part_1(x)
+    if condition:
+        y = branch_on_the_maximum_part_2(x)
+    else:
+        y = branch_on_the_maximum_part_3(x)
+    return branch_on_the_maximum_part_4(y)""",
+    "rows_above_zero": """\
+    tensor = rows_above_zero_part_1(x)
+    value = torch.nonzero(tensor)
+    return rows_above_zero_part_2(value, x)""",
+    "entropies_of_labels": """\
+    labels = entropies_of_labels_part_1(x)
+    values, counts = torch.unique(labels, return_counts=True)
+    return entropies_of_labels_part_2(counts, values)""",
+    "sum_until_steps_are_small": """\
+    total = sum_until_steps_are_small_part_1(x)
+    for i in range(5):
+        total, condition = sum_until_steps_are_small_part_2(x, total, float(i), float(i + 1))
+        if condition:
+            break
+    return sum_until_steps_are_small_part_3(total)""",
+}
+"""What `run` does in the drafts, behind its checks."""
+
+
+async def resolved(
+    worker: WorkerClient,
+    runtime: Runtime,
+    name: str,
+    *,
+    backward: bool = False,
+    **inputs: object,
+) -> ResolvedTarget:
+    options = Options(inputs=inputs)
+    request = ConversionRequest(target=Target(path=FILE, name=name), options=options, backward=backward)
+    return await resolve(worker, request, runtime)
+
+
+async def in_parts(worker: WorkerClient, runtime: Runtime, name: str, **inputs: object) -> CutOrigin:
+    origin = (await resolved(worker, runtime, name, **inputs)).convertible()
+    assert isinstance(origin, CutOrigin)
+    return origin
+
+
+def line(text: str) -> int:
+    """Of the file that is converted."""
+    return TEXT[: TEXT.index(text)].count("\n") + 1
+
+
+async def test_functions_that_need_values_become_kernels_between_what_stays_python(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    runs, drafts = {}, []
+    for name in RUNS:
+        origin = await in_parts(worker, interpreter, name)
+        files = []
+        for stage in (1, 2, 3):
+            files.append(tmp_path / f"{name}_{stage}.py")
+            files[-1].write_text(origin.drafted(stage).text, encoding="utf-8")  # type: ignore[arg-type]
+        runs[name] = files[0].read_text().rpartition("check_inputs(x=x)\n")[2].rstrip()
+        points = [{"M": 1, "N": 1}, {"M": 7, "N": 33}, {"M": 32, "N": 64}]
+        given = [call for scale in (0.02, 1.0, 20.0) for call in calls(origin.declaration, points, scale)]
+        target = Target(path=FILE, name=name)
+        drafts.append(draft_of(name, target, [str(file) for file in files], given))
+    assert runs == RUNS
+    assert await differences(worker, interpreter, drafts) == {name: [] for name in RUNS}
+
+
+async def test_sizes_numbers_and_masks_pass_from_part_to_part(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    tensors = {"x": "float32|float64[M, N]", "y": "float32|float64[M, N]"}
+    declared = {
+        "until_it_changes_little": {"x": tensors["x"], "tol": 0.01},
+        "masked_loss": tensors,
+        "rows_one_by_one": {"x": tensors["x"]},
+        "three_branches": {"x": tensors["x"]},
+        "halved_until_small": {"x": tensors["x"]},
+    }
+    drafts = []
+    for name, inputs in declared.items():
+        origin = await in_parts(worker, interpreter, name, **inputs)
+        file = tmp_path / f"{name}.py"
+        file.write_text(origin.drafted(3).text, encoding="utf-8")
+        points = [{"M": 1, "N": 1}, {"M": 7, "N": 33}]
+        given = [call for scale in (0.1, 4.0) for call in calls(origin.declaration, points, scale)]
+        drafts.append(draft_of(name, Target(path=FILE, name=name), [str(file)], given))
+    assert await differences(worker, interpreter, drafts) == {name: [] for name in declared}
+
+
+async def test_the_parts_are_told_with_their_lines_and_those_that_need_values(
+    worker: WorkerClient, interpreter: Runtime
+) -> None:
+    origin = await in_parts(worker, interpreter, "early_return")
+    first = line("y = torch.relu")
+    assert origin.cut.notes == (
+        f"Kernels compute 2 parts: lines {first} to {first + 1}, {first + 3} to {first + 4}; "
+        f"line {first + 1} of the function needs values, and stays Python.",
+    )
+    shared = await in_parts(worker, interpreter, "entropies_of_labels")
+    drafted = shared.drafted(1)
+    assert drafted.calls == ("aten._unique2.default",)
+    unique = line("torch.unique(labels")
+    assert drafted.left == (f"`aten._unique2` (line {unique}): it stands between the parts",)
+
+
+async def test_where_nothing_is_left_to_draft_the_refusal_names_the_line_and_a_way(
+    worker: WorkerClient, interpreter: Runtime
+) -> None:
+    with pytest.raises(NotConvertible) as refusal:
+        (await resolved(worker, interpreter, "only_values")).convertible()
+    needing = line("return torch.unique(x)")
+    assert f"needs the values of tensors in line {needing}, and between them nothing is left" in (
+        refusal.value.message
+    )
+    assert "torch.where(x > 0, x, 0)" in refusal.value.hint
+    assert "`convert start`" in refusal.value.hint
+
+
+async def test_gradients_are_refused_with_what_is_converted_without_them(
+    worker: WorkerClient, interpreter: Runtime
+) -> None:
+    with pytest.raises(NotConvertible, match="gradients are drafted for functions that") as refusal:
+        (await resolved(worker, interpreter, "scaled_by_an_item", backward=True)).convertible()
+    assert re.search(r"without backward \(2 parts: lines \d+, \d+\)", refusal.value.hint)

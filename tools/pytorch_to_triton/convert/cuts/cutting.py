@@ -1,0 +1,280 @@
+"""A function that cannot be traced as a whole, traced in parts: between the statements that need values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+
+from pytorch_to_triton.convert.cuts.function_text import FunctionText, function_text, statements
+from pytorch_to_triton.convert.cuts.outline import Outline, outline
+from pytorch_to_triton.convert.cuts.ranges import Ranges, StatementRange
+from pytorch_to_triton.convert.cuts.shapes import SizesSeen
+from pytorch_to_triton.convert.cuts.values_apart import with_values_apart
+from pytorch_to_triton.draft.file.module import Source, draft
+from pytorch_to_triton.draft.file.part import snake
+from pytorch_to_triton.draft.file.reference import Reference
+from pytorch_to_triton.draft.library import PURE
+from pytorch_to_triton.errors import NotConvertible, Refusal
+from pytorch_to_triton.graph.distinct_sizes import distinct_sizes
+from pytorch_to_triton.graph.dtype_rules import dtype_combinations
+from pytorch_to_triton.graph.size_programs import programs_for_all_sizes
+from pytorch_to_triton.graph.tracing import TargetTracer, Traced, traced_by
+from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import names_in
+from pytorch_to_triton.inputs.sizes import Point
+from pytorch_to_triton.jobs.job_channel import Ended
+from pytorch_to_triton.schema.description import Description
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.targets.describe import TargetProcess, source_of
+from pytorch_to_triton.worker import wire
+
+RUNS = 3
+"""At as many distinct sizes it is seen what variables hold."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A range of a function's statements, traced."""
+
+    range: StatementRange
+    outline: Outline
+    traced: Traced
+    source: Source
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A function in parts, and what of it stays Python."""
+
+    target: Target
+    name: str
+    """The function's."""
+    function: FunctionText
+    parts: tuple[Part, ...]
+    operators: Mapping[str, int]
+    """What PyTorch computes of it, where a run has come to it, each with its first line."""
+    left: tuple[str, ...]
+    """Ranges that stay PyTorch's although they need no values, each with the reason: ends of a sentence."""
+    needing: tuple[int, ...]
+    """The lines that need values."""
+
+    @property
+    def left_to_pytorch(self) -> tuple[str, ...]:
+        """What kernels could compute or not, and why they do not: ends of a sentence."""
+        calls = (
+            f"`{name.removesuffix('.default')}` (line {line}): it stands between the parts"
+            for name, line in sorted(self.operators.items(), key=lambda call: call[1])
+        )
+        return (*calls, *self.left)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the result should know."""
+        lines = lines_text([(line, line) for line in self.needing])
+        what = "needs values, and stays" if len(self.needing) == 1 else "need values, and stay"
+        return (f"Kernels compute {self.told}; {lines} of the function {what} Python.",)
+
+    @property
+    def told(self) -> str:
+        """`3 parts: lines 4 to 11, 14, 17 to 20`."""
+        count = len(self.parts)
+        lines = [lines_of(self.function, part.range) for part in self.parts]
+        return f"{count} part{'s' if count > 1 else ''}: {lines_text(lines)}"
+
+
+@dataclass(frozen=True)
+class CutTarget:
+    """A target whose function is to be cut."""
+
+    opened: Callable[[], AbstractAsyncContextManager[TargetProcess]]
+    """A new process that has loaded it: a trace that fails ends the one that it was asked of."""
+    description: Description
+    declaration: Declaration
+
+    @property
+    def target(self) -> Target:
+        return self.description.target
+
+
+async def cut(target: CutTarget) -> Cut | None:
+    """The target's function in parts; None where it needs no values, or cannot be run or read.
+
+    Raises NotConvertible where no part can be drafted.
+    """
+    function = function_text(source_of(target.target), target.description.name)
+    points = distinct_points(target.declaration)
+    if function is None or not points or target.declaration.packings():
+        return None
+    cases = tuple(cases_of(target.declaration, points))
+    try:
+        async with target.opened() as process:
+            ranges = await seen_runs(process, function, cases)
+            if not ranges.seen.needs:
+                return None
+            apart = with_values_apart(function, ranges.seen.needs, ranges.changing)
+            ranges = await seen_runs(process, apart, cases)
+    except Ended:
+        return None
+    return await traced_parts(target, ranges, points)
+
+
+async def seen_runs(process: TargetProcess, function: FunctionText, cases: tuple[wire.Case, ...]) -> Ranges:
+    """What is seen of the function as it runs, first as values decide, then in each branch. Raises Ended."""
+    plain = await runs(process, wire.RunsRequest(text=function.text, cases=cases, branches=()))
+    branches = Ranges(function, plain).branches()
+    if not branches:
+        return Ranges(function, plain)
+    request = wire.RunsRequest(text=function.text, cases=cases, branches=branches)
+    return Ranges(function, await runs(process, request))
+
+
+async def runs(process: TargetProcess, request: wire.RunsRequest) -> wire.RunsItem:
+    answer = await process.answer(request)
+    assert isinstance(answer, wire.RunsItem)
+    return answer
+
+
+def distinct_points(declaration: Declaration) -> list[Point]:
+    """SizesSeen that differ from dim to dim and from run to run; empty where there are too few."""
+    names, found = tuple(declaration.dims), list[Point]()
+    excluded = {int(s) for spec in declaration.tensors().values() for s in spec.shape if s.isdigit()}
+    for _ in range(RUNS):
+        point = distinct_sizes(names, declaration.requires, excluded) if names else {}
+        if point is None:
+            return []
+        found.append(point)
+        excluded |= set(point.values())
+    return found
+
+
+def cases_of(declaration: Declaration, points: Sequence[Point]) -> Iterator[wire.Case]:
+    """A call at each of the points, then one in each further combination of declared dtypes."""
+    dtypes = dtype_combinations({name: spec.dtypes for name, spec in declaration.tensors().items()})
+    calls = [*((point, dtypes[0]) for point in points), *((points[0], each) for each in dtypes[1:])]
+    for number, (point, chosen) in enumerate(calls):
+        arguments = declaration.arguments(point, chosen)
+        case = Case(name=f"run {number}", group="declared", dims=dict(point), arguments=arguments)
+        yield {**case.model_dump(mode="json"), "seed": 0}
+
+
+async def traced_parts(target: CutTarget, ranges: Ranges, points: Sequence[Point]) -> Cut:
+    """Every range that can be drafted. Raises NotConvertible where none can."""
+    parts: list[Part] = []
+    left: list[str] = []
+    sizes = SizesSeen(points, frozenset(ranges.seen.sizes_of_values), set(ranges.function.names()))
+    sizes.taken |= target.declaration.dims.keys()
+    for each in ranges.all:
+        try:
+            outlined = outline(ranges, each, sizes, target.declaration)
+            parts.append(await traced_part(target, ranges, each, outlined))
+        except Refusal as refusal:
+            left.append(f"{lines_text([lines_of(ranges.function, each)])}: {refusal.message.rstrip('.')}")
+    function = ranges.function
+    needing = tuple(sorted({function.lines[s.lineno][0] for s in needing_statements(ranges)}))
+    if not parts:
+        raise nothing_left(target.target, needing, left)
+    name = target.description.name
+    operators = outside(ranges, parts)
+    return Cut(target.target, name, function, named(parts, name), operators, tuple(left), needing)
+
+
+async def traced_part(target: CutTarget, ranges: Ranges, each: StatementRange, outlined: Outline) -> Part:
+    """One range. Raises a Refusal where it cannot be traced or drafted."""
+    async with target.opened() as process:
+        tracer = TargetTracer(process, outlined.declaration, part=outlined.source)
+        traced = await programs_for_all_sizes(tracer, await traced_by(tracer))
+    if varying := [name for name in traced.graph.fixed if name in outlined.numbers]:
+        raise NotConvertible(f"the number {varying[0]} decides what is computed", "")
+    graphs = [traced.graph, *(branch.graph for branch in traced.branches)]
+    if outlined.shares_memory and any(graph.written for graph in graphs):
+        raise NotConvertible("it writes to a tensor that shares its memory with another", "")
+    known = target.declaration.dims.keys()
+    if narrow := [text for text in traced.holds_where if not names_in(text) <= known]:
+        raise NotConvertible(f"it is traced only where {narrow[0]}, and values decide on that", "")
+    first, last = lines_of(ranges.function, each)
+    source = Source(
+        target=str(target.target),
+        reference=Reference((), (), ", ".join(outlined.arguments)),
+        declared={
+            "INPUTS": {},
+            "DIMS": {name: list(sizes) for name, sizes in outlined.declaration.dims.items()},
+            "REQUIRES": list(outlined.declaration.requires),
+        },
+        output_dtypes=traced.output_dtypes,
+        tensor_dtypes=traced.tensor_dtypes,
+        branches=traced.branches,
+        implied=traced.implied,
+        part=f"{lines_text([(first, last)]).capitalize()} of {target.target.path.name}.",
+    )
+    draft(traced.graph, source, 1, ways=PURE)
+    return Part(each, outlined, traced, source)
+
+
+def named(parts: Sequence[Part], function: str) -> tuple[Part, ...]:
+    """The parts with the function's name and their number."""
+    number = len(parts) > 1
+    names = [f"{snake(function)}_part{f'_{n}' if number else ''}" for n in range(1, len(parts) + 1)]
+    return tuple(renamed(part, name) for part, name in zip(parts, names, strict=True))
+
+
+def renamed(part: Part, name: str) -> Part:
+    graph = part.traced.graph.model_copy(update={"function": name})
+    branches = tuple(
+        replace(branch, graph=branch.graph.model_copy(update={"function": name}))
+        for branch in part.traced.branches
+    )
+    traced = replace(part.traced, graph=graph, branches=branches)
+    return replace(part, traced=traced, source=replace(part.source, branches=branches))
+
+
+def outside(ranges: Ranges, parts: Sequence[Part]) -> dict[str, int]:
+    """The operators that statements outside of the parts call, each with its line in the user's file."""
+    inside = {s.lineno for part in parts for each in part.range.statements for s in (each, *statements(each))}
+    found = {int(line): names for line, names in ranges.seen.operators.items() if int(line) not in inside}
+    in_order = sorted(found, reverse=True)
+    return {name: ranges.function.lines[line][0] for line in in_order for name in found[line]}
+
+
+def needing_statements(ranges: Ranges) -> list[ast.stmt]:
+    """Those that need values themselves, not in a block inside."""
+    lines = {need.line for need in ranges.seen.needs}
+    return [s for s in statements(ranges.function.tree) if s.lineno in lines]
+
+
+def lines_of(function: FunctionText, each: StatementRange) -> tuple[int, int]:
+    """The first and the last line of a range in the user's file."""
+    lines = [function.lines[s.lineno] for top in each.statements for s in (top, *statements(top))]
+    return min(first for first, _ in lines), max(last for _, last in lines)
+
+
+def lines_text(ranges: Sequence[tuple[int, int]]) -> str:
+    """`lines 4 to 11, 14, 17 to 20`."""
+    texts = [f"{first} to {last}" if last > first else str(first) for first, last in ranges]
+    several = len(ranges) > 1 or ranges[0][0] != ranges[0][1]
+    return f"line{'s' if several else ''} {', '.join(texts)}"
+
+
+def nothing_left(target: Target, needing: Sequence[int], left: Sequence[str]) -> NotConvertible:
+    """The refusal where every statement stays Python."""
+    lines = lines_text([(line, line) for line in needing])
+    why = f": {'; '.join(left)}" if left else ""
+    return NotConvertible(
+        f"{target} needs the values of tensors in {lines}, and between them nothing is left that a "
+        f"kernel can compute{why}.",
+        "Keep shapes and branches free of values: torch.where(x > 0, x, 0) in place of x[x > 0]. "
+        "`convert start` writes a file for its kernel, with signature, inputs and reference filled in.",
+    )
+
+
+def without_gradients(cut: Cut) -> NotConvertible:
+    """The refusal of gradients."""
+    lines = lines_text([(line, line) for line in cut.needing])
+    return NotConvertible(
+        f"{cut.target} needs the values of tensors in {lines}, and gradients are drafted for functions that "
+        "are traced as a whole.",
+        f"Convert it without backward ({cut.told}), or keep it free of values: torch.where(x > 0, x, 0) in "
+        "place of x[x > 0].",
+    )

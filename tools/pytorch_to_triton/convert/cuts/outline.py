@@ -1,0 +1,198 @@
+"""A range of statements as a function of its own, with what it takes."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pytorch_to_triton.convert.cuts.function_text import FunctionText, statements, stored
+from pytorch_to_triton.convert.cuts.ranges import Ranges, StatementRange
+from pytorch_to_triton.convert.cuts.shapes import FREE_SIZES, SizesSeen, number_source, tensor_spec
+from pytorch_to_triton.draft.fresh_names import fresh
+from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.graph.dtype_rules import FLOATS
+from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import names_in
+from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, TensorSpec
+from pytorch_to_triton.worker.wire import Held, PartSource
+
+NAME = "part"
+"""What a part is called while it is traced."""
+EXAMPLE = 0.3723984
+"""A number to trace with."""
+ARITHMETIC = (ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Name, ast.Constant, ast.expr_context)
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A range as a function."""
+
+    source: PartSource
+    arguments: Mapping[str, str]
+    """Its parameters, each with what is passed for it."""
+    declaration: Declaration
+    """Of its parameters."""
+    numbers: frozenset[str]
+    """Parameters that are numbers, other ones from call to call."""
+    shares_memory: bool
+    """Whether two of its tensors share their memory."""
+
+
+def outline(ranges: Ranges, each: StatementRange, sizes: SizesSeen, whole: Declaration) -> Outline:
+    """Raises NotConvertible where the range takes what no kernel can."""
+    held = {name: held_before(ranges, name, each.line) for name in each.reads}
+    tensors = {name: spec_of(name, seen, sizes) for name, seen in held.items() if kind_of(seen) == "tensor"}
+    shapes = {name: spec.shape for name, spec in tensors.items()}
+    constants: dict[str, ConstantSpec] = {}
+    sources: dict[str, str] = {}
+    numbers: set[str] = set()
+    others = {name: seen for name, seen in held.items() if name not in tensors}
+    for name, seen in others.items():
+        if kind_of(seen) == "float" or name in ranges.changing:
+            numbers.add(name)
+        elif is_constant(seen):
+            constants[name] = ConstantSpec(value=one_of(seen).value)
+        elif source := number_source(seen, sizes.points, shapes):
+            sources[name] = source
+        else:
+            numbers.add(name)
+    chosen, passed = with_numbers(each, numbers, ranges.function)
+    if passed and not all(set(spec.dtypes) <= {*FLOATS, "bool"} for spec in tensors.values()):
+        raise NotConvertible("it computes with integers and a number that changes from call to call", "")
+    examples = dict.fromkeys(passed, ConstantSpec(value=EXAMPLE))
+    inputs: dict[str, InputSpec] = {**tensors, **constants, **examples}
+    text = function_source(chosen, list(inputs), sources, each.gives)
+    part = PartSource(name=NAME, text=text, lines=lines_of_nodes(text, chosen, ranges.function))
+    floats = {name for name, seen in held.items() if kind_of(seen) == "float"}
+    arguments = {name: name for name in inputs} | {n: as_float(text, floats) for n, text in passed.items()}
+    shared = share_memory([held[name] for name in tensors])
+    return Outline(part, arguments, declared(inputs, sizes, whole), frozenset(passed), shared)
+
+
+def share_memory(tensors: Sequence[Mapping[int, list[Held]]]) -> bool:
+    """Whether two tensors do in some run; those without elements have none."""
+    memories = [{(run, each.memory) for run in seen for each in seen[run] if each.memory} for seen in tensors]
+    return sum(map(len, memories)) > len(set().union(*memories))
+
+
+def as_float(text: str, floats: Collection[str]) -> str:
+    """A number as it is passed: kernels take it as a float."""
+    return text if names_in(text) & set(floats) else f"float({text})"
+
+
+def spec_of(name: str, seen: Mapping[int, list[Held]], sizes: SizesSeen) -> TensorSpec:
+    """What a tensor is in all runs. Raises NotConvertible where that changes within one."""
+    if spec := tensor_spec(seen, sizes):
+        return spec
+    raise NotConvertible(f"{name} has another rank or dtype from one time to the next", "")
+
+
+def held_before(ranges: Ranges, name: str, line: int) -> dict[int, list[Held]]:
+    """What a variable held whenever a run came to a statement, by run."""
+    found: defaultdict[int, list[Held]] = defaultdict(list)
+    for visit in ranges.visits[line]:
+        if name in visit.before:
+            found[visit.case].append(visit.before[name])
+    return found
+
+
+def one_of(seen: Mapping[int, list[Held]]) -> Held:
+    return next(iter(seen.values()))[0]
+
+
+def kind_of(seen: Mapping[int, list[Held]]) -> str:
+    return one_of(seen).kind
+
+
+def is_constant(seen: Mapping[int, list[Held]]) -> bool:
+    """Whether it is the same in all runs."""
+    return len({each.value for run in seen.values() for each in run}) == 1
+
+
+def with_numbers(
+    each: StatementRange, numbers: set[str], function: FunctionText
+) -> tuple[list[ast.stmt], dict[str, str]]:
+    """The statements with a parameter for each expression of nothing but numbers, and those expressions."""
+    named = NumbersNamed(numbers, each, set(function.names()))
+    chosen = [copy.deepcopy(statement) for statement in each.statements]
+    for statement in chosen:
+        named.visit(statement)
+    return chosen, {name: source for source, name in named.found.items()}
+
+
+@dataclass
+class NumbersNamed(ast.NodeTransformer):
+    """Puts names in the place of arithmetic on numbers."""
+
+    numbers: set[str]
+    range: StatementRange
+    taken: set[str]
+    found: dict[str, str] = field(default_factory=dict)
+    """Parameters by what is passed for them."""
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if not isinstance(node, ast.expr) or not self._is_number(node):
+            return self.generic_visit(node)
+        source = ast.unparse(node)
+        if source not in self.found:
+            name = source if isinstance(node, ast.Name) else fresh("number", self.taken)
+            self.taken.add(name)
+            self.found[source] = name
+        return ast.copy_location(ast.Name(self.found[source], ast.Load()), node)
+
+    def _is_number(self, node: ast.expr) -> bool:
+        nodes = list(ast.walk(node))
+        names = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        bound = {name for statement in self.range.statements for name in stored(statement)}
+        return (
+            all(isinstance(n, ARITHMETIC) for n in nodes)
+            and bool(names)
+            and names <= self.numbers
+            and not names & bound
+        )
+
+
+def function_source(
+    chosen: list[ast.stmt], parameters: list[str], sources: Mapping[str, str], gives: tuple[str, ...]
+) -> str:
+    """The range as a function; sizes of its tensors are its first statements."""
+    head = [f"{name} = {source}" for name, source in sources.items()]
+    tail = [f"return {', '.join(gives)}"] if gives else []
+    frame = ast.parse("\n    ".join([f"def {NAME}({', '.join(parameters)}):", *head, *tail, "..."]))
+    (function,) = frame.body
+    assert isinstance(function, ast.FunctionDef)
+    function.body[len(head) :] = [*chosen, *function.body[len(head) : len(head) + len(tail)]]
+    return ast.unparse(frame)
+
+
+def lines_of_nodes(text: str, chosen: list[ast.stmt], function: FunctionText) -> tuple[int, ...]:
+    """The line in the user's file of each node of the text, in the order of ast.walk."""
+    tree = ast.parse(text)
+    (outlined,) = tree.body
+    assert isinstance(outlined, ast.FunctionDef)
+    inner = [s for each in chosen for s in (each, *statements(each))]
+    own = list(statements(outlined))
+    placed = len(own) - len(inner)
+    first = function.lines[inner[0].lineno][0]
+    returned = 1 if isinstance(own[-1], ast.Return) and not isinstance(inner[-1], ast.Return) else 0
+    lines = [first] * (placed - returned) + [function.lines[s.lineno][0] for s in inner]
+    lines += [lines[-1]] * returned
+    by_node: dict[int, int] = {}
+    for statement, line in zip(own, lines, strict=True):  # Inner statements come later, and win.
+        by_node |= {id(node): line for node in ast.walk(statement)}
+    return tuple(by_node.get(id(node), first) for node in ast.walk(tree) if hasattr(node, "lineno"))
+
+
+def declared(inputs: Mapping[str, InputSpec], sizes: SizesSeen, whole: Declaration) -> Declaration:
+    """The parameters with the dims that they name, and what is required of those."""
+    tensors = (spec for spec in inputs.values() if isinstance(spec, TensorSpec))
+    named = frozenset(name for spec in tensors for size in spec.shape for name in names_in(size))
+    dims = {**whole.dims, **dict.fromkeys(sizes.names, FREE_SIZES)}
+    return Declaration(
+        inputs=dict(inputs),
+        dims={name: tried for name, tried in dims.items() if name in named},
+        requires=tuple(text for text in whole.requires if names_in(text) <= named),
+    )

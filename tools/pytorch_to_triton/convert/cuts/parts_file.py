@@ -1,0 +1,176 @@
+"""The drafted file of a function in parts: their kernels, and the function with calls in their place."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pytorch_to_triton.convert.cuts.cutting import Cut, Part
+from pytorch_to_triton.convert.cuts.function_text import blocks_of
+from pytorch_to_triton.draft.file.checks import Checks, checks
+from pytorch_to_triton.draft.file.kernel_text import KernelText
+from pytorch_to_triton.draft.file.launches import Stage
+from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted, declarations, draft, with_limits
+from pytorch_to_triton.draft.file.reference import Reference
+from pytorch_to_triton.draft.library import PURE, Ways, ways_of
+from pytorch_to_triton.draft.schedule.schedule import Config
+from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import names_in
+from pytorch_to_triton.schema.graph import Graph, Shape, TensorInput
+
+
+@dataclass(frozen=True)
+class CutOrigin:
+    """What the drafts of a function in parts are made from."""
+
+    cut: Cut
+    reference: Reference
+    declaration: Declaration
+    """Of the function itself ..."""
+    declared: Mapping[str, Any]
+    """... and as source."""
+
+    @property
+    def holds_where(self) -> tuple[str, ...]:
+        """The conditions on sizes under which all parts hold."""
+        guards = (guard for part in self.cut.parts for guard in part.traced.holds_where)
+        return tuple(dict.fromkeys(guards))
+
+    def ways(self) -> tuple[Ways, ...]:
+        """Who may compute convolutions and products of the parts."""
+        found = (ways_of(part.traced.graph) for part in self.cut.parts)
+        return max(found, key=len)
+
+    def drafted(
+        self,
+        stage: Stage,
+        ways: Ways | None = None,
+        tuned: Mapping[str, Config] | None = None,
+        note: str = "",
+    ) -> Drafted:
+        """One stage; `note` is a comment above the first part. Raises NotConvertible."""
+        first, *others = self.cut.parts
+        parts = [replace(first, source=replace(first.source, note=note)), *others]
+        drafts = [drafted_part(part, stage, ways, tuned) for part in parts]
+        calls = [*(call for drafted in drafts for call in drafted.calls), *self.cut.operators]
+        left = [*(text for drafted in drafts for text in drafted.left), *self.cut.left_to_pytorch]
+        return Drafted(
+            self._file(drafts, stage, left),
+            tuple(kernel for drafted in drafts for kernel in drafted.kernels),
+            tuple(dict.fromkeys(calls)),
+            tuple(left),
+            tuned or {},
+            ways or PURE,
+        )
+
+    def _file(self, drafts: Sequence[Drafted], stage: Stage, left: Sequence[str]) -> KernelText:
+        cut = self.cut
+        limits = dict.fromkeys(limit for drafted in drafts for limit in drafted.file.limits)
+        limits = dict.fromkeys(text for text in limits if names_in(text) <= self.declaration.dims.keys())
+        checked = checks(arguments_alone(self), self.reference, (), backward=False)
+        blocks = [
+            "\n".join([declarations(with_limits(self.declared, tuple(limits))), *checked.accepted]),
+            *self.reference.definitions,
+            *dict.fromkeys(text for drafted in drafts for text in drafted.definitions),
+            *checked.definition,
+            self._run(checked),
+        ]
+        told = (
+            f"Drafted from {cut.target}, in {cut.told}. What is between them needs values, and stays Python."
+        )
+        remark = f"\n\nLeft to PyTorch: {'; '.join(left)}." if left else ""
+        return KernelText(
+            f"{cut.name} in Triton, stage {stage} of 3 ({STAGE_NAMES[stage]}).",
+            f"{told}{remark}",
+            {*self.reference.imports, *(line for drafted in drafts for line in drafted.file.imports)},
+            "\n\n\n".join(block for block in blocks if block),
+            tuple(limits),
+        )
+
+    def _run(self, checked: Checks) -> str:
+        """The function with calls of the parts."""
+        function = copy.deepcopy(self.cut.function.tree)
+        calls = {part.range.line: part for part in self.cut.parts}
+        body = with_calls(without_docstring(function.body), calls)
+        count = len(calls)
+        doc = f"The same as `reference`, {count} part{'s' if count > 1 else ''} of it by the kernels above."
+        head = ast.parse("\n".join([repr(doc), *checked.call])).body
+        own = imports_of_reference(self.reference, function)
+        signature = ast.parse(f"def run({self.reference.parameters}): ...").body[0]
+        assert isinstance(signature, ast.FunctionDef)
+        function.name, function.args, function.returns = "run", signature.args, None
+        function.body = [*head, *own, *body]
+        return ast.unparse(ast.fix_missing_locations(function))
+
+
+def drafted_part(part: Part, stage: Stage, ways: Ways | None, tuned: Mapping[str, Config] | None) -> Drafted:
+    """One part, by its own kernels where these ways would leave it none."""
+    try:
+        return draft(part.traced.graph, part.source, stage, tuned, ways)
+    except NotConvertible:
+        return draft(part.traced.graph, part.source, stage, tuned, PURE)
+
+
+def arguments_alone(origin: CutOrigin) -> Graph:
+    """The function's inputs as a graph that computes nothing."""
+    inputs = tuple(
+        TensorInput(
+            name=name,
+            shape=Shape(expressions=spec.shape, traced=(0,) * len(spec.shape)),
+            dtype=spec.dtypes[0],
+            dtypes=spec.dtypes,
+        )
+        for name, spec in origin.declaration.tensors().items()
+    )
+    return Graph(
+        function=origin.cut.name, parameters=(), inputs=inputs, state={}, constants={}, fixed=(), nodes=(),
+        outputs=(), dims={}, guards=(),
+    )  # fmt: skip
+
+
+def without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    match body:
+        case [ast.Expr(value=ast.Constant(value=str())), *rest]:
+            return rest
+    return body
+
+
+def imports_of_reference(reference: Reference, function: ast.FunctionDef) -> list[ast.stmt]:
+    """What `reference` imports beside the function's own imports."""
+    (copied,) = ast.parse(reference.definitions[-1]).body
+    assert isinstance(copied, ast.FunctionDef)
+    own = {ast.unparse(statement) for statement in function.body}
+    imports = (s for s in copied.body if isinstance(s, ast.Import | ast.ImportFrom))
+    return [statement for statement in imports if ast.unparse(statement) not in own]
+
+
+def with_calls(block: Sequence[ast.stmt], parts: Mapping[int, Part]) -> list[ast.stmt]:
+    """The statements with a call in place of each part's."""
+    found: list[ast.stmt] = []
+    skipped = 0
+    for statement in block:
+        if skipped:
+            skipped -= 1
+        elif part := parts.get(statement.lineno):
+            found.append(call_of(part))
+            skipped = len(part.range.statements) - 1
+        else:
+            for inner in blocks_of(statement):
+                inner[:] = with_calls(inner, parts)
+            found.append(statement)
+    return found
+
+
+def call_of(part: Part) -> ast.stmt:
+    """The statement that takes the place of a part."""
+    arguments = ", ".join(part.outline.arguments.values())
+    call = f"{part.traced.graph.function}({arguments})"
+    if isinstance(part.range.statements[-1], ast.Return):
+        text = f"return {call}"
+    else:
+        text = f"{', '.join(part.range.gives)} = {call}" if part.range.gives else call
+    return ast.parse(text).body[0]
