@@ -185,7 +185,11 @@ async def test_of_a_table_the_rows_that_are_looked_up_are_read(
     [
         ({"x": "M, N"}, "torch.sin(x)", {"x": 1, "grad_out": 1, "grad_x": 1}),
         ({"x": "M, N"}, "x * 2", {"grad_out": 1, "grad_x": 1}),
-        ({"x": "M, N", "y": "M, N"}, "torch.sin(x + y)", {"x + y": 1, "grad_out": 1, "both gradients": 1}),
+        (
+            {"x": "M, N", "y": "M, N"},
+            "torch.sin(x + y)",
+            {"x": 1, "y": 1, "grad_out": 1, "both gradients": 1},
+        ),
         ({"x": "M, N", "y": "M, N"}, "x * y.detach()", {"y": 1, "grad_out": 1, "grad_x": 1}),
         ({"x": "M, N"}, "torch.softmax(x, -1)", {"out": 1, "grad_out": 1, "grad_x": 1}),
         ({"x": "M, N"}, "torch.sin(x[:, : x.shape[1] // 2])", {"x": 0.5, "grad_out": 0.5, "grad_x": 1}),

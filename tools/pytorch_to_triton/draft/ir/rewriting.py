@@ -91,7 +91,7 @@ def rebound(v: Value, to: Mapping[Axis, Value], axes: Mapping[Axis, Sequence[Axi
 
 
 def decided(v: Value) -> Value:
-    """The value, where a condition between literals or indices leaves no choice, or was asked once already."""
+    """The value, where a condition of literals or indices leaves no choice, or was asked once already."""
     match v:
         case Map(fn=fn, args=(a, b)) if fn in COMPARED and (truth := _compared(fn, a, b)) is not None:
             return Const(truth)
