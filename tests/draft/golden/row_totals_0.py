@@ -45,12 +45,12 @@ def out_in_passes_1_kernel(
     INDEX: tl.constexpr,
 ):
     """Taken at any size."""
-    tl.static_assert(16384 % BLOCK_N == 0)
+    tl.static_assert(4096 % BLOCK_N == 0)
     part = tl.program_id(0).to(INDEX)
     total_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, 16384, BLOCK_N):
+    for start in range(0, 4096, BLOCK_N):
         i = start + tl.arange(0, BLOCK_N)
-        col = part * 16384 + i
+        col = part * 4096 + i
         inside = col < M
         out_log_p_0 = tl.load(out_log_p_0_ptr + col, mask=inside, other=0.0).to(tl.float32)
         total_acc += out_log_p_0
@@ -110,12 +110,12 @@ def out_online_1_kernel(
     INDEX: tl.constexpr,
 ):
     """Taken at any size."""
-    tl.static_assert(16384 % BLOCK_N == 0)
+    tl.static_assert(4096 % BLOCK_N == 0)
     part = tl.program_id(0).to(INDEX)
     total_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, 16384, BLOCK_N):
+    for start in range(0, 4096, BLOCK_N):
         i = start + tl.arange(0, BLOCK_N)
-        col = part * 16384 + i
+        col = part * 4096 + i
         inside = col < M
         out_log_p_0 = tl.load(out_log_p_0_ptr + col, mask=inside, other=0.0).to(tl.float32)
         total_acc += out_log_p_0
@@ -147,15 +147,15 @@ def out_split_0_kernel(
     INDEX: tl.constexpr,
 ):
     """Taken where M <= 511 and N > 32768."""
-    tl.static_assert(16384 % BLOCK_N == 0)
+    tl.static_assert(4096 % BLOCK_N == 0)
     pid = tl.program_id(0).to(INDEX)
     part = pid % n_parts
     row = pid // n_parts
     x_max = -float("inf")
     x_sum = 0.0
-    for start in range(0, 16384, BLOCK_N):
+    for start in range(0, 4096, BLOCK_N):
         i = start + tl.arange(0, BLOCK_N)
-        col = part * 16384 + i
+        col = part * 4096 + i
         inside = col < N
         x = tl.load(x_ptr + row * N + col, mask=inside, other=-float("inf")).to(tl.float32)
         new_max = tl.maximum(x_max, tl.max(x, axis=0))
@@ -215,12 +215,12 @@ def out_split_1_kernel(
 @triton.jit
 def out_split_2_kernel(out_log_p_0_ptr, partial_ptr, M, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
     """Taken where M <= 511 and N > 32768."""
-    tl.static_assert(16384 % BLOCK_N == 0)
+    tl.static_assert(4096 % BLOCK_N == 0)
     part = tl.program_id(0).to(INDEX)
     total_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, 16384, BLOCK_N):
+    for start in range(0, 4096, BLOCK_N):
         i = start + tl.arange(0, BLOCK_N)
-        col = part * 16384 + i
+        col = part * 4096 + i
         inside = col < M
         out_log_p_0 = tl.load(out_log_p_0_ptr + col, mask=inside, other=0.0).to(tl.float32)
         total_acc += out_log_p_0

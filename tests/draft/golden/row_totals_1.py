@@ -65,12 +65,12 @@ def out_in_passes_1_kernel(
     INDEX: tl.constexpr,
 ):
     """Taken at any size."""
-    tl.static_assert(16384 % BLOCK_N == 0)
+    tl.static_assert(4096 % BLOCK_N == 0)
     part = tl.program_id(0).to(INDEX)
     total_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, 16384, BLOCK_N):
+    for start in range(0, 4096, BLOCK_N):
         i = start + tl.arange(0, BLOCK_N)
-        col = part * 16384 + i
+        col = part * 4096 + i
         inside = col < M
         out_row_0 = tl.load(out_row_0_ptr + col, mask=inside, other=0.0).to(tl.float32)
         total_acc += out_row_0
@@ -136,12 +136,12 @@ def out_online_0_kernel(y_ptr, x_ptr, out_row_0_ptr, N, BLOCK_N: tl.constexpr, I
 @triton.jit
 def out_online_1_kernel(out_row_0_ptr, partial_ptr, M, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
     """Taken at any size."""
-    tl.static_assert(16384 % BLOCK_N == 0)
+    tl.static_assert(4096 % BLOCK_N == 0)
     part = tl.program_id(0).to(INDEX)
     total_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, 16384, BLOCK_N):
+    for start in range(0, 4096, BLOCK_N):
         i = start + tl.arange(0, BLOCK_N)
-        col = part * 16384 + i
+        col = part * 4096 + i
         inside = col < M
         out_row_0 = tl.load(out_row_0_ptr + col, mask=inside, other=0.0).to(tl.float32)
         total_acc += out_row_0
@@ -172,15 +172,15 @@ def out_staged_0_kernel(
     INDEX: tl.constexpr,
 ):
     """Taken where M <= 511 and N > 32768."""
-    tl.static_assert(16384 % BLOCK_N == 0)
+    tl.static_assert(4096 % BLOCK_N == 0)
     pid = tl.program_id(0).to(INDEX)
     part = pid % n_parts
     row = pid // n_parts
     y_max = -float("inf")
     denominator = 0.0
-    for start in range(0, 16384, BLOCK_N):
+    for start in range(0, 4096, BLOCK_N):
         i = start + tl.arange(0, BLOCK_N)
-        col = part * 16384 + i
+        col = part * 4096 + i
         inside = col < N
         y = tl.load(y_ptr + row * N + col, mask=inside, other=-float("inf")).to(tl.float32)
         new_max = tl.maximum(y_max, tl.max(y, axis=0))
@@ -243,15 +243,15 @@ def out_staged_2_kernel(
     INDEX: tl.constexpr,
 ):
     """Taken where M <= 511 and N > 32768."""
-    tl.static_assert(16384 % BLOCK_N == 0)
+    tl.static_assert(4096 % BLOCK_N == 0)
     pid = tl.program_id(0).to(INDEX)
     part = pid % n_parts
     row = pid // n_parts
     x_max = -float("inf")
     x_sum = 0.0
-    for start in range(0, 16384, BLOCK_N):
+    for start in range(0, 4096, BLOCK_N):
         i = start + tl.arange(0, BLOCK_N)
-        col = part * 16384 + i
+        col = part * 4096 + i
         inside = col < N
         x = tl.load(x_ptr + row * N + col, mask=inside, other=-float("inf")).to(tl.float32)
         new_max = tl.maximum(x_max, tl.max(x, axis=0))
@@ -318,7 +318,7 @@ def out_staged_4_kernel(
     INDEX: tl.constexpr,
 ):
     """Taken where M <= 511 and N > 32768."""
-    tl.static_assert(16384 % BLOCK_N == 0)
+    tl.static_assert(4096 % BLOCK_N == 0)
     pid = tl.program_id(0).to(INDEX)
     part = pid % n_parts
     row = pid // n_parts
@@ -328,9 +328,9 @@ def out_staged_4_kernel(
     out_rows_x_sum_1 = tl.load(out_rows_x_sum_1_ptr + row).to(tl.float32)
     log_sum = tl.log(out_rows_x_sum_1)
     total_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, 16384, BLOCK_N):
+    for start in range(0, 4096, BLOCK_N):
         i = start + tl.arange(0, BLOCK_N)
-        col = part * 16384 + i
+        col = part * 4096 + i
         inside = col < N
         y = tl.load(y_ptr + row * N + col, mask=inside, other=0.0).to(tl.float32)
         numerator = tl.exp(y - out_rows_y_max_0)
@@ -373,12 +373,12 @@ def out_staged_5_kernel(
 @triton.jit
 def out_staged_6_kernel(out_row_0_ptr, partial_ptr, M, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
     """Taken where M <= 511 and N > 32768."""
-    tl.static_assert(16384 % BLOCK_N == 0)
+    tl.static_assert(4096 % BLOCK_N == 0)
     part = tl.program_id(0).to(INDEX)
     total_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, 16384, BLOCK_N):
+    for start in range(0, 4096, BLOCK_N):
         i = start + tl.arange(0, BLOCK_N)
-        col = part * 16384 + i
+        col = part * 4096 + i
         inside = col < M
         out_row_0 = tl.load(out_row_0_ptr + col, mask=inside, other=0.0).to(tl.float32)
         total_acc += out_row_0

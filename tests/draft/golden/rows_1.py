@@ -18,12 +18,12 @@ def out_in_passes_0_kernel(x_ptr, out_ptr, n_cols, BLOCK_N: tl.constexpr):
 @triton.jit
 def out_split_0_kernel(x_ptr, partial_ptr, M_N, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
     """Taken at any size."""
-    tl.static_assert(16384 % BLOCK_N == 0)
+    tl.static_assert(4096 % BLOCK_N == 0)
     part = tl.program_id(0).to(INDEX)
     total_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, 16384, BLOCK_N):
+    for start in range(0, 4096, BLOCK_N):
         i = start + tl.arange(0, BLOCK_N)
-        col = part * 16384 + i
+        col = part * 4096 + i
         inside = col < M_N
         x = tl.load(x_ptr + col, mask=inside, other=0.0).to(tl.float32)
         total_acc += x * x

@@ -22,10 +22,9 @@ EXAMPLES = (
     "def total(x: 'float32[M, N]'):\n    return (x * x).sum()",
 )
 LOOPS = tuple({"BLOCK_N": b, "num_warps": w} for b, w in ((16384, 16), (8192, 16), (4096, 8), (1024, 4)))
-CHUNKS = ({"BLOCK_N": 2048, "num_warps": 8}, *LOOPS[2::-1])
-"""The smallest first: a program of few warps waits for no other, however few chunks there are, and a thread
-of few elements leaves registers for more of them."""
-GATHERS = ({"BLOCK_N": 1024, "num_warps": 4},)
+CHUNKS = tuple({"BLOCK_N": b, "num_warps": w} for b, w in ((4096, 8), (2048, 8), (1024, 4), (4096, 16)))
+"""A chunk at once first: many short programs fill the GPU to the end, and wait for one load each."""
+GATHERS = ({"BLOCK_N": 4096, "num_warps": 8},)
 """For partial results, which are few."""
 ROWS = tuple({"BLOCK_M": m, "num_warps": w} for m, w in ((1, 4), (1, 8), (1, 16), (2, 4), (4, 4), (8, 4)))
 TILES = tuple(
@@ -39,7 +38,7 @@ TILES = tuple(
 LARGEST_IN_REGISTERS = 16384
 FEW_ROWS = 512
 LONG_ROW = 32768
-CHUNK = 16384
+CHUNK = 4096
 LARGEST_WINDOW = 256
 SHORTEST_ROW = 16
 """Fewer neighbours side by side are a window each: lanes run along the outputs."""
