@@ -37,7 +37,7 @@ def lowered(op: str, *args: Any, **kwargs: Any) -> list[np.ndarray[Any, Any]]:
     one = expected[0] if len(expected) == 1 else None
     shape = tuple(sizes.size(n) for n in one.shape) if one is not None else ()
     context = Context(names, shape, dtype_of(one) if one is not None else "", "out")
-    found = ROWS[op].function(context, *map(taken, args), **{k: taken(v) for k, v in kwargs.items()})
+    found = ROWS[op].lowered(context, [taken(a) for a in args], {k: taken(v) for k, v in kwargs.items()})
     parts: tuple[Tensor, ...] = found if isinstance(found, tuple) else (found,)
     values = []
     for tensor, right in zip(parts, expected, strict=False):

@@ -1,12 +1,14 @@
 """Whatever goes wrong in drafting leaves its operator to PyTorch, named as a defect with its reason."""
 
+from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 import pytest
 
 from pytorch_to_triton.draft.file import launches
 from pytorch_to_triton.draft.file.module import draft
-from pytorch_to_triton.draft.lower.row import ROWS, Row, load_rows
+from pytorch_to_triton.draft.lower.row import ROWS, load_rows
 from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
@@ -29,6 +31,7 @@ def f(x):
 def failing(function: Any, word: str) -> Any:
     """The same function, but for arguments that mention the word."""
 
+    @wraps(function)
     def failing(*given: Any, **more: Any) -> Any:
         if word in str(given):
             raise ZeroDivisionError("of 3 by 0")
@@ -45,7 +48,7 @@ async def test_a_defect_leaves_its_operator_to_pytorch_and_the_rest_is_drafted(
     match where:
         case "row":
             row = load_rows()["aten.tanh.default"]
-            monkeypatch.setitem(ROWS, row.op, Row(row.op, failing(row.function, "")))
+            monkeypatch.setitem(ROWS, row.op, replace(row, function=failing(row.function, "")))
         case "pattern":
             monkeypatch.setattr(pointwise, "match", failing(pointwise.match, "tanh"))
         case "printer":

@@ -3,7 +3,7 @@
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer, Cluster, Store
 from pytorch_to_triton.draft.lower.row import ROWS, Context, load_rows
-from pytorch_to_triton.draft.lower.tensor import Names, source
+from pytorch_to_triton.draft.lower.tensor import Names, Tensor, source
 from pytorch_to_triton.draft.patterns import attention, columns, rows
 from pytorch_to_triton.draft.registry import pattern_of
 
@@ -14,7 +14,8 @@ def cluster_of_attention(head: int) -> Cluster:
     shape = [sizes.size("L"), sizes.size(head)]
     given = [source(names, name, shape, "float32") for name in ("q", "k", "v")]
     context = Context(names, tuple(shape), "float32", "out")
-    found = ROWS["aten.scaled_dot_product_attention.default"].function(context, *given)
+    found = ROWS["aten.scaled_dot_product_attention.default"].lowered(context, given, {})
+    assert isinstance(found, Tensor)
     return Cluster("out", (Store(Buffer("out", found.shape, "float32"), found.indices, found.value),))
 
 

@@ -114,8 +114,8 @@ def test_only_where_windows_leave_the_image_are_its_loads_guarded(
     grown = (2 if transposed else -2) + (-2 if transposed else 2) * padding
     shape = (sizes.size("N"), sizes.size(4), height + grown, width + grown)
     ctx = Context(names, shape, "float32", "out")
-    found = load_rows()["aten.convolution.default"].function(
-        ctx, image, weight, None, [1, 1], [padding] * 2, [1, 1], transposed, [0, 0], 1
+    found = load_rows()["aten.convolution.default"].lowered(
+        ctx, (image, weight, None, [1, 1], [padding] * 2, [1, 1], transposed, [0, 0], 1), {}
     )
     assert isinstance(found, Tensor)
     assert any(isinstance(v, Load) and v.where is not None for v in walk(found.value)) == guarded

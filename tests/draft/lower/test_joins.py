@@ -75,11 +75,11 @@ def test_as_many_parts_as_the_sizes_say_are_refused(op: str) -> None:
     x = source(Names(), "x", [sizes.symbol("N")], "float32")
     arguments = [2] if op == "split.Tensor" else []
     with pytest.raises(Refused, match="depends on the sizes"):
-        ROWS[f"aten.{op}"].function(Context(Names(), (), "", "out"), x, *arguments)
+        ROWS[f"aten.{op}"].lowered(Context(Names(), (), "", "out"), (x, *arguments), {})
 
 
 def test_thirds_of_a_size_are_three_parts() -> None:
     x = source(Names(), "x", [sizes.size("3*H")], "float32")
-    parts = ROWS["aten.split.Tensor"].function(Context(Names(), (), "", "out"), x, sizes.symbol("H"))
+    parts = ROWS["aten.split.Tensor"].lowered(Context(Names(), (), "", "out"), (x, sizes.symbol("H")), {})
     assert isinstance(parts, tuple)
     assert [p.shape for p in parts] == [(sizes.symbol("H"),)] * 3

@@ -28,7 +28,7 @@ def computed(tensor: Tensor, **arrays: Any) -> Any:
 
 def call(names: Names, op: str, *args: Any, shape: tuple[int, ...] = ()) -> Any:
     context = Context(names, tuple(map(sizes.size, shape)), "float32", "out")
-    return ROWS[op].function(context, *args)
+    return ROWS[op].lowered(context, args, {})
 
 
 def test_a_column_less_a_row_of_one_vector_is_all_differences() -> None:

@@ -119,7 +119,7 @@ class _Reading:
         context = Context(self.axes, shape, node.dtype or "", self.named[node.name], self._storing(node))
         arguments = [self._argument(a) for a in node.args]
         keywords = {name: self._argument(a) for name, a in node.kwargs.items()}
-        found = ROWS[node.op].function(context, *arguments, **keywords)
+        found = ROWS[node.op].lowered(context, arguments, keywords)
         if isinstance(found, tuple):
             names = self._part_names(node, len(found))
             parts = [self._kept(node, name, t) for name, t in zip(names, found, strict=True)]

@@ -86,10 +86,8 @@ def mish_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
     return mapped(ctx, slope, grad_output, input)
 
 
-@row("aten.leaky_relu_backward.default")
-def leaky_relu_backward(
-    ctx: Context, grad_output: Tensor, input: Tensor, negative_slope: Any, self_is_result: bool
-) -> Tensor:
+@row("aten.leaky_relu_backward.default", arguments="grad_output input negative_slope self_is_result")
+def leaky_relu_backward(ctx: Context, grad_output: Tensor, input: Tensor, negative_slope: Any) -> Tensor:
     return mapped(
         ctx,
         lambda g, x: op("where", op("gt", x, 0.0), g, product(g, float(negative_slope))),
@@ -167,9 +165,8 @@ def softplus_backward(ctx: Context, grad_output: Tensor, input: Tensor, beta: An
     return mapped(ctx, slope, grad_output, input)
 
 
-@row("aten.log_sigmoid_backward.default")
-def log_sigmoid_backward(ctx: Context, grad_output: Tensor, input: Tensor, buffer: Tensor) -> Tensor:
-    # The buffer is exp(-abs(x)) on a CPU and empty on a GPU.
+@row("aten.log_sigmoid_backward.default", arguments="grad_output input buffer")
+def log_sigmoid_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
     return mapped(ctx, lambda g, x: product(g, op("sigmoid", op("neg", x))), grad_output, input)
 
 
@@ -203,17 +200,15 @@ def native_dropout_backward(ctx: Context, grad_output: Tensor, mask: Tensor, sca
     return mapped(ctx, lambda g, kept: product(g, kept, scale), grad_output, mask)
 
 
-@row("aten._softmax_backward_data.default")
-def softmax_backward(ctx: Context, grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+@row("aten._softmax_backward_data.default", arguments="grad_output output dim input_dtype")
+def softmax_backward(ctx: Context, grad_output: Tensor, output: Tensor, dim: int) -> Tensor:
     weighted = mapped(ctx, product, grad_output, output)
     total = ctx.reduce(SUM, weighted, [dim], keepdim=True, name="total")
     return _as(ctx, mapped(ctx, lambda g, y, t: product(y, less(g, t)), grad_output, output, total))
 
 
-@row("aten._log_softmax_backward_data.default")
-def log_softmax_backward(
-    ctx: Context, grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any
-) -> Tensor:
+@row("aten._log_softmax_backward_data.default", arguments="grad_output output dim input_dtype")
+def log_softmax_backward(ctx: Context, grad_output: Tensor, output: Tensor, dim: int) -> Tensor:
     total = ctx.reduce(SUM, grad_output, [dim], keepdim=True, name="total")
     return _as(
         ctx,

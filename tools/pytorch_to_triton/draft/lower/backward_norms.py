@@ -43,7 +43,10 @@ def _in(x: Tensor, like: Tensor | None) -> Tensor:
     return x if like is None else replace(x, dtype=like.dtype)
 
 
-@row("aten.native_layer_norm_backward.default")
+@row(
+    "aten.native_layer_norm_backward.default",
+    arguments="grad_out input normalized_shape mean rstd weight bias output_mask",
+)
 def layer_norm_backward(
     ctx: Context,
     grad_out: Tensor,
@@ -53,7 +56,6 @@ def layer_norm_backward(
     rstd: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
-    output_mask: Sequence[bool],
 ) -> Gradients:
     outer = len(input) - len(normalized_shape)
     x_hat = _normalized(ctx, input, mean, rstd)
@@ -64,7 +66,10 @@ def layer_norm_backward(
     return _in(x_grad, input), _in(weight_grad, weight), _in(bias_grad, bias)
 
 
-@row("aten.native_group_norm_backward.default")
+@row(
+    "aten.native_group_norm_backward.default",
+    arguments="grad_out input mean rstd weight N C HxW group output_mask",
+)
 def group_norm_backward(
     ctx: Context,
     grad_out: Tensor,
@@ -72,11 +77,7 @@ def group_norm_backward(
     mean: Tensor,
     rstd: Tensor,
     weight: Tensor | None,
-    N: Any,
-    C: Any,
-    HxW: Any,
     group: int,
-    output_mask: Sequence[bool],
 ) -> Gradients:
     batch, channels = input.shape[:2]
     whole = (batch, ONE * group, FloorDiv(channels, ONE * group), count(input, range(2, len(input))))
@@ -92,7 +93,10 @@ def group_norm_backward(
     return _in(x_grad, input), _in(weight_grad, weight), _in(bias_grad, weight)
 
 
-@row("aten.native_batch_norm_backward.default")
+@row(
+    "aten.native_batch_norm_backward.default",
+    arguments="grad_out input weight running_mean running_var save_mean save_invstd train eps output_mask",
+)
 def batch_norm_backward(
     ctx: Context,
     grad_out: Tensor,
@@ -104,7 +108,6 @@ def batch_norm_backward(
     save_invstd: Tensor | None,
     train: bool,
     eps: float,
-    output_mask: Sequence[bool],
 ) -> Gradients:
     def by_channel(t: Tensor | None) -> Tensor:
         assert t is not None

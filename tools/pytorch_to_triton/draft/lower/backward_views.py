@@ -16,32 +16,28 @@ from pytorch_to_triton.draft.lower.scatters import with_selected, with_slice
 from pytorch_to_triton.draft.lower.tensor import Tensor, guarded, position
 
 
-@row("aten.slice_backward.default")
-def slice_backward(
-    ctx: Context, grad_output: Tensor, input_sizes: Sequence[Any], dim: int, start: Any, end: Any, step: int
-) -> Tensor:
+@row("aten.slice_backward.default", arguments="grad_output input_sizes dim start end step")
+def slice_backward(ctx: Context, grad_output: Tensor, dim: int, start: Any, step: int) -> Tensor:
     return with_slice(zeros(ctx, grad_output), grad_output, dim % len(ctx.shape), start, step)
 
 
-@row("aten.select_backward.default")
-def select_backward(
-    ctx: Context, grad_output: Tensor, input_sizes: Sequence[Any], dim: int, index: Any
-) -> Tensor:
+@row("aten.select_backward.default", arguments="grad_output input_sizes dim index")
+def select_backward(ctx: Context, grad_output: Tensor, dim: int, index: Any) -> Tensor:
     return with_selected(zeros(ctx, grad_output), grad_output, dim % len(ctx.shape), index)
 
 
-@row("aten.diagonal_backward.default")
-def diagonal_backward(
-    ctx: Context, grad_output: Tensor, input_sizes: Sequence[Any], offset: int, dim1: int, dim2: int
-) -> Tensor:
+@row("aten.diagonal_backward.default", arguments="grad_output input_sizes offset dim1 dim2")
+def diagonal_backward(ctx: Context, grad_output: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     return with_diagonal(zeros(ctx, grad_output), grad_output, offset, dim1, dim2)
 
 
-@row("aten.avg_pool2d_backward.default")
+@row(
+    "aten.avg_pool2d_backward.default",
+    arguments="grad_output input kernel_size stride padding ceil_mode count_include_pad divisor_override",
+)
 def avg_pool2d_backward(
     ctx: Context,
     grad_output: Tensor,
-    input: Tensor,
     kernel_size: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],

@@ -41,7 +41,10 @@ def _nothing(ctx: Context, x: Tensor) -> Tensor:
     return statistic(Tensor(((ctx.axis("none", ZERO),),), Const(0.0), x.dtype))
 
 
-@row("aten._native_batch_norm_legit_no_training.default")
+@row(
+    "aten._native_batch_norm_legit_no_training.default",
+    arguments="input weight bias running_mean running_var momentum eps",
+)
 def no_training(
     ctx: Context,
     input: Tensor,
@@ -49,14 +52,16 @@ def no_training(
     bias: Tensor | None,
     running_mean: Tensor,
     running_var: Tensor,
-    momentum: float,
     eps: Operand,
 ) -> Statistics:
     out = _by_running(ctx, input, running_mean, running_var, eps)
     return _scaled(ctx, out, weight, bias), _nothing(ctx, input), _nothing(ctx, input)
 
 
-@row("aten.batch_norm.default")
+@row(
+    "aten.batch_norm.default",
+    arguments="input weight bias running_mean running_var training momentum eps cudnn_enabled",
+)
 def batch_norm(
     ctx: Context,
     input: Tensor,
@@ -65,9 +70,7 @@ def batch_norm(
     running_mean: Tensor | None,
     running_var: Tensor | None,
     training: bool,
-    momentum: float,
     eps: Operand,
-    cudnn_enabled: bool,
 ) -> Tensor:
     if running_mean is None or running_var is None:
         return _scaled(ctx, _of_batch(ctx, input, eps)[0], weight, bias)
@@ -76,15 +79,9 @@ def batch_norm(
     return _scaled(ctx, _by_running(ctx, input, running_mean, running_var, eps), weight, bias)
 
 
-@row("aten._native_batch_norm_legit.no_stats")
+@row("aten._native_batch_norm_legit.no_stats", arguments="input weight bias training momentum eps")
 def no_stats(
-    ctx: Context,
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: Operand,
+    ctx: Context, input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: Operand
 ) -> Statistics:
     out, mean, rstd = _of_batch(ctx, input, eps)
     return _scaled(ctx, out, weight, bias), mean, rstd
@@ -103,7 +100,7 @@ def functional(
     eps: Operand,
 ) -> tuple[Tensor, ...]:
     if not training:
-        found = no_training(ctx, input, weight, bias, running_mean, running_var, momentum, eps)
+        found = no_training(ctx, input, weight, bias, running_mean, running_var, eps)
         return (*found, running_mean, running_var)
     out, mean, rstd = _of_batch(ctx, input, eps)
     new_mean, new_var = _updated(ctx, input, running_mean, running_var, momentum)

@@ -105,7 +105,7 @@ def addbmm(
     return added(ctx, input, replace(products, dims=products.dims[1:], value=value), beta, alpha)
 
 
-@row("aten._trilinear.default")
+@row("aten._trilinear.default", arguments="i1 i2 i3 expand1 expand2 expand3 sumdim unroll_dim")
 def trilinear(
     ctx: Context,
     i1: Tensor,
@@ -115,7 +115,6 @@ def trilinear(
     expand2: Sequence[int],
     expand3: Sequence[int],
     sumdim: Sequence[int],
-    unroll_dim: int = 1,
 ) -> Tensor:
     first, second = expanded(i1, expand1), expanded(distinct(ctx, i2, i1), expand2)
     both = ctx.pointwise("mul", first, second)

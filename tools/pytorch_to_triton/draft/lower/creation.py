@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from pytorch_to_triton.draft.ir.indices import minus, plus
@@ -10,6 +9,9 @@ from pytorch_to_triton.draft.ir.values import Const, kind_of_dtype, op
 from pytorch_to_triton.draft.lower.formulas import where
 from pytorch_to_triton.draft.lower.row import WIDTHS, Context, Operand, Refused, as_kind, number, row
 from pytorch_to_triton.draft.lower.tensor import Tensor, position
+
+PLACE = "dtype layout device pin_memory"
+"""Arguments of all that makes a tensor."""
 
 
 def filled(ctx: Context, value: Operand) -> Tensor:
@@ -22,142 +24,36 @@ def filled(ctx: Context, value: Operand) -> Tensor:
     return Tensor(ctx.names.dims(ctx.shape), as_kind(fill, kind), dtype)
 
 
-@row("aten.full.default")
-def full(
-    ctx: Context,
-    size: Sequence[Any],
-    fill_value: Operand,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
-) -> Tensor:
+@row("aten.full.default", arguments=f"size fill_value {PLACE}")
+@row("aten.full_like.default", arguments=f"input fill_value {PLACE} memory_format")
+@row("aten.new_full.default", arguments=f"input size fill_value {PLACE}")
+def full(ctx: Context, fill_value: Operand) -> Tensor:
     return filled(ctx, fill_value)
 
 
-@row("aten.full_like.default")
-def full_like(
-    ctx: Context,
-    input: Tensor,
-    fill_value: Operand,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
-    memory_format: Any = None,
-) -> Tensor:
-    return filled(ctx, fill_value)
-
-
-@row("aten.new_full.default")
-def new_full(
-    ctx: Context,
-    input: Tensor,
-    size: Sequence[Any],
-    fill_value: Operand,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
-) -> Tensor:
-    return filled(ctx, fill_value)
-
-
-@row("aten.scalar_tensor.default")
-def scalar_tensor(
-    ctx: Context,
-    s: Operand,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
-) -> Tensor:
+@row("aten.scalar_tensor.default", arguments=f"s {PLACE}")
+def scalar_tensor(ctx: Context, s: Operand) -> Tensor:
     return filled(ctx, s)
 
 
-def _constant(name: str, value: int) -> None:
-    """`zeros` and its kin, or those of `ones`."""
-
-    @row(f"aten.{name}.default")
-    def of_size(
-        ctx: Context,
-        size: Sequence[Any],
-        dtype: Any = None,
-        layout: Any = None,
-        device: Any = None,
-        pin_memory: Any = None,
-    ) -> Tensor:
-        return filled(ctx, value)
-
-    @row(f"aten.{name}_like.default")
-    def like(
-        ctx: Context,
-        input: Tensor,
-        dtype: Any = None,
-        layout: Any = None,
-        device: Any = None,
-        pin_memory: Any = None,
-        memory_format: Any = None,
-    ) -> Tensor:
-        return filled(ctx, value)
-
-    @row(f"aten.new_{name}.default")
-    def new(
-        ctx: Context,
-        input: Tensor,
-        size: Sequence[Any],
-        dtype: Any = None,
-        layout: Any = None,
-        device: Any = None,
-        pin_memory: Any = None,
-    ) -> Tensor:
-        return filled(ctx, value)
+@row("aten.zeros.default", arguments=f"size {PLACE}")
+@row("aten.zeros_like.default", arguments=f"input {PLACE} memory_format")
+@row("aten.new_zeros.default", arguments=f"input size {PLACE}")
+def zeros(ctx: Context) -> Tensor:
+    return filled(ctx, 0)
 
 
-_constant("zeros", 0)
-_constant("ones", 1)
+@row("aten.ones.default", arguments=f"size {PLACE}")
+@row("aten.ones_like.default", arguments=f"input {PLACE} memory_format")
+@row("aten.new_ones.default", arguments=f"input size {PLACE}")
+def ones(ctx: Context) -> Tensor:
+    return filled(ctx, 1)
 
 
-@row("aten.arange.default")
-def arange(
-    ctx: Context,
-    end: Operand,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
-) -> Tensor:
-    return _range(ctx, 0, 1)
-
-
-@row("aten.arange.start")
-def arange_from(
-    ctx: Context,
-    start: Operand,
-    end: Operand,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
-) -> Tensor:
-    return _range(ctx, start, 1)
-
-
-@row("aten.arange.start_step")
-def arange_by(
-    ctx: Context,
-    start: Operand,
-    end: Operand,
-    step: Operand = 1,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
-) -> Tensor:
-    return _range(ctx, start, step)
-
-
-def _range(ctx: Context, start: Operand, step: Operand) -> Tensor:
+@row("aten.arange.default", arguments=f"end {PLACE}")
+@row("aten.arange.start", arguments=f"start end {PLACE}")
+@row("aten.arange.start_step", arguments=f"start end step {PLACE}")
+def arange(ctx: Context, start: Operand = 0, step: Operand = 1) -> Tensor:
     dims = ctx.names.dims(ctx.shape, "i")
     kind = kind_of_dtype(ctx.dtype)
     found = as_kind(position(dims[0]), kind)
@@ -168,17 +64,8 @@ def _range(ctx: Context, start: Operand, step: Operand) -> Tensor:
     return Tensor(dims, found, ctx.dtype)
 
 
-@row("aten.linspace.default")
-def linspace(
-    ctx: Context,
-    start: Any,
-    end: Any,
-    steps: Any,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
-) -> Tensor:
+@row("aten.linspace.default", arguments=f"start end steps {PLACE}")
+def linspace(ctx: Context, start: Any, end: Any, steps: Any) -> Tensor:
     """From the nearer end, so that both are met exactly."""
     if (
         not all(isinstance(x, int | float) for x in (start, end, steps))
@@ -194,32 +81,9 @@ def linspace(
     return Tensor(dims, where(op("lt", at, steps // 2), up, down), ctx.dtype)
 
 
-@row("aten.eye.default")
-def eye(
-    ctx: Context,
-    n: Any,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
-) -> Tensor:
-    return _diagonal(ctx)
-
-
-@row("aten.eye.m")
-def eye_m(
-    ctx: Context,
-    n: Any,
-    m: Any,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
-) -> Tensor:
-    return _diagonal(ctx)
-
-
-def _diagonal(ctx: Context) -> Tensor:
+@row("aten.eye.default", arguments=f"n {PLACE}")
+@row("aten.eye.m", arguments=f"n m {PLACE}")
+def eye(ctx: Context) -> Tensor:
     dims = ctx.names.dims(ctx.shape)
     found = op("eq", *map(position, dims))
     return Tensor(dims, as_kind(found, kind_of_dtype(ctx.dtype)), ctx.dtype)

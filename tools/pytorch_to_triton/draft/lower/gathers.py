@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from pytorch_to_triton.draft.ir.indices import bound, extent, plus
 from pytorch_to_triton.draft.ir.monoids import SUM
@@ -38,15 +37,8 @@ def picked(ctx: Context, x: Tensor, at: int, index: Tensor) -> Tensor:
     return replace(x, dims=(*x.dims[:at], *index.dims, *x.dims[at + 1 :]), value=x.at(*places))
 
 
-@row("aten.embedding.default")
-def embedding(
-    ctx: Context,
-    weight: Tensor,
-    indices: Tensor,
-    padding_idx: Any = -1,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
-) -> Tensor:
+@row("aten.embedding.default", arguments="weight indices padding_idx scale_grad_by_freq sparse")
+def embedding(ctx: Context, weight: Tensor, indices: Tensor) -> Tensor:
     return picked(ctx, weight, 0, indices)  # The options are the gradient's.
 
 
@@ -59,8 +51,8 @@ def index_select(ctx: Context, input: Tensor, dim: int, index: Tensor) -> Tensor
     return picked(ctx, input, dim % len(input), index)
 
 
-@row("aten.gather.default")
-def gather(ctx: Context, input: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Tensor:
+@row("aten.gather.default", arguments="input dim index sparse_grad")
+def gather(ctx: Context, input: Tensor, dim: int, index: Tensor) -> Tensor:
     if not input.dims or not index.dims:
         return replace(input, dims=index.dims, value=input.at(*[index.value] * len(input)))
     places = list(index.indices)
@@ -75,20 +67,17 @@ def take(ctx: Context, input: Tensor, index: Tensor) -> Tensor:
     return replace(flat, dims=index.dims, value=flat.at(wrapped(index.value, size)))
 
 
-@row("aten.bucketize.Tensor")
-def bucketize(
-    ctx: Context, input: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False
-) -> Tensor:
+@row("aten.bucketize.Tensor", arguments="input boundaries out_int32 right")
+def bucketize(ctx: Context, input: Tensor, boundaries: Tensor, *, right: bool = False) -> Tensor:
     return _places(ctx, boundaries, input, right=right)
 
 
-@row("aten.searchsorted.Tensor")
+@row("aten.searchsorted.Tensor", arguments="sorted_sequence input out_int32 right side sorter")
 def searchsorted(
     ctx: Context,
     sorted_sequence: Tensor,
     input: Tensor,
     *,
-    out_int32: bool = False,
     right: bool = False,
     side: str | None = None,
     sorter: Tensor | None = None,

@@ -66,22 +66,15 @@ class Resized:
 Placed = Callable[[Value, Resized], Place]
 
 
-@row("aten.upsample_linear1d.default")
-def linear1d(
-    ctx: Context,
-    input: Tensor,
-    output_size: Sequence[int | Size],
-    align_corners: bool,
-    scales: float | None = None,
-) -> Tensor:
+@row("aten.upsample_linear1d.default", arguments="input output_size align_corners scales")
+def linear1d(ctx: Context, input: Tensor, align_corners: bool, scales: float | None = None) -> Tensor:
     return linear(ctx, input, [scales], align_corners=align_corners)
 
 
-@row("aten.upsample_bilinear2d.default")
+@row("aten.upsample_bilinear2d.default", arguments="input output_size align_corners scales_h scales_w")
 def bilinear2d(
     ctx: Context,
     input: Tensor,
-    output_size: Sequence[int | Size],
     align_corners: bool,
     scales_h: float | None = None,
     scales_w: float | None = None,
@@ -89,11 +82,13 @@ def bilinear2d(
     return linear(ctx, input, [scales_h, scales_w], align_corners=align_corners)
 
 
-@row("aten.upsample_trilinear3d.default")
+@row(
+    "aten.upsample_trilinear3d.default",
+    arguments="input output_size align_corners scales_d scales_h scales_w",
+)
 def trilinear3d(
     ctx: Context,
     input: Tensor,
-    output_size: Sequence[int | Size],
     align_corners: bool,
     scales_d: float | None = None,
     scales_h: float | None = None,
@@ -102,14 +97,13 @@ def trilinear3d(
     return linear(ctx, input, [scales_d, scales_h, scales_w], align_corners=align_corners)
 
 
-@row("aten.upsample_linear1d.vec", "aten.upsample_bilinear2d.vec", "aten.upsample_trilinear3d.vec")
-def linear_vec(
-    ctx: Context,
-    input: Tensor,
-    output_size: Sequence[int | Size] | None,
-    align_corners: bool,
-    scale_factors: Scales | None,
-) -> Tensor:
+@row(
+    "aten.upsample_linear1d.vec",
+    "aten.upsample_bilinear2d.vec",
+    "aten.upsample_trilinear3d.vec",
+    arguments="input output_size align_corners scale_factors",
+)
+def linear_vec(ctx: Context, input: Tensor, align_corners: bool, scale_factors: Scales | None) -> Tensor:
     scales = scale_factors or [None] * (len(input) - 2)
     return linear(ctx, input, scales, align_corners=align_corners)
 
@@ -201,37 +195,28 @@ def whole(r: Resized, source: Value) -> Value:
 def _rows_of(name: str, placed: Placed) -> None:
     """The rows of `upsample_nearest`, or those of the exact one."""
 
-    @row(f"aten.{name}1d.default")
-    def of_1d(
-        ctx: Context, input: Tensor, output_size: Sequence[int | Size], scales: float | None = None
-    ) -> Tensor:
+    @row(f"aten.{name}1d.default", arguments="input output_size scales")
+    def of_1d(ctx: Context, input: Tensor, scales: float | None = None) -> Tensor:
         return resized(ctx, input, [scales], placed)
 
-    @row(f"aten.{name}2d.default")
+    @row(f"aten.{name}2d.default", arguments="input output_size scales_h scales_w")
     def of_2d(
-        ctx: Context,
-        input: Tensor,
-        output_size: Sequence[int | Size],
-        scales_h: float | None = None,
-        scales_w: float | None = None,
+        ctx: Context, input: Tensor, scales_h: float | None = None, scales_w: float | None = None
     ) -> Tensor:
         return resized(ctx, input, [scales_h, scales_w], placed)
 
-    @row(f"aten.{name}3d.default")
+    @row(f"aten.{name}3d.default", arguments="input output_size scales_d scales_h scales_w")
     def of_3d(
         ctx: Context,
         input: Tensor,
-        output_size: Sequence[int | Size],
         scales_d: float | None = None,
         scales_h: float | None = None,
         scales_w: float | None = None,
     ) -> Tensor:
         return resized(ctx, input, [scales_d, scales_h, scales_w], placed)
 
-    @row(*(f"aten.{name}{rank}d.vec" for rank in LETTERS))
-    def of_vec(
-        ctx: Context, input: Tensor, output_size: Sequence[int | Size] | None, scale_factors: Scales | None
-    ) -> Tensor:
+    @row(*(f"aten.{name}{rank}d.vec" for rank in LETTERS), arguments="input output_size scale_factors")
+    def of_vec(ctx: Context, input: Tensor, scale_factors: Scales | None) -> Tensor:
         return resized(ctx, input, scale_factors or [None] * (len(input) - 2), placed)
 
 

@@ -116,10 +116,8 @@ def repeat(ctx: Context, input: Tensor, repeats: Sequence[Any]) -> Tensor:
     return replace(input, dims=tuple(_times(ctx, n) + d for n, d in zip(repeats, padded, strict=True)))
 
 
-@row("aten.repeat_interleave.self_int")
-def repeat_interleave(
-    ctx: Context, input: Tensor, repeats: Any, dim: int | None = None, *, output_size: Any = None
-) -> Tensor:
+@row("aten.repeat_interleave.self_int", arguments="input repeats dim output_size")
+def repeat_interleave(ctx: Context, input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
     if dim is None or not len(input):
         input, dim = reshaped(ctx.names, input, (sizes.product(input.shape),)), 0
     at = dim % len(input)
@@ -209,13 +207,13 @@ def unfold(ctx: Context, input: Tensor, dimension: int, size: int, step: int) ->
     return replace(input, dims=dims, value=input.at(*index))
 
 
-@row("aten.expand_as.default")
-def expand_as(ctx: Context, input: Tensor, other: Tensor) -> Tensor:
+@row("aten.expand_as.default", arguments="input other")
+def expand_as(ctx: Context, input: Tensor) -> Tensor:
     return _expanded(ctx, input)
 
 
-@row("aten.broadcast_to.default")
-def broadcast_to(ctx: Context, input: Tensor, size: Sequence[Any]) -> Tensor:
+@row("aten.broadcast_to.default", arguments="input size")
+def broadcast_to(ctx: Context, input: Tensor) -> Tensor:
     return _expanded(ctx, input)
 
 

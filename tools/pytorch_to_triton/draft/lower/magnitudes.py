@@ -45,9 +45,9 @@ def _magnitude(v: Value) -> Value:
     return op("abs", v)
 
 
-@row("aten.linalg_vector_norm.default")
+@row("aten.linalg_vector_norm.default", arguments="input ord dim keepdim dtype")
 def linalg_vector_norm(
-    ctx: Context, input: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False, dtype: Any = None
+    ctx: Context, input: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False
 ) -> Tensor:
     return vector_norm(ctx, input, ord, all_dims(input, dim), keepdim=keepdim)
 
@@ -62,13 +62,13 @@ def norm(ctx: Context, input: Tensor, p: Any, dim: Dims, keepdim: bool = False) 
     return vector_norm(ctx, input, 2 if p is None else p, all_dims(input, dim), keepdim=keepdim)
 
 
-@row("aten.norm.ScalarOpt_dim_dtype")
-def norm_in_dtype(ctx: Context, input: Tensor, p: Any, dim: Dims, keepdim: bool, dtype: Any) -> Tensor:
+@row("aten.norm.ScalarOpt_dim_dtype", arguments="input p dim keepdim dtype")
+def norm_in_dtype(ctx: Context, input: Tensor, p: Any, dim: Dims, keepdim: bool) -> Tensor:
     return vector_norm(ctx, input, 2 if p is None else p, all_dims(input, dim), keepdim=keepdim)
 
 
-@row("aten.norm.ScalarOpt_dtype")
-def norm_all_in_dtype(ctx: Context, input: Tensor, p: Any, dtype: Any) -> Tensor:
+@row("aten.norm.ScalarOpt_dtype", arguments="input p dtype")
+def norm_all_in_dtype(ctx: Context, input: Tensor, p: Any) -> Tensor:
     return vector_norm(ctx, input, 2 if p is None else p, all_dims(input, None))
 
 
@@ -78,8 +78,8 @@ def dist(ctx: Context, input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     return vector_norm(ctx, apart, p, all_dims(apart, None))
 
 
-@row("aten._cdist_forward.default")
-def cdist(ctx: Context, x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -> Tensor:
+@row("aten._cdist_forward.default", arguments="x1 x2 p compute_mode")
+def cdist(ctx: Context, x1: Tensor, x2: Tensor, p: float) -> Tensor:
     x2 = distinct(ctx, x2, x1)
     one = replace(x1, dims=(*x1.dims[:-1], (), x1.dims[-1]))
     other = replace(x2, dims=(*x2.dims[:-2], (), *x2.dims[-2:]))

@@ -60,7 +60,7 @@ def native_layer_norm(
     return affine(ctx, out, weight, bias), mean, rstd
 
 
-@row("aten.layer_norm.default")
+@row("aten.layer_norm.default", arguments="input normalized_shape weight bias eps cudnn_enable")
 def layer_norm(
     ctx: Context,
     input: Tensor,
@@ -68,7 +68,6 @@ def layer_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: Operand = 1e-5,
-    cudnn_enable: bool = True,
 ) -> Tensor:
     return native_layer_norm(replace(ctx, stored=inside), input, normalized_shape, weight, bias, eps)[0]
 
@@ -104,22 +103,14 @@ def rms_norm(
     return fused_rms_norm(ctx, input, normalized_shape, weight, eps)[0]
 
 
-@row("aten.native_group_norm.default")
+@row("aten.native_group_norm.default", arguments="input weight bias N C HxW group eps")
 def native_group_norm(
-    ctx: Context,
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    N: Any,
-    C: Any,
-    HxW: Any,
-    group: int,
-    eps: Operand,
+    ctx: Context, input: Tensor, weight: Tensor | None, bias: Tensor | None, group: int, eps: Operand
 ) -> Statistics:
     return _grouped(ctx, input, group, weight, bias, eps)
 
 
-@row("aten.group_norm.default")
+@row("aten.group_norm.default", arguments="input num_groups weight bias eps cudnn_enabled")
 def group_norm(
     ctx: Context,
     input: Tensor,
@@ -127,7 +118,6 @@ def group_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: Operand = 1e-5,
-    cudnn_enabled: bool = True,
 ) -> Tensor:
     return _grouped(ctx, input, num_groups, weight, bias, eps)[0]
 
@@ -148,18 +138,18 @@ def _grouped(
     return (affine(ctx, joined, *scales), *per_group)  # type: ignore[return-value]
 
 
-@row("aten.instance_norm.default")
+@row(
+    "aten.instance_norm.default",
+    arguments="input weight bias running_mean running_var use_input_stats momentum eps cudnn_enabled",
+)
 def instance_norm(
     ctx: Context,
     input: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
     running_mean: Tensor | None,
-    running_var: Tensor | None,
     use_input_stats: bool,
-    momentum: float,
     eps: Operand,
-    cudnn_enabled: bool,
 ) -> Tensor:
     if not use_input_stats or running_mean is not None:
         raise Refused("it keeps running statistics")

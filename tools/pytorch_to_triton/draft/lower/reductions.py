@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from pytorch_to_triton.draft.ir.indices import extent, plus, times
 from pytorch_to_triton.draft.ir.monoids import ARGMAX, ARGMIN, MAX, MIN, PEAK, PROD, SUM
@@ -16,31 +15,31 @@ from pytorch_to_triton.draft.lower.tensor import Tensor, position
 Dims = Sequence[int] | int | None
 
 
-@row("aten.sum.default")
-def sum_all(ctx: Context, input: Tensor, dtype: Any = None) -> Tensor:
+@row("aten.sum.default", arguments="input dtype")
+def sum_all(ctx: Context, input: Tensor) -> Tensor:
     return sum_(ctx, input, None)
 
 
-@row("aten.sum.dim_IntList")
-def sum_(ctx: Context, input: Tensor, dim: Dims, keepdim: bool = False, dtype: Any = None) -> Tensor:
+@row("aten.sum.dim_IntList", arguments="input dim keepdim dtype")
+def sum_(ctx: Context, input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     return ctx.reduce(SUM, cast(input, ctx.dtype), all_dims(input, dim), keepdim)
 
 
-@row("aten.nansum.default")
-def nansum(ctx: Context, input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+@row("aten.nansum.default", arguments="input dim keepdim dtype")
+def nansum(ctx: Context, input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     x = cast(input, ctx.dtype)
     if x.kind == "float":
         x = mapped(ctx, lambda v: where(op("is_nan", v), 0.0, v), x)
     return ctx.reduce(SUM, x, all_dims(input, dim), keepdim)
 
 
-@row("aten.mean.default")
-def mean_all(ctx: Context, input: Tensor, dtype: Any = None) -> Tensor:
+@row("aten.mean.default", arguments="input dtype")
+def mean_all(ctx: Context, input: Tensor) -> Tensor:
     return mean(ctx, input, None)
 
 
-@row("aten.mean.dim")
-def mean(ctx: Context, input: Tensor, dim: Dims, keepdim: bool = False, dtype: Any = None) -> Tensor:
+@row("aten.mean.dim", arguments="input dim keepdim dtype")
+def mean(ctx: Context, input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     return average(ctx, cast(input, ctx.dtype), all_dims(input, dim), keepdim=keepdim)
 
 
@@ -52,13 +51,13 @@ def average(
     return replace(total, value=op("div", total.value, extent(count(x, dims)), name=name))
 
 
-@row("aten.prod.default")
-def prod_all(ctx: Context, input: Tensor, dtype: Any = None) -> Tensor:
+@row("aten.prod.default", arguments="input dtype")
+def prod_all(ctx: Context, input: Tensor) -> Tensor:
     return ctx.reduce(PROD, cast(input, ctx.dtype), all_dims(input, None))
 
 
-@row("aten.prod.dim_int")
-def prod(ctx: Context, input: Tensor, dim: int, keepdim: bool = False, dtype: Any = None) -> Tensor:
+@row("aten.prod.dim_int", arguments="input dim keepdim dtype")
+def prod(ctx: Context, input: Tensor, dim: int, keepdim: bool = False) -> Tensor:
     return ctx.reduce(PROD, cast(input, ctx.dtype), all_dims(input, dim), keepdim)
 
 

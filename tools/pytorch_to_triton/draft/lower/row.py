@@ -4,10 +4,10 @@
     def lerp(ctx, input, end, weight):
         return ctx.pointwise("add", input, ctx.pointwise("mul", weight, ctx.pointwise("sub", end, input)))
 
-Arguments have the names of torch's schema and all of them are taken: a test holds every row against the
-installed torch. A tensor comes as a Tensor, a number as a number, a size that depends on the inputs as a
-sympy expression, a number computed from sizes or one of the function's own as an Argument. What a row
-cannot do it refuses by raising Refused, and the call is left to PyTorch.
+Arguments have the names of torch's schema. A row takes all of them, or names them all and takes those that it
+reads: a test holds every row against the installed torch. A tensor comes as a Tensor, a number as a number, a
+size that depends on the inputs as a sympy expression, a number computed from sizes or an argument of the
+function's own as an Argument. What a row cannot do it refuses by raising Refused: PyTorch is left the call.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, TypeVar
 
 import sympy
@@ -53,26 +54,39 @@ class Row:
 
     op: str
     function: RowFunction
+    arguments: tuple[str, ...]
+    """The operator's, in order."""
 
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """Names of the operator's arguments, as the row takes them."""
-        return tuple(inspect.signature(self.function).parameters)[1:]
+    def lowered(self, ctx: Context, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Lowered:
+        """The call's result. Raises Refused."""
+        given = {**dict(zip(self.arguments, args, strict=False)), **kwargs}
+        read = parameters_of(self.function)
+        return self.function(ctx, **{name: value for name, value in given.items() if name in read})
 
 
 ROWS: dict[str, Row] = {}
 
 
-def row(*operators: str) -> Callable[[F], F]:
-    """Registers a function as the row of operators such as `aten.add.Tensor`."""
+def row(*operators: str, arguments: str = "") -> Callable[[F], F]:
+    """Registers a function as the row of operators such as `aten.add.Tensor`.
+
+    `arguments` are those of the operators where the function does not read them all: some show in what
+    torch.export says of the result, and others are no kernel's question.
+    """
 
     def registered(function: F) -> F:
         for name in operators:
             assert name not in ROWS, f"{name} has two rows"
-            ROWS[name] = Row(name, function)
+            ROWS[name] = Row(name, function, tuple(arguments.split()) or parameters_of(function))
         return function
 
     return registered
+
+
+@cache
+def parameters_of(function: RowFunction) -> tuple[str, ...]:
+    """What it takes after its context."""
+    return tuple(inspect.signature(function).parameters)[1:]
 
 
 def load_rows() -> Mapping[str, Row]:

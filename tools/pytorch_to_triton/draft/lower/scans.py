@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from pytorch_to_triton.draft.ir.monoids import LAST_ARGMAX, LAST_ARGMIN, LOG_SUM_EXP, PROD, SUM
 from pytorch_to_triton.draft.ir.values import Axis, Const, Get, Index, Monoid, Scan, op
@@ -11,13 +10,13 @@ from pytorch_to_triton.draft.lower.row import Context, cast, row
 from pytorch_to_triton.draft.lower.tensor import Tensor
 
 
-@row("aten.cumsum.default")
-def cumsum(ctx: Context, input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+@row("aten.cumsum.default", arguments="input dim dtype")
+def cumsum(ctx: Context, input: Tensor, dim: int) -> Tensor:
     return _running(ctx, SUM, input, dim)
 
 
-@row("aten.cumprod.default")
-def cumprod(ctx: Context, input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+@row("aten.cumprod.default", arguments="input dim dtype")
+def cumprod(ctx: Context, input: Tensor, dim: int) -> Tensor:
     return _running(ctx, PROD, input, dim)
 
 

@@ -33,8 +33,8 @@ REDUCTIONS: Mapping[str, tuple[Monoid, str]] = {
 }
 
 
-@row("aten.copy.default")
-def copy(ctx: Context, input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+@row("aten.copy.default", arguments="input src non_blocking")
+def copy(ctx: Context, input: Tensor, src: Tensor) -> Tensor:
     dims, (_, value) = broadcast([input, src])
     return cast(replace(src, dims=dims, value=value), input.dtype)
 
@@ -51,9 +51,9 @@ def with_selected(x: Tensor, src: Tensor, at: int, index: Any) -> Tensor:
     return replace(x, value=op("where", inside, guarded(src.at(*places), inside), x.value))
 
 
-@row("aten.slice_scatter.default")
+@row("aten.slice_scatter.default", arguments="input src dim start end step")
 def slice_scatter(
-    ctx: Context, input: Tensor, src: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+    ctx: Context, input: Tensor, src: Tensor, dim: int = 0, start: Any = None, step: int = 1
 ) -> Tensor:
     return with_slice(input, src, dim % len(input), start, step)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 from pytorch_to_triton.draft.ir.monoids import PEAK, SUM
 from pytorch_to_triton.draft.ir.values import Value, op
@@ -44,29 +43,29 @@ def less_partition(x: Value, top: Value, log_sum: Value) -> Value:
     return op("sub", op("sub", x, top, name="shifted"), log_sum)
 
 
-@row("aten.softmax.int")
-def softmax(ctx: Context, input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+@row("aten.softmax.int", arguments="input dim dtype")
+def softmax(ctx: Context, input: Tensor, dim: int) -> Tensor:
     return softmax_of(ctx, cast(input, ctx.dtype), dim, name_of(input))
 
 
-@row("aten._softmax.default")
-def softmax_kernel(ctx: Context, input: Tensor, dim: int, half_to_float: bool) -> Tensor:
+@row("aten._softmax.default", arguments="input dim half_to_float")
+def softmax_kernel(ctx: Context, input: Tensor, dim: int) -> Tensor:
     return softmax_of(ctx, cast(input, ctx.dtype), dim, name_of(input))
 
 
-@row("aten._safe_softmax.default")
-def safe_softmax(ctx: Context, input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+@row("aten._safe_softmax.default", arguments="input dim dtype")
+def safe_softmax(ctx: Context, input: Tensor, dim: int) -> Tensor:
     x = cast(input, ctx.dtype)
     found = softmax_of(ctx, x, dim, name_of(input))
     masked_out = compared(lambda m: op("eq", m, -math.inf), row_max(ctx, x, dim, name_of(input)))
     return ctx.where(masked_out, 0.0, found)
 
 
-@row("aten.log_softmax.int")
-def log_softmax(ctx: Context, input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+@row("aten.log_softmax.int", arguments="input dim dtype")
+def log_softmax(ctx: Context, input: Tensor, dim: int) -> Tensor:
     return log_softmax_of(ctx, cast(input, ctx.dtype), dim, name_of(input))
 
 
-@row("aten._log_softmax.default")
-def log_softmax_kernel(ctx: Context, input: Tensor, dim: int, half_to_float: bool) -> Tensor:
+@row("aten._log_softmax.default", arguments="input dim half_to_float")
+def log_softmax_kernel(ctx: Context, input: Tensor, dim: int) -> Tensor:
     return log_softmax_of(ctx, cast(input, ctx.dtype), dim, name_of(input))

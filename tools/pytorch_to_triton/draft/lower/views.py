@@ -21,13 +21,13 @@ def same(ctx: Context, input: Tensor) -> Tensor:
     return input
 
 
-@row("aten.clone.default")
-def clone(ctx: Context, input: Tensor, memory_format: Any = None) -> Tensor:
+@row("aten.clone.default", arguments="input memory_format")
+def clone(ctx: Context, input: Tensor) -> Tensor:
     return input
 
 
-@row("aten.contiguous.default")
-def contiguous(ctx: Context, input: Tensor, memory_format: Any = 0) -> Tensor:
+@row("aten.contiguous.default", arguments="input memory_format")
+def contiguous(ctx: Context, input: Tensor) -> Tensor:
     return input
 
 
@@ -67,20 +67,20 @@ def squeeze_dims(ctx: Context, input: Tensor, dim: int | Sequence[int]) -> Tenso
     return replace(input, dims=tuple(d for i, d in enumerate(input.dims) if d or i not in gone))
 
 
-@row("aten.expand.default")
-def expand(ctx: Context, input: Tensor, size: Sequence[Any], implicit: bool = False) -> Tensor:
+@row("aten.expand.default", arguments="input size implicit")
+def expand(ctx: Context, input: Tensor) -> Tensor:
     fresh = ctx.names.dims(ctx.shape)
     kept = ((),) * (len(ctx.shape) - len(input)) + input.dims
     return replace(input, dims=tuple(d or new for d, new in zip(kept, fresh, strict=True)))
 
 
-@row("aten.view.default", "aten._unsafe_view.default", "aten.view_copy.default")
-def view(ctx: Context, input: Tensor, size: Sequence[Any]) -> Tensor:
+@row("aten.view.default", "aten._unsafe_view.default", "aten.view_copy.default", arguments="input size")
+def view(ctx: Context, input: Tensor) -> Tensor:
     return reshaped(ctx.names, input, ctx.shape)
 
 
-@row("aten.reshape.default")
-def reshape(ctx: Context, input: Tensor, shape: Sequence[Any]) -> Tensor:
+@row("aten.reshape.default", arguments="input shape")
+def reshape(ctx: Context, input: Tensor) -> Tensor:
     return reshaped(ctx.names, input, ctx.shape)
 
 
@@ -105,10 +105,8 @@ def from_start(position: int | Size | None, size: Size) -> Size:
     return position
 
 
-@row("aten.slice.Tensor")
-def slice_(
-    ctx: Context, input: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
-) -> Tensor:
+@row("aten.slice.Tensor", arguments="input dim start end step")
+def slice_(ctx: Context, input: Tensor, dim: int = 0, start: Any = None, step: int = 1) -> Tensor:
     at = dim % len(input)
     return cut(ctx, input, at, from_start(start, input.shape[at]), ctx.shape[at], step)
 
