@@ -17,7 +17,7 @@ from pytorch_to_triton.convert.cuts.function_text import (
     statements,
     stored,
 )
-from pytorch_to_triton.worker.wire import RunsItem, Visit
+from pytorch_to_triton.worker.wire.tracing import RunsItem, Visit
 
 PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 """Statements that are computed as they stand; those with blocks are traced through."""

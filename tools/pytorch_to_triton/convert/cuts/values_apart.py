@@ -12,7 +12,7 @@ from typing import Any
 
 from pytorch_to_triton.convert.cuts.function_text import FunctionText, blocks_of, is_indexed_by, rewritten
 from pytorch_to_triton.draft.fresh_names import fresh
-from pytorch_to_triton.worker.wire import ValueNeed
+from pytorch_to_triton.worker.wire.tracing import ValueNeed
 
 Place = tuple[int, int, int, int]
 COMPUTING = (ast.Call, ast.BinOp, ast.Subscript)
