@@ -30,7 +30,10 @@ from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import TargetProcess, source_of
 from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire import tracing
 
+READ = "aten._local_scalar_dense.default"
+"""Gives Python the value of an element: what a cut is for."""
 RUNS = 3
 """At as many distinct sizes it is seen what variables hold."""
 
@@ -67,6 +70,7 @@ class Cut:
         calls = (
             f"`{name.removesuffix('.default')}` (line {line}): it stands between the parts"
             for name, line in sorted(self.operators.items(), key=lambda call: call[1])
+            if name != READ
         )
         return (*calls, *self.left)
 
@@ -123,17 +127,17 @@ async def cut(target: CutTarget) -> Cut | None:
 
 async def seen_runs(process: TargetProcess, function: FunctionText, cases: tuple[wire.Case, ...]) -> Ranges:
     """What is seen of the function as it runs, first as values decide, then in each branch. Raises Ended."""
-    plain = await runs(process, wire.RunsRequest(text=function.text, cases=cases, branches=()))
+    plain = await runs(process, tracing.RunsRequest(text=function.text, cases=cases, branches=()))
     branches = Ranges(function, plain).branches()
     if not branches:
         return Ranges(function, plain)
-    request = wire.RunsRequest(text=function.text, cases=cases, branches=branches)
+    request = tracing.RunsRequest(text=function.text, cases=cases, branches=branches)
     return Ranges(function, await runs(process, request))
 
 
-async def runs(process: TargetProcess, request: wire.RunsRequest) -> wire.RunsItem:
+async def runs(process: TargetProcess, request: tracing.RunsRequest) -> tracing.RunsItem:
     answer = await process.answer(request)
-    assert isinstance(answer, wire.RunsItem)
+    assert isinstance(answer, tracing.RunsItem)
     return answer
 
 
