@@ -80,7 +80,7 @@ RUNS = {
     "around_a_masked_mean": """\
     y, tensor = around_a_masked_mean_part_1(x)
     value = y[tensor]
-    return around_a_masked_mean_part_2(value, y)""",
+    return around_a_masked_mean_part_2(y, value)""",
 }
 """What `run` does in the drafts, behind its checks."""
 

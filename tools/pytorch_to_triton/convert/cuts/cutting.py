@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 
@@ -46,6 +46,11 @@ class Part:
     traced: Traced
     source: Source
 
+    @property
+    def name(self) -> str:
+        """Of its function in the drafted file."""
+        return self.traced.graph.function
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -58,6 +63,16 @@ class Cut:
     parts: tuple[Part, ...]
     left: tuple[str, ...]
     """Ranges that stay PyTorch's although they need no values, each with the reason: ends of a sentence."""
+
+    def without(self, reasons: Mapping[str, str]) -> Cut:
+        """The same with these parts left to PyTorch, by name, each with the reason."""
+        kept = tuple(part for part in self.parts if part.name not in reasons)
+        left = (
+            f"{lines_text([lines_of(self.function, part.range)])}: {reasons[part.name]}"
+            for part in self.parts
+            if part.name in reasons
+        )
+        return replace(self, parts=kept, left=(*self.left, *left))
 
     @property
     def function(self) -> FunctionText:
