@@ -123,5 +123,28 @@ def halved_until_small(x):
     return y * halvings
 
 
+def loop_through_dlpack(x):
+    scale = x.abs().max().item()
+    y = x * scale
+    for _ in range(3):
+        y = torch.tanh(y) + 1
+        z = torch.from_dlpack(y) * 2
+        y = torch.sigmoid(z) + y
+    return torch.relu(y) * 2
+
+
+def share_of_labels(x):
+    y = torch.sigmoid(x) * 7
+    counts = torch.bincount(y.long().flatten(), minlength=8)
+    share = counts.float() / counts.sum()
+    return y * (share * share).sum()
+
+
+def around_a_masked_mean(x):
+    y = torch.tanh(x) * 2
+    z = (y - y[y > -3].mean()) ** 2
+    return z.sum(dim=-1)
+
+
 def only_values(x):
     return torch.unique(x)

@@ -6,14 +6,16 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
+from pytorch_to_triton.convert.finish.test_run import run_tests
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.inputs.declaration import Options
+from pytorch_to_triton.inputs.declaration import Options, parse_options
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
+from .conftest import Conversions
 from .eager_calls import calls, differences, draft_of
 
 pytestmark = pytest.mark.anyio
@@ -62,6 +64,23 @@ RUNS = {
         if condition:
             break
     return sum_until_steps_are_small_part_3(total)""",
+    "loop_through_dlpack": """\
+    tensor = loop_through_dlpack_part_1(x)
+    scale = tensor.item()
+    y = loop_through_dlpack_part_2(x, scale)
+    for _ in range(3):
+        y = loop_through_dlpack_part_3(y)
+        z = torch.from_dlpack(y) * 2
+        y = loop_through_dlpack_part_4(y, z)
+    return loop_through_dlpack_part_5(y)""",
+    "share_of_labels": """\
+    y, tensor = share_of_labels_part_1(x)
+    counts = torch.bincount(tensor, minlength=8)
+    return share_of_labels_part_2(counts, y)""",
+    "around_a_masked_mean": """\
+    y, tensor = around_a_masked_mean_part_1(x)
+    value = y[tensor]
+    return around_a_masked_mean_part_2(y, value)""",
 }
 """What `run` does in the drafts, behind its checks."""
 
@@ -147,6 +166,15 @@ async def test_the_parts_are_told_with_their_lines_and_those_that_need_values(
     assert drafted.left == (f"`aten._unique2` (line {unique}): it stands between the parts",)
 
 
+async def test_what_cannot_be_traced_is_a_statement_of_its_own_with_the_reason(
+    worker: WorkerClient, interpreter: Runtime
+) -> None:
+    origin = await in_parts(worker, interpreter, "loop_through_dlpack")
+    *_, left = origin.drafted(1).left
+    assert left.startswith(f"line {line('torch.from_dlpack')}: ")
+    assert "cannot be traced: Cannot access data pointer" in left
+
+
 async def test_where_nothing_is_left_to_draft_the_refusal_names_the_line_and_a_way(
     worker: WorkerClient, interpreter: Runtime
 ) -> None:
@@ -166,3 +194,19 @@ async def test_gradients_are_refused_with_what_is_converted_without_them(
     with pytest.raises(NotConvertible, match="gradients are drafted for functions that") as refusal:
         (await resolved(worker, interpreter, "scaled_by_an_item", backward=True)).convertible()
     assert re.search(r"without backward \(2 parts: lines \d+, \d+\)", refusal.value.hint)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param("scaled_by_an_item", marks=pytest.mark.corpora), "clamped_until_small"]
+)
+async def test_all_stages_of_a_function_in_parts_are_validated_and_its_own_tests_pass(
+    converted: Conversions, worker: WorkerClient, interpreter: Runtime, name: str
+) -> None:
+    options = parse_options(["x=float32[N] in -8..8"], ["N=5"])
+    conversion = await converted(Target(path=FILE, name=name), options)
+    assert conversion.verdict == "converted", conversion.summary
+    assert [stage.passed for stage in conversion.stages] == [True] * 3
+    assert "stays Python" in conversion.notes[0]
+    tests = conversion.folder / f"test_{name}_triton.py"
+    outcome = await run_tests(worker, tests, interpreter, seconds=300)
+    assert outcome.passed, outcome

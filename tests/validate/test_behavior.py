@@ -48,6 +48,14 @@ def kinds(seen: Observation, policy: Policy = NOTHING, of: Case | None = None) -
     return [violation.kind for violation in violations_of(of or case(), seen, policy)]
 
 
+def test_many_elements_are_read_one_by_one_only_where_that_is_allowed_by_name() -> None:
+    seen = observed(operators={"aten._local_scalar_dense": 17}, origins={"out": None})
+    (refused,) = violations_of(case(), seen, NOTHING)
+    assert "reads 17 elements one by one" in refused.message
+    assert "--allow-torch _local_scalar_dense" in refused.suggestion
+    assert kinds(seen, Policy(frozenset({"aten._local_scalar_dense.default"}))) == []
+
+
 FAULT = MemoryFault(
     kind="store_outside",
     kernel="add_kernel",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.worker import wire
-from pytorch_to_triton.worker.wire import validation
+from pytorch_to_triton.worker.wire import tracing, validation
 from pytorch_to_triton.worker.wire.as_json import decoded, encoded
 from pytorch_to_triton.worker.wire.observation import Differs, Observation, ObservedLaunch
 
@@ -65,13 +65,14 @@ def test_each_job_takes_the_arguments_that_the_tools_pass() -> None:
         report, *taken = inspect.signature(work).parameters
         assert report == "report", job
         name = f"{job.title().replace('_', '')}Arguments"
-        passed = getattr(wire, name, None) or getattr(validation, name, None)
+        passed = next((getattr(m, name) for m in (wire, tracing, validation) if hasattr(m, name)), None)
         described = set(inspect.get_annotations(passed)) if passed else set()
         assert set(taken) == described, f"{name} in worker/wire/ describes what job {job} takes"
 
 
 def test_each_item_and_reply_has_a_tag_of_its_own() -> None:
     items = validation.ReferenceItem | validation.CandidateItem
-    for union in (wire.Message, wire.ServerMessage, wire.TargetItem, items, wire.TuneItem, wire.CompileItem):
+    jobs = (tracing.TargetItem, items, wire.TuneItem, wire.CompileItem)
+    for union in (wire.Message, wire.ServerMessage, *jobs):
         tags = [inspect.get_annotations(kind)["event"].__args__[0] for kind in union.__args__]
         assert len(tags) == len(set(tags)), union

@@ -17,18 +17,26 @@ def blamed(graph: Graph, reports: Sequence[StageReport], radius: int) -> dict[st
 
     Empty where all stages passed, or none is known to give a wrong number.
     """
+    outputs = {o.path: o.name for o in graph.outputs}
+    return {
+        node: reason
+        for path, reason in defects(reports).items()
+        for node in _before(graph, outputs.get(path, ""), radius)
+    }
+
+
+def defects(reports: Sequence[StageReport]) -> dict[str, str]:
+    """The results that the last stage has wrong, each with what is said of it: the end of a sentence."""
     last = reports[-1]
     cases = [] if last.passed else wrong_of(last.verdict.cases)
-    wrong = {m.output: case for case in cases for m in case.mismatches}
-    outputs = {o.path: o.name for o in graph.outputs}
-    found: dict[str, str] = {}
-    for path, case in wrong.items():
-        for node in _before(graph, outputs.get(path, ""), radius):
-            found[node] = (
-                f"a defect of pytorch-to-triton, please report it (a kernel of stage {last.stage} was wrong, "
-                f"for example at {case.name})"
-            )
-    return found
+    return {
+        mismatch.output: (
+            f"a defect of pytorch-to-triton, please report it (a kernel of stage {last.stage} was wrong, "
+            f"for example at {case.name})"
+        )
+        for case in cases
+        for mismatch in case.mismatches
+    }
 
 
 def _before(graph: Graph, name: str, radius: int) -> Collection[str]:

@@ -119,7 +119,7 @@ def concluded(work: ConversionWork, staged: Staged, found: Versions) -> Conversi
         device=f"{machine}; torch {found.torch}, Triton {found.triton}",
         notes=(
             *(f"{dim} is {size} in the kernel: it shapes the program." for dim, size in target.fixed.items()),
-            *notes_of(target.convertible()),
+            *notes_of(target.convertible(), dict(staged.left)),
             *(n for d in staged.drafts[shown.stage - 1 : shown.stage] for n in calls_left(shown.stage, d)),
             *limit_sentences(shown.verdict.limits),
             *([staged.ways] if staged.ways else []),
@@ -135,10 +135,11 @@ def calls_left(stage: int, drafted: Drafted) -> tuple[str, ...]:
     return (f"Stage {stage} leaves to PyTorch: {'; '.join(drafted.left)}.",) if drafted.left else ()
 
 
-def notes_of(origin: DraftOrigin | CutOrigin) -> tuple[str, ...]:
-    """What the trace holds for, and what the target does that no kernel of the draft does."""
+def notes_of(origin: DraftOrigin | CutOrigin, left: Mapping[str, str]) -> tuple[str, ...]:
+    """What the trace holds for, and what the target does that no kernel of the draft does; parts that are
+    `left` to PyTorch have none."""
     if isinstance(origin, CutOrigin):
-        return origin.cut.notes
+        return origin.cut.without(left).notes
     traced, graph = origin.traced, origin.traced.graph
     kinds = dict.fromkeys(joined(branch.sizes) for branch in traced.branches if branch.sizes)
     notes = [f"It is a program of its own where {condition}." for condition in kinds]

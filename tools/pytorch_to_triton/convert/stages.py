@@ -8,7 +8,8 @@ from typing import Any
 
 import anyio
 
-from pytorch_to_triton.convert.around_defects import RADII, blamed
+from pytorch_to_triton.convert.around_defects import RADII, blamed, defects
+from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
 from pytorch_to_triton.convert.request import LAST
 from pytorch_to_triton.convert.tuning import timed, tune
 from pytorch_to_triton.convert.work import ConversionWork
@@ -38,6 +39,8 @@ class Staged:
     """Of the stages, in order; also of those that were not reached."""
     traffic: Traffic | None = None
     """Of the last stage that passed."""
+    left: tuple[tuple[str, str], ...] = ()
+    """What was left to PyTorch as kernels for it were wrong, as in `ConversionWork`."""
 
 
 async def stages_of(work: ConversionWork) -> Staged:
@@ -57,6 +60,8 @@ async def stages_of(work: ConversionWork) -> Staged:
 async def around_defects(work: ConversionWork, staged: Staged) -> Staged:
     """The stages with more and more left to PyTorch until they are right; else as they were."""
     tried, graph = staged, work.target.graph
+    if isinstance(work.target.origin, CutOrigin):
+        return await around_parts(work, staged, work.target.origin)
     if graph is None:
         return staged
     for radius in RADII:
@@ -70,6 +75,18 @@ async def around_defects(work: ConversionWork, staged: Staged) -> Staged:
             return staged
         if tried.reports[-1].passed:
             return tried
+    return staged
+
+
+async def around_parts(work: ConversionWork, staged: Staged, origin: CutOrigin) -> Staged:
+    """The stages with one part, the last first, left to PyTorch, where that makes them right."""
+    wrong = [*defects(staged.reports).values()]
+    names = [part.name for part in reversed(origin.cut.parts)]
+    for name in names if wrong and len(names) > 1 and not work.request.strict else ():
+        fewer = replace(work, left=((name, wrong[0]),))
+        tried = await staged_by(fewer)
+        if tried.reports[-1].passed:
+            return replace(tried, left=fewer.left)
     return staged
 
 

@@ -38,7 +38,7 @@ class ConversionWork:
     left_out: frozenset[Way] = frozenset()
     """Ways of computing convolutions that are not taken."""
     left: tuple[tuple[str, str], ...] = ()
-    """Nodes of the graph that are left to PyTorch, as kernels for them were wrong, each with the reason."""
+    """Nodes of the graph, or parts, left to PyTorch as kernels for them were wrong, each with the reason."""
 
     @property
     def request(self) -> ConversionRequest:

@@ -15,7 +15,7 @@ from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.schema.description import Example, PackedExample, TensorExample
 from pytorch_to_triton.targets.describe import TargetProcess, declared
 from pytorch_to_triton.targets.problem import Problem, problem_of
-from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire import tracing
 
 EXAMPLES = TypeAdapter(tuple[Example, ...])
 SHIFTS = range(-8, 9)
@@ -36,8 +36,8 @@ async def with_shown_inputs(process: TargetProcess, problem: Problem, options: O
             "show which is which.",
             'Declare the inputs: INPUTS = {"x": "float32[M, N]"}.',
         )
-    answer = await process.answer(wire.ShownInputsRequest(points=(first, second)))
-    assert isinstance(answer, wire.ShownInputsItem)
+    answer = await process.answer(tracing.ShownInputsRequest(points=(first, second)))
+    assert isinstance(answer, tracing.ShownInputsItem)
     shown = [EXAMPLES.validate_python(examples) for examples in answer.examples]
     inputs = nested(dict(declarations(shown, (first, second))))
     description = problem.reference.model_copy(update={"inputs": inputs, "generates_inputs": False})

@@ -39,7 +39,7 @@ from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Outcome
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import TargetProcess, refusal_of, sentence
-from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire import tracing
 
 ARGUMENT = "{}_dtype"
 """How the backward pass, which need not have the input itself, has its dtype."""
@@ -125,7 +125,7 @@ class TargetTracer:
     """Whether gradients are traced too."""
     kind: SizeKind | None = None
     """At which sizes."""
-    part: wire.PartSource | None = None
+    part: tracing.PartSource | None = None
     """What of the target's function is traced; None: all of it."""
 
     async def traces(self, tried: Sequence[Dtypes]) -> tuple[Graph, list[Graph | str]]:
@@ -135,7 +135,7 @@ class TargetTracer:
         """
         tensors, dims = self.declaration.tensors(), trace_dims(self.declaration, self.kind)
         inputs = tuple(
-            wire.TracedInput(
+            tracing.TracedInput(
                 name=name,
                 dtypes=tuple(dtypes[name] for dtypes in tried),
                 shape=spec.shape,
@@ -143,20 +143,20 @@ class TargetTracer:
             )
             for name, spec in tensors.items()
         )
-        request = wire.TraceRequest(
+        request = tracing.TraceRequest(
             inputs=inputs,
             constants=_constants(self.declaration),
             packings={name: p.as_json() for name, p in self.declaration.packings().items()},
-            setting=wire.TraceSetting(dims=dict(dims), keep=frozenset(KEPT), backward=self.backward),
+            setting=tracing.TraceSetting(dims=dict(dims), keep=frozenset(KEPT), backward=self.backward),
             part=self.part,
         )
         try:
             answer = await self.process.answer(request)
         except Ended as end:
             raise _refusal(end.outcome, self.process.target) from None
-        assert isinstance(answer, wire.TracedItem)
+        assert isinstance(answer, tracing.TracedItem)
         traces = [
-            Graph.model_validate(trace.graph) if isinstance(trace, wire.TraceSucceeded) else trace.why
+            Graph.model_validate(trace.graph) if isinstance(trace, tracing.TraceSucceeded) else trace.why
             for trace in answer.traces
         ]
         return Graph.model_validate(answer.graph), traces

@@ -6,8 +6,8 @@ from pydantic import Field, JsonValue
 
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
-from pytorch_to_triton.worker.wire import FreeSizes
 from pytorch_to_triton.worker.wire.packing import Packing
+from pytorch_to_triton.worker.wire.tracing import FreeSizes
 
 Kind = Literal["kernel_file", "model_file", "function", "module"]
 

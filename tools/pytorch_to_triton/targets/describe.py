@@ -23,9 +23,9 @@ from pytorch_to_triton.schema.description import (
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Role, Target
 from pytorch_to_triton.targets.small_sizes import sizes_to_try
-from pytorch_to_triton.worker import wire
-from pytorch_to_triton.worker.wire import Failure, FreeSizes
+from pytorch_to_triton.worker.wire import Failure, tracing
 from pytorch_to_triton.worker.wire.as_json import decoded
+from pytorch_to_triton.worker.wire.tracing import FreeSizes
 
 DESCRIBE_SECONDS = 120.0
 """Importing a file, and constructing its module, may take this long."""
@@ -66,10 +66,10 @@ class TargetProcess:
     seconds: float
     """How long each answer may take."""
 
-    async def answer(self, request: wire.TargetRequest) -> wire.TargetItem:
+    async def answer(self, request: tracing.TargetRequest) -> tracing.TargetItem:
         """What the process finds out. Raises Ended."""
         arrived = await self.channel.ask(request, seconds=self.seconds)
-        item: wire.TargetItem = decoded(wire.TargetItem, arrived)
+        item: tracing.TargetItem = decoded(tracing.TargetItem, arrived)
         return item
 
 
@@ -89,14 +89,16 @@ async def open_target(
     """
     if role == "reference" and "get_inputs" in source_of(target):
         needs = EXPORT
-    arguments: wire.DescribeArguments = {"target": target.as_json(), "role": role}
+    arguments: tracing.DescribeArguments = {"target": target.as_json(), "role": role}
     job = Job(kind="describe", arguments=arguments, needs=needs)
     async with AsyncExitStack() as stack:
 
         async def loaded() -> TargetProcess:
             channel = await stack.enter_async_context(worker.open_channel(job, runtime))
             try:
-                item: wire.DescribedItem = decoded(wire.DescribedItem, await channel.item(seconds=seconds))
+                item: tracing.DescribedItem = decoded(
+                    tracing.DescribedItem, await channel.item(seconds=seconds)
+                )
             except Ended as end:
                 raise refusal_of(end.outcome, target) from None
             description = Description.model_validate(item.description)
@@ -105,8 +107,8 @@ async def open_target(
         process = await loaded()
         if role == "reference" and process.description.examples and process.description.inputs is None:
             try:
-                answer = await process.answer(wire.FreeSizesRequest())
-                assert isinstance(answer, wire.FreeSizesItem)
+                answer = await process.answer(tracing.FreeSizesRequest())
+                assert isinstance(answer, tracing.FreeSizesItem)
                 free = answer.free
             except Ended:  # the declared sizes are then all there are
                 free, process = None, await loaded()

@@ -26,7 +26,7 @@ from pytorch_to_triton.targets.describe import refusal_of
 from pytorch_to_triton.targets.first_call import called, case_at
 from pytorch_to_triton.targets.small_sizes import sizes_to_try
 from pytorch_to_triton.worker import wire
-from pytorch_to_triton.worker.wire import FreeSizes
+from pytorch_to_triton.worker.wire.tracing import FreeSizes
 
 NAMES = ("M", "N", "K", "L", "P", "Q", "R", "S", "T", "U", "V", "W")
 BATCH = "B"

@@ -5,7 +5,7 @@ from math import prod
 
 from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.inputs.sizes import Point
-from pytorch_to_triton.worker.wire import FreeSizes
+from pytorch_to_triton.worker.wire.tracing import FreeSizes
 
 SMALL = 3
 MIDDLE = (64, 48, 32, 24, 16, 12, 8, 6, 4)

@@ -49,7 +49,7 @@ GRADIENT = "gradient of "
 """Begins the path of a gradient, as in the worker's calls/gradients.py."""
 ITEM = "aten._local_scalar_dense"
 ITEMS = 16
-"""A wrapper may read so many numbers, say lengths, in one call."""
+"""A wrapper may read so many numbers, say lengths, in one call; more where ITEM is allowed by name."""
 SHOWN = 4
 """So many operators are named in a sentence."""
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -120,6 +120,10 @@ class Policy:
     @property
     def allows_any(self) -> bool:
         return ANY in self.allow_torch
+
+    def names(self, operator: str) -> bool:
+        """Whether it allows an operator by name."""
+        return packet(operator) in map(packet, self.allow_torch)
 
     def refused(self, operators: Collection[str]) -> list[str]:
         """Those of the given operators that this policy does not allow, in their order."""
@@ -267,11 +271,12 @@ def foreign_work(case: Case, observation: Observation, policy: Policy) -> Iterat
             f"The candidate calls {shortened(refused)}.",
             f"Compute it in a Triton kernel, or add {allow} if it is meant to stay in PyTorch.",
         )
-    if (read := observation.operators.get(ITEM, 0)) > ITEMS:
+    if (read := observation.operators.get(ITEM, 0)) > ITEMS and not policy.names(ITEM):
         yield violation(
             "torch_operator",
             f"The candidate reads {read} elements one by one, and computes with them in Python.",
-            "Leave the elements on the device and compute in a kernel.",
+            f"Leave the elements on the device and compute in a kernel, or add --allow-torch {packet(ITEM)} "
+            "if branches and loops of Python need them.",
         )
     left = without_kernel(observation, policy)
     idle = not observation.launches

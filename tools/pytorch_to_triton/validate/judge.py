@@ -23,6 +23,8 @@ from pytorch_to_triton.worker.wire.statistics import CaseStatistics, OutputStati
 RARE = 10
 """Where PyTorch is far off in at most one element of so many, such as a row or two, it rounded badly, and the
 truth will do."""
+ENDING = ": declare the values for which it ends, such as `in -8..8`"
+"""Behind what is said of a reference that does not return."""
 NO_POLICY = Policy()
 MEMORY: tuple[ViolationKind, ...] = (
     "load_outside", "store_outside", "race", "missing_barrier", "false_promise", "depends_on_order",
@@ -49,11 +51,12 @@ def reference_failed(case: Case, outcome: RunOutcome) -> CaseResult:
     status: CaseStatus = "reference_raised" if case.group in DECLARED_GROUPS else "skipped"
     if outcome.status == "lost":
         status = "lost"
+    advice = ENDING if outcome.reason == "timed_out" else ""
     return CaseResult(
         name=case.name,
         group=case.group,
         status=status,
-        why=f"The reference {outcome.why}",
+        why=f"The reference {outcome.why}{advice}",
         reason=outcome.reason,
     )
 

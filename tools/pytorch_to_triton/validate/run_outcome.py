@@ -18,6 +18,7 @@ REASONS: dict[str, NoResult] = {
     "NoGradient": "no_gradient",
     "ReferenceWithheld": "reference_withheld",
     "SandboxRefusal": "sandbox_violation",
+    "NotEnded": "timed_out",
 }
 """By the names of the worker's own exceptions."""
 STATUSES: dict[NoResult, CaseStatus] = {
@@ -80,6 +81,8 @@ def outcome_of_exception(failure: Failure, violations: Sequence[SandboxViolation
     why = f"raised {failure.type}{place}: {cut(message, LONGEST)}"
     stopped_by = stopping_violation(failure, violations)
     reason = "sandbox_violation" if stopped_by else REASONS.get(failure.type, "raised")
+    if reason == "timed_out":
+        return RunOutcome(reason, failure.message)
     return RunOutcome(reason, why, failure, stopped_by)
 
 

@@ -12,7 +12,7 @@ from pytorch_to_triton.validate.cases import CasePlan
 HINTS: dict[NoResult, str] = {
     "raised": CORRECT_IT,
     "crashed": "Take what ends or crashes the process out of the function, or declare inputs that it takes.",
-    "timed_out": "Allow more with --timeout, or declare smaller sizes.",
+    "timed_out": "Allow more with --timeout, or declare smaller sizes, or values for which it ends.",
 }
 """Other reasons are not about the reference's own code."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 
-from pytorch_to_triton.convert.cuts.function_text import FunctionText, function_text, statements
+from pytorch_to_triton.convert.cuts.function_text import FunctionText, Lines, function_text, statements
 from pytorch_to_triton.convert.cuts.outline import Outline, outline
 from pytorch_to_triton.convert.cuts.ranges import Ranges, StatementRange
 from pytorch_to_triton.convert.cuts.shapes import SizesSeen
@@ -30,7 +29,10 @@ from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import TargetProcess, source_of
 from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire import tracing
 
+READ = "aten._local_scalar_dense.default"
+"""Gives Python the value of an element: what a cut is for."""
 RUNS = 3
 """At as many distinct sizes it is seen what variables hold."""
 
@@ -44,6 +46,11 @@ class Part:
     traced: Traced
     source: Source
 
+    @property
+    def name(self) -> str:
+        """Of its function in the drafted file."""
+        return self.traced.graph.function
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -52,14 +59,38 @@ class Cut:
     target: Target
     name: str
     """The function's."""
-    function: FunctionText
+    ranges: Ranges
     parts: tuple[Part, ...]
-    operators: Mapping[str, int]
-    """What PyTorch computes of it, where a run has come to it, each with its first line."""
     left: tuple[str, ...]
     """Ranges that stay PyTorch's although they need no values, each with the reason: ends of a sentence."""
-    needing: tuple[int, ...]
-    """The lines that need values."""
+
+    def without(self, reasons: Mapping[str, str]) -> Cut:
+        """The same with these parts left to PyTorch, by name, each with the reason."""
+        kept = tuple(part for part in self.parts if part.name not in reasons)
+        left = (
+            f"{lines_text([lines_of(self.function, part.range)])}: {reasons[part.name]}"
+            for part in self.parts
+            if part.name in reasons
+        )
+        return replace(self, parts=kept, left=(*self.left, *left))
+
+    @property
+    def function(self) -> FunctionText:
+        return self.ranges.function
+
+    @property
+    def operators(self) -> dict[str, int]:
+        """What PyTorch computes of it, where a run has come to it, each with its first line."""
+        ranges = [part.range.statements for part in self.parts]
+        inside = {s.lineno for tops in ranges for top in tops for s in (top, *statements(top))}
+        lines = sorted(
+            (int(line) for line in self.ranges.seen.operators if int(line) not in inside), reverse=True
+        )
+        return {
+            name: self.function.lines[line][0]
+            for line in lines
+            for name in self.ranges.seen.operators[str(line)]
+        }
 
     @property
     def left_to_pytorch(self) -> tuple[str, ...]:
@@ -67,15 +98,16 @@ class Cut:
         calls = (
             f"`{name.removesuffix('.default')}` (line {line}): it stands between the parts"
             for name, line in sorted(self.operators.items(), key=lambda call: call[1])
+            if name != READ
         )
         return (*calls, *self.left)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result should know."""
-        lines = lines_text([(line, line) for line in self.needing])
-        what = "needs values, and stays" if len(self.needing) == 1 else "need values, and stay"
-        return (f"Kernels compute {self.told}; {lines} of the function {what} Python.",)
+        needing = needing_lines(self.ranges)
+        what = "needs values, and stays" if len(needing) == 1 else "need values, and stay"
+        return (f"Kernels compute {self.told}; {lines_text(needing)} of the function {what} Python.",)
 
     @property
     def told(self) -> str:
@@ -123,17 +155,17 @@ async def cut(target: CutTarget) -> Cut | None:
 
 async def seen_runs(process: TargetProcess, function: FunctionText, cases: tuple[wire.Case, ...]) -> Ranges:
     """What is seen of the function as it runs, first as values decide, then in each branch. Raises Ended."""
-    plain = await runs(process, wire.RunsRequest(text=function.text, cases=cases, branches=()))
+    plain = await runs(process, tracing.RunsRequest(text=function.text, cases=cases, branches=()))
     branches = Ranges(function, plain).branches()
     if not branches:
         return Ranges(function, plain)
-    request = wire.RunsRequest(text=function.text, cases=cases, branches=branches)
+    request = tracing.RunsRequest(text=function.text, cases=cases, branches=branches)
     return Ranges(function, await runs(process, request))
 
 
-async def runs(process: TargetProcess, request: wire.RunsRequest) -> wire.RunsItem:
+async def runs(process: TargetProcess, request: tracing.RunsRequest) -> tracing.RunsItem:
     answer = await process.answer(request)
-    assert isinstance(answer, wire.RunsItem)
+    assert isinstance(answer, tracing.RunsItem)
     return answer
 
 
@@ -166,19 +198,21 @@ async def traced_parts(target: CutTarget, ranges: Ranges, points: Sequence[Point
     left: list[str] = []
     sizes = SizesSeen(points, frozenset(ranges.seen.sizes_of_values), set(ranges.function.names()))
     sizes.taken |= target.declaration.dims.keys()
-    for each in ranges.all:
+    waiting = [*ranges.all]
+    while waiting:
+        each = waiting.pop(0)
         try:
             outlined = outline(ranges, each, sizes, target.declaration)
             parts.append(await traced_part(target, ranges, each, outlined))
         except Refusal as refusal:
-            left.append(f"{lines_text([lines_of(ranges.function, each)])}: {refusal.message.rstrip('.')}")
-    function = ranges.function
-    needing = tuple(sorted({function.lines[s.lineno][0] for s in needing_statements(ranges)}))
+            if shorter := [*ranges.shorter(each)]:
+                waiting[:0] = shorter
+            else:
+                left.append(f"{lines_text([lines_of(ranges.function, each)])}: {refusal.message.rstrip('.')}")
     if not parts:
-        raise nothing_left(target.target, needing, left)
+        raise nothing_left(target.target, needing_lines(ranges), left)
     name = target.description.name
-    operators = outside(ranges, parts)
-    return Cut(target.target, name, function, named(parts, name), operators, tuple(left), needing)
+    return Cut(target.target, name, ranges, named(parts, name), tuple(left))
 
 
 async def traced_part(target: CutTarget, ranges: Ranges, each: StatementRange, outlined: Outline) -> Part:
@@ -230,40 +264,32 @@ def renamed(part: Part, name: str) -> Part:
     return replace(part, traced=traced, source=replace(part.source, branches=branches))
 
 
-def outside(ranges: Ranges, parts: Sequence[Part]) -> dict[str, int]:
-    """The operators that statements outside of the parts call, each with its line in the user's file."""
-    inside = {s.lineno for part in parts for each in part.range.statements for s in (each, *statements(each))}
-    found = {int(line): names for line, names in ranges.seen.operators.items() if int(line) not in inside}
-    in_order = sorted(found, reverse=True)
-    return {name: ranges.function.lines[line][0] for line in in_order for name in found[line]}
+def needing_lines(ranges: Ranges) -> list[Lines]:
+    """The lines in the user's file that need values themselves, not in a block inside."""
+    function, lines = ranges.function, {need.line for need in ranges.seen.needs}
+    found = {function.lines[s.lineno][0] for s in statements(function.tree) if s.lineno in lines}
+    return [(line, line) for line in sorted(found)]
 
 
-def needing_statements(ranges: Ranges) -> list[ast.stmt]:
-    """Those that need values themselves, not in a block inside."""
-    lines = {need.line for need in ranges.seen.needs}
-    return [s for s in statements(ranges.function.tree) if s.lineno in lines]
-
-
-def lines_of(function: FunctionText, each: StatementRange) -> tuple[int, int]:
+def lines_of(function: FunctionText, each: StatementRange) -> Lines:
     """The first and the last line of a range in the user's file."""
     lines = [function.lines[s.lineno] for top in each.statements for s in (top, *statements(top))]
     return min(first for first, _ in lines), max(last for _, last in lines)
 
 
-def lines_text(ranges: Sequence[tuple[int, int]]) -> str:
+def lines_text(ranges: Sequence[Lines]) -> str:
     """`lines 4 to 11, 14, 17 to 20`."""
     texts = [f"{first} to {last}" if last > first else str(first) for first, last in ranges]
     several = len(ranges) > 1 or ranges[0][0] != ranges[0][1]
     return f"line{'s' if several else ''} {', '.join(texts)}"
 
 
-def nothing_left(target: Target, needing: Sequence[int], left: Sequence[str]) -> NotConvertible:
+def nothing_left(target: Target, needing: Sequence[Lines], left: Sequence[str]) -> NotConvertible:
     """The refusal where every statement stays Python."""
-    lines = lines_text([(line, line) for line in needing])
     why = f": {'; '.join(left)}" if left else ""
     return NotConvertible(
-        f"{target} needs the values of tensors in {lines}, and between them nothing is left that a "
-        f"kernel can compute{why}.",
+        f"{target} needs the values of tensors in {lines_text(needing)}, and between them nothing is left "
+        f"that a kernel can compute{why}.",
         "Keep shapes and branches free of values: torch.where(x > 0, x, 0) in place of x[x > 0]. "
         "`convert start` writes a file for its kernel, with signature, inputs and reference filled in.",
     )
@@ -271,7 +297,7 @@ def nothing_left(target: Target, needing: Sequence[int], left: Sequence[str]) ->
 
 def without_gradients(cut: Cut) -> NotConvertible:
     """The refusal of gradients."""
-    lines = lines_text([(line, line) for line in cut.needing])
+    lines = lines_text(needing_lines(cut.ranges))
     return NotConvertible(
         f"{cut.target} needs the values of tensors in {lines}, and gradients are drafted for functions that "
         "are traced as a whole.",

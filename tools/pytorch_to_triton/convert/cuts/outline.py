@@ -17,7 +17,7 @@ from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import names_in
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, TensorSpec
-from pytorch_to_triton.worker.wire import Held, PartSource
+from pytorch_to_triton.worker.wire.tracing import Held, PartSource
 
 NAME = "part"
 """What a part is called while it is traced."""

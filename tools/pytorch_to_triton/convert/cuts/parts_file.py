@@ -52,7 +52,13 @@ class CutOrigin:
         tuned: Mapping[str, Config] | None = None,
         note: str = "",
     ) -> Drafted:
-        """One stage; `note` is a comment above the first part. Raises NotConvertible."""
+        """One stage; `note` is a comment above the first part, and what is left by `ways` are whole parts.
+
+        Raises NotConvertible.
+        """
+        if ways and ways.left:
+            fewer = replace(self, cut=self.cut.without(dict(ways.left)))
+            return fewer.drafted(stage, replace(ways, left=()), tuned, note)
         first, *others = self.cut.parts
         parts = [replace(first, source=replace(first.source, note=note)), *others]
         drafts = [drafted_part(part, stage, ways, tuned) for part in parts]
@@ -168,7 +174,7 @@ def with_calls(block: Sequence[ast.stmt], parts: Mapping[int, Part]) -> list[ast
 def call_of(part: Part) -> ast.stmt:
     """The statement that takes the place of a part."""
     arguments = ", ".join(part.outline.arguments.values())
-    call = f"{part.traced.graph.function}({arguments})"
+    call = f"{part.name}({arguments})"
     if isinstance(part.range.statements[-1], ast.Return):
         text = f"return {call}"
     else:

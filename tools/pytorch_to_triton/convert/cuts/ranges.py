@@ -17,7 +17,7 @@ from pytorch_to_triton.convert.cuts.function_text import (
     statements,
     stored,
 )
-from pytorch_to_triton.worker.wire import RunsItem, Visit
+from pytorch_to_triton.worker.wire.tracing import RunsItem, Visit
 
 PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 """Statements that are computed as they stand; those with blocks are traced through."""
@@ -33,6 +33,8 @@ class StatementRange:
     """The variables that they take, in the order of their first use."""
     gives: tuple[str, ...]
     """Those that are read later; none where it ends with the function's own `return`."""
+    loop: ast.stmt | None
+    """The outermost loop that repeats it."""
 
     @property
     def line(self) -> int:
@@ -80,6 +82,16 @@ class Ranges:
                     held[name, visit.case].add(value.value)
         return self.of_values | {name for (name, _), values in held.items() if len(values) > 1}
 
+    def shorter(self, each: StatementRange) -> Iterator[StatementRange]:
+        """What may be computed of a range that cannot be as a whole: its halves, or the blocks of its only
+        statement."""
+        middle = len(each.statements) // 2
+        if not middle:
+            yield from self._in_blocks_of(each.statements[0], each.loop)
+            return
+        for half in (each.statements[:middle], each.statements[middle:]):
+            yield from self._in_block(half, each.loop)
+
     def needs(self, statement: ast.stmt) -> bool:
         """Whether it needs values somewhere."""
         end = statement.end_lineno or statement.lineno
@@ -112,11 +124,13 @@ class Ranges:
                 yield found
                 start = block.index(found.statements[-1]) + 1
                 continue
-            statement = block[start]
-            repeated = loop or (statement if isinstance(statement, ast.For | ast.While) else None)
-            for inner in blocks_of(statement):
-                yield from self._in_block(inner, repeated)
+            yield from self._in_blocks_of(block[start], loop)
             start += 1
+
+    def _in_blocks_of(self, statement: ast.stmt, loop: ast.stmt | None) -> Iterator[StatementRange]:
+        repeated = loop or (statement if isinstance(statement, ast.For | ast.While) else None)
+        for inner in blocks_of(statement):
+            yield from self._in_block(inner, repeated)
 
     def _longest(self, block: Sequence[ast.stmt], start: int, loop: ast.stmt | None) -> StatementRange | None:
         end = start
@@ -150,7 +164,7 @@ class Ranges:
         after = [visit.after for visit in self.visits[chosen[-1].lineno] if visit.after]
         if not all(held[name].kind == "tensor" for held in after for name in gives if name in held):
             return None
-        return StatementRange(tuple(chosen), reads, gives)
+        return StatementRange(tuple(chosen), reads, gives, loop)
 
     def _computes(self, statement: ast.stmt) -> bool:
         """Whether it calls operators."""

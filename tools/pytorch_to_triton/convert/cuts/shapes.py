@@ -10,7 +10,7 @@ from pytorch_to_triton.graph.shown_inputs import size_text
 from pytorch_to_triton.inputs.expression import names_in
 from pytorch_to_triton.inputs.input_spec import TensorSpec
 from pytorch_to_triton.inputs.sizes import Point
-from pytorch_to_triton.worker.wire import Held
+from pytorch_to_triton.worker.wire.tracing import Held
 
 FREE_SIZES = (1, 5, 40)
 """At which a size that depends on values is tried."""

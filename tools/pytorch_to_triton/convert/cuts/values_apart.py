@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pytorch_to_triton.convert.cuts.function_text import FunctionText, blocks_of, is_indexed_by, rewritten
 from pytorch_to_triton.draft.fresh_names import fresh
-from pytorch_to_triton.worker.wire import ValueNeed
+from pytorch_to_triton.worker.wire.tracing import ValueNeed
 
 Place = tuple[int, int, int, int]
 COMPUTING = (ast.Call, ast.BinOp, ast.Subscript)
@@ -136,9 +137,12 @@ class Apart(ast.NodeTransformer):
 
     def operands(self, node: ast.expr) -> None:
         """What an expression that needs values is computed from, taken out of it."""
-        for holder, put, child in children(node):
-            if not constant(child) and (computes(child) or isinstance(child, ast.Compare | ast.UnaryOp)):
-                put(holder, self.named("tensor", child))
+        names = {
+            id(child): self.named("tensor", child)
+            for child in operands_of(node)
+            if not constant(child) and (computes(child) or isinstance(child, ast.Compare | ast.UnaryOp))
+        }
+        Replacing(names).generic_visit(node)
 
     def named(self, kind: str, expression: ast.expr) -> ast.Name:
         """A name for an expression, which is computed before the statement."""
@@ -168,44 +172,31 @@ def constant(node: ast.expr) -> bool:
     return not any(isinstance(each, ast.Name) for each in ast.walk(node))
 
 
-Setter = Callable[[ast.AST, ast.expr], None]
-
-
-def children(node: ast.expr) -> Iterator[tuple[ast.AST, Setter, ast.expr]]:
-    """The operands of an expression, each with how another is put in its place."""
+def operands_of(node: ast.expr) -> list[ast.expr]:
+    """What an expression that reads values is computed from."""
     match node:
-        case ast.Call(func=ast.Attribute() as method, args=args, keywords=keywords):
-            yield method, setter("value"), method.value
-            yield from items(args)
-            yield from ((keyword, setter("value"), keyword.value) for keyword in keywords)
-        case ast.Call(args=args, keywords=keywords):
-            yield from items(args)
-            yield from ((keyword, setter("value"), keyword.value) for keyword in keywords)
+        case ast.Call(func=function, args=args, keywords=keywords):
+            method = [function.value] if isinstance(function, ast.Attribute) else []
+            operands = [*method, *args, *(keyword.value for keyword in keywords)]
         case ast.Subscript(value=value, slice=ast.Tuple(elts=indices)):
-            yield node, setter("value"), value
-            yield from items(indices)
+            operands = [value, *indices]
         case ast.Subscript(value=value, slice=index):
-            yield node, setter("value"), value
-            if not isinstance(index, ast.Slice):
-                yield node, setter("slice"), index
+            operands = [value, index]
         case ast.UnaryOp(operand=operand):
-            yield node, setter("operand"), operand
+            operands = [operand]
         case ast.BoolOp(values=values):
-            yield from list(items(values))[:1]
+            operands = values[:1]  # The others may never be computed.
+        case _:
+            operands = []
+    return [operand for operand in operands if not isinstance(operand, ast.Slice | ast.Starred)]
 
 
-def setter(field: str) -> Setter:
-    return lambda holder, value: setattr(holder, field, value)
+@dataclass(frozen=True)
+class Replacing(ast.NodeTransformer):
+    """Puts names in the place of expressions."""
 
+    names: Mapping[int, ast.Name]
+    """By the expression's id."""
 
-def items(values: list[ast.expr]) -> Iterator[tuple[ast.AST, Setter, ast.expr]]:
-    for number, value in enumerate(values):
-        if not isinstance(value, ast.Slice | ast.Starred):
-            yield value, replacing(values, number), value
-
-
-def replacing(values: list[ast.expr], number: int) -> Setter:
-    def put(_: ast.AST, value: ast.expr) -> None:
-        values[number] = value
-
-    return put
+    def visit(self, node: ast.AST) -> Any:
+        return self.names.get(id(node)) or self.generic_visit(node)

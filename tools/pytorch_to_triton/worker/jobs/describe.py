@@ -11,6 +11,7 @@ from ..job_report import JobReport
 from ..loading.target import Role, load
 from ..tracing.description import description, examples, shown_inputs
 from ..tracing.fake import FakeWhenEntered, load_fake
+from ..wire import tracing
 
 
 def work(report: JobReport, target: wire.Target, role: Role) -> dict[str, Any]:
@@ -23,25 +24,25 @@ def work(report: JobReport, target: wire.Target, role: Role) -> dict[str, Any]:
     loaded = load_fake(target, mode) if role == "reference" else load(target, role)
     report.during("describe")
     described = {**description(target, loaded, role), "examples": examples(loaded, mode)}
-    report.item(wire.DescribedItem(description=described))
-    for request in report.requests(wire.TargetRequest):
+    report.item(tracing.DescribedItem(description=described))
+    for request in report.requests(tracing.TargetRequest):
         report.during(request.do)
         report.item(answer(target, request))
     return {}
 
 
-def answer(target: wire.Target, request: wire.TargetRequest) -> wire.TargetItem:
+def answer(target: wire.Target, request: tracing.TargetRequest) -> tracing.TargetItem:
     """What a request asks. torch.export takes seconds to import, and a mere description does not need it."""
-    if isinstance(request, wire.TraceRequest):
+    if isinstance(request, tracing.TraceRequest):
         from ..tracing.export import trace
 
         return trace(target, request)
-    if isinstance(request, wire.ShownInputsRequest):
-        return wire.ShownInputsItem(examples=tuple(shown_inputs(target, request.points)))
-    if isinstance(request, wire.RunsRequest):
+    if isinstance(request, tracing.ShownInputsRequest):
+        return tracing.ShownInputsItem(examples=tuple(shown_inputs(target, request.points)))
+    if isinstance(request, tracing.RunsRequest):
         from ..tracing.runs import runs
 
         return runs(target, request)
     from ..tracing.free_sizes import free_sizes_of
 
-    return wire.FreeSizesItem(free=free_sizes_of(target))
+    return tracing.FreeSizesItem(free=free_sizes_of(target))

@@ -29,6 +29,7 @@ from ..job_report import JobReport
 from ..loading.sides import stage_candidate, stage_reference
 from ..loading.target import load
 from ..tracing.description import description, has_examples
+from ..truth.call_limit import CallLimit
 from ..truth.compare import compare
 from ..truth.oracle import Oracle, Truth, with_own_module
 from ..wire import validation
@@ -62,7 +63,7 @@ def work(
     reference.to_gpu()
     if not exchange.state.exists():
         write_values(generated_state(reference, state_seed), exchange.state)
-    oracle = Oracle(reference, exchange, setting.device, setting.backward)
+    oracle = Oracle(reference, exchange, setting.device, setting.backward, limited=CallLimit())
     session = ReferenceSession(target, oracle)
     report.item(loaded_item(reference.name, described, setting.device))
     for request in report.requests(validation.ReferenceRequest):

@@ -17,6 +17,7 @@ from ..calls.call_inputs import parameter_names
 from ..calls.exchange import state_like_input
 from ..interpreter import cuda_autocast
 from ..loading.target import Loaded, load
+from ..wire import tracing
 from ..wire.packing import Packing, packing_of
 from .complex_pairs import with_pairs
 from .constant_tensors import known_constants
@@ -60,7 +61,7 @@ class DependsOnScalar(Exception):
     """A float argument affects the computation in a way that traces cannot tell from a constant."""
 
 
-def trace(target: wire.Target, request: wire.TraceRequest) -> wire.TracedItem:
+def trace(target: wire.Target, request: tracing.TraceRequest) -> tracing.TracedItem:
     """Trace `target` with tensors of the traced sizes, as often as each input has `dtypes`.
 
     They, and a module's state, are fake tensors; where that fails, real ones, unless they are large.
@@ -77,14 +78,14 @@ def trace(target: wire.Target, request: wire.TraceRequest) -> wire.TracedItem:
         return traced(asked_for(load(target, "reference"), request), contextlib.nullcontext(), request)
 
 
-def asked_for(loaded: Loaded, request: wire.TraceRequest) -> Loaded:
+def asked_for(loaded: Loaded, request: tracing.TraceRequest) -> Loaded:
     """The target, or the part of it that is to be traced."""
     return part_of(loaded, request.part) if request.part else loaded
 
 
 def traced(
-    loaded: Loaded, mode: AbstractContextManager[object], request: wire.TraceRequest
-) -> wire.TracedItem:
+    loaded: Loaded, mode: AbstractContextManager[object], request: tracing.TraceRequest
+) -> tracing.TracedItem:
     """The answer for a loaded target; the tensors to trace with are made in `mode`."""
     inputs, constants, setting = request.inputs, request.constants, request.setting
     packings = {name: packing_of(packing) for name, packing in request.packings.items()}
@@ -93,34 +94,36 @@ def traced(
         tracers = [ExportTracer(loaded, in_dtypes(inputs, i), packings, setting) for i in range(count)]
     first, *others = tracers
     graph = first.trace(constants)
-    return wire.TracedItem(
+    return tracing.TracedItem(
         graph=bound(first, graph, constants),
         traces=(succeeded(graph), *(tried(tracer, constants) for tracer in others)),
     )
 
 
-def bytes_of(loaded: Loaded, inputs: Sequence[wire.TracedInput]) -> int:
+def bytes_of(loaded: Loaded, inputs: Sequence[tracing.TracedInput]) -> int:
     """What real tensors of the traced sizes, and the module's state, hold."""
     sizes = (max(getattr(torch, name).itemsize for name in spec.dtypes) for spec in inputs)
     given = sum(size * math.prod(spec.traced) for size, spec in zip(sizes, inputs, strict=True))
     return int(given + sum(tensor.nbytes for tensor in loaded.state.values()))
 
 
-def in_dtypes(inputs: Sequence[wire.TracedInput], trace: int) -> list[dict[str, Any]]:
+def in_dtypes(inputs: Sequence[tracing.TracedInput], trace: int) -> list[dict[str, Any]]:
     """The inputs with their dtypes in one of the traces."""
     return [{**vars(spec), "dtype": spec.dtypes[trace]} for spec in inputs]
 
 
-def tried(tracer: "ExportTracer", constants: Mapping[str, Any]) -> wire.TraceSucceeded | wire.TraceRefused:
+def tried(
+    tracer: "ExportTracer", constants: Mapping[str, Any]
+) -> tracing.TraceSucceeded | tracing.TraceRefused:
     """One trace, or why there is none."""
     try:
         return succeeded(tracer.trace(constants))
     except (TraceFailed, MutatesArguments, NotRepresentable) as problem:
-        return wire.TraceRefused(why=str(problem))
+        return tracing.TraceRefused(why=str(problem))
 
 
-def succeeded(graph: dict[str, Any]) -> wire.TraceSucceeded:
-    return wire.TraceSucceeded(graph={**graph, "fixed": []})
+def succeeded(graph: dict[str, Any]) -> tracing.TraceSucceeded:
+    return tracing.TraceSucceeded(graph={**graph, "fixed": []})
 
 
 def bound(tracer: "ExportTracer", graph: dict[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,7 +177,7 @@ class ExportTracer:
         loaded: Loaded,
         inputs: list[dict[str, Any]],
         packings: Mapping[str, Packing],
-        setting: wire.TraceSetting,
+        setting: tracing.TraceSetting,
     ) -> None:
         self.loaded = loaded
         self.packings = packings

@@ -17,6 +17,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from .. import wire
 from ..loading.target import Loaded
+from ..wire import tracing
 from .dim_names import dim_names
 from .exported_call import ExportedCall
 from .fake import example_inputs, fake_mode, fake_of, load_fake, tensors_of
@@ -29,14 +30,14 @@ PLAIN = re.compile(r"(?!.*\w\()[\w\s+*/%()<>!=-]+")
 DIVIDES = re.compile(r"\w+ % \d+ == 0")
 
 
-def free_sizes_of(target: wire.Target) -> wire.FreeSizes | None:
+def free_sizes_of(target: wire.Target) -> tracing.FreeSizes | None:
     """Those of its get_inputs(): run on fake tensors alone, as long as its constructor needs no values."""
     mode = fake_mode()
     loaded = load_fake(target, mode)
     return free_sizes(loaded, example_inputs(loaded, mode), mode)
 
 
-def free_sizes(loaded: Loaded, given: Mapping[str, Any], mode: FakeTensorMode) -> wire.FreeSizes | None:
+def free_sizes(loaded: Loaded, given: Mapping[str, Any], mode: FakeTensorMode) -> tracing.FreeSizes | None:
     """The sizes of `given` as dims; None where none is free, or where the target cannot be followed."""
     tensors = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
     constants = {name: value for name, value in given.items() if name not in tensors}
@@ -65,7 +66,7 @@ class FixedProblem:
         self.inputs = dict(zip(fakes, placeholders(self.program, len(fakes)), strict=True))
         self.taken = {*loaded.parameters, *loaded.state}
 
-    def free_sizes(self) -> wire.FreeSizes | None:
+    def free_sizes(self) -> tracing.FreeSizes | None:
         """The dims, once all sizes are numbers that neither the program nor its operators leave free."""
         free = self.symbols()
         while free:
@@ -99,7 +100,7 @@ class FixedProblem:
         found = [symbol_of(size) for size in node.meta["val"].shape]
         return [symbol if symbol in free else None for symbol in found]
 
-    def named(self, free: Mapping[sympy.Symbol, int]) -> wire.FreeSizes:
+    def named(self, free: Mapping[sympy.Symbol, int]) -> tracing.FreeSizes:
         """The free sizes under their names, with what torch.export asks of them."""
         names = self.names(free)
         shapes = {
@@ -112,7 +113,7 @@ class FixedProblem:
         dims = {names[symbol]: size for symbol, size in free.items()}
         specs = [{"shape": shape} for shape in shapes.values()]
         sizes = Sizes(list(self.inputs.values()), specs, dims, self.program.range_constraints)
-        return wire.FreeSizes(
+        return tracing.FreeSizes(
             shapes=shapes,
             dims=dims,
             requires=tuple(sizes.guards()),

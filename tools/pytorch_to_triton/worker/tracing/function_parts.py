@@ -6,11 +6,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from .. import wire
 from ..loading.target import Loaded
+from ..wire import tracing
 
 
-def part_of(loaded: Loaded, part: wire.PartSource) -> Loaded:
+def part_of(loaded: Loaded, part: tracing.PartSource) -> Loaded:
     """A part of the function as a function of the same file, its statements on their own lines."""
     tree = ast.parse(part.text)
     placed = [node for node in ast.walk(tree) if hasattr(node, "lineno")]

@@ -13,8 +13,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .. import wire
 from ..loading.target import Loaded
+from ..wire import tracing
 
 NEXT = 2
 """How many sizes after the least one are tried too."""
@@ -84,7 +84,7 @@ class Probe:
 class LeastSizes:
     """The search over the sizes of one problem."""
 
-    def __init__(self, probe: Probe, sizes: wire.FreeSizes, conditions: Iterable[str]) -> None:
+    def __init__(self, probe: Probe, sizes: tracing.FreeSizes, conditions: Iterable[str]) -> None:
         self.probe = probe
         self.declared = sizes.dims
         self.shapes = sizes.shapes

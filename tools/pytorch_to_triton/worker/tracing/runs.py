@@ -25,10 +25,13 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from .. import wire
 from ..calls.generate import generate_arguments
 from ..loading.target import Loaded, load
+from ..wire import tracing
 
 FILE = "<the function>"
 HOOKS = ("__before__", "__after__", "__branch__", "__loop__")
 """What the function calls beside its own code: methods of the recorder."""
+READ = "aten._local_scalar_dense.default"
+"""The operator that gives Python the value of an element."""
 READING = (torch.Tensor.tolist, torch.Tensor.numpy)
 """What reads values without calling an operator."""
 MOST_VISITS = 8
@@ -42,7 +45,7 @@ class RunsTooLong(Exception):
     """The function decides more often than a recording waits for."""
 
 
-def runs(target: wire.Target, request: wire.RunsRequest) -> wire.RunsItem:
+def runs(target: wire.Target, request: tracing.RunsRequest) -> tracing.RunsItem:
     """The function of `request.text` in the target's file, run on each case, then once into each branch of
     `request.branches` that no run has taken."""
     loaded = load(target, "reference")
@@ -109,8 +112,8 @@ class RunRecorder:
     def __init__(self, branches: frozenset[int]) -> None:
         self.branches = branches
         self.code: CodeType | None = None
-        self.needs: dict[wire.ValueNeed, None] = {}
-        self.visits: list[wire.Visit] = []
+        self.needs: dict[tracing.ValueNeed, None] = {}
+        self.visits: list[tracing.Visit] = []
         self.operators: defaultdict[int, dict[str, None]] = defaultdict(dict)
         self.sizes: dict[tuple[int, int], None] = {}
         self._taken: defaultdict[int, set[bool]] = defaultdict(set)
@@ -160,6 +163,7 @@ class RunRecorder:
     def _decided(self, line: int, value: Any, frame: FrameType) -> bool:
         if isinstance(value, torch.Tensor):
             self.needs[need_at(frame, truth=True)] = None
+            self.operator(READ)
         self._seen[-line] += 1
         if sum(count for at, count in self._seen.items() if at < 0) > MOST_BRANCHES:
             raise RunsTooLong("it decides more than ten thousand times")
@@ -177,7 +181,7 @@ class RunRecorder:
         kept = self._seen[line] <= MOST_VISITS
         self._entered.append(len(self.visits) if kept else None)
         if kept:
-            self.visits.append(wire.Visit(case=self._case, line=line, before=held_in(frame), after={}))
+            self.visits.append(tracing.Visit(case=self._case, line=line, before=held_in(frame), after={}))
 
     def after(self, line: int) -> None:
         while self._inside[-1] != line:
@@ -192,8 +196,8 @@ class RunRecorder:
         if self._inside:
             self.operators[self._inside[-1]][name] = None
 
-    def item(self) -> wire.RunsItem:
-        return wire.RunsItem(
+    def item(self) -> tracing.RunsItem:
+        return tracing.RunsItem(
             needs=tuple(self.needs),
             visits=tuple(self.visits),
             operators={str(line): tuple(names) for line, names in self.operators.items()},
@@ -213,14 +217,14 @@ class RunRecorder:
         self.sizes.update({(self._case, size): None for size in axes})
 
 
-def need_at(frame: FrameType, *, truth: bool) -> wire.ValueNeed:
+def need_at(frame: FrameType, *, truth: bool) -> tracing.ValueNeed:
     """The expression that a frame computes."""
     positions = list(frame.f_code.co_positions())[frame.f_lasti // 2]
     line, end_line, column, end_column = (at or 0 for at in positions)
-    return wire.ValueNeed(line=line, end_line=end_line, column=column, end_column=end_column, truth=truth)
+    return tracing.ValueNeed(line=line, end_line=end_line, column=column, end_column=end_column, truth=truth)
 
 
-def held_in(frame: FrameType) -> dict[str, wire.Held]:
+def held_in(frame: FrameType) -> dict[str, tracing.Held]:
     """What the variables of a function hold."""
     return {name: described(value) for name, value in frame.f_locals.items()}
 
@@ -283,14 +287,14 @@ def sizes_of_values(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any
         return [size for tensor in tensors for size in tensor.shape]
 
 
-def described(value: Any) -> wire.Held:
+def described(value: Any) -> tracing.Held:
     """What a variable holds."""
     if isinstance(value, torch.Tensor):
         dtype = str(value.dtype).removeprefix("torch.")
         memory = value.untyped_storage().data_ptr()
-        return wire.Held(kind="tensor", dtype=dtype, shape=tuple(value.shape), memory=memory)
+        return tracing.Held(kind="tensor", dtype=dtype, shape=tuple(value.shape), memory=memory)
     if isinstance(value, bool | int | str | None):
-        return wire.Held(kind="constant", value=value)
+        return tracing.Held(kind="constant", value=value)
     if isinstance(value, float):
-        return wire.Held(kind="float", value=value if math.isfinite(value) else 1.0)
-    return wire.Held(kind="object")
+        return tracing.Held(kind="float", value=value if math.isfinite(value) else 1.0)
+    return tracing.Held(kind="object")

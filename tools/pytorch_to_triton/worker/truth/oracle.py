@@ -131,6 +131,8 @@ class Oracle:
     """The number of the neighboring inputs that it runs for; 0: the case's own."""
     choices: Choices = dataclasses.field(default_factory=dict)
     """What its operators choose where they are free."""
+    limited: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
+    """Round each of its calls, which may end that."""
 
     def truth(self, case_id: str, seed: int) -> Truth:
         """Run the reference for a case that it can do. Whatever the user's code raises is passed on.
@@ -279,10 +281,11 @@ class Oracle:
     def call(self, reference: Loaded, call: CallInputs, seed: int) -> dict[str, Any]:
         # The reference's own random numbers (dropout) are the same in each of its runs.
         seed_random_numbers(seed)
-        if self.backward:
-            return with_gradients(lambda inputs: reference(inputs.arguments, inputs.state), call)
-        with torch.no_grad():
-            return dict(leaves(reference(call.arguments, call.state)))
+        with self.limited():
+            if self.backward:
+                return with_gradients(lambda inputs: reference(inputs.arguments, inputs.state), call)
+            with torch.no_grad():
+                return dict(leaves(reference(call.arguments, call.state)))
 
 
 def with_error(exact: OutputLeaf, pytorch: OutputLeaf | None, truth: OutputLeaf | None) -> OutputLeaf:

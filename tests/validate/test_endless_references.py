@@ -1,0 +1,56 @@
+"""A reference that loops until convergence does not end on NaN or infinity: those cases are not tried."""
+
+from pathlib import Path
+
+import pytest
+
+from .verdicts import ANY, Judge, case
+
+pytestmark = pytest.mark.anyio
+
+FILE = """INPUTS = {"x": "float32[N]"}
+DIMS = {"N": [8]}
+
+
+def reference(x):
+    while x.abs().max() > 1:
+        x = x * 0.5
+    return x
+
+
+def run(x):
+    CANDIDATE
+"""
+ENDING = """while (largest := x.abs().max()) > 1 and torch.isfinite(largest):
+        x = x * 0.5
+    return x"""
+ENDLESS = """while not x.abs().max() <= 1:
+        x = x * 0.5
+    return x"""
+CASES = ("N=8", "N=8 inf in x", "N=8 nan in x", "N=8 ones")
+
+
+def file(tmp_path: Path, candidate: str) -> Path:
+    path = tmp_path / "until_small.py"
+    path.write_text(f"import torch\n\n{FILE.replace('CANDIDATE', candidate)}", encoding="utf-8")
+    return path
+
+
+async def test_where_the_reference_does_not_end_the_case_is_skipped_with_what_to_declare(
+    judge: Judge, tmp_path: Path
+) -> None:
+    verdict = await judge(file(tmp_path, ENDING), allow_torch=ANY, cases=CASES)
+    endless = case(verdict, "N=8 inf in x")
+    assert (endless.status, endless.reason) == ("skipped", "timed_out")
+    assert endless.why.startswith("The reference did not end within ")
+    assert "declare the values for which it ends, such as `in -8..8`" in endless.why
+    assert {r.status for r in verdict.cases if r != endless} == {"passed"}
+
+
+async def test_a_candidate_that_does_not_end_where_the_reference_does_is_wrong(
+    judge: Judge, tmp_path: Path
+) -> None:
+    verdict = await judge(file(tmp_path, ENDLESS), allow_torch=ANY, cases=CASES[2:], seconds=8.0)
+    assert verdict.verdict == "failed"
+    assert case(verdict, "N=8 nan in x").status == "timed_out"
+    assert case(verdict, "N=8 ones").status == "passed"

@@ -1,0 +1,166 @@
+"""Job `describe`: what is asked of a target, and what it answers.
+
+A `DescribeArguments` starts a process that loads the target, which then takes requests.
+"""
+
+from typing import Literal, TypedDict
+
+from . import Case, Json, Target
+from .value import WireValue
+
+
+class DescribeArguments(TypedDict):
+    target: Target
+    role: Literal["reference", "candidate"]
+
+
+class DescribedItem(WireValue):
+    event: Literal["described"] = "described"
+    description: Json
+    """schema/description.py."""
+
+
+class FreeSizesRequest(WireValue):
+    do: Literal["free_sizes"] = "free_sizes"
+
+
+class FreeSizes(WireValue):
+    """The sizes of get_inputs() that its target leaves free, as dims: it runs at others, too."""
+
+    shapes: dict[str, tuple[str, ...]]
+    """Each tensor's sizes, names of dims and numbers."""
+    dims: dict[str, int]
+    """Each dim at the size that get_inputs() gives it."""
+    requires: tuple[str, ...]
+    """Conditions on the dims under which the target runs, and computes the same."""
+    same_program: tuple[str, ...] = ()
+    """Conditions under which a trace has the operators that it has at the sizes of get_inputs()."""
+
+
+class FreeSizesItem(WireValue):
+    event: Literal["free_sizes"] = "free_sizes"
+    free: FreeSizes | None
+    """None: all sizes are numbers."""
+
+
+class ShownInputsRequest(WireValue):
+    do: Literal["shown_inputs"] = "shown_inputs"
+    points: tuple[dict[str, int], ...]
+    """Dims for the file's `inputs`."""
+
+
+class ShownInputsItem(WireValue):
+    event: Literal["shown_inputs"] = "shown_inputs"
+    examples: tuple[list[Json], ...]
+    """Examples of schema/description.py: what it returns at each point."""
+
+
+class TracedInput(WireValue):
+    name: str
+    dtypes: tuple[str, ...]
+    """One for each trace."""
+    shape: tuple[str, ...]
+    """Expressions over the dims."""
+    traced: tuple[int, ...]
+
+
+class TraceSetting(WireValue):
+    dims: dict[str, int]
+    keep: frozenset[str]
+    """Operators that are not decomposed."""
+    backward: bool
+    """Whether gradients are traced too: the joint graph."""
+
+
+class PartSource(WireValue):
+    """Statements of a function as a function of their own."""
+
+    name: str
+    text: str
+    lines: tuple[int, ...]
+    """In the file, of each node that has one, in the order of ast.walk."""
+
+
+class TraceRequest(WireValue):
+    do: Literal["trace"] = "trace"
+    inputs: tuple[TracedInput, ...]
+    constants: Json
+    packings: dict[str, Json]
+    """packing.py, by the parameters that hold inputs and constants."""
+    setting: TraceSetting
+    part: PartSource | None = None
+    """What is traced in place of the target."""
+
+
+class TraceSucceeded(WireValue):
+    event: Literal["succeeded"] = "succeeded"
+    graph: Json
+    """schema/graph.py, float arguments as literals."""
+
+
+class TraceRefused(WireValue):
+    event: Literal["failed"] = "failed"
+    why: str
+
+
+class TracedItem(WireValue):
+    event: Literal["traced"] = "traced"
+    graph: Json
+    """schema/graph.py of the first trace, float arguments told apart from literals."""
+    traces: tuple[TraceSucceeded | TraceRefused, ...]
+
+
+class RunsRequest(WireValue):
+    do: Literal["runs"] = "runs"
+    text: str
+    """The target's function, or that function written differently; lines are those of this text."""
+    cases: tuple[Case, ...]
+    branches: tuple[int, ...]
+    """Lines of tests of which both outcomes are wanted, whatever the values say."""
+
+
+class ValueNeed(WireValue):
+    """An expression whose evaluation needs the values of tensors."""
+
+    line: int
+    end_line: int
+    column: int
+    end_column: int
+    truth: bool
+    """Whether a test asks for its truth; else what is in the expression reads values."""
+
+
+class Held(WireValue):
+    """What a variable holds."""
+
+    kind: Literal["tensor", "float", "constant", "object"]
+    value: bool | int | float | str | None = None
+    """Of a finite float or a constant."""
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    memory: int = 0
+    """Tensors with the same one share theirs."""
+
+
+class Visit(WireValue):
+    """One time that a run comes to a statement."""
+
+    case: int
+    line: int
+    before: dict[str, Held]
+    after: dict[str, Held]
+    """Empty where the statement ends the function or the loop."""
+
+
+class RunsItem(WireValue):
+    event: Literal["runs"] = "runs"
+    needs: tuple[ValueNeed, ...]
+    visits: tuple[Visit, ...]
+    operators: dict[str, tuple[str, ...]]
+    """By the line of the innermost statement that calls them."""
+    sizes_of_values: tuple[tuple[int, int], ...]
+    """Number of the case, and a size there that depends on values."""
+
+
+TargetRequest = FreeSizesRequest | ShownInputsRequest | TraceRequest | RunsRequest
+TargetItem = DescribedItem | FreeSizesItem | ShownInputsItem | TracedItem | RunsItem
