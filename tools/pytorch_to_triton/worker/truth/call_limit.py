@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-LEAST_SECONDS = 5.0
+LEAST_SECONDS = 10.0
 """Any call may take as long."""
 TIMES_LONGEST = 10
 """And so many times what the longest has taken that returned: sizes and precisions differ."""
