@@ -167,8 +167,25 @@ async def test_a_norm_saves_its_statistics_and_computes_them_once(
 ) -> None:
     inputs, body = FUNCTIONS["a layer norm"]
     found = await drafted(written(declared(inputs, body)))
-    assert "Saved for the backward pass: x, w, mean, rstd." in found.text
+    assert "Saved for the backward pass: x, w, mean, rsqrt." in found.text
     assert [k.name for k in found.kernels if "backward" not in k.name] == ["f_kernel"]
+
+
+async def test_the_gradients_of_a_modulated_norm_of_groups_share_the_sums_of_its_channels(
+    written: Written, drafted: Drafting
+) -> None:
+    inputs: dict[str, object] = {"x": "float32[2, 6, N]", "w": "float32[6]", "b": "float32[6]"}
+    body = (
+        "def f(x, w, b, shift):\n    scale, shift = shift[:, :, None].chunk(2, 1)\n"
+        "    return F.silu(F.group_norm(x, 3, w, b) * scale + shift)\n"
+    )
+    found = await drafted(written(declared({**inputs, "shift": "float32[2, 12]"}, body)))
+    (saved,) = re.findall(r"Saved for the backward pass: (.*)\.", found.text)
+    assert set(saved.split(", ")) == {"x", "w", "b", "shift", "mean", "rsqrt"}
+    kernels = dict(re.findall(r"^def (f_backward\w*_kernel)\(\n((?:    .*\n)+)", found.text, re.MULTILINE))
+    reading = [name for name, parameters in kernels.items() if "    x_ptr,\n" in parameters]
+    reading = [name for name in reading if "_apart_" not in name]
+    assert len(reading) == 2
 
 
 @pytest.mark.parametrize("name", WITH_SUMS)

@@ -260,3 +260,153 @@ def out_few_3_kernel(
     out_denominator_2 = tl.load(out_denominator_2_ptr + row, mask=row_mask).to(tl.float32)
     out = numerator / out_denominator_2[:, None]
     tl.store(out_ptr + row[:, None] * D + col[None, :], out, mask=mask)
+
+
+@triton.jit
+def out_few_and_deep_0_kernel(
+    x_ptr,
+    partial_out_sum_0_ptr,
+    B,
+    T,
+    D,
+    n_parts,
+    rows_per_program,
+    BLOCK_N: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    STAGES: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken where B <= 255 and D * T > 65536 and B * D <= 65536 and T > 512."""
+    pid = tl.program_id(0).to(INDEX)
+    n_col_blocks = tl.cdiv(D, BLOCK_N)
+    pid_col = pid % n_col_blocks
+    part = pid // n_col_blocks % n_parts
+    outer = pid // n_col_blocks // n_parts
+    col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
+    first_row = part * rows_per_program
+    end_row = tl.minimum(first_row + rows_per_program, T)
+    col_mask = col < D
+    out_sum_0_acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+    for start in tl.range(first_row, end_row, BLOCK_M, num_stages=STAGES):
+        row = start + tl.arange(0, BLOCK_M)
+        row_mask = row < end_row
+        mask = row_mask[:, None] & col_mask[None, :]
+        x = tl.load(
+            x_ptr + (outer * T + row[:, None]) * D + col[None, :],
+            mask=mask,
+            other=0.0,
+        ).to(tl.float32)
+        out_sum_0_acc += x
+    out_sum_0 = tl.sum(out_sum_0_acc, axis=0)
+    tl.store(partial_out_sum_0_ptr + (part * B + outer) * D + col, out_sum_0, mask=col_mask)
+
+
+@triton.jit
+def out_few_and_deep_1_kernel(
+    partial_out_sum_0_ptr,
+    out_sum_0_ptr,
+    n_cols,
+    n_parts,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken where B <= 255 and D * T > 65536 and B * D <= 65536 and T > 512."""
+    col = tl.program_id(0).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N)
+    col_mask = col < n_cols
+    out_sum_0_acc = tl.zeros([BLOCK_K, BLOCK_N], tl.float32)
+    for start in range(0, n_parts, BLOCK_K):
+        part = start + tl.arange(0, BLOCK_K)
+        part_mask = part < n_parts
+        partial_out_sum_0 = tl.load(
+            partial_out_sum_0_ptr + part[:, None].to(INDEX) * n_cols + col[None, :],
+            mask=part_mask[:, None] & col_mask[None, :],
+            other=0.0,
+        ).to(tl.float32)
+        out_sum_0_acc += partial_out_sum_0
+    out_sum_0 = tl.sum(out_sum_0_acc, axis=0)
+    tl.store(out_sum_0_ptr + col, out_sum_0, mask=col_mask)
+
+
+@triton.jit
+def out_few_and_deep_2_kernel(
+    out_sum_0_ptr,
+    out_mean_max_1_ptr,
+    D,
+    T,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken where B <= 255 and D * T > 65536 and B * D <= 65536 and T > 512."""
+    row = tl.program_id(0).to(INDEX)
+    mean_max_acc = tl.full([BLOCK_N], -float("inf"), tl.float32)
+    for start in range(0, D, BLOCK_N):
+        col = start + tl.arange(0, BLOCK_N)
+        col_mask = col < D
+        out_sum_0 = tl.load(
+            out_sum_0_ptr + row * D + col,
+            mask=col_mask,
+            other=-float("inf"),
+        ).to(tl.float32)
+        mean_max_acc = tl.maximum(mean_max_acc, out_sum_0 / T)
+    mean_max = tl.max(mean_max_acc, axis=0)
+    tl.store(out_mean_max_1_ptr + row, mean_max)
+
+
+@triton.jit
+def out_few_and_deep_3_kernel(
+    out_sum_0_ptr,
+    out_mean_max_1_ptr,
+    out_denominator_2_ptr,
+    D,
+    T,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken where B <= 255 and D * T > 65536 and B * D <= 65536 and T > 512."""
+    row = tl.program_id(0).to(INDEX)
+    out_mean_max_1 = tl.load(out_mean_max_1_ptr + row).to(tl.float32)
+    denominator_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, D, BLOCK_N):
+        col = start + tl.arange(0, BLOCK_N)
+        col_mask = col < D
+        out_sum_0 = tl.load(
+            out_sum_0_ptr + row * D + col,
+            mask=col_mask,
+            other=-float("inf"),
+        ).to(tl.float32)
+        numerator = tl.exp(out_sum_0 / T - out_mean_max_1)
+        denominator_acc += numerator
+    denominator = tl.sum(denominator_acc, axis=0)
+    tl.store(out_denominator_2_ptr + row, denominator)
+
+
+@triton.jit
+def out_few_and_deep_4_kernel(
+    out_sum_0_ptr,
+    out_mean_max_1_ptr,
+    out_denominator_2_ptr,
+    out_ptr,
+    B,
+    D,
+    T,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken where B <= 255 and D * T > 65536 and B * D <= 65536 and T > 512."""
+    pid = tl.program_id(0).to(INDEX)
+    n_col_blocks = tl.cdiv(D, BLOCK_N)
+    pid_col = pid % n_col_blocks
+    pid_row = pid // n_col_blocks
+    row = pid_row * BLOCK_M + tl.arange(0, BLOCK_M)
+    col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
+    row_mask = row < B
+    col_mask = col < D
+    mask = row_mask[:, None] & col_mask[None, :]
+    out_sum_0 = tl.load(out_sum_0_ptr + row[:, None] * D + col[None, :], mask=mask).to(tl.float32)
+    out_mean_max_1 = tl.load(out_mean_max_1_ptr + row, mask=row_mask).to(tl.float32)
+    numerator = tl.exp(out_sum_0 / T - out_mean_max_1[:, None])
+    out_denominator_2 = tl.load(out_denominator_2_ptr + row, mask=row_mask).to(tl.float32)
+    out = numerator / out_denominator_2[:, None]
+    tl.store(out_ptr + row[:, None] * D + col[None, :], out, mask=mask)

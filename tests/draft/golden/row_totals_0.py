@@ -293,3 +293,49 @@ def out_in_shares_1_kernel(partial_out_ptr, out_ptr, M, n_parts, BLOCK_N: tl.con
     out = tl.sum(out_acc, axis=0)
     out_2 = -(out / M)
     tl.store(out_ptr, out_2)
+
+
+@triton.jit
+def out_row_by_row_0_kernel(
+    target_ptr,
+    x_ptr,
+    partial_out_ptr,
+    M,
+    N,
+    rows_per_program,
+    BLOCK_N: tl.constexpr,
+    STAGES: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken where N > 1024 and N <= 16384."""
+    part = tl.program_id(0).to(INDEX)
+    col = tl.arange(0, BLOCK_N)
+    first_row = part * rows_per_program
+    end_row = tl.minimum(first_row + rows_per_program, M)
+    col_mask = col < N
+    out = 0.0
+    for row in tl.range(first_row, end_row, num_stages=STAGES):
+        target = tl.load(target_ptr + row)
+        x = tl.load(x_ptr + row * N + target).to(tl.float32)
+        x_2 = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        x_max = tl.max(x_2, axis=0)
+        shifted = x - x_max
+        shifted_2 = x_2 - x_max
+        log_sum = tl.log(tl.sum(tl.exp(shifted_2), axis=0))
+        log_p = shifted - log_sum
+        out += log_p
+    tl.store(partial_out_ptr + part, out)
+
+
+@triton.jit
+def out_row_by_row_1_kernel(partial_out_ptr, out_ptr, M, n_parts, BLOCK_N: tl.constexpr):
+    """Taken where N > 1024 and N <= 16384."""
+    out_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, n_parts, BLOCK_N):
+        part = start + tl.arange(0, BLOCK_N)
+        part_mask = part < n_parts
+        partial_out = tl.load(partial_out_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
+        out_acc += partial_out
+    out = tl.sum(out_acc, axis=0)
+    out_2 = -(out / M)
+    tl.store(out_ptr, out_2)

@@ -466,3 +466,54 @@ def out_in_shares_1_kernel(partial_out_ptr, out_ptr, n_parts, BLOCK_N: tl.conste
         out_acc += partial_out
     out = tl.sum(out_acc, axis=0)
     tl.store(out_ptr, out)
+
+
+@triton.jit
+def out_row_by_row_0_kernel(
+    y_ptr,
+    x_ptr,
+    partial_out_ptr,
+    M,
+    N,
+    rows_per_program,
+    BLOCK_N: tl.constexpr,
+    STAGES: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Taken where N > 1024 and N <= 16384."""
+    part = tl.program_id(0).to(INDEX)
+    col = tl.arange(0, BLOCK_N)
+    first_row = part * rows_per_program
+    end_row = tl.minimum(first_row + rows_per_program, M)
+    col_mask = col < N
+    out = 0.0
+    for row in tl.range(first_row, end_row, num_stages=STAGES):
+        y = tl.load(y_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        y_max = tl.max(y, axis=0)
+        numerator = tl.exp(y - y_max)
+        denominator = tl.sum(numerator, axis=0)
+        ratio = numerator / denominator
+        chosen = tl.where(
+            ratio != ratio,
+            float("nan"),
+            tl.where(ratio == 0.0, 0.0, ratio * tl.log(ratio)),
+        )
+        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        x_max = tl.max(x, axis=0)
+        shifted = x - x_max
+        log_sum = tl.log(tl.sum(tl.exp(shifted), axis=0))
+        out += tl.sum(tl.where(col_mask, chosen - ratio * (shifted - log_sum), 0.0), axis=0)
+    tl.store(partial_out_ptr + part, out)
+
+
+@triton.jit
+def out_row_by_row_1_kernel(partial_out_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr):
+    """Taken where N > 1024 and N <= 16384."""
+    out_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, n_parts, BLOCK_N):
+        part = start + tl.arange(0, BLOCK_N)
+        part_mask = part < n_parts
+        partial_out = tl.load(partial_out_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
+        out_acc += partial_out
+    out = tl.sum(out_acc, axis=0)
+    tl.store(out_ptr, out)

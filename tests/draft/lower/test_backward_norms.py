@@ -18,12 +18,13 @@ def test_layer_norm(shape: list[int]) -> None:
 
 @pytest.mark.parametrize("groups", [1, 2, 6])
 @pytest.mark.parametrize("weighted", [True, False])
-def test_group_norm(groups: int, weighted: bool) -> None:
+@pytest.mark.parametrize("trained", [True, False])
+def test_group_norm(groups: int, weighted: bool, trained: bool) -> None:
     x = torch.randn(3, 6, 2, 5)
     weight = torch.rand(6) if weighted else None
     _, mean, rstd = torch.native_group_norm(x, weight, None, 3, 6, 10, groups, 1e-5)
     arguments = (torch.randn_like(x), x, mean, rstd, weight, 3, 6, 10, groups)
-    agrees("aten.native_group_norm_backward.default", *arguments, [True, weighted, weighted])
+    agrees("aten.native_group_norm_backward.default", *arguments, [True, *[weighted and trained] * 2])
 
 
 @pytest.mark.parametrize("train", [True, False])

@@ -5,8 +5,14 @@ import numpy as np
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.evaluate import evaluate
 from pytorch_to_triton.draft.ir.monoids import PEAK, SUM
-from pytorch_to_triton.draft.ir.values import Axis, Buffer, Cluster, Index, Load, Reduce, Store, op
-from pytorch_to_triton.draft.schedule.split import can_split_at_once, softmax_at_once, split, staged
+from pytorch_to_triton.draft.ir.values import Axis, Buffer, Cluster, Index, Load, Reduce, Scan, Store, op
+from pytorch_to_triton.draft.schedule.split import (
+    can_split_at_once,
+    scans_in_chunks,
+    softmax_at_once,
+    split,
+    staged,
+)
 
 
 def test_only_what_lies_along_the_split_axis_is_read_within_bounds() -> None:
@@ -75,6 +81,20 @@ def test_what_is_made_of_a_sum_along_its_own_axis_takes_kernels_of_their_own() -
         ["norm"],
         ["y"],
     ]
+
+
+def test_running_totals_of_chunks_go_on_from_those_before_them() -> None:
+    m, n = Axis("m", sizes.size("M")), Axis("n", sizes.size("N"))
+    x = Load(Buffer("x", (m.size, n.size), "float32"), (Index(m), Index(n)))
+    running = Scan(SUM, (op("square", x),), n, Index(n))
+    total = op("sub", running, x)
+    whole = Cluster("y", (Store(Buffer("y", (n.size, m.size), "float32"), (Index(n), Index(m)), total),))
+    dims = {"M": 2, "N": 11}
+    given = {"x": np.arange(22.0).reshape(2, 11)}
+    in_parts = dict(given)
+    for part in scans_in_chunks(whole, n, 4):
+        evaluate(part, in_parts, dims)
+    np.testing.assert_allclose(in_parts["y"], (np.cumsum(given["x"] ** 2, 1) - given["x"]).T)
 
 
 def test_a_softmax_takes_the_maxima_and_sums_of_its_chunks_in_one_pass() -> None:

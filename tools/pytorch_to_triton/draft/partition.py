@@ -235,6 +235,9 @@ class _Partition:
             ):
                 self._keep(anchors)
                 continue
+            if beside := self._laid_side_by_side(step, anchors):
+                self._keep(beside)
+                continue
             matched = self._matched((step,))
             if isinstance(matched, Group) and not _is_large(matched):
                 repeats = _repeats(matched) and not self._goes_on(step, anchors, matched)
@@ -244,6 +247,22 @@ class _Partition:
             if not inside:
                 return
             self._keep(self._statistics(step, anchors) or (anchors or inside)[-1:])
+
+    def _laid_side_by_side(self, step: Step, anchors: Sequence[str]) -> list[str]:
+        """Sums of the same rows that the step only joins: it would read the rows again for each of them."""
+        if self.plain or self._reduces(step):
+            return []
+        guarded = {
+            v.buffer.name for v in walk(step.tensor.value) if isinstance(v, Load) and v.where is not None
+        }
+        parts = [n for n in anchors if n in guarded and self._is_sum(n)]
+        read = [{v.buffer.name for v in walk(self._inlined(n)) if isinstance(v, Load)} for n in parts]
+        return parts if len(parts) > 1 and set.intersection(*read) else []
+
+    def _is_sum(self, name: str) -> bool:
+        """Whether the step is smaller than what it reduces."""
+        reduces = [v for v in walk(self._inlined(name)) if isinstance(v, Reduce)]
+        return bool(reduces) and not any(set(r.axes) & set(self.steps[name].tensor.axes) for r in reduces)
 
     def _statistics(self, step: Step, anchors: Sequence[str]) -> list[str]:
         """What an anchor is reduced to across rows, where the step goes on with it and with another's rows.

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from pytorch_to_triton.draft.ir.indices import extent
 from pytorch_to_triton.draft.ir.monoids import SUM
-from pytorch_to_triton.draft.ir.sizes import ONE, FloorDiv
+from pytorch_to_triton.draft.ir.sizes import ONE, FloorDiv, Size
 from pytorch_to_triton.draft.ir.values import Value, op
 from pytorch_to_triton.draft.lower.activations import along_channels
 from pytorch_to_triton.draft.lower.backward import less, product
@@ -15,20 +16,28 @@ from pytorch_to_triton.draft.lower.formulas import mapped
 from pytorch_to_triton.draft.lower.norms import affine, reciprocal_root
 from pytorch_to_triton.draft.lower.reductions import average
 from pytorch_to_triton.draft.lower.row import Context, count, row
+from pytorch_to_triton.draft.lower.spread import statistic
 from pytorch_to_triton.draft.lower.tensor import Tensor, reshaped
 
 Gradients = tuple[Tensor, Tensor, Tensor]
 
 
 def _of_input(ctx: Context, scaled: Tensor, x_hat: Tensor, rstd: Tensor, dims: Sequence[int]) -> Tensor:
-    """rstd * (g - mean(g) - x_hat * mean(g * x_hat)), where g is `scaled` by the weight."""
+    """What g, `scaled` by the weight, gives by its mean and that of g * x_hat."""
     mean = average(ctx, scaled, dims, keepdim=True, name="grad_mean")
     along = average(ctx, _times(ctx, scaled, x_hat), dims, keepdim=True, name="grad_along")
+    return _by_means(ctx, scaled, x_hat, rstd, (mean, along))
+
+
+def _by_means(
+    ctx: Context, scaled: Tensor, x_hat: Tensor, rstd: Tensor, means: tuple[Tensor, Tensor]
+) -> Tensor:
+    """rstd * (g - mean(g) - x_hat * mean(g * x_hat)), where g is `scaled` by the weight."""
 
     def gradient(g: Value, x: Value, r: Value, m: Value, a: Value) -> Value:
         return product(r, less(less(g, m), product(x, a)))
 
-    return mapped(ctx, gradient, scaled, x_hat, rstd, mean, along, dtype=scaled.dtype)
+    return mapped(ctx, gradient, scaled, x_hat, rstd, *means, dtype=scaled.dtype)
 
 
 def _normalized(ctx: Context, x: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
@@ -85,12 +94,30 @@ def group_norm_backward(
     mean, rstd = (replace(t, dims=(*t.dims, (), ())) for t in (mean, rstd))
     by_group = None if weight is None else reshaped(ctx.names, weight, (*whole[1:3], ONE))
     x_hat = _normalized(ctx, x, mean, rstd)
-    x_grad = _of_input(ctx, affine(ctx, grad, by_group, None), x_hat, rstd, (2, 3))
-    of_weight = ctx.reduce(SUM, _times(ctx, grad, x_hat), (0, 3), dtype=input.dtype)
-    of_bias = ctx.reduce(SUM, grad, (0, 3), dtype=input.dtype)
-    weight_grad, bias_grad = (reshaped(ctx.names, t, (channels,)) for t in (of_weight, of_bias))
-    x_grad = reshaped(ctx.names, x_grad, input.shape)
+    scaled = affine(ctx, grad, by_group, None)
+    if not any(output_mask[1:]):
+        x_grad = reshaped(ctx.names, _of_input(ctx, scaled, x_hat, rstd, (2, 3)), input.shape)
+        return (_in(x_grad, input),) * 3  # Nothing reads the others.
+    sums = [
+        ctx.stored(name, statistic(ctx.reduce(SUM, t, (3,), keepdim=True, dtype=t.dtype)))
+        for name, t in (("grad_sum", grad), ("grad_x_sum", _times(ctx, grad, x_hat)))
+    ]
+    n = count(x, (2, 3))
+    mean, along = (
+        _mean_of_groups(ctx, affine(ctx, t, by_group, None), n, name)
+        for t, name in zip(sums, ("grad_mean", "grad_along"), strict=True)
+    )
+    x_grad = reshaped(ctx.names, _by_means(ctx, scaled, x_hat, rstd, (mean, along)), input.shape)
+    bias_grad, weight_grad = (
+        reshaped(ctx.names, ctx.reduce(SUM, t, (0,), dtype=t.dtype), (channels,)) for t in sums
+    )
     return _in(x_grad, input), _in(weight_grad, weight), _in(bias_grad, weight)
+
+
+def _mean_of_groups(ctx: Context, sums: Tensor, n: Size, name: str) -> Tensor:
+    """From sums of channels that of each group by its `n` elements; it lies in memory for all of them."""
+    total = ctx.reduce(SUM, sums, (2,), keepdim=True, dtype=sums.dtype)
+    return ctx.stored(name, replace(total, value=op("div", total.value, extent(n), name=name)))
 
 
 @row(

@@ -14,6 +14,7 @@ from typing import Any
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import every, extent, minus, quotient, remainder
 from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PROD, SUM, identities
+from pytorch_to_triton.draft.ir.rewriting import substitute
 from pytorch_to_triton.draft.ir.sizes import ONE, ZERO, Size
 from pytorch_to_triton.draft.ir.values import Axis, Const, Monoid, Number, Reduce, Value, axes_of, kind_of, op
 from pytorch_to_triton.draft.lower.formulas import where
@@ -25,6 +26,8 @@ from pytorch_to_triton.draft.lower.views import from_start
 
 FEW = 64
 """Among so many places, at most, an element looks for itself."""
+AT_ONCE = 8
+"""So many places are compared without a loop, in whatever kernel goes on with the element."""
 REDUCTIONS: Mapping[str, tuple[Monoid, str]] = {
     "sum": (SUM, "add"),
     "prod": (PROD, "mul"),
@@ -87,7 +90,14 @@ class Search:
     def over(self, monoid: Monoid, value: Value, otherwise: Number) -> Value:
         """The monoid over what is written to the element."""
         chosen = op("where", self.hit, value, otherwise)
-        return Reduce(monoid, (chosen,), self.axes) if self.axes else chosen
+        if not self.axes:
+            return chosen
+        number = sizes.product(a.size for a in self.axes)
+        if len(self.axes) == 1 and number.is_Integer and 0 < number <= AT_ONCE:
+            (axis,) = self.axes
+            parts = (substitute(chosen, {axis: Const(i)}) for i in range(int(number)))
+            return reduce(lambda a, b: monoid.combine((a,), (b,))[0], parts)
+        return Reduce(monoid, (chosen,), self.axes)
 
     def onto(self, x: Value, how: str) -> Value:
         """The element with what is written to it, put together by a row of REDUCTIONS."""

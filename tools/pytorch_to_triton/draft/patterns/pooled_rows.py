@@ -1,8 +1,11 @@
 """Rows whose elements are reduced over another axis first: the mean of a sentence's tokens, normalised.
 
 `apart`: one reduction after the other. `pooled`: a program holds rows whole and adds what lies beneath them.
-`few`: the same as `apart`, where there are too few rows to keep all multiprocessors busy.
+`few`: the same as `apart`, where there are too few rows to keep all multiprocessors busy. `few_and_deep`:
+that, with what lies beneath them in shares.
 """
+
+from collections.abc import Sequence
 
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, axes_of, walk
@@ -62,20 +65,30 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     schedule = Schedule(walks, ("row", "col"), rows.ROWS, rewrites, sized, TILES[0], TILES)
     fits = at_most(length, LARGEST_IN_REGISTERS)
     assert fits is not None
-    one_by_one = apart(cluster)
     found = [
-        Alternative("apart", one_by_one),
+        Alternative("apart", kernels_of(apart(cluster))),
         Alternative("pooled", ((cluster, schedule),), fits, is_enough=True),
     ]
     n_rows = product(a.size for a in outer)
     few = together(at_most(n_rows, FEW_ROWS - 1), more_than(length * depth, LONG_WALK))
-    return (*found, Alternative("few", one_by_one, few)) if few is not None else tuple(found)
+    for name, ways in (("few", apart(cluster)), ("few_and_deep", apart(cluster, beneath="split"))):
+        condition = together(few, *(way.condition for way in ways))
+        if condition is not None and condition not in (a.condition for a in found):
+            found.append(Alternative(name, kernels_of(ways), condition))
+    return tuple(found)
 
 
-def apart(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:
-    """Each reduction in kernels of its own, then what goes on with them."""
-    kernels: list[tuple[Cluster, Schedule]] = []
+def apart(cluster: Cluster, beneath: str = "") -> list[Alternative]:
+    """Each reduction in kernels of its own, then what goes on with them; `beneath`: in which way columns."""
+    found = []
     for stage in staged(cluster):
         pattern = next(p for p in (pointwise, rows, columns, window) if p.match(stage) is None)
-        kernels += always(pattern.alternatives(stage)).kernels
-    return tuple(kernels)
+        ways = pattern.alternatives(stage)
+        wanted = (a for a in ways if pattern is columns and a.name == beneath)
+        found.append(next(wanted, always(ways)))
+    return found
+
+
+def kernels_of(ways: Sequence[Alternative]) -> tuple[tuple[Cluster, Schedule], ...]:
+    """All of their kernels."""
+    return tuple(kernel for way in ways for kernel in way.kernels)

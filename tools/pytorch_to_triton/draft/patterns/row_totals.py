@@ -2,10 +2,10 @@
 may be stored too, as a backward pass reads it.
 
 Rows in any way that `rows` knows, then the totals. `in_shares`: a program walks a share of the rows;
-a second kernel takes the totals of all programs.
+a second kernel takes the totals of all programs. `row_by_row`: the same for rows that fill a program.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir import sizes
@@ -16,8 +16,8 @@ from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, Value, axes
 from pytorch_to_triton.draft.patterns import rows
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering, stages
-from pytorch_to_triton.draft.schedule.conditions import always, at_most
-from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
+from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Rewrite, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import by_row, in_shares
 
 EXAMPLES = (
@@ -30,6 +30,10 @@ EXAMPLES = (
 PROGRAMS = 2048
 """As many as an H100 holds at once, with four warps each."""
 CONFIGS = tuple({"BLOCK_M": 1, "STAGES": 2, "num_warps": w} for w in (4, 8))
+LONG_ROW = 1024
+"""Longer ones fill a program: as tiles of one row they would be laid out twice, for what each comes to."""
+LONG = tuple({"STAGES": 2, "num_warps": w} for w in (4, 8))
+ALONE = tuple({"num_warps": f"min(max(block_n // {per_warp}, 1), 16)"} for per_warp in (512, 1024, 256))
 
 
 def match(cluster: Cluster) -> Mismatch | None:
@@ -88,20 +92,36 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     fused = fuse("row", in_memory_order(tuple(of_rows), cluster))(cluster)
     fits = at_most(length := product(a.size for a in col), rows.LARGEST_IN_REGISTERS)
     assert fits is not None
+    fill = together(more_than(length, LONG_ROW), fits)
     (row,) = axes_of(within_rows(fused)[0])
     share = Share.of(row, sizes.size(PROGRAMS), least=1)
     partial, final = in_shares(fused, row, share)
-    walks = {"part": Walk("grid"), "row": Walk("loop", "BLOCK_M", share), "col": Walk("whole", "BLOCK_N")}
-    rewrites = (fuse("col", in_memory_order(col, cluster)),)
-    sized = {"BLOCK_N": covering(length)}
-    tiles = ahead(len([v for v in partial.loads() if {row, *col} <= axes_of(v)]), length)
-    walked = Schedule(walks, ("row", "col"), CONFIGS, rewrites, sized, tiles[0], tiles)
     gathered = Schedule({"part": Walk("loop", "BLOCK_N")}, ("part",), rows.GATHERS)
-    kernels = ((partial, walked), (final, gathered))
-    return *apart, Alternative("in_shares", kernels, fits, is_enough=True)
+    rewrites = (fuse("col", in_memory_order(col, cluster)),)
+    n_loads = len([v for v in partial.loads() if {row, *col} <= axes_of(v)])
+    found = [*apart]
+    for name, condition, block in (("in_shares", fits, "BLOCK_M"), ("row_by_row", fill, None)):
+        if condition is not None:
+            walked = in_loop(Walk("loop", block, share), rewrites, n_loads, length)
+            kernels = ((partial, walked), (final, gathered))
+            found.append(Alternative(name, kernels, condition, is_enough=block is not None))
+    return tuple(found)
 
 
-def ahead(n_loads: int, length: Size) -> tuple[Mapping[str, str], ...]:
+def in_loop(row: Walk, rewrites: tuple[Rewrite, ...], n_loads: int, length: Size) -> Schedule:
+    """Rows whole, a few at a time or each by itself, with the next ones on their way."""
+    walks = {"part": Walk("grid"), "row": row, "col": Walk("whole", "BLOCK_N")}
+    sized = {"BLOCK_N": covering(length)}
+    if row.block is None:
+        tiles = ahead(ALONE, "block_n", n_loads, length)
+        return Schedule(walks, ("col",), LONG, rewrites, sized, tiles[0], tiles)
+    tiles = ahead(rows.TILES, "block_m * block_n", n_loads, length)
+    return Schedule(walks, ("row", "col"), CONFIGS, rewrites, sized, tiles[0], tiles)
+
+
+def ahead(
+    tiles: Sequence[Mapping[str, str]], elements: str, n_loads: int, length: Size
+) -> tuple[Mapping[str, str], ...]:
     """Tiles with the next rows on their way, as far as shared memory holds them."""
-    two, three = (stages(n_loads, "block_m * block_n", more, length) for more in (1, 2))
-    return (*({**tile, "STAGES": two} for tile in rows.TILES), {**rows.TILES[0], "STAGES": three})
+    two, three = (stages(n_loads, elements, more, length) for more in (1, 2))
+    return (*({**tile, "STAGES": two} for tile in tiles), {**tiles[0], "STAGES": three})

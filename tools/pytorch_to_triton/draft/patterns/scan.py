@@ -1,17 +1,21 @@
 """Running totals along one axis.
 
 `carried`: a block of rows a program, the axis a tile at a time on top of what came before. `in_registers`: no
-loop, for rows that fit.
+loop, for rows that fit. `in_chunks`: for few and long rows, what chunks of them come to first.
 """
+
+from collections.abc import Sequence
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, minus
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Scan, Value, axes_in_order
+from pytorch_to_triton.draft.ir.sizes import product
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Scan, Value, axes_in_order, walk
 from pytorch_to_triton.draft.schedule.axes import fuse, rename
 from pytorch_to_triton.draft.schedule.blocks import covering
 from pytorch_to_triton.draft.schedule.conditions import at_most
-from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Rewrite, Schedule, Walk
+from pytorch_to_triton.draft.schedule.split import scans_in_chunks
 
 EXAMPLES = (
     "def running(x: 'float32[M, N]'):\n    return torch.cumsum(x, dim=1)",
@@ -24,6 +28,9 @@ LOOPS = tuple(
 )
 ROWS = tuple({"BLOCK_M": m, "num_warps": w} for m, w in ((1, 4), (1, 8), (4, 4)))
 LARGEST_IN_REGISTERS = 16384
+FEW_ROWS = 512
+CHUNK = 1024
+CHUNKS = tuple({"BLOCK_M": m, "num_warps": w} for m, w in ((4, 8), (1, 4), (8, 8), (16, 8)))
 
 
 def match(cluster: Cluster) -> Mismatch | None:
@@ -73,15 +80,59 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     along = _end(cluster.scans()[0])
     assert along is not None
     rows = tuple(a for a in cluster.free() if a != along)
-    rewrites = (aligned, *((fuse("row", rows),) if rows else ()), rename({along: "col"}))
-    grid = {"row": Walk("grid", "BLOCK_M")} if rows else {}
-    order = ("row", "col") if rows else ("col",)
-    loops = LOOPS if rows else tuple({k: v for k, v in c.items() if k != "BLOCK_M"} for c in LOOPS)
-    carried = Schedule({**grid, "col": Walk("loop", "BLOCK_N")}, order, loops, rewrites)
-    found = [Alternative("carried", ((cluster, carried),))]
+    found = [Alternative("carried", ((cluster, carried(cluster, along, aligned)),))]
+    few = at_most(product(a.size for a in rows), FEW_ROWS - 1)
+    if few is not None and can_chunk(cluster):
+        found.append(Alternative("in_chunks", in_chunks(aligned(cluster), along, rows), few))
     if (fits := at_most(along.size, LARGEST_IN_REGISTERS)) is not None:
-        configs = ROWS if rows else tuple({"num_warps": w} for w in (4, 8))
-        walks, sized = {**grid, "col": Walk("whole", "BLOCK_N")}, {"BLOCK_N": covering(along.size)}
-        whole = Schedule(walks, order, configs, rewrites, sized)
+        whole = at_once(rows, along, aligned)
         found.append(Alternative("in_registers", ((cluster, whole),), fits, is_enough=True))
     return tuple(found)
+
+
+def carried(cluster: Cluster, along: Axis, *rewrites: Rewrite) -> Schedule:
+    """A tile of the axis at a time."""
+    rows = tuple(a for a in cluster.free() if a != along)
+    loops = LOOPS if rows else without_rows(LOOPS)
+    walks = {**({"row": Walk("grid", "BLOCK_M")} if rows else {}), "col": Walk("loop", "BLOCK_N")}
+    order = ("row", "col") if rows else ("col",)
+    fused = (fuse("row", rows),) if rows else ()
+    return Schedule(walks, order, loops, (*rewrites, *fused, rename({along: "col"})))
+
+
+def at_once(rows: tuple[Axis, ...], along: Axis, *rewrites: Rewrite) -> Schedule:
+    """All of the axis in registers."""
+    walks = {**({"row": Walk("grid", "BLOCK_M")} if rows else {}), "col": Walk("whole", "BLOCK_N")}
+    order = ("row", "col") if rows else ("col",)
+    fused = (fuse("row", rows),) if rows else ()
+    configs = ROWS if rows else tuple({"num_warps": w} for w in (4, 8))
+    sized = {"BLOCK_N": covering(along.size)}
+    return Schedule(walks, order, configs, (*rewrites, *fused, rename({along: "col"})), sized)
+
+
+def can_chunk(cluster: Cluster) -> bool:
+    """Whether what a chunk comes to is one value, and no scan goes on with another."""
+    scans = cluster.scans()
+    nested = any(isinstance(v, Scan) for s in scans for x in s.args for v in walk(x))
+    return not nested and all(s.monoid.is_plain for s in scans)
+
+
+def in_chunks(cluster: Cluster, along: Axis, rows: tuple[Axis, ...]) -> tuple[tuple[Cluster, Schedule], ...]:
+    """Totals of chunks, their running totals, and each chunk on top of what came before it."""
+    totals, running, whole = scans_in_chunks(cluster, along, CHUNK)
+    (part,) = (s.axis for s in running.scans()[:1])
+    walks = {
+        "part": Walk("grid"),
+        **({"row": Walk("grid", "BLOCK_M")} if rows else {}),
+        "i": Walk("whole", "BLOCK_N"),
+    }
+    order = ("row", "i") if rows else ("i",)
+    configs = CHUNKS if rows else without_rows(CHUNKS)
+    fused = (fuse("row", rows),) if rows else ()
+    chunk = Schedule(walks, order, configs, fused, {"BLOCK_N": str(CHUNK)})
+    return (totals, chunk), (running, carried(running, part)), (whole, chunk)
+
+
+def without_rows(configs: Sequence[Config]) -> tuple[Config, ...]:
+    """The configurations for the only row."""
+    return tuple({k: v for k, v in c.items() if k != "BLOCK_M"} for c in configs)

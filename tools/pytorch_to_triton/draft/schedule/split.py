@@ -14,10 +14,12 @@ from pytorch_to_triton.draft.ir.values import (
     Axis,
     Buffer,
     Cluster,
+    Const,
     Get,
     Index,
     Load,
     Reduce,
+    Scan,
     Store,
     Value,
     axes_in_order,
@@ -225,6 +227,43 @@ def _bounded(store: Store, inside: Value | None) -> Store:
 
 def _varies(store: Store, axes: Set[Axis]) -> bool:
     return any(axes_of(v) & axes for v in store.roots)
+
+
+def scans_in_chunks(cluster: Cluster, over: Axis, chunk: int) -> tuple[Cluster, Cluster, Cluster]:
+    """What each chunk of `chunk` elements along `over` comes to; the running totals of those; then each chunk
+    on top of what came before it.
+
+    Every scan of the cluster is along that axis and a plain one, and none is inside another.
+    """
+    length = sizes.size(chunk)
+    part, i = Axis("part", sizes.ceiling(over.size, chunk)), Axis("i", length)
+    at = named(over.name, plus(times(Index(part), length), Index(i)))
+    inside = op("lt", at, extent(over.size), name="inside")
+    totals: list[Store] = []
+    running: list[Store] = []
+    chunks: dict[Value, Value] = {}
+    on_top: dict[Value, Value] = {}
+    for number, s in enumerate(cluster.scans()):
+        arg, (identity,) = substitute(s.args[0], {over: at}), identities(s.monoid, kind_of(s))
+        kept = tuple(a for a in axes_in_order(s.args[0]) if a != over)
+        suffix, place = f"_{number}" if number else "", (Index(part), *map(Index, kept))
+        shape = (part.size, *(a.size for a in kept))
+        total, before = (Buffer(f"{n}{suffix}", shape, _dtype(cluster, s)) for n in ("partial", "running"))
+        totals.append(Store(total, place, Reduce(s.monoid, (limited(arg, inside, identity),), (i,))))
+        summed = Scan(s.monoid, (Load(total, place, name=total.name),), part, Index(part))
+        running.append(Store(before, place, summed))
+        last = (minus(Index(part), Const(1)), *place[1:])
+        earlier = Load(before, last, op("gt", Index(part), 0), identity, name=before.name)
+        chunks[s] = Scan(s.monoid, (arg,), i, Index(i))
+        within = Scan(s.monoid, (guarded(arg, inside),), i, Index(i))
+        on_top[within] = named(s.name, s.monoid.combine((earlier,), (within,))[0])
+    moved = cluster.map(lambda root: substitute(rewrite(root, chunks.get), {over: at}))
+    whole = replace(moved, stores=tuple(_bounded(s, inside) for s in moved.stores))
+    return (
+        Cluster(f"{cluster.name}_partial", tuple(totals)),
+        Cluster(f"{cluster.name}_running", tuple(running)),
+        whole.map(lambda root: rewrite(root, on_top.get)),
+    )
 
 
 def can_split_at_once(cluster: Cluster) -> bool:

@@ -29,6 +29,7 @@ from torch.utils import _pytree as pytree
 from ..calls.gradients import GRADIENT_OF
 from .free_sizes import hint_of
 from .graph_writer import MutatesArguments, NodeWriter, NotRepresentable
+from .norms import NORMS
 
 UNSUPPORTED = {
     "outputs that alias inputs": NotRepresentable("a result is an input; only new tensors have a backward"),
@@ -75,7 +76,7 @@ def joint(
     # Fused attention is another operator on each device.
     with preserve_node_meta(), sdpa_kernel(SDPBackend.MATH), in_own_words():
         module = aot_export_joint_simple(
-            results, tuple(given), trace_joint=True, decompositions=dict(table.items())
+            results, tuple(given), trace_joint=True, decompositions={**dict(table.items()), **NORMS}
         )
     assert isinstance(module, GraphModule)
     for node in module.graph.find_nodes(op="call_function", target=CHECK):
