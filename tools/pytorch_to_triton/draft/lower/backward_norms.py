@@ -87,6 +87,7 @@ def group_norm_backward(
     rstd: Tensor,
     weight: Tensor | None,
     group: int,
+    output_mask: Sequence[bool],
 ) -> Gradients:
     batch, channels = input.shape[:2]
     whole = (batch, ONE * group, FloorDiv(channels, ONE * group), count(input, range(2, len(input))))
