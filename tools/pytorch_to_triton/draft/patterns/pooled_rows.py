@@ -9,7 +9,7 @@ from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, axes_of, wa
 from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering
-from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
+from pytorch_to_triton.draft.schedule.conditions import at_most, kernels_by_first, more_than, together
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import staged
 
@@ -72,10 +72,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     return (*found, Alternative("few", one_by_one, few)) if few is not None else tuple(found)
 
 
-def apart(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:
+def apart(cluster: Cluster, where: str = "") -> tuple[tuple[Cluster, Schedule], ...]:
     """Each reduction in kernels of its own, then what goes on with them."""
-    kernels: list[tuple[Cluster, Schedule]] = []
-    for stage in staged(cluster):
-        pattern = next(p for p in (pointwise, rows, columns, window) if p.match(stage) is None)
-        kernels += always(pattern.alternatives(stage)).kernels
-    return tuple(kernels)
+    patterns = (pointwise, rows, columns, window)
+    return tuple(k for stage in staged(cluster) for k in kernels_by_first(patterns, stage, where))

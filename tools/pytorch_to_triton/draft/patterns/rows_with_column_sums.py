@@ -10,13 +10,13 @@ from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, Reduce, Store, axes_of, walk
-from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
+from pytorch_to_triton.draft.patterns import columns, pointwise, pooled_rows, rows
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering, stages
-from pytorch_to_triton.draft.schedule.conditions import always, at_most
+from pytorch_to_triton.draft.schedule.conditions import always, at_most, kernels_by_first
 from pytorch_to_triton.draft.schedule.parts import in_parts
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
-from pytorch_to_triton.draft.schedule.split import by_row, in_shares, staged
+from pytorch_to_triton.draft.schedule.split import by_row, in_shares
 
 EXAMPLES = (
     "def norm_gradients(x: 'float32[M, N]', g: 'float32[M, N]', w: 'float32[N]', rstd: 'float32[M, 1]'):\n"
@@ -190,10 +190,8 @@ def apart(cluster: Cluster, where: str = "") -> tuple[tuple[Cluster, Schedule], 
         return (*always(rows.alternatives(both[0]), where).kernels, (both[1], added_up(both[1])))
     found: list[tuple[Cluster, Schedule]] = []
     for whole in (c for c in (along, summed) if c.stores):
-        plain = any(p.match(whole) is None for p in (pointwise, rows, columns))
-        for stage in (whole,) if plain else staged(whole):
-            pattern = next(p for p in (pointwise, rows, columns, window) if p.match(stage) is None)
-            found += always(pattern.alternatives(stage), where).kernels
+        at_once = kernels_by_first((pointwise, rows, columns), whole, where)
+        found += at_once or pooled_rows.apart(whole, where)
     return tuple(found)
 
 
