@@ -1,11 +1,11 @@
 """What one kernel would reduce again and again is reduced once, by a kernel of its own."""
 
+from pytorch_to_triton.draft.groups import Group, group_of
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer, Cluster, Store
 from pytorch_to_triton.draft.lower.row import ROWS, Context, load_rows
 from pytorch_to_triton.draft.lower.tensor import Names, Tensor, source
 from pytorch_to_triton.draft.patterns import attention, columns, rows
-from pytorch_to_triton.draft.registry import pattern_of
 
 
 def cluster_of_attention(head: int) -> Cluster:
@@ -20,7 +20,9 @@ def cluster_of_attention(head: int) -> Cluster:
 
 
 def test_a_narrow_head_is_attention_in_one_kernel() -> None:
-    assert pattern_of(cluster_of_attention(64)) is attention
+    group = group_of(cluster_of_attention(64), ())
+    assert isinstance(group, Group)
+    assert group.pattern is attention
 
 
 def test_a_wide_head_is_no_row_whose_softmax_is_taken_for_each_element() -> None:

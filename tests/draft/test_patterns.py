@@ -17,7 +17,7 @@ from pytorch_to_triton.draft.emit.kernel import printed
 from pytorch_to_triton.draft.file.part import programmed
 from pytorch_to_triton.draft.groups import Group
 from pytorch_to_triton.draft.library import PURE
-from pytorch_to_triton.draft.partition import partition
+from pytorch_to_triton.draft.partition.partition import partition
 from pytorch_to_triton.draft.program import buffers_of
 from pytorch_to_triton.draft.registry import NEEDED, PATTERNS, MalformedPattern, checked
 from pytorch_to_triton.jobs.client import WorkerClient

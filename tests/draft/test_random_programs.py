@@ -10,7 +10,7 @@ from pytorch_to_triton.draft.ir.check import check
 from pytorch_to_triton.draft.ir.evaluate import Array, evaluate
 from pytorch_to_triton.draft.ir.values import Cluster, Store
 from pytorch_to_triton.draft.library import PURE
-from pytorch_to_triton.draft.partition import partition
+from pytorch_to_triton.draft.partition.partition import partition
 from pytorch_to_triton.draft.patterns import columns, rows
 from pytorch_to_triton.draft.program import Program, buffers_of
 from pytorch_to_triton.draft.reading import read_program

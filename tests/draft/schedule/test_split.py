@@ -6,13 +6,8 @@ from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.evaluate import evaluate
 from pytorch_to_triton.draft.ir.monoids import PEAK, SUM
 from pytorch_to_triton.draft.ir.values import Axis, Buffer, Cluster, Index, Load, Reduce, Scan, Store, op
-from pytorch_to_triton.draft.schedule.split import (
-    can_split_at_once,
-    scans_in_chunks,
-    softmax_at_once,
-    split,
-    staged,
-)
+from pytorch_to_triton.draft.schedule.online import online_softmax
+from pytorch_to_triton.draft.schedule.split import at_once, can_split_at_once, scans_in_chunks, split, staged
 
 
 def test_only_what_lies_along_the_split_axis_is_read_within_bounds() -> None:
@@ -103,7 +98,7 @@ def test_a_softmax_takes_the_maxima_and_sums_of_its_chunks_in_one_pass() -> None
     shares = op("exp", op("sub", x, Reduce(PEAK, (x,), (n,))))
     y = Buffer("y", (m.size, n.size), "float32")
     softmax = Cluster("y", (Store(y, (Index(m), Index(n)), op("div", shares, Reduce(SUM, (shares,), (n,)))),))
-    statistics, apply = staged(softmax_at_once(softmax))
+    statistics, apply = staged(at_once(softmax, online_softmax))
     partial, final = split(statistics, n, 4)
     assert [s.buffer.name for s in partial.stores] == ["partial_max", "partial_sum"]
     assert {load.buffer.name for load in final.loads()} == {"partial_max", "partial_sum"}

@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
-from pytorch_to_triton.draft.ir.values import Cluster
+from pytorch_to_triton.draft.ir.rewriting import beside
+from pytorch_to_triton.draft.ir.values import Cluster, axes_of
+from pytorch_to_triton.draft.patterns import attention, window
 from pytorch_to_triton.draft.program import Call, Step
 from pytorch_to_triton.draft.registry import PATTERNS
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
+
+LARGEST = 160
+"""Values that one kernel may compute: beyond that registers run out, and readers' patience."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,26 @@ def group_of(cluster: Cluster, steps: tuple[Step, ...]) -> Group | Mismatch:
             return Group(cluster, pattern, steps)
         reasons.append(f"{pattern.__name__.rpartition('.')[2]}: {mismatch.reason}")
     return Mismatch("; ".join(reasons))
+
+
+def is_large(group: Group) -> bool:
+    """Whether its kernel would compute too much."""
+    return len(group.cluster.values()) > LARGEST
+
+
+def repeats(group: Group) -> bool:
+    """Whether the kernel would reduce the same again for each of several outputs.
+
+    The window pattern does so for every element; others where a reduction does not vary along an axis of the
+    outputs that none runs over (what one runs over is in one program), and beside none that does vary.
+    """
+    if group.pattern is window:
+        return True
+    if group.pattern is attention:
+        return False
+    reduces = group.cluster.reduces()
+    apart = set(group.cluster.free()) - {a for r in reduces for a in r.axes}
+    return any(apart - axes_of(r) and not any(beside(r, q) for q in reduces) for r in reduces)
 
 
 def in_order(groups: Sequence[Group], calls: Sequence[Call]) -> tuple[Group | Call, ...] | None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pytorch_to_triton.draft.groups import Group, group_of
 from pytorch_to_triton.draft.ir.rewriting import repeated
-from pytorch_to_triton.draft.ir.values import Cluster, Store
+from pytorch_to_triton.draft.ir.values import Cluster
 from pytorch_to_triton.draft.patterns import window
 from pytorch_to_triton.draft.program import Call, Program, Step, taken_apart
-from pytorch_to_triton.draft.registry import pattern_of
 
 
 def with_nested_apart(program: Program) -> Program:
@@ -31,5 +31,5 @@ def _repeats(step: Step) -> bool:
     """Whether a reduction lies inside of another, and no pattern has a walk for both."""
     if repeated(step.tensor.value) is None:
         return False
-    cluster = Cluster(step.name, (Store(step.buffer, step.tensor.indices, step.tensor.value),))
-    return pattern_of(cluster) is window
+    group = group_of(Cluster(step.name, (step.store,)), (step,))
+    return isinstance(group, Group) and group.pattern is window

@@ -19,6 +19,7 @@ from pytorch_to_triton.draft.ir.values import (
     Buffer,
     Load,
     Reduce,
+    Scan,
     Store,
     Value,
     axes_in_order,
@@ -48,6 +49,11 @@ class Step:
     def store(self) -> Store:
         """Its value in memory."""
         return Store(self.buffer, self.tensor.indices, self.tensor.value)
+
+    @property
+    def anchors(self) -> list[Reduce | Scan]:
+        """What it reduces or scans itself."""
+        return anchors_of(self.tensor.value)
 
 
 @dataclass(frozen=True)
@@ -122,6 +128,11 @@ def is_plain(tensor: Tensor) -> bool:
 def buffers_of(tensor: Tensor) -> list[str]:
     """The buffers that a tensor's value reads."""
     return [v.buffer.name for v in walk(tensor.value) if isinstance(v, Load)]
+
+
+def anchors_of(value: Value) -> list[Reduce | Scan]:
+    """The reductions and scans inside of the value, inner ones first."""
+    return [v for v in walk(value) if isinstance(v, Reduce | Scan)]
 
 
 def read_through(v: Load, producer: Step, value: Value) -> Value:

@@ -5,7 +5,6 @@ import pkgutil
 from types import ModuleType
 
 from pytorch_to_triton.draft import patterns
-from pytorch_to_triton.draft.ir.values import Cluster
 
 NEEDED = {
     "__doc__": "a docstring that says which computation it drafts",
@@ -37,8 +36,3 @@ def checked(pattern: ModuleType) -> ModuleType:
 
 
 PATTERNS = all_patterns()
-
-
-def pattern_of(cluster: Cluster) -> ModuleType | None:
-    """The first pattern that takes the cluster."""
-    return next((pattern for pattern in PATTERNS if pattern.match(cluster) is None), None)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.rewriting import rewrite
-from pytorch_to_triton.draft.ir.values import Load, Map, Reduce, Scan, Value, op, walk
+from pytorch_to_triton.draft.ir.values import Load, Map, Reduce, Value, op
 from pytorch_to_triton.draft.library import CONVOLUTION, PRODUCTS
 from pytorch_to_triton.draft.program import Call, ConvolutionCall, Program, Step, buffers_of, is_plain
 from pytorch_to_triton.graph.dtype_rules import FLOATS
@@ -74,8 +74,7 @@ def _in_own_dtype(program: Program) -> set[str]:
     found = {b for item in program.items for b in _handed_on(program, item)}
     tails = {n for call in program.calls for n in call.names}
     for step in program.steps.values():
-        reduces = any(isinstance(v, Reduce | Scan) for v in walk(step.tensor.value))
-        if not reduces and tails.intersection(buffers_of(step.tensor)):
+        if not step.anchors and tails.intersection(buffers_of(step.tensor)):
             tails.add(step.name)
     return found | tails
 

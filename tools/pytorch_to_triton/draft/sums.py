@@ -18,7 +18,6 @@ from pytorch_to_triton.draft.ir.values import (
     Load,
     Map,
     Reduce,
-    Scan,
     Value,
     axes_in_order,
     axes_of,
@@ -96,8 +95,7 @@ class _Sums:
         if not isinstance(v, Load) or v.buffer.name not in self.steps or len(self.read[v.buffer.name]) > 1:
             return None
         step = self.steps[v.buffer.name]
-        reduces = [x for x in walk(step.tensor.value) if isinstance(x, Reduce | Scan)]
-        if reduces and reduces != [step.tensor.value]:
+        if step.anchors and step.anchors != [step.tensor.value]:
             return None
         return read_through(v, step, rewrite(step.tensor.value, self._read_once))
 
@@ -131,7 +129,7 @@ class _Sums:
         """The nearest steps that reduce, as they are read."""
         for load in [v for v in walk(value) if isinstance(v, Load) and v.buffer.name in self.steps]:
             step = self.steps[load.buffer.name]
-            if any(isinstance(v, Reduce | Scan) for v in walk(step.tensor.value)):
+            if step.anchors:
                 yield load
             else:
                 yield from self._reduced(read_through(load, step, step.tensor.value))
@@ -140,8 +138,7 @@ class _Sums:
 def _sum_of(step: Step) -> Reduce | None:
     """The sum that the step goes on with, where it reads nothing beside it."""
     beside = list(walk(step.tensor.value, into=lambda v: not isinstance(v, Reduce)))
-    reduces = [v for v in walk(step.tensor.value) if isinstance(v, Reduce | Scan)]
-    match reduces:
+    match step.anchors:
         case [Reduce(monoid=m) as summed] if m == SUM and not any(isinstance(v, Load) for v in beside):
             return summed
     return None

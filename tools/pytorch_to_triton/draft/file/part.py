@@ -17,7 +17,7 @@ from pytorch_to_triton.draft.groups import Group, group_of, made_by, read_by
 from pytorch_to_triton.draft.ir.values import Cluster
 from pytorch_to_triton.draft.library import Ways
 from pytorch_to_triton.draft.nested import with_nested_apart
-from pytorch_to_triton.draft.partition import partition
+from pytorch_to_triton.draft.partition.partition import partition
 from pytorch_to_triton.draft.program import Call, Program
 from pytorch_to_triton.draft.reading import read_program
 from pytorch_to_triton.draft.refinement import with_refined_axes

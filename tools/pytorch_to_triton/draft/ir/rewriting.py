@@ -12,6 +12,7 @@ from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import equal, product
 from pytorch_to_triton.draft.ir.values import (
     Axis,
+    Cluster,
     Const,
     Index,
     Load,
@@ -39,6 +40,11 @@ def rewrite(v: Value, fn: Callable[[Value], Value | None]) -> Value:
         found = fn(new)
         done[x] = new if found is None else found
     return done[v]
+
+
+def rewritten(cluster: Cluster, fn: Callable[[Value], Value | None]) -> Cluster:
+    """The cluster with all of its values rewritten."""
+    return cluster.map(lambda root: rewrite(root, fn))
 
 
 def substitute(v: Value, to: Mapping[Axis, Value]) -> Value:

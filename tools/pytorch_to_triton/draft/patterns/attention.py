@@ -9,7 +9,7 @@ from pytorch_to_triton.draft.ir.values import Axis, Cluster, axes_of
 from pytorch_to_triton.draft.patterns import contraction, rows
 from pytorch_to_triton.draft.schedule.axes import fuse, rename
 from pytorch_to_triton.draft.schedule.blocks import SMALLEST, covering, power_of_two
-from pytorch_to_triton.draft.schedule.conditions import always, at_most, together
+from pytorch_to_triton.draft.schedule.conditions import at_most, kernels_by_first, together
 from pytorch_to_triton.draft.schedule.online import online
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import staged
@@ -60,10 +60,10 @@ def apart(cluster: Cluster) -> Alternative | None:
     """Scores, statistics and the weighted sum one after the other; None where one is something else."""
     found: list[tuple[Cluster, Schedule]] = []
     for stage in staged(cluster):
-        pattern = next((p for p in (contraction, rows) if p.match(stage) is None), None)
-        if pattern is None:
+        kernels = kernels_by_first((contraction, rows), stage)
+        if not kernels:
             return None
-        found += always(pattern.alternatives(stage)).kernels
+        found += kernels
     return Alternative("staged", tuple(found))
 
 

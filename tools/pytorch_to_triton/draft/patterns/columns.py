@@ -8,17 +8,17 @@ A tile holds a block of neighbouring columns and walks down. `in_passes` and `on
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.rewriting import beside, repeated
+from pytorch_to_triton.draft.ir.rewriting import beside
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, axes_of
 from pytorch_to_triton.draft.patterns import pointwise
-from pytorch_to_triton.draft.patterns.rows import slides
+from pytorch_to_triton.draft.patterns.rows import no_single_walk
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, rename
 from pytorch_to_triton.draft.schedule.blocks import SMALLEST, covering, where_wide, within
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online_softmax
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
-from pytorch_to_triton.draft.schedule.split import can_split, in_shares, softmax_at_once, split, staged
+from pytorch_to_triton.draft.schedule.split import at_once, can_split, in_shares, split, staged
 
 EXAMPLES = ("def column_sums(x: 'float32[M, N]'):\n    return x.sum(dim=0)",)
 LOOPS = tuple(
@@ -52,18 +52,8 @@ CHUNKS = tuple(
 
 
 def match(cluster: Cluster) -> Mismatch | None:
-    reduced = {r.axes for r in cluster.reduces()}
-    if len(reduced) != 1:
-        return Mismatch("it has not one set of reduced axes")
-    if cluster.scans():
-        return Mismatch("it scans")
-    if any(repeated(store.value) for store in cluster.stores):
-        return Mismatch("it would reduce the same again along an axis of its result")
-    axes = next(iter(reduced))
-    if set(cluster.free()) & set(axes) and not set(axes) <= set(cluster.free()):
-        return Mismatch("it stores a value along some of the reduced axes")
-    if slides(cluster, axes):
-        return Mismatch("a small window slides over it")
+    if mismatch := no_single_walk(cluster):
+        return mismatch
     widest = max(cluster.reduces(), key=lambda r: len(axes_of(r)))
     if any(axes_of(r) != axes_of(widest) and not beside(r, widest) for r in cluster.reduces()):
         return Mismatch("a statistic would be computed again for every element that uses it")
@@ -107,11 +97,11 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     kept = product(a.size for a in (*outer, col))
     few_and_long = together(at_most(kept, MANY), more_than(length, LARGEST_IN_REGISTERS))
     if few_and_long is not None:
-        at_once = softmax_at_once(cluster)
-        alike = len({axes_of(r) for r in at_once.reduces()}) == 1
-        if alike and can_split(at_once) and not set(at_once.free()) & set(reduced):
-            found.append(Alternative("split", tuple(in_chunks(at_once, outer, col)), few_and_long))
-        elif kernels := kernels_of(at_once):
+        statistics = at_once(cluster, online_softmax)
+        alike = len({axes_of(r) for r in statistics.reduces()}) == 1
+        if alike and can_split(statistics) and not set(statistics.free()) & set(reduced):
+            found.append(Alternative("split", tuple(in_chunks(statistics, outer, col)), few_and_long))
+        elif kernels := kernels_of(statistics):
             found.append(Alternative("staged", kernels, few_and_long))
     if (fits := at_most(length, LARGEST_IN_REGISTERS)) is not None:
         whole = Schedule(

@@ -108,7 +108,7 @@ def in_rows(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...]] | Non
     if set(axes) != set(cluster.free()) or lies != offset(store.index, store.buffer.shape):
         return None
     first = len(axes) - 1
-    while first > 0 and (is_narrow(axes[first:]) or not told_apart(cluster, axes[first - 1 :])):
+    while first > 0 and (is_narrow(axes[first:]) or not needs_division(cluster, axes[first - 1 :])):
         first -= 1
     return (axes[:first], axes[first:]) if first > 0 and not is_narrow(axes[first:]) else None
 
@@ -119,7 +119,7 @@ def is_narrow(axes: Sequence[Axis]) -> bool:
     return bool(size.is_Integer and int(size) < NARROWEST)
 
 
-def told_apart(cluster: Cluster, axes: Sequence[Axis]) -> bool:
+def needs_division(cluster: Cluster, axes: Sequence[Axis]) -> bool:
     """Whether an index along all of these axes would be divided, were they walked as one."""
     joined = fuse(COL, axes)(cluster)
     accesses: list[Load | Store] = [*joined.loads(), *joined.stores]

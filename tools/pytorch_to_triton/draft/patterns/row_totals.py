@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import SUM
-from pytorch_to_triton.draft.ir.rewriting import rewrite
+from pytorch_to_triton.draft.ir.rewriting import rewritten
 from pytorch_to_triton.draft.ir.sizes import Size, product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, Value, axes_of, walk
 from pytorch_to_triton.draft.patterns import rows
@@ -80,7 +80,7 @@ def nested(cluster: Cluster) -> Cluster:
                 return replace(v, args=(row,), axes=tuple(a for a in axes if a not in col))
         return None
 
-    return cluster.map(lambda root: rewrite(root, by_rows))
+    return rewritten(cluster, by_rows)
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:

@@ -14,8 +14,8 @@ from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermo
 from pytorch_to_triton.draft.schedule.blocks import covering
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online
-from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
-from pytorch_to_triton.draft.schedule.split import can_split_at_once, split, staged, statistics_at_once
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Rewrite, Schedule, Walk
+from pytorch_to_triton.draft.schedule.split import at_once, can_split_at_once, split, staged
 
 EXAMPLES = (
     "def softmax(x: 'float32[M, N]'):\n    return torch.softmax(x, dim=-1)",
@@ -45,20 +45,9 @@ SHORTEST_ROW = 16
 
 
 def match(cluster: Cluster) -> Mismatch | None:
-    reduced = {r.axes for r in cluster.reduces()}
-    if not reduced:
-        return Mismatch("it reduces nothing")
-    if cluster.scans():
-        return Mismatch("it scans")
-    if any(repeated(store.value) for store in cluster.stores):
-        return Mismatch("it would reduce the same again along an axis of its result")
-    if len(reduced) > 1:
-        return Mismatch("its reductions run over different axes")
-    axes = next(iter(reduced))
-    if set(cluster.free()) & set(axes) and not set(axes) <= set(cluster.free()):
-        return Mismatch("it stores a value along some of the reduced axes")
-    if slides(cluster, axes):
-        return Mismatch("a small window slides over it")
+    if mismatch := no_single_walk(cluster):
+        return mismatch
+    axes = cluster.reduces()[0].axes
     if len({axes_of(r) for r in cluster.reduces()}) > 1:
         return Mismatch("a statistic would be computed again for every element that uses it")
     # The largest operands decide: what lacks an axis, such as a mask, is little beside them.
@@ -70,7 +59,24 @@ def match(cluster: Cluster) -> Mismatch | None:
     return None
 
 
-def slides(cluster: Cluster, axes: tuple[Axis, ...]) -> bool:
+def no_single_walk(cluster: Cluster) -> Mismatch | None:
+    """Why no walk over one set of axes, along neighbours or across them, has all reductions."""
+    reduced = {r.axes for r in cluster.reduces()}
+    if len(reduced) != 1:
+        return Mismatch("it has not one set of reduced axes")
+    if cluster.scans():
+        return Mismatch("it scans")
+    if any(repeated(store.value) for store in cluster.stores):
+        return Mismatch("it would reduce the same again along an axis of its result")
+    (axes,) = reduced
+    if set(cluster.free()) & set(axes) and not set(axes) <= set(cluster.free()):
+        return Mismatch("it stores a value along some of the reduced axes")
+    if _slides(cluster, axes):
+        return Mismatch("a small window slides over it")
+    return None
+
+
+def _slides(cluster: Cluster, axes: tuple[Axis, ...]) -> bool:
     """Whether few elements are reduced, at places that move with the outputs."""
     size = product(a.size for a in axes)
     if not size.is_Integer or int(size) > LARGEST_WINDOW or set(axes) & set(cluster.free()):
@@ -88,8 +94,8 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     grid = {"row": Walk("grid")} if rows else {}
     loop = {**grid, "col": Walk("loop", "BLOCK_N")}
 
-    def looped(name: str, *more: object) -> Alternative:
-        schedule = Schedule(loop, ("col",), LOOPS, (*rewrites, *more))  # type: ignore[arg-type]
+    def looped(name: str, *more: Rewrite) -> Alternative:
+        schedule = Schedule(loop, ("col",), LOOPS, (*rewrites, *more))
         return Alternative(name, ((cluster, schedule),))
 
     found = [looped("in_passes")]
@@ -106,20 +112,20 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     return tuple(found)
 
 
-def whole(rewrites: tuple[object, ...], grid: dict[str, Walk], length: Size) -> Schedule:
+def whole(rewrites: tuple[Rewrite, ...], grid: dict[str, Walk], length: Size) -> Schedule:
     """Each row at once; short rows several to a program."""
     walks = {**({"row": Walk("grid", "BLOCK_M")} if grid else {}), "col": Walk("whole", "BLOCK_N")}
     sized = {"BLOCK_N": covering(length)}
     if grid:
-        return Schedule(walks, ("row", "col"), ROWS, rewrites, sized, TILES[0], TILES)  # type: ignore[arg-type]
+        return Schedule(walks, ("row", "col"), ROWS, rewrites, sized, TILES[0], TILES)
     configs = tuple({"num_warps": w} for w in (4, 8, 16))
     untuned = {"num_warps": "min(max(block_n // 512, 1), 16)"}
-    return Schedule(walks, ("col",), configs, rewrites, sized, untuned)  # type: ignore[arg-type]
+    return Schedule(walks, ("col",), configs, rewrites, sized, untuned)
 
 
 def chunked(cluster: Cluster, condition: str) -> Alternative:
     """All reductions by partial results of chunks; else one after the other, then what they are for."""
-    cluster = statistics_at_once(cluster)
+    cluster = at_once(cluster, online)
     if can_split_at_once(cluster):
         return Alternative("split", tuple(in_chunks(cluster)), condition)
     found: list[tuple[Cluster, Schedule]] = []

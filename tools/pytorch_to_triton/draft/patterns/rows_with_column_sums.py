@@ -13,7 +13,7 @@ from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, Reduce, Store
 from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering, stages
-from pytorch_to_triton.draft.schedule.conditions import always, at_most
+from pytorch_to_triton.draft.schedule.conditions import always, at_most, kernels_by_first
 from pytorch_to_triton.draft.schedule.parts import in_parts
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import by_row, in_shares, staged
@@ -183,6 +183,9 @@ def of_shares(share: Share, group: tuple[Axis, ...], col: tuple[Axis, ...], n_lo
     return Schedule(walks, (outer, "col"), configs, rewrites, sized, untuned, templates)
 
 
+PLAIN = (pointwise, rows, columns)
+
+
 def apart(cluster: Cluster, where: str = "") -> tuple[tuple[Cluster, Schedule], ...]:
     """Kernels for rows of any length, or of those where a condition holds."""
     along, summed = divided(cluster)
@@ -190,10 +193,10 @@ def apart(cluster: Cluster, where: str = "") -> tuple[tuple[Cluster, Schedule], 
         return (*always(rows.alternatives(both[0]), where).kernels, (both[1], added_up(both[1])))
     found: list[tuple[Cluster, Schedule]] = []
     for whole in (c for c in (along, summed) if c.stores):
-        plain = any(p.match(whole) is None for p in (pointwise, rows, columns))
-        for stage in (whole,) if plain else staged(whole):
-            pattern = next(p for p in (pointwise, rows, columns, window) if p.match(stage) is None)
-            found += always(pattern.alternatives(stage), where).kernels
+        at_once = kernels_by_first(PLAIN, whole, where)
+        for stage in () if at_once else staged(whole):
+            found += kernels_by_first((*PLAIN, window), stage, where)
+        found += at_once
     return tuple(found)
 
 

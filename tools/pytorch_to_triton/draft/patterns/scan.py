@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, minus
-from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
+from pytorch_to_triton.draft.ir.rewriting import rewritten, substitute
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Scan, Value, axes_in_order, walk
 from pytorch_to_triton.draft.schedule.axes import fuse, rename
@@ -73,7 +73,7 @@ def aligned(cluster: Cluster) -> Cluster:
         args = tuple(substitute(x, {v.axis: Index(along)}) for x in v.args)
         return Scan(v.monoid, args, along, Index(along), v.name)
 
-    return cluster.map(lambda root: rewrite(root, on_axis))
+    return rewritten(cluster, on_axis)
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:

@@ -7,7 +7,7 @@ loop.
 
 from dataclasses import replace
 
-from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
+from pytorch_to_triton.draft.ir.rewriting import rewritten, substitute
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Reduce, Value
 from pytorch_to_triton.draft.patterns import pointwise
@@ -74,7 +74,7 @@ def apart(cluster: Cluster) -> Cluster:
                 return replace(v, args=tuple(substitute(x, to) for x in args), axes=new)
         return None
 
-    return cluster.map(lambda root: rewrite(root, renamed))
+    return rewritten(cluster, renamed)
 
 
 def last_axis(cluster: Cluster) -> Axis | None:

@@ -1,10 +1,12 @@
 """Conditions on sizes under which an alternative may be taken, as Python."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from types import ModuleType
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.sizes import Size
-from pytorch_to_triton.draft.schedule.schedule import Alternative
+from pytorch_to_triton.draft.ir.values import Cluster
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Schedule
 
 
 def at_most(size: Size, limit: int) -> str | None:
@@ -31,3 +33,11 @@ def together(*conditions: str | None) -> str | None:
 def always(alternatives: Sequence[Alternative], where: str = "") -> Alternative:
     """The best one that may be taken at all sizes, or at all where the condition holds."""
     return next(a for a in reversed(alternatives) if a.condition in ("", where))
+
+
+def kernels_by_first(
+    patterns: Iterable[ModuleType], cluster: Cluster, where: str = ""
+) -> tuple[tuple[Cluster, Schedule], ...]:
+    """The same of the first pattern that takes the cluster; empty where none does."""
+    pattern = next((p for p in patterns if p.match(cluster) is None), None)
+    return always(pattern.alternatives(cluster), where).kernels if pattern else ()

@@ -13,7 +13,7 @@ from pytorch_to_triton.draft.ir.monoids import (
     WEIGHTED_SOFTMAX,
     WELFORD,
 )
-from pytorch_to_triton.draft.ir.rewriting import rewrite
+from pytorch_to_triton.draft.ir.rewriting import rewritten
 from pytorch_to_triton.draft.ir.sizes import equal, product
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -33,12 +33,12 @@ SOFTMAXES = (ONLINE_SOFTMAX, WEIGHTED_SOFTMAX, ONLINE_LOG_SUM_EXP)
 
 def online(cluster: Cluster) -> Cluster:
     """The same cluster with statistics that are taken together."""
-    return online_softmax(cluster.map(lambda root: rewrite(root, _squares)))
+    return online_softmax(rewritten(cluster, _squares))
 
 
 def online_softmax(cluster: Cluster) -> Cluster:
     """The same for maxima with sums of exponentials alone."""
-    return _shared(cluster.map(lambda root: rewrite(root, _exponentials)))
+    return _shared(rewritten(cluster, _exponentials))
 
 
 def _exponentials(v: Value) -> Value | None:
@@ -119,7 +119,7 @@ def _shared(cluster: Cluster) -> Cluster:
                 return Get(means[x, axes], 1, name=v.name)
         return None
 
-    cluster = cluster.map(lambda root: rewrite(root, mean))
+    cluster = rewritten(cluster, mean)
     carried = [r for r in cluster.reduces() if r.monoid in SOFTMAXES]
     # What weights as well carries all that the plain one does.
     softmaxes = {(r.args[0], r.axes): r for r in sorted(carried, key=lambda r: len(r.args))}
@@ -134,7 +134,7 @@ def _shared(cluster: Cluster) -> Cluster:
                 return Get(softmaxes[x, axes], 1, name=v.name)
         return None
 
-    return cluster.map(lambda root: rewrite(root, shared))
+    return rewritten(cluster, shared)
 
 
 def is_online(cluster: Cluster) -> bool:

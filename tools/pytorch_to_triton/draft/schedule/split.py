@@ -9,7 +9,7 @@ from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, minus, plus, times
 from pytorch_to_triton.draft.ir.monoids import MERGES, SUM, WEIGHTED_SOFTMAX, WELFORD, identities
-from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
+from pytorch_to_triton.draft.ir.rewriting import rewritten, substitute
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Buffer,
@@ -30,8 +30,7 @@ from pytorch_to_triton.draft.ir.values import (
     walk,
 )
 from pytorch_to_triton.draft.lower.tensor import guarded, limited
-from pytorch_to_triton.draft.schedule.online import online, online_softmax
-from pytorch_to_triton.draft.schedule.schedule import Share
+from pytorch_to_triton.draft.schedule.schedule import Rewrite, Share
 
 Kernels = tuple[Cluster, Cluster]
 
@@ -57,8 +56,8 @@ def staged(cluster: Cluster) -> tuple[Cluster, ...]:
             stores += (Store(b, index, v) for v, b in _stored(cluster, r, number).items())
             number += 1
         clusters.append(Cluster(f"{cluster.name}_{stores[0].buffer.name}", tuple(stores)))
-        loads = {s.value: Load(s.buffer, s.index, name=s.buffer.name) for s in stores}
-        cluster = cluster.map(lambda root: rewrite(root, lambda v: loads.get(v)))  # noqa: B023 (used at once)
+        loads: dict[Value, Value] = {s.value: Load(s.buffer, s.index, name=s.buffer.name) for s in stores}
+        cluster = rewritten(cluster, loads.get)
     return (*clusters, *_by_axes(cluster))
 
 
@@ -135,7 +134,7 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
             loads.append(Load(buffer, place, name=buffer.name))
         gathered[r] = Reduce(MERGES.get(r.monoid, r.monoid), tuple(loads), (part,), name=r.name)
     others = replace(cluster, stores=tuple(s for s in cluster.stores if s not in along))
-    rest = others.map(lambda root: rewrite(root, lambda v: gathered.get(v)))
+    rest = rewritten(others, gathered.get)
     return (
         Cluster(f"{cluster.name}_partial", tuple(stores)),
         replace(rest, name=f"{cluster.name}_final"),
@@ -183,7 +182,7 @@ def in_shares(cluster: Cluster, over: Axis, share: Share) -> Kernels:
         gathered[r] = replace(
             r, args=(Load(buffer, place, name=buffer.name),), axes=(share.part,), name=label
         )
-    rest = others.map(lambda root: rewrite(root, lambda v: gathered.get(v)))
+    rest = rewritten(others, gathered.get)
     return (
         Cluster(f"{cluster.name}_partial", (*along, *partials)),
         replace(rest, name=f"{cluster.name}_final"),
@@ -204,7 +203,7 @@ def by_row(cluster: Cluster, rows: Set[Axis]) -> Kernels:
             buffer = Buffer(name, tuple(a.size for a in axes), _dtype(cluster, arg))
             stores.append(Store(buffer, index, arg))
             loads[r] = replace(r, args=(Load(buffer, index, name=name),))
-    rest = cluster.map(lambda root: rewrite(root, lambda v: loads.get(v)))
+    rest = rewritten(cluster, loads.get)
     return Cluster(f"{cluster.name}_rows", tuple(stores)), replace(rest, name=f"{cluster.name}_total")
 
 
@@ -257,12 +256,12 @@ def scans_in_chunks(cluster: Cluster, over: Axis, chunk: int) -> tuple[Cluster, 
         chunks[s] = Scan(s.monoid, (arg,), i, Index(i))
         within = Scan(s.monoid, (guarded(arg, inside),), i, Index(i))
         on_top[within] = named(s.name, s.monoid.combine((earlier,), (within,))[0])
-    moved = cluster.map(lambda root: substitute(rewrite(root, chunks.get), {over: at}))
+    moved = rewritten(cluster, chunks.get).map(lambda root: substitute(root, {over: at}))
     whole = replace(moved, stores=tuple(_bounded(s, inside) for s in moved.stores))
     return (
         Cluster(f"{cluster.name}_partial", tuple(totals)),
         Cluster(f"{cluster.name}_running", tuple(running)),
-        whole.map(lambda root: rewrite(root, on_top.get)),
+        rewritten(whole, on_top.get),
     )
 
 
@@ -283,13 +282,7 @@ def can_split(cluster: Cluster) -> bool:
     )
 
 
-def statistics_at_once(cluster: Cluster) -> Cluster:
-    """The same, and variances with their means."""
-    found = online(cluster)
-    return cluster if any(r.monoid == WEIGHTED_SOFTMAX for r in found.reduces()) else found
-
-
-def softmax_at_once(cluster: Cluster) -> Cluster:
-    """The cluster with maxima and sums of exponentials in one reduction, where its parts can be merged."""
-    found = online_softmax(cluster)
-    return cluster if any(r.monoid == WEIGHTED_SOFTMAX for r in found.reduces()) else found
+def at_once(cluster: Cluster, online: Rewrite) -> Cluster:
+    """The cluster with statistics in one reduction, by a rewrite, where parts of it can be merged."""
+    statistics = online(cluster)
+    return cluster if any(r.monoid == WEIGHTED_SOFTMAX for r in statistics.reduces()) else statistics

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence, Set
 from dataclasses import replace
 
-from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
+from pytorch_to_triton.draft.ir.rewriting import rewritten, substitute
 from pytorch_to_triton.draft.ir.sizes import equal
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -48,7 +48,7 @@ def unified(cluster: Cluster) -> Cluster:
         args = tuple(substitute(x, {a: Index(b) for a, b in to.items()}) for x in v.args)
         return replace(v, args=args, axes=tuple(to.get(a, a) for a in v.axes))
 
-    return cluster.map(lambda root: rewrite(root, over_known))
+    return rewritten(cluster, over_known)
 
 
 def over_axes_of(others: Sequence[Store], store: Store) -> Store:
