@@ -81,7 +81,7 @@ class Rounding(DispatchMode):
         return self.moved(value) + self.moved(errors) - errors
 
     def error_of_mean(self, mean: torch.Tensor, rstd: torch.Tensor) -> torch.Tensor:
-        """How far a mean errs, which is a sum of terms of both signs, in deviations of these; 0 of no number."""
+        """How far a mean errs, as a sum of terms of both signs does, in deviations; 0 where it is no number."""
         size = (mean.square() + rstd.square().reciprocal()).sqrt()
         return ((self.moved(size) - size) * rstd).nan_to_num(0.0, 0.0, 0.0)
 
