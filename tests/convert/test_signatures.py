@@ -210,5 +210,5 @@ async def test_inputs_declared_under_other_names_than_the_parameters_are_refused
     target = Target(path=tmp_path / "user.py", name="f")
     target.path.write_text("def f(x):\n    return 2 * x\n", encoding="utf-8")
     request = ConversionRequest(target=target, options=parse_options(["y=float32[N]"], ["N=5"]))
-    with pytest.raises(TargetBroken, match="takes x, .*not declared: x; not taken: y"):
+    with pytest.raises(TargetBroken, match=r"takes x, .*not declared: x; not taken: y"):
         await resolve(worker, request, interpreter)

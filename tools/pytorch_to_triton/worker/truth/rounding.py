@@ -81,9 +81,10 @@ class Rounding(DispatchMode):
         return self.moved(value) + self.moved(errors) - errors
 
     def error_of_mean(self, mean: torch.Tensor, rstd: torch.Tensor) -> torch.Tensor:
-        """How far a mean errs, as a sum of terms of both signs does, in deviations; 0 where it is no number."""
+        """How far a mean of terms of both signs errs, in deviations; 0 where that is no number."""
         size = (mean.square() + rstd.square().reciprocal()).sqrt()
-        return ((self.moved(size) - size) * rstd).nan_to_num(0.0, 0.0, 0.0)
+        error: torch.Tensor = (self.moved(size) - size) * rstd
+        return error.nan_to_num(0.0, 0.0, 0.0)
 
     def as_operand(self, value: torch.Tensor) -> torch.Tensor:
         """The value moved by up to the operand dtype's eps; as it is where rounding to it changes little."""
