@@ -11,7 +11,7 @@ from pytorch_to_triton.convert.finish.files import files
 from pytorch_to_triton.convert.finish.test_run import run_tests
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
-from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.errors import NotConvertible, TargetBroken
 from pytorch_to_triton.inputs.declaration import parse_options
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
@@ -202,3 +202,13 @@ async def test_an_object_of_no_class_in_the_file_is_refused(
     target = await resolved(worker, interpreter, path, row)
     with pytest.raises(NotConvertible, match="has no class Pear"):
         target.convertible()
+
+
+async def test_inputs_declared_under_other_names_than_the_parameters_are_refused_with_both(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    target = Target(path=tmp_path / "user.py", name="f")
+    target.path.write_text("def f(x):\n    return 2 * x\n", encoding="utf-8")
+    request = ConversionRequest(target=target, options=parse_options(["y=float32[N]"], ["N=5"]))
+    with pytest.raises(TargetBroken, match=r"takes x, .*not declared: x; not taken: y"):
+        await resolve(worker, request, interpreter)

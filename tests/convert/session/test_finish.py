@@ -244,6 +244,20 @@ async def test_nothing_of_somebody_else_is_replaced_and_a_dry_run_writes_nothing
         await finished(folder)
 
 
+async def test_the_run_of_the_tests_is_shown_before_it_takes_its_time(
+    worker: WorkerClient, interpreter: Runtime, session: Any, tmp_path: Path
+) -> None:
+    shown: list[str] = []
+
+    class Watching(Silent):
+        async def progress(self, done: float, total: float | None, message: str) -> None:
+            shown.append(message)
+
+    request = FinishRequest(into=tmp_path / "result")
+    await finish(worker, await session(DOUBLED), request, interpreter, Watching())
+    assert shown == ["running test_f_triton.py"]
+
+
 async def test_a_session_without_an_open_gate_is_not_finished(
     worker: WorkerClient, interpreter: Runtime, written: Written, finished: Finishing, tmp_path: Path
 ) -> None:

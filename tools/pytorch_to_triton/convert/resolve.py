@@ -31,7 +31,7 @@ from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import EXPORT, open_target
+from pytorch_to_triton.targets.describe import EXPORT, open_target, refuse_other_names
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import Problem, problem_of
@@ -148,6 +148,7 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
                 problem = await with_shown_inputs(process, problem, request.options)
             except NotConvertible as refusal:
                 return ResolvedTarget(request, problem, None, refusal)
+        refuse_other_names(process.description, problem.declaration)
         await refuse_too_large(worker, problem.declaration, runtime)
         fixed: dict[str, int] = {}
         try:

@@ -281,6 +281,14 @@ def refuse_misfit(side: Description, declaration: Declaration, state: tuple[str,
         raise TargetBroken(misfit(side, names, given), HINTS["ArityMismatch"])
 
 
+def refuse_other_names(side: Description, declaration: Declaration) -> None:
+    """Raises TargetBroken where inputs are declared under names of no parameter: a draft uses their names."""
+    names = [parameter.name for parameter in side.parameters]
+    given = list(declaration.parameters())
+    if not (set(given) <= set(names) or any(parameter.variadic for parameter in side.parameters)):
+        raise TargetBroken(misfit(side, names, given), HINTS["ArityMismatch"])
+
+
 def misfit(side: Description, names: list[str], given: list[str]) -> str:
     unknown = [name for name in given if name not in names]
     absent = [p.name for p in side.parameters if p.required and p.name not in given]

@@ -108,6 +108,7 @@ async def finish(
     )
     texts = {**finished.texts, **report_files(recipe, dossier)}
     written = put(record, texts, into, request)
+    await listener.progress(0, 1, f"running test_{finished.kernels}")
     tests = await run_tests(worker, into / f"test_{finished.kernels}", runtime, record.setting.seconds)
     return finished_conversion(folder, recipe, written, tests, notes)
 

@@ -31,6 +31,11 @@ EXACT = frozenset(
 )  # fmt: skip
 """Operators that pick, move or compare values and so round nothing."""
 SUMS = frozenset({"sum", "mean"})
+NORMALIZATIONS = {
+    "native_layer_norm": 2, "native_group_norm": 1, "native_batch_norm": 1, "_native_batch_norm_legit": 1,
+    "_batch_norm_with_update": 1, "cudnn_batch_norm": 1,
+}  # fmt: skip
+"""Operators that return (result, mean, reciprocal of the deviation), and the position of their weight."""
 FIRST_FACTOR = {"mm": 0, "bmm": 0, "mv": 0, "dot": 0, "linear": 0, "addmm": 1, "baddbmm": 1, "addmv": 1}
 """Products of matrices and vectors, and the position of the factor whose last dimension is summed over."""
 
@@ -60,6 +65,9 @@ class Rounding(DispatchMode):
             # A sum errs with its terms, which may be far larger than what is left of them.
             terms = func(args[0].abs(), *args[1:], **(kwargs or {}))
             return self.moved(result) + self.moved(terms / TERMS) - terms / TERMS
+        if name in NORMALIZATIONS and result[1].numel():
+            off = off_with_mean(name, args, self.error_of_mean(*result[1:3]))
+            return (self.moved(result[0] + off.to(result[0].dtype)), *map(self.moved, result[1:]))
         results = result if isinstance(result, tuple) else (result,)
         terms = terms_of(name, args, results)
         changed = tuple(map(self.chained, results, terms)) + results[len(terms) :]
@@ -71,6 +79,12 @@ class Rounding(DispatchMode):
             return self.moved(value)
         errors = own_size(value) * (math.sqrt(terms) / CHAIN)
         return self.moved(value) + self.moved(errors) - errors
+
+    def error_of_mean(self, mean: torch.Tensor, rstd: torch.Tensor) -> torch.Tensor:
+        """How far a mean of terms of both signs errs, in deviations; 0 where that is no number."""
+        size = (mean.square() + rstd.square().reciprocal()).sqrt()
+        error: torch.Tensor = (self.moved(size) - size) * rstd
+        return error.nan_to_num(0.0, 0.0, 0.0)
 
     def as_operand(self, value: torch.Tensor) -> torch.Tensor:
         """The value moved by up to the operand dtype's eps; as it is where rounding to it changes little."""
@@ -87,6 +101,17 @@ class Rounding(DispatchMode):
         generator = torch.Generator(device=value.device).manual_seed(self.random.getrandbits(62))
         steps = torch.rand(value.shape, generator=generator, device=value.device, dtype=torch.float64)
         return value * (1 + (eps or self.eps) * (lean + steps - 0.5)).to(value.dtype)
+
+
+def off_with_mean(name: str, args: Sequence[Any], error: torch.Tensor) -> torch.Tensor:
+    """How far a normalization's result is off where its mean is: in a row's sum, that does not cancel."""
+    values, weight = args[0], args[NORMALIZATIONS[name]]
+    if name == "native_layer_norm":
+        return error if weight is None else error * weight
+    channels = (-1, values.shape[1], *[1] * (values.ndim - 2))
+    if name == "native_group_norm":
+        error = error.repeat_interleave(values.shape[1] // error.shape[1], dim=1)
+    return error.view(channels) if weight is None else error.view(channels) * weight.view(channels)
 
 
 def returns_arguments(func: Any) -> bool:
