@@ -14,6 +14,9 @@ from pytorch_to_triton.draft.schedule.schedule import Mismatch
 
 JOINED = (rows_with_column_sums, row_totals, rows, pointwise)
 """Patterns that compute several results of the same rows in one kernel."""
+MOST_READ = 8
+"""Loads of a program that walks rows and sums across them: with more, such as all neighbours of a window, few
+rows are on their way at once."""
 
 
 def joined(placement: Placement, groups: Sequence[Group]) -> list[Group]:
@@ -47,6 +50,8 @@ def _together(placement: Placement, home: Group, other: Group) -> Group | None:
     if isinstance(both, Mismatch) or both.pattern not in JOINED or is_large(both) or repeats(both):
         return None
     if both.pattern in (row_totals, rows) and not _lies_in_rows(both):
+        return None
+    if both.pattern is rows_with_column_sums and len({*largest(both.cluster)}) > MOST_READ:
         return None
     waits = (read_by(both) - made) & (placement.behind(home) | placement.behind(other))
     return both if stores_as_it_reads(both.cluster) and not waits else None

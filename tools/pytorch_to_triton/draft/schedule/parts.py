@@ -7,13 +7,26 @@ side by side, so that what they have in common is read and computed once.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import plus, size_of, times
 from pytorch_to_triton.draft.ir.rewriting import substitute
 from pytorch_to_triton.draft.ir.sizes import ONE, Size
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Const, Index, Load, Map, Value, axes_of, walk
+from pytorch_to_triton.draft.ir.values import (
+    Axis,
+    Buffer,
+    Cluster,
+    Const,
+    Index,
+    Load,
+    Map,
+    Value,
+    axes_of,
+    walk,
+)
 from pytorch_to_triton.draft.lower.tensor import position
+from pytorch_to_triton.schema.dtype import ITEM_BYTES
 
 MOST = 4
 """Parts that are computed side by side."""
@@ -58,9 +71,23 @@ def in_parts(cluster: Cluster) -> tuple[Cluster, Parts] | None:
         everywhere = all(any(parts.axis in axes_of(i) for i in s.index) for s in cluster.stores)
         if everywhere and parts.axis not in bound and not any(s.combine or s.where for s in cluster.stores):
             whole = parts.applied(cluster)
+            if parts.in_turn and _reads_shorter(whole):
+                continue
             if not any(_asks(c, parts.axis.name) for c in _conditions(whole)):
                 return whole, parts
     return None
+
+
+def _reads_shorter(cluster: Cluster) -> bool:
+    """Whether a thread would read many short elements at once, and store each far from the next."""
+    stored = min(_item_bytes(s.buffer) for s in cluster.stores)
+    most = max((len(axes_of(load)) for load in cluster.loads()), default=0)
+    return any(_item_bytes(v.buffer) < stored for v in cluster.loads() if len(axes_of(v)) == most)
+
+
+def _item_bytes(buffer: Buffer) -> int:
+    dtype: Any = buffer.dtype
+    return ITEM_BYTES[dtype]
 
 
 def _candidates(cluster: Cluster) -> Iterator[Parts]:
