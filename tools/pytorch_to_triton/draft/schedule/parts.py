@@ -71,7 +71,7 @@ def in_parts(cluster: Cluster) -> tuple[Cluster, Parts] | None:
         everywhere = all(any(parts.axis in axes_of(i) for i in s.index) for s in cluster.stores)
         if everywhere and parts.axis not in bound and not any(s.combine or s.where for s in cluster.stores):
             whole = parts.applied(cluster)
-            if parts.in_turn and _reads_shorter(whole):
+            if (parts.in_turn or parts.size == ONE) and _reads_shorter(whole):
                 continue
             if not any(_asks(c, parts.axis.name) for c in _conditions(whole)):
                 return whole, parts
