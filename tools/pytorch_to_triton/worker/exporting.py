@@ -1,6 +1,8 @@
 """What torch.export imports and makes at its first call: a fork server imports this once for all that trace.
 
-It runs no tensor operation. A module that this torch does not have is passed over.
+It runs no tensor operation. With a GPU it is torch.export alone: among the rest is what asks CUDA for its
+devices, and then no process that is forked from the server can use them. A module that this torch lacks is
+passed over.
 """
 
 from contextlib import suppress
@@ -8,7 +10,9 @@ from importlib import import_module
 
 import torch
 
-for name in (
+from .runtime import interpreting
+
+ON_A_CPU = (
     "sympy.tensor.tensor",
     "torch._functorch._aot_autograd.subclass_parametrization",
     "torch._inductor.compiler_bisector",
@@ -16,13 +20,15 @@ for name in (
     "torch._inductor.pattern_matcher",
     "torch._inductor.sizevars",
     "torch._subclasses.schema_check_mode",
-    "torch.export._trace",
     "torch.fx.experimental.validator",
     "triton.experimental.gluon",
     "pytorch_to_triton_worker.jobs.describe",
     "pytorch_to_triton_worker.tracing.export",
-):
+)
+
+for name in ("torch.export._trace", *(ON_A_CPU if interpreting() else ())):
     with suppress(ImportError):
         import_module(name)
-# Its keys are all operators of PyTorch, each of which torch makes when it is first asked for.
-list(torch.export.default_decompositions())
+if interpreting():
+    # Its keys are all operators of PyTorch, each of which torch makes when it is first asked for.
+    list(torch.export.default_decompositions())
