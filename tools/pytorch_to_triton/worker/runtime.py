@@ -28,7 +28,7 @@ def enter_runtime(runtime: dict[str, Any]) -> None:
         os.environ["TRITON_INTERPRET"] = "1"
     else:
         os.environ.pop("TRITON_INTERPRET", None)
-        # Asking torch whether there is a GPU would start CUDA here, and forked processes could not use it then.
+        # Asking torch for a GPU would start CUDA here, and forked processes could not use it then.
         os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     if runtime["devices"] is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = runtime["devices"]
