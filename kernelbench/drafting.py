@@ -21,7 +21,9 @@ async def origin_of(worker: WorkerClient, request: ConversionRequest, runtime: R
     """Describe and trace the target. Raises a Refusal where that cannot be done as a whole."""
     origin = (await resolve(worker, request, runtime)).convertible()
     if not isinstance(origin, DraftOrigin):
-        raise NotConvertible(f"{request.target} is converted in {origin.cut.told}.", "Convert it by itself.")
+        raise NotConvertible(
+            f"{request.target} is converted in {origin.cut.extent}.", "Convert it by itself."
+        )
     return origin
 
 

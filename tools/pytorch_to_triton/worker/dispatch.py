@@ -2,7 +2,7 @@
 
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,13 @@ class DispatchMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False
+
+
+def arguments_by_name(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call under the names of the operator's schema, defaults included."""
+    schema = operator._schema.arguments
+    defaults = {argument.name: argument.default_value for argument in schema}
+    return {**defaults, **dict(zip(defaults, args, strict=False)), **kwargs}
 
 
 @contextmanager

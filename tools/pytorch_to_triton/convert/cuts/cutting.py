@@ -107,10 +107,10 @@ class Cut:
         """What a reader of the result should know."""
         needing = needing_lines(self.ranges)
         what = "needs values, and stays" if len(needing) == 1 else "need values, and stay"
-        return (f"Kernels compute {self.told}; {lines_text(needing)} of the function {what} Python.",)
+        return (f"Kernels compute {self.extent}; {lines_text(needing)} of the function {what} Python.",)
 
     @property
-    def told(self) -> str:
+    def extent(self) -> str:
         """`3 parts: lines 4 to 11, 14, 17 to 20`."""
         count = len(self.parts)
         lines = [lines_of(self.function, part.range) for part in self.parts]
@@ -170,7 +170,7 @@ async def runs(process: TargetProcess, request: tracing.RunsRequest) -> tracing.
 
 
 def distinct_points(declaration: Declaration) -> list[Point]:
-    """SizesSeen that differ from dim to dim and from run to run; empty where there are too few."""
+    """Sizes that differ from dim to dim and from run to run; empty where there are too few."""
     names, found = tuple(declaration.dims), list[Point]()
     excluded = {int(s) for spec in declaration.tensors().values() for s in spec.shape if s.isdigit()}
     for _ in range(RUNS):
@@ -301,6 +301,6 @@ def without_gradients(cut: Cut) -> NotConvertible:
     return NotConvertible(
         f"{cut.target} needs the values of tensors in {lines}, and gradients are drafted for functions that "
         "are traced as a whole.",
-        f"Convert it without backward ({cut.told}), or keep it free of values: torch.where(x > 0, x, 0) in "
+        f"Convert it without backward ({cut.extent}), or keep it free of values: torch.where(x > 0, x, 0) in "
         "place of x[x > 0].",
     )

@@ -85,13 +85,14 @@ class CutOrigin:
             *checked.definition,
             self._run(checked),
         ]
-        told = (
-            f"Drafted from {cut.target}, in {cut.told}. What is between them needs values, and stays Python."
+        doc = (
+            f"Drafted from {cut.target}, in {cut.extent}. "
+            "What is between them needs values, and stays Python."
         )
         remark = f"\n\nLeft to PyTorch: {'; '.join(left)}." if left else ""
         return KernelText(
             f"{cut.name} in Triton, stage {stage} of 3 ({STAGE_NAMES[stage]}).",
-            f"{told}{remark}",
+            f"{doc}{remark}",
             {*self.reference.imports, *(line for drafted in drafts for line in drafted.file.imports)},
             "\n\n\n".join(block for block in blocks if block),
             tuple(limits),

@@ -56,8 +56,6 @@ def _assumed(arg: Value, axis: Axis, end: Size, *, before: bool) -> Value:
             case Map(fn="lt" | "ge" as fn, args=(_, n)) if _bound(v, axis):
                 size = size_of(n)
                 return Const((fn == "lt") is before) if size is not None and equal(size, end) else None
-            case Map(fn="and", args=(Const(value=bool(holds)), x) | (x, Const(value=bool(holds)))):
-                return x if holds else Const(False)
         return decided(v)
 
     return rewrite(arg, known)

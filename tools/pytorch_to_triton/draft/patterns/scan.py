@@ -4,7 +4,7 @@
 loop, for rows that fit. `in_chunks`: for few and long rows, what chunks of them come to first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, minus
@@ -94,20 +94,16 @@ def carried(cluster: Cluster, along: Axis, *rewrites: Rewrite) -> Schedule:
     """A tile of the axis at a time."""
     rows = tuple(a for a in cluster.free() if a != along)
     loops = LOOPS if rows else without_rows(LOOPS)
-    walks = {**({"row": Walk("grid", "BLOCK_M")} if rows else {}), "col": Walk("loop", "BLOCK_N")}
-    order = ("row", "col") if rows else ("col",)
-    fused = (fuse("row", rows),) if rows else ()
-    return Schedule(walks, order, loops, (*rewrites, *fused, rename({along: "col"})))
+    walks, fused = by_rows(rows, {"col": Walk("loop", "BLOCK_N")})
+    return Schedule(walks, tuple(walks), loops, (*rewrites, *fused, rename({along: "col"})))
 
 
 def at_once(rows: tuple[Axis, ...], along: Axis, *rewrites: Rewrite) -> Schedule:
     """All of the axis in registers."""
-    walks = {**({"row": Walk("grid", "BLOCK_M")} if rows else {}), "col": Walk("whole", "BLOCK_N")}
-    order = ("row", "col") if rows else ("col",)
-    fused = (fuse("row", rows),) if rows else ()
+    walks, fused = by_rows(rows, {"col": Walk("whole", "BLOCK_N")})
     configs = ROWS if rows else tuple({"num_warps": w} for w in (4, 8))
     sized = {"BLOCK_N": covering(along.size)}
-    return Schedule(walks, order, configs, (*rewrites, *fused, rename({along: "col"})), sized)
+    return Schedule(walks, tuple(walks), configs, (*rewrites, *fused, rename({along: "col"})), sized)
 
 
 def can_chunk(cluster: Cluster) -> bool:
@@ -121,16 +117,18 @@ def in_chunks(cluster: Cluster, along: Axis, rows: tuple[Axis, ...]) -> tuple[tu
     """Totals of chunks, their running totals, and each chunk on top of what came before it."""
     totals, running, whole = scans_in_chunks(cluster, along, CHUNK)
     (part,) = (s.axis for s in running.scans()[:1])
-    walks = {
-        "part": Walk("grid"),
-        **({"row": Walk("grid", "BLOCK_M")} if rows else {}),
-        "i": Walk("whole", "BLOCK_N"),
-    }
-    order = ("row", "i") if rows else ("i",)
+    walks, fused = by_rows(rows, {"i": Walk("whole", "BLOCK_N")})
     configs = CHUNKS if rows else without_rows(CHUNKS)
-    fused = (fuse("row", rows),) if rows else ()
-    chunk = Schedule(walks, order, configs, fused, {"BLOCK_N": str(CHUNK)})
+    sized = {"BLOCK_N": str(CHUNK)}
+    chunk = Schedule({"part": Walk("grid"), **walks}, tuple(walks), configs, fused, sized)
     return (totals, chunk), (running, carried(running, part)), (whole, chunk)
+
+
+def by_rows(rows: tuple[Axis, ...], axis: Mapping[str, Walk]) -> tuple[dict[str, Walk], tuple[Rewrite, ...]]:
+    """The walks of the rows, if there are any, and of the axis; and the rewrite that makes rows one axis."""
+    if not rows:
+        return dict(axis), ()
+    return {"row": Walk("grid", "BLOCK_M"), **axis}, (fuse("row", rows),)
 
 
 def without_rows(configs: Sequence[Config]) -> tuple[Config, ...]:

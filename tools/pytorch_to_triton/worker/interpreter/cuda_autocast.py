@@ -16,6 +16,8 @@ from torch._C import DispatchKey, DispatchKeySet
 from torch.amp.autocast_mode import autocast
 from torch.utils import _pytree as pytree
 
+from ..dispatch import arguments_by_name
+
 Args = tuple[Any, ...]
 Kwargs = Mapping[str, Any]
 Choice = Callable[[Any, Args, Kwargs], torch.dtype | None]
@@ -115,9 +117,7 @@ def widest(op: Any, args: Args, kwargs: Kwargs) -> torch.dtype:
 
 def float32_unless_named(op: Any, args: Args, kwargs: Kwargs) -> torch.dtype | None:
     """softmax, sums and their like may be asked for a dtype of their own."""
-    names = [argument.name for argument in op._schema.arguments]
-    named = {**dict(zip(names, args, strict=False)), **kwargs}
-    return None if named.get("dtype") else torch.float32
+    return None if arguments_by_name(op, args, kwargs).get("dtype") else torch.float32
 
 
 def cast_operands(op: Any, choice: Choice) -> Callable[..., Any]:

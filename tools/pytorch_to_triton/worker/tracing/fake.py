@@ -11,6 +11,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..calls.call_inputs import named_inputs
+from ..dispatch import arguments_by_name
 from ..loading.target import Loaded, load
 from ..loading.target_errors import ModuleUnconstructed, TargetLoadFailed
 
@@ -109,7 +110,6 @@ class RangesNoted(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         if func.overloadpacket is torch.ops.aten.randint:
-            names = [argument.name for argument in func._schema.arguments]
-            given = {**dict(zip(names, args, strict=False)), **(kwargs or {})}
+            given = arguments_by_name(func, args, kwargs or {})
             setattr(result, RANGE, (int(given.get("low", 0)), int(given["high"])))
         return result

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from ..calls.tensors import OutputLeaf, Outputs
-from ..dispatch import DispatchMode
+from ..dispatch import DispatchMode, arguments_by_name
 from .budget import SLACK, for_dtype
 from .declared_tensor import held
 from .error import typical_size
@@ -33,7 +33,7 @@ class Choosing(DispatchMode):
         result = func(*args, **(kwargs or {}))
         if func.overloadpacket.__name__ not in ("topk", "sort"):
             return result
-        given = arguments_of(func, args, kwargs or {})
+        given = arguments_by_name(func, args, kwargs or {})
         if given.get("stable") or given["self"].ndim == 0:
             return result
         choice = Choice(given["self"], given["dim"], given.get("sorted", True), *result)
@@ -41,13 +41,6 @@ class Choosing(DispatchMode):
         values, indices = result if instead is None else choice.with_indices(instead)
         self.made.append(indices)
         return values, indices
-
-
-def arguments_of(func: Any, args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The operator's arguments by name, defaults included."""
-    schema = func._schema.arguments
-    defaults = {argument.name: argument.default_value for argument in schema}
-    return {**defaults, **dict(zip((argument.name for argument in schema), args, strict=False)), **kwargs}
 
 
 @dataclass(frozen=True)

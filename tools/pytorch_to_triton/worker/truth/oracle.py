@@ -23,7 +23,7 @@ from ..loading.target import Loaded, ModuleCall
 from ..random_numbers import seed_random_numbers
 from ..runtime import called_with_gpu
 from .budget import NEIGHBORS, SAMPLES
-from .choices import Choices, Choosing, choices_of
+from .choices import Choices, Choosing, choices_of, whole_numbers
 from .declared_tensor import (
     WIDE,
     DeclaredDtypes,
@@ -175,6 +175,8 @@ class Oracle:
             return precise
 
         def following(candidate: Outputs) -> Truth | None:
+            if all(whole_numbers(output) is None for output in run.outputs.values()):
+                return None
             with Choosing({}) as choosing:
                 outputs = self.run_as_it_is(run.case_id, run.seed).outputs
             choices = choices_of(candidate, choosing.made, outputs)
