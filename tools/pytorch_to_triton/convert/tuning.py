@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ from pytorch_to_triton.draft.file.module import Drafted
 from pytorch_to_triton.draft.library import Ways
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.inputs.expression import holds
+from pytorch_to_triton.inputs.expression import holds, names_in
 from pytorch_to_triton.schema.conversion import StageReport
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
@@ -92,13 +92,18 @@ async def written_choices(work: ConversionWork, ways: Ways) -> list[ConfigChoice
     """A file for each configuration of each kernel that runs at the timed size, the others as they are."""
     untuned = work.drafted(LAST, ways)
     dims = work.target.timing_case().dims
-    choices = [ConfigChoice(v) for k in untuned.kernels for v in k.variants if holds(v.condition, dims)]
+    choices = [ConfigChoice(v) for k in untuned.kernels for v in k.variants if may_run(v, dims)]
     for choice in choices:
         for number, config in enumerate(choice.variant.candidates):
             label = f"{choice.variant.kernel} {number}"
             written(work, label, work.drafted(LAST, ways, {choice.variant.kernel: config}).text)
             choice.labels[label] = config
     return choices
+
+
+def may_run(variant: Variant, dims: Mapping[str, int]) -> bool:
+    """Whether this variant is launched at these dimensions; sizes that come from values are unknown there."""
+    return not names_in(variant.condition) <= dims.keys() or holds(variant.condition, dims)
 
 
 def written(work: ConversionWork, label: str, text: str) -> None:

@@ -29,7 +29,7 @@ TIMED_BYTES = (2**20, 2**24, 2**28)
 
 def lines(recipe: Recipe) -> list[str]:
     """The body of `arguments(sizes, dtypes)`, for which `normal`, `uniform` and `integers` are there."""
-    dims = sorted({name for tensor in recipe.tensors for name in tensor.shaped.names()})
+    dims = sorted({name for each in recipe.tensors for name in each.shaped.names()})
     local = {dim: dim if dim not in ("sizes", "dtypes", "device") else f"{dim}_" for dim in dims}
     drawn = recipe.assembled({t.name: tensor(t.shaped, t.name) for t in recipe.tensors})
     return [
