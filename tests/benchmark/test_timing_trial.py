@@ -77,6 +77,11 @@ def test_the_table_says_where_it_was_taken() -> None:
     assert (found.device, found.dims, found.dtypes) == ("a GPU", {"M": 1000, "N": 1000}, {"x": "bfloat16"})
 
 
+def test_an_honest_kernel_is_believed_though_other_processes_delay_most_batches() -> None:
+    delayed = measured(outside_ms=[2.0, 1.02, 1.9, 2.2, 1.01, 1.8, 2.4, 1.7])
+    assert kinds(table({"kernel": delayed})) == []
+
+
 def test_work_beside_the_timed_stream_is_reported_with_the_time_that_it_takes() -> None:
     found = table({"kernel": measured(samples_ms=[0.002] * 9, busy_ms=0.9, outside_ms=[1.0])})
     timing = found.of("kernel")

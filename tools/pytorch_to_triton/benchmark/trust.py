@@ -56,8 +56,12 @@ class TimedSamples:
 
     @property
     def outside_ms(self) -> float | None:
-        """By the outside clock; None where the host could not keep up, which that clock would count."""
-        return median(self.measured.outside_ms) if self.measured.outside_ms else None
+        """By the outside clock in a quick batch: other processes of the host only lengthen what it shows.
+
+        None where the host could not keep up, which that clock would count.
+        """
+        outside = sorted(self.measured.outside_ms)
+        return outside[(len(outside) - 1) // 4] if outside else None
 
     def contradiction(self) -> SlowerClock | None:
         """A clock that contradicts its own."""
