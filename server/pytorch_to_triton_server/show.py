@@ -213,7 +213,8 @@ def stage_table(conversion: Conversion) -> TerminalTable:
         outcome = "passed" if stage.passed else "failed"
         name, kernels = f"{stage.stage} {stage.name}", ", ".join(stage.kernels)
         cases = passed_of_all(stage.verdict)
-        rows.append((name, outcome, cases, stage.speed, kernels, stage.file.name))
+        speed = stage.speed if stage is not conversion.stages[0] else ""
+        rows.append((name, outcome, cases, speed, kernels, stage.file.name))
     return table_of(("stage", "outcome", "cases passed", "speed vs previous", "kernels", "file"), rows)
 
 

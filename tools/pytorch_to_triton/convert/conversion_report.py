@@ -99,9 +99,9 @@ def traffic_note(traffic: Traffic) -> str:
 def sizes_of(table: TimingTable) -> str:
     """Where the timing was taken."""
     dims = " ".join(f"{name}={size}" for name, size in table.dims.items()) or "its own sizes"
-    return (
-        f"{dims} ({', '.join(dict.fromkeys(table.dtypes.values()))}, {table.bytes_moved / 1e6:.0f} MB moved)"
-    )
+    dtypes = ", ".join(dict.fromkeys(table.dtypes.values()))
+    moved = f", {table.bytes_moved / 1e6:.0f} MB moved" if table.bytes_moved else ""
+    return f"{dims} ({dtypes}{moved})"
 
 
 def next_step_of(stages: Sequence[StageReport], kernel: Path | None, table: TimingTable | None) -> str:
