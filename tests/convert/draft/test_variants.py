@@ -9,6 +9,9 @@ from pytorch_to_triton.convert.finish.converted import recipe_of, submitted_file
 from pytorch_to_triton.convert.finish.files import files
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.resolve import resolve
+from pytorch_to_triton.draft.file.launches import Choice
+from pytorch_to_triton.draft.file.part import limit_of
+from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
@@ -47,6 +50,10 @@ DIVERGENCE = (
     "def f(x, y):\n"
     "    return F.kl_div(x.log_softmax(-1), y.softmax(-1), reduction='batchmean')\n"
 )
+LONG_NORM = (
+    'INPUTS = {"x": "float32[M, 262144]", "weight": "float32[262144]"}\nDIMS = {"M": [1, 2]}\n\n\n'
+    "def f(x, weight):\n    return F.layer_norm(x, (262144,), weight)\n"
+)
 PASSED, LIMITED = "passed", "limited"
 
 
@@ -70,6 +77,7 @@ PASSED, LIMITED = "passed", "limited"
             id="loss",
         ),
         pytest.param(LONG_LOSS, 5, {"M=3 N=16384": PASSED, "M=3 N=16385": PASSED}, id="loss of both"),
+        pytest.param(LONG_NORM, 4, {"M=2": PASSED}, id="rows of whole chunks"),
         pytest.param(DIVERGENCE, 2, {"M=7 N=33": PASSED, "M=130 N=1000": PASSED}, id="divergence"),
     ],
 )
@@ -92,6 +100,12 @@ async def test_up_to_its_limits_a_draft_agrees_with_pytorch(
     assert [case.status for case in verdict.cases] == list(cases.values()), verdict.summary
     if LIMITED in cases.values():
         assert "convert again with larger sizes" in verdict.summary
+
+
+def test_sizes_that_one_of_several_ways_takes_are_within_the_limits() -> None:
+    limit = limit_of([Choice("M <= 255 and N > 65536", ()), Choice("N <= 8192", ())])
+    sizes = [{"M": 3, "N": 100000}, {"M": 300, "N": 8192}, {"M": 3, "N": 8193}, {"M": 300, "N": 100000}]
+    assert [holds(limit, dims) for dims in sizes] == [True, True, False, False]
 
 
 async def test_a_finished_file_hands_to_pytorch_what_is_beyond_the_limits(

@@ -35,6 +35,7 @@ from pytorch_to_triton.draft.ir.values import (
     bound_axes,
     children,
     kind_of,
+    walk,
 )
 from pytorch_to_triton.draft.schedule.schedule import Schedule, Walk
 
@@ -183,6 +184,8 @@ class Printer:
     def written(self, fn: str, args: Sequence[Value], layout: tuple[str, ...]) -> str:
         """A pointwise function; what its text mentions twice gets a name first."""
         template = FUNCTIONS[fn].triton
+        if template.startswith(METHOD) and is_of_sizes(args[0]):
+            template = template.replace(METHOD, "tl.cast({0}, ", 1)
         for i, a in enumerate(args):
             if template.count(f"{{{i}}}") > 1 and not isinstance(a, Const | Argument | Extent):
                 self.named(a, layout)
@@ -244,6 +247,15 @@ def operands_of_division(v: Value) -> Iterable[Load]:
             plain = (a.args[0] if isinstance(a, Map) and a.fn == "to_float" else a for a in args)
             return [a for a in plain if isinstance(a, Load)]
     return ()
+
+
+METHOD = "{0}.to("
+"""How a tensor changes its dtype; a size of 1 comes to a compiled kernel as a number, which has no method."""
+
+
+def is_of_sizes(v: Value) -> bool:
+    """Whether sizes and numbers alone make the value."""
+    return all(isinstance(x, Const | Extent | Argument | Map) for x in walk(v))
 
 
 FUSED = {

@@ -115,8 +115,13 @@ def _part_of(
             others = counterparts(item.cluster, of=twin.cluster)
             found += launches(item, [c.on(others) for c in taken], stage, tuned, program.kept)
     kernels = tuple(k for _, taken in first.values() for c in taken for k in c.kernels)
-    limits = dict.fromkeys(taken[-1].condition for _, taken in first.values() if taken[-1].condition)
+    limits = dict.fromkeys(limit_of(taken) for _, taken in first.values() if taken[-1].condition)
     return Part(program, items, kernels, tuple(without_repeats(found)), limits=tuple(limits))
+
+
+def limit_of(taken: Sequence[Choice]) -> str:
+    """The sizes that some alternative takes; the last has a condition too."""
+    return " or ".join(f"({c.condition})" if len(taken) > 1 else c.condition for c in taken)
 
 
 def programmed(graph: Graph, ways: Ways, reserved: frozenset[str] = RESERVED) -> Program:

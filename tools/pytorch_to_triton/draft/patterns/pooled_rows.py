@@ -38,8 +38,11 @@ def match(cluster: Cluster) -> Mismatch | None:
         return Mismatch("what it stores are not rows of what it reduced first, nor values of them")
     if not free - row:
         return Mismatch("it has one row alone")
-    if any(isinstance(v, Reduce) for r in cluster.reduces() if set(r.axes) == beneath for v in walk(*r.args)):
+    deep = [r for r in cluster.reduces() if set(r.axes) == beneath]
+    if any(isinstance(v, Reduce) for r in deep for v in walk(*r.args)):
         return Mismatch("it walks beneath its rows more than once")
+    if not all(row <= axes_of(r) for r in deep):
+        return Mismatch("it reduces beneath its results too, which are not elements of its rows")
     if at_most(product(a.size for a in row), LARGEST_IN_REGISTERS) is None:
         return Mismatch("its rows do not fit into registers")
     return None

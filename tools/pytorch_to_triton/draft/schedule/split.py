@@ -9,7 +9,7 @@ from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, minus, plus, times
 from pytorch_to_triton.draft.ir.monoids import MERGES, SUM, WEIGHTED_SOFTMAX, WELFORD, identities
-from pytorch_to_triton.draft.ir.rewriting import rewritten, substitute
+from pytorch_to_triton.draft.ir.rewriting import decided, rewritten, substitute
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Buffer,
@@ -119,7 +119,8 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
         names = {v.part: v.name for v in cluster.values() if isinstance(v, Get) and v.of == r}
         if r.monoid == WELFORD:
             behind = minus(extent(over.size), times(Index(part), length))
-            n = op("to_float", extent(length) if inside is None else op("smaller", behind, extent(length)))
+            count = extent(length) if inside is None else op("smaller", behind, extent(length))
+            n = decided(op("to_float", count))
             values = _deviations(moved[0], inside, i, n)
         else:
             values = _partial_fields(replace(r, args=moved, axes=(i,)), inside, names)
