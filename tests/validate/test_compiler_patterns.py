@@ -24,6 +24,11 @@ SHOWN: dict[Pattern, tuple[str, ...]] = {
         "for i in range(n):\n    acc = tl.dot(a, b, acc)\n    acc = tl.dot(c, d, acc)",
         "for i in range(n):\n    acc += tl.dot(a, b)\n    acc += tl.dot(c, d)",
     ),
+    "two_reductions_of_a_loop": (
+        "for i in range(n):\n    x = tl.load(x_ptr + i)\n    acc += tl.max(x, axis=1)",
+        "for i in r:\n    x = tl.load(p).to(tl.float32)\n    y = tl.sum(x, 1)\n    acc = tl.maximum(acc, y)",
+        "for i in range(n):\n    x = tl.load(x_ptr + i)\n    acc = acc + tl.reduce(x, 1, combine_fn=nan_max)",
+    ),
 }
 NOT_SHOWN: dict[Pattern, tuple[str, ...]] = {
     "register_operand": (
@@ -36,6 +41,12 @@ NOT_SHOWN: dict[Pattern, tuple[str, ...]] = {
     "two_dots_into_one": (
         "for i in range(n):\n    s = tl.dot(q, k)\n    acc = tl.dot(s, v, acc)",
         "acc = tl.dot(a, b)\nacc = tl.dot(c, d, acc)",
+    ),
+    "two_reductions_of_a_loop": (
+        "for i in range(n):\n    x = tl.load(x_ptr + i)\n    acc += tl.sum(x, axis=1)",
+        "for i in range(n):\n    x = tl.load(x_ptr + i)\n    acc = tl.maximum(acc, tl.max(x, axis=1))",
+        "for i in range(n):\n    x = tl.load(x_ptr + i)\n    acc += tl.max(x + 0.0, axis=1)",
+        "for i in range(n):\n    x = tl.load(x_ptr + i)\n    acc += 2 * tl.max(x, axis=1)",
     ),
 }
 

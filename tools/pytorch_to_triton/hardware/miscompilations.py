@@ -10,7 +10,7 @@ from typing import Literal
 from pytorch_to_triton.hardware.versions import Versions
 from pytorch_to_triton.schema.value import Value
 
-Pattern = Literal["register_operand", "remainder_of_index", "two_dots_into_one"]
+Pattern = Literal["register_operand", "remainder_of_index", "two_dots_into_one", "two_reductions_of_a_loop"]
 """What a kernel's source shows of it; validate/compiler_patterns.py finds it."""
 Release = tuple[int, ...]
 HOPPER = ((9, 0),)
@@ -73,6 +73,16 @@ MISCOMPILATIONS: tuple[Miscompilation, ...] = (
         triton=((3, 6), (3, 8)),
         avoid="Add to two accumulators, and add these after the loop.",
         sources=(f"{_ISSUES}/10821", "github.com/triton-lang/triton/pull/10858"),
+    ),
+    Miscompilation(
+        name="a loop that adds up maxima of loaded tiles, or the like, as if both were one reduction",
+        pattern="two_reductions_of_a_loop",
+        capabilities=((8, 0), (8, 6), (8, 9), *HOPPER, *BLACKWELL, (12, 0)),
+        triton=((3, 0), (3, 10)),
+        avoid="Reduce `tile + 0.0`, or tl.where(mask, tile, ...), in place of the tile as it was loaded.",
+        # Seen here on an H100 with 3.6.0: all sums were -inf. Compiled for sm_90, 3.6.0, 3.7.1 and 3.9.0
+        # move the reduction behind the loop alike.
+        sources=("github.com/triton-lang/triton/pull/11305", "github.com/triton-lang/triton/pull/11370"),
     ),
 )
 

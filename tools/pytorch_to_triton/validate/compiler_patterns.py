@@ -30,6 +30,62 @@ def two_dots_into_one(kernel: ast.AST) -> bool:
     return any(len(set(names)) < len(names) for names in operands)
 
 
+REDUCED_BY = {"sum": "add", "max": "maximum", "min": "minimum"}
+"""What combines two elements where a tile is reduced."""
+
+
+def two_reductions_of_a_loop(kernel: ast.AST) -> bool:
+    """A loop that takes in, by another function, what tiles are reduced to as they were loaded."""
+    tiles = frozenset(name for name, value in assignments(kernel) if calls(*LOADS)(without_cast(value)))
+    for loop in loops(kernel):
+        reduced = {name: by for name, value in assignments(loop) if (by := reduced_by(value, tiles))}
+        for by, value in taken_in(loop):
+            inner = reduced.get(value.id) if isinstance(value, ast.Name) else reduced_by(value, tiles)
+            if inner and inner != by:
+                return True
+    return False
+
+
+def reduced_by(value: ast.expr, tiles: frozenset[str]) -> str:
+    """What combines two elements of a loaded tile, where it is reduced along another axis than its first."""
+    if not isinstance(value, ast.Call) or not value.args:
+        return ""
+    tile, *others = value.args
+    options = {keyword.arg: keyword.value for keyword in value.keywords}
+    axis = options.get("axis", others[0] if others else None)
+    if not (isinstance(axis, ast.Constant) and axis.value) or not holds(tile, calls(*LOADS), tiles):
+        return ""
+    if not isinstance(without_cast(tile), ast.Name) and not calls(*LOADS)(without_cast(tile)):
+        return ""
+    name = ast.unparse(value.func).split(".")[-1]
+    if name == "reduce":
+        combine = options.get("combine_fn", others[1] if len(others) > 1 else None)
+        return ast.unparse(combine) if combine else ""
+    return REDUCED_BY.get(name, "")
+
+
+def without_cast(value: ast.expr) -> ast.expr:
+    """The tensor of `tensor.to(tl.float32)`: where it is float32 already, nothing is left of that."""
+    match value:
+        case ast.Call(func=ast.Attribute(value=tensor, attr="to"), args=[ast.Attribute(attr="float32")]):
+            return tensor
+    return value
+
+
+def taken_in(loop: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """By what function a loop combines a value with a new one, and the new one."""
+    for node in ast.walk(loop):
+        match node:
+            case ast.AugAssign(op=op, value=value):
+                yield type(op).__name__.lower(), value
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(ast.Name(id=left), op, value)):
+                if name == left:
+                    yield type(op).__name__.lower(), value
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[ast.Name(id=left), value])):
+                if name == left:
+                    yield ast.unparse(node.value.func).split(".")[-1], value  # type: ignore[attr-defined]
+
+
 def remainder_of_index(kernel: ast.AST) -> bool:
     """A remainder or quotient of what is made from tl.arange."""
     indices = names_derived_from(kernel, calls("arange"))
@@ -45,6 +101,7 @@ PATTERNS: dict[Pattern, Test] = {
     "register_operand": register_operand,
     "remainder_of_index": remainder_of_index,
     "two_dots_into_one": two_dots_into_one,
+    "two_reductions_of_a_loop": two_reductions_of_a_loop,
 }
 
 

@@ -285,7 +285,7 @@ def during(p: Printer, r: Reduce, names: tuple[Name, ...]) -> None:
         return
     kind = kind_of(r)
     value = padded(p, r.args[0], tiled(p, r.axes), identities(r.monoid, kind)[0])
-    text = p.text(value, acc.layout)
+    text = p.text(apart_from(r.monoid, value), acc.layout)
     if _counted(r):
         text = repeated(p, replace(r, axes=tuple(_counted(r))), list(_counted(r)))
     if r.monoid == SUM:
@@ -295,6 +295,16 @@ def during(p: Printer, r: Reduce, names: tuple[Name, ...]) -> None:
     taken = Var(f"({text})", kind=kind)
     (both,) = r.monoid.combine((carried,), (taken,))
     inner.lines.append(f"{acc.text} = {combined(p, both)}")
+
+
+def apart_from(outer: Monoid, v: Value) -> Value:
+    """What a loop takes in. Triton makes one reduction of both where a loop adds up, say, maxima of tiles as
+    they were loaded (a known miscompilation); a sum with 0.0 in between keeps them apart."""
+    match v:
+        case Reduce(monoid=inner, args=(Load(buffer=buffer) as load,)) if inner != outer:
+            if buffer.dtype in ("float32", "float64"):
+                return replace(v, args=(Map("add", (load, Const(0.0))),))
+    return v
 
 
 def combined(p: Printer, v: Value) -> str:
