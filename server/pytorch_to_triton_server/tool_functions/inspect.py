@@ -52,12 +52,13 @@ async def inspect(
     source lines. With `profile` on a GPU, also bandwidth, achieved occupancy and stall reasons. Executes the
     file's code.
     """
+    candidate = target_of(target, call.boundary).constructed_with(init)
     from pytorch_to_triton.inputs.declaration import parse_options
     from pytorch_to_triton.inspect import inspect as inspecting
     from pytorch_to_triton_server.machine import choose_runtime
 
     request = inspecting.InspectionRequest(
-        candidate=target_of(target, call.boundary).constructed_with(init),
+        candidate=candidate,
         reference=target_of(reference, call.boundary).constructed_with(init) if reference else None,
         options=parse_options(input, dim),
         arch=arch,
