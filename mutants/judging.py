@@ -61,7 +61,7 @@ class Judging:
             allow_torch=frozenset(base.calls),
             seed=self.seed,
             seconds=self.call_seconds,
-            stop_at_first_failure=True,
+            stop="at once",
         )
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from pytorch_to_triton.schema.compiled import CompiledKernel, Inspection, Instructions
+from pytorch_to_triton.inspect.lines import configuration_of, widths
+from pytorch_to_triton.schema.compiled import CompiledKernel, Inspection
 from pytorch_to_triton.schema.profile import Profile
 from pytorch_to_triton_server.tables import TerminalTable, table_of
 
@@ -71,7 +72,7 @@ def resource_table(inspection: Inspection) -> TerminalTable:
         rows.append(
             (
                 kernel.label,
-                compiled.configuration or f"num_warps={compiled.num_warps} num_stages={compiled.num_stages}",
+                configuration_of(kernel),
                 " x ".join(map(str, compiled.grid or ())),
                 str(used.registers),
                 f"{used.spill_store_bytes} B",
@@ -99,12 +100,6 @@ def instruction_table(inspection: Inspection) -> TerminalTable:
     ]
     heading = ("kernel", "global loads", "global stores", "async copies", "TMA in / out", "tensor cores")
     return table_of(heading, rows)
-
-
-def widths(instructions: Instructions, kind: str) -> str:
-    """`128 bit x 8, 32 bit x 2`, the widest first."""
-    accesses = sorted((a for a in instructions.accesses if a.kind == kind), key=lambda access: -access.bits)
-    return ", ".join(f"{access.bits} bit x {access.count}" for access in accesses)
 
 
 def profile_table(profile: Profile) -> TerminalTable:

@@ -19,10 +19,12 @@ _FORM = "A target is `path.py`, or `path.py:name` for one function or nn.Module 
 def target_of(text: str, boundary: Boundary) -> "Target":
     """`path.py` or `path.py:name`, relative to the current folder.
 
-    Raises BadInput for any other form and outside of the boundary, TargetNotFound if there is no such file.
+    Raises BadInput for any other form and outside of the boundary, TargetNotFound if there is no such file,
+    and no such name in it as far as its text tells.
     """
     from pytorch_to_triton.places import SOURCE_BYTES
     from pytorch_to_triton.schema.target import Target
+    from pytorch_to_triton.targets.absent_name import refuse_absent_name
 
     path, colon, name = text.rpartition(":")
     if not colon:
@@ -34,7 +36,9 @@ def target_of(text: str, boundary: Boundary) -> "Target":
         raise TargetNotFound(f"{file} {why_no_file(file)}.", f"Check the path. {_FORM}")
     if file.stat().st_size > SOURCE_BYTES:
         raise BadInput(f"{file} is larger than {SOURCE_BYTES >> 20} MiB.", f"Name a source file. {_FORM}")
-    return Target(path=file, name=name or None)
+    target = Target(path=file, name=name or None)
+    refuse_absent_name(target)
+    return target
 
 
 def why_no_file(path: Path) -> str:

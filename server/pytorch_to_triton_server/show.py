@@ -16,6 +16,7 @@ from pytorch_to_triton.schema.session import ConversionSession, SessionList, Ses
 from pytorch_to_triton.schema.timing import Timing, TimingTable
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import Verdict
+from pytorch_to_triton.validate.conclusion import skipped_text
 from pytorch_to_triton_server.case_tables import cases_in_brief, every_case
 from pytorch_to_triton_server.inspection_tables import compiled_at, inspection_tables
 from pytorch_to_triton_server.tables import TerminalTable, console_on_stdout, shown_path, table_of
@@ -219,10 +220,9 @@ def stage_table(conversion: Conversion) -> TerminalTable:
 
 
 def passed_of_all(verdict: Verdict) -> str:
-    """`80 of 80`; `68 of 70, 2 skipped` where some could not be judged, which fails nothing."""
-    statuses = [case.status for case in verdict.cases]
-    skipped = f", {count} skipped" if (count := statuses.count("skipped")) else ""
-    return f"{statuses.count('passed')} of {len(statuses)}{skipped}"
+    """`80 of 80`; `68 of 70, 2 skipped: ...` where some could not be judged, which fails nothing."""
+    passed = sum(case.status == "passed" for case in verdict.cases)
+    return ", ".join(filter(None, (f"{passed} of {len(verdict.cases)}", skipped_text(verdict.cases))))
 
 
 def rate_of(timing: Timing) -> str:

@@ -125,7 +125,13 @@ def test_the_next_step_without_a_device_is_to_measure_on_one() -> None:
 
 
 def test_the_next_step_of_a_stopped_conversion_is_to_look_at_the_failing_stage() -> None:
-    assert "failing stage" in next_step_of(STOPPED, Path("f_triton.py"), None)
+    replay = "pytorch-to-triton validate stage2.py --seed 7 --case N=3"
+    right, wrong = STOPPED
+    verdict = wrong.verdict.model_copy(update={"replay": replay})
+    stages = [right, wrong.model_copy(update={"verdict": verdict})]
+    assert "failing stage" in next_step_of(stages, Path("f_triton.py"), None)
+    for kernel in (Path("f_triton.py"), None):
+        assert next_step_of(stages, kernel, None).endswith(f"Run its telling case again: {replay}")
 
 
 def test_the_report_has_a_row_for_each_stage() -> None:

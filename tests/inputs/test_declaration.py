@@ -338,6 +338,11 @@ def test_options_read_tensors_constants_and_lists() -> None:
     assert declaration.requires == ("N > 1",)
 
 
+def test_an_option_with_no_sizes_is_refused_before_any_file_is_looked_at() -> None:
+    for text in ("M=abc", "M=", "M=1,-7"):
+        refusal_of(partial(parse_options, [], [text]))
+
+
 def test_an_option_wins_over_the_file_by_name() -> None:
     options = parse_options(["eps=0.5"], ["M=3"], ["N > 1"])
     inputs = {"x": "float32[M, N]", "eps": 1e-5}

@@ -11,6 +11,7 @@ from pytorch_to_triton.hardware.architectures import ARCHITECTURES, architecture
 from pytorch_to_triton.inputs.declaration import Options
 from pytorch_to_triton.inspect.inspect import InspectionRequest, inspect
 from pytorch_to_triton.inspect.pages import PAGE_LINES
+from pytorch_to_triton.inspect.what_if import alternatives
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.places import shipped
 from pytorch_to_triton.schema.compiled import InspectedKernel, Inspection, TextKind
@@ -98,6 +99,55 @@ async def test_each_configuration_of_an_autotuned_kernel_is_compiled(inspecting:
     ]
     assert [kernel.compiled.grid for kernel in inspection.kernels] == [(40, 3), (10, 5), (5, 3)]
     assert inspection.notes == ("Also declared: bfloat16 for gate, up: name one with --input.",)
+
+
+async def test_a_launch_with_other_options_stands_beside_the_one_that_is_made(
+    inspecting: Inspecting,
+) -> None:
+    inspection = await inspecting(SOFTMAX, "sm_90", options=SMALL, what_if=({"num_warps": 16},))
+    made, other = inspection.kernels
+    assert (made.compiled.what_if, other.compiled.what_if) == ({}, {"num_warps": 16})
+    assert made.compiled.num_warps != other.compiled.num_warps == 16
+    assert made.instructions != other.instructions
+    assert "what if num_warps=16: " in inspection.lines[1]
+    assert "1 kernel compiled" in inspection.summary
+
+
+async def test_every_configuration_is_compiled_with_another_block(inspecting: Inspecting) -> None:
+    block = {"BLOCK_N": 2048}
+    inspection = await inspecting(HONEST / "autotuned_swiglu.py", "sm_90", what_if=(block,))
+    others = [kernel.compiled for kernel in inspection.kernels if kernel.compiled.what_if]
+    assert len(others) == len(inspection.kernels) / 2 == 3
+    for kernel in others:
+        assert {a.value for a in kernel.arguments if a.name == "BLOCK_N"} == {2048}
+        assert kernel.grid is None or kernel.grid[-1] == 1
+
+
+async def test_options_that_no_launch_takes_are_refused(inspecting: Inspecting) -> None:
+    with pytest.raises(BadInput, match="No kernel of this call takes WARPS"):
+        await inspecting(SOFTMAX, "sm_90", options=SMALL, what_if=({"WARPS": 4},))
+    for text in ("num_warps", "num_warps=x", "num_warps=4,num_warps=8", ""):
+        with pytest.raises(BadInput, match="no option with a value"):
+            alternatives([text])
+
+
+async def test_the_kernels_of_a_backward_pass_are_compiled_where_it_is_asked_for(
+    inspecting: Inspecting, tmp_path: Path
+) -> None:
+    text = (HONEST / "autograd_function_silu.py").read_text(encoding="utf-8")
+    file = tmp_path / "silu.py"
+    file.write_text(f"{text}\n\ndef silu(x):\n    return TritonSilu.apply(x)\n", encoding="utf-8")
+    options = Options(inputs={"x": "float32[M, N]"}, dims={"M": "4", "N": "64"})
+    names = {
+        backward: [
+            kernel.compiled.name
+            for kernel in (
+                await inspecting(file, "sm_90", "silu", options=options, backward=backward)
+            ).kernels
+        ]
+        for backward in (False, True)
+    }
+    assert names == {False: ["silu_kernel"], True: ["silu_kernel", "silu_backward_kernel"]}
 
 
 async def test_configurations_over_the_limit_are_counted_in_a_note(inspecting: Inspecting) -> None:

@@ -45,6 +45,7 @@ def inspection(*kernels: InspectedKernel, dims: dict[str, int], page: TextPage |
         summary="Compiled.",
         next_step="Go on.",
         verdict="compiled",
+        lines=(),
         target="k.py",
         arch="sm_90",
         dims=dims,

@@ -50,5 +50,10 @@ def test_the_details_of_every_tool_s_result_are_shown_unless_its_summary_says_al
 
 
 def test_cases_that_could_not_be_judged_are_counted_beside_those_that_passed() -> None:
-    assert passed_of_all(verdict_with("passed", ["passed", "skipped", "passed"])) == "2 of 3, 1 skipped"
+    verdict = verdict_with("passed", ["passed", "skipped", "passed", "skipped"])
+    unreliable = "PyTorch's own result says nothing there"
+    assert passed_of_all(verdict) == f"2 of 4, 2 skipped: {unreliable}"
+    refused = verdict.cases[1].model_copy(update={"reason": "raised"})
+    both = verdict.model_copy(update={"cases": (refused, *verdict.cases[2:])})
+    assert passed_of_all(both) == f"1 of 3, 2 skipped: 1 PyTorch raises there, 1 {unreliable}"
     assert passed_of_all(verdict_with("failed", ["passed", "failed"])) == "1 of 2"

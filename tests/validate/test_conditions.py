@@ -57,7 +57,7 @@ async def test_a_padding_that_only_negative_rows_show_is_found_with_both_conditi
     verdict = await judge(row_max_file(tmp_path, "0.0"))
     assert verdict.verdict == "failed"
     assert "negative together." in verdict.summary
-    assert "(right at N=4)" in verdict.summary
+    assert "(right at N=4; declared up to " in verdict.summary
     assert verdict.smallest == "M=1 N=3 negative"
     assert verdict.smallest in verdict.replay
 

@@ -11,6 +11,7 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.telling import MOST_TELLING
 from pytorch_to_triton.validate.validate import validate
 
 from .kernel_files import KERNELS, changed_file, corpus_file, plain_file
@@ -53,9 +54,30 @@ async def test_for_the_decision_alone_no_size_is_tried_after_a_wrong_one(
     judge: Judge, tmp_path: Path
 ) -> None:
     wrong = corpus_file(tmp_path, "wrong/drops_tail")
-    verdict = await judge(wrong, cases=("N=32", "N=100", "N=64"), stop_at_first_failure=True)
+    verdict = await judge(wrong, cases=("N=32", "N=100", "N=64"), stop="at once")
     assert verdict.verdict == "failed"
     assert {c.name: c.status for c in verdict.cases} == {"N=32": "passed", "N=100": "failed"}
+
+
+async def test_a_mistake_that_the_most_telling_cases_show_ends_the_validation_with_its_smallest_case(
+    judge: Judge, tmp_path: Path
+) -> None:
+    verdict = await judge(corpus_file(tmp_path, "wrong/grid_rounds_down"), stop="early")
+    assert verdict.verdict == "failed"
+    assert len(verdict.cases) <= MOST_TELLING + 1
+    assert verdict.smallest is not None
+    assert verdict.smallest in verdict.replay
+    (skip,) = [skip for skip in verdict.skipped if "further cases" in skip.what]
+    assert "an earlier case is wrong" in skip.why
+
+
+async def test_where_the_most_telling_cases_are_right_the_whole_plan_is_run(
+    judge: Judge, tmp_path: Path
+) -> None:
+    file = corpus_file(tmp_path, "honest/square")
+    early, whole = [await judge(file, stop=stop, seed=7) for stop in ("early", "never")]
+    assert early.verdict == whole.verdict == "passed"
+    assert [case.name for case in early.cases] == [case.name for case in whole.cases]
 
 
 async def test_sizes_at_which_the_code_takes_another_way_are_tried_though_none_is_declared(

@@ -90,12 +90,13 @@ async def audit(
     against its reference, which confirms or dismisses what the source only suggests. With evidence `source`
     nothing is executed. A clean source audit does not prove a kernel correct.
     """
+    targets = tuple(place_of(path, call.boundary) for path in paths)
     from pytorch_to_triton.audit import audit as auditing
     from pytorch_to_triton.inputs.declaration import parse_options
     from pytorch_to_triton_server.machine import choose_runtime
 
     request = auditing.AuditRequest(
-        targets=tuple(place_of(path, call.boundary) for path in paths),
+        targets=targets,
         evidence=evidence,
         focus=CATEGORIES[focus] if focus else None,
         rules=rule,

@@ -73,13 +73,14 @@ async def benchmark(
     red flags, and writes a report with charts. Needs a GPU, except for `estimate`. Executes the code of all
     files.
     """
+    candidate = target_of(kernel, call.boundary).constructed_with(init)
     from pytorch_to_triton.benchmark import benchmark as benchmarking
     from pytorch_to_triton.benchmark.request import BASELINES, BenchmarkRequest
     from pytorch_to_triton.inputs.declaration import parse_options, parse_points
     from pytorch_to_triton_server.machine import choose_runtime
 
     request = BenchmarkRequest(
-        candidate=target_of(kernel, call.boundary).constructed_with(init),
+        candidate=candidate,
         reference=target_of(reference, call.boundary).constructed_with(init) if reference else None,
         against=tuple(target_of(other, call.boundary).constructed_with(init) for other in against),
         baselines=baseline or BASELINES,

@@ -57,17 +57,20 @@ async def convert_start(
     why, what work there is. Where nothing can be drafted, the file has signature, inputs and reference, and a
     kernel to be written. The session is a folder that keeps every attempt. Executes the target's code.
     """
+    named = target_of(target, call.boundary).constructed_with(init)
+    called_by = target_of(example, call.boundary) if example else None
+    folder = folder_of(into, call.boundary, SESSIONS)
+    from pytorch_to_triton.hardware.architectures import architecture
+    from pytorch_to_triton.inputs.declaration import parse_options
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
-    named = target_of(target, call.boundary).constructed_with(init)
-    folder = folder_of(into, call.boundary, SESSIONS)
+    parse_options(input, dim, require)
+    for name in arch:
+        architecture(name)
     warm(call.worker, device, python or call.python)
     from pytorch_to_triton.convert.session.start import start  # while the worker starts
     from pytorch_to_triton.convert.session.store import Setting
-    from pytorch_to_triton.hardware.architectures import architecture
 
-    for name in arch:
-        architecture(name)
     setting = Setting(
         target=named,
         inputs=tuple(input),
@@ -82,7 +85,6 @@ async def convert_start(
         archs=tuple(arch),
     )
     runtime = await choose_runtime(call.worker, device, python or call.python)
-    called_by = target_of(example, call.boundary) if example else None
     return await start(call.worker, setting, folder, runtime, example=called_by)
 
 
@@ -210,13 +212,13 @@ async def convert_drop(call: ToolCall, session: SessionPath) -> "SessionList":
 
 def open_within(text: str, boundary: Boundary) -> "SessionFolder":
     """The session in the folder that was named. Raises BadInput, also where it leads out of the boundary."""
-    from pytorch_to_triton.convert.session.store import RECORD, open_session
-
     folder = boundary.writable(path_of(text))
     if not folder.is_dir():
         raise BadInput(
             f"{brief(text)} is no folder.", "`convert list` names the sessions; `convert start` opens one."
         )
+    from pytorch_to_triton.convert.session.store import RECORD, open_session
+
     boundary.writable(folder / RECORD)
     session = open_session(folder)
     refuse_what_leads_out(session, boundary)

@@ -19,28 +19,33 @@ async def inspect(
     target: shared.Kernel,
     arch: Annotated[
         str | None,
-        Field(description="The GPU to compile for; default: the one here, else sm_90"),
+        Field(description="The GPU to compile for; default: this one, else sm_90"),
     ] = None,
     reference: Annotated[
-        str | None, Field(description="The file that declares the inputs, if the kernel's own does not")
+        str | None, Field(description="The file that declares the inputs, if not the kernel's own")
     ] = None,
     input: shared.Inputs = (),
     dim: Annotated[
         tuple[str, ...],
-        Field(description="The size of one dimension, e.g. N=4096; default: the largest declared one"),
+        Field(description="A dimension's size: N=4096; default: the largest declared"),
     ] = (),
     init: shared.Init = (),
     kernel: Annotated[
-        str | None, Field(description="Only this kernel: its name, or its label from an earlier result")
+        str | None, Field(description="Only this kernel: its name, or its label in an earlier result")
     ] = None,
     text: Annotated[
         TextKind | None, Field(description="Also show a page of this compiler output, for the first kernel")
     ] = None,
-    page: Annotated[int, Field(ge=1, description="Which page of that output; a page has 200 lines")] = 1,
+    page: Annotated[int, Field(ge=1, description="Which page of it, of 200 lines each")] = 1,
     profile: Annotated[
         Profiler | None,
-        Field(description="Also run it on the GPU under Nsight Compute (ncu) or Triton's own Proton"),
+        Field(description="Also run it on the GPU under Nsight Compute (ncu) or Proton"),
     ] = None,
+    backward: Annotated[bool, Field(description="The backward pass too")] = False,
+    what_if: Annotated[
+        tuple[str, ...],
+        Field(description="Other launch options to compile too: num_warps=8,num_stages=2"),
+    ] = (),
     timeout: shared.Timeout = 120.0,
     python: shared.Python = None,
 ) -> "Inspection":
@@ -52,12 +57,14 @@ async def inspect(
     source lines. With `profile` on a GPU, also bandwidth, achieved occupancy and stall reasons. Executes the
     file's code.
     """
+    candidate = target_of(target, call.boundary).constructed_with(init)
     from pytorch_to_triton.inputs.declaration import parse_options
     from pytorch_to_triton.inspect import inspect as inspecting
+    from pytorch_to_triton.inspect.what_if import alternatives
     from pytorch_to_triton_server.machine import choose_runtime
 
     request = inspecting.InspectionRequest(
-        candidate=target_of(target, call.boundary).constructed_with(init),
+        candidate=candidate,
         reference=target_of(reference, call.boundary).constructed_with(init) if reference else None,
         options=parse_options(input, dim),
         arch=arch,
@@ -65,6 +72,8 @@ async def inspect(
         text=text,
         page=page,
         profile=profile,
+        backward=backward,
+        what_if=alternatives(what_if),
         seconds=timeout,
     )
     runtime = await choose_runtime(call.worker, "auto", python or call.python)

@@ -114,6 +114,35 @@ async def test_a_file_that_meets_what_stage_three_asks_is_there_after_one_call(
     assert folder.file(3).read_text(encoding="utf-8") == files.AUTOTUNED
 
 
+async def test_a_draft_that_nobody_changed_goes_through_all_gates_as_the_last_stage_s_draft(
+    started: Starting, submitted: Submitting
+) -> None:
+    folder, cases = await started(files.DOUBLED), CountedCases()
+    first = folder.file(1).read_text(encoding="utf-8")
+    step = await submitted(folder, through=3, listener=cases)
+    assert (step.verdict, step.stage) == ("finished", 3)
+    assert step.notes == ("stage3_tuned.py is drafted, and was submitted for stage1_correct.py.",)
+    assert [(attempt.stage, attempt.opened) for attempt in folder.attempts()] == [(3, True)]
+    (attempt,) = folder.attempts()
+    assert "stage 3 of 3" in folder.text(attempt)
+    assert folder.file(3).read_text(encoding="utf-8") == folder.text(attempt)
+    assert folder.file(1).read_text(encoding="utf-8") == first
+    cases.count = 0
+    assert (await submitted(folder, through=3, listener=cases)).verdict == "finished"
+    assert cases.count == 0
+
+
+async def test_a_last_stage_that_somebody_wrote_is_not_drafted_over(
+    started: Starting, submitted: Submitting
+) -> None:
+    folder = await started(files.DOUBLED)
+    folder.file(3).write_text(files.AUTOTUNED, encoding="utf-8")
+    step = await submitted(folder, through=3)
+    assert (step.verdict, step.notes) == ("finished", ())
+    assert folder.file(3).read_text(encoding="utf-8") == files.AUTOTUNED
+    assert folder.text(folder.attempts()[-1]) == folder.file(1).read_text(encoding="utf-8")
+
+
 async def test_a_file_goes_as_far_as_its_evidence_and_says_what_the_next_gate_lacks(
     started: Starting, submitted: Submitting
 ) -> None:

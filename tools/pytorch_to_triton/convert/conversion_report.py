@@ -1,5 +1,6 @@
 """A conversion in words: the summary, and the Markdown report in the conversion's folder."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from pytorch_to_triton.convert.gates import COMPILE, EAGER, label_of
 from pytorch_to_triton.schema.conversion import Conversion, Speedup, StageReport
 from pytorch_to_triton.schema.timing import Timing, TimingTable, Traffic
 from pytorch_to_triton.schema.verdict import CaseStatus, Verdict
-from pytorch_to_triton.validate.conclusion import most_telling, not_tried, wrong_of
+from pytorch_to_triton.validate.conclusion import most_telling, not_tried, skipped_text, wrong_of
 from pytorch_to_triton.validate.judge import MEMORY
 
 BASELINES = (EAGER, COMPILE)
@@ -107,12 +108,12 @@ def sizes_of(table: TimingTable) -> str:
 def next_step_of(stages: Sequence[StageReport], kernel: Path | None, table: TimingTable | None) -> str:
     """What to do with the result."""
     if kernel is None:
-        return f"{why_without_kernel(stages[-1].verdict)} {IN_A_SESSION}"
+        return f"{why_without_kernel(stages[-1].verdict)} {IN_A_SESSION} {again(stages[-1])}"
     use = (
         f"Use {nearby(kernel)} in place of the PyTorch function: its docstring shows how; tests are beside it"
     )
-    if any(not s.passed and s.verdict.verdict != "passed" for s in stages):
-        return f"{use}. Look at the failing stage's cases before going on."
+    if failing := next((s for s in stages if s.verdict.verdict != "passed"), None):
+        return f"{use}. Look at the failing stage before going on. {again(failing)}"
     if table is None:
         return f"{use}. Run the same command on a machine with a GPU to measure its speed."
     speedup = speedup_of([s for s in stages if s.passed], table)
@@ -120,6 +121,11 @@ def next_step_of(stages: Sequence[StageReport], kernel: Path | None, table: Timi
         kept = "torch.compile" if speedup.baseline == COMPILE else "the PyTorch function"
         return f"Keep {kept}, which is faster at these sizes; {nearby(kernel)} is right, though."
     return f"{use}."
+
+
+def again(stage: StageReport) -> str:
+    """How the telling case of a stage that is not right is run again; the command has the seed."""
+    return f"Run its telling case again: {stage.verdict.replay}"
 
 
 def why_without_kernel(verdict: Verdict) -> str:
@@ -173,9 +179,10 @@ def stage_row(stage: StageReport) -> str:
 
 def counted(verdict: Verdict) -> str:
     """How many cases came out how."""
-    statuses = [c.status for c in verdict.cases]
-    order = dict.fromkeys(statuses)
-    return ", ".join(f"{statuses.count(s)} {s.replace('_', ' ')}" for s in order) or "none"
+    counts = Counter(c.status for c in verdict.cases)
+    skipped = counts.pop("skipped", 0)
+    others = [f"{count} {status.replace('_', ' ')}" for status, count in counts.items()]
+    return ", ".join([*others, *([skipped_text(verdict.cases)] if skipped else [])]) or "none"
 
 
 def timing_section(table: TimingTable | None, stages: Sequence[StageReport]) -> list[str]:

@@ -83,9 +83,11 @@ class Library:
         return MissingEntry(what=f"Triton {known.version} has no {spelling_of(path)}.", fix=fix)
 
     def nearest(self, name: str) -> tuple[str, ...]:
-        """Pages whose names look like this one, the most alike first."""
-        alike = difflib.get_close_matches(_plain(name).lower(), self._by_ending, 2 * _NEAREST, _ALIKE)
-        pages = dict.fromkeys(page for ending in alike for page in self._by_ending[ending][:1])
+        """Pages of the same name elsewhere, then those whose names look like this one."""
+        plain = _plain(name).lower()
+        alike = difflib.get_close_matches(plain, self._by_ending, 2 * _NEAREST, _ALIKE)
+        endings = [re.split(r"[./]", plain)[-1], *alike]
+        pages = dict.fromkeys(page for ending in endings for page in self._by_ending.get(ending, [])[:1])
         return tuple(pages)[:_NEAREST]
 
     @cached_property

@@ -177,11 +177,11 @@ def parse_options(inputs: Sequence[str], dims: Sequence[str], requires: Sequence
     """`--input x=float32[M,N]`, `--input eps=1e-5`, `--input batch={"x": "float32[M,N]"}`, `--dim M=1,7,256`.
 
     A value that reads as None, a bool or a number is one; quote it to pass it as text. Raises BadDeclaration
-    for an option without `=`, a bad name, or a name given twice.
+    for an option without `=`, a bad name, a name given twice, or what is no size.
     """
     return Options(
         inputs={name: value_of_option(value) for name, value in _assignments("--input", inputs).items()},
-        dims={name: value.text for name, value in _assignments("--dim", dims).items()},
+        dims={name: _sizes_text(name, value) for name, value in _assignments("--dim", dims).items()},
         requires=tuple(requires),
     )
 
@@ -229,6 +229,12 @@ def _assignments(option: str, texts: Sequence[str]) -> dict[str, TextSpan]:
             raise span.refusal(f"{key} is given twice.", f"Keep one {option} {key}=....")
         found[key] = span.cut(len(name) + 1).stripped()
     return found
+
+
+def _sizes_text(name: str, value: TextSpan) -> str:
+    """The text as it was given. Raises BadDeclaration for what is no sizes."""
+    _parse_sizes(name, value.text)
+    return value.text
 
 
 def _parse_sizes(name: str, value: object) -> tuple[int, ...]:

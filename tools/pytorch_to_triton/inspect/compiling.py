@@ -1,8 +1,8 @@
 """Asking the worker to compile a target's kernels; an autotuner's configurations in several processes."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 
 import anyio
 
@@ -46,6 +46,10 @@ class Compiling:
     seconds: float
     """Each process may take."""
     listener: ProgressListener | None
+    backward: bool
+    """Whether the call's gradients are asked for too."""
+    what_if: Mapping[str, int] = field(default_factory=dict)
+    """Launch options and constexprs that have other values than the launches give."""
 
     @property
     def call(self) -> wire.CallArguments:
@@ -62,7 +66,12 @@ class Compiling:
         arguments: wire.CompileArguments = {
             **self.call,
             "gpu": offline_gpu(self.gpu),
-            "request": wire.CompileRequest(trials=tuple(trials), texts=tuple(texts)),
+            "request": wire.CompileRequest(
+                trials=tuple(trials),
+                texts=tuple(texts),
+                backward=self.backward,
+                what_if=dict(self.what_if),
+            ),
         }
         job = Job(kind="compile", arguments=arguments)
         return await self.worker.ask(job, self.runtime, seconds=self.seconds, listener=self.listener)
@@ -70,7 +79,7 @@ class Compiling:
 
 def offline_gpu(gpu: Architecture) -> wire.OfflineGpu:
     """What the worker needs to know of the GPU."""
-    return wire.OfflineGpu(**{field.name: getattr(gpu, field.name) for field in fields(wire.OfflineGpu)})
+    return wire.OfflineGpu(**{known.name: getattr(gpu, known.name) for known in fields(wire.OfflineGpu)})
 
 
 @dataclass(frozen=True)
@@ -101,7 +110,7 @@ async def compile_kernels(compiling: Compiling) -> Compiled:
     kernels: dict[int, CompiledKernel] = {}
     for item in items:
         if isinstance(item, wire.KernelItem):
-            kernel = CompiledKernel.model_validate(item.kernel)
+            kernel = CompiledKernel.model_validate({**item.kernel, "what_if": dict(compiling.what_if)})
             kernels.setdefault(kernel.number, kernel)
     for item in items:
         if isinstance(item, wire.LaunchedItem):

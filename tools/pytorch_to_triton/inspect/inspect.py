@@ -16,11 +16,13 @@ from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.inspect.amdgcn import read_amdgcn
 from pytorch_to_triton.inspect.compiling import Compiled, Compiling, compile_kernels
+from pytorch_to_triton.inspect.lines import line_of
 from pytorch_to_triton.inspect.occupancy import occupancy_of
 from pytorch_to_triton.inspect.pages import page_of, refuse_foreign
 from pytorch_to_triton.inspect.ptx import read_ptx
 from pytorch_to_triton.inspect.remarks import KernelReading, plural, refusal, remarks_on
 from pytorch_to_triton.inspect.ttgir import block_accesses, dots, float_atomics, loops, short_sums
+from pytorch_to_triton.inspect.what_if import compiled_otherwise
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.profilers import profile as profilers
@@ -53,6 +55,10 @@ class InspectionRequest(Value):
     page: int = 1
     profile: Profiler | None = None
     """Also run the call on the GPU that is here, under this profiler."""
+    backward: bool = False
+    """Also the kernels of the call's backward pass."""
+    what_if: tuple[dict[str, int], ...] = ()
+    """Also the same launches with each of these launch options and constexprs."""
     seconds: float = 120.0
     """How long the call, with its compilations, may take in each process."""
     most_configurations: int = 32
@@ -101,10 +107,14 @@ async def inspect(
         most_configurations=request.most_configurations,
         seconds=request.seconds,
         listener=listener,
+        backward=request.backward,
     )
     compiled = await compile_kernels(compiling)
     refuse_nothing(compiled, request, call.case)
     kernels = choose(read_all(compiled.kernels, gpu), request.kernel)
+    otherwise = await compiled_otherwise(compiling, compiled.kernels, request.what_if)
+    others = tuple(k for each in otherwise for k in choose(read_all(each, gpu), request.kernel))
+    side_by_side = sorted((*kernels, *others), key=lambda kernel: kernel.compiled.number)
     profile = None
     if request.profile:
         profile = await profilers.run_profiler(
@@ -119,11 +129,12 @@ async def inspect(
         summary=summary_of(kernels, gpu),
         next_step=next_step_of(kernels, request),
         verdict="refused" if any(k.compiled.failure for k in kernels) else "compiled",
+        lines=tuple(map(line_of, side_by_side)),
         target=str(request.candidate),
         arch=gpu.name,
         dims=call.case.dims,
         provenance=f"compiled: by Triton {installed.triton} for {gpu.name} ({gpu.part}); nothing was run",
-        kernels=kernels,
+        kernels=tuple(side_by_side),
         notes=(*call.notes, *notes_of(compiled, named, gpu), *compiled.notes),
         page=page_of(with_text(kernels, request.text), request.text, request.page) if request.text else None,
         profile=profile,

@@ -53,6 +53,8 @@ class CompiledKernel(Value):
     """Of its `def`."""
     configuration: str | None
     """Of an autotuner's trial, `BLOCK_M=64 num_warps=4`; None for other launches."""
+    what_if: dict[str, int] = Field(default_factory=dict)
+    """Launch options and constexprs that were asked for in place of what its launch gives."""
     arguments: tuple[KernelArgument, ...]
     grid: tuple[int, ...] | None
     """None of a kernel that was compiled and not launched."""
@@ -186,6 +188,8 @@ class Inspection(Value):
     next_step: str
     verdict: Literal["compiled", "refused"]
     """refused: the compiler refuses a kernel, or no kernel was reached."""
+    lines: tuple[str, ...]
+    """A line a kernel and configuration: what it occupies, how wide it reads and writes."""
     target: str
     arch: str
     dims: dict[str, int]

@@ -19,7 +19,10 @@ from pytorch_to_triton.worker.wire import Failure
 MOST_ELEMENTS = 2**22
 """Of the call: larger ones take long, and are left to validation."""
 POINTS_TRIED = 1_000
-CORRECT_IT = "Correct the function, or declare inputs that it takes: INPUTS and DIMS, or --input and --dim."
+CORRECT_IT = (
+    "Correct the function, or declare inputs that it takes: INPUTS and DIMS, or --input and --dim; `convert "
+    "start --example FILE.py:NAME` takes them from a function that calls it."
+)
 
 
 async def refuse_unrunnable(

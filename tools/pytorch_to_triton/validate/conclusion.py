@@ -1,9 +1,19 @@
 """One verdict from the results of all cases: what is decided, what is said first, and what to do next."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from pytorch_to_triton.schema.case_group import DECLARED_GROUPS, Group
-from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, Decision, Limit, Skip, Violation, Where
+from pytorch_to_triton.schema.verdict import (
+    CaseResult,
+    CaseStatus,
+    Decision,
+    Limit,
+    NoResult,
+    Skip,
+    Violation,
+    Where,
+)
 from pytorch_to_triton.validate.host_code import is_of_gradients
 from pytorch_to_triton.validate.judge import MEMORY
 from pytorch_to_triton.validate.limits import limits_in
@@ -30,6 +40,18 @@ ONLY: dict[Group, str] = {
 """What to say when all wrong cases are of one group."""
 WRONG: tuple[CaseStatus, ...] = ("failed", "crashed", "timed_out", "raised")
 SETTLED: tuple[CaseStatus, ...] = ("passed", "limited")
+WHY_SKIPPED: dict[NoResult | None, str] = {
+    None: "PyTorch's own result says nothing there",
+    "raised": "PyTorch raises there",
+    "no_gradient": "PyTorch tracks no gradient there",
+    "reference_withheld": "the reference was not at hand",
+    "sandbox_violation": "the reference did what is not allowed",
+    "crashed": "PyTorch crashes there",
+    "timed_out": "out of time",
+    "not_run": "not run after crashes",
+    "lost": "lost by the machine",
+}
+"""In a few words, by why the call of a case that says nothing about a candidate has no result."""
 BRIEF = 120
 """Characters of a reason that stands in a sentence."""
 LIMITS_SHOWN = 4
@@ -90,6 +112,13 @@ def unseen_kernels(never_launched: Sequence[str]) -> str:
 def not_tried(skipped: Iterable[Skip]) -> tuple[str, ...]:
     """The declared sizes that were left out as too large, such as `N=1000000`; none: all were tried."""
     return tuple(skip.what for skip in skipped if skip.declared)
+
+
+def skipped_text(results: Iterable[CaseResult]) -> str:
+    """`2 skipped: PyTorch raises there`, or `3 skipped: 2 ..., 1 ...`; empty where none is."""
+    counts = Counter(WHY_SKIPPED[r.reason] for r in results if r.status == "skipped")
+    reasons = [*counts] if len(counts) == 1 else [f"{count} {why}" for why, count in counts.items()]
+    return f"{counts.total()} skipped: {', '.join(reasons)}" if counts else ""
 
 
 def undecided_summary(results: Sequence[CaseResult]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.schema.verdict import CaseResult
 from pytorch_to_triton.validate.conclusion import most_telling, wrong_of
@@ -25,6 +26,7 @@ class Reduction:
     judged: JudgedCase
     right_at: Mapping[str, int]
     """Of the dims whose size is a condition, a size at which the rest is right."""
+    declared: Declaration
 
     def further(self, results: Sequence[CaseResult]) -> list[CaseResult]:
         """Its result, where it is none of these."""
@@ -35,10 +37,17 @@ class Reduction:
     def sentence(self) -> str:
         """What it takes, where that is more than one condition."""
         sizes = [
-            f"{dim}={self.case.dims[dim]} (right at {dim}={size})" for dim, size in self.right_at.items()
+            f"{dim}={self.case.dims[dim]} (right at {dim}={size}; {self.usual(dim)})"
+            for dim, size in self.right_at.items()
         ]
         conditions = [*sizes, *parts_of(self.case.label)]
         return f"It takes {listed(conditions)} together." if len(conditions) > 1 else ""
+
+    def usual(self, dim: str) -> str:
+        """The size that the dim has for its user."""
+        if dim in self.declared.generated:
+            return f"get_inputs() has {self.declared.generated[dim]}"
+        return f"declared up to {max(self.declared.dims[dim])}"
 
 
 async def reduce_failure(
@@ -94,7 +103,7 @@ class _Reducer:
                     break
         for dim in self.case.dims:
             await self.shrink(dim)
-        return Reduction(self.case, self.judged, right_at) if self.judged else None
+        return Reduction(self.case, self.judged, right_at, self.plan.declaration) if self.judged else None
 
     def plain_sizes(self, dim: str) -> Iterator[int]:
         """The base's size, and the power of two next to it, which fills a block."""

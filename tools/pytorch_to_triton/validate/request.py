@@ -1,11 +1,15 @@
 """What is asked of a validation."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pytorch_to_triton.command_line import NOT_REPEATED, Option
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
+
+Stop = Literal["never", "early", "at once"]
+"""early: the most telling cases come first, and where one of them is wrong, the others are left out. at once:
+all after a wrong one are left out, and it is not reduced, for who wants the decision alone."""
 
 
 class ValidationRequest(Value):
@@ -37,5 +41,5 @@ class ValidationRequest(Value):
     """Names of the cases to run; none: all of the plan."""
     limit_elements: Annotated[int | None, NOT_REPEATED] = None
     """Elements of the largest case; None: what suits the runtime."""
-    stop_at_first_failure: Annotated[bool, NOT_REPEATED] = False
-    """Whether the cases after a wrong one are left out: for who wants the decision alone."""
+    stop: Annotated[Stop, NOT_REPEATED] = "never"
+    """Which cases are left out after a wrong one."""

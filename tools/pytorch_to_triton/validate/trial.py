@@ -21,8 +21,10 @@ from pytorch_to_triton.validate.behavior import Policy
 from pytorch_to_triton.validate.conclusion import WRONG
 from pytorch_to_triton.validate.judge import candidate_failed, judge_case, reference_failed
 from pytorch_to_triton.validate.reference_process import Prepared, ReferenceProcess
+from pytorch_to_triton.validate.request import Stop
 from pytorch_to_triton.validate.run_outcome import OK, RunOutcome
 from pytorch_to_triton.validate.target_worker import CrashCount, Item, LostAnswer, TargetWorker
+from pytorch_to_triton.validate.telling import telling_cases
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
 from pytorch_to_triton.worker.wire import validation
 from pytorch_to_triton.worker.wire.observation import Observation, Traces
@@ -116,19 +118,27 @@ class ValidationTrial:
     policy: Policy
     reference: ReferenceProcess
     candidate: CandidateWorkers
-    only_decision: bool = False
-    """Whether cases after a unit with a wrong one are left out."""
+    stop: Stop = "never"
     undo_trials: bool = False
     """Whether what autotuned kernels do on trial is undone before the launch that counts."""
 
     async def run(self, cases: Sequence[Case], listener: ProgressListener | None = None) -> list[JudgedCase]:
-        """Run both sides on the cases, and judge each, in their order."""
+        """Run both sides on the cases, and judge each, in their order; some are left out as `stop` says."""
         done: dict[str, JudgedCase] = {}
-        for batch in batches(cases, 0 if self.only_decision else BATCH_ELEMENTS):
+        for batch in self.batches(cases):
             done |= await TrialRun(self, listener, len(cases), done).of(batch)
-            if self.only_decision and any(is_surely_wrong(judged.result) for judged in done.values()):
+            if self.stop != "never" and any(is_surely_wrong(judged.result) for judged in done.values()):
                 break
         return [done[case.name] for case in cases if case.name in done]
+
+    def batches(self, cases: Sequence[Case]) -> Iterator[list[Case]]:
+        """What is run before it is asked whether to go on."""
+        if self.stop == "early":
+            first = telling_cases(cases)
+            yield first
+            names = {case.name for case in first}
+            cases = [case for case in cases if case.name not in names]
+        yield from batches(cases, 0 if self.stop == "at once" else BATCH_ELEMENTS)
 
     async def finish(self, judged: Sequence[JudgedCase], last: Case | None) -> list[JudgedCase]:
         """What was judged, once the candidate's processes have ended.

@@ -32,6 +32,7 @@ from pytorch_to_triton.validate.notes import (
     notes_on_truth,
     notes_on_values,
 )
+from pytorch_to_triton.validate.phrases import times
 from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder
 from pytorch_to_triton.validate.ready_plan import ReadyPlan, ready_plan
 from pytorch_to_triton.validate.reduction import Reduction, reduce_failure
@@ -135,8 +136,8 @@ class Validation:
         await self.reference.stage(request.candidate, name)
         secret = (places.runs(), *(t.path.resolve() for t in (self.reference.target, request.candidate)))
         workers = CandidateWorkers(self.setting, request.candidate, name, secret)
-        policy, only_decision = Policy(request.allow_torch), request.stop_at_first_failure
-        trial = ValidationTrial(self.setting, policy, self.reference, workers, only_decision)
+        policy = Policy(request.allow_torch)
+        trial = ValidationTrial(self.setting, policy, self.reference, workers, request.stop)
         try:
             plan = await self.plan(request, await description_of(workers, "candidate"))
             return verdict_of(await findings(trial, request, plan, listener), trial)
@@ -182,6 +183,7 @@ async def findings(
     """What the candidate does on a plan of cases."""
     builder, declaration, memory = plan.builder, plan.builder.declaration, MemoryCheck()
     judged = await try_cases(trial, plan.cases.cases, TOOLS if request.thorough else (), memory, listener)
+    trial, left_out = replace(trial, stop="never"), len(plan.cases.cases) - len(judged)
     cases, judged, milder = await retry_milder(trial, builder, plan.cases.cases, judged)
     judged = await trial.finish(judged, cases[-1] if cases else None)
     measured = [memory.merged(case.result) for case in judged]
@@ -197,13 +199,20 @@ async def findings(
     reduction = None
     if not request.cases:
         results = without_timeouts(results, cases, declaration)
-        skipped = (*skipped, *not_judged(results))
-        if not request.stop_at_first_failure:
+        skipped = (*skipped, *not_judged(results), *([not_run(left_out)] if left_out else []))
+        if left_out and not wrong_of(results):
+            return await findings(trial, request, plan, listener)
+        if request.stop != "at once":
             reduction = await reduce_failure(trial, builder, cases, results)
     results = [*results, *reduction.further(results)] if reduction else results
     culprit = await culprit_behind(trial, cases, results, reduction, plan.source)
     observations = tuple(case.observation for case in judged)
     return Findings(request, skipped, tuple(results), observations, memory, reduction, plan.source, culprit)
+
+
+def not_run(count: int) -> Skip:
+    """That cases were left out after a wrong one."""
+    return Skip(what=times(count, "further case"), why="not run, as an earlier case is wrong")
 
 
 async def try_cases(

@@ -84,9 +84,10 @@ class Submission:
         return None
 
     async def verdict(self) -> Verdict:
-        """The full validation of the file against the session's target."""
+        """The validation of the file against the session's target, in full unless it soon shows a mistake."""
         validation = self.record.setting.request()
         request = validation.validation_of(Target(path=self.file), self.stage, self.record.allowed)
+        request = request.model_copy(update={"stop": "early"})
         return await validate(self.worker, request, self.runtime, self.listener)
 
     async def report(self) -> AuditReport:

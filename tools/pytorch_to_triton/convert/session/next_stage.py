@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from pytorch_to_triton import places
 from pytorch_to_triton.convert.session.evidence import Submission
 from pytorch_to_triton.convert.session.start import digest, digest_of_file
 from pytorch_to_triton.convert.session.state import LAST
+from pytorch_to_triton.convert.session.store import SessionRecord
 from pytorch_to_triton.convert.tuning import tune
 from pytorch_to_triton.convert.work import ConversionWork
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
@@ -29,25 +33,58 @@ TASKS = {
 """What each later stage is to bring, for a file that was written by hand."""
 
 
-async def put_next(submission: Submission, text: str, stage: Stage) -> tuple[str, ...]:
+async def put_next(submission: Submission, stage: Stage) -> tuple[str, ...]:
     """Put the next stage's file there: drafted after a draft, else the same file with what is to be done.
 
     One that somebody has changed is kept; notes say which case it is.
     """
-    folder, record = submission.folder, submission.record
-    file = folder.file(stage)
-    if file.exists() and digest_of_file(file) != record.put.get(stage):
+    file, text = submission.folder.file(stage), submission.text
+    if is_changed(submission, stage):
         return (f"{file} was there already and is kept.",)
-    draft = None
-    if record.drafted.get(stage - 1) == digest(text):
-        draft = await drafted_text(submission, stage)
-    content = draft or with_tasks(text, stage)
-    drafted = {**record.drafted, stage: digest(content)} if draft else record.drafted
-    folder.write(
-        record.model_copy(update={"drafted": drafted, "put": {**record.put, stage: digest(content)}})
-    )
-    places.write_atomically(file, content)
-    return () if draft else (f"{file} is the file that passed, headed by what stage {stage} is to bring.",)
+    if is_draft(submission) and await put_draft(submission, stage):
+        return ()
+    put(submission, stage, with_tasks(text, stage), submission.record.drafted)
+    return (f"{file} is the file that passed, headed by what stage {stage} is to bring.",)
+
+
+async def later_draft(submission: Submission, current: Stage) -> Submission | None:
+    """The draft of the last stage that is asked for, put there, in place of the unchanged one of `current`.
+
+    None where that is no unchanged draft, or the last stage's file is somebody's own or cannot be drafted.
+    """
+    last = submission.stage
+    if last == current or not is_draft(submission) or is_changed(submission, last):
+        return None
+    return await put_draft(submission, last)
+
+
+def is_draft(submission: Submission) -> bool:
+    """Whether what is submitted is a draft as it was put there."""
+    return digest(submission.text) in submission.record.drafted.values()
+
+
+def is_changed(submission: Submission, stage: Stage) -> bool:
+    """Whether a stage's file is there and differs from what was put there."""
+    file = submission.folder.file(stage)
+    return file.exists() and digest_of_file(file) != submission.record.put.get(stage)
+
+
+async def put_draft(submission: Submission, stage: Stage) -> Submission | None:
+    """The stage's draft, put there, as what is submitted; None where there is none."""
+    text = await drafted_text(submission, stage)
+    if text is None:
+        return None
+    record = put(submission, stage, text, {**submission.record.drafted, stage: digest(text)})
+    return replace(submission, record=record, file=submission.folder.file(stage), text=text)
+
+
+def put(submission: Submission, stage: Stage, text: str, drafted: Mapping[int, str]) -> SessionRecord:
+    """Write a stage's file; the session's record, which has it."""
+    record = submission.record
+    record = record.model_copy(update={"drafted": drafted, "put": {**record.put, stage: digest(text)}})
+    submission.folder.write(record)
+    places.write_atomically(submission.folder.file(stage), text)
+    return record
 
 
 async def drafted_text(submission: Submission, stage: Stage) -> str | None:

@@ -11,7 +11,7 @@ from pytorch_to_triton.convert.gates import EAGER
 from pytorch_to_triton.convert.session import gate
 from pytorch_to_triton.convert.session.answers import step_of
 from pytorch_to_triton.convert.session.evidence import Submission
-from pytorch_to_triton.convert.session.next_stage import put_next
+from pytorch_to_triton.convert.session.next_stage import later_draft, put_next
 from pytorch_to_triton.convert.session.start import digest, digest_of_file
 from pytorch_to_triton.convert.session.state import LAST, STAGES, opens, stage_of
 from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord, attempt_path, now
@@ -47,8 +47,9 @@ async def submit(
 ) -> SessionStep:
     """Run the gates of the current stage and of those up to `through` on a file; the attempt is kept.
 
-    It counts for the last gate that it opens: what an earlier stage asks, a later one asks too. Raises
-    BadInput where the file cannot be read or changed meanwhile, and where the target did.
+    It counts for the last gate that it opens: what an earlier stage asks, a later one asks too. In place of
+    an unchanged draft, the draft of stage `through` is taken. Raises BadInput where the file cannot be read
+    or changed meanwhile, and where the target did.
     """
     record = folder.record()
     refuse_changed_target(record)
@@ -59,39 +60,49 @@ async def submit(
         refuse_unwritten(record, current, path, text)
         last = max(current, request.through)
         submission = Submission(worker, runtime, listener, folder, record, last, path, text, request.against)
-        evidence = await submission.evidence()
-        if read(path) != text:
-            raise BadInput(f"{path} changed while it was checked.", "Submit it again.")
-        gates = {stage: gate.conditions(stage, evidence) for stage in STAGES if current <= stage <= last}
-        opened = [stage for stage in gates if opens(gates[stage], request.accepted, gate.SPEED)]
-        stage = opened[-1] if opened else current
-        timing = evidence.table.of(gate.SUBMITTED) if evidence.table else None
-        eager = evidence.table.of(EAGER) if evidence.table else None
-        number = folder.next_number()
-        attempt = Attempt(
-            number=number,
-            stage=stage,
-            opened=bool(opened),
-            file=attempt_path(number),
-            conditions=gates[stage],
-            median_ms=timing.median_ms if timing else None,
-            eager_ms=eager.median_ms if eager else None,
-            accepted=request.accepted,
-            judged_with=evidence.judged_with,
-            when=now(),
-        )
-        if not attempt.opened:
-            folder.keep(attempt, text, evidence.verdict, evidence.audit)
-            return step_of(folder, "shut", (*changed_since(folder, stage, path), *again(evidence.verdict)))
-        # The next file first: once the attempt is there, the session stands at the next stage.
-        notes = changed_since(folder, stage, path)
-        if stage != LAST:
-            notes += await put_next(submission, text, STAGES[stage])
-        elif not folder.file(LAST).exists():
-            places.write_atomically(folder.file(LAST), text)
+        later = None if request.file else await later_draft(submission, current)
+        notes = (f"{later.file.name} is drafted, and was submitted for {path.name}.",) if later else ()
+        return await judged(later or submission, current, request.accepted, notes)
+
+
+async def judged(
+    submission: Submission, current: Stage, accepted: str, notes: tuple[str, ...]
+) -> SessionStep:
+    """Run the gates from the current stage on, and keep the attempt. Raises BadInput as `submit`."""
+    folder, path, text, last = submission.folder, submission.file, submission.text, submission.stage
+    evidence = await submission.evidence()
+    if read(path) != text:
+        raise BadInput(f"{path} changed while it was checked.", "Submit it again.")
+    gates = {stage: gate.conditions(stage, evidence) for stage in STAGES if current <= stage <= last}
+    opened = [stage for stage in gates if opens(gates[stage], accepted, gate.SPEED)]
+    stage = opened[-1] if opened else current
+    timing = evidence.table.of(gate.SUBMITTED) if evidence.table else None
+    eager = evidence.table.of(EAGER) if evidence.table else None
+    number = folder.next_number()
+    attempt = Attempt(
+        number=number,
+        stage=stage,
+        opened=bool(opened),
+        file=attempt_path(number),
+        conditions=gates[stage],
+        median_ms=timing.median_ms if timing else None,
+        eager_ms=eager.median_ms if eager else None,
+        accepted=accepted,
+        judged_with=evidence.judged_with,
+        when=now(),
+    )
+    notes += changed_since(folder, stage, path)
+    if not attempt.opened:
         folder.keep(attempt, text, evidence.verdict, evidence.audit)
-        beyond = gates[STAGES[stage]] if stage < last else ()
-        return step_of(folder, "finished" if stage == LAST else "opened", notes, beyond)
+        return step_of(folder, "shut", (*notes, *again(evidence.verdict)))
+    # The next file first: once the attempt is there, the session stands at the next stage.
+    if stage != LAST:
+        notes += await put_next(submission, STAGES[stage])
+    elif not folder.file(LAST).exists():
+        places.write_atomically(folder.file(LAST), text)
+    folder.keep(attempt, text, evidence.verdict, evidence.audit)
+    beyond = gates[STAGES[stage]] if stage < last else ()
+    return step_of(folder, "finished" if stage == LAST else "opened", notes, beyond)
 
 
 def refuse_unwritten(record: SessionRecord, stage: Stage, path: Path, text: str) -> None:

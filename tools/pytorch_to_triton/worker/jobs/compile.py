@@ -10,7 +10,8 @@ import torch
 from .. import wire
 from ..calls.call_inputs import generated_arguments
 from ..calls.generate import generate_tensor, generator, laid_out
-from ..calls.tensors import on_gpu
+from ..calls.gradients import NoGradient
+from ..calls.tensors import leaves, on_gpu
 from ..failure import describe_failure
 from ..job_report import JobReport
 from ..loading.target import Loaded, load
@@ -43,12 +44,32 @@ def work(
     dry_run = DryRun(report, request)
     report.during("call")
     failure = None
-    with on(gpu), dry_run, torch.no_grad():
+    with on(gpu), dry_run, torch.set_grad_enabled(request.backward):
         try:
-            loaded(arguments, state)
+            (call_backward if request.backward else call)(loaded, arguments, state)
         except (Exception, SystemExit) as error:
             failure = describe_failure(error, report.phase)
     return wire.CompileAnswer(trials=tuple(dry_run.trials), failure=failure)
+
+
+def call(loaded: Loaded, arguments: dict[str, Any], state: dict[str, Any]) -> None:
+    """Call the target."""
+    loaded(arguments, state)
+
+
+def call_backward(loaded: Loaded, arguments: dict[str, Any], state: dict[str, Any]) -> None:
+    """Call the target, then its backward pass. Raises NoGradient where no output has a history."""
+    for _, value in leaves([arguments, state]):
+        if isinstance(value, torch.Tensor) and value.is_floating_point():
+            value.requires_grad_()
+    outputs = [value for _, value in leaves(loaded(arguments, state)) if is_tracked(value)]
+    if not outputs:
+        raise NoGradient("no output has a grad_fn: the backward pass has nothing to start from")
+    torch.autograd.backward(outputs, [torch.ones_like(output) for output in outputs])
+
+
+def is_tracked(output: Any) -> bool:
+    return isinstance(output, torch.Tensor) and output.requires_grad
 
 
 def arguments_on_gpu(declaring: Loaded, case: wire.Case, gpu: wire.OfflineGpu) -> dict[str, Any]:

@@ -95,6 +95,7 @@ class DryRun:
         @functools.wraps(original)
         def run(kernel: JITFunction[Any], *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
             self._current = None
+            args, kwargs = self._changed(kernel, args, kwargs)
             launch = (args, kwargs, None if warmup else grid)
             log = LogExcerpt(self._report.folder / "log.txt")
             try:
@@ -116,6 +117,15 @@ class DryRun:
             return compiled
 
         return run
+
+    def _changed(
+        self, kernel: JITFunction[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a launch with those values that the request gives in place of them."""
+        names = [*inspect.signature(kernel.fn).parameters]
+        instead = {n: v for n, v in self._request.what_if.items() if n in wire.LAUNCH_OPTIONS or n in names}
+        changed = (instead.pop(name, value) for name, value in zip(names, args, strict=False))
+        return tuple(changed), {**kwargs, **instead}
 
     def _trial_by(self, original: Any) -> Any:
         """`Autotuner._bench` that calls each configuration once."""

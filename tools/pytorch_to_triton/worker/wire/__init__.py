@@ -230,6 +230,10 @@ class OfflineGpu(WireValue):
     """At most, for one block."""
 
 
+LAUNCH_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+"""What every launch takes beside the kernel's parameters."""
+
+
 class CompileRequest(WireValue):
     """What is to be compiled and kept."""
 
@@ -237,6 +241,10 @@ class CompileRequest(WireValue):
     """Numbers of the autotuners' trials, counted over the whole call; launches beside them always are."""
     texts: tuple[str, ...]
     """Kinds of schema/compiled.py to keep."""
+    backward: bool
+    """Whether the call's gradients are asked for too."""
+    what_if: dict[str, int]
+    """Launch options and constexprs in place of what launches give, for the kernels that take them."""
 
 
 class CallArguments(TypedDict):
