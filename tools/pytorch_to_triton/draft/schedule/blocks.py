@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.sizes import Size
@@ -34,10 +33,13 @@ def power_of_two(size: Size | int) -> int:
 
 
 def covering(size: Size, limit: int | None = None) -> str:
-    """The block that holds an axis whole, or as much as it may, as Python over the sizes: a power of two."""
+    """The block that holds an axis whole, or as much as it may, as Python over the sizes: a power of two.
+
+    Not by triton.next_power_of_2, which takes longer than all else that `run` does on the host.
+    """
     if size.is_Integer:
         return str(min(power_of_two(size), limit or power_of_two(size)))
-    whole = f"triton.next_power_of_2(max({sizes.text(size)}, 1))"
+    whole = f"1 << ({sizes.text(size - 1)}).bit_length()"
     return f"min({whole}, {limit})" if limit else whole
 
 
@@ -104,7 +106,6 @@ KNOWN = {
     "math": math,
     "max": max,
     "min": min,
-    "triton": SimpleNamespace(next_power_of_2=power_of_two),
 }
 """What Python over the sizes may call."""
 
