@@ -1,4 +1,4 @@
-"""What `run` computes on the host for a launch: grids, blocks, and which tensors decide how wide offsets are."""
+"""What `run` computes for a launch: grids, blocks, and which tensors decide how wide offsets are."""
 
 from math import ceil
 
