@@ -133,8 +133,9 @@ class Context:
         """The value, with what a step that reads nothing holds in place of its elements."""
 
         def element(v: Value) -> Value | None:
-            known = isinstance(v, Load) and v.where is None and v.buffer.name in self.made
-            return self.made[v.buffer.name].at(*v.index) if known else None
+            if isinstance(v, Load) and v.where is None and v.buffer.name in self.made:
+                return self.made[v.buffer.name].at(*v.index)
+            return None
 
         return rewrite(rewrite(value, element), decided)
 
