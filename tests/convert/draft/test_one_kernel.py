@@ -74,3 +74,19 @@ def test_a_table_of_sines_that_all_rows_share_is_computed_once() -> None:
     first, second = source.split("@triton.jit")[1:]
     assert "tl.sin" in first
     assert "tl.sin" not in second
+
+
+@pytest.mark.parametrize("listed", ["tril", "triu"])
+def test_values_written_to_the_places_of_a_triangle_are_read_by_their_number(listed: str) -> None:
+    """PyTorch's gradient of `products[:, rows, columns]`: nobody searches, and no list of places is made."""
+    nodes = (
+        node("places", f"{listed}_indices.default", (60, 60, 0), ("2", "1830"), "int64"),
+        node("rows", "select.int", ("places", 0, 0), ("1830",), "int64"),
+        node("columns", "select.int", ("places", 0, 1), ("1830",), "int64"),
+        node("zeros", "full.default", (["B", 60, 60], 0.0), ("B", "60", "60")),
+        node("y", "index_put.default", ("zeros", [None, "rows", "columns"], "grad", True), ("B", "60", "60")),
+    )
+    drafted = text(graph({"grad": ("B", "1830")}, nodes, ("y",)), 2).partition("@triton.jit")[2]
+    assert drafted.count("_kernel(") == 1
+    assert "_indices" not in drafted
+    assert " in range(" not in drafted

@@ -64,3 +64,12 @@ def test_a_view_is_taken_apart_and_put_together() -> None:
     assert remainder(flat, N.size) == Index(N)
     assert plus(times(quotient(Index(K), size(3)), size(3)), remainder(Index(K), size(3))) == Index(K)
     assert minus(extent(size("N")), extent(size("N"))) == Const(0)
+
+
+def test_the_places_of_a_triangle_stay_below_their_bounds() -> None:
+    place = Index(Axis("place", sizes.size(10)))
+    row = Map("triangle_row", (place,))
+    assert bound(row) == 4
+    assert bound(Map("triangle_column", (place, row))) == 4
+    assert bound(minus(Const(3), row)) == 4
+    assert bound(minus(Const(2), row)) is None  # It may be negative.

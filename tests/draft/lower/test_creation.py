@@ -51,6 +51,17 @@ def test_diagonals_and_triangles_are_cut_where_asked() -> None:
                 agrees(f"aten.{name}.default", x, diagonal)
 
 
+def test_the_places_of_triangles_are_listed_row_by_row() -> None:
+    for size in (1, 2, 3, 27, 200):
+        for offset in (0, 1, 2):
+            agrees("aten.tril_indices.default", size, size, -offset)
+            agrees("aten.triu_indices.default", size, size, offset, dtype=torch.int32)
+    with pytest.raises(Refused, match="cut off"):
+        lowered("aten.tril_indices.default", 4, 4, 1)
+    with pytest.raises(Refused, match="cut off"):
+        lowered("aten.triu_indices.default", 4, 5, 0)
+
+
 def test_one_hot_marks_the_class() -> None:
     agrees("aten.one_hot.default", WHOLE, 5)
     agrees("aten.one_hot.default", torch.zeros(3, dtype=torch.int64), 1)

@@ -1,11 +1,17 @@
 """What is written into a tensor lies where PyTorch writes it."""
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
-from pytorch_to_triton.draft.lower.row import Refused
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.evaluate import evaluate
+from pytorch_to_triton.draft.ir.values import Buffer, Cluster, Const, Reduce, Store, walk
+from pytorch_to_triton.draft.lower.row import ROWS, Context, Refused
+from pytorch_to_triton.draft.lower.tensor import Names, Tensor, loaded, source
 
 from ..lowering import agrees, lowered
 
@@ -20,6 +26,7 @@ COLUMN = torch.tensor([[1], [-3]])
 ROW = torch.tensor([0, 2, 2])
 NONE = torch.tensor([], dtype=torch.int64)
 NAN = torch.tensor([[float("nan"), 1.0, -2.0]])
+TRIANGLES: dict[str, Any] = {"tril": (5, 5, -1), "triu": (5, 5, 2)}
 CALLS: dict[str, tuple[Any, ...]] = {
     "copy": ("aten.copy.default", X, Y[0, :1]),
     "copy to whole numbers": ("aten.copy.default", WHOLE, Y * 9),
@@ -121,3 +128,29 @@ def test_what_no_element_could_find_soon_is_refused(name: str) -> None:
     call, why = REFUSED[name]
     with pytest.raises(Refused, match=why):
         lowered(*call)
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("name", TRIANGLES)
+def test_nobody_searches_for_the_places_of_a_triangle(name: str, accumulate: bool) -> None:
+    given = getattr(torch, f"{name}_indices")(*TRIANGLES[name])
+    x, values = torch.randn(3, 5, 5, 2), torch.randn(3, given.shape[1], 2)
+    names = Names()
+    context = Context(names, tuple(map(sizes.size, given.shape)), "int64", "indices")
+    made = ROWS[f"aten.{name}_indices.default"].lowered(context, TRIANGLES[name], {})
+    assert isinstance(made, Tensor)
+    held = loaded(Buffer("indices", made.shape, "int64"), made.dims)
+    pairs = [replace(held, dims=held.dims[1:], value=held.at(Const(i), *held.indices[1:])) for i in (0, 1)]
+    into, source_ = (
+        source(names, n, list(map(sizes.size, t.shape)), "float32")
+        for n, t in {"x": x, "values": values}.items()
+    )
+    context = Context(names, into.shape, "float32", "out", made={"indices": made})
+    put = ROWS["aten.index_put.default"].lowered(context, [into, [None, *pairs], source_, accumulate], {})
+    assert isinstance(put, Tensor)
+    assert not any(isinstance(v, Reduce) or v == held.value for v in walk(put.value))
+    arrays = {"x": x.numpy(), "values": values.numpy()}
+    buffer = Buffer("out", put.shape, "float32")
+    evaluate(Cluster("one", (Store(buffer, put.indices, put.value),)), arrays, {})
+    expected = x.index_put((torch.arange(3)[:, None], *given), values, accumulate)
+    np.testing.assert_allclose(arrays["out"], expected.numpy(), rtol=1e-6)

@@ -1,6 +1,7 @@
 """Blocks and stages that fit."""
 
-from pytorch_to_triton.draft.schedule.blocks import pipelined
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.schedule.blocks import pipelined, stages
 
 CONFIG = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "num_warps": 4, "num_stages": 3}
 TILE = ("BLOCK_M", "BLOCK_K")
@@ -14,3 +15,9 @@ def test_so_many_tiles_that_they_do_not_fit_are_loaded_in_fewer_stages() -> None
     """A tile is 8 KiB: 21 of them in three stages are 504 KiB, more than any GPU has for a program."""
     assert pipelined([CONFIG], [TILE] * 10)[0]["num_stages"] == 2
     assert pipelined([CONFIG], [TILE] * 21)[0]["num_stages"] == 1
+
+
+def test_a_loop_of_one_turn_has_nothing_on_its_way() -> None:
+    text = stages(5, "block_n", 1, sizes.size("N"), "(M > 2048)")
+    for rows, expected in ((2048, 1), (2049, 2)):
+        assert eval(text, {"block_n": 4096, "N": 4096, "M": rows}) == expected

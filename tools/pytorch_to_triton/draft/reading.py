@@ -13,7 +13,18 @@ from pytorch_to_triton.draft.exactness import exact_steps, made_exact
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.functions import Kind
-from pytorch_to_triton.draft.ir.values import Argument, Buffer, Load, Value, op, walk
+from pytorch_to_triton.draft.ir.values import (
+    Argument,
+    Buffer,
+    Const,
+    Extent,
+    Index,
+    Load,
+    Map,
+    Value,
+    op,
+    walk,
+)
 from pytorch_to_triton.draft.library import (
     CHANNELS_LAST,
     CONVOLUTION,
@@ -81,6 +92,7 @@ class _Reading:
         self.axes = Names()
         self.numbers: dict[str, str] = {}
         self.items: list[Step | Call] = []
+        self.made: dict[str, Tensor] = {}
         self.parts: dict[str, tuple[Tensor, ...]] = {}
         self.tensors: dict[str, Tensor] = {
             i.name: source(self.axes, i.name, shape_of(i.shape, self.divisors), i.dtype) for i in graph.inputs
@@ -116,7 +128,9 @@ class _Reading:
         if undrafted := next((d for d in dtypes if d and d not in WIDTHS), None):
             raise Refused(f"no kernel computes in {undrafted}")
         shape = shape_of(node.shape, self.divisors) if node.shape is not None else ()
-        context = Context(self.axes, shape, node.dtype or "", self.named[node.name], self._storing(node))
+        context = Context(
+            self.axes, shape, node.dtype or "", self.named[node.name], self._storing(node), self.made
+        )
         arguments = [self._argument(a) for a in node.args]
         keywords = {name: self._argument(a) for name, a in node.kwargs.items()}
         found = ROWS[node.op].lowered(context, arguments, keywords)
@@ -168,6 +182,8 @@ class _Reading:
             tensor = replace(tensor, value=made_exact(tensor.value))
         step = Step(name, tensor, node)
         self.items.append(step)
+        if all(isinstance(v, Const | Index | Extent | Map) for v in walk(tensor.value)):
+            self.made[name] = tensor
         return loaded(step.buffer, tensor.dims)
 
     def _convolve(self, node: Node, way: Way) -> None:

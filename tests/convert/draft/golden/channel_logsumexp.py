@@ -123,15 +123,14 @@ def run(energies):
         energies = energies.contiguous()
         out = torch.empty((B, H), device=device, dtype=energies.dtype)
         if S <= 512:
-            block_k = triton.next_power_of_2(max(S, 1))
+            block_k = 1 << (S - 1).bit_length()
             block_n = max(2048 // block_k, 16)
-            channel_logsumexp_kernel[lambda meta: (B * triton.cdiv(H, meta["BLOCK_N"]),)](
-                energies, out, S, H, BLOCK_N=block_n, BLOCK_K=block_k,
-                INDEX=dtype_of_offsets(energies, out), num_warps=4,
+            channel_logsumexp_kernel[(B * ((H + block_n - 1) // block_n),)](
+                energies, out, S, H, BLOCK_N=block_n, BLOCK_K=block_k, INDEX=dtype_of_offsets(energies),
+                num_warps=4,
             )
         else:
-            channel_logsumexp_online_kernel[lambda meta: (B * triton.cdiv(H, meta["BLOCK_N"]),)](
-                energies, out, S, H, BLOCK_N=128, BLOCK_K=16, INDEX=dtype_of_offsets(energies, out),
-                num_warps=4,
+            channel_logsumexp_online_kernel[(B * ((H + 127) // 128),)](
+                energies, out, S, H, BLOCK_N=128, BLOCK_K=16, INDEX=dtype_of_offsets(energies), num_warps=4,
             )
         return out

@@ -111,12 +111,11 @@ def run(x, residual, weight, eps):
         x, residual, weight = x.contiguous(), residual.contiguous(), weight.contiguous()
         h = torch.empty((M, N), device=device, dtype=torch.promote_types(x.dtype, residual.dtype))
         out = torch.empty((M, N), device=device, dtype=torch.promote_types(x.dtype, weight.dtype))
-        block_n = triton.next_power_of_2(max(N, 1))
+        block_n = 1 << (N - 1).bit_length()
         block_m = max(2048 // block_n, 1)
         num_warps = min(max(block_m * block_n // 512, 1), 16)
-        rms_norm_residual_kernel[lambda meta: (triton.cdiv(M, meta["BLOCK_M"]),)](
+        rms_norm_residual_kernel[((M + block_m - 1) // block_m,)](
             x, residual, weight, h, out, M, N, eps, BLOCK_M=block_m, BLOCK_N=block_n,
-            ALIGNMENT=math.gcd(N, 16), INDEX=dtype_of_offsets(x, residual, weight, h, out),
-            num_warps=num_warps,
+            ALIGNMENT=math.gcd(N, 16), INDEX=dtype_of_offsets(x), num_warps=num_warps,
         )
         return out, h

@@ -82,17 +82,16 @@ def run(logits, temperature):
     """The same as `reference`, by the kernels above."""
     check_inputs(logits=logits)
     M, N = logits.shape
-    device = logits.device
     with torch.cuda.device_of(logits):
         assert N <= 16384, "drafted for N <= 16384; convert again with larger sizes"
         logits = logits.contiguous()
-        out = torch.empty((M, N), device=device, dtype=logits.dtype)
-        block_n = triton.next_power_of_2(max(N, 1))
+        out = torch.empty_like(logits)
+        block_n = 1 << (N - 1).bit_length()
         block_m = max(2048 // block_n, 1)
         num_warps = min(max(block_m * block_n // 512, 1), 16)
         # Fused multiply-adds would round one side of a difference and not the other.
-        softmax_kernel[lambda meta: (triton.cdiv(M, meta["BLOCK_M"]),)](
+        softmax_kernel[((M + block_m - 1) // block_m,)](
             logits, out, M, N, temperature, BLOCK_M=block_m, BLOCK_N=block_n, ALIGNMENT=math.gcd(N, 16),
-            INDEX=dtype_of_offsets(logits, out), num_warps=num_warps, enable_fp_fusion=False,
+            INDEX=dtype_of_offsets(logits), num_warps=num_warps, enable_fp_fusion=False,
         )
         return out

@@ -145,7 +145,7 @@ def _parameter(size: ast.expr, kernel: SourceKernel) -> ast.Name | None:
 
 
 def _held_whole(length: str, kernel: SourceKernel, launch: LaunchSite) -> ast.expr | None:
-    """n where a block is triton.next_power_of_2(n) long, by the launch or by triton.heuristics."""
+    """n where a block is the next power of two of n long, by the launch or by triton.heuristics."""
     given = launch.given(kernel).get(length)
     if given is not None:
         return _next_power(launch.flow.resolved(given), launch)
@@ -169,6 +169,16 @@ def _by_heuristic(body: ast.expr, kernel: SourceKernel, launch: LaunchSite) -> a
 def _next_power(value: ast.expr, launch: LaunchSite) -> ast.expr | None:
     match value:
         case ast.Call(args=[size]) if launch.scope.path(value.func) == "triton.next_power_of_2":
+            return size
+        case ast.BinOp(
+            left=ast.Constant(value=1),
+            op=ast.LShift(),
+            right=ast.Call(
+                func=ast.Attribute(
+                    value=ast.BinOp(left=size, op=ast.Sub(), right=ast.Constant(value=1)), attr="bit_length"
+                )
+            ),
+        ):
             return size
         case ast.Call(func=ast.Name(id="max"), args=[one, other]):
             return _next_power(launch.flow.resolved(one), launch) or _next_power(

@@ -1,6 +1,7 @@
 """Questions about the programs of a launch: its grid, and what differs between them."""
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -36,7 +37,7 @@ def rounded_up(element: ast.expr, launch: LaunchSite) -> Division | None:
 
 
 def rounded_up_division(value: ast.expr) -> Division | None:
-    """The division of `cdiv(size, block)` and `(size + block - 1) // block`."""
+    """The division of `cdiv(size, block)`, `(size + block - 1) // block` and `(size + 63) // 64`."""
     match value:
         case ast.Call(func=ast.Name(id="cdiv") | ast.Attribute(attr="cdiv"), args=[size, block]):
             return Division(size, block)
@@ -49,6 +50,12 @@ def rounded_up_division(value: ast.expr) -> Division | None:
             op=ast.FloorDiv(),
             right=block,
         ) if ast.unparse(added) == ast.unparse(block):
+            return Division(size, block)
+        case ast.BinOp(
+            left=ast.BinOp(left=size, op=ast.Add(), right=ast.Constant(value=int(added))),
+            op=ast.FloorDiv(),
+            right=ast.Constant(value=int(block_size)) as block,
+        ) if added == block_size - 1:
             return Division(size, block)
     return None
 
@@ -163,9 +170,14 @@ def is_wide(axis: int, launch: LaunchSite) -> bool:
     # A block of the next power of two covers all: there is one program.
     division = rounded_up(element, launch)
     sources = [_passed_block(division.block, launch)] if division else []
-    return not any(
+    return not rounded_to_power(sources, launch)
+
+
+def rounded_to_power(values: Sequence[ast.expr], launch: LaunchSite) -> bool:
+    """Whether a value is the next power of two of a size: by Triton's function, or by its bit length."""
+    return any(
         isinstance(node, ast.Attribute | ast.Name) and _last_name(node) in ("next_power_of_2", "bit_length")
-        for node in launch.flow.origins(*sources)
+        for node in launch.flow.origins(*values)
     )
 
 

@@ -14,6 +14,7 @@ from pytorch_to_triton.audit.analysis.launched_tensors import (
     size_of,
     text_of,
 )
+from pytorch_to_triton.audit.analysis.programs import rounded_to_power
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
@@ -224,7 +225,7 @@ def _made_from(size: ast.expr, launch: LaunchSite, kernel: SourceKernel) -> froz
 
 def _rounds_up(value: ast.expr, launch: LaunchSite) -> bool:
     """Whether a block of the launch holds the whole size: it is compiled for each power of two as it is."""
-    return any(path == "triton.next_power_of_2" for path, _ in launch.flow.calls(value))
+    return rounded_to_power([value], launch)
 
 
 def _varies(size: Extent, launch: LaunchSite) -> bool:

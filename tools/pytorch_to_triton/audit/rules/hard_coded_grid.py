@@ -15,7 +15,7 @@ from pytorch_to_triton.audit.analysis.launched_tensors import (
     size_of,
     text_of,
 )
-from pytorch_to_triton.audit.analysis.programs import grid_of, program_axes
+from pytorch_to_triton.audit.analysis.programs import grid_of, program_axes, rounded_to_power
 from pytorch_to_triton.audit.analysis.size_guards import is_tested
 from pytorch_to_triton.audit.analysis.tails import may_overrun
 from pytorch_to_triton.audit.call_arguments import argument
@@ -49,6 +49,7 @@ def run(x):
 )
 GOOD = (
     _KERNEL + _RUN.format("(1,)", "triton.next_power_of_2(x.numel())"),
+    _KERNEL + _RUN.format("(1,)", "1 << (x.numel() - 1).bit_length()"),
     # The size is known.
     _KERNEL + "def run():\n    x = torch.empty(4096)\n    kernel[(4,)](x, x.numel(), B=1024)\n",
     # The declaration bounds the size.
@@ -162,8 +163,7 @@ def _of_blocks(
 
 def _holds_all(end: ast.expr, kernel: SourceKernel, launch: LaunchSite) -> bool:
     given = launch.given(kernel).get(end.id) if isinstance(end, ast.Name) else None
-    paths = {path for path, _ in launch.flow.calls(given)} if given is not None else set()
-    return "triton.next_power_of_2" in paths
+    return given is not None and rounded_to_power([given], launch)
 
 
 def _length(end: ast.expr, kernel: SourceKernel, launch: LaunchSite) -> int | None:

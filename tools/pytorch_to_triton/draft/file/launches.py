@@ -18,6 +18,8 @@ from pytorch_to_triton.draft.schedule.schedule import Alternative, Config
 from pytorch_to_triton.inputs.expression import holds
 
 Stage = Literal[1, 2, 3]
+Memory = tuple[tuple[sizes.Size, ...], str]
+"""Shape, and dtype as source."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,10 @@ def launches(
     stage: Stage,
     tuned: Mapping[str, Config],
     allocated: Mapping[str, str],
+    models: Mapping[Memory, str],
 ) -> list[Lines]:
     """The statements of `run` that compute what a group stores; `allocated`: in which dtype,
-    where that is not the step's."""
+    where that is not the step's; `models`: tensors that lie in order, by their memory."""
     branches: list[tuple[str, tuple[str, ...]]] = []
     own = {s.name for s in group.steps}
     for choice in taken:
@@ -106,7 +109,11 @@ def launches(
             lines += launch(kernel, stage, tuned, precision_setting(group))
         branches.append((choice.condition, tuple(lines)))
     stored = [(s.buffer, allocated.get(s.name, f"torch.{s.buffer.dtype}")) for s in group.steps]
-    before = [(allocation(buffer, dtype),) for buffer, dtype in stored]
+    before = [
+        (f"{buffer.name} = torch.empty_like({model})" if model else allocation(buffer, dtype),)
+        for buffer, dtype in stored
+        for model in [models.get((buffer.shape, dtype))]
+    ]
     return [*before, *statements(decided(branches))]
 
 
@@ -239,20 +246,54 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config], setting: s
     if "ALIGNMENT" in made.blocks:
         keywords["ALIGNMENT"] = f"math.gcd({made.aligned}, 16)"
     if "INDEX" in made.blocks:
-        keywords["INDEX"] = f"dtype_of_offsets({', '.join(b.name for b in made.buffers)})"
+        keywords["INDEX"] = f"dtype_of_offsets({', '.join(b.name for b in largest(made.buffers))})"
     keywords |= {k: values[k] for k in ("num_warps", "num_stages") if k in values}
     if made.compares:
         keywords["enable_fp_fusion"] = "False"
         lines.append("# Fused multiply-adds would round one side of a difference and not the other.")
-    names = {**values, **{b: f'meta["{b}"]' for b in made.blocks}}
-    programs = [f"triton.cdiv({size}, {names[block]})" if block else f"({size})" for size, block in made.grid]
-    programs = [ast.unparse(ast.parse(p, mode="eval")) if not p.startswith("triton") else p for p in programs]
-    grid = f"({' * '.join(f'({p})' if '+' in p or '-' in p else p for p in programs) or '1'},)"
-    if any("meta[" in p for p in programs):
-        grid = f"lambda meta: {grid}"
+    grid = grid_at_run_time(made) if at_run_time else grid_of(made, values)
     given = [*(b.name for b in made.buffers), *made.sizes, *(a.name for a in made.arguments)]
     lines = [*(f"{a.name} = {a.source}" for a in made.arguments if a.name != a.source), *lines]
     return [*lines, *call(made.name, grid, given, keywords)]
+
+
+def grid_at_run_time(made: PrintedKernel) -> str:
+    """The grid of an autotuned kernel, whose blocks are known at each launch."""
+    programs = [f'triton.cdiv({size}, meta["{block}"])' if block else size for size, block in made.grid]
+    return f"{'lambda meta: ' if any(block for _, block in made.grid) else ''}({_product(programs)},)"
+
+
+def grid_of(made: PrintedKernel, values: Mapping[str, str]) -> str:
+    """The grid of blocks that are known. triton.cdiv would take longer than all else that `run` does."""
+    programs = [blocks_in(size, values[block]) if block else size for size, block in made.grid]
+    return f"({_product(programs)},)"
+
+
+def blocks_in(size: str, block: str) -> str:
+    """How many blocks hold the size, as Python."""
+    if size.isdigit() and block.isdigit():
+        return str((int(size) + int(block) - 1) // int(block))
+    more = str(int(block) - 1) if block.isdigit() else f"{block} - 1"
+    return size if block == "1" else f"({size} + {more}) // {block}"
+
+
+def _product(factors: Sequence[str]) -> str:
+    text = " * ".join(f"({factor})" for factor in factors if factor != "1") or "1"
+    return ast.unparse(ast.parse(text, mode="eval"))
+
+
+def largest(buffers: Sequence[Buffer]) -> list[Buffer]:
+    """Those without which no other would be known to have as many elements."""
+    found: list[Buffer] = []
+    for buffer in buffers:
+        if not any(_is_as_large(other, buffer) for other in found):
+            found = [other for other in found if not _is_as_large(buffer, other)] + [buffer]
+    return found
+
+
+def _is_as_large(buffer: Buffer, other: Buffer) -> bool:
+    """Whether a buffer is known to have at least the other's elements: theirs, times a size."""
+    return sizes.divides(sizes.product(other.shape), sizes.product(buffer.shape))
 
 
 def call(name: str, grid: str, given: Sequence[str], keywords: Mapping[str, str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from pytorch_to_triton.draft.defects import DraftingDefect, concerning
 from pytorch_to_triton.draft.file import run as runs
 from pytorch_to_triton.draft.file.calls import called
 from pytorch_to_triton.draft.file.choices import Lines, choice_source
-from pytorch_to_triton.draft.file.launches import Choice, Kernel, Stage, choices, launches
+from pytorch_to_triton.draft.file.launches import Choice, Kernel, Memory, Stage, choices, launches
 from pytorch_to_triton.draft.file.lines import without_repeats, wrapped
 from pytorch_to_triton.draft.groups import Group, group_of, made_by, read_by
 from pytorch_to_triton.draft.ir.values import Cluster
@@ -27,6 +27,7 @@ from pytorch_to_triton.draft.storage import with_wide_results
 from pytorch_to_triton.draft.sums import with_sums_by_row
 from pytorch_to_triton.draft.twins import Form, counterparts, form
 from pytorch_to_triton.graph.trace_sizes import at_pinned_sizes
+from pytorch_to_triton.graph.tracing import ARGUMENT
 from pytorch_to_triton.schema.graph import Graph
 
 RESERVED = frozenset((
@@ -97,6 +98,7 @@ def _part_of(
     groups = [g for g in items if isinstance(g, Group)]
     program = with_wide_results(program, {name for g in groups for name in read_by(g) - {*made_by(g)}})
     function = re.sub(r"\W", "_", snake(program.graph.function)) + suffix
+    models = in_order(program, items)
     found: list[Lines] = []
     read = {v.buffer.name for g in groups for v in g.cluster.loads()}
     forms = {g.cluster: form(g) for g in groups}
@@ -113,7 +115,7 @@ def _part_of(
                 first[own] = item, choices(item, base, stage, points, alike[own] - 1)
             twin, taken = first[own]
             others = counterparts(item.cluster, of=twin.cluster)
-            found += launches(item, [c.on(others) for c in taken], stage, tuned, program.kept)
+            found += launches(item, [c.on(others) for c in taken], stage, tuned, program.kept, models)
     kernels = tuple(k for _, taken in first.values() for c in taken for k in c.kernels)
     limits = dict.fromkeys(limit_of(taken) for _, taken in first.values() if taken[-1].condition)
     return Part(program, items, kernels, tuple(without_repeats(found)), limits=tuple(limits))
@@ -122,6 +124,14 @@ def _part_of(
 def limit_of(taken: Sequence[Choice]) -> str:
     """The sizes that some alternative takes; the last has a condition too."""
     return " or ".join(f"({c.condition})" if len(taken) > 1 else c.condition for c in taken)
+
+
+def in_order(program: Program, items: Sequence[Group | Call]) -> dict[Memory, str]:
+    """The inputs that are in order before a kernel reads them, by their memory. What is saved for a backward
+    pass has the dtype of the function's argument."""
+    inputs = runs.read_in_order(program, items)
+    dtypes = {f"{name}.dtype": name for name in inputs} | {ARGUMENT.format(name): name for name in inputs}
+    return {(program.tensors[name].shape, dtype): name for dtype, name in reversed(dtypes.items())}
 
 
 def programmed(graph: Graph, ways: Ways, reserved: frozenset[str] = RESERVED) -> Program:

@@ -11,7 +11,7 @@ from pytorch_to_triton.draft.groups import Group, made_by, read_by
 from pytorch_to_triton.draft.ir.values import Load, Reduce, Scan
 from pytorch_to_triton.draft.program import Call
 
-NEW = "torch.empty("
+NEW = "torch.empty"
 
 
 def given(part: Part) -> dict[str, str]:

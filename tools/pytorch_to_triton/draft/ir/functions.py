@@ -77,6 +77,14 @@ def _trunc_div(a: Any, b: Any) -> Any:
     return (a - np.fmod(a, b)) // b
 
 
+def _triangle_row(place: Any) -> Any:
+    return (np.sqrt(8 * np.asarray(place) + 1).astype(np.int64) - 1) // 2
+
+
+def _triangle_column(place: Any, row: Any) -> Any:
+    return place - row * (row + 1) // 2
+
+
 FUNCTIONS: Mapping[str, Function] = {
     # arithmetic
     "add": Function("{0} + {1}", np.add),
@@ -103,6 +111,11 @@ FUNCTIONS: Mapping[str, Function] = {
     "atan2": Function("libdevice.atan2({0}, {1})", np.arctan2, "float"),
     "hypot": Function("libdevice.hypot({0}, {1})", np.hypot, "float"),
     "copysign": Function("libdevice.copysign({0}, {1})", np.copysign, "float"),
+    # where the place of a number is in a triangle of 1 place in the first row, 2 in the second, ...
+    "triangle_row": Function(
+        "(tl.sqrt_rn(tl.cast(8 * {0} + 1, tl.float32)).to(tl.int32) - 1) // 2", _triangle_row, "int"
+    ),
+    "triangle_column": Function("{0} - {1} * ({1} + 1) // 2", _triangle_column),
     # comparisons and logic
     "eq": Function("{0} == {1}", np.equal, "bool"),
     "ne": Function("{0} != {1}", np.not_equal, "bool"),

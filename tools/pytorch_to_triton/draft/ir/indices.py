@@ -6,6 +6,7 @@ An index along an axis lies in [0, size). That alone takes apart and puts togeth
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from functools import cache, reduce
 
@@ -77,6 +78,12 @@ def bound(v: Value) -> Size | None:
             return sizes.size(n + 1)
         case Map(fn="mod", args=(_, n)):
             return size_of(n)
+        case Map(fn="triangle_row" | "triangle_column", args=(x, *_)) if (top := bound(x)) is not None:
+            return sizes.size((math.isqrt(8 * int(top) - 7) + 1) // 2) if top.is_Integer else top
+        case Map(fn="sub", args=(Const(value=int(n)), y)) if (top := bound(y)) is not None and below(
+            top, sizes.size(n + 1)
+        ):
+            return sizes.size(n + 1)
         case Map(fn="floordiv", args=(x, n)) if (top := bound(x)) is not None and (
             by := size_of(n)
         ) is not None:

@@ -16,7 +16,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, TypeVar
 
@@ -25,8 +25,20 @@ import sympy
 from pytorch_to_triton.draft import lower
 from pytorch_to_triton.draft.ir.functions import Kind
 from pytorch_to_triton.draft.ir.indices import extent
+from pytorch_to_triton.draft.ir.rewriting import decided, rewrite
 from pytorch_to_triton.draft.ir.sizes import Size, product
-from pytorch_to_triton.draft.ir.values import Const, Extent, Monoid, Number, Reduce, Value, kind_of, named, op
+from pytorch_to_triton.draft.ir.values import (
+    Const,
+    Extent,
+    Load,
+    Monoid,
+    Number,
+    Reduce,
+    Value,
+    kind_of,
+    named,
+    op,
+)
 from pytorch_to_triton.draft.lower.tensor import Dim, Names, Tensor, broadcast
 
 Operand = Tensor | Value | Number | Size
@@ -114,6 +126,18 @@ class Context:
     """What the result will be called."""
     stored: Callable[[str, Tensor], Tensor] = inside
     """Makes a value a step of its own, under a name: what reads it may be another kernel's."""
+    made: Mapping[str, Tensor] = field(default_factory=dict)
+    """The steps that read nothing."""
+
+    def seen_through(self, value: Value) -> Value:
+        """The value, with what a step that reads nothing holds in place of its elements."""
+
+        def element(v: Value) -> Value | None:
+            if isinstance(v, Load) and v.where is None and v.buffer.name in self.made:
+                return self.made[v.buffer.name].at(*v.index)
+            return None
+
+        return rewrite(rewrite(value, element), decided)
 
     def axis(self, hint: str, size: Size) -> Any:
         """A new axis; `hint` is its name if no other has it."""

@@ -6,7 +6,7 @@ for itself among them: that is done where it is short, and refused elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -21,7 +21,8 @@ from pytorch_to_triton.draft.lower.formulas import where
 from pytorch_to_triton.draft.lower.gathers import apart, arranged, indexed_dims, wrapped
 from pytorch_to_triton.draft.lower.joins import between
 from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, cast, number, row
-from pytorch_to_triton.draft.lower.tensor import Tensor, broadcast, guarded, position
+from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, broadcast, guarded, position
+from pytorch_to_triton.draft.lower.triangles import Triangle, triangle_of
 from pytorch_to_triton.draft.lower.views import from_start
 
 FEW = 64
@@ -274,6 +275,23 @@ def _masked(x: Tensor, at: int, mask: Tensor, values: Tensor) -> Search:
     return Search(mask.at(*x.indices[at:behind]), value, ())
 
 
+def _triangle(
+    ctx: Context, x: Tensor, at: Collection[int], new: Sequence[Dim], indices: Sequence[Value]
+) -> Triangle | None:
+    """The triangle of neighbouring dimensions whose places the index tensors give, each once."""
+    if len(new) != 1 or len(at) != 2 or max(at) - min(at) != 1:
+        return None
+    return triangle_of([ctx.seen_through(i) for i in indices], new[0], [x.shape[d] for d in sorted(at)])
+
+
+def _at_places(triangle: Triangle, x: Tensor, at: int, values: Tensor) -> Search:
+    """What is written to an element by its place in a triangle: nobody has to search."""
+    i, j = x.indices[at], x.indices[at + 1]
+    places = [*x.indices[:at], triangle.number(i, j), *x.indices[at + 2 :]]
+    inside = triangle.holds(i, j)
+    return Search(inside, guarded(values.at(*places[len(places) - len(values) :]), inside), ())
+
+
 def _indexed(
     ctx: Context, x: Tensor, indices: Sequence[Tensor | None], values: Tensor
 ) -> tuple[Tensor, Search]:
@@ -281,6 +299,8 @@ def _indexed(
     given = indexed_dims(indices)
     new, found = broadcast(list(given.values()))
     x = apart(ctx, x, new)
+    if (triangle := _triangle(ctx, x, given, new, found)) is not None:
+        return x, _at_places(triangle, x, min(given), values)
     axes = tuple(a for d in new for a in d)
     _short(sizes.product(x.shape[at] for at in given), sizes.product(a.size for a in axes))
     hits = (

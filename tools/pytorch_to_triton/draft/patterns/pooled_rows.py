@@ -8,7 +8,7 @@ that, with what lies beneath them in shares.
 from collections.abc import Sequence
 
 from pytorch_to_triton.draft.ir.sizes import product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, axes_of, walk
+from pytorch_to_triton.draft.ir.values import Axis, Buffer, Cluster, Load, Reduce, axes_of, walk
 from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering
@@ -41,11 +41,18 @@ def match(cluster: Cluster) -> Mismatch | None:
     deep = [r for r in cluster.reduces() if set(r.axes) == beneath]
     if any(isinstance(v, Reduce) for r in deep for v in walk(*r.args)):
         return Mismatch("it walks beneath its rows more than once")
-    if not all(row <= axes_of(r) for r in deep):
-        return Mismatch("it reduces beneath its results too, which are not elements of its rows")
+    along, at_results = (
+        {_read(r) for r in deep if (row <= axes_of(r)) == is_row} for is_row in (True, False)
+    )
+    if along & at_results:
+        return Mismatch("its results are elements of its rows at other places")
     if at_most(product(a.size for a in row), LARGEST_IN_REGISTERS) is None:
         return Mismatch("its rows do not fit into registers")
     return None
+
+
+def _read(r: Reduce) -> frozenset[Buffer]:
+    return frozenset(v.buffer for v in walk(*r.args) if isinstance(v, Load))
 
 
 def divided(cluster: Cluster) -> tuple[set[Axis], set[Axis]]:

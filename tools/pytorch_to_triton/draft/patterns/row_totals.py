@@ -102,26 +102,33 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     found = [*apart]
     for name, condition, block in (("in_shares", fits, "BLOCK_M"), ("row_by_row", fill, None)):
         if condition is not None:
-            walked = in_loop(Walk("loop", block, share), rewrites, n_loads, length)
+            walked = in_loop(Walk("loop", block, share), rewrites, n_loads, (row.size, length))
             kernels = ((partial, walked), (final, gathered))
             found.append(Alternative(name, kernels, condition, is_enough=block is not None))
     return tuple(found)
 
 
-def in_loop(row: Walk, rewrites: tuple[Rewrite, ...], n_loads: int, length: Size) -> Schedule:
+def in_loop(row: Walk, rewrites: tuple[Rewrite, ...], n_loads: int, shape: tuple[Size, Size]) -> Schedule:
     """Rows whole, a few at a time or each by itself, with the next ones on their way."""
+    _, length = shape
     walks = {"part": Walk("grid"), "row": row, "col": Walk("whole", "BLOCK_N")}
     sized = {"BLOCK_N": covering(length)}
     if row.block is None:
-        tiles = ahead(ALONE, "block_n", n_loads, length)
+        tiles = ahead(ALONE, ("1", "block_n"), n_loads, shape)
         return Schedule(walks, ("col",), LONG, rewrites, sized, tiles[0], tiles)
-    tiles = ahead(rows.TILES, "block_m * block_n", n_loads, length)
+    tiles = ahead(rows.TILES, ("block_m", "block_m * block_n"), n_loads, shape)
     return Schedule(walks, ("row", "col"), CONFIGS, rewrites, sized, tiles[0], tiles)
 
 
 def ahead(
-    tiles: Sequence[Mapping[str, str]], elements: str, n_loads: int, length: Size
+    tiles: Sequence[Mapping[str, str]], step: tuple[str, str], n_loads: int, shape: tuple[Size, Size]
 ) -> tuple[Mapping[str, str], ...]:
-    """Tiles with the next rows on their way, as far as shared memory holds them."""
-    two, three = (stages(n_loads, elements, more, length) for more in (1, 2))
+    """Tiles with the next rows on their way, as far as shared memory holds them, where a program has any.
+
+    `step`: rows, and their elements, that it takes at a time.
+    """
+    taken, elements = step
+    n_rows, length = shape
+    has_next = f"({sizes.text(n_rows)} > {PROGRAMS}{'' if taken == '1' else f' * {taken}'})"
+    two, three = (stages(n_loads, elements, more, length, has_next) for more in (1, 2))
     return (*({**tile, "STAGES": two} for tile in tiles), {**tiles[0], "STAGES": three})

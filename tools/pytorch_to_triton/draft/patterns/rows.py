@@ -1,18 +1,21 @@
 """Reductions along the axes in which neighbours lie in memory: softmax, norms, losses, sums of rows.
 
 `in_passes`: a loop for each statistic. `online`: one loop for those that belong together. `in_registers`: no
-loop, for rows that fit. For few and very long rows, and for all that is reduced to one number: `split`, the
-partial results of chunks first; `staged`, the same for each of several statistics.
+loop, for rows that fit. `in_short_passes`: a loop again, where much is computed and a third and more of the
+block that holds a row would be empty. For few and very long rows, and for all that is reduced to one number:
+`split`, the partial results of chunks first; `staged`, the same for each of several statistics.
 """
+
+from dataclasses import replace
 
 from pytorch_to_triton.draft.ir.rewriting import repeated
 from pytorch_to_triton.draft.ir.sizes import Size, product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, axes_of
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, axes_of
 from pytorch_to_triton.draft.lower.tensor import digits
 from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering
-from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
+from pytorch_to_triton.draft.schedule.conditions import always, at_most, half_empty, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Rewrite, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import at_once, can_split_at_once, split, staged
@@ -20,8 +23,11 @@ from pytorch_to_triton.draft.schedule.split import at_once, can_split_at_once, s
 EXAMPLES = (
     "def softmax(x: 'float32[M, N]'):\n    return torch.softmax(x, dim=-1)",
     "def total(x: 'float32[M, N]'):\n    return (x * x).sum()",
+    "def quantised(x: 'float32[M, N]'):\n"
+    "    return torch.round(x / (x.abs().amax(dim=-1, keepdim=True) / 127)).to(torch.int8)",
 )
 LOOPS = tuple({"BLOCK_N": b, "num_warps": w} for b, w in ((16384, 16), (8192, 16), (4096, 8), (1024, 4)))
+SHORT_LOOPS = tuple({"BLOCK_N": b, "num_warps": w} for b, w in ((1024, 4), (2048, 8)))
 CHUNKS = tuple({"BLOCK_N": b, "num_warps": w} for b, w in ((4096, 8), (2048, 8), (1024, 4), (4096, 16)))
 """A chunk at once first: many short programs fill the GPU to the end, and wait for one load each."""
 GATHERS = ({"BLOCK_N": 4096, "num_warps": 8},)
@@ -36,6 +42,8 @@ TILES = tuple(
 )
 """Short rows many to a program, long ones by themselves."""
 LARGEST_IN_REGISTERS = 16384
+COMPUTED = frozenset({"div_rn", "fmod", "pow", "atan2", "lgamma", "erfinv", "normcdfinv", "i0"})
+"""Functions of dozens of instructions, which lanes without an element take as well."""
 FEW_ROWS = 512
 LONG_ROW = 32768
 CHUNK = 4096
@@ -98,9 +106,10 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         schedule = Schedule(loop, ("col",), LOOPS, (*rewrites, *more))
         return Alternative(name, ((cluster, schedule),))
 
-    found = [looped("in_passes")]
+    loops = [looped("in_passes")]
     if is_online(online(Schedule(loop, ("col",), LOOPS, rewrites).applied(cluster))):
-        found.append(looped("online", online))
+        loops.append(looped("online", online))
+    found = [*loops]
     few_and_long = together(at_most(n_rows, FEW_ROWS - 1), more_than(length, LONG_ROW)) if rows else ""
     if few_and_long is not None:
         found.append(chunked(cluster, few_and_long))
@@ -109,7 +118,18 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         kernel = cluster, whole(rewrites, grid, length)
         # Whatever is reduced to one number may be long one day.
         found.append(Alternative("in_registers", (kernel,), fits, is_enough=bool(rows)))
+        emptied = half_empty(length, LARGEST_IN_REGISTERS)
+        if rows and emptied is not None and computes_much(cluster, reduced):
+            ((_, loop_of_row),) = loops[-1].kernels
+            short = replace(loop_of_row, configs=SHORT_LOOPS)
+            found.append(Alternative("in_short_passes", ((cluster, short),), emptied))
     return tuple(found)
+
+
+def computes_much(cluster: Cluster, reduced: tuple[Axis, ...]) -> bool:
+    """Whether each element of a row takes a function of COMPUTED."""
+    values = (v for v in cluster.values() if isinstance(v, Map) and v.fn in COMPUTED)
+    return any(axes_of(v) & set(reduced) for v in values)
 
 
 def whole(rewrites: tuple[Rewrite, ...], grid: dict[str, Walk], length: Size) -> Schedule:

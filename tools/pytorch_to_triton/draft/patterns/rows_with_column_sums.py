@@ -9,7 +9,16 @@ from dataclasses import replace
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, Reduce, Store, axes_of, walk
+from pytorch_to_triton.draft.ir.values import (
+    Axis,
+    Cluster,
+    Load,
+    Reduce,
+    Store,
+    axes_in_order,
+    axes_of,
+    walk,
+)
 from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering, stages
@@ -148,7 +157,8 @@ def columns_of(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...], tu
     """What is kept: the axes outside of the summed rows in memory; of a row, those that are not reduced with
     it, and those that are, or all where nothing is."""
     sums = across(cluster)
-    axes = in_memory_order(tuple({a for v in cluster.values() for a in axes_of(v)}), cluster)
+    varied = dict.fromkeys(a for v in cluster.values() for a in axes_in_order(v))
+    axes = in_memory_order(tuple(varied), cluster)
     first = next(n for n, a in enumerate(axes) if a in sums[0].axes)
     kept = tuple(a for a in axes[first:] if a not in sums[0].axes)
     col = next((r.axes for r in cluster.reduces() if r not in sums), kept)

@@ -15,6 +15,7 @@ from pytorch_to_triton.draft.ir.values import (
     Load,
     Map,
     Value,
+    axes_in_order,
     axes_of,
     bound_axes,
     named,
@@ -80,13 +81,13 @@ def rename(names: Mapping[Axis, str]) -> Rewrite:
 
 def in_memory_order(axes: Sequence[Axis], cluster: Cluster) -> tuple[Axis, ...]:
     """The axes in the order in which the operand that varies along most of them lies in memory."""
-    found = [[axes_of(i) for i in v.index] for v in cluster.loads()]
+    found = [[axes_in_order(i) for i in v.index] for v in cluster.loads()]
     found = [places for places in found if set(axes) <= {a for place in places for a in place}]
     if not found:
         return tuple(axes)
     places = max(found, key=lambda places: len({a for place in places for a in place}))
-    dims = {a: max(d for d, place in enumerate(places) if a in place) for a in axes}
-    return tuple(sorted(axes, key=lambda a: dims[a]))
+    lies = {a: (d, n) for d, place in enumerate(places) for n, a in enumerate(place)}
+    return tuple(sorted(axes, key=lambda a: lies[a]))
 
 
 def innermost(load: Load) -> Axis | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.sizes import Size
@@ -34,10 +33,13 @@ def power_of_two(size: Size | int) -> int:
 
 
 def covering(size: Size, limit: int | None = None) -> str:
-    """The block that holds an axis whole, or as much as it may, as Python over the sizes: a power of two."""
+    """The block that holds an axis whole, or as much as it may, as Python over the sizes: a power of two.
+
+    Not by triton.next_power_of_2, which takes longer than all else that `run` does on the host.
+    """
     if size.is_Integer:
         return str(min(power_of_two(size), limit or power_of_two(size)))
-    whole = f"triton.next_power_of_2(max({sizes.text(size)}, 1))"
+    whole = f"1 << ({sizes.text(size - 1)}).bit_length()"
     return f"min({whole}, {limit})" if limit else whole
 
 
@@ -64,9 +66,14 @@ AHEAD = 80 * 1024
 """Bytes of rows on their way to a program, beside those at hand."""
 
 
-def stages(n_loads: int, tile: str, more: int, lanes: Size) -> str:
-    """Stages of a loop that loads so many tiles, `more` of them at most on their way: Python over blocks."""
-    return where_wide(f"min({AHEAD // (4 * max(n_loads, 1))} // ({tile}), {more})", lanes)
+def stages(n_loads: int, tile: str, more: int, lanes: Size, has_next: str = "True") -> str:
+    """Stages of a loop that loads so many tiles, `more` of them at most on their way: Python over blocks.
+
+    `has_next` says where it has more than one turn: what is copied to shared memory for a single one takes
+    the room of other programs.
+    """
+    fitting = f"min({AHEAD // (4 * max(n_loads, 1))} // ({tile}), {more})"
+    return where_wide(fitting if has_next == "True" else f"{fitting} * {has_next}", lanes)
 
 
 def where_wide(more: str, lanes: Size) -> str:
@@ -104,7 +111,6 @@ KNOWN = {
     "math": math,
     "max": max,
     "min": min,
-    "triton": SimpleNamespace(next_power_of_2=power_of_two),
 }
 """What Python over the sizes may call."""
 

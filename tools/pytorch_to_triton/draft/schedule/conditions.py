@@ -23,6 +23,19 @@ def more_than(size: Size, limit: int) -> str | None:
     return f"{sizes.text(size)} > {limit}"
 
 
+SHORTEST = 4096
+"""Rows of at most so many elements are short in any block."""
+
+
+def half_empty(size: Size, limit: int) -> str | None:
+    """The same for long rows, up to a limit, that leave a third and more of their block empty."""
+    blocks = [2 * SHORTEST << n for n in range((limit // SHORTEST).bit_length() - 1)]
+    if size.is_Integer:
+        return "" if any(block // 2 < int(size) <= block * 2 // 3 for block in blocks) else None
+    text = sizes.text(size)
+    return " or ".join(f"{block // 2} < {text} <= {block * 2 // 3}" for block in blocks)
+
+
 def together(*conditions: str | None) -> str | None:
     """All of them: "" where they always hold, None where one never does."""
     if None in conditions:

@@ -42,7 +42,12 @@ PRODUCTS = frozenset({"addmm", "baddbmm", "bmm", "convolution", "mm"})
 CHECK = torch.ops.aten._assert_tensor_metadata.default
 VIEWS = (torch.ops.aten._unsafe_view.default, torch.ops.aten._to_copy.default)
 """Operators whose results hold no more than their operand, beside those that share its memory."""
-FROM_NOTHING = (torch.ops.aten.arange.start_step, torch.ops.aten.full.default)
+FROM_NOTHING = (
+    torch.ops.aten.arange.start_step,
+    torch.ops.aten.full.default,
+    torch.ops.aten.tril_indices.default,
+    torch.ops.aten.triu_indices.default,
+)
 """Operators that read no tensor."""
 MOVES = (torch.ops.aten.cat.default, torch.ops.aten.constant_pad_nd.default)
 """Operators whose results hold elements of their operands, and at most constants beside them."""

@@ -1,0 +1,38 @@
+"""What `run` computes for a launch: grids, blocks, and which tensors decide how wide offsets are."""
+
+from math import ceil
+
+import pytest
+
+from pytorch_to_triton.draft.file.launches import blocks_in, largest
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.values import Buffer
+from pytorch_to_triton.draft.schedule.blocks import covering, power_of_two
+
+
+@pytest.mark.parametrize("block", ["1", "64", "block_m"])
+def test_a_grid_has_a_program_for_each_block_and_for_the_rest(block: str) -> None:
+    for rows in (0, 1, 63, 64, 65, 4096):
+        known = {"n_rows": rows, "block_m": 48}
+        length = known[block] if block in known else int(block)
+        assert eval(blocks_in("n_rows", block), known) == ceil(rows / length)
+
+
+def test_a_grid_of_known_sizes_is_a_number() -> None:
+    assert blocks_in("27", "16") == "2"
+
+
+@pytest.mark.parametrize("limit", [None, 256])
+def test_a_covering_block_is_the_next_power_of_two_of_sizes_known_at_run_time(limit: int | None) -> None:
+    text = covering(sizes.size("2*N + 1"), limit)
+    for n in (0, 1, 3, 4, 127, 128, 5120):
+        whole = power_of_two(2 * n + 1)
+        assert eval(text, {"N": n, "min": min}) == (min(whole, limit) if limit else whole)
+
+
+def test_a_tensor_that_is_never_the_largest_does_not_decide_how_wide_offsets_are() -> None:
+    x, y, weight, partial = (
+        Buffer(name, tuple(map(sizes.size, shape)), "float32")
+        for name, shape in {"x": "MN", "y": "MN", "weight": "N", "partial": "P"}.items()
+    )
+    assert largest([weight, x, y, partial]) == [x, partial]
