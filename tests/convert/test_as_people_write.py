@@ -1,16 +1,17 @@
 """Functions as people write them: each is drafted, and all stages compute what eager PyTorch does."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
-from .drafting import drafts_of, sourced, written
+from .drafting import STAGES, drafts_of, sourced, written
 from .eager_calls import calls, differences, draft_of
 from .test_real_functions import declared, sizes
 
@@ -92,8 +93,11 @@ LEFT: Mapping[str, tuple[str, ...]] = {
 """The operators that stay PyTorch's; none of the functions not named."""
 
 
+@pytest.mark.parametrize(
+    "stages", [pytest.param((3,), id="the last"), pytest.param(STAGES, id="all", marks=pytest.mark.corpora)]
+)
 async def test_every_stage_computes_what_eager_pytorch_does(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    stages: Sequence[Stage], worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     drafts, left = [], {}
     for name, (inputs, body) in FUNCTIONS.items():
@@ -108,7 +112,7 @@ async def test_every_stage_computes_what_eager_pytorch_does(
             encoding="utf-8",
         )
         target = Target(path=path, name="f")
-        drafted = drafts_of(await sourced(worker, interpreter, target))
+        drafted = drafts_of(await sourced(worker, interpreter, target), stages)
         files = [written(d, target, tmp_path, stage) for stage, d in drafted.items()]
         declaration = await declared(worker, interpreter, target)
         drafts.append(draft_of(name, target, files, calls(declaration, sizes(declaration))))

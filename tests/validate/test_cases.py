@@ -255,9 +255,14 @@ def declarations(draw: st.DrawFn) -> Declaration | None:
         return None
 
 
-@settings(max_examples=25, deadline=None)
-@given(declarations(), st.sampled_from((500, 20_000, LIMIT)), st.none() | st.integers(0, 5))
-def test_every_plan_keeps_its_promises(declaration: Declaration | None, limit: int, seed: int | None) -> None:
+@pytest.mark.parametrize("examples", [6, pytest.param(25, marks=pytest.mark.corpora)])
+def test_every_plan_keeps_its_promises(examples: int) -> None:
+    limits, seeds = st.sampled_from((500, 20_000, LIMIT)), st.none() | st.integers(0, 5)
+    tried = settings(max_examples=examples)(given(declarations(), limits, seeds)(keeps_its_promises))
+    tried()
+
+
+def keeps_its_promises(declaration: Declaration | None, limit: int, seed: int | None) -> None:
     if declaration is None:
         return
     plan = plan_cases(declaration, limit=limit, seed=seed)
