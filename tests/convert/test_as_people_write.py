@@ -85,7 +85,8 @@ FUNCTIONS: Mapping[str, tuple[Mapping[str, object], str]] = {
 """What is declared, and the body."""
 FIRST = (
     "a share of each row", "a number where a mask holds", "a part of each row, in place", "a NamedTuple",
-    "parts of sizes in a list", "a float8 on the way", "an unsigned integer", "complex arithmetic", "a spectrum",
+    "parts of sizes in a list", "a float8 on the way", "an unsigned integer", "complex arithmetic",
+    "a spectrum",
 )  # fmt: skip
 """Of each kind one for every change, the others with the corpora."""
 LEFT: Mapping[str, tuple[str, ...]] = {

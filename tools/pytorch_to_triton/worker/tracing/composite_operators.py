@@ -1,4 +1,4 @@
-"""torch.export looks for PyTorch's composite operators dozens of times in each export, a fifth of its time."""
+"""torch.export looks for composite operators dozens of times in each export: a fifth of its time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
