@@ -15,7 +15,7 @@ make_tensor_upstream = tl.tensor.__init__
 
 
 @dataclass(frozen=True)
-class Shape:
+class ShapeParts:
     """What all block types and tensors of one shape share."""
 
     of_types: dict[str, Any]
@@ -25,10 +25,10 @@ class Shape:
     """The start of the types' names."""
 
 
-BY_LENGTHS: dict[Lengths, Shape] = {}
-BY_IDENTITY: dict[int, Shape] = {}
+BY_LENGTHS: dict[Lengths, ShapeParts] = {}
+BY_IDENTITY: dict[int, ShapeParts] = {}
 """By the identity of the types' `shape`, which they all have and which is kept here."""
-SCALAR = Shape({}, {}, "")
+SCALAR = ShapeParts({}, {}, "")
 
 
 class Semantic(TritonSemantic):  # type: ignore[misc]
@@ -78,7 +78,7 @@ def make_type(self: Any, element_ty: Any, shape: Any) -> None:
 
 def remember(lengths: Lengths, block_type: Any) -> None:
     of_types = {n: value for n, value in vars(block_type).items() if n not in ("element_ty", "name")}
-    shape = Shape(of_types, {}, block_type.name.removesuffix(f"{block_type.element_ty}>"))
+    shape = ShapeParts(of_types, {}, block_type.name.removesuffix(f"{block_type.element_ty}>"))
     BY_LENGTHS[lengths] = BY_IDENTITY[id(block_type.shape)] = shape
 
 
