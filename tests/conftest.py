@@ -1,8 +1,9 @@
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 from hypothesis import HealthCheck, settings
 
 from pytorch_to_triton.graph.tracing import Traced, trace
@@ -44,6 +45,11 @@ def share_of(text: str) -> slice:
     if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
         raise pytest.UsageError(f"--share {text}: write it as 2/3, the second of three.")
     return slice(int(number) - 1, None, int(count))
+
+
+def sampled(values: Sequence[object], step: int) -> list[ParameterSet]:
+    """The parameters of a survey: one of `step` for every change, the others with the corpora."""
+    return [pytest.param(v, marks=() if i % step == 0 else pytest.mark.corpora) for i, v in enumerate(values)]
 
 
 @pytest.fixture(scope="session")

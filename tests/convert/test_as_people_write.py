@@ -1,16 +1,17 @@
 """Functions as people write them: each is drafted, and all stages compute what eager PyTorch does."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
-from .drafting import drafts_of, sourced, written
+from .drafting import STAGES, drafts_of, sourced, written
 from .eager_calls import calls, differences, draft_of
 from .test_real_functions import declared, sizes
 
@@ -82,6 +83,12 @@ FUNCTIONS: Mapping[str, tuple[Mapping[str, object], str]] = {
     "a spectrum": (IMAGE, "z = torch.fft.rfft(x.flatten(1), 16); return (z * z.conj()).real.log1p()"),
 }  # fmt: skip
 """What is declared, and the body."""
+FIRST = (
+    "a share of each row", "a number where a mask holds", "a part of each row, in place", "a NamedTuple",
+    "parts of sizes in a list", "a float8 on the way", "an unsigned integer", "complex arithmetic",
+    "a spectrum",
+)  # fmt: skip
+"""Of each kind one for every change, the others with the corpora."""
 LEFT: Mapping[str, tuple[str, ...]] = {
     "a float8 on the way": ("aten._to_copy.default", "aten.add.Tensor"),
     "an unsigned integer": ("aten._to_copy.default",),
@@ -92,11 +99,19 @@ LEFT: Mapping[str, tuple[str, ...]] = {
 """The operators that stay PyTorch's; none of the functions not named."""
 
 
+@pytest.mark.parametrize(
+    ("names", "stages"),
+    [
+        pytest.param(FIRST, (3,), id="some at the last stage"),
+        pytest.param([*FUNCTIONS], STAGES, id="all", marks=pytest.mark.corpora),
+    ],
+)
 async def test_every_stage_computes_what_eager_pytorch_does(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    names: Sequence[str], stages: Sequence[Stage], worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     drafts, left = [], {}
-    for name, (inputs, body) in FUNCTIONS.items():
+    for name in names:
+        inputs, body = FUNCTIONS[name]
         path = tmp_path / f"{re.sub(r'[^a-z]', '_', name)}.py"
         path.write_text(
             SOURCE.format(
@@ -108,10 +123,10 @@ async def test_every_stage_computes_what_eager_pytorch_does(
             encoding="utf-8",
         )
         target = Target(path=path, name="f")
-        drafted = drafts_of(await sourced(worker, interpreter, target))
+        drafted = drafts_of(await sourced(worker, interpreter, target), stages)
         files = [written(d, target, tmp_path, stage) for stage, d in drafted.items()]
         declaration = await declared(worker, interpreter, target)
         drafts.append(draft_of(name, target, files, calls(declaration, sizes(declaration))))
         left[name] = {call for d in drafted.values() for call in d.calls}
-    assert await differences(worker, interpreter, drafts) == {name: [] for name in FUNCTIONS}
-    assert left == {name: set(LEFT.get(name, ())) for name in FUNCTIONS}
+    assert await differences(worker, interpreter, drafts) == {name: [] for name in names}
+    assert left == {name: set(LEFT.get(name, ())) for name in names}

@@ -1,6 +1,7 @@
 """Functions whose Python needs the values of tensors are converted in parts."""
 
 import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,19 @@ RUNS = {
     return around_a_masked_mean_part_2(y, value)""",
 }
 """What `run` does in the drafts, behind its checks."""
+FIRST = ("early_return", "squares_of_low_values", "entropies_of_labels", "loop_through_dlpack")
+"""A branch, a mask, an operator's values, and a loop with a number: the others with the corpora."""
+PAIR = {"x": "float32|float64[M, N]", "y": "float32|float64[M, N]"}
+ALONE = {"x": PAIR["x"]}
+DECLARED: Mapping[str, Mapping[str, object]] = {
+    "until_it_changes_little": {**ALONE, "tol": 0.01},
+    "masked_loss": PAIR,
+    "rows_one_by_one": ALONE,
+    "three_branches": ALONE,
+    "halved_until_small": ALONE,
+}
+"""Functions with their inputs; the first two for every change."""
+InParts = Callable[..., Awaitable[CutOrigin]]
 
 
 async def resolved(
@@ -98,10 +112,19 @@ async def resolved(
     return await resolve(worker, request, runtime)
 
 
-async def in_parts(worker: WorkerClient, runtime: Runtime, name: str, **inputs: object) -> CutOrigin:
-    origin = (await resolved(worker, runtime, name, **inputs)).convertible()
-    assert isinstance(origin, CutOrigin)
-    return origin
+@pytest.fixture(scope="module")
+def in_parts(worker: WorkerClient, interpreter: Runtime) -> InParts:
+    """A function's parts, traced once for all tests."""
+    known: dict[str, CutOrigin] = {}
+
+    async def in_parts(name: str, **inputs: object) -> CutOrigin:
+        if name not in known:
+            origin = (await resolved(worker, interpreter, name, **inputs)).convertible()
+            assert isinstance(origin, CutOrigin)
+            known[name] = origin
+        return known[name]
+
+    return in_parts
 
 
 def line(text: str) -> int:
@@ -109,12 +132,19 @@ def line(text: str) -> int:
     return TEXT[: TEXT.index(text)].count("\n") + 1
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(FIRST, id="some"),
+        pytest.param(tuple(n for n in RUNS if n not in FIRST), id="others", marks=pytest.mark.corpora),
+    ],
+)
 async def test_functions_that_need_values_become_kernels_between_what_stays_python(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    names: Sequence[str], in_parts: InParts, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     runs, drafts = {}, []
-    for name in RUNS:
-        origin = await in_parts(worker, interpreter, name)
+    for name in names:
+        origin = await in_parts(name)
         files = []
         for stage in (1, 2, 3):
             files.append(tmp_path / f"{name}_{stage}.py")
@@ -124,42 +154,41 @@ async def test_functions_that_need_values_become_kernels_between_what_stays_pyth
         given = [call for scale in (0.02, 1.0, 20.0) for call in calls(origin.declaration, points, scale)]
         target = Target(path=FILE, name=name)
         drafts.append(draft_of(name, target, [str(file) for file in files], given))
-    assert runs == RUNS
-    assert await differences(worker, interpreter, drafts) == {name: [] for name in RUNS}
+    assert runs == {name: RUNS[name] for name in names}
+    assert await differences(worker, interpreter, drafts) == {name: [] for name in names}
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param([*DECLARED][:2], id="some"),
+        pytest.param([*DECLARED][2:], id="others", marks=pytest.mark.corpora),
+    ],
+)
 async def test_sizes_numbers_and_masks_pass_from_part_to_part(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    names: Sequence[str], in_parts: InParts, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    tensors = {"x": "float32|float64[M, N]", "y": "float32|float64[M, N]"}
-    declared = {
-        "until_it_changes_little": {"x": tensors["x"], "tol": 0.01},
-        "masked_loss": tensors,
-        "rows_one_by_one": {"x": tensors["x"]},
-        "three_branches": {"x": tensors["x"]},
-        "halved_until_small": {"x": tensors["x"]},
-    }
     drafts = []
-    for name, inputs in declared.items():
-        origin = await in_parts(worker, interpreter, name, **inputs)
+    for name in names:
+        origin = await in_parts(name, **DECLARED[name])
         file = tmp_path / f"{name}.py"
         file.write_text(origin.drafted(3).text, encoding="utf-8")
         points = [{"M": 1, "N": 1}, {"M": 7, "N": 33}]
         given = [call for scale in (0.1, 4.0) for call in calls(origin.declaration, points, scale)]
         drafts.append(draft_of(name, Target(path=FILE, name=name), [str(file)], given))
-    assert await differences(worker, interpreter, drafts) == {name: [] for name in declared}
+    assert await differences(worker, interpreter, drafts) == {name: [] for name in names}
 
 
 async def test_the_parts_are_told_with_their_lines_and_those_that_need_values(
-    worker: WorkerClient, interpreter: Runtime
+    in_parts: InParts,
 ) -> None:
-    origin = await in_parts(worker, interpreter, "early_return")
+    origin = await in_parts("early_return")
     first = line("y = torch.relu")
     assert origin.cut.notes == (
         f"Kernels compute 2 parts: lines {first} to {first + 1}, {first + 3} to {first + 4}; "
         f"line {first + 1} of the function needs values, and stays Python.",
     )
-    shared = await in_parts(worker, interpreter, "entropies_of_labels")
+    shared = await in_parts("entropies_of_labels")
     drafted = shared.drafted(1)
     assert drafted.calls == ("aten._unique2.default",)
     unique = line("torch.unique(labels")
@@ -167,9 +196,9 @@ async def test_the_parts_are_told_with_their_lines_and_those_that_need_values(
 
 
 async def test_what_cannot_be_traced_is_a_statement_of_its_own_with_the_reason(
-    worker: WorkerClient, interpreter: Runtime
+    in_parts: InParts,
 ) -> None:
-    origin = await in_parts(worker, interpreter, "loop_through_dlpack")
+    origin = await in_parts("loop_through_dlpack")
     *_, left = origin.drafted(1).left
     assert left.startswith(f"line {line('torch.from_dlpack')}: ")
     assert "cannot be traced: Cannot access data pointer" in left
@@ -197,7 +226,7 @@ async def test_gradients_are_refused_with_what_is_converted_without_them(
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param("scaled_by_an_item", marks=pytest.mark.corpora), "clamped_until_small"]
+    "name", ["scaled_by_an_item", pytest.param("clamped_until_small", marks=pytest.mark.corpora)]
 )
 async def test_all_stages_of_a_function_in_parts_are_validated_and_its_own_tests_pass(
     converted: Conversions, worker: WorkerClient, interpreter: Runtime, name: str

@@ -16,8 +16,8 @@ from .test_real_functions import declared
 
 pytestmark = pytest.mark.anyio
 
-BATCH = 6
-PROGRAMS = 6
+BATCH = 3
+PROGRAMS = 3
 PROGRAMS_OF_THE_CORPORA = 60
 
 

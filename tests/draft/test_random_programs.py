@@ -22,7 +22,7 @@ from pytorch_to_triton.schema.graph import Graph
 from ..random_programs import random_program, with_column_sums
 from ..random_statements import RANGES, Variable, traced
 
-PROGRAMS = 60
+PROGRAMS = 20
 PROGRAMS_OF_THE_CORPORA = 500
 BATCH = 20
 

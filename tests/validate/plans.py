@@ -1,6 +1,6 @@
 """Planning cases, and reading plans."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pytorch_to_triton.inputs.case import Case, TensorArgument, tensors_in
 from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
@@ -48,7 +48,15 @@ def plan_cases(
 
 def case_for(declaration: Declaration, name: str, *, limit: int = LIMIT, span: int | None = SPAN) -> Case:
     """The case of this name, planned or not."""
-    return case_of(build_plan(declaration, CaseSizeLimits(limit, span), all_mixtures=True), name)
+    (case,) = cases_for(declaration, [name], limit=limit, span=span)
+    return case
+
+
+def cases_for(
+    declaration: Declaration, names: Iterable[str], *, limit: int = LIMIT, span: int | None = SPAN
+) -> list[Case]:
+    builder = build_plan(declaration, CaseSizeLimits(limit, span), all_mixtures=True)
+    return [case_of(builder, name) for name in names]
 
 
 def names(plan: CasePlan, group: str | None = None) -> list[str]:

@@ -239,6 +239,8 @@ def test_neighbours_change_few_sizes_by_little_first() -> None:
 REQUIREMENTS = ("M <= N", "N % 4 == 0", "K != 7", "M * K < 500", "M + N + K > 3", "N == 1 or M > 2")
 SHAPES = ("M, N", "N", "M, N, K", "M + N", "N // 2, K", "")
 INPUTS = ("float32[{}]", "float32|bfloat16[{}]", "int64[{}] in 0..N + 1", "float16[{}] in 0..1", "bool[{}]")
+EXAMPLES = (6, pytest.param(25, marks=pytest.mark.corpora))
+"""How many declarations are tried."""
 declared_sizes = st.lists(st.integers(0, 40) | st.sampled_from((64, 128)), min_size=1, max_size=4)
 
 
@@ -255,9 +257,14 @@ def declarations(draw: st.DrawFn) -> Declaration | None:
         return None
 
 
-@settings(max_examples=25, deadline=None)
-@given(declarations(), st.sampled_from((500, 20_000, LIMIT)), st.none() | st.integers(0, 5))
-def test_every_plan_keeps_its_promises(declaration: Declaration | None, limit: int, seed: int | None) -> None:
+@pytest.mark.parametrize("examples", EXAMPLES)
+def test_every_plan_keeps_its_promises(examples: int) -> None:
+    limits, seeds = st.sampled_from((500, 20_000, LIMIT)), st.none() | st.integers(0, 5)
+    tried = settings(max_examples=examples)(given(declarations(), limits, seeds)(keeps_its_promises))
+    tried()
+
+
+def keeps_its_promises(declaration: Declaration | None, limit: int, seed: int | None) -> None:
     if declaration is None:
         return
     plan = plan_cases(declaration, limit=limit, seed=seed)
@@ -275,9 +282,12 @@ def test_every_plan_keeps_its_promises(declaration: Declaration | None, limit: i
         assert run or listed
 
 
-@settings(max_examples=25, deadline=None)
-@given(declarations())
-def test_a_plan_is_empty_only_where_no_declared_sizes_can_be_drawn(declaration: Declaration | None) -> None:
+@pytest.mark.parametrize("examples", EXAMPLES)
+def test_a_plan_is_empty_only_where_no_declared_sizes_can_be_drawn(examples: int) -> None:
+    settings(max_examples=examples)(given(declarations())(is_empty_only_where_nothing_can_be_drawn))()
+
+
+def is_empty_only_where_nothing_can_be_drawn(declaration: Declaration | None) -> None:
     if declaration is None or plan_cases(declaration, limit=LIMIT).cases:
         return
     for sizes in product(*declaration.dims.values()):

@@ -14,6 +14,7 @@ from pytorch_to_triton.worker.calls.generate import generate_arguments
 from pytorch_to_triton.worker.calls.tensors import leaves
 from pytorch_to_triton.worker.loading.target import load
 
+from ..conftest import sampled
 from ..validate.plans import planned
 from .dtype_references import ROWS, Row, in_inference_mode, of_numbers
 from .oracles import CASE, SEED, oracle, truth_of, values
@@ -265,7 +266,7 @@ class Counting(nn.Module):
 FILES = sorted([*ROOT.glob("reference_kernels/*.py"), *ROOT.glob("tests/kernels/honest/*.py")])
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sampled(FILES, 5), ids=lambda path: path.stem)
 def test_references_of_good_kernels_are_run_in_float64(path: Path, tmp_path: Path) -> None:
     reference = load({"path": path, "name": None}, "reference")
     contents = vars(reference.contents)

@@ -34,16 +34,20 @@ OTHERS = ("softmax", "channel_logsumexp", "layer_norm", "swiglu", "gelu_bias")
 Drafting = Callable[[str], Awaitable[dict[Stage, str]]]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def drafted(worker: WorkerClient, interpreter: Runtime) -> Drafting:
-    """Drafts all stages of an example, by the example's name."""
+    """Drafts all stages of an example, by the example's name; once, as tracing takes seconds."""
+    drafts: dict[str, dict[Stage, str]] = {}
 
     async def drafted(name: str) -> dict[Stage, str]:
+        if name in drafts:
+            return drafts[name]
         target = Target(path=EXAMPLES / f"{name}.py", name=name)
         origin = await sourced(worker, interpreter, target)
         traced, source = origin.traced, origin.source
         source = dataclasses.replace(source, target=f"examples/{name}.py:{name}")
-        return {stage: draft(traced.graph, source, stage).text for stage in STAGES}
+        drafts[name] = {stage: draft(traced.graph, source, stage).text for stage in STAGES}
+        return drafts[name]
 
     return drafted
 

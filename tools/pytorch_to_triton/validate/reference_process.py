@@ -16,7 +16,7 @@ from pytorch_to_triton.validate.validation_setting import ValidationSetting
 from pytorch_to_triton.worker.wire import validation
 from pytorch_to_triton.worker.wire.statistics import CaseStatistics
 
-NEEDS = ("sympy",)
+NEEDS = ("torch.fx.experimental.symbolic_shapes",)
 """What torch's own meta kernels import in most references' processes."""
 KEPT_ELEMENTS = 2**27
 """Inputs stay on disk for further candidates up to this many elements over all cases."""

@@ -29,9 +29,9 @@ from pytorch_to_triton.validate.validation_setting import ValidationSetting
 from pytorch_to_triton.worker.wire import validation
 from pytorch_to_triton.worker.wire.observation import Observation, Traces
 
-NEEDS = ("triton.experimental.gluon", "pytorch_to_triton_worker.jobs.candidate")
-"""What Triton imports at a process's first launch, and the job itself. The job of the reference is left out:
-what it imports is none of a candidate's business."""
+NEEDS = ("triton.experimental.gluon", "numpy.ma", "pytorch_to_triton_worker.jobs.candidate")
+"""What Triton imports at a process's first launch, numpy when it first looks for unique values, and the job
+itself. The job of the reference is left out: what it imports is none of a candidate's business."""
 MOST_WORKERS = 6
 CORES_A_WORKER = 3
 """On a device several processes run the candidate's cases, if there are cores for them: most of the time is

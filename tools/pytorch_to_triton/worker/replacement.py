@@ -1,6 +1,6 @@
-"""An attribute of a module or a class, replaced for a while."""
+"""Attributes of modules and classes, replaced for a while."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,12 +10,22 @@ ABSENT = object()
 @contextmanager
 def replaced(owner: Any, name: str, value: object) -> Iterator[None]:
     """Inside, the attribute is `value`; afterwards it is as it was, inherited ones too."""
-    before = vars(owner).get(name, ABSENT)
-    setattr(owner, name, value)
+    with all_replaced([(owner, name, value)]):
+        yield
+
+
+@contextmanager
+def all_replaced(replacements: Iterable[tuple[Any, str, object]]) -> Iterator[None]:
+    """The same of each owner, name and value, one after the other."""
+    before: list[tuple[Any, str, object]] = []
     try:
+        for owner, name, value in replacements:
+            before.append((owner, name, vars(owner).get(name, ABSENT)))
+            setattr(owner, name, value)
         yield
     finally:
-        if before is ABSENT:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, before)
+        for owner, name, value in reversed(before):
+            if value is ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)

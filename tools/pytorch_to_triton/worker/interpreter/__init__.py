@@ -9,6 +9,7 @@
     launching.py     a kernel's arguments, its grid, calls between kernels, numpy's warnings
     libdevice.py     libdevice functions
     promises.py      promises to the compiler, for the guard to check
+    block_types.py   types and tensors made from what blocks of one shape share
     autotuning.py    @triton.autotune without timing, static assertions, and a driver without a device
     cuda_autocast.py torch.autocast("cuda") on tensors of the CPU
 
@@ -30,6 +31,7 @@ import torch
 from . import (
     arithmetic,
     autotuning,
+    block_types,
     cuda_autocast,
     formats,
     launching,
@@ -47,6 +49,7 @@ def install() -> None:
     tensor operation is run and no thread started, so the process may fork afterwards.
     """
     formats.install()
+    block_types.install()
     arithmetic.install()
     reductions.install()
     launching.install()

@@ -9,10 +9,10 @@ import numpy as np
 import triton.language as tl
 from triton._C.libtriton import interpreter as native
 from triton._C.libtriton import ir
-from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter as upstream
 
 from . import libdevice
+from .block_types import Semantic
 from .formats import Array, encode, handle_of, is_packed, numbers
 from .turns import Resume
 
@@ -163,4 +163,4 @@ def bfloat16_atomic_add(ptr: Any, val: Any, mask: Any) -> Any:
 def install() -> None:
     upstream.InterpreterBuilder = Builder
     upstream.interpreter_builder = Builder()
-    upstream.interpreter_semantic = TritonSemantic(upstream.interpreter_builder)
+    upstream.interpreter_semantic = Semantic(upstream.interpreter_builder)

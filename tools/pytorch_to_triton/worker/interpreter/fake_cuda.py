@@ -21,7 +21,7 @@ from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from torch.utils import _device as default_device
 
-from ..replacement import replaced
+from ..replacement import all_replaced
 from . import cuda_answers
 from .cuda_answers import DEVICE, Replacement, as_device
 
@@ -51,8 +51,7 @@ def fake_gpu() -> Iterator[None]:
     default = default_device.CURRENT_DEVICE
     with contextlib.ExitStack() as afterwards:
         afterwards.callback(restore_default_device, default)
-        for owner, name, value in (*cuda_answers.replacements(), *replacements(mode)):
-            afterwards.enter_context(replaced(owner, name, value))
+        afterwards.enter_context(all_replaced((*cuda_answers.replacements(), *replacements(mode))))
         afterwards.enter_context(mode)
         before, OneGpu.active = OneGpu.active, mode
         try:

@@ -20,6 +20,7 @@ from ..loading.target import Loaded, load
 from ..wire import tracing
 from ..wire.packing import Packing, packing_of
 from .complex_pairs import with_pairs
+from .composite_operators import looked_up_once
 from .constant_tensors import known_constants
 from .exported_call import ExportedCall, Returned, copies_of, kept_by_squeezing, updatable, written_copies
 from .fake import REAL_BYTES, fake_mode, load_fake
@@ -239,7 +240,7 @@ class ExportTracer:
     def _export(self, constants: Mapping[str, Any]) -> "Exported":
         """The program in core operators, with its gradients where they are wanted."""
         try:
-            with pools_stay_symbolic():
+            with pools_stay_symbolic(), looked_up_once():
                 return self._exported(constants)
         except (OwnBackward, MutatesArguments):
             raise
