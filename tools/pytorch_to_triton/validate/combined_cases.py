@@ -209,7 +209,8 @@ class Combination(Space[tuple[Point, Change]]):
     def _sizes_of(self, name: str, levels: Sequence[str]) -> Iterator[int]:
         """A level's sizes take turns, large ones less often: they take longer."""
         for level in levels:
-            yield from sorted(self.sizes[name][level], key=lambda size: self.used[name, size] * isqrt(size))
+            weight = int if level == LONG else isqrt
+            yield from sorted(self.sizes[name][level], key=lambda size: self.used[name, size] * weight(size))
 
     def _levels_met(self, levels: Levels, holder: str, dtype: str, point: Point) -> Levels:
         of_sizes = {
