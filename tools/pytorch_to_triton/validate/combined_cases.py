@@ -102,6 +102,7 @@ class Combination(Space[tuple[Point, Change]]):
         yield from (frozenset(((_VALUES, RANDOM), (_DTYPE, FIRST), level)) for level in long)
         yield from (frozenset(triple) for triple in product(values, dtypes, tails))
         yield from every_pair(values, sizes)
+        # Each way has code of its own that may drop them.
         yield from every_pair([level for level in values if level[1] in EVERY_HOLDER], sorted(ways))
         growing = [level for level in values if level[1] in GROWING]
         yield from (frozenset((*pair, ROWS_DIFFER)) for pair in product(growing, long))
@@ -126,7 +127,7 @@ class Combination(Space[tuple[Point, Change]]):
         return [level for name in self.factors if name.startswith(prefix) for level in self._levels(name)]
 
     def excluded(self, goal: Goal) -> frozenset[Level]:
-        """Sizes that have not the traits of the goal, layouts where all are to be contiguous, and rows that
+        """Sizes without the traits of the goal, layouts where all are to be contiguous, and rows that
         are alike where values are to meet long ones.
         """
         layouts = self._levels_of_kind("layout ")
@@ -143,7 +144,9 @@ class Combination(Space[tuple[Point, Change]]):
 
     def _suits(self, goal: Goal, name: str, size: int) -> bool:
         """Whether the size has the traits of this dim that the goal asks for."""
-        return all(trait in self.traits[name, size] for trait in goal if trait[0] in _trait_factors(name))
+        return {each for each in goal if each[0] in (f"tail {name}", f"way {name}")} <= self.traits[
+            name, size
+        ]
 
     def implied(self, level: Level) -> frozenset[Level]:
         """The traits of a level's sizes."""
@@ -226,15 +229,11 @@ class Combination(Space[tuple[Point, Change]]):
         return {**of_sizes, **traits, **layouts, **contiguous, **differ, **values, **others}
 
 
-def _trait_factors(name: str) -> tuple[str, str]:
-    return f"tail {name}", f"way {name}"
-
-
 def _traits(name: str, size: int, switches: Sequence[int]) -> frozenset[Level]:
     """That a size leaves a tail, and the last size that it is past at which the code takes another way."""
-    tail, way = _trait_factors(name)
     passed = max((switch for switch in switches if switch < size), default=0)
-    return frozenset([(tail, "yes")] * fills_no_block(size) + [(way, f"past {passed}")] * (passed > 0))
+    tail, way = (f"tail {name}", "yes"), (f"way {name}", f"past {passed}")
+    return frozenset([tail] * fills_no_block(size) + [way] * (passed > 0))
 
 
 def _points(choices: Mapping[str, Sequence[int]]) -> Iterator[Point]:
