@@ -91,6 +91,15 @@ def test_each_side_of_a_switch_is_tried_with_several_kinds_of_values() -> None:
     assert any(case.dims["N"] == 16384 for case in plan.cases)
 
 
+def test_each_way_that_the_code_takes_meets_nan_and_infinities() -> None:
+    switches = [Switch(128, ("M",)), Switch(512, ("M",)), Switch(2048, ("N",)), Switch(16384, ("N",))]
+    plan = planned({"x": "float32|bfloat16[M, N]"}, ROWS, switches=switches)
+    for name, sizes in (("M", (129, 513)), ("N", (2049, 16385))):
+        for size in sizes:
+            past = [case for case in combined(plan) if case.dims[name] == size]
+            assert frozenset().union(*map(values_of, past)) >= {"nan", "inf"}
+
+
 def test_values_that_grow_along_each_dimension_meet_sizes_past_a_switch_in_rows_that_differ() -> None:
     for name, large in (("N", 16385), ("M", 513)):
         plan = planned({"x": "float32|bfloat16[M, N]"}, ROWS, switches=[Switch(large - 1, (name,))])

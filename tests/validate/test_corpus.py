@@ -1,7 +1,7 @@
 """Every wrong and every cheating kernel of the corpus is refused; every honest one passes.
 
 Each kernel is judged by its telling cases; with `-m corpora` a sixth of the honest and a ninth of the wrong
-ones by all cases of their plans, with ALL_KERNELS=1 all of them.
+ones by all cases of their plans, with ALL_KERNELS=1 all of them, with SEEDS=20 each under so many seeds.
 """
 
 import os
@@ -27,20 +27,22 @@ from .verdicts import most_wrong
 pytestmark = pytest.mark.anyio
 
 ALL_KERNELS = bool(os.environ.get("ALL_KERNELS"))
+SEED = 7
+SEEDS = range(SEED, SEED + int(os.environ.get("SEEDS", "1")))
 ROOT = Path(__file__).parents[2]
 ELEMENTS = {"honest": 2**16, "tutorials": 2**16, "wrong": 2**18, "cheating": 2**13}
 """Sums in half precision go wrong only in long rows; a cheat shows at any size."""
-Corpus = Callable[[str, tuple[str, ...]], Awaitable[Verdict]]
+Corpus = Callable[..., Awaitable[Verdict]]
 
 
 @pytest.fixture
 def corpus(worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> Corpus:
     """Validates a kernel of the corpus, on the named cases or on all."""
 
-    async def judge(name: str, cases: tuple[str, ...]) -> Verdict:
+    async def judge(name: str, cases: tuple[str, ...] = (), seed: int = SEED) -> Verdict:
         limit = ELEMENTS[name.partition("/")[0]]
         target = Target(path=corpus_file(tmp_path, name))
-        request = ValidationRequest(candidate=target, seed=7, limit_elements=limit, cases=cases)
+        request = ValidationRequest(candidate=target, seed=seed, limit_elements=limit, cases=cases)
         return await validate(worker, request, interpreter)
 
     return judge
@@ -87,17 +89,19 @@ async def test_a_wrong_kernel_is_refused_with_its_kind_and_place(name: str, corp
 
 
 @pytest.mark.corpora
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", kernels("honest", "tutorials")[:: 1 if ALL_KERNELS else 6])
-async def test_a_right_kernel_passes_on_all_cases(name: str, corpus: Corpus) -> None:
-    verdict = await corpus(name, ())
+async def test_a_right_kernel_passes_on_all_cases(name: str, seed: int, corpus: Corpus) -> None:
+    verdict = await corpus(name, seed=seed)
     assert verdict.verdict == "passed", verdict.summary
     assert_limits_are_named(verdict)
 
 
 @pytest.mark.corpora
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", kernels("wrong", "cheating")[:: 1 if ALL_KERNELS else 9])
-async def test_a_wrong_kernel_is_refused_on_all_cases(name: str, corpus: Corpus) -> None:
-    verdict = await corpus(name, ())
+async def test_a_wrong_kernel_is_refused_on_all_cases(name: str, seed: int, corpus: Corpus) -> None:
+    verdict = await corpus(name, seed=seed)
     assert verdict.verdict == "failed", verdict.summary
 
 

@@ -91,6 +91,22 @@ def test_a_loop_that_no_declared_size_takes_twice_is_another_way(
     assert switches_in(source, DECLARED) == ((Switch(size, ("N",)),) if size else ())
 
 
+@pytest.mark.parametrize(
+    "grouped",
+    [
+        "tl.minimum(n_blocks - tl.program_id(0) * GROUP, GROUP)",
+        "tl.swizzle2d(0, 0, n_blocks, 1, GROUP)",
+    ],
+    ids=["counted", "swizzled"],
+)
+def test_more_blocks_than_a_group_of_programs_takes_are_another_way(grouped: str) -> None:
+    loop = f"_ in range({grouped})"
+    source = LOOP.format(decorator="", loop=loop, launch=", BLOCK=64, GROUP=8").replace(
+        "    for", "    n_blocks = tl.cdiv(n_cols, BLOCK)\n    for"
+    )
+    assert switches_in(source, DECLARED) == (Switch(64, ("N",)), Switch(512, ("N",)))
+
+
 def test_kernels_are_those_that_the_code_around_them_names() -> None:
     source = dedent("""
     @triton.jit

@@ -88,7 +88,7 @@ def build_plan(
         add_large_strides_of_long_rows(plan, switches)
         add_options(plan, plan.base)
         if declaration.inputs:
-            add_combined(plan, size_levels(plan, plan.base, switches, seed), configurations)
+            add_combined(plan, size_levels(plan, plan.base, switches, seed), switches, configurations)
         else:
             plan.leave_out("layouts and special values", "the target generates its own inputs")
     return plan

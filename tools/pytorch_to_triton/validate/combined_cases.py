@@ -7,7 +7,7 @@ meets in some case, and so do each kind of values, each dtype and a size that fi
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import combinations, islice, product
+from itertools import chain, combinations, islice, product
 from math import isqrt
 
 from pytorch_to_triton.inputs.sizes import Point
@@ -28,6 +28,7 @@ from pytorch_to_triton.validate.factors import (
     layout_changes,
     value_changes,
 )
+from pytorch_to_triton.validate.host_code import Switch, ways_taken
 from pytorch_to_triton.validate.plan import NO_CHANGE, Change, PlanBuilder, parts_of
 
 MOST = 64
@@ -40,9 +41,11 @@ ROWS_DIFFER: Level = ("rows", "differ")
 """No layout repeats a row: what is wrong at the end of many rows does not show where all are alike."""
 
 
-def add_combined(plan: PlanBuilder, sizes: SizeLevels, configurations: int) -> None:
+def add_combined(
+    plan: PlanBuilder, sizes: SizeLevels, switches: Sequence[Switch], configurations: int
+) -> None:
     """Adds the design's cases; what does not meet in any of them is left out, with the reason."""
-    combination = Combination(plan, sizes, configurations)
+    combination = Combination(plan, sizes, switches, configurations)
     design: Design[tuple[Point, Change]] = cover(combination, combination.goals(), MOST)
     for point, change in design.rows:
         case = plan.case(plan.groups_of(point, parts_of(change.label)), point, change)
@@ -60,9 +63,17 @@ def _unmet_text(unmet: Sequence[Goal]) -> str:
 class Combination(Space[tuple[Point, Change]]):
     """The factors of a declaration, and how a row of their levels becomes a case."""
 
-    def __init__(self, plan: PlanBuilder, sizes: SizeLevels, configurations: int) -> None:
+    def __init__(
+        self, plan: PlanBuilder, sizes: SizeLevels, switches: Sequence[Switch], configurations: int
+    ) -> None:
         self.plan = plan
         self.sizes = sizes
+        self.traits = {
+            (name, size): _traits(name, size, [switch for switch, dim in ways_taken(switches) if dim == name])
+            for name, levels in sizes.items()
+            for size in (size for sizes in levels.values() for size in sizes)
+        }
+        """Of each size."""
         self.values = value_changes(plan.declaration)
         self.dtypes: dict[str, Change] = {FIRST: NO_CHANGE, **dtype_changes(plan.declaration)}
         self.layouts = layout_changes(plan.declaration)
@@ -85,11 +96,14 @@ class Combination(Space[tuple[Point, Change]]):
         sizes, layouts = self._levels_of_kind("size "), self._levels_of_kind("layout ")
         configurations = self._levels(_CONFIGURATION)
         tails = [(f"tail {name}", "yes") for name in self.sizes]
+        ways = [trait for trait in set(chain(*self.traits.values())) if trait[0].startswith("way ")]
         # What is wrong everywhere along a long row hides behind special values and short dtypes.
         long = [level for level in sizes if level[1] == LONG]
         yield from (frozenset(((_VALUES, RANDOM), (_DTYPE, FIRST), level)) for level in long)
         yield from (frozenset(triple) for triple in product(values, dtypes, tails))
         yield from every_pair(values, sizes)
+        # Each way has code of its own that may drop them.
+        yield from every_pair([level for level in values if level[1] in EVERY_HOLDER], sorted(ways))
         growing = [level for level in values if level[1] in GROWING]
         yield from (frozenset((*pair, ROWS_DIFFER)) for pair in product(growing, long))
         yield from every_pair(configurations, [*sizes, *dtypes])
@@ -113,24 +127,32 @@ class Combination(Space[tuple[Point, Change]]):
         return [level for name in self.factors if name.startswith(prefix) for level in self._levels(name)]
 
     def excluded(self, goal: Goal) -> frozenset[Level]:
-        """Sizes that fill a block where they may not, layouts where all are to be contiguous, and rows
-        that are alike where values are to meet long ones.
+        """Sizes without the traits of the goal, layouts where all are to be contiguous, and rows that
+        are alike where values are to meet long ones.
         """
-        sizes, layouts = self._levels_of_kind("size "), self._levels_of_kind("layout ")
-        tails = {factor.removeprefix("tail ") for factor, _ in goal if factor.startswith("tail ")}
-        full = [
-            level for level in sizes if level[0].removeprefix("size ") in tails and not self.implied(level)
+        layouts = self._levels_of_kind("layout ")
+        other = [
+            (f"size {name}", level)
+            for name, levels in self.sizes.items()
+            for level, sizes in levels.items()
+            if not any(self._suits(goal, name, size) for size in sizes)
         ]
         apart = [level for level in layouts if ALL_CONTIGUOUS in goal and level[1] != CONTIGUOUS]
         in_long = {_VALUES, LONG} <= {part for level in goal for part in level}
         alike = [level for level in layouts if in_long and level[1] == EXPANDED]
-        return frozenset((*full, *apart, *alike))
+        return frozenset((*other, *apart, *alike))
 
-    def implied(self, level: Level) -> tuple[Level, ...]:
-        """That a size leaves a tail."""
+    def _suits(self, goal: Goal, name: str, size: int) -> bool:
+        """Whether the size has the traits of this dim that the goal asks for."""
+        return {each for each in goal if each[0] in (f"tail {name}", f"way {name}")} <= self.traits[
+            name, size
+        ]
+
+    def implied(self, level: Level) -> frozenset[Level]:
+        """The traits of a level's sizes."""
         name = level[0].removeprefix("size ")
         sizes = self.sizes.get(name, {}).get(level[1], ()) if level[0] != name else ()
-        return ((f"tail {name}", "yes"),) if any(map(fills_no_block, sizes)) else ()
+        return frozenset(chain.from_iterable(self.traits[name, size] for size in sizes))
 
     def place(self, levels: Levels, goal: Goal) -> tuple[Levels, tuple[Point, Change]] | None:
         """The first allowed case that meets the goal, of levels near those that are wanted."""
@@ -183,27 +205,35 @@ class Combination(Space[tuple[Point, Change]]):
         for name in self.sizes:
             factor = f"size {name}"
             allowed = [n for n in self._near(factor, levels, kept) if (factor, n) not in excluded]
-            choices[name] = list(self._sizes_of(name, allowed))
+            choices[name] = [size for size in self._sizes_of(name, allowed) if self._suits(goal, name, size)]
         tried = islice(_points(choices), _POINTS_TRIED)
         return next((point for point in tried if self.plan.problem(point, change) is None), None)
 
     def _sizes_of(self, name: str, levels: Sequence[str]) -> Iterator[int]:
         """A level's sizes take turns, large ones less often: they take longer."""
         for level in levels:
-            yield from sorted(self.sizes[name][level], key=lambda size: self.used[name, size] * isqrt(size))
+            weight = int if level == LONG else isqrt
+            yield from sorted(self.sizes[name][level], key=lambda size: self.used[name, size] * weight(size))
 
     def _levels_met(self, levels: Levels, holder: str, dtype: str, point: Point) -> Levels:
         of_sizes = {
             f"size {name}": next(level for level, sizes in self.sizes[name].items() if size in sizes)
             for name, size in point.items()
         }
-        tails = {f"tail {name}": "yes" for name, size in point.items() if fills_no_block(size)}
+        traits = dict(chain.from_iterable(self.traits[pair] for pair in point.items()))
         layouts = {name: levels[name] for name in self.factors if name.startswith("layout ")}
         contiguous = dict([ALL_CONTIGUOUS]) if set(layouts.values()) <= {CONTIGUOUS} else {}
         differ = dict([ROWS_DIFFER]) if EXPANDED not in layouts.values() else {}
         values = {_VALUES: levels[_VALUES], _HOLDER: holder} if _VALUES in levels else {}
         others = {_DTYPE: dtype, _CONFIGURATION: levels[_CONFIGURATION]}
-        return {**of_sizes, **tails, **layouts, **contiguous, **differ, **values, **others}
+        return {**of_sizes, **traits, **layouts, **contiguous, **differ, **values, **others}
+
+
+def _traits(name: str, size: int, switches: Sequence[int]) -> frozenset[Level]:
+    """That a size leaves a tail, and the last size that it is past at which the code takes another way."""
+    passed = max((switch for switch in switches if switch < size), default=0)
+    tail, way = (f"tail {name}", "yes"), (f"way {name}", f"past {passed}")
+    return frozenset([tail] * fills_no_block(size) + [way] * (passed > 0))
 
 
 def _points(choices: Mapping[str, Sequence[int]]) -> Iterator[Point]:

@@ -65,8 +65,7 @@ VALUES: dict[str, Values] = {
     "minus inf": Values(of_each=("minus_inf_row", "minus_inf_column")),
     "plus inf": Values(of_each=("plus_inf_row", "plus_inf_column")),
     "small": Values(of_all=("small",), of_each=("faint_rows",)),
-    "zeros": Values(of_all=("zeros",)),
-    "equal": Values(of_all=("equal_rows", "ones")),
+    "equal": Values(of_all=("zeros", "equal_rows", "ones")),
     "signs": Values(of_all=("ties", "alternating", "negative_zero")),
     "shifted": Values(of_each=("shifted",)),
 }

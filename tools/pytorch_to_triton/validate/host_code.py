@@ -66,7 +66,7 @@ def switches_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
         dims = [dim for dim in read if dim in declaration.dims]
         if LEAST <= size <= MOST and dims:
             dims_by_size.setdefault(size, {}).update(dict.fromkeys(dims))
-    for end, block in blocks_of_loops(tree):
+    for end, block in (*blocks_of_loops(tree), *groups_of_blocks(tree)):
         # Where a declared size goes past a block, the second turn of the loop is tried anyway.
         dims = [dim for dim in dims_of(end, meant) if dim in declaration.dims]
         beyond = [dim for dim in dims if max(declaration.dims[dim]) <= block <= MOST]
@@ -174,6 +174,29 @@ def blocks_of_loops(tree: ast.Module) -> Iterator[tuple[ast.expr, int]]:
                 yield end, blocks[block]
             case ast.Call(func=ast.Attribute(attr="cdiv"), args=[end, ast.Name(id=block)]) if block in blocks:
                 yield end, blocks[block]
+
+
+def groups_of_blocks(tree: ast.Module) -> Iterator[tuple[ast.expr, int]]:
+    """What is divided into blocks that programs take in groups, with the size of the largest group."""
+    largest, kernels = largest_blocks(tree), [f for f in functions(tree) if is_kernel(f)]
+    divided: dict[str, tuple[ast.expr, int]] = {}
+    for node in nodes_in(kernels):
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=count)],
+                value=ast.Call(func=ast.Attribute(attr="cdiv"), args=[end, ast.Name(id=block)]),
+            ) if block in largest:
+                divided[count] = end, largest[block]
+    for node in nodes_in(kernels):
+        match node:
+            case (
+                ast.Call(
+                    func=ast.Attribute(attr="minimum") | ast.Name(id="min"), args=[blocks, ast.Name(id=group)]
+                )
+                | ast.Call(func=ast.Attribute(attr="swizzle2d"), args=[_, _, blocks, _, ast.Name(id=group)])
+            ) if group in largest:
+                counts = (n.id for n in ast.walk(blocks) if isinstance(n, ast.Name) and n.id in divided)
+                yield from ((end, block * largest[group]) for end, block in map(divided.__getitem__, counts))
 
 
 def largest_blocks(tree: ast.Module) -> dict[str, int]:

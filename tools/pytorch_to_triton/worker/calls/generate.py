@@ -102,8 +102,9 @@ def huge(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> 
     """
     rows = values.shape[:-1]
     places = (*rows, 1) if math.prod(rows) > 1 else tuple(values.shape)
-    count = math.prod(places)
-    chosen = torch.arange(count, device=values.device).view(places) % 2 == min(count - 1, 1)
+    number = torch.arange(math.prod(places), device=values.device).view(places)
+    # The first row is all that the layout `expanded` shows.
+    chosen = (number % 2 == 0) & (number < max(number.numel() - 1, 1))
     computed_wider = limits.max < math.sqrt(torch.finfo(torch.float32).max)
     scale = math.sqrt(limits.max) * (HUGE_SHORT if computed_wider else HUGE_WIDE)
     # Half of the maximum leaves room to round.
@@ -218,8 +219,11 @@ def with_column(value: float) -> Fill:
 
 
 def some_places(values: torch.Tensor, random: torch.Generator) -> torch.Tensor:
+    """Places in flattened order, the first of them in the first row: the layout `expanded` shows no other."""
     count = -(-values.numel() // NON_FINITE_SHARE)
-    return torch.randint(max(values.numel(), 1), (count,), generator=random)
+    places = torch.randint(max(values.numel(), 1), (count,), generator=random)
+    places[:1] %= max(values.shape[-1:].numel(), 1)
+    return places
 
 
 FILLS: dict[str, Fill] = {
