@@ -249,11 +249,20 @@ def initial_inputs(contents: ModuleType) -> Any:
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     """The signature; of a builtin without one, a signature that takes anything."""
+    if isinstance(function, torch.jit.ScriptFunction):
+        return inspect.Signature([scripted_parameter(a) for a in function.schema.arguments])
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):
         kinds = (("args", inspect.Parameter.VAR_POSITIONAL), ("kwargs", inspect.Parameter.VAR_KEYWORD))
         return inspect.Signature([inspect.Parameter(name, kind) for name, kind in kinds])
+
+
+def scripted_parameter(argument: Any) -> inspect.Parameter:
+    """A parameter as the schema of a scripted function has it."""
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    default = argument.default_value if argument.has_default_value() else inspect.Parameter.empty
+    return inspect.Parameter(argument.name, kinds[argument.kwarg_only], default=default)
 
 
 def bind(
