@@ -33,6 +33,8 @@ FREE = {
 ASKED = {
     "return x[:, :5].softmax(-1)": ("N >= 5",),
     "return row[1:][:4] * 2.0": ("N >= 5",),
+    "return x[:, -x.shape[0] :].sum(1)": ("M <= N",),
+    "return x[: x.shape[1]].sum(1)": ("N > M",),
     "return x.exp() if x.shape[1] // 2 > 1 else x * 2.0": ("N // 2 > 1",),
     "return x.exp() if x.shape[1] > 7 else x * 2.0": ("N > 7",),
 }

@@ -21,6 +21,12 @@ from .size_guards import conditions, least_asked_for, texts_of
 from .size_text import UnknownFunction, text_of, tidy
 from .source_names import SourceNames
 
+FIRST = {
+    "aten.slice.Tensor": 2, "aten.select.int": 2, "aten.slice_scatter.default": 3,
+    "aten.select_scatter.default": 3,
+}  # fmt: skip
+"""Operators that begin at a position of a dimension, and which of their arguments says where; the dimension
+is the one before."""
 WANTED = (OutputKind.USER_OUTPUT, OutputKind.GRADIENT_TO_USER_INPUT, OutputKind.USER_INPUT_MUTATION)
 
 
@@ -168,6 +174,8 @@ class NodeWriter:
         tensor = value if isinstance(value, torch.Tensor) else None
         name = "getitem" if node.target is operator.getitem else str(node.target)
         arguments = [self.argument(a) for a in node.args]
+        if len(arguments) > (place := FIRST.get(name, len(arguments))):
+            arguments[place] = self._first(node, place)
         keywords = {key: self.argument(a) for key, a in node.kwargs.items()}
         if tensor is not None and (number := self.numbers.everywhere(node)) is not None:
             # A tensor of its own, whose shape matters: to `y[mask] = 0`, or to what is returned.
@@ -206,6 +214,16 @@ class NodeWriter:
         if number is None:
             raise NotRepresentable(f"a constant tensor is used{self.where(node)}")
         return self._number(number, node)
+
+    def _first(self, node: Node, place: int) -> dict[str, Any]:
+        """Where a slice begins, counted from the first element as at the sizes of this trace."""
+        source, dim, given = node.args[0], node.args[place - 1], node.args[place]
+        position = given.meta["val"] if isinstance(given, Node) else given
+        if position is None or position >= 0:
+            return self.argument(given)
+        assert isinstance(source, Node)
+        from_start = position + source.meta["val"].shape[dim]
+        return self._number(self.sizes.number(from_start if from_start >= 0 else 0), node)
 
     def _number(self, number: Number, node: Node) -> dict[str, Any]:
         """A number as an argument; `node` is where it is computed."""
