@@ -35,8 +35,9 @@ def function_reference(
 ) -> Reference:
     """`reference` out of the function `name` in a file's text, and the `types` of its inputs.
 
-    `called` are the parameters of what the name holds, which a decorator may have changed. `local` are the top-level modules of the file's own project. A drafted file lies elsewhere and must load
-    without them, so `reference` imports them itself, when it is called.
+    `called` are the parameters of what the name holds, which a decorator may have changed. `local` are the
+    top-level modules of the file's own project. A drafted file lies elsewhere and must load without them, so
+    `reference` imports them itself, when it is called.
     """
     tree = ast.parse(text)
     functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}

@@ -250,7 +250,8 @@ def initial_inputs(contents: ModuleType) -> Any:
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     """The signature; of a builtin without one, a signature that takes anything."""
     if isinstance(function, torch.jit.ScriptFunction):
-        return inspect.Signature([scripted_parameter(a) for a in function.schema.arguments])
+        schema: Any = function.schema
+        return inspect.Signature([scripted_parameter(argument) for argument in schema.arguments])
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):

@@ -217,12 +217,10 @@ class NodeWriter:
 
     def _first(self, node: Node, place: int) -> dict[str, Any]:
         """Where a slice begins, counted from the first element as at the sizes of this trace."""
-        source, dim, given = node.args[0], node.args[place - 1], node.args[place]
-        position = given.meta["val"] if isinstance(given, Node) else given
-        if position is None or position >= 0:
-            return self.argument(given)
-        assert isinstance(source, Node)
-        from_start = position + source.meta["val"].shape[dim]
+        source, dim, given = held(node.args[0]), held(node.args[place - 1]), held(node.args[place])
+        if given is None or given >= 0:
+            return self.argument(node.args[place])
+        from_start = given + source.shape[dim]
         return self._number(self.sizes.number(from_start if from_start >= 0 else 0), node)
 
     def _number(self, number: Number, node: Node) -> dict[str, Any]:
@@ -260,6 +258,11 @@ class NodeWriter:
 
     def _line(self, node: Node) -> int | None:
         return self.names.line(node.meta.get("stack_trace"))
+
+
+def held(argument: Any) -> Any:
+    """What an argument is in the trace."""
+    return argument.meta["val"] if isinstance(argument, Node) else argument
 
 
 def ends_operator(node: Node) -> bool:

@@ -13,7 +13,7 @@ from torch.utils._sympy.functions import Max
 from .size_text import UnknownFunction, relation_of
 
 PLACED = ("_compute_slice_index", "slice_forward", "meta_select")
-"""torch's functions that ask whether a slice begins or ends outside of the tensor: its result differs then."""
+"""torch's functions that ask whether a slice begins or ends outside of its tensor: results differ then."""
 TORCH = str(Path(torch.__file__).parent)
 STRIDES = f"{TORCH}/_prims_common/"
 BOUNDS = (sympy.Lt, sympy.Le, sympy.Gt, sympy.Ge)
