@@ -101,6 +101,16 @@ def behind_a_decorator(x, y, gain=2.0):
     return x * gain + y.relu()
 
 
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.head = nn.Embedding(7, 8), nn.Linear(8, 7, bias=False)
+        self.head.weight = self.embedding.weight
+
+    def forward(self, ids):
+        return self.head(self.embedding(ids).relu()).softmax(-1)
+
+
 class Mixed(nn.Module):
     def __init__(self):
         super().__init__()
@@ -166,6 +176,7 @@ ROWS = (
         ["args=[float32[M,N], float32[M,N]]", "gain=0.5"],
         ("def run(*args, **kwargs):",),
     ),
+    Row("Tied", ["ids=int64[M,N] in 0..7"], ("def run(ids, embedding_weight):",)),
     Row("Mixed", ["xs=[float32[M,8], float32[M,8]]", "residual=float32[8]", "gate=float32[M,N]"]),
 )
 
