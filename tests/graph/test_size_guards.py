@@ -65,6 +65,16 @@ async def test_what_the_function_asks_of_a_size_stays(
     assert found.graph.guards == ASKED[body]
 
 
+async def test_a_function_of_multiples_and_of_a_larger_dim_is_traced_at_such_sizes(
+    written: Callable[[str], Target], traced: Callable[[Target], Awaitable[Traced]]
+) -> None:
+    head = HEAD.replace('"M": [3], "N": [2, 9]', '"M": [1, 5], "N": [8, 32]')
+    quarters = "y = x.view(len(x), 4, x.shape[1] // 4).sum(-1)"
+    body = f"{quarters}\n    return y * x[:, x.shape[1] - len(x), None]"
+    found = await traced(written(f"{head}{body}\n"))
+    assert {"N % 4 == 0", "-M + N >= 0"} <= set(found.graph.guards)
+
+
 @pytest.mark.parametrize("body", RANKS)
 async def test_sizes_that_squeeze_would_drop_are_not_one(
     body: str, written: Callable[[str], Target], traced: Callable[[Target], Awaitable[Traced]]

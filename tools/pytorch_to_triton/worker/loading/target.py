@@ -67,7 +67,7 @@ class Loaded:
     @property
     def state(self) -> dict[str, torch.Tensor]:
         """A module's parameters and persistent buffers, detached, named after its state_dict's keys with dots
-        replaced by underscores; empty for a function. A tensor that has several keys has its first one here."""
+        replaced by underscores; empty for a function. A tensor with several keys has its first one."""
         if self.module is None:
             return {}
         values = self.module.state_dict()
