@@ -125,7 +125,7 @@ class CutTarget:
     """A target whose function is to be cut."""
 
     opened: Callable[[], AbstractAsyncContextManager[TargetProcess]]
-    """A new process that has loaded it: a trace that fails ends the one that it was asked of."""
+    """A new process that has loaded it."""
     description: Description
     declaration: Declaration
 
