@@ -49,6 +49,13 @@ FUNCTIONS: Mapping[str, tuple[Mapping[str, object], str]] = {
     "a part of each row, in place": (
         MASKED, "y = x * 2; y[:, 1:] += z[1:]; y += 1; y.mul_(3).clamp_(min=0); return y",
     ),
+    "the last of each row, as many as given": (
+        {"x": "float32[H, W]", "y": "float32[H, B]"}, "return x[:, -y.shape[1] :].sum(1) + y[:, :-4].sum(1)",
+    ),
+    "columns from the end and from before the start": (
+        {"x": "float32[H, W]", "y": "float32[H, B]"},
+        "z = x.clone(); z[:, -y.shape[1] :] = y; return z[:, -7:-1].mean(1) * z[:, -y.shape[1]]",
+    ),
     "a NamedTuple": (IMAGE, "v, i = x.max(-1); return Pair(v * 2, i)"),
     "torch's own NamedTuple": (IMAGE, "return (x * 2).max(-1)"),
     "parts of sizes in a list": (

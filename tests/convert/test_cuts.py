@@ -74,6 +74,16 @@ RUNS = {
         z = torch.from_dlpack(y) * 2
         y = loop_through_dlpack_part_4(y, z)
     return loop_through_dlpack_part_5(y)""",
+    "sorted_to_a_number": """\
+    tensor = sorted_to_a_number_part(x)
+    value = tensor.item()
+    kept = int(value) + 1
+    return torch.sort(x.flatten()).values[:kept]""",
+    "times_a_count": """\
+    tensor = times_a_count_part_1(x)
+    count = tensor.item()
+    steps = torch.arange(x.shape[1]) * count
+    return times_a_count_part_2(steps, x, float(count))""",
     "share_of_labels": """\
     y, tensor = share_of_labels_part_1(x)
     counts = torch.bincount(tensor, minlength=8)

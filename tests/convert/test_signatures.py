@@ -84,6 +84,33 @@ def nested_results(x, y):
     return h, [h.relu(), {"mean": h.mean(-1), "none": None, "sizes": h.shape[0]}], "kept", x
 
 
+@torch.jit.script
+def scripted(x: torch.Tensor, gain: float, b: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(x + b) * gain
+
+
+def logged(function):
+    def call(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    return call
+
+
+@logged
+def behind_a_decorator(x, y, gain=2.0):
+    return x * gain + y.relu()
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.head = nn.Embedding(7, 8), nn.Linear(8, 7, bias=False)
+        self.head.weight = self.embedding.weight
+
+    def forward(self, ids):
+        return self.head(self.embedding(ids).relu()).softmax(-1)
+
+
 class Mixed(nn.Module):
     def __init__(self):
         super().__init__()
@@ -143,6 +170,13 @@ ROWS = (
         ["x=float32[M,N]", "y=float32[M,N]"],
         ('return h, [out, {"mean": out_2, "none": None, "sizes": M}], "kept", x',),
     ),
+    Row("scripted", ["x=float32[M,N]", "gain=0.5", "b=float32[N]"], ("def run(x, gain, b):",)),
+    Row(
+        "behind_a_decorator",
+        ["args=[float32[M,N], float32[M,N]]", "gain=0.5"],
+        ("def run(*args, **kwargs):",),
+    ),
+    Row("Tied", ["ids=int64[M,N] in 0..7"], ("def run(ids, embedding_weight):",)),
     Row("Mixed", ["xs=[float32[M,8], float32[M,8]]", "residual=float32[8]", "gate=float32[M,N]"]),
 )
 

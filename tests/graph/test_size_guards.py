@@ -33,6 +33,8 @@ FREE = {
 ASKED = {
     "return x[:, :5].softmax(-1)": ("N >= 5",),
     "return row[1:][:4] * 2.0": ("N >= 5",),
+    "return x[:, -x.shape[0] :].sum(1)": ("M <= N",),
+    "return x[: x.shape[1]].sum(1)": ("N > M",),
     "return x.exp() if x.shape[1] // 2 > 1 else x * 2.0": ("N // 2 > 1",),
     "return x.exp() if x.shape[1] > 7 else x * 2.0": ("N > 7",),
 }
@@ -61,6 +63,16 @@ async def test_what_the_function_asks_of_a_size_stays(
 ) -> None:
     found = await traced(written(f"{HEAD}{body}\n"))
     assert found.graph.guards == ASKED[body]
+
+
+async def test_a_function_of_multiples_and_of_a_larger_dim_is_traced_at_such_sizes(
+    written: Callable[[str], Target], traced: Callable[[Target], Awaitable[Traced]]
+) -> None:
+    head = HEAD.replace('"M": [3], "N": [2, 9]', '"M": [1, 5], "N": [8, 32]')
+    quarters = "y = x.view(len(x), 4, x.shape[1] // 4).sum(-1)"
+    body = f"{quarters}\n    return y * x[:, x.shape[1] - len(x), None]"
+    found = await traced(written(f"{head}{body}\n"))
+    assert {"N % 4 == 0", "-M + N >= 0"} <= set(found.graph.guards)
 
 
 @pytest.mark.parametrize("body", RANKS)

@@ -261,6 +261,17 @@ def test_a_result_of_an_operator_allowed_by_name_stands_beside_a_kernels() -> No
     assert kinds(observed(origins={"out": ("aten.topk",)}), allowed) == ["output_without_kernel"]
 
 
+def test_a_number_that_a_kernel_made_is_a_result_where_python_may_read_it() -> None:
+    allowed = Policy(frozenset({"_local_scalar_dense", "sort"}))
+    sorted_alone = {"out": ("aten.sort",)}
+    assert kinds(observed(origins=sorted_alone, reads_kernels=True), allowed) == []
+    assert kinds(observed(origins=sorted_alone), allowed) == ["output_without_kernel"]
+    only_sort = Policy(frozenset({"sort"}))
+    assert kinds(observed(origins=sorted_alone, reads_kernels=True), only_sort) == ["output_without_kernel"]
+    unnamed = observed(origins={"out": ("aten.topk",)}, reads_kernels=True)
+    assert kinds(unnamed, allowed) == ["output_without_kernel"]
+
+
 def test_an_access_by_other_strides_or_below_zero_is_not_told_to_mask_the_length() -> None:
     by_strides = replace(FAULT, strides_of="x_ptr")
     below = replace(FAULT, offset=-3)

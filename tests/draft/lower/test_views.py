@@ -21,6 +21,7 @@ CALLS = {
     "squeeze of one": ("aten.squeeze.dim", X[:, :1, :1], -1),
     "expand": ("aten.expand.default", X[:, :1], [2, 4, 6, 5]),
     "slice": ("aten.slice.Tensor", X, 1, -5, 6, 2),
+    "slice from before the start": ("aten.slice.Tensor", X, 2, -8, -1),
     "select": ("aten.select.int", X, 1, -2),
     "split": ("aten.split_with_sizes.default", X, [1, 2, 3], 1),
     "flip": ("aten.flip.default", X, [0, -1]),

@@ -328,6 +328,16 @@ def tensors_in_each_others_gaps_share_no_memory() -> None:
     assert aliases([("last", row[2:])], outputs) == [("last", "left"), ("last", "right")]
 
 
+def a_number_of_a_kernels_is_told_from_one_of_an_input() -> None:
+    x, total = torch.ones(4), torch.empty(())
+    with Operators([x]) as operators:
+        x[0].item()
+        assert not operators.reads_kernels
+        operators.touched(total)
+        (total * 2).item()
+    assert operators.reads_kernels
+
+
 def origins_name_what_a_tensor_was_copied_or_computed_from() -> None:
     x = torch.ones(2, 4)
     with Operators([x]) as operators:

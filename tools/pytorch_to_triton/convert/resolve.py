@@ -220,7 +220,7 @@ def copied_reference(problem: Problem, state: Mapping[str, str]) -> Reference:
     target = description.target
     text, modules = importlib.util.decode_source(target.path.read_bytes()), own_modules(target.path)
     if description.kind not in ("module", "model_file"):
-        return function_reference(text, description.name, modules, types)
+        return function_reference(text, description.name, modules, types, description.parameters)
     given = "*get_init_inputs()" if "def get_init_inputs" in text else ""
     # A file with get_inputs() says in which mode its module is called, too.
     mode = ".eval()" if description.examples is None else ""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.distinct_sizes import distinct_sizes
@@ -45,6 +47,18 @@ def trace_dims(declaration: Declaration, kind: SizeKind | None = None) -> dict[s
             how_to_join_dims(declaration.requires) or "Loosen REQUIRES for the conversion.",
         )
     return {name: {**dims, **pinned}[name] for name in declaration.dims}
+
+
+def kind_of_declared_sizes(declaration: Declaration) -> SizeKind | None:
+    """What all declared sizes share: divisors, and which dims are larger than which; None: nothing."""
+    divisors = {name: math.gcd(*sizes) for name, sizes in declaration.dims.items()}
+    found = [f"{name} % {divisor} == 0" for name, divisor in divisors.items() if divisor > 1]
+    found += [
+        f"{larger} > {smaller}"
+        for larger, smaller in permutations(declaration.dims, 2)
+        if min(declaration.dims[larger]) > max(declaration.dims[smaller])
+    ]
+    return SizeKind((*declaration.same_program, *found)) if found else None
 
 
 def how_to_join_dims(requires: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
@@ -30,16 +31,15 @@ from pytorch_to_triton.graph.skeleton import (
     without_followed_roundings,
 )
 from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes, tensor_dtypes
-from pytorch_to_triton.graph.trace_sizes import SizeKind, joined, trace_dims
+from pytorch_to_triton.graph.trace_sizes import SizeKind, joined, kind_of_declared_sizes, trace_dims
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec
 from pytorch_to_triton.jobs.job_channel import Ended
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import Graph
-from pytorch_to_triton.schema.job import Outcome
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import TargetProcess, refusal_of, sentence
-from pytorch_to_triton.worker.wire import tracing
+from pytorch_to_triton.targets.describe import TargetProcess, refusal_of, refusal_of_failure, sentence
+from pytorch_to_triton.worker.wire import Failure, tracing
 
 ARGUMENT = "{}_dtype"
 """How the backward pass, which need not have the input itself, has its dtype."""
@@ -131,7 +131,8 @@ class TargetTracer:
     async def traces(self, tried: Sequence[Dtypes]) -> tuple[Graph, list[Graph | str]]:
         """The graph in the first dtypes, and the traces in all of them, where a float argument is a literal.
 
-        In place of a trace that fails the reason. Raises NotConvertible where the first one fails.
+        In place of a trace that fails the reason. Where the first one fails, sizes are tried that have in
+        common what all declared ones have. Raises NotConvertible where it fails there too.
         """
         tensors, dims = self.declaration.tensors(), trace_dims(self.declaration, self.kind)
         inputs = tuple(
@@ -153,7 +154,15 @@ class TargetTracer:
         try:
             answer = await self.process.answer(request)
         except Ended as end:
-            raise _refusal(end.outcome, self.process.target) from None
+            failure = end.outcome.failure
+            if failure is None:
+                raise refusal_of(end.outcome, self.process.target) from None
+            raise _refusal(failure, self.process.target) from None
+        if isinstance(answer, tracing.UntracedItem):
+            if self.kind is None and (kind := kind_of_declared_sizes(self.declaration)):
+                with suppress(NotConvertible):
+                    return await replace(self, kind=kind).traces(tried)
+            raise _refusal(answer.failure, self.process.target)
         assert isinstance(answer, tracing.TracedItem)
         traces = [
             Graph.model_validate(trace.graph) if isinstance(trace, tracing.TraceSucceeded) else trace.why
@@ -334,10 +343,9 @@ def _constants(declaration: Declaration) -> dict[str, JsonValue]:
     return {n: list(v) if isinstance(v, tuple) else v for n, v in constants.items()}
 
 
-def _refusal(outcome: Outcome, target: Target) -> Refusal:
-    failure = outcome.failure
-    if failure is not None and failure.type == "TraceFailed" and FIXED_SIZE.search(failure.message):
+def _refusal(failure: Failure, target: Target) -> Refusal:
+    if failure.type == "TraceFailed" and FIXED_SIZE.search(failure.message):
         return NotConvertible(sentence(f"{target} cannot be traced: {failure.message}"), FIXED_SIZE_HINT)
-    if failure is not None and failure.type in HINTS:
+    if failure.type in HINTS:
         return NotConvertible(sentence(f"{target} cannot be traced: {failure.message}"), HINTS[failure.type])
-    return refusal_of(outcome, target)
+    return refusal_of_failure(failure)

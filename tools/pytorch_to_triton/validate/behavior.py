@@ -295,7 +295,8 @@ def without_kernel(observation: Observation, policy: Policy) -> list[str]:
     """Results that no kernel was given, but for those that need none.
 
     That is what the reference too returns in its inputs' memory, unchanged; and, beside a kernel's results or
-    empty ones, copies of inputs and what operators made that are allowed by name.
+    empty ones, copies of inputs and what operators made that are allowed by name. A number that a kernel made
+    and Python reads is such a result where reading is allowed by name.
     """
     changed = {*observation.origins, *observation.written}
     handed_on = {
@@ -303,7 +304,8 @@ def without_kernel(observation: Observation, policy: Policy) -> list[str]:
     }
     computed = {path: origins for path, origins in observation.origins.items() if path not in handed_on}
     left = {path: origins for path, origins in computed.items() if origins is not None}
-    if len(left) == len(computed):
+    read = observation.reads_kernels and policy.names(ITEM)
+    if len(left) == len(computed) and not read:
         return list(left)
     return [path for path, origins in left.items() if not policy.is_left_to_pytorch(origins)]
 

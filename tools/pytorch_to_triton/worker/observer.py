@@ -45,6 +45,7 @@ class CallObservation:
             "operators": self.operators.counts,
             "launches": self.launches.launched,
             "origins": {p: self.origins(t) for p, t in tensors.items() if p not in passed_on},
+            "reads_kernels": self.operators.reads_kernels,
             "faults": [in_original_file(fault) for fault in self.guard.faults],
             "loops": [in_original_file(loop) for loop in most_turns()],
             "strided": [in_original_file(block) for block in self.guard.strided.values()],

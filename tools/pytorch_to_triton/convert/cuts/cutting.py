@@ -23,6 +23,7 @@ from pytorch_to_triton.graph.tracing import TargetTracer, Traced, traced_by
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import names_in
+from pytorch_to_triton.inputs.input_spec import ConstantSpec
 from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.jobs.job_channel import Ended
 from pytorch_to_triton.schema.description import Description
@@ -33,6 +34,8 @@ from pytorch_to_triton.worker.wire import tracing
 
 READ = "aten._local_scalar_dense.default"
 """Gives Python the value of an element: what a cut is for."""
+WHOLE = 3
+"""A whole number to trace with."""
 RUNS = 3
 """At as many distinct sizes it is seen what variables hold."""
 
@@ -122,7 +125,7 @@ class CutTarget:
     """A target whose function is to be cut."""
 
     opened: Callable[[], AbstractAsyncContextManager[TargetProcess]]
-    """A new process that has loaded it: a trace that fails ends the one that it was asked of."""
+    """A new process that has loaded it."""
     description: Description
     declaration: Declaration
 
@@ -220,6 +223,7 @@ async def traced_part(target: CutTarget, ranges: Ranges, each: StatementRange, o
     async with target.opened() as process:
         tracer = TargetTracer(process, outlined.declaration, part=outlined.source)
         traced = await programs_for_all_sizes(tracer, await traced_by(tracer))
+        await refuse_integers(tracer, outlined.whole)
     if varying := [name for name in traced.graph.fixed if name in outlined.numbers]:
         raise NotConvertible(f"the number {varying[0]} decides what is computed", "")
     graphs = [traced.graph, *(branch.graph for branch in traced.branches)]
@@ -245,6 +249,18 @@ async def traced_part(target: CutTarget, ranges: Ranges, each: StatementRange, o
     )
     draft(traced.graph, source, 1, ways=PURE)
     return Part(each, outlined, traced, source)
+
+
+async def refuse_integers(tracer: TargetTracer, whole: frozenset[str]) -> None:
+    """Raises NotConvertible where these whole numbers, passed as floats, give other dtypes."""
+    declaration = tracer.declaration
+    integers = dict.fromkeys(whole, ConstantSpec(value=WHOLE))
+    as_integers = declaration.model_copy(update={"inputs": {**declaration.inputs, **integers}})
+    first = dtype_combinations({name: spec.dtypes for name, spec in declaration.tensors().items()})[:1]
+    tracers = (tracer, replace(tracer, declaration=as_integers)) if whole else ()
+    graphs = [(await each.traces(first))[0] for each in tracers]
+    if len({tuple(node.dtype for node in graph.nodes) for graph in graphs}) > 1:
+        raise NotConvertible("it computes in integers with a number that changes from call to call", "")
 
 
 def named(parts: Sequence[Part], function: str) -> tuple[Part, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pytorch_to_triton.convert.cuts.function_text import FunctionText, statements, stored
@@ -13,7 +13,6 @@ from pytorch_to_triton.convert.cuts.ranges import Ranges, StatementRange
 from pytorch_to_triton.convert.cuts.shapes import FREE_SIZES, SizesSeen, number_source, tensor_spec
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import names_in
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, TensorSpec
@@ -36,7 +35,9 @@ class Outline:
     declaration: Declaration
     """Of its parameters."""
     numbers: frozenset[str]
-    """Parameters that are numbers, other ones from call to call."""
+    """Parameters that are numbers, other ones from call to call; kernels take them as floats."""
+    whole: frozenset[str]
+    """Those of them that are whole numbers."""
     shares_memory: bool
     """Whether two of its tensors share their memory."""
 
@@ -60,27 +61,22 @@ def outline(ranges: Ranges, each: StatementRange, sizes: SizesSeen, whole: Decla
         else:
             numbers.add(name)
     chosen, passed = with_numbers(each, numbers, ranges.function)
-    if passed and not all(set(spec.dtypes) <= {*FLOATS, "bool"} for spec in tensors.values()):
-        raise NotConvertible("it computes with integers and a number that changes from call to call", "")
     examples = dict.fromkeys(passed, ConstantSpec(value=EXAMPLE))
     inputs: dict[str, InputSpec] = {**tensors, **constants, **examples}
     text = function_source(chosen, list(inputs), sources, each.gives)
     part = PartSource(name=NAME, text=text, lines=lines_of_nodes(text, chosen, ranges.function))
     floats = {name for name, seen in held.items() if kind_of(seen) == "float"}
-    arguments = {name: name for name in inputs} | {n: as_float(text, floats) for n, text in passed.items()}
+    integers = frozenset(name for name, text in passed.items() if not names_in(text) & floats)
+    arguments = {name: name for name in inputs} | passed | {n: f"float({passed[n]})" for n in integers}
     shared = share_memory([held[name] for name in tensors])
-    return Outline(part, arguments, declared(inputs, sizes, whole), frozenset(passed), shared)
+    declaration = declared(inputs, sizes, whole)
+    return Outline(part, arguments, declaration, frozenset(passed), integers, shared)
 
 
 def share_memory(tensors: Sequence[Mapping[int, list[Held]]]) -> bool:
     """Whether two tensors do in some run; those without elements have none."""
     memories = [{(run, each.memory) for run in seen for each in seen[run] if each.memory} for seen in tensors]
     return sum(map(len, memories)) > len(set().union(*memories))
-
-
-def as_float(text: str, floats: Collection[str]) -> str:
-    """A number as it is passed: kernels take it as a float."""
-    return text if names_in(text) & set(floats) else f"float({text})"
 
 
 def spec_of(name: str, seen: Mapping[int, list[Held]], sizes: SizesSeen) -> TensorSpec:

@@ -118,11 +118,9 @@ def end(p: Printer, n: str) -> Value:
 
 
 def _always_inside(p: Printer, n: str) -> bool:
-    """Whether blocks fill the axis: its literal size is a multiple of all of them."""
+    """Whether blocks fill the axis: its literal size is a multiple of all of them, and no block is empty."""
     walk, size = p.walks[n], p.axes[n].size
-    if not size.is_Integer or walk.share:
-        return False
-    if walk.block is None:
+    if not size.is_Integer or size == 0 or walk.share or walk.block is None:
         return False
     if p.schedule.sized.get(walk.block) == str(size):
         return True

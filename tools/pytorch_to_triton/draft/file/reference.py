@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from pytorch_to_triton.draft.file.lines import WIDTH
 from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.schema.description import Parameter
 
 TAKEN = frozenset({"run", "reference", "INPUTS", "DIMS", "REQUIRES", "triton", "tl", "libdevice"})
 """Names that a drafted file defines itself."""
@@ -26,12 +27,17 @@ class Reference:
 
 
 def function_reference(
-    text: str, name: str, local: frozenset[str] = frozenset(), types: Collection[str] = ()
+    text: str,
+    name: str,
+    local: frozenset[str] = frozenset(),
+    types: Collection[str] = (),
+    called: Sequence[Parameter] = (),
 ) -> Reference:
     """`reference` out of the function `name` in a file's text, and the `types` of its inputs.
 
-    `local` are the top-level modules of the file's own project. A drafted file lies elsewhere and must load
-    without them, so `reference` imports them itself, when it is called.
+    `called` are the parameters of what the name holds, which a decorator may have changed. `local` are the
+    top-level modules of the file's own project. A drafted file lies elsewhere and must load without them, so
+    `reference` imports them itself, when it is called.
     """
     tree = ast.parse(text)
     functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
@@ -49,7 +55,7 @@ def function_reference(
     return Reference(
         _imports([*needed, function]),
         (*_definitions(text, needed), source),
-        ast.unparse(_plain(function.args)),
+        _signature(function.args, called),
     )
 
 
@@ -154,6 +160,20 @@ def _plain(arguments: ast.arguments) -> ast.arguments:
     for argument in (*copy.args.posonlyargs, *copy.args.args, *copy.args.kwonlyargs, *variadic):
         argument.annotation = None
     return copy.args
+
+
+def _signature(arguments: ast.arguments, called: Sequence[Parameter]) -> str:
+    """The parameters as source: those of the definition, or where a decorator takes others, those."""
+    defined = {node.arg for node in ast.walk(arguments) if isinstance(node, ast.arg)}
+    if not called or defined == {parameter.name for parameter in called}:
+        return ast.unparse(_plain(arguments))
+    return ", ".join(_parameter(parameter) for parameter in called)
+
+
+def _parameter(parameter: Parameter) -> str:
+    if parameter.variadic:
+        return f"{'**' if parameter.by_keyword else '*'}{parameter.name}"
+    return parameter.name if parameter.required else f"{parameter.name}={parameter.default}"
 
 
 def _renamed(text: str, function: ast.FunctionDef) -> str:

@@ -23,7 +23,7 @@ from pytorch_to_triton.draft.lower.joins import between
 from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, cast, number, row
 from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, broadcast, guarded, position
 from pytorch_to_triton.draft.lower.triangles import Triangle, triangle_of
-from pytorch_to_triton.draft.lower.views import from_start
+from pytorch_to_triton.draft.lower.views import first_of_slice, from_start
 
 FEW = 64
 """Among so many places, at most, an element looks for itself."""
@@ -67,9 +67,7 @@ def with_slice(x: Tensor, src: Tensor, at: int, start: Any, step: int) -> Tensor
     size, count = x.shape[at], src.shape[at]
     if sizes.equal(count, size) or count == ZERO:
         return x if count == ZERO else src
-    first = from_start(start, size)
-    if first.is_negative:
-        first = ZERO
+    first = first_of_slice(start, size)
     places = list(x.indices)
     inside = between(places[at], first, first + (count - 1) * step + 1, size)
     past = minus(places[at], extent(first))

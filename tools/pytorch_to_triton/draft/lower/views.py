@@ -105,10 +105,16 @@ def from_start(position: int | Size | None, size: Size) -> Size:
     return position
 
 
+def first_of_slice(start: int | Size | None, size: Size) -> Size:
+    """Where a slice begins: what lies before the first element is left out."""
+    first = from_start(start, size)
+    return sizes.ZERO if first.is_negative else first
+
+
 @row("aten.slice.Tensor", arguments="input dim start end step")
 def slice_(ctx: Context, input: Tensor, dim: int = 0, start: Any = None, step: int = 1) -> Tensor:
     at = dim % len(input)
-    return cut(ctx, input, at, from_start(start, input.shape[at]), ctx.shape[at], step)
+    return cut(ctx, input, at, first_of_slice(start, input.shape[at]), ctx.shape[at], step)
 
 
 @row("aten.select.int")

@@ -40,6 +40,8 @@ OVERWRITING = frozenset({"aten.copy_", "aten.fill_", "aten.zero_"})
 TORCHS_OPERATORS = frozenset(torch._C._dispatch_get_all_op_names())
 """All that there are before the author's code runs: what comes later, it defines itself (torch.library)."""
 NO_STORAGE = 0
+ITEM = "aten._local_scalar_dense"
+"""Gives Python the value of an element."""
 READINGS = ("numpy", "__array__", "__dlpack__", "tolist")
 """Methods of a tensor by which its elements leave torch, to be computed with by something else."""
 KERNEL, INPUT = "kernel", "input"
@@ -59,6 +61,8 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
         self.pointers_given = False
         """Whether kernels may have found tensors through addresses in another, which a device hides."""
         super().__init__()  # type: ignore[no-untyped-call]
+        self.reads_kernels = False
+        """Whether the author's Python was given the value of an element that a kernel made."""
         self._given = set(map(key_of, tensors)) - {NO_STORAGE}
         self.counts: Counter[str] = Counter()
         """Calls by operator without its overload: {"aten.mm": 2}."""
@@ -124,6 +128,7 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
             return self._inside(func, args, kwargs)
         if counted:
             self.counts[name] += 1
+            self.reads_kernels |= name == ITEM and self.made_by_triton(args[0])
         for tensor in tensors_in((args, kwargs)):
             if is_foreign(type(tensor)):
                 # What it computes inside, it computes unseen by this mode.

@@ -6,6 +6,7 @@ One process answers it all, so that a target's file is imported once; each reque
 from typing import Any
 
 from .. import wire
+from ..failure import describe_failure
 from ..interpreter import cuda_autocast
 from ..job_report import JobReport
 from ..loading.target import Role, load
@@ -34,9 +35,12 @@ def work(report: JobReport, target: wire.Target, role: Role) -> dict[str, Any]:
 def answer(target: wire.Target, request: tracing.TargetRequest) -> tracing.TargetItem:
     """What a request asks. torch.export takes seconds to import, and a mere description does not need it."""
     if isinstance(request, tracing.TraceRequest):
-        from ..tracing.export import trace
+        from ..tracing.export import TraceFailed, trace
 
-        return trace(target, request)
+        try:
+            return trace(target, request)
+        except TraceFailed as failed:
+            return tracing.UntracedItem(failure=describe_failure(failed, request.do))
     if isinstance(request, tracing.ShownInputsRequest):
         return tracing.ShownInputsItem(examples=tuple(shown_inputs(target, request.points)))
     if isinstance(request, tracing.RunsRequest):

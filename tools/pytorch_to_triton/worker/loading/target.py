@@ -67,15 +67,16 @@ class Loaded:
     @property
     def state(self) -> dict[str, torch.Tensor]:
         """A module's parameters and persistent buffers, detached, named after its state_dict's keys with dots
-        replaced by underscores; empty for a function."""
+        replaced by underscores; empty for a function. A tensor with several keys has its first one."""
         if self.module is None:
             return {}
-        return {keyword(key): value.detach() for key, value in self.module.state_dict().items()}
+        values = self.module.state_dict()
+        return {keyword(key): values[key].detach() for key in dict.fromkeys(first_keys(self.module).values())}
 
     @property
     def state_keys(self) -> dict[str, str]:
         """The state_dict's key behind each name of `state`."""
-        return {} if self.module is None else {keyword(key): key for key in self.module.state_dict()}
+        return {} if self.module is None else {keyword(key): key for key in first_keys(self.module).values()}
 
     def __call__(self, arguments: Mapping[str, Any], state: Mapping[str, torch.Tensor]) -> Any:
         """Call with `arguments` in the declaration's order, packed as they say, and `state` by keyword.
@@ -116,7 +117,7 @@ class Loaded:
         """
         if self.module is None:
             return
-        keys = {key: keyword(key) for key in self.module.state_dict()}
+        keys = {key: keyword(first) for key, first in first_keys(self.module).items()}
         if set(keys.values()) != set(state):
             raise StateMismatch(
                 f"`{self.name}` does not take the reference's state_dict: the reference has {listed(state)}; "
@@ -133,11 +134,18 @@ class ModuleCall:
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module
-        self.keys = {keyword(key): key for key in module.state_dict()}
+        self.keys = {keyword(key): key for key in first_keys(module).values()}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         state = {key: kwargs.pop(name) for name, key in self.keys.items() if name in kwargs}
         return torch.func.functional_call(self.module, state, args, kwargs)
+
+
+def first_keys(module: nn.Module) -> dict[str, str]:
+    """The keys of its state_dict, each with the first key of the same tensor: tied weights have several."""
+    first: dict[int, str] = {}
+    state = module.state_dict(keep_vars=True)
+    return {key: first.setdefault(id(value), key) for key, value in state.items()}
 
 
 def load(
@@ -249,11 +257,21 @@ def initial_inputs(contents: ModuleType) -> Any:
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     """The signature; of a builtin without one, a signature that takes anything."""
+    if isinstance(function, torch.jit.ScriptFunction):
+        schema: Any = function.schema
+        return inspect.Signature([scripted_parameter(argument) for argument in schema.arguments])
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):
         kinds = (("args", inspect.Parameter.VAR_POSITIONAL), ("kwargs", inspect.Parameter.VAR_KEYWORD))
         return inspect.Signature([inspect.Parameter(name, kind) for name, kind in kinds])
+
+
+def scripted_parameter(argument: Any) -> inspect.Parameter:
+    """A parameter as the schema of a scripted function has it."""
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    default = argument.default_value if argument.has_default_value() else inspect.Parameter.empty
+    return inspect.Parameter(argument.name, kinds[argument.kwarg_only], default=default)
 
 
 def bind(

@@ -21,6 +21,12 @@ from .size_guards import conditions, least_asked_for, texts_of
 from .size_text import UnknownFunction, text_of, tidy
 from .source_names import SourceNames
 
+FIRST = {
+    "aten.slice.Tensor": 2, "aten.select.int": 2, "aten.slice_scatter.default": 3,
+    "aten.select_scatter.default": 3,
+}  # fmt: skip
+"""Operators that begin at a position of a dimension, and which of their arguments says where; the dimension
+is the one before."""
 WANTED = (OutputKind.USER_OUTPUT, OutputKind.GRADIENT_TO_USER_INPUT, OutputKind.USER_INPUT_MUTATION)
 
 
@@ -168,6 +174,8 @@ class NodeWriter:
         tensor = value if isinstance(value, torch.Tensor) else None
         name = "getitem" if node.target is operator.getitem else str(node.target)
         arguments = [self.argument(a) for a in node.args]
+        if len(arguments) > (place := FIRST.get(name, len(arguments))):
+            arguments[place] = self._first(node, place)
         keywords = {key: self.argument(a) for key, a in node.kwargs.items()}
         if tensor is not None and (number := self.numbers.everywhere(node)) is not None:
             # A tensor of its own, whose shape matters: to `y[mask] = 0`, or to what is returned.
@@ -207,6 +215,14 @@ class NodeWriter:
             raise NotRepresentable(f"a constant tensor is used{self.where(node)}")
         return self._number(number, node)
 
+    def _first(self, node: Node, place: int) -> dict[str, Any]:
+        """Where a slice begins, counted from the first element as at the sizes of this trace."""
+        source, dim, given = held(node.args[0]), held(node.args[place - 1]), held(node.args[place])
+        if given is None or given >= 0:
+            return self.argument(node.args[place])
+        from_start = given + source.shape[dim]
+        return self._number(self.sizes.number(from_start if from_start >= 0 else 0), node)
+
     def _number(self, number: Number, node: Node) -> dict[str, Any]:
         """A number as an argument; `node` is where it is computed."""
         if number.literal:
@@ -242,6 +258,11 @@ class NodeWriter:
 
     def _line(self, node: Node) -> int | None:
         return self.names.line(node.meta.get("stack_trace"))
+
+
+def held(argument: Any) -> Any:
+    """What an argument is in the trace."""
+    return argument.meta["val"] if isinstance(argument, Node) else argument
 
 
 def ends_operator(node: Node) -> bool:

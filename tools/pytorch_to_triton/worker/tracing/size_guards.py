@@ -12,6 +12,8 @@ from torch.utils._sympy.functions import Max
 
 from .size_text import UnknownFunction, relation_of
 
+PLACED = ("_compute_slice_index", "slice_forward", "meta_select")
+"""torch's functions that ask whether a slice begins or ends outside of its tensor: results differ then."""
 TORCH = str(Path(torch.__file__).parent)
 STRIDES = f"{TORCH}/_prims_common/"
 BOUNDS = (sympy.Lt, sympy.Le, sympy.Gt, sympy.Ge)
@@ -28,9 +30,13 @@ def conditions(
     `size` is any size of the trace, `symbols` the dims behind its symbols, `bounds` conditions known already.
     Conditions that always hold, or that follow from others, are left out.
     """
-    texts = [t for guard in size.node.shape_env.guards if matters(guard) and (t := text(guard.expr, symbols))]
+    guards = size.node.shape_env.guards
+    asked, placed = (
+        sorted((t for g in guards if chosen(g) and (t := text(g.expr, symbols))), key=len)
+        for chosen in (matters, places_a_slice)
+    )
     names = sorted({s.name for e in symbols.values() for s in e.free_symbols})
-    return independent([*sorted(texts, key=len), *bounds], names)
+    return independent([*asked, *bounds, *placed], names)
 
 
 def texts_of(size: torch.SymInt, symbols: Mapping[sympy.Symbol, sympy.Expr]) -> list[str]:
@@ -45,6 +51,11 @@ def matters(guard: Any) -> bool:
         return True
     asked = getattr(guard.sloc.framework_loc, "filename", None)
     return asked is not None and not asked.startswith(TORCH)
+
+
+def places_a_slice(guard: Any) -> bool:
+    """Whether torch asks it to see where a slice begins or ends."""
+    return getattr(guard.sloc.framework_loc, "name", None) in PLACED
 
 
 def least_asked_for(size: torch.SymInt, symbol: sympy.Symbol, least: int) -> int:

@@ -68,9 +68,13 @@ def text_of(expression: sympy.Expr) -> str:
 
 
 def relation_of(condition: Any) -> str:
-    """A comparison of sizes as Python, e.g. `N % 2 == 0`."""
+    """A comparison of sizes, or several at once, as Python, e.g. `N % 2 == 0`."""
+    if isinstance(condition, sympy.And):
+        return " and ".join(map(relation_of, condition.args))
     if not isinstance(condition, sympy.core.relational.Relational):
         raise UnknownFunction(f"{condition} compares nothing")
+    if all(side.could_extract_minus_sign() for side in condition.args):
+        condition = condition.reversedsign
     left, right = (text_of(side) for side in condition.args)
     return tidy(f"({left}) {condition.rel_op} ({right})")
 

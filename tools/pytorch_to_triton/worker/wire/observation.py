@@ -110,6 +110,8 @@ class Observation(WireValue):
     origins: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     """Of each tensor that was returned: `input` and the operators that made its values, copies left out; None
     where it is empty, or where a Triton kernel was given it."""
+    reads_kernels: bool = False
+    """Whether Python was given the value of an element that a kernel made."""
     faults: tuple[MemoryFault, ...] = ()
     loops: tuple[ObservedLoop, ...] = ()
     strided: tuple[Strided, ...] = ()

@@ -5,7 +5,7 @@ A `DescribeArguments` starts a process that loads the target, which then takes r
 
 from typing import Literal, TypedDict
 
-from . import Case, Json, Target
+from . import Case, Failure, Json, Target
 from .value import WireValue
 
 
@@ -162,5 +162,12 @@ class RunsItem(WireValue):
     """Number of the case, and a size there that depends on values."""
 
 
+class UntracedItem(WireValue):
+    """In place of what was asked for: torch.export cannot follow the target at these sizes."""
+
+    event: Literal["untraced"] = "untraced"
+    failure: Failure
+
+
 TargetRequest = FreeSizesRequest | ShownInputsRequest | TraceRequest | RunsRequest
-TargetItem = DescribedItem | FreeSizesItem | ShownInputsItem | TracedItem | RunsItem
+TargetItem = DescribedItem | FreeSizesItem | ShownInputsItem | TracedItem | UntracedItem | RunsItem
