@@ -33,7 +33,10 @@ def allocated(worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> All
         target = Target(path=tmp_path / "user.py", name="f")
         target.path.write_text(HEAD.replace("DTYPES", dtypes) + body, encoding="utf-8")
         text = drafts_of(await sourced(worker, interpreter, target), [1])[1].text
-        return dict(re.findall(r"(\w+) = torch\.empty\(.*dtype=(.*)\)", text))
+        alike = {
+            name: f"{model}.dtype" for name, model in re.findall(r"(\w+) = torch\.empty_like\((\w+)\)", text)
+        }
+        return alike | dict(re.findall(r"(\w+) = torch\.empty\(.*dtype=(.*)\)", text))
 
     return allocated
 

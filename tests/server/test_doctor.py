@@ -103,7 +103,7 @@ JUDGED: tuple[tuple[CheckOutcome, str, str, str], ...] = (
     (stack.check_triton(VERSIONS.model_copy(update={"triton": "4.0"})), "warning", "newer", "Update"),
     (stack.check_assembler(HERE), "ok", "ptxas 12.8", ""),
     (stack.check_miscompilations(with_ptxas("12.8")), "warning", "triton/issues/9433", "ptxas 13.3 or newer"),
-    (stack.check_miscompilations(with_ptxas("13.4", "3.9.0")), "ok", "Triton 3.9.0 with ptxas 13.4", ""),
+    (stack.check_miscompilations(with_ptxas("13.4", "3.10.0")), "ok", "Triton 3.10.0 with ptxas 13.4", ""),
     (stack.check_miscompilations(CPU), "not here", "no GPU of NVIDIA's", ""),
     (stack.check_assembler(HERE.model_copy(update={"assembler": ""})), "failed", "no ptxas", "wheel"),
     (stack.check_compiler(HERE, needed=True), "ok", "gcc", ""),

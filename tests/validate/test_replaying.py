@@ -127,7 +127,7 @@ REQUESTS = {
         reference=Target(path=Path("/a/b.py"), name="Slow"),
         options=parse_options(
             ["x=float32|int8[M, N] in -3..4", "eps=1e-05", "mode=tanh", "no=None", "dims=[0,1]", "keep=true"],
-            ["M=1,7", "N=64..66"],
+            ["M=1,7", "N=64,66"],
         ),
         allow_torch=frozenset({"mm", "addmm"}),
         backward=True,
