@@ -1,5 +1,9 @@
 """How a wrong case fares in other ways says what is at fault, and no more than it shows."""
 
+from pathlib import Path
+
+import pytest
+
 from pytorch_to_triton.hardware.miscompilations import MISCOMPILATIONS
 from pytorch_to_triton.validate.at_fault import (
     AGAIN,
@@ -11,6 +15,8 @@ from pytorch_to_triton.validate.at_fault import (
     Culprit,
     culprit_in,
 )
+
+from .verdicts import Judge
 
 OLDER = "with ptxas 12.8"
 WAYS = (INTERPRETED, AGAIN, ONE_STAGE, OTHER_WARPS, UNOPTIMISED, OLDER)
@@ -80,3 +86,46 @@ def test_a_known_miscompilation_that_fits_is_named_with_its_source_and_what_avoi
     found = fault(INTERPRETED, known=1)
     assert MISCOMPILATIONS[0].sources[0] in found.sentence
     assert found.step == MISCOMPILATIONS[0].avoid
+
+
+MAXIMA = """
+import torch
+import triton
+import triton.language as tl
+
+INPUTS = {"x": "float32[M, 8]"}
+DIMS = {"M": [1, 5]}
+
+
+def reference(x):
+    return x.amax(-1).sum()
+
+
+@triton.jit
+def maxima_kernel(x_ptr, out_ptr, n_rows, BLOCK_M: tl.constexpr):
+    total = tl.zeros([BLOCK_M], tl.float32)
+    for start in range(0, n_rows, BLOCK_M):
+        row = start + tl.arange(0, BLOCK_M)
+        x = tl.load(x_ptr + row[:, None] * 8 + tl.arange(0, 8), mask=row[:, None] < n_rows, other=0.0)
+        total += tl.max(x, axis=1)
+    tl.store(out_ptr, tl.sum(total, axis=0))
+
+
+def run(x):
+    x = x.contiguous()
+    out = torch.empty((), device=x.device)
+    maxima_kernel[(1,)](x, out, x.shape[0], BLOCK_M=4)
+    return out
+"""
+
+
+@pytest.mark.anyio
+async def test_what_triton_compiles_wrongly_is_said_where_only_the_interpreter_ran(
+    judge: Judge, tmp_path: Path
+) -> None:
+    file = tmp_path / "maxima.py"
+    for text, seen in ((MAXIMA, True), (MAXIMA.replace("tl.max(x,", "tl.max(x + 0.0,"), False)):
+        file.write_text(text, encoding="utf-8")
+        verdict = await judge(file, cases=("M=5",))
+        assert verdict.verdict == "passed"
+        assert any("as if both were one reduction" in note for note in verdict.notes) is seen

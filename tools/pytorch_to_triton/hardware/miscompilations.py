@@ -92,6 +92,12 @@ def release(version: str) -> Release:
     return tuple(map(int, re.findall(r"\d+", version.partition("+")[0])[:3]))
 
 
+def of_triton(triton: str) -> tuple[Miscompilation, ...]:
+    """The entries of this Triton, whatever its ptxas: they show on a GPU alone, and are known without one."""
+    at = release(triton)
+    return tuple(e for e in MISCOMPILATIONS if e.ptxas == ANY and e.triton[0] <= at < e.triton[1])
+
+
 def concerning(versions: Versions) -> tuple[Miscompilation, ...]:
     """The entries that were seen with this Triton and ptxas on the first device."""
     return tuple(entry for entry in MISCOMPILATIONS if entry.concerns(versions))

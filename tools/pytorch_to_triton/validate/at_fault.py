@@ -6,12 +6,12 @@ The case is run in other ways, interpreted and compiled otherwise; how it fared 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pytorch_to_triton.hardware.miscompilations import Miscompilation
+from pytorch_to_triton.hardware.miscompilations import MISCOMPILATIONS, Miscompilation, of_triton
 from pytorch_to_triton.hardware.versions import Assembler, versions
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.verdict import CaseResult, ViolationKind
-from pytorch_to_triton.validate.compiler_patterns import matching_miscompilations
+from pytorch_to_triton.validate.compiler_patterns import matching_miscompilations, shown_in
 from pytorch_to_triton.validate.memory_check import under_interpreter
 from pytorch_to_triton.validate.phrases import listed
 from pytorch_to_triton.validate.trial import ValidationTrial
@@ -69,6 +69,22 @@ async def find_culprit(trial: ValidationTrial, case: Case, result: CaseResult, s
         right |= await compiled_calls(trial, case, around.assemblers)
     ptxas = around.assemblers[0].version if around.assemblers else ""
     return culprit_in(case.name, right, ptxas, matching_miscompilations(source, around))
+
+
+async def compiled_wrongly(trial: ValidationTrial, source: str) -> Culprit | None:
+    """What Triton gets wrong in compiled kernels like the file's; None where nothing is known.
+
+    The interpreter does not show it.
+    """
+    if not shown_in(source, MISCOMPILATIONS):
+        return None
+    triton = (await versions(trial.setting.worker, trial.setting.runtime)).triton
+    if not (known := shown_in(source, of_triton(triton))):
+        return None
+    name, avoid = known[0].name, known[0].avoid
+    return Culprit(
+        f"Triton {triton} compiles this wrongly, which the interpreter does not show: {name}. {avoid}"
+    )
 
 
 def leaves_doubt(result: CaseResult) -> bool:

@@ -1,7 +1,7 @@
 """Whether kernels show what is known to be compiled wrongly. Source alone is looked at; nothing is run."""
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from pytorch_to_triton.hardware.miscompilations import Miscompilation, Pattern, concerning
 from pytorch_to_triton.hardware.versions import Versions
@@ -13,8 +13,13 @@ LOADS = ("load", "load_tile")
 
 def matching_miscompilations(source: str, versions: Versions) -> tuple[Miscompilation, ...]:
     """The known miscompilations that concern this machine and that a kernel of the file shows."""
+    return shown_in(source, concerning(versions))
+
+
+def shown_in(source: str, entries: Sequence[Miscompilation]) -> tuple[Miscompilation, ...]:
+    """Those that a kernel of the file shows."""
     kernels = [function for function in functions(parse(source)) if is_kernel(function)]
-    return tuple(entry for entry in concerning(versions) if any(map(PATTERNS[entry.pattern], kernels)))
+    return tuple(entry for entry in entries if any(map(PATTERNS[entry.pattern], kernels)))
 
 
 def register_operand(kernel: ast.AST) -> bool:

@@ -20,7 +20,7 @@ from pytorch_to_triton.schema.verdict import CaseResult, Skip, Verdict
 from pytorch_to_triton.targets.describe import describe
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import Problem, problem_of, reference_of
-from pytorch_to_triton.validate.at_fault import Culprit, find_culprit
+from pytorch_to_triton.validate.at_fault import Culprit, compiled_wrongly, find_culprit
 from pytorch_to_triton.validate.behavior import Policy, behavior_of, notes_of, violations_of_traces
 from pytorch_to_triton.validate.conclusion import decide, most_telling, next_step_of, summary_of, wrong_of
 from pytorch_to_triton.validate.host_code import kernels_in
@@ -257,9 +257,12 @@ async def culprit_behind(
     reduction: Reduction | None,
     source: str,
 ) -> Culprit | None:
-    """What is at fault in the case to look at first, on a device; None where there is no such case."""
+    """What is at fault in the case to look at first, on a device; under the interpreter what a compiler would
+    get wrong. None where there is no such case."""
     wrong = wrong_of(results)
-    if trial.setting.runtime.interpreter or not wrong:
+    if trial.setting.runtime.interpreter:
+        return await compiled_wrongly(trial, source)
+    if not wrong:
         return None
     if reduction is not None:
         return await find_culprit(trial, reduction.case, reduction.judged.result, source)
