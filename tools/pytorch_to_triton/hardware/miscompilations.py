@@ -35,13 +35,17 @@ class Miscompilation(Value):
     """How to do without, in a sentence."""
     sources: tuple[str, ...]
 
+    def is_of(self, triton: str) -> bool:
+        """Whether this Triton has it."""
+        return self.triton[0] <= release(triton) < self.triton[1]
+
     def concerns(self, versions: Versions) -> bool:
         """Whether it was seen with this Triton, the ptxas that it takes, and a GPU like the first one."""
         if not versions.devices or not versions.assemblers:
             return False
         return (
             versions.devices[0].capability in self.capabilities
-            and self.triton[0] <= release(versions.triton) < self.triton[1]
+            and self.is_of(versions.triton)
             and self.ptxas[0] <= release(versions.assemblers[0].version) < self.ptxas[1]
         )
 
@@ -94,8 +98,7 @@ def release(version: str) -> Release:
 
 def of_triton(triton: str) -> tuple[Miscompilation, ...]:
     """The entries of this Triton, whatever its ptxas: they show on a GPU alone, and are known without one."""
-    at = release(triton)
-    return tuple(e for e in MISCOMPILATIONS if e.ptxas == ANY and e.triton[0] <= at < e.triton[1])
+    return tuple(entry for entry in MISCOMPILATIONS if entry.ptxas == ANY and entry.is_of(triton))
 
 
 def concerning(versions: Versions) -> tuple[Miscompilation, ...]:

@@ -55,12 +55,11 @@ def reduced_by(value: ast.expr, tiles: frozenset[str]) -> str:
     """What combines two elements of a loaded tile, where it is reduced along another axis than its first."""
     if not isinstance(value, ast.Call) or not value.args:
         return ""
-    tile, *others = value.args
+    tile, others = without_cast(value.args[0]), value.args[1:]
     options = {keyword.arg: keyword.value for keyword in value.keywords}
     axis = options.get("axis", others[0] if others else None)
-    if not (isinstance(axis, ast.Constant) and axis.value) or not holds(tile, calls(*LOADS), tiles):
-        return ""
-    if not isinstance(without_cast(tile), ast.Name) and not calls(*LOADS)(without_cast(tile)):
+    is_loaded = calls(*LOADS)(tile) or (isinstance(tile, ast.Name) and tile.id in tiles)
+    if not is_loaded or not (isinstance(axis, ast.Constant) and axis.value):
         return ""
     name = ast.unparse(value.func).split(".")[-1]
     if name == "reduce":

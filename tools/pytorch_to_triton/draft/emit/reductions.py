@@ -301,9 +301,11 @@ def apart_from(outer: Monoid, v: Value) -> Value:
     """What a loop takes in. Triton makes one reduction of both where a loop adds up, say, maxima of tiles as
     they were loaded (a known miscompilation); a sum with 0.0 in between keeps them apart."""
     match v:
-        case Reduce(monoid=inner, args=(Load(buffer=buffer) as load,)) if inner != outer:
-            if buffer.dtype in ("float32", "float64"):
-                return replace(v, args=(Map("add", (load, Const(0.0))),))
+        case Reduce(args=(Load() as tile,)) if v.monoid != outer and tile.buffer.dtype in (
+            "float32",
+            "float64",
+        ):
+            return replace(v, args=(Map("add", (tile, Const(0.0))),))
     return v
 
 

@@ -109,11 +109,7 @@ def launches(
             lines += launch(kernel, stage, tuned, precision_setting(group))
         branches.append((choice.condition, tuple(lines)))
     stored = [(s.buffer, allocated.get(s.name, f"torch.{s.buffer.dtype}")) for s in group.steps]
-    before = [
-        (f"{buffer.name} = torch.empty_like({model})" if model else allocation(buffer, dtype),)
-        for buffer, dtype in stored
-        for model in [models.get((buffer.shape, dtype))]
-    ]
+    before = [(like(buffer, dtype, models) or allocation(buffer, dtype),) for buffer, dtype in stored]
     return [*before, *statements(decided(branches))]
 
 
@@ -255,6 +251,12 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config], setting: s
     given = [*(b.name for b in made.buffers), *made.sizes, *(a.name for a in made.arguments)]
     lines = [*(f"{a.name} = {a.source}" for a in made.arguments if a.name != a.source), *lines]
     return [*lines, *call(made.name, grid, given, keywords)]
+
+
+def like(buffer: Buffer, dtype: str, models: Mapping[Memory, str]) -> str:
+    """The statement that makes it like a tensor of the same memory; empty where there is none."""
+    model = models.get((buffer.shape, dtype))
+    return f"{buffer.name} = torch.empty_like({model})" if model else ""
 
 
 def grid_at_run_time(made: PrintedKernel) -> str:

@@ -213,6 +213,10 @@ class Cluster:
         """Its reductions, inner ones first."""
         return [v for v in self.values() if isinstance(v, Reduce)]
 
+    def inner_reduces(self) -> list[Reduce]:
+        """The reductions inside of others."""
+        return [v for r in self.reduces() for v in walk(*r.args) if isinstance(v, Reduce)]
+
     def scans(self) -> list[Scan]:
         """Its scans, inner ones first."""
         return [v for v in self.values() if isinstance(v, Scan)]

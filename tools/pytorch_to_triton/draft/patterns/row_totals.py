@@ -12,7 +12,7 @@ from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.rewriting import rewritten
 from pytorch_to_triton.draft.ir.sizes import Size, product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, Value, axes_of, walk
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, Value, axes_of
 from pytorch_to_triton.draft.patterns import rows
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering, stages
@@ -39,7 +39,7 @@ ALONE = tuple({"num_warps": f"min(max(block_n // {per_warp}, 1), 16)"} for per_w
 def match(cluster: Cluster) -> Mismatch | None:
     if cluster.scans() or any(s.combine or s.where for s in cluster.stores):
         return Mismatch("it scans, or scatters")
-    inner = within_rows(cluster)
+    inner = cluster.inner_reduces()
     outer = [r for r in cluster.reduces() if r not in inner]
     if len({frozenset(r.axes) for r in inner}) != 1 or len({axes_of(r) for r in inner}) != 1:
         return Mismatch("it does not reduce rows along one set of axes first")
@@ -64,14 +64,9 @@ def match(cluster: Cluster) -> Mismatch | None:
     return None
 
 
-def within_rows(cluster: Cluster) -> list[Reduce]:
-    """The reductions inside of others."""
-    return [v for r in cluster.reduces() for v in walk(*r.args) if isinstance(v, Reduce)]
-
-
 def nested(cluster: Cluster) -> Cluster:
     """Each total over all elements as that of its rows' totals."""
-    col = within_rows(cluster)[0].axes
+    col = cluster.inner_reduces()[0].axes
 
     def by_rows(v: Value) -> Value | None:
         match v:
@@ -85,7 +80,7 @@ def nested(cluster: Cluster) -> Cluster:
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     cluster = nested(cluster)
-    col, of_rows = within_rows(cluster)[0].axes, axes_of(within_rows(cluster)[0])
+    col, of_rows = cluster.inner_reduces()[0].axes, axes_of(cluster.inner_reduces()[0])
     first, rest = by_row(cluster, of_rows)
     behind = always(rows.alternatives(rest)).kernels
     apart = [replace(a, kernels=(*a.kernels, *behind)) for a in rows.alternatives(first) if not a.is_enough]
@@ -93,7 +88,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     fits = at_most(length := product(a.size for a in col), rows.LARGEST_IN_REGISTERS)
     assert fits is not None
     fill = together(more_than(length, LONG_ROW), fits)
-    (row,) = axes_of(within_rows(fused)[0])
+    (row,) = axes_of(fused.inner_reduces()[0])
     share = Share.of(row, sizes.size(PROGRAMS), least=1)
     partial, final = in_shares(fused, row, share)
     gathered = Schedule({"part": Walk("loop", "BLOCK_N")}, ("part",), rows.GATHERS)

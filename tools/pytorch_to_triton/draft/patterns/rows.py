@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from pytorch_to_triton.draft.ir.rewriting import repeated
 from pytorch_to_triton.draft.ir.sizes import Size, product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, Reduce, axes_of, walk
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, axes_of
 from pytorch_to_triton.draft.lower.tensor import digits
 from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
@@ -119,7 +119,8 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         # Whatever is reduced to one number may be long one day.
         found.append(Alternative("in_registers", (kernel,), fits, is_enough=bool(rows)))
         emptied = half_empty(length, LARGEST_IN_REGISTERS)
-        if rows and emptied is not None and computes_much(cluster, reduced) and is_read_twice(cluster):
+        # Two loops over a row: no statistic is of what another one makes of each element.
+        if rows and not cluster.inner_reduces() and emptied is not None and computes_much(cluster, reduced):
             ((_, loop_of_row),) = loops[-1].kernels
             short = replace(loop_of_row, configs=SHORT_LOOPS)
             found.append(Alternative("in_short_passes", ((cluster, short),), emptied))
@@ -130,11 +131,6 @@ def computes_much(cluster: Cluster, reduced: tuple[Axis, ...]) -> bool:
     """Whether each element of a row takes a function of COMPUTED."""
     values = (v for v in cluster.values() if isinstance(v, Map) and v.fn in COMPUTED)
     return any(axes_of(v) & set(reduced) for v in values)
-
-
-def is_read_twice(cluster: Cluster) -> bool:
-    """Whether two loops over a row suffice: no statistic is of what another one makes of each element."""
-    return not any(isinstance(v, Reduce) for r in cluster.reduces() for v in walk(*r.args))
 
 
 def whole(rewrites: tuple[Rewrite, ...], grid: dict[str, Walk], length: Size) -> Schedule:

@@ -215,7 +215,7 @@ def of_rows_first(along: Cluster, summed: Cluster) -> tuple[Cluster, Cluster] | 
 
     None where they need more than a value for each row.
     """
-    inner = {v for r in summed.reduces() for v in walk(*r.args) if isinstance(v, Reduce)}
+    inner = set(summed.inner_reduces())
     outer = [r for r in summed.reduces() if r not in inner]
     col = {a for r in inner for a in r.axes}
     if not inner or any(axes_of(r.args[0]) & col for r in outer):

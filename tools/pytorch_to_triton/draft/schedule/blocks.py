@@ -66,14 +66,14 @@ AHEAD = 80 * 1024
 """Bytes of rows on their way to a program, beside those at hand."""
 
 
-def stages(n_loads: int, tile: str, more: int, lanes: Size, has_next: str = "True") -> str:
+def stages(n_loads: int, tile: str, more: int, lanes: Size, has_next: str = "") -> str:
     """Stages of a loop that loads so many tiles, `more` of them at most on their way: Python over blocks.
 
     `has_next` says where it has more than one turn: what is copied to shared memory for a single one takes
     the room of other programs.
     """
     fitting = f"min({AHEAD // (4 * max(n_loads, 1))} // ({tile}), {more})"
-    return where_wide(fitting if has_next == "True" else f"{fitting} * {has_next}", lanes)
+    return where_wide(f"{fitting} * {has_next}" if has_next else fitting, lanes)
 
 
 def where_wide(more: str, lanes: Size) -> str:

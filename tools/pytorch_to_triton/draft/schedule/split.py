@@ -277,8 +277,7 @@ def can_split_at_once(cluster: Cluster) -> bool:
 def can_split(cluster: Cluster) -> bool:
     """Whether each reduction takes its own partial results: its lift takes its fields; none is nested."""
     reduces = cluster.reduces()
-    nested = any(isinstance(v, Reduce) for r in reduces for v in walk(*r.args))
-    return not nested and all(
+    return not cluster.inner_reduces() and all(
         r.monoid.is_plain or r.monoid in MERGES or len(r.args) == len(r.monoid.fields) for r in reduces
     )
 
