@@ -50,6 +50,8 @@ class Setting:
     seconds: float
     """How long one phase of one problem may take."""
     ways: WaysDrafted = "all"
+    max_autotune: bool = True
+    """Whether torch.compile's max-autotune is timed where there is a product; it takes most of the time."""
     needs: tuple[str, ...] = ()
     """Modules that timings import: the fork server does it once for all of them."""
 
@@ -241,9 +243,10 @@ def with_fastest(implementations: Record, drafts: Mapping[str, str]) -> Record:
 
 def timing_arguments(setting: Setting, problem: Problem, what: str) -> dict[str, Any]:
     draft = setting.draft(problem)
+    searched = setting.max_autotune and draft.get("products", False)
     return {
         "what": what,
-        "problem": {**problem.as_json(), "products": draft.get("products", False)},
+        "problem": {**problem.as_json(), "max_autotune": searched},
         "drafts": {name: str(setting.out / way["file"]) for name, way in draft.get("ways", {}).items()},
         "evaluated": bool(draft.get("evaluated")),
         "compile_seconds": setting.seconds / 2,

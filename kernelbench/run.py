@@ -64,6 +64,12 @@ def add_options(parser: argparse.ArgumentParser, results: Path) -> None:
     parser.add_argument(
         "--ways", default="all", choices=get_args(WaysDrafted), help="who computes convolutions and products"
     )
+    parser.add_argument(
+        "--max-autotune",
+        default=True,
+        action=argparse.BooleanOptionalAction,
+        help="time torch.compile's, too, where there is a product: most of what compiling takes",
+    )
     parser.add_argument("--stage", default=3, type=int, choices=(1, 2, 3))
     parser.add_argument(
         "--again", nargs="?", const="all", choices=("all", "failed"), help="do what is done, or what failed"
@@ -118,7 +124,7 @@ async def setting_of(given: argparse.Namespace, worker: WorkerClient, records: R
     runtime = await choose_runtime(worker, given.device)
     small = runtime.interpreter if given.small is None else given.small
     seconds = given.seconds_per_problem
-    return Setting(worker, runtime, records, out, given.stage, small, seconds, given.ways)
+    return Setting(worker, runtime, records, out, given.stage, small, seconds, given.ways, given.max_autotune)
 
 
 def available(setting: Setting, usual: Sequence[str]) -> tuple[str, ...]:

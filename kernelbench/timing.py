@@ -108,7 +108,7 @@ class Implementations:
             "eager": lambda: self.model(*self.inputs),
             "compile": lambda: compiled(*self.inputs),
         }
-        if problem["products"]:
+        if problem["max_autotune"]:
             searched: Call = torch.compile(self.model, mode="max-autotune-no-cudagraphs")
             calls["max-autotune"] = lambda: searched(*self.inputs)
         for name, file in drafts.items():

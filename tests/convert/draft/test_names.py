@@ -1,4 +1,8 @@
-"""No two values of a drafted program have one name."""
+"""No two values of a drafted program have one name, and no name is read that nothing defines."""
+
+import builtins
+import symtable
+from collections.abc import Iterator
 
 import pytest
 
@@ -8,6 +12,7 @@ from pytorch_to_triton.draft.reading import read_program
 from pytorch_to_triton.schema.graph import Node
 
 from .graphs import graph, node
+from .test_literal_sizes import text
 
 
 def item(name: str, of: str, index: int) -> Node:
@@ -27,3 +32,23 @@ def test_a_variable_that_is_called_like_one_of_several_results_has_its_own_name(
     program = read_program(graph({"x": ("M", "N")}, nodes, ("total", "own")), frozenset(), PURE)
     names = [n for i in program.items for n in ((i.name,) if isinstance(i, Step) else i.names)]
     assert len(set(names)) == len(names) == 4
+
+
+def globals_read(table: symtable.SymbolTable) -> Iterator[str]:
+    yield from (s.get_name() for s in table.get_symbols() if s.is_referenced() and s.is_global())
+    for child in table.get_children():
+        yield from globals_read(child)
+
+
+@pytest.mark.parametrize("to", ["M", "N"])
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_a_product_reads_no_name_that_its_file_does_not_define(to: str, stage: int) -> None:
+    """Of x [M, N] by a square matrix, too, whose result is made like x: the precision asks for its device."""
+    nodes = (
+        node("p", "mm.default", ("x", "w"), ("M", to)),
+        node("y", "relu.default", ("p",), ("M", to)),
+    )
+    source = text(graph({"x": ("M", "N"), "w": ("N", to)}, nodes, ("y",)), stage)
+    module = symtable.symtable(source, "draft.py", "exec")
+    defined = {s.get_name() for s in module.get_symbols() if s.is_assigned() or s.is_imported()}
+    assert set(globals_read(module)) <= {*defined, *dir(builtins)}

@@ -90,3 +90,15 @@ def test_values_written_to_the_places_of_a_triangle_are_read_by_their_number(lis
     assert drafted.count("_kernel(") == 1
     assert "_indices" not in drafted
     assert " in range(" not in drafted
+
+
+@pytest.mark.parametrize("read", [{0}, {1}, {0, 1}])
+def test_an_extreme_is_found_with_its_position_only_where_something_reads_it(read: set[int]) -> None:
+    both = node("both", "max.dim", ("x", 1), ("M",)).model_copy(update={"shape": None})
+    parts = [
+        node(f"part{i}", "any", ("both", i), ("M",), dtype).model_copy(update={"op": "getitem"})
+        for i, dtype in enumerate(("float32", "int64"))
+        if i in read
+    ]
+    source = text(graph({"x": ("M", "N")}, (both, *parts), tuple(p.name for p in parts)), 2)
+    assert ("first_largest" in source) == (1 in read)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,14 +13,18 @@ from pytorch_to_triton.draft.exactness import exact_steps, made_exact
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.functions import Kind
+from pytorch_to_triton.draft.ir.monoids import WITHOUT_POSITION
+from pytorch_to_triton.draft.ir.rewriting import rewrite
 from pytorch_to_triton.draft.ir.values import (
     Argument,
     Buffer,
     Const,
     Extent,
+    Get,
     Index,
     Load,
     Map,
+    Reduce,
     Value,
     op,
     walk,
@@ -77,7 +81,7 @@ def read_program(graph: Graph, reserved: frozenset[str], ways: Ways) -> Program:
         reading.take(node)
     results = tuple(Result(o.path, reading.tensors[o.name], o.name) for o in graph.outputs)
     program = Program(graph, tuple(reading.items), results, reading.tensors, reading.named, reading.axes)
-    return replace(program, items=_live(program))
+    return replace(program, items=_without_unread_positions(_live(program)))
 
 
 class _Reading:
@@ -333,3 +337,23 @@ def _live(program: Program) -> tuple[Step | Call, ...]:
             live.append(item)
             needed |= set(buffers_of(item.tensor) if isinstance(item, Step) else item.reads)
     return tuple(reversed(live))
+
+
+def _without_unread_positions(items: Sequence[Step | Call]) -> tuple[Step | Call, ...]:
+    """Extremes whose position nothing reads are found without it, as by amax and amin."""
+    steps = [item for item in items if isinstance(item, Step)]
+    values = (v for step in steps for v in walk(step.tensor.value))
+    located = {v.of for v in values if isinstance(v, Get) and v.part == 1}
+
+    def plain(v: Value) -> Value | None:
+        match v:
+            case Get(of=Reduce(monoid=m, args=(x, _), axes=axes) as best, part=0) if m in WITHOUT_POSITION:
+                return None if best in located else Reduce(WITHOUT_POSITION[m], (x,), axes, name=v.name)
+        return None
+
+    return tuple(
+        replace(item, tensor=replace(item.tensor, value=rewrite(item.tensor.value, plain)))
+        if isinstance(item, Step)
+        else item
+        for item in items
+    )

@@ -130,7 +130,7 @@ def run(energies):
                 num_warps=4,
             )
         else:
-            channel_logsumexp_online_kernel[(B * ((H + 127) // 128),)](
-                energies, out, S, H, BLOCK_N=128, BLOCK_K=16, INDEX=dtype_of_offsets(energies), num_warps=4,
+            channel_logsumexp_online_kernel[(B * ((H + 63) // 64),)](
+                energies, out, S, H, BLOCK_N=64, BLOCK_K=32, INDEX=dtype_of_offsets(energies), num_warps=8,
             )
         return out

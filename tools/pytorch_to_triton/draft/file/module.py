@@ -322,7 +322,7 @@ def _run(graph: Graph, parts: Sequence[Part], checked: Checks, source: Source) -
         *_checks_of_call(graph, checked, source),
         *runs.dims(graph, used),
         *runs.shape_checks(graph),
-        *([f"device = {graph.inputs[0].name}.device"] if "device=device" in text else []),
+        *([f"device = {graph.inputs[0].name}.device"] if "device" in used else []),
         *runs.on_its_device(graph, _decided(parts, bodies)),
     ]
     name, doc = (graph.function, source.part) if source.part else ("run", KERNELS_ABOVE)

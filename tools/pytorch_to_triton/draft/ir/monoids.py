@@ -187,6 +187,8 @@ ARGMIN = _best("argmin", "lt", of_equals="lt")
 LAST_ARGMAX = _best("last_argmax", "gt", of_equals="gt")
 """The last of several, as torch.cummax has it."""
 LAST_ARGMIN = _best("last_argmin", "lt", of_equals="gt")
+WITHOUT_POSITION = {ARGMAX: MAX, ARGMIN: MIN}
+"""What gives the best value alone."""
 
 
 def _log_sum_exp_combine(a: Fields, b: Fields) -> Fields:

@@ -23,7 +23,15 @@ from pytorch_to_triton.draft.schedule.split import at_once, can_split, in_shares
 EXAMPLES = ("def column_sums(x: 'float32[M, N]'):\n    return x.sum(dim=0)",)
 LOOPS = tuple(
     {"BLOCK_K": k, "BLOCK_N": n, "num_warps": w}
-    for k, n, w in ((16, 128, 4), (8, 128, 2), (32, 128, 4), (64, 64, 4), (4, 256, 4), (128, 32, 4))
+    for k, n, w in (
+        (32, 64, 8),
+        (16, 128, 4),
+        (8, 128, 2),
+        (32, 128, 4),
+        (64, 64, 4),
+        (4, 256, 4),
+        (128, 32, 4),
+    )
 )
 GATHERS = LOOPS[::-1]
 """For partial results: few columns and no other work, so that many rows at once hide the latency."""
