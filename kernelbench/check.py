@@ -325,8 +325,8 @@ def outputs_of(call: Any, seed: int = SEED) -> list[torch.Tensor]:
 def beside_float64(
     sides: Sides, inputs: list[Any], at: int, ours: torch.Tensor, theirs: torch.Tensor, why: str
 ) -> dict[str, Any]:
-    """`right` where the draft's output is as close to the same computation in float64 as eager's is: rounded to
-    whole numbers, in as many elements.
+    """`right` where the draft's output is as close to the same computation in float64 as eager's is: of whole
+    numbers, in as many elements.
     """
     wide = [
         x.detach().double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs
@@ -341,10 +341,10 @@ def beside_float64(
     finally:
         for name, tensor in state_of(sides.model).items():
             tensor.data = tensor.data.to(dtypes[name])
-    (apart, error), (apart_of_eager, error_of_eager) = differences(ours, truth), differences(theirs, truth)
+    (apart, largest), (apart_of_eager, of_eager) = differences(ours, truth), differences(theirs, truth)
     same_places = bool((ours.isfinite() == theirs.isfinite()).all())
-    close = same_places and error <= 2 * error_of_eager
-    errors = f"from float64 by {error:.3g}, eager by {error_of_eager:.3g}"
+    close = same_places and largest <= 2 * of_eager
+    errors = f"from float64 by {largest:.3g}, eager by {of_eager:.3g}"
     if not ours.is_floating_point():
         close = close and apart <= 2 * apart_of_eager
         errors += f", in {apart:,} and {apart_of_eager:,} elements"

@@ -59,6 +59,22 @@ def test_a_tensor_is_read() -> None:
         assert parse_input("x", text, DIMS) == spec
 
 
+def test_text_that_names_dims_alone_is_a_whole_number_of_that_size() -> None:
+    inputs = {"n_groups": "M", "k": "2*(N + 1)", "shape": ["M", "N"], "mode": "mean", "text": "'M'"}
+    declaration = declared(**inputs)
+    values = {
+        a.name: a.value for a in declaration.arguments({"M": 7, "N": 3}) if isinstance(a, ConstantArgument)
+    }
+    assert values == {"n_groups": 7, "k": 8, "shape_0": 7, "shape_1": 3, "mode": "mean", "text": "M"}
+    assert written(declaration.inputs)["shape"] == ["M", "N"]
+    assert declaration.fixed_at({"M": 7}).inputs["n_groups"] == ConstantSpec(value=7)
+
+
+def test_a_dim_that_only_a_whole_number_names_is_in_use() -> None:
+    declaration = parse_declaration({"x": "float32[8]", "n": "G"}, {"G": [1, 4]})
+    assert declaration.dims == {"G": (1, 4)}
+
+
 def test_a_constant_is_passed_as_it_is() -> None:
     for value, constant in [
         (1e-5, 1e-5),

@@ -144,6 +144,22 @@ def test_a_dim_named_like_a_parameter_is_not_confused_with_it() -> None:
     assert why_not(made, torch.ones(8, 4)) == ""
 
 
+def test_a_whole_number_that_is_a_size_is_free_within_the_conditions() -> None:
+    made = recipe(
+        {"x": "float32[B, D]", "n": "G", "k": "2*G"}, dims={"B": [2], "D": [8], "G": [1, 4]},
+        requires=("D % G == 0",),
+    )  # fmt: skip
+    x = torch.ones(3, 12)
+    for n, k, why in [
+        (6, 12, ""),
+        (5, 10, "D % G == 0 does not hold"),
+        (0, 0, "D % G == 0 does not hold"),
+        (6, 6, "k is 6, not 12"),
+        (6.0, 12, "n is a float"),
+    ]:
+        assert why_not(made, x, n, k) == why
+
+
 def test_names_that_are_added_meet_none_of_the_kernel_file() -> None:
     clashing = KERNEL.replace("import torch", "import torch\nLOGGER = why_not = compute = f_operator = None")
     made = recipe({"x": "float32[M, N]", "w": "float32[N]"}, file=split_kernel_file(clashing))

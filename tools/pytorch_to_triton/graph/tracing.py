@@ -146,6 +146,10 @@ class TargetTracer:
         )
         request = tracing.TraceRequest(
             inputs=inputs,
+            sizes=tuple(
+                tracing.TracedSize(name=name, size=spec.size, traced=spec.at(dims))
+                for name, spec in self.declaration.sizes().items()
+            ),
             constants=_constants(self.declaration),
             packings={name: p.as_json() for name, p in self.declaration.packings().items()},
             setting=tracing.TraceSetting(dims=dict(dims), keep=frozenset(KEPT), backward=self.backward),

@@ -14,7 +14,7 @@ from pydantic import Field
 from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.case import Argument, tensors_in
 from pytorch_to_triton.inputs.expression import at_sizes, holds, names_in, parse_requirement
-from pytorch_to_triton.inputs.input_spec import InputSpec, PackedSpec, TensorSpec, argument_of
+from pytorch_to_triton.inputs.input_spec import InputSpec, PackedSpec, SizeSpec, TensorSpec, argument_of
 from pytorch_to_triton.inputs.option_text import value_of_option
 from pytorch_to_triton.inputs.packed_input import parse_inputs
 from pytorch_to_triton.inputs.sizes import Point, middle_point, nearby
@@ -49,6 +49,10 @@ class Declaration(Value):
         """Every tensor by name."""
         return {name: spec for name, spec in self.inputs.items() if isinstance(spec, TensorSpec)}
 
+    def sizes(self) -> dict[str, SizeSpec]:
+        """Every whole number that is a size, by name."""
+        return {name: spec for name, spec in self.inputs.items() if isinstance(spec, SizeSpec)}
+
     def packings(self) -> dict[str, Packing]:
         """The parameters that hold several inputs."""
         return {name: spec.packing for name, spec in self.inputs.items() if isinstance(spec, PackedSpec)}
@@ -65,8 +69,8 @@ class Declaration(Value):
 
     def dims_used(self) -> frozenset[str]:
         """The dimensions that an input's sizes or bounds, or a requirement, name."""
-        tensors = (tensor.names() for tensor in self.tensors().values())
-        return frozenset().union(*tensors, *(names_in(text) for text in self.requires))
+        named = (spec.names() for spec in self.inputs.values() if isinstance(spec, TensorSpec | SizeSpec))
+        return frozenset().union(*named, *(names_in(text) for text in self.requires))
 
     def shape_of(self, tensor: str, dims: Mapping[str, int]) -> tuple[int, ...]:
         """The shape of a tensor at these dimensions.

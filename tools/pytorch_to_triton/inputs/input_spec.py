@@ -1,9 +1,10 @@
-"""One declared input: a tensor, a constant or what holds several of them, and the grammar of its text.
+"""One declared input: a tensor, a size, a constant or what holds several of them, and its grammar.
 
     float32[M, N]    float32|bfloat16[M, N // 2]    int64[M] in 0..N    float32[M] in 0.1..1.0    float32[]
 
-A string is a tensor when it has a square bracket or starts with a dtype; any other string is a constant
-(`tanh`). Quotes inside the string make it a constant whatever it holds (`"'float32'"`).
+A string is a tensor when it has a square bracket or starts with a dtype. One that names dimensions and
+nothing else is a whole number, that size (`G`, `N // 2`); any other string is a constant (`tanh`). Quotes
+inside the string make it a constant whatever it holds (`"'float32'"`).
 """
 
 import re
@@ -49,6 +50,7 @@ _OTHER_NAMES = {
     "byte": "uint8", "boolean": "bool",
 }  # fmt: skip
 _STARTS_WITH_DTYPE = re.compile(rf"\s*(torch\.)?({'|'.join(DTYPES)}|complex(32|64|128)?)\b")
+_WORD = re.compile(r"[^\W\d]\w*")
 _FORM = "A tensor reads float32[M, N] or int64[M] in 0..N; put quotes inside the string to pass it as text."
 
 
@@ -109,6 +111,30 @@ class TensorSpec(Value):
         return low, high
 
 
+class SizeSpec(Value):
+    """A whole number that is a size: a number of groups `G`, or `N // 2`. `str()` gives its text back."""
+
+    form: Literal["size"] = "size"
+    size: str
+    """An expression over the dimensions."""
+
+    def __str__(self) -> str:
+        return self.size
+
+    def names(self) -> frozenset[str]:
+        """The dimensions that it names."""
+        return names_in(self.size)
+
+    def fixed_at(self, sizes: Mapping[str, int]) -> "SizeSpec | ConstantSpec":
+        """The same with these dimensions as numbers; a constant where it names no other."""
+        size = at_sizes(self.size, sizes)
+        return SizeSpec(size=size) if names_in(size) else ConstantSpec(value=int(size))
+
+    def at(self, dims: Mapping[str, int]) -> int:
+        """The number at these dimensions. Raises BadDeclaration where it divides by zero."""
+        return int(value_of(self.size, dims))
+
+
 class PackedSpec(Value):
     """A dict, list, tuple or object of inputs with names of their own."""
 
@@ -131,7 +157,7 @@ class ConstantSpec(Value):
         return self
 
 
-InputSpec = Annotated[TensorSpec | PackedSpec | ConstantSpec, Field(discriminator="form")]
+InputSpec = Annotated[TensorSpec | SizeSpec | PackedSpec | ConstantSpec, Field(discriminator="form")]
 
 
 def argument_of(name: str, spec: InputSpec, dims: Mapping[str, int], dtypes: Mapping[str, DType]) -> Argument:
@@ -142,6 +168,8 @@ def argument_of(name: str, spec: InputSpec, dims: Mapping[str, int], dtypes: Map
     match spec:
         case ConstantSpec(value=value):
             return ConstantArgument(name=name, value=value)
+        case SizeSpec():
+            return ConstantArgument(name=name, value=spec.at(dims))
         case PackedSpec(packing=packing):
             return PackedArgument(name=name, packing=packing)
     return spec.argument(name, dims, dtypes.get(name, spec.dtypes[0]))
@@ -169,7 +197,7 @@ def range_problem(dtype: DType, low: Number, high: Number) -> str | None:
     return None if smallest <= low and high <= end else f"{dtype} holds {smallest}..{end}"
 
 
-def parse_input(place: str, value: object, known: Collection[str]) -> TensorSpec | ConstantSpec:
+def parse_input(place: str, value: object, known: Collection[str]) -> TensorSpec | SizeSpec | ConstantSpec:
     """What a kernel file or an option declares at `place`, `x` or `xs[0]`, over the dimensions `known`.
 
     Raises BadDeclaration, pointing at the character that cannot be read.
@@ -179,6 +207,8 @@ def parse_input(place: str, value: object, known: Collection[str]) -> TensorSpec
         return ConstantSpec(value=tuple(_constant(label, item) for item in value))
     if isinstance(value, str) and is_tensor(value):
         return _parse_tensor(TextSpan.of(label, value), known)
+    if isinstance(value, str) and is_size(value, known):
+        return SizeSpec(size=parse_size(TextSpan.of(label, value).stripped(), known))
     return ConstantSpec(value=_constant(label, value))
 
 
@@ -186,6 +216,12 @@ def is_tensor(text: str) -> bool:
     """Whether it declares a tensor; other text is a constant."""
     bracket = "[" in text or "]" in text
     return not _is_quoted(text) and (bracket or _STARTS_WITH_DTYPE.match(text) is not None)
+
+
+def is_size(text: str, known: Collection[str]) -> bool:
+    """Whether it names dimensions, `known` ones, and no other words."""
+    words = _WORD.findall(text)
+    return not _is_quoted(text) and bool(words) and all(word in known for word in words)
 
 
 def _is_quoted(text: str) -> bool:

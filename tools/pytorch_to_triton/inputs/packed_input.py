@@ -9,7 +9,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, PackedSpec, is_tensor, parse_input
+from pytorch_to_triton.inputs.input_spec import (
+    ConstantSpec,
+    InputSpec,
+    PackedSpec,
+    is_size,
+    is_tensor,
+    parse_input,
+)
 from pytorch_to_triton.worker.wire.packing import ContainerKind, Packing, key_of, key_source, name_inside
 
 KINDS: dict[str, ContainerKind] = {"": "tuple", "*": "args", "**": "kwargs"}
@@ -93,13 +100,19 @@ class _Parser:
         match value:
             case {}:
                 return self.packed("dict", name, place, value)
-            case tuple() if not _is_constant(value):
+            case tuple() if not self.is_constant(value):
                 return self.packed("tuple", name, place, value)
-            case list() if not _is_constant(value):
+            case list() if not self.is_constant(value):
                 return self.packed("list", name, place, value)
         self.taken.add(name)
         self.specs[name] = parse_input(place, value, self.known)
         return name
+
+    def is_constant(self, values: list[object] | tuple[object, ...]) -> bool:
+        """Whether they are one constant, a list of numbers or text."""
+        text = [value for value in values if isinstance(value, str)]
+        named = any(is_tensor(value) or is_size(value, self.known) for value in text)
+        return not named and all(isinstance(value, _SCALARS) for value in values)
 
     def packed(self, kind: ContainerKind, name: str, place: str, held: object, *, of: str = "") -> Packing:
         """A container; what `*args` collects may have names, as what `**kwargs` does."""
@@ -118,8 +131,3 @@ class _Parser:
 def _listed(held: object) -> Sequence[object]:
     assert isinstance(held, list | tuple)
     return held
-
-
-def _is_constant(values: list[object] | tuple[object, ...]) -> bool:
-    """Whether they are one constant, a list of numbers or text."""
-    return all(isinstance(v, _SCALARS) and not (isinstance(v, str) and is_tensor(v)) for v in values)

@@ -147,6 +147,8 @@ class Graph(Value):
     """Those inputs that are a module's parameters and buffers: name -> state_dict key."""
     constants: dict[str, Scalar | tuple[Scalar, ...]]
     """Arguments that are no tensors, with the values they were traced with."""
+    sizes: dict[str, str] = Field(default_factory=dict)
+    """Arguments that are whole numbers -> the size that each of them is, over the dims."""
     packings: dict[str, Packing] = Field(default_factory=dict)
     """Parameters that hold inputs and constants, which have names of their own."""
     fixed: tuple[str, ...]

@@ -10,7 +10,7 @@ from pytorch_to_triton.convert.finish.recipe import Operand, Recipe
 from pytorch_to_triton.graph.cost import held_bytes, largest_value_bytes
 from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.inputs.declaration import Declaration
-from pytorch_to_triton.inputs.input_spec import TensorSpec, default_range
+from pytorch_to_triton.inputs.input_spec import SizeSpec, TensorSpec, default_range
 from pytorch_to_triton.inputs.sizes import Point, largest_point, middle_point, nearby, smallest_point
 from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.schema.dtype import ITEM_BYTES
@@ -29,9 +29,12 @@ TIMED_BYTES = (2**20, 2**24, 2**28)
 
 def lines(recipe: Recipe) -> list[str]:
     """The body of `arguments(sizes, dtypes)`, for which `normal`, `uniform` and `integers` are there."""
-    dims = sorted({name for each in recipe.tensors for name in each.shaped.names()})
+    specs = {o.name: o.spec for o in recipe.operands if isinstance(o.spec, TensorSpec | SizeSpec)}
+    dims = sorted(frozenset().union(*(spec.names() for spec in specs.values())))
     local = {dim: dim if dim not in ("sizes", "dtypes", "device") else f"{dim}_" for dim in dims}
-    drawn = recipe.assembled({t.name: tensor(t.shaped, t.name) for t in recipe.tensors})
+    drawn = recipe.assembled(
+        {n: tensor(spec, n) if isinstance(spec, TensorSpec) else spec.size for n, spec in specs.items()}
+    )
     return [
         *(f'{local[dim]} = sizes["{dim}"]' for dim in dims),
         "return {",

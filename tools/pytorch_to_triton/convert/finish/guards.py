@@ -9,7 +9,7 @@ from pytorch_to_triton.convert.finish.recipe import Operand, Recipe, constant_so
 from pytorch_to_triton.draft.file.packings import mismatches, taken_out
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.inputs.expression import names_in
-from pytorch_to_triton.inputs.input_spec import ConstantSpec
+from pytorch_to_triton.inputs.input_spec import ConstantSpec, SizeSpec
 
 
 def conditions(recipe: Recipe, interpreted: str) -> list[str]:
@@ -78,9 +78,10 @@ def constants(recipe: Recipe) -> Iterator[str]:
             differs = f"{name} != {value}"
         yield from refuse(differs, f'f"{name} is {{{name}!r}}, and the kernels are for " {value!r}')
     for operand in recipe.operands:
-        if operand.spec is None:
+        if not operand.is_tensor:
+            taken = "int" if isinstance(operand.spec, SizeSpec) else "(int, float)"
             reason = f'f"{operand.name} is a {{type({operand.name}).__name__}}"'
-            yield from refuse(f"not isinstance({operand.name}, (int, float))", reason)
+            yield from refuse(f"not isinstance({operand.name}, {taken})", reason)
 
 
 def shapes(recipe: Recipe) -> Iterator[str]:
@@ -101,8 +102,16 @@ def shapes(recipe: Recipe) -> Iterator[str]:
                 yield from (f"{dims[dim]} = {source}.shape[{shape.index(dim)}]" for dim in fresh_dims)
         if len(fresh_dims) < len(shape) or not shape:
             later.append(tensor)
+    numbers = {o.name: o.spec.size for o in recipe.operands if isinstance(o.spec, SizeSpec)}
+    for name, size in numbers.items():
+        if size.isidentifier():
+            dims.setdefault(size, name)
     for tensor in later:
         yield from size_check(tensor, dims)
+    for name, size in numbers.items():
+        expected = in_terms_of(size, dims)
+        if expected not in (None, name):
+            yield from refuse(f"{name} != {expected}", f'f"{name} is {{{name}}}, not {{{expected}}}"')
     for text in recipe.declaration.requires:
         if (condition := in_terms_of(text, dims)) is not None:
             met = " and ".join([*divisors(condition), condition])

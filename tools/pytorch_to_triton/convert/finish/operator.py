@@ -119,10 +119,10 @@ def of_gradients(recipe: Recipe) -> Mapping[str, str]:
     """What the templates say of saving and of the backward pass."""
     trained = [operand.name for operand in recipe.operands if operand.has_gradient]
     tensors = [tensor.name for tensor in recipe.tensors]
-    numbers = [operand.name for operand in recipe.operands if operand.spec is None]
+    numbers = [operand.name for operand in recipe.operands if not operand.is_tensor]
     grads = ["grad"] if recipe.outputs == 1 else [f"grad_{i}" for i in range(recipe.outputs)]
     from_context = [
-        f"ctx.numbers[{numbers.index(operand.name)}]" if operand.spec is None else operand.name
+        f"ctx.numbers[{numbers.index(operand.name)}]" if not operand.is_tensor else operand.name
         for operand in recipe.operands
     ]
     return {

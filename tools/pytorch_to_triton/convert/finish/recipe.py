@@ -10,7 +10,7 @@ from typing import Literal
 from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.inputs.declaration import Declaration
-from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, TensorSpec
+from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, PackedSpec, SizeSpec, TensorSpec
 from pytorch_to_triton.schema.graph import Graph
 
 Structure = Literal["single", "tuple", "list", "none"]
@@ -39,22 +39,25 @@ class Operand:
     """Of the operator's parameter: `x`, `batch_x`."""
     source: str
     """In the call: `x`, `batch["x"]`."""
-    spec: TensorSpec | None
-    """None: a number."""
+    spec: TensorSpec | SizeSpec | ConstantSpec
+
+    @property
+    def is_tensor(self) -> bool:
+        return isinstance(self.spec, TensorSpec)
 
     @property
     def annotation(self) -> str:
-        return "float" if self.spec is None else "torch.Tensor"
+        return "torch.Tensor" if self.is_tensor else "int" if isinstance(self.spec, SizeSpec) else "float"
 
     @property
     def shaped(self) -> TensorSpec:
         """Of a tensor."""
-        assert self.spec is not None
+        assert isinstance(self.spec, TensorSpec)
         return self.spec
 
     @property
     def has_gradient(self) -> bool:
-        return self.spec is not None and not set(FLOATS).isdisjoint(self.spec.dtypes)
+        return isinstance(self.spec, TensorSpec) and not set(FLOATS).isdisjoint(self.spec.dtypes)
 
 
 @dataclass(frozen=True)
@@ -120,15 +123,15 @@ class Recipe:
     def operands(self) -> tuple[Operand, ...]:
         """What differs from call to call, what is packed one by one."""
         operands = [
-            Operand(name, self.sources[name], spec if isinstance(spec, TensorSpec) else None)
+            Operand(name, self.sources[name], spec)
             for name, spec in self.inputs.items()
-            if isinstance(spec, TensorSpec) or (isinstance(spec, ConstantSpec) and name not in self.fixed)
+            if not isinstance(spec, PackedSpec) and name not in self.fixed
         ]
         return tuple(operands)
 
     @property
     def tensors(self) -> tuple[Operand, ...]:
-        return tuple(operand for operand in self.operands if operand.spec is not None)
+        return tuple(operand for operand in self.operands if operand.is_tensor)
 
     @property
     def written(self) -> tuple[str, ...]:

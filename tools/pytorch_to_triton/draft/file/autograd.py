@@ -113,7 +113,8 @@ def arguments(halves: Halves) -> list[str]:
     graph = halves.forward.program.graph
     used = loads([*body(halves.forward), *body(halves.backward), *returned(halves.backward)])
     chosen = {c.name for c in graph.choices}
-    return [i.name for i in graph.inputs] + [n for n in graph.constants if n in used and n not in chosen]
+    numbers = [n for n in graph.constants if n in used and n not in chosen]
+    return [*(i.name for i in graph.inputs), *graph.sizes, *numbers]
 
 
 def function_class(halves: Halves, name: str) -> list[str]:

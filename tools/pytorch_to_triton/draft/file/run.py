@@ -36,7 +36,7 @@ def defaults(graph: Graph, reference: Reference) -> list[str]:
     arguments = ast.parse(f"def run({reference.parameters}): ...").body[0]
     assert isinstance(arguments, ast.FunctionDef)
     spec = arguments.args
-    given = {i.name for i in graph.inputs} | set(graph.constants) | set(graph.packings)
+    given = {i.name for i in graph.inputs} | {*graph.constants, *graph.sizes, *graph.packings}
     positional = [*spec.posonlyargs, *spec.args]
     pairs = [
         *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True),
@@ -56,7 +56,10 @@ def defaults(graph: Graph, reference: Reference) -> list[str]:
 
 
 def dims(graph: Graph, used: Collection[str]) -> list[str]:
-    """Every dim out of a tensor's shape. Raises NotConvertible where a used one is no tensor's size."""
+    """Every dim out of a tensor's shape, or a number that is passed.
+
+    Raises NotConvertible where a used one is neither.
+    """
     lines: list[str] = []
     known: set[str] = set()
     for tensor in graph.inputs:
@@ -67,16 +70,22 @@ def dims(graph: Graph, used: Collection[str]) -> list[str]:
         else:
             lines += [f"{s} = {tensor.name}.shape[{sizes.index(s)}]" for s in dict.fromkeys(fresh)]
         known |= set(fresh)
-    for tensor in graph.inputs:
-        for at, size in enumerate(tensor.shape.expressions):
-            product = re.fullmatch(r"(\d+) ?\* ?(\w+)", size)
-            if product and product[2] in graph.dims and product[2] not in known:
-                lines.append(f"{product[2]} = {tensor.name}.shape[{at}] // {product[1]}")
-                known.add(product[2])
+    for name, size in graph.sizes.items():
+        if size in graph.dims and size not in known:
+            lines += [f"{size} = {name}"] if size != name else []
+            known.add(size)
+    given = [
+        (f"{t.name}.shape[{at}]", size) for t in graph.inputs for at, size in enumerate(t.shape.expressions)
+    ]
+    for source, size in (*given, *graph.sizes.items()):
+        product = re.fullmatch(r"(\d+) ?\* ?(\w+)", size)
+        if product and product[2] in graph.dims and product[2] not in known:
+            lines.append(f"{product[2]} = {source} // {product[1]}")
+            known.add(product[2])
     missing = (set(used) & set(graph.dims)) - known
     if missing:
         raise NotConvertible(
-            f"The dim {min(missing)} is no tensor's size, so `run` cannot find it.",
+            f"The dim {min(missing)} is no tensor's size and no argument, so `run` cannot find it.",
             "Declare the shapes so that each dim is the size of some tensor, or a multiple of it.",
         )
     return lines
@@ -94,6 +103,10 @@ def shape_checks(graph: Graph) -> list[str]:
                 f'assert {tensor.name}.shape == {shape}, f"{tensor.name}: {{tuple({tensor.name}.shape)}}"'
             )
         defined |= set(sizes)
+    for name, size in graph.sizes.items():
+        if size not in graph.dims or size in defined:
+            lines.append(f'assert {name} == {size}, f"{name}: {{{name}}}"')
+        defined.add(size)
     return lines
 
 

@@ -92,7 +92,9 @@ def traced(
     packings = {name: packing_of(packing) for name, packing in request.packings.items()}
     count = max((len(spec.dtypes) for spec in inputs), default=1)
     with mode:
-        tracers = [ExportTracer(loaded, in_dtypes(inputs, i), packings, setting) for i in range(count)]
+        tracers = [
+            ExportTracer(loaded, in_dtypes(inputs, i), packings, setting, request.sizes) for i in range(count)
+        ]
     first, *others = tracers
     graph = first.trace(constants)
     return tracing.TracedItem(
@@ -179,14 +181,17 @@ class ExportTracer:
         inputs: list[dict[str, Any]],
         packings: Mapping[str, Packing],
         setting: tracing.TraceSetting,
+        sizes: Sequence[tracing.TracedSize],
     ) -> None:
         self.loaded = loaded
         self.packings = packings
         given = {spec["name"]: example(spec) for spec in inputs}
         # A module in half precision has its parameters in it too.
         state = state_like_input(own_memory(loaded), given)
-        self.inputs = [*inputs, *(described(name, tensor) for name, tensor in state.items())]
-        self.examples = [*given.values(), *state.values()]
+        self.sizes = {spec.name: spec.size for spec in sizes}
+        as_long = [as_long_as(spec) for spec in sizes]
+        self.inputs = [*inputs, *(described(name, tensor) for name, tensor in state.items()), *as_long]
+        self.examples = [*given.values(), *state.values(), *map(example, as_long)]
         self.dims = setting.dims
         self.keep = setting.keep
         self.backward = setting.backward
@@ -221,8 +226,11 @@ class ExportTracer:
         written = written_arguments(program, writer)
         graph = {
             "function": self.loaded.name,
-            "parameters": list(dict.fromkeys([*self.loaded.parameters, *constants, *self.loaded.state])),
-            "inputs": [sizes.input(spec) for spec in self.inputs],
+            "parameters": list(
+                dict.fromkeys([*self.loaded.parameters, *constants, *self.sizes, *self.loaded.state])
+            ),
+            "inputs": [sizes.input(spec) for spec in self.inputs if spec["name"] not in self.sizes],
+            "sizes": self.sizes,
             "state": self.loaded.state_keys,
             "constants": dict(constants),
             "packings": {name: packing.as_json() for name, packing in self.packings.items()},
@@ -253,7 +261,8 @@ class ExportTracer:
 
     def _exported(self, constants: Mapping[str, Any]) -> "Exported":
         names = [spec["name"] for spec in self.inputs]
-        module = ExportedCall(self.loaded, names, {**constants, **self.packings}, self.buffers)
+        constants = {**constants, **self.packings}
+        module = ExportedCall(self.loaded, names, constants, self.buffers, self.sizes)
         shapes = tuple(
             {i: Dim.STATIC if size.isdigit() else Dim.AUTO for i, size in enumerate(spec["shape"])}
             for spec in self.inputs
@@ -313,6 +322,11 @@ def described(name: str, tensor: torch.Tensor) -> dict[str, Any]:
     shape = list(tensor.shape)
     dtype = str(tensor.dtype).removeprefix("torch.")
     return {"name": name, "dtype": dtype, "shape": [str(n) for n in shape], "traced": shape}
+
+
+def as_long_as(size: tracing.TracedSize) -> dict[str, Any]:
+    """A tensor that has the size as its only one."""
+    return {"name": size.name, "dtype": "bool", "shape": [size.size], "traced": [size.traced]}
 
 
 def example(spec: Mapping[str, Any]) -> torch.Tensor:

@@ -40,10 +40,13 @@ class ExportedCall(torch.nn.Module):
         names: Sequence[str],
         constants: Mapping[str, Any],
         copied: Collection[str] = (),
+        sizes: Collection[str] = (),
     ) -> None:
         """`constants` are all but tensors, how they are packed included.
 
-        `copied` are passed as copies: torch.export cannot decompose what writes to its arguments.
+        `sizes` are numbers, each passed as a tensor of that length, so that torch.export follows it as it
+        follows any size. `copied` are passed as copies: torch.export cannot decompose what writes to its
+        arguments.
         """
         super().__init__()
         # Registered, so that export takes its parameters for parameters and not for stray constants.
@@ -52,6 +55,7 @@ class ExportedCall(torch.nn.Module):
         self.names = names
         self.constants = constants
         self.copied = copied
+        self.sizes = sizes
         self.returned = Returned()
 
     def forward(self, *tensors: torch.Tensor) -> Any:
@@ -59,9 +63,10 @@ class ExportedCall(torch.nn.Module):
         given = dict(zip(self.names, tensors, strict=True))
         state = {name: given.pop(name) for name in self.loaded.state}
         state.update({name: state[name].clone() for name in self.copied})
-        in_order = {n: v for n, v in {**given, **self.constants}.items() if n in self.loaded.parameters}
+        numbers = {**self.constants, **{name: given.pop(name).shape[0] for name in self.sizes}}
+        in_order = {n: v for n, v in {**given, **numbers}.items() if n in self.loaded.parameters}
         with DataDetached():
-            result = self.loaded({**in_order, **given, **self.constants}, state)
+            result = self.loaded({**in_order, **given, **numbers}, state)
         values, packing = unpacked_result(result, vars(self.loaded.contents))
         self.returned.values, self.returned.packing = values, packing
         return tuple(value for value in values.values() if isinstance(value, torch.Tensor))

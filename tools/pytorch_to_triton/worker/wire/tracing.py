@@ -64,6 +64,15 @@ class TracedInput(WireValue):
     traced: tuple[int, ...]
 
 
+class TracedSize(WireValue):
+    """An argument that is a size, a whole number."""
+
+    name: str
+    size: str
+    """An expression over the dims."""
+    traced: int
+
+
 class TraceSetting(WireValue):
     dims: dict[str, int]
     keep: frozenset[str]
@@ -84,6 +93,7 @@ class PartSource(WireValue):
 class TraceRequest(WireValue):
     do: Literal["trace"] = "trace"
     inputs: tuple[TracedInput, ...]
+    sizes: tuple[TracedSize, ...]
     constants: Json
     packings: dict[str, Json]
     """packing.py, by the parameters that hold inputs and constants."""
