@@ -72,6 +72,8 @@ def row_wise() -> Iterator[Row]:
         yield Row("rms_norm", ROW_SIZES, (*norm, "residual=None"), (LIGER,), passes, "plain")
         yield Row("rms_norm", ORDINARY_ROWS, (*norm, "residual=bfloat16[M,N]"), (), passes, "residual")
         yield Row("logsumexp", ORDINARY_ROWS, ("x=bfloat16[M,N]",), (), passes)
+    experts = tuple(f"T={tokens},E=256,G=8,P=4,K=8" for tokens in (64, 1024, 16384))
+    yield Row("grouped_top_k", experts, ("logits=float32[T,E]", "bias=float32[E]"))
     for kernel in ("argmax", "column_sum", "cumulative_sum"):
         yield Row(kernel, ORDINARY_ROWS, ("x=float32[M,N]",), (FLAG_GEMS,))
 
