@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SESSIONS = "sessions"
 """The folder below the current one where sessions are put."""
-SessionPath = Annotated[str, Field(description="The session's folder, as convert start named it")]
+SessionPath = Annotated[str, Field(description="The session's folder")]
 
 
 async def convert_start(
@@ -31,21 +31,14 @@ async def convert_start(
     require: shared.Requirements = (),
     init: shared.Init = (),
     example: Annotated[
-        str | None,
-        Field(
-            description="path.py:name of a function that calls the target: inputs are taken from its calls"
-        ),
+        str | None, Field(description="path.py:name of a function whose calls of the target give the inputs")
     ] = None,
-    into: Annotated[
-        str | None,
-        Field(description="A new folder; default: sessions/NAME"),
-    ] = None,
-    backward: Annotated[bool, Field(description="Gradients are drafted, and checked in every stage")] = False,
+    into: Annotated[str | None, Field(description="A new folder; default: sessions/NAME")] = None,
+    backward: Annotated[
+        bool, Field(description="Draft gradients too, and check them in every stage")
+    ] = False,
     pure: shared.Pure = False,
-    arch: Annotated[
-        tuple[str, ...],
-        Field(description="A GPU that each stage must compile for; default: sm_90 and gfx942"),
-    ] = (),
+    arch: shared.Archs = (),
     device: shared.Device = "auto",
     seed: shared.Seed = None,
     timeout: shared.Timeout = 300.0,
@@ -93,16 +86,12 @@ async def convert_submit(
     session: SessionPath,
     file: Annotated[str | None, Field(description="What to submit; default: the stage's file")] = None,
     through: Annotated[
-        int,
-        Field(ge=1, le=3, description="The last stage whose gate it may open; the current one's at least"),
+        int, Field(ge=1, le=3, description="The last stage whose gate it may open; at least the current one")
     ] = 1,
     accept: Annotated[
         str, Field(description="Why a stage passes although it is not faster; stays in the record")
     ] = "",
-    against: Annotated[
-        tuple[str, ...],
-        Field(description="Another implementation to time beside stage 3: path.py:name or a kernel file"),
-    ] = (),
+    against: shared.Against = (),
 ) -> "SessionStep":
     """Submit a file to the gate of a session's current stage, or to all gates up to `through`.
 
@@ -164,17 +153,11 @@ async def convert_finish(
     call: ToolCall,
     session: SessionPath,
     into: Annotated[
-        str | None,
-        Field(description="The folder for the files; default: converted/NAME"),
+        str | None, Field(description="The folder for the files; default: converted/NAME")
     ] = None,
-    force: Annotated[
-        bool, Field(description="Replace files of these names, even those that somebody else wrote")
-    ] = False,
+    force: shared.Force = False,
     dry_run: Annotated[bool, Field(description="Only say what would be written")] = False,
-    against: Annotated[
-        tuple[str, ...],
-        Field(description="Another implementation to time beside it: path.py:name or a kernel file"),
-    ] = (),
+    against: shared.Against = (),
 ) -> "FinishedConversion":
     """Write a session's best kernel as a function that takes the place of PyTorch's, and run its tests.
 
