@@ -26,7 +26,6 @@ EARLIER = "PYTORCH_TO_TRITON_EARLIER_LINES"
 """Tells the server the descriptor of a file with the lines that it has to read before those of stdin."""
 PATIENCE_SECONDS = 45.0
 """How long a request waits: clients give up after 60 s."""
-USUAL_MINUTES = 5
 INTERNAL_ERROR = -32603
 MISSING_REQUIREMENT, INTERRUPTED = 3, 130
 
@@ -151,7 +150,7 @@ class StandIn:
             return f"{self._problem}Then restart this MCP server."
         minutes = (time.monotonic() - self._began) / 60
         return (
-            f"The environment is being set up: {self._stage}, {minutes:.0f} of about {USUAL_MINUTES} "
+            f"The environment is being set up: {self._stage}, {minutes:.0f} of about 5 "
             f"minutes. Call again, and the call waits for it. {HINT}"
         )
 

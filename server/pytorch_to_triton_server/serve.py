@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from pytorch_to_triton.errors import BadInput, Refusal
 from pytorch_to_triton.places import version
 from pytorch_to_triton_server.names import brief
+from pytorch_to_triton_server.over_mcp.answers import in_callers_words
 from pytorch_to_triton_server.over_mcp.bearer import Bearer, auth_at, chosen_token
 from pytorch_to_triton_server.over_mcp.completions import add_completions
 from pytorch_to_triton_server.over_mcp.fit import fit_text
@@ -23,7 +24,6 @@ from pytorch_to_triton_server.over_mcp.prompts import add_prompts
 from pytorch_to_triton_server.over_mcp.resources import NothingThere, add_resources
 from pytorch_to_triton_server.over_mcp.served_tools import job_tool, serve_tool, with_own_names
 from pytorch_to_triton_server.over_mcp.stdio_transport import stdio
-from pytorch_to_triton_server.over_mcp.wording import in_callers_words
 from pytorch_to_triton_server.settings import ServerSettings
 from pytorch_to_triton_server.tool import refusal_of
 

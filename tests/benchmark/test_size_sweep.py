@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytorch_to_triton.benchmark.size_sweep import sweep
+from pytorch_to_triton.benchmark.plan import sweep
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options, parse_declaration, parse_points
 

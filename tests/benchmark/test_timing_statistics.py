@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytorch_to_triton.benchmark.timing_statistics import is_not_slower, median_interval, spread
+from pytorch_to_triton.benchmark.figures import is_not_slower, median_interval, spread
 
 TIMES = st.lists(st.floats(0.001, 1000.0), min_size=1, max_size=200)
 

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytorch_to_triton.benchmark.measurement import SizeMeasured
 from pytorch_to_triton.benchmark.timing_trial import Roof, table_of
-from pytorch_to_triton.benchmark.trust import contradicting_clock
+from pytorch_to_triton.benchmark.trust import SizeMeasured, contradicting_clock
 from pytorch_to_triton.inputs.case import Case, TensorArgument
 from pytorch_to_triton.schema.timing import MinimalWork, Roofline, TimingTable
 

@@ -3,8 +3,7 @@
 import pytest
 
 from pytorch_to_triton.docs.docstrings import read_docstring
-from pytorch_to_triton.docs.installed import installed_pages, spellings
-from pytorch_to_triton.docs.listings import MISSING, NAMES
+from pytorch_to_triton.docs.installed import MISSING, NAMES, installed_pages, spellings
 from pytorch_to_triton.schema.page import Page
 from pytorch_to_triton.triton_api.history import history
 from pytorch_to_triton.triton_api.surface import Surface

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 import httpx
 import pytest
 
-from pytorch_to_triton.docs.sources import Origins
-from pytorch_to_triton.docs.transport import Absent, NotFetched, may_be_asked
+from pytorch_to_triton.docs.transport import Absent, NotFetched, Origins, may_be_asked
 
 from .local_server import Request, Server, Write, answer, client_of, local_server
 

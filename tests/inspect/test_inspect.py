@@ -9,9 +9,9 @@ import pytest
 from pytorch_to_triton.errors import BadInput, TargetBroken
 from pytorch_to_triton.hardware.architectures import ARCHITECTURES, architecture
 from pytorch_to_triton.inputs.declaration import Options
+from pytorch_to_triton.inspect.compiling import alternatives
 from pytorch_to_triton.inspect.inspect import InspectionRequest, inspect
 from pytorch_to_triton.inspect.pages import PAGE_LINES
-from pytorch_to_triton.inspect.what_if import alternatives
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.places import shipped
 from pytorch_to_triton.schema.compiled import InspectedKernel, Inspection, TextKind

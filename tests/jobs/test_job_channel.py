@@ -12,7 +12,7 @@ import pytest
 from pytorch_to_triton import places
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.job_channel import Ended, JobChannel
-from pytorch_to_triton.jobs.process_time import ProcessTime, phases_of, table_of
+from pytorch_to_triton.jobs.progress import ProcessTime, phases_of, table_of
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ from pytorch_to_triton.errors import MissingRequirement, TargetNotFound
 from pytorch_to_triton.hardware.versions import Device
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.profilers import profile as profilers
-from pytorch_to_triton.profilers.profiler_reports import METRICS, STALL, complaint, parse_ncu, parse_proton
+from pytorch_to_triton.profilers.profile import METRICS, STALL, complaint, parse_ncu, parse_proton
 from pytorch_to_triton.schema.job import Runtime
 
 GPU = Device(name="some GPU", capability=(9, 0), memory_bytes=2**34)

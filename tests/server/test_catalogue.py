@@ -17,8 +17,8 @@ from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton_server.catalogue import TOOLS
-from pytorch_to_triton_server.command_classes import WHOLE
 from pytorch_to_triton_server.commands import build_app
+from pytorch_to_triton_server.help_page import WHOLE
 from pytorch_to_triton_server.tool import Tool
 
 HEAVY = {"torch", "triton", "numpy", "httpx", "markdownify", "matplotlib"}

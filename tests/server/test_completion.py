@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton_server.cli import main
-from pytorch_to_triton_server.completion.scripts import ASK, SCRIPTS
+from pytorch_to_triton_server.completion.command import ASK, SCRIPTS
 
 Asked = Callable[..., list[str]]
 MODEL = """

@@ -93,7 +93,8 @@ def test_initialize_is_answered_before_torch_is_loaded_or_any_process_started() 
 
 
 @pytest.mark.parametrize(
-    "end", [close_stdin, terminate, kill, pytest.param(interrupt, marks=pytest.mark.corpora)]
+    "end",
+    [close_stdin, kill, *(pytest.param(e, marks=pytest.mark.corpora) for e in (interrupt, terminate))],
 )
 def test_a_server_with_a_running_call_leaves_no_process(
     spinning_kernel: Path, marker: Path, end: Callable[[Process], None]
@@ -114,11 +115,12 @@ def test_an_interrupted_command_ends_with_130_and_leaves_no_process(
     spinning_kernel: Path, marker: Path
 ) -> None:
     command = [sys.executable, "-m", "pytorch_to_triton_server", "validate", str(spinning_kernel)]
-    with started([*command, "--device", "interpreter"]) as process:
+    with started([*command, "--device", "interpreter", "--json"]) as process:
         assert pid_in(marker)
         processes = psutil.Process(process.pid).children(recursive=True)
         interrupt(process)
-        _, printed = process.communicate(timeout=PATIENCE)
+        out, printed = process.communicate(timeout=PATIENCE)
         assert process.returncode == 130
         assert "Traceback" not in printed
+        assert json.loads(out)["error"]["kind"] == "interrupted"
         assert are_gone(processes)

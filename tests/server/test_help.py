@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,7 @@ def test_every_example_is_a_call_of_the_command_that_shows_it(folder: Path) -> N
             )
 
 
+@pytest.mark.usefixtures("kept_open")
 @pytest.mark.parametrize("call", [*RUN, *(pytest.param(call, marks=pytest.mark.corpora) for call in SLOW)])
 def test_an_example_does_what_it_says(call: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert f"pytorch-to-triton {call}" in CALLS
@@ -113,12 +115,9 @@ def test_the_program_s_page_lists_each_command_once_by_what_it_is_for(
     assert [title for title in PANELS if f"\n{title}:\n" in printed] == list(PANELS)
 
 
-@pytest.mark.parametrize("columns", [60, 80, 200])
-def test_a_page_fits_its_terminal(
-    columns: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    for path in COMMANDS:
+def test_a_page_fits_its_terminal(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    for columns, path in product((60, 200), COMMANDS):
+        monkeypatch.setenv("COLUMNS", str(columns))
         # An example is to be copied: it is not broken.
         page = help_of(path, capfd).partition("\nExamples:\n")[0].partition("\n\n")[2]
         long = [line for line in page.splitlines() if len(line) > min(columns, 100)]
@@ -134,6 +133,7 @@ def test_a_page_names_every_option_with_its_words_and_default(capfd: pytest.Capt
     assert "--dim TEXT" in printed
     assert re.search(r"--dim TEXT .*?\(may be repeated\)", printed)
     assert "--json" in printed
+    assert "4 the function cannot be converted" in printed
 
 
 def test_no_page_has_colours_or_bold_where_nobody_looks(capfd: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton_server.interruptible import run_interruptible
+from pytorch_to_triton_server.progress import run_interruptible
 
 INTERRUPTED = Path(__file__).with_name("interrupted.py")
 

@@ -33,8 +33,19 @@ async def test_device_shows_what_kernels_run_on(client: Client) -> None:
     assert machine["mode"] == ("cuda" if machine["devices"] else "interpreter")
 
 
-async def test_a_right_kernel_passes_and_its_cases_are_named(client: Client, right_kernel: Path) -> None:
-    result = await client.call_tool("validate", {"kernel": str(right_kernel), "device": "interpreter"})
+async def test_a_right_kernel_passes_its_cases_are_named_and_progress_grows(
+    client: Client, right_kernel: Path
+) -> None:
+    reports: list[tuple[float, str | None]] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        reports.append((progress, message))
+
+    arguments = {"kernel": str(right_kernel), "device": "interpreter"}
+    result = await client.call_tool("validate", arguments, progress_callback=on_progress)
+    assert reports
+    assert [progress for progress, _ in reports] == sorted({progress for progress, _ in reports})
+    assert all(message for _, message in reports)
     content = result.structured_content
     assert content is not None
     assert content["verdict"] == "passed"
@@ -55,20 +66,6 @@ async def test_a_wrong_kernel_is_a_result_that_says_what_is_wrong(client: Client
     assert first["mismatches"][0]["kind"] == "constant_factor"
     assert len([case for case in content["cases"] if "mismatches" in case]) <= 8
     assert all(case["why"] for case in content["cases"])
-
-
-async def test_progress_is_reported_with_growing_figures(client: Client, right_kernel: Path) -> None:
-    reports: list[tuple[float, str | None]] = []
-
-    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        reports.append((progress, message))
-
-    await client.call_tool(
-        "validate", {"kernel": str(right_kernel), "device": "interpreter"}, progress_callback=on_progress
-    )
-    assert reports
-    assert [progress for progress, _ in reports] == sorted({progress for progress, _ in reports})
-    assert all(message for _, message in reports)
 
 
 async def test_an_unknown_argument_is_refused_by_name(client: Client) -> None:

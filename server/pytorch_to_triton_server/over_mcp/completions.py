@@ -14,8 +14,8 @@ from mcp.server import MCPServer, ServerRequestContext
 from mcp.server.mcpserver import Context
 from mcp.types import CompleteRequestParams, CompleteResult, Completion, PromptReference
 
-from pytorch_to_triton_server.boundary import Boundary
 from pytorch_to_triton_server.completion.values import data_sheets, defined_in, pages, rules
+from pytorch_to_triton_server.names import Boundary
 from pytorch_to_triton_server.over_mcp.resources import kernel_files, session_names
 from pytorch_to_triton_server.over_mcp.roots import boundary_of
 from pytorch_to_triton_server.settings import ServerSettings

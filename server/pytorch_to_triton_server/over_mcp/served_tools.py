@@ -114,7 +114,7 @@ def compact(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema of arguments without what a model can do without: it reads all of them before its first call.
 
     An argument's title is its name again; one that may be null, is empty or false by default, or has its
-    first choice as default, may as well be left out. What is beyond its bounds is answered with what there is.
+    first choice as default, may as well be left out. What is beyond its bounds is refused.
     """
     properties = {name: compact_field(field) for name, field in schema["properties"].items()}
     required = {"required": schema["required"]} if schema.get("required") else {}

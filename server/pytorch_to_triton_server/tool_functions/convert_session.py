@@ -7,8 +7,7 @@ from pydantic import Field
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton_server import parameters as shared
-from pytorch_to_triton_server.boundary import Boundary
-from pytorch_to_triton_server.names import brief, folder_of, path_of, target_of, why_no_file
+from pytorch_to_triton_server.names import Boundary, brief, folder_of, path_of, target_of, why_no_file
 from pytorch_to_triton_server.tool import ToolCall
 
 if TYPE_CHECKING:

@@ -76,8 +76,7 @@ async def docs_fetch(
     Contacts fixed hosts only, over HTTPS, and downloads only what has changed. Resumes an interrupted fetch.
     """
     from pytorch_to_triton import places
-    from pytorch_to_triton.docs.fetch import fetch
-    from pytorch_to_triton.docs.store import PageStore
+    from pytorch_to_triton.docs.fetch import PageStore, fetch
 
     known = (await _library(call)).surface
     version = known.version if known else None
@@ -88,7 +87,7 @@ async def docs_status(call: ToolCall) -> "DocsStatus":
     """List the available documentation: for which Triton, how old it is, and what is missing."""
     from datetime import UTC, datetime
 
-    from pytorch_to_triton.docs.status import status
+    from pytorch_to_triton.docs.library import status
 
     return status(await _library(call), datetime.now(UTC))
 

@@ -54,7 +54,7 @@ async def inspect(
     candidate = target_of(target, call.boundary).constructed_with(init)
     from pytorch_to_triton.inputs.declaration import parse_options
     from pytorch_to_triton.inspect import inspect as inspecting
-    from pytorch_to_triton.inspect.what_if import alternatives
+    from pytorch_to_triton.inspect.compiling import alternatives
     from pytorch_to_triton_server.machine import choose_runtime
 
     request = inspecting.InspectionRequest(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytorch_to_triton import places
-from pytorch_to_triton.benchmark.tuning.tuned import keep, kept_configs, place_of
+from pytorch_to_triton.benchmark.tuning.tune import keep, kept_configs, place_of
 from pytorch_to_triton.errors import TargetNotFound
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.benchmark import TunedConfig

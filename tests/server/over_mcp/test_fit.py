@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
 from pytorch_to_triton import places
-from pytorch_to_triton_server.over_mcp import kept_results
+from pytorch_to_triton_server.over_mcp import answers
 from pytorch_to_triton_server.over_mcp.answers import compact
 from pytorch_to_triton_server.over_mcp.fit import fit_text, fit_value, plain, size
 
@@ -115,15 +115,15 @@ def test_a_cache_that_cannot_be_written_is_noted_and_the_result_is_still_there(
 
 
 def test_only_the_latest_whole_results_are_kept(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_results, "MOST_FILES", 3)
-    files = [kept_results.keep("audit", "{}") for _ in range(5)]
+    monkeypatch.setattr(answers, "MOST_FILES", 3)
+    files = [answers.keep_result("audit", "{}") for _ in range(5)]
     assert sorted(results.iterdir()) == files[2:]
 
 
 def test_the_latest_whole_result_is_kept_however_large(
     results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_results, "MOST_BYTES", 10)
-    kept_results.keep("audit", "{}")
-    newest = kept_results.keep("audit", "x" * 100)
+    monkeypatch.setattr(answers, "MOST_BYTES", 10)
+    answers.keep_result("audit", "{}")
+    newest = answers.keep_result("audit", "x" * 100)
     assert sorted(results.iterdir()) == [newest]

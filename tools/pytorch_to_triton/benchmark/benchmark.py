@@ -9,16 +9,15 @@ from pathlib import Path
 from pytorch_to_triton.benchmark.ceilings import ceilings_of
 from pytorch_to_triton.benchmark.estimate import EstimatedSize, EstimateSetting, estimate_speed
 from pytorch_to_triton.benchmark.flags import add_flags, of_conditions
-from pytorch_to_triton.benchmark.measurement import Measurement, SizeMeasured
 from pytorch_to_triton.benchmark.plan import BenchmarkPlan, plan_benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.benchmark.roofline import limit_of, precision_of
 from pytorch_to_triton.benchmark.speed_report import write_report
 from pytorch_to_triton.benchmark.timing_trial import Roof, measure, table_of
+from pytorch_to_triton.benchmark.trust import Measurement, SizeMeasured
 from pytorch_to_triton.benchmark.tuning.freeze import autotuned_kernels
 from pytorch_to_triton.benchmark.tuning.freeze import freeze as frozen_source
-from pytorch_to_triton.benchmark.tuning.tune import TuneRequest, tune
-from pytorch_to_triton.benchmark.tuning.tuned import keep, kept_configs
+from pytorch_to_triton.benchmark.tuning.tune import TuneRequest, keep, kept_configs, tune
 from pytorch_to_triton.benchmark.verdict import next_step_of, summary_of, verdict_of
 from pytorch_to_triton.command_line import replay
 from pytorch_to_triton.errors import BadInput, MissingRequirement, TargetNotFound

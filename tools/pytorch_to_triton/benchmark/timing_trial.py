@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal, cast
 
-from pytorch_to_triton.benchmark.measurement import Measurement, SizeMeasured
-from pytorch_to_triton.benchmark.timing_statistics import median_interval, spread
-from pytorch_to_triton.benchmark.trust import TimedSamples, flags_of
+from pytorch_to_triton.benchmark.figures import median_interval, spread
+from pytorch_to_triton.benchmark.trust import Measurement, SizeMeasured, TimedSamples, flags_of
 from pytorch_to_triton.errors import TargetBroken
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.jobs.client import WorkerClient
