@@ -77,13 +77,20 @@ async def test_a_forked_child_can_trace(worker: WorkerClient, compiled: Runtime,
     assert outcome.answer["nodes"] >= 3
 
 
-async def test_a_killed_job_is_a_crash_that_names_the_signal(
+async def test_however_a_job_ends_it_is_told_and_the_next_one_works(
     worker: WorkerClient, compiled: Runtime, hostile: Hostile, honest: Honest
 ) -> None:
-    outcome = await worker.ask(hostile("be_killed"), compiled, seconds=LONG_SECONDS)
-    assert outcome.status == "crashed"
-    assert "SIGKILL" in outcome.detail
-    after = await worker.ask(honest("double", number=1), compiled, seconds=LONG_SECONDS)
+    for job, status, detail in (
+        (hostile("be_killed"), "crashed", "SIGKILL"),
+        (hostile("leave_quietly"), "crashed", "exit code 3"),
+        (hostile("leave_loudly"), "raised", "SystemExit: no more"),
+        (hostile("answer_nan"), "raised", "ValueError"),
+        (Job(kind="no_such_job"), "raised", "ModuleNotFoundError"),
+    ):
+        outcome = await worker.ask(job, compiled, seconds=LONG_SECONDS)
+        assert outcome.status == status
+        assert detail in outcome.detail
+    after = await worker.ask(honest("double", number=1), compiled, seconds=math.inf)
     assert after.status == "answered"
 
 
@@ -95,14 +102,6 @@ async def test_an_abort_is_a_crash_that_keeps_items_and_shows_where(
     assert "SIGABRT" in outcome.detail
     assert "hostile.py" in outcome.log
     assert [item["folder"] for item in outcome.items] == [str(outcome.folder)]
-
-
-async def test_an_exit_without_an_answer_is_a_crash(
-    worker: WorkerClient, compiled: Runtime, hostile: Hostile
-) -> None:
-    outcome = await worker.ask(hostile("leave_quietly"), compiled, seconds=LONG_SECONDS)
-    assert outcome.status == "crashed"
-    assert "exit code 3" in outcome.detail
 
 
 @pytest.mark.parametrize("how", ["write_an_answer_of_its_own", "close_every_descriptor"])
@@ -163,26 +162,6 @@ async def test_an_exception_with_a_cause_names_the_line_of_the_cause(
     line = Path(failure.file).read_text().splitlines()[failure.line - 1]
     assert "the line that a person wants to see" in line
     assert "ZeroDivisionError" in failure.traceback
-
-
-async def test_a_job_that_exits_has_raised(worker: WorkerClient, compiled: Runtime, hostile: Hostile) -> None:
-    outcome = await worker.ask(hostile("leave_loudly"), compiled, seconds=LONG_SECONDS)
-    assert outcome.detail == "SystemExit: no more"
-
-
-async def test_an_answer_that_is_not_json_has_raised(
-    worker: WorkerClient, compiled: Runtime, hostile: Hostile
-) -> None:
-    outcome = await worker.ask(hostile("answer_nan"), compiled, seconds=LONG_SECONDS)
-    assert outcome.status == "raised"
-    assert outcome.failure is not None
-    assert outcome.failure.type == "ValueError"
-
-
-async def test_an_unknown_kind_has_raised(worker: WorkerClient, compiled: Runtime) -> None:
-    outcome = await worker.ask(Job(kind="no_such_job"), compiled, seconds=LONG_SECONDS)
-    assert outcome.failure is not None
-    assert outcome.failure.type == "ModuleNotFoundError"
 
 
 async def test_a_watch_is_reported_everything_in_order(
@@ -318,29 +297,11 @@ async def test_a_python_without_torch_is_refused_and_its_words_are_shown(
     assert "Traceback" in refusal.value.hint
 
 
-async def test_a_job_can_be_done_again_by_hand(
-    worker: WorkerClient, compiled: Runtime, honest: Honest
-) -> None:
-    outcome = await worker.ask(honest("report_on_the_way"), compiled, seconds=LONG_SECONDS)
-    command = [sys.executable, "-P", str(places.WORKER / "bootstrap.py"), str(outcome.folder)]
-    again = await anyio.run_process(command)
-    *said, reply = map(json.loads, again.stdout.splitlines())
-    assert reply == {"event": "answered", "answer": {}}
-    assert [message["item"]["count"] for message in said if message["event"] == "item"] == [0, 1, 2]
-
-
 def test_bootstrap_without_a_run_folder_says_how_to_use_it(tmp_path: Path) -> None:
     command = [sys.executable, "-P", str(places.WORKER / "bootstrap.py"), str(tmp_path)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert "RUN_FOLDER" in ended.stderr
-
-
-async def test_an_endless_time_limit_is_allowed(
-    worker: WorkerClient, compiled: Runtime, honest: Honest
-) -> None:
-    outcome = await worker.ask(honest("double", number=1), compiled, seconds=math.inf)
-    assert outcome.status == "answered"
 
 
 async def test_a_job_that_takes_more_memory_than_it_may_is_stopped_and_the_next_one_works(
@@ -368,8 +329,13 @@ KEPT = ("CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "HF_HOME", "MY_SETTING")
 
 
 async def test_a_job_does_not_get_the_secrets_of_the_environment(
-    compiled: Runtime, hostile: Hostile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    compiled: Runtime,
+    hostile: Hostile,
+    tmp_path: Path,
+    empty_libraries: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(empty_libraries))
     for name in (*SECRETS, *KEPT):
         monkeypatch.setenv(name, "")
     async with open_client(RunFolders(tmp_path)) as own:

@@ -57,18 +57,6 @@ async def test_a_request_that_takes_too_long_ends_the_job(worker: WorkerClient, 
     assert (outcome.status, outcome.detail) == ("timed_out", "not done within 0.3 s")
 
 
-async def test_a_job_that_goes_with_its_fork_server_is_lost_and_the_next_is_served(
-    worker: WorkerClient, compiled: Runtime
-) -> None:
-    async with worker.open_channel(JOB, compiled) as channel:
-        await channel.item(seconds=LONG_SECONDS)
-        outcome = await end_of(channel, "kill_fork_server")
-    assert outcome.status == "lost"
-    async with worker.open_channel(JOB, compiled) as channel:
-        await channel.item(seconds=LONG_SECONDS)
-        assert await asked(channel, "double", 3) == 6
-
-
 async def test_an_answer_that_nobody_waits_for_any_more_is_given_to_nobody(
     worker: WorkerClient, compiled: Runtime
 ) -> None:

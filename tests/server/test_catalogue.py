@@ -21,7 +21,7 @@ from pytorch_to_triton_server.commands import build_app
 from pytorch_to_triton_server.help_page import WHOLE
 from pytorch_to_triton_server.tool import Tool
 
-HEAVY = {"torch", "triton", "numpy", "httpx", "markdownify", "matplotlib"}
+HEAVY = {"torch", "triton", "numpy", "httpx", "markdownify", "matplotlib", "rich"}
 
 
 def modules_after(statement: str) -> set[str]:
