@@ -2,27 +2,28 @@
 
 from pathlib import Path
 
-from pytorch_to_triton.benchmark.estimate import EstimatedSize, EstimateSetting, estimate_speed
+from pytorch_to_triton.benchmark.estimate import estimate_speed
 from pytorch_to_triton.benchmark.pictures import draw
+from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.benchmark.speed_report import brief_table, markdown
 from pytorch_to_triton.hardware.datasheets import datasheet
+from pytorch_to_triton.inputs.case import Case, TensorArgument
 from pytorch_to_triton.schema.benchmark import Benchmark
+from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import MinimalWork
 
 
 def of_copy(gpu: str, *, flops: dict[str, int] | None = None) -> Benchmark:
     """Two sizes of 4.8 MB and 4.8 GB, the larger given first."""
+    x = TensorArgument(name="x", dtype="bfloat16", shape=(1,))
     sizes = [
-        EstimatedSize(
-            dims={"N": moved},
-            dtypes={"x": "bfloat16"},
-            work=MinimalWork(bytes_moved=moved, flops=flops or {}, provenance="counted in the traced graph"),
+        (
+            Case(name="", group="declared", dims={"N": moved}, arguments=(x,)),
+            MinimalWork(bytes_moved=moved, flops=flops or {}, provenance="counted in the traced graph"),
         )
         for moved in (4_800_000_000, 4_800_000)
     ]
-    return estimate_speed(
-        EstimateSetting("k.py", "forward", False, "benchmark k.py --estimate H200"), datasheet(gpu), sizes
-    )
+    return estimate_speed(BenchmarkRequest(candidate=Target(path=Path("k.py"))), datasheet(gpu), sizes)
 
 
 def test_an_estimate_has_limits_and_no_timings() -> None:

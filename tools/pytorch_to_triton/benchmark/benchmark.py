@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytorch_to_triton.benchmark.ceilings import ceilings_of
-from pytorch_to_triton.benchmark.estimate import EstimatedSize, EstimateSetting, estimate_speed
+from pytorch_to_triton.benchmark.estimate import estimate_speed
 from pytorch_to_triton.benchmark.flags import add_flags, of_conditions
 from pytorch_to_triton.benchmark.plan import BenchmarkPlan, plan_benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
@@ -161,17 +161,15 @@ async def estimate(worker: WorkerClient, request: BenchmarkRequest, gpu: str, ru
         plan = await plan_benchmark(
             worker, request.model_copy(update={"reference": request.candidate}), runtime
         )
-    sizes = [
-        EstimatedSize(case.dims, case.dtypes, work) for case in plan.cases if (work := plan.work(case, None))
-    ]
+    sizes = [(case, work) for case in plan.cases if (work := plan.work(case, None))]
     if not sizes:
         raise BadInput(
             f"What {plan.reference} has to do at least is not known. {sentence(plan.why_no_graph)}",
             "Declare BYTES and FLOPS in the kernel file, such as FLOPS = '2 * M * N * K'.",
         )
     again = replay("benchmark", request, seed=None, estimate=gpu)
-    setting = EstimateSetting(str(request.candidate), request.passes, request.tf32, again)
-    return write_report(estimate_speed(setting, sheet, sizes), destination_of(request))
+    estimated = estimate_speed(request, sheet, sizes).model_copy(update={"replay": again})
+    return write_report(estimated, destination_of(request))
 
 
 def destination_of(request: BenchmarkRequest) -> Destination:
