@@ -3,6 +3,7 @@
 import stat
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -108,13 +109,12 @@ def test_protons_tree_gives_the_time_of_each_kernel() -> None:
     assert (softmax.launches, softmax.microseconds, softmax.flops) == (11, 260.0, None)
 
 
-@pytest.mark.parametrize("profiler", ["ncu", "proton"])
-def test_without_a_gpu_a_profiler_is_refused(profiler: profilers.Profiler) -> None:
-    with pytest.raises(MissingRequirement, match="none that torch can use"):
-        profilers.require(profiler, None)
-
-
-def test_without_ncu_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_a_gpu_or_without_ncu_it_is_said_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for profiler in get_args(profilers.Profiler):
+        with pytest.raises(MissingRequirement, match="none that torch can use"):
+            profilers.require(profiler, None)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
     monkeypatch.setattr(profilers, "INSTALLED", ())
@@ -148,17 +148,26 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.anyio
 async def test_a_report_without_kernels_is_reported_with_what_the_tool_or_the_job_said(
-    tool: Path, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    tool: Path,
+    worker: WorkerClient,
+    interpreter: Runtime,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tool.parent / "report.csv").write_text("==ERROR== ERR_NVGPUCTRPERM - no permission\n")
     runtime = interpreter.model_copy(update={"interpreter": False})
     missing = {"path": str(tmp_path / "absent.py"), "name": None}
     arguments = {"candidate": missing, "reference": None, "case": {}}
-    with pytest.raises(MissingRequirement, match="performance counters"):
+    (tmp_path / "torch.py").write_text(
+        "raise ImportError"
+    )  # what the tool said comes before what the job did
+    with monkeypatch.context() as patch, pytest.raises(MissingRequirement, match="performance counters"):
+        patch.setenv("PYTHONPATH", str(tmp_path))
         await profilers.run_profiler(worker, "ncu", arguments, runtime, seconds=60)
     options = (tool.parent / "options.json").read_text()
     assert all(metric in options for metric in METRICS)
     assert '"--clock-control", "none"' in options
+    monkeypatch.delenv("PYTHONPATH")
     (tool.parent / "report.csv").write_text("==WARNING== No kernels were profiled.\n")
     with pytest.raises(TargetNotFound, match="There is no file"):
         await profilers.run_profiler(worker, "ncu", arguments, runtime, seconds=60)

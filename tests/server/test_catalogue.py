@@ -21,7 +21,7 @@ from pytorch_to_triton_server.commands import build_app
 from pytorch_to_triton_server.help_page import WHOLE
 from pytorch_to_triton_server.tool import Tool
 
-HEAVY = {"torch", "triton", "numpy", "httpx", "markdownify", "matplotlib", "rich"}
+HEAVY = {"torch", "triton", "numpy", "httpx", "markdownify", "matplotlib"}
 
 
 def modules_after(statement: str) -> set[str]:
@@ -48,7 +48,7 @@ def tool_named(name: str) -> Tool:
 def test_importing_the_server_leaves_torch_and_other_heavy_modules_unloaded() -> None:
     loaded = modules_after("from pytorch_to_triton_server.serve import build_server\nbuild_server()")
     assert "mcp" in loaded
-    assert not loaded & (HEAVY | {"typer"})
+    assert not loaded & (HEAVY | {"typer", "rich"})
 
 
 def test_importing_the_catalogue_loads_no_tool_and_no_face() -> None:

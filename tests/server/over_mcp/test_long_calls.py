@@ -22,7 +22,7 @@ PATIENCE = 120
 
 
 @pytest.fixture(scope="module")
-async def impatient(kept_open: None, cache: Path) -> AsyncIterator[Client]:
+async def impatient(client: Client, kept_open: None) -> AsyncIterator[Client]:
     """A client of one server with hardly any patience."""
     async with Client(build_server(ServerSettings(allowed=(Path("/"),), patience=0.1))) as client:
         yield client
