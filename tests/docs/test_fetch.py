@@ -328,7 +328,7 @@ def test_the_tag_is_the_release_of_the_version() -> None:
         assert bool([*release_files(Origins(), version)]) == (tag is not None)
 
 
-def test_the_inventory_names_the_pages_and_no_other_places() -> None:
+def test_the_inventory_names_the_pages_not_without_end_and_no_other_places() -> None:
     listed = inventory(
         "index std:doc -1 index.html Welcome",
         "gluon/index std:doc -1 gluon/index.html Gluon",
@@ -353,9 +353,6 @@ def test_the_inventory_names_the_pages_and_no_other_places() -> None:
         "web/main/gluon/index",
     ]
     assert pages[1].url == "https://triton-lang.org/main/python-api/generated/triton.jit.html"
-
-
-def test_an_inventory_cannot_name_pages_without_end() -> None:
     many = inventory(*(f"python-api/generated/f{i} std:doc 1 x.html f" for i in range(5000)))
     assert len([*site_pages(Origins(), VERSION, many)]) == MOST_PAGES
 

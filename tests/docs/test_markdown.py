@@ -233,9 +233,6 @@ def test_a_tutorial_s_comment_blocks_are_prose_and_the_rest_is_code() -> None:
         "    # a comment of the code\n    return x\n````\n\n"
         "Only prose.\n\nThe old mark.\n\n```python\ny = 1\n```\n"
     )
-
-
-def test_a_python_file_without_any_prose_is_code() -> None:
     assert tutorial("# a licence\nx = 1\n") == "```python\n# a licence\nx = 1\n```\n"
 
 
@@ -330,12 +327,9 @@ def test_whatever_a_page_is_made_of_a_renderer_finds_nothing_live_in_it() -> Non
         assert live_in(html(f"<h1>T</h1>{article}")) == [], article
 
 
-def test_prose_opens_no_fence() -> None:
+def test_prose_opens_no_fence_and_code_cannot_leave_its_own() -> None:
     for text in ["```\nx", "~~~~py\nx\n~~~", "```", "> ```\n> x", "````\n```\n", "\\```", "\\\\~~~"]:
         assert prose_of(html(f"<h1>T</h1><p>{text}</p><p>After.</p>")).endswith("After.")
-
-
-def test_code_cannot_leave_its_fence() -> None:
     for code in ["x", "```", "a\n````\n~~~\nb", "`" * 50, "```python\n"]:
         assert prose_of(html(f"<h1>T</h1><pre>{code}</pre><p>After.</p>")) == "# T\n\n\nAfter."
 

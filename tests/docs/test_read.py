@@ -72,19 +72,13 @@ def test_a_long_page_is_read_in_parts_that_lose_nothing(library_of: Libraries) -
         read(library, "long", part=first.pages + 1)
 
 
-async def test_an_unknown_page_is_refused_with_the_nearest_names(library: Library) -> None:
+async def test_an_unknown_page_is_refused_with_the_nearest_names_or_what_to_write(library: Library) -> None:
     with pytest.raises(BadInput, match="no page 'make_tensor_descripter'") as refused:
         read(library, "make_tensor_descripter")
     assert "triton.language.make_tensor_descriptor" in refused.value.hint
-
-
-async def test_a_name_in_a_module_that_is_not_public_leads_to_where_it_is_public(library: Library) -> None:
     with pytest.raises(BadInput, match=r"no page 'tl\.standard\.topk'") as refused:
         read(library, "tl.standard.topk")
     assert "triton.language.topk" in refused.value.hint
-
-
-async def test_a_name_that_triton_lacks_is_refused_with_what_to_write(library: Library) -> None:
     with pytest.raises(BadInput, match=r"has no tl\.relu\.") as refused:
         read(library, "tl.relu")
     assert refused.value.hint == "Use tl.maximum(x, 0.0)."

@@ -158,11 +158,10 @@ async def test_a_report_without_kernels_is_reported_with_what_the_tool_or_the_jo
     runtime = interpreter.model_copy(update={"interpreter": False})
     missing = {"path": str(tmp_path / "absent.py"), "name": None}
     arguments = {"candidate": missing, "reference": None, "case": {}}
-    (tmp_path / "torch.py").write_text(
-        "raise ImportError"
-    )  # what the tool said comes before what the job did
-    with monkeypatch.context() as patch, pytest.raises(MissingRequirement, match="performance counters"):
-        patch.setenv("PYTHONPATH", str(tmp_path))
+    # What the tool said comes before what became of the job.
+    (tmp_path / "torch.py").write_text("raise ImportError")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(MissingRequirement, match="performance counters"):
         await profilers.run_profiler(worker, "ncu", arguments, runtime, seconds=60)
     options = (tool.parent / "options.json").read_text()
     assert all(metric in options for metric in METRICS)
