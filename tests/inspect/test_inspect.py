@@ -259,14 +259,6 @@ async def test_further_dtypes_are_reported_and_are_not_where_one_was_named(inspe
     assert {a.type for a in only(inspection).compiled.arguments if a.type.startswith("*")} == {"*bf16"}
 
 
-async def test_an_unknown_arch_is_refused_with_those_that_are_known(inspecting: Inspecting) -> None:
-    with pytest.raises(BadInput) as refusal:
-        await inspecting(SOFTMAX, "sm_77")
-    assert "sm_77" in refusal.value.message
-    assert "sm_90" in refusal.value.hint
-    assert "gfx942" in refusal.value.hint
-
-
 @pytest.mark.parametrize(("arch", "kind"), [("gfx942", "ptx"), ("gfx942", "sass"), ("sm_90", "amdgcn")])
 async def test_a_text_that_a_gpu_does_not_have_is_refused(
     inspecting: Inspecting, arch: str, kind: TextKind
@@ -285,13 +277,18 @@ async def test_a_page_of_a_text_comes_with_the_result(inspecting: Inspecting) ->
     assert inspection.page.text == "\n".join(text.splitlines()[PAGE_LINES : 2 * PAGE_LINES])
 
 
-async def test_only_the_named_kernel_is_reported_of(inspecting: Inspecting) -> None:
+async def test_only_the_named_kernel_and_a_known_arch_are_reported_of(inspecting: Inspecting) -> None:
     inspection = await inspecting(KERNELS / "refused.py", "sm_80", kernel="copy_kernel")
     assert only(inspection).label == "copy_kernel"
     assert inspection.verdict == "compiled"
     with pytest.raises(BadInput) as refusal:
         await inspecting(KERNELS / "refused.py", "sm_80", kernel="other")
     assert refusal.value.hint == "It launches activation_kernel, copy_kernel."
+    with pytest.raises(BadInput) as refusal:
+        await inspecting(SOFTMAX, "sm_77")
+    assert "sm_77" in refusal.value.message
+    assert "sm_90" in refusal.value.hint
+    assert "gfx942" in refusal.value.hint
 
 
 async def test_an_operator_of_torch_library_finds_its_tensors_on_the_gpu(

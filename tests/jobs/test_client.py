@@ -64,14 +64,11 @@ async def test_a_job_is_answered(worker: WorkerClient, compiled: Runtime, honest
     assert json.loads((outcome.folder / "outcome.json").read_text())["status"] == "answered"
 
 
-async def test_a_forked_child_can_compute_on_all_cores(
+async def test_a_forked_child_can_compute_on_all_cores_and_trace(
     worker: WorkerClient, compiled: Runtime, honest: Honest
 ) -> None:
     outcome = await worker.ask(honest("multiply", size=512), compiled, seconds=LONG_SECONDS)
     assert outcome.answer == {"sum": 512.0**3}
-
-
-async def test_a_forked_child_can_trace(worker: WorkerClient, compiled: Runtime, honest: Honest) -> None:
     outcome = await worker.ask(honest("export"), compiled, seconds=LONG_SECONDS)
     assert outcome.answer is not None, outcome.log
     assert outcome.answer["nodes"] >= 3
@@ -133,7 +130,7 @@ async def test_what_a_job_started_ends_with_it(
     await until_gone(outcome.answer["child"])
 
 
-async def test_an_exception_names_the_users_line_and_no_other_frames(
+async def test_an_exception_names_the_users_line_or_that_of_its_cause_and_no_other_frames(
     worker: WorkerClient, compiled: Runtime, hostile: Hostile
 ) -> None:
     outcome = await worker.ask(hostile("divide_inside_torch"), compiled, seconds=LONG_SECONDS)
@@ -149,11 +146,6 @@ async def test_an_exception_names_the_users_line_and_no_other_frames(
     assert "nn/modules" not in failure.traceback
     assert "forkserver" not in failure.traceback
     assert outcome.detail == "ZeroDivisionError: division by zero"
-
-
-async def test_an_exception_with_a_cause_names_the_line_of_the_cause(
-    worker: WorkerClient, compiled: Runtime, hostile: Hostile
-) -> None:
     failure = (await worker.ask(hostile("chain"), compiled, seconds=LONG_SECONDS)).failure
     assert failure is not None
     assert failure.type == "RuntimeError"
@@ -192,15 +184,12 @@ async def test_a_watch_that_fails_ends_the_job(
     assert is_gone(listener.reported[0][1]["pid"])
 
 
-async def test_what_a_job_prints_goes_to_its_log_only(
+async def test_what_a_job_prints_goes_to_its_log_only_of_which_the_end_is_kept(
     worker: WorkerClient, compiled: Runtime, honest: Honest, capfd: pytest.CaptureFixture[str]
 ) -> None:
     outcome = await worker.ask(honest("chatter"), compiled, seconds=LONG_SECONDS)
     assert outcome.log.splitlines() == ["from print", "from the file descriptor", "from a child"]
     assert capfd.readouterr() == ("", "")
-
-
-async def test_of_a_long_log_the_end_is_kept(worker: WorkerClient, compiled: Runtime, honest: Honest) -> None:
     outcome = await worker.ask(honest("talk_at_length"), compiled, seconds=LONG_SECONDS)
     assert outcome.log.splitlines()[-1] == "the end"
     assert "the beginning" not in outcome.log
@@ -280,14 +269,7 @@ async def test_versions_report_the_runtime_whatever_the_environment_says(
     assert interpreted == seen.model_copy(update={"interpreter": True, "devices": (), "assemblers": ()})
 
 
-async def test_a_python_that_does_not_exist_is_refused(worker: WorkerClient, tmp_path: Path) -> None:
-    nowhere = Runtime(python=str(tmp_path / "python"), interpreter=True)
-    with pytest.raises(MissingRequirement, match="No such file") as refusal:
-        await versions(worker, nowhere)
-    assert "torch and triton" in refusal.value.hint
-
-
-async def test_a_python_without_torch_is_refused_and_its_words_are_shown(
+async def test_a_python_without_torch_or_that_does_not_exist_is_refused_and_its_words_are_shown(
     worker: WorkerClient, tmp_path: Path
 ) -> None:
     venv.create(tmp_path, symlinks=True)
@@ -295,6 +277,10 @@ async def test_a_python_without_torch_is_refused_and_its_words_are_shown(
     with pytest.raises(MissingRequirement, match="No module named 'torch'") as refusal:
         await versions(worker, bare)
     assert "Traceback" in refusal.value.hint
+    nowhere = Runtime(python=str(tmp_path / "python"), interpreter=True)
+    with pytest.raises(MissingRequirement, match="No such file") as refusal:
+        await versions(worker, nowhere)
+    assert "torch and triton" in refusal.value.hint
 
 
 def test_bootstrap_without_a_run_folder_says_how_to_use_it(tmp_path: Path) -> None:

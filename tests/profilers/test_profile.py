@@ -59,28 +59,22 @@ def test_ncus_table_gives_bandwidth_occupancy_and_stalls() -> None:
     assert list(kernel.stalls.items()) == [("long_scoreboard", 17.9), ("barrier", 2.5)]
 
 
-def test_launches_of_one_kernel_are_reported_together_and_the_longest_kernel_first() -> None:
+def test_launches_of_one_kernel_are_reported_together_and_none_where_there_are_none() -> None:
     kernels = parse_ncu(report("once", "twice", "twice"))
     assert [(k.name, k.launches, k.microseconds) for k in kernels] == [("twice", 2, 50.0), ("once", 1, 25.0)]
     assert kernels[0].dram_gbytes_per_s == pytest.approx(3200.0)
-
-
-def test_other_units_of_time_are_microseconds_too() -> None:
-    text = report("k").replace('"nsecond"', '"second"').replace('"25,000"', '"2.5e-05"')
-    assert parse_ncu(text)[0].microseconds == pytest.approx(25.0)
-
-
-def test_a_counter_that_a_gpu_lacks_is_not_zero() -> None:
-    (kernel,) = parse_ncu(report("k").replace('"83.50"', '"n/a"').replace('"39"', '"n/a"'))
-    assert kernel.dram_share is None
-    assert kernel.registers is None
-
-
-def test_a_report_without_kernels_has_none() -> None:
     text = "==PROF== Connected\n==WARNING== No kernels were profiled.\n"
     assert parse_ncu(text) == ()
     assert complaint(text) == ""
     assert complaint("==ERROR== ERR_NVGPUCTRPERM - no permission\n") == "ERR_NVGPUCTRPERM - no permission"
+
+
+def test_other_units_of_time_are_microseconds_too_and_a_counter_that_a_gpu_lacks_is_not_zero() -> None:
+    text = report("k").replace('"nsecond"', '"second"').replace('"25,000"', '"2.5e-05"')
+    assert parse_ncu(text)[0].microseconds == pytest.approx(25.0)
+    (kernel,) = parse_ncu(report("k").replace('"83.50"', '"n/a"').replace('"39"', '"n/a"'))
+    assert kernel.dram_share is None
+    assert kernel.registers is None
 
 
 def test_protons_tree_gives_the_time_of_each_kernel() -> None:

@@ -59,7 +59,9 @@ def asked(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
     return answer
 
 
-def test_commands_and_options_are_completed(folder: Path, asked: Asked) -> None:
+def test_commands_and_options_are_completed_and_offered_again_if_they_may_be_repeated(
+    folder: Path, asked: Asked
+) -> None:
     assert asked("val") == ["validate"]
     assert asked("docs", "s") == ["search", "status"]
     assert asked("validate", "--re") == [
@@ -69,11 +71,6 @@ def test_commands_and_options_are_completed(folder: Path, asked: Asked) -> None:
         "--require-mixed-dtypes",
     ]
     assert asked("convert", "model.py:gelu", "--str") == ["--strict"]
-
-
-def test_an_option_that_was_given_is_offered_again_only_if_it_may_be_repeated(
-    folder: Path, asked: Asked
-) -> None:
     assert asked("validate", "--seed", "1", "--see") == []
     assert asked("validate", "--dim", "M=1", "--di") == ["--dim"]
 

@@ -228,18 +228,15 @@ def check(name: str, state: str, fix: str = "") -> CheckResult:
     )
 
 
-def test_the_first_failure_says_what_to_do_next() -> None:
+def test_the_first_failure_says_what_to_do_next_and_a_person_sees_the_fixes(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     checks = (check("a", "ok"), check("b", "failed", "Repair b."), check("c", "warning", "Mind c."))
     failed = conclude(checks, "python3", 1.0)
     assert (failed.verdict, failed.next_step) == ("unhealthy", "Repair b. Then run doctor again.")
     assert "1 of 3 checks failed: b." in failed.summary
     fine = conclude((checks[0], checks[2]), "python3", 1.0)
     assert (fine.verdict, fine.next_step) == ("healthy", "Mind c.")
-
-
-def test_a_person_sees_each_check_and_the_fixes_of_those_that_ask_for_one(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
     checks = (check("a", "ok"), check("b", "failed", "Repair b."), check("d", "not here", "Get d."))
     show_diagnosis(conclude(checks, "python3", 1.0))
     out = capfd.readouterr().out

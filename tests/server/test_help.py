@@ -61,12 +61,9 @@ def folder(right_kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return tmp_path
 
 
-def test_every_command_has_a_few_examples_and_nothing_else_has_any() -> None:
+def test_every_command_has_a_few_examples_with_which_its_page_ends(capfd: pytest.CaptureFixture[str]) -> None:
     assert set(EXAMPLES) == set(COMMANDS)
     assert {path: len(examples) for path, examples in EXAMPLES.items() if not 2 <= len(examples) <= 4} == {}
-
-
-def test_every_page_ends_with_its_examples(capfd: pytest.CaptureFixture[str]) -> None:
     for path, examples in EXAMPLES.items():
         printed = help_of(path, capfd)
         _, _, shown = printed.partition("\nExamples:\n")
@@ -125,7 +122,9 @@ def test_a_page_fits_its_terminal(monkeypatch: pytest.MonkeyPatch, capfd: pytest
         assert [line for line in long if len(line.split()) > 2] == [], path
 
 
-def test_a_page_names_every_option_with_its_words_and_default(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_page_names_every_option_with_its_words_and_default_without_colours(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     printed = " ".join(help_of("validate", capfd).split())
     assert "validate KERNEL [OPTIONS]" in printed
     assert "--device auto|cuda|interpreter" in printed
@@ -134,7 +133,4 @@ def test_a_page_names_every_option_with_its_words_and_default(capfd: pytest.Capt
     assert re.search(r"--dim TEXT .*?\(may be repeated\)", printed)
     assert "--json" in printed
     assert "4 the function cannot be converted" in printed
-
-
-def test_no_page_has_colours_or_bold_where_nobody_looks(capfd: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in help_of("validate", capfd)

@@ -68,11 +68,14 @@ async def test_a_wrong_kernel_is_a_result_that_says_what_is_wrong(client: Client
     assert all(case["why"] for case in content["cases"])
 
 
-async def test_an_unknown_argument_is_refused_by_name(client: Client) -> None:
+async def test_an_unknown_argument_or_tool_is_refused_with_those_there_are(client: Client) -> None:
     result = await client.call_tool("validate", {"kernel": "a.py", "dims": ["M=1"]})
     assert result.is_error
     assert "dims: no such argument" in text_of(result)
     assert "reference, input, dim" in text_of(result)
+    result = await client.call_tool("benchmrk", {})
+    assert result.is_error
+    assert ", ".join([*(tool.name for tool in TOOLS), "job"]) in text_of(result)
 
 
 REFUSED: tuple[tuple[dict[str, Any], str, str], ...] = (
@@ -94,12 +97,6 @@ async def test_a_refusal_reaches_the_client_with_its_hint(client: Client, right_
         assert result.is_error, problem
         assert problem in text_of(result)
         assert hint in text_of(result)
-
-
-async def test_an_unknown_tool_is_refused_that_names_the_tools(client: Client) -> None:
-    result = await client.call_tool("benchmrk", {})
-    assert result.is_error
-    assert ", ".join([*(tool.name for tool in TOOLS), "job"]) in text_of(result)
 
 
 @pytest.mark.parametrize(
@@ -145,13 +142,12 @@ async def test_reference_kernels_are_resources(client: Client) -> None:
     assert "def reference" in content.model_dump()["text"]
 
 
-async def test_the_documentation_is_searched_without_a_network(client: Client) -> None:
+async def test_the_documentation_is_searched_without_a_network_and_names_the_right_name(
+    client: Client,
+) -> None:
     content = (await client.call_tool("docs_search", {"query": "tl.load with a mask"})).structured_content
     assert content is not None
     assert {"triton.language.load", "guides/masks"} & {hit["page"] for hit in content["hits"]}
-
-
-async def test_a_name_that_triton_does_not_have_is_answered_with_the_right_one(client: Client) -> None:
     result = await client.call_tool("docs_search", {"query": "tl.relu"})
     assert "tl.maximum(x, 0.0)" in text_of(result)
 
