@@ -1,5 +1,6 @@
-"""The command `doctor`: what it takes, and its checks as a table."""
+"""The command `doctor`: what it takes, its checks of assistants and editors, and all checks as a table."""
 
+import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -8,8 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pytorch_to_triton.errors import MissingRequirement
+from pytorch_to_triton.errors import BadInput, MissingRequirement
+from pytorch_to_triton.schema.diagnosis import CheckResult, CheckState
 from pytorch_to_triton_server.completion.values import completer
+from pytorch_to_triton_server.install.change import plan_change
+from pytorch_to_triton_server.install.clients import CLIENTS, ClientName, McpClient
+from pytorch_to_triton_server.install.command import server_command
 from pytorch_to_triton_server.machine import executable_of
 from pytorch_to_triton_server.progress import progress_on_stderr, run_interruptible
 from pytorch_to_triton_server.terminal import print_result
@@ -17,14 +22,7 @@ from pytorch_to_triton_server.terminal import print_result
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pytorch_to_triton.schema.diagnosis import CheckResult, CheckState, Diagnosis
-import shutil
-
-from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.schema.diagnosis import CheckResult, CheckState
-from pytorch_to_triton_server.install.change import plan_change
-from pytorch_to_triton_server.install.clients import CLIENTS, ClientName, McpClient
-from pytorch_to_triton_server.install.command import server_command
+    from pytorch_to_triton.schema.diagnosis import Diagnosis
 
 STYLES: "dict[CheckState, str]" = {
     "ok": "green",
@@ -32,6 +30,7 @@ STYLES: "dict[CheckState, str]" = {
     "failed": "bold red",
     "not here": "dim",
 }
+GROUP = "assistants"
 
 
 def doctor(
@@ -99,9 +98,6 @@ def detail_lines(check: "CheckResult") -> Iterator[str]:
     yield check.seen
     if check.fix and check.state in ("warning", "failed"):
         yield f"→ {check.fix}"
-
-
-GROUP = "assistants"
 
 
 def client_checks() -> Iterator[CheckResult]:

@@ -1,4 +1,4 @@
-"""A command's page of help, laid out as a manual's: as narrow as the terminal, never wider than one reads."""
+"""A command's page of help, as narrow as the terminal and never wider than one reads."""
 
 import inspect
 import os
@@ -24,6 +24,9 @@ EXIT_STATUS = (
 _VALUES = {int: "N", float: "NUMBER"}
 Entry = tuple[str, str]
 """A name, and what it is."""
+_JSON = "--json"
+WHOLE = "all"
+"""The command that stands for its group, which may be left out: `convert TARGET`."""
 
 
 def write_page(context: Any, formatter: Any) -> None:
@@ -132,11 +135,6 @@ def bold(text: str) -> str:
     """On a terminal that has it, unless NO_COLOR asks for none."""
     plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return text if plain else f"\033[1m{text}\033[0m"
-
-
-_JSON = "--json"
-WHOLE = "all"
-"""The command that stands for its group, which may be left out: `convert TARGET`."""
 
 
 class DocumentedCommand(TyperCommand):

@@ -1,19 +1,22 @@
-"""What a caller names: targets, files and folders."""
+"""What a caller names: targets, files and folders, over MCP those that the server was given alone."""
 
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from pytorch_to_triton import places
 from pytorch_to_triton.errors import BadInput, TargetNotFound
 
 if TYPE_CHECKING:
     from pytorch_to_triton.schema.target import Target
-import os
-from collections.abc import Iterable
-from dataclasses import dataclass
-
-from pytorch_to_triton import places
 
 _SHIPPED = ("reference_kernels", "docs_cache/guides", "references")
+DeviceChoice = Literal["auto", "cuda", "interpreter"]
+_ECHOED = 200
+"""The most characters of a caller's text that a message repeats."""
+_FORM = "A target is `path.py`, or `path.py:name` for one function or nn.Module in it."
 
 
 @dataclass(frozen=True)
@@ -70,13 +73,6 @@ def real(path: Path) -> Path:
 
 def folder_list(folders: Iterable[Path]) -> str:
     return ", ".join(map(str, folders))
-
-
-DeviceChoice = Literal["auto", "cuda", "interpreter"]
-
-_ECHOED = 200
-"""The most characters of a caller's text that a message repeats."""
-_FORM = "A target is `path.py`, or `path.py:name` for one function or nn.Module in it."
 
 
 def target_of(text: str, boundary: Boundary) -> "Target":

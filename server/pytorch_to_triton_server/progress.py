@@ -1,21 +1,20 @@
-"""Progress on stderr while a command works."""
+"""While a command works: progress on stderr, and Ctrl-C, which ends it whatever it waits for."""
 
+import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from pytorch_to_triton.jobs.progress import ProgressListener
-import signal
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
 
 _PLAIN_SECONDS = 2.0
 """At most one line of plain progress in this time."""
+Result = TypeVar("Result")
 
 
 @contextmanager
@@ -68,9 +67,6 @@ class Bar:
 
     async def item(self, result: dict[str, Any]) -> None:
         """Results are shown at the end."""
-
-
-Result = TypeVar("Result")
 
 
 def run_interruptible(function: Callable[..., Awaitable[Result]], *arguments: Any) -> Result:

@@ -1,4 +1,4 @@
-"""Running the command that a command line names."""
+"""Running the command that a command line names; one that does not parse is told how to be corrected."""
 
 import sys
 from collections.abc import Sequence
@@ -15,6 +15,14 @@ from pytorch_to_triton_server.terminal import (
 )
 
 NAME = "pytorch-to-triton"
+USAGE = 2
+_PLAINLY = {
+    "Value error, ": "",
+    "Input should be a valid integer, unable to parse string as an integer": "it must be a whole number.",
+    "Input should be a valid number, unable to parse string as a number": "it must be a number.",
+    "Got unexpected extra argument(s)": "There are more arguments than the command takes:",
+}
+"""What the parser says, and what a person would."""
 
 
 def run_and_flush(given: Sequence[str]) -> int:
@@ -77,16 +85,6 @@ def every_command() -> Any:
     from pytorch_to_triton_server.commands import build_app
 
     return typer.main.get_command(build_app())
-
-
-USAGE = 2
-_PLAINLY = {
-    "Value error, ": "",
-    "Input should be a valid integer, unable to parse string as an integer": "it must be a whole number.",
-    "Input should be a valid number, unable to parse string as a number": "it must be a number.",
-    "Got unexpected extra argument(s)": "There are more arguments than the command takes:",
-}
-"""What the parser says, and what a person would."""
 
 
 def refuse_usage(error: Any, *, as_json: bool) -> int:

@@ -21,6 +21,12 @@ from pytorch_to_triton.validate.conclusion import skipped_text
 from pytorch_to_triton_server.inspection_tables import compiled_at, inspection_tables
 from pytorch_to_triton_server.tables import TerminalTable, console_on_stdout, shown_path, table_of
 
+_SCREEN = 24
+"""Up to so many cases are listed on a terminal; of more, those that passed are counted by group."""
+_REASON = 64
+"""The most characters of a reason in a table that is kept short."""
+_HEADINGS = ("case", "group", "outcome", "error / allowed", "reason")
+
 
 def show(result: Value) -> None:
     """Print a result on stdout: its tables, then what it means and what to do next."""
@@ -236,13 +242,6 @@ def timing_table(timing: TimingTable) -> TerminalTable:
         for t in timing.timings
     ]
     return table_of((timing.device, "median ms", "95 % interval", "GB/s"), rows)
-
-
-_SCREEN = 24
-"""Up to so many cases are listed on a terminal; of more, those that passed are counted by group."""
-_REASON = 64
-"""The most characters of a reason in a table that is kept short."""
-_HEADINGS = ("case", "group", "outcome", "error / allowed", "reason")
 
 
 def every_case(verdict: Verdict) -> TerminalTable:

@@ -1,4 +1,8 @@
-"""The command that prints a shell's script for completion."""
+"""The scripts that a shell loads for completion, and the command that prints them.
+
+At every press of Tab they ask the program. typer's own for bash loses what follows a colon, and none
+of its own goes on behind a folder.
+"""
 
 import json as plain_json
 from typing import Annotated, Literal

@@ -1,6 +1,7 @@
 """Answers to calls: structured content, the same as text, charts, links to the files that were written.
 
-What is wrong comes in full, what is right by name, within a length limit.
+What is wrong comes in full, what is right by name, within a length limit; a file has the whole of it.
+Texts name arguments and tools as a caller over MCP does, not as a shell spells them.
 """
 
 import base64
@@ -35,6 +36,14 @@ _IN_FULL = 8
 """The number of wrong cases with all their figures; the others have only what happened."""
 _FIRST = ("summary", "next_step", "verdict")
 _BRIEF = ("name", "group", "status", "why")
+MOST_FILES = 50
+MOST_BYTES = 256 << 20
+_ARGUMENTS = {parameter.name for tool in TOOLS for parameter in tool.parameters}
+_OPTION = re.compile(r"--([a-z][a-z-]*[a-z])\b")
+_COMMANDS = {tool.name.replace("_", " "): tool.name for tool in TOOLS if "_" in tool.name}
+_COMMAND = re.compile(rf"\b({'|'.join(_COMMANDS)})\b")
+_TYPED = re.compile(r"pytorch-to-triton [a-z]")
+"""A line with a command to be typed stays as it is."""
 
 
 def answer_call(
@@ -131,10 +140,6 @@ def _split(cases: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-MOST_FILES = 50
-MOST_BYTES = 256 << 20
-
-
 def keep_result(tool: str, text: str) -> Path:
     """Write a result of a tool into a new file of the cache, and remove the oldest. Raises OSError."""
     folder = places.results()
@@ -153,14 +158,6 @@ def _make_room(folder: Path, newest: Path) -> None:
             left -= file.stat().st_size
             if file != newest and (number >= MOST_FILES or left < 0):
                 file.unlink()
-
-
-_ARGUMENTS = {parameter.name for tool in TOOLS for parameter in tool.parameters}
-_OPTION = re.compile(r"--([a-z][a-z-]*[a-z])\b")
-_COMMANDS = {tool.name.replace("_", " "): tool.name for tool in TOOLS if "_" in tool.name}
-_COMMAND = re.compile(rf"\b({'|'.join(_COMMANDS)})\b")
-_TYPED = re.compile(r"pytorch-to-triton [a-z]")
-"""A line with a command to be typed stays as it is."""
 
 
 def in_callers_words(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Figures as text, and which timings a kernel is compared with."""
+"""Robust statistics of timings, figures as text, and which timings a kernel is compared with."""
 
 import math
 import statistics

@@ -45,6 +45,9 @@ from pytorch_to_triton.targets.problem import problem_of, reference_of
 
 COMPILED = {COMPILE: "default", MAX_AUTOTUNE: "max-autotune-no-cudagraphs"}
 """Modes of torch.compile by label; a CUDA graph would copy its inputs, which the kernel need not."""
+AT_LEAST_BYTES = (0, 2**22, 2**25, 2**28)
+"""Of the inputs or the largest value, where the caller names no sizes: as declared, in the cache, past it,
+far past it."""
 
 
 async def plan_benchmark(worker: WorkerClient, request: BenchmarkRequest, runtime: Runtime) -> BenchmarkPlan:
@@ -165,11 +168,6 @@ def label_targets(targets: Sequence[Target]) -> Iterator[tuple[str, Target]]:
             label = f"{wanted} {number}"
         taken.add(label)
         yield label, target
-
-
-AT_LEAST_BYTES = (0, 2**22, 2**25, 2**28)
-"""Of the inputs or the largest value, where the caller names no sizes: as declared, in the cache, past it,
-far past it."""
 
 
 def sweep(

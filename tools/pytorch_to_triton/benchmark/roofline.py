@@ -19,6 +19,8 @@ ITEM_SIZE = "itemsize"
 
 SAME_RATE = {"float8_e5m2": "float8_e4m3fn"}
 """Dtypes whose products are as fast as those of another."""
+PRODUCTS_BACKWARD = 2
+"""A product needs two of its size in the backward pass, one for each operand's gradient."""
 
 
 @dataclass(frozen=True)
@@ -129,10 +131,6 @@ def products_in(work: MinimalWork) -> dict[str, int]:
     """The operations of products by operand dtype, without those of the vector units."""
     counts = {**work.flops, "float32": work.flops.get("float32", 0) - work.vector_flops}
     return {dtype: count for dtype, count in counts.items() if count}
-
-
-PRODUCTS_BACKWARD = 2
-"""A product needs two of its size in the backward pass, one for each operand's gradient."""
 
 
 def work_of_case(

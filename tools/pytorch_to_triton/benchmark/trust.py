@@ -1,4 +1,4 @@
-"""Whether what was measured of a callable can be believed: by its clocks, its results and its settings."""
+"""What job `timing` answers, and whether it can be believed: by clocks, results and settings."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,6 +9,14 @@ from pydantic import JsonValue
 from pytorch_to_triton.schema.benchmark import TunedConfig
 from pytorch_to_triton.schema.timing import RedFlag
 from pytorch_to_triton.schema.value import Value
+
+OUTSIDE_SHARE = 0.7
+"""A callable's clock that shows less than this share of the outside one's is not believed ..."""
+OUTSIDE_BATCH_MS = 0.6
+"""... unless a batch of calls differs by less: the outside clock sees the gaps between kernels too, and how a
+process begins and ends a batch, up to 0.4 ms on an H200."""
+BUSY_SHARE = 0.85
+"""A clock that shows less than this share of the busy time is not believed: clock rates differ."""
 
 
 class Changed(Value):
@@ -84,15 +92,6 @@ class Measurement(Value):
     """Those that were reached."""
     ended: str = ""
     """Why it ended before all sizes were done; empty where it did not."""
-
-
-OUTSIDE_SHARE = 0.7
-"""A callable's clock that shows less than this share of the outside one's is not believed ..."""
-OUTSIDE_BATCH_MS = 0.6
-"""... unless a batch of calls differs by less: the outside clock sees the gaps between kernels too, and how a
-process begins and ends a batch, up to 0.4 ms on an H200."""
-BUSY_SHARE = 0.85
-"""A clock that shows less than this share of the busy time is not believed: clock rates differ."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Fetching public documentation into the page store: resumable, and not needed for anything else."""
+"""Fetching public documentation: resumable; each page is a file, written whole or not at all."""
 
 import hashlib
 from collections.abc import Iterator
@@ -33,6 +33,21 @@ from pytorch_to_triton.schema.page import Page
 from pytorch_to_triton.schema.value import Value
 
 _READABLE_CHARACTERS = 80
+Outcome = Literal["fetched", "unchanged", "fresh", "absent"]
+FRESH = timedelta(days=1)
+"""A page that the server confirmed this recently is not fetched again, unless the caller asks for it."""
+_AT_ONCE = 4
+_COUNTED: dict[Outcome, str] = {
+    "fetched": "fetched",
+    "unchanged": "unchanged",
+    "fresh": "still fresh",
+    "absent": "not there",
+}
+"""Each outcome as the summary counts it."""
+_AFTER_FAILURE = (
+    "Search on: the installed documentation and the guides need no network, and pages fetched "
+    "earlier stay. Fetch again later; pages that are there are not fetched again."
+)
 
 
 class StoredPage(Value):
@@ -81,24 +96,6 @@ def _read(path: Path) -> StoredPage | None:
         return StoredPage.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):
         return None
-
-
-Outcome = Literal["fetched", "unchanged", "fresh", "absent"]
-
-FRESH = timedelta(days=1)
-"""A page that the server confirmed this recently is not fetched again, unless the caller asks for it."""
-_AT_ONCE = 4
-_COUNTED: dict[Outcome, str] = {
-    "fetched": "fetched",
-    "unchanged": "unchanged",
-    "fresh": "still fresh",
-    "absent": "not there",
-}
-"""Each outcome as the summary counts it."""
-_AFTER_FAILURE = (
-    "Search on: the installed documentation and the guides need no network, and pages fetched "
-    "earlier stay. Fetch again later; pages that are there are not fetched again."
-)
 
 
 async def fetch(

@@ -24,6 +24,33 @@ _STANDING = {
     "deprecated": "**Deprecated** in this version: calling it warns.",
     "removed": "**Removed** in this version: calling it raises.",
 }
+NAMES = "names"
+"""The page of all names."""
+MISSING = "missing-names"
+"""The page of names that Triton does not have."""
+_LANGUAGE = "triton.language."
+_FAMILIES = {
+    "Programs and grid": "program_id num_programs",
+    "Memory": "load store make_tensor_descriptor load_tensor_descriptor store_tensor_descriptor "
+    "tensor_descriptor make_block_ptr advance gather",
+    "Atomics": "atomic_add atomic_and atomic_cas atomic_load atomic_max atomic_min atomic_or atomic_poll "
+    "atomic_store atomic_xchg atomic_xor",
+    "New blocks": "arange full zeros zeros_like to_tensor cat join",
+    "Shapes": "broadcast broadcast_to expand_dims flip interleave permute ravel reshape split squeeze trans "
+    "unsqueeze view",
+    "Matrix product": "dot dot_scaled",
+    "Reductions": "argmax argmin histogram max min reduce reduce_or sum xor_sum",
+    "Scans and sorting": "associative_scan bitonic_merge cumprod cumsum sort topk",
+    "Mathematics": "abs add cdiv ceil clamp cos div_rn erf exp exp2 fdiv floor fma log log2 maximum minimum "
+    "mul rsqrt sigmoid sin softmax sqrt sqrt_rn sub umulhi",
+    "Choice, conversion and inline code": "where cast inline_asm_elementwise map_elementwise swizzle2d",
+    "Random numbers": "pair_uniform_to_normal philox philox_impl rand rand4x randint randint4x randn randn4x "
+    "uint_to_uniform_float",
+    "Loops and compile time": "range static_range condition constexpr static_assert static_print",
+    "Hints to the compiler": "assume max_constancy max_contiguous multiple_of expect_zero",
+    "Debugging": "debug_barrier device_assert device_print",
+}
+"""What the functions of triton.language are for; the others are listed as such."""
 
 
 def installed_pages(surface: Surface) -> list[Page]:
@@ -190,36 +217,6 @@ def _members(surface: Surface, name: str) -> str:
 
 def _code(text: str) -> str:
     return f"```python\n{text}\n```"
-
-
-NAMES = "names"
-"""The page of all names."""
-MISSING = "missing-names"
-"""The page of names that Triton does not have."""
-
-_LANGUAGE = "triton.language."
-_FAMILIES = {
-    "Programs and grid": "program_id num_programs",
-    "Memory": "load store make_tensor_descriptor load_tensor_descriptor store_tensor_descriptor "
-    "tensor_descriptor make_block_ptr advance gather",
-    "Atomics": "atomic_add atomic_and atomic_cas atomic_load atomic_max atomic_min atomic_or atomic_poll "
-    "atomic_store atomic_xchg atomic_xor",
-    "New blocks": "arange full zeros zeros_like to_tensor cat join",
-    "Shapes": "broadcast broadcast_to expand_dims flip interleave permute ravel reshape split squeeze trans "
-    "unsqueeze view",
-    "Matrix product": "dot dot_scaled",
-    "Reductions": "argmax argmin histogram max min reduce reduce_or sum xor_sum",
-    "Scans and sorting": "associative_scan bitonic_merge cumprod cumsum sort topk",
-    "Mathematics": "abs add cdiv ceil clamp cos div_rn erf exp exp2 fdiv floor fma log log2 maximum minimum "
-    "mul rsqrt sigmoid sin softmax sqrt sqrt_rn sub umulhi",
-    "Choice, conversion and inline code": "where cast inline_asm_elementwise map_elementwise swizzle2d",
-    "Random numbers": "pair_uniform_to_normal philox philox_impl rand rand4x randint randint4x randn randn4x "
-    "uint_to_uniform_float",
-    "Loops and compile time": "range static_range condition constexpr static_assert static_print",
-    "Hints to the compiler": "assume max_constancy max_contiguous multiple_of expect_zero",
-    "Debugging": "debug_barrier device_assert device_print",
-}
-"""What the functions of triton.language are for; the others are listed as such."""
 
 
 def names_by_family(surface: Surface, names: Sequence[str]) -> str:

@@ -1,4 +1,7 @@
-"""Everything there is to read: the installed Triton, the guides and the fetched pages, with one index."""
+"""Everything there is to read: the installed Triton, guides, fetched pages, and their index.
+
+The full-text index lies in memory: it is built faster than one on disk could be kept right.
+"""
 
 import difflib
 import re
@@ -38,6 +41,17 @@ _SCORES = (
     "SELECT rowid, -rank FROM words WHERE words MATCH ? "
     f"AND rank MATCH 'bm25({', '.join(map(str, _WEIGHTS.values()))})' ORDER BY rank LIMIT {_MOST_MATCHES}"
 )
+_NEAREST = 5
+_ALIKE = 0.7
+"""From 0 to 1, as difflib measures it."""
+_LONG = {
+    "libdevice.": "triton.language.extra.libdevice.",
+    "tl.": "triton.language.",
+    "triton.": "triton.",
+}
+"""What the usual imports make of the beginnings of dotted names."""
+OLD = timedelta(days=30)
+"""Older pages are worth fetching again."""
 
 
 @dataclass(frozen=True)
@@ -100,18 +114,6 @@ def _rows(passages: Collection[Passage], spellings: Mapping[str, str]) -> Iterat
         page = passage.page
         names = f"{page.name} {page.title}", passage.section, " ".join(further.get(page.name, ()))
         yield number, *map(index_text, (*names, passage.text))
-
-
-_NEAREST = 5
-_ALIKE = 0.7
-"""From 0 to 1, as difflib measures it."""
-
-_LONG = {
-    "libdevice.": "triton.language.extra.libdevice.",
-    "tl.": "triton.language.",
-    "triton.": "triton.",
-}
-"""What the usual imports make of the beginnings of dotted names."""
 
 
 @dataclass(frozen=True)
@@ -248,10 +250,6 @@ def _plain(name: str) -> str:
     if plain.endswith(")"):
         plain = plain.partition("(")[0]
     return plain.removesuffix(".md").strip()
-
-
-OLD = timedelta(days=30)
-"""Older pages are worth fetching again."""
 
 
 def status(library: Library, now: datetime) -> DocsStatus:

@@ -1,4 +1,7 @@
-"""Polite and careful HTTP: small answers, short waits, and only allow-listed places."""
+"""What is fetched, and how: small answers, short waits, and only from allow-listed places.
+
+Pages of Triton's site describe its newest source; files among its sources are of one release.
+"""
 
 import re
 import ssl
@@ -38,6 +41,16 @@ _INVENTORY_BYTES = 8 << 20
 _DOCUMENT = re.compile(rf"^((?:{'|'.join(_SECTIONS)})(?:/\w[\w.-]*)*) std:doc ", re.MULTILINE)
 _TIMES = "sg_execution_times"
 """How long the site's own examples took to run."""
+_HEADERS = {
+    "User-Agent": f"pytorch-to-triton/{version()} (documentation cache)",
+    # A small compressed answer may unfold to gigabytes.
+    "Accept-Encoding": "identity",
+}
+_CONDITIONS = {"If-None-Match": "etag", "If-Modified-Since": "last-modified"}
+"""The headers of a request by the headers of an answer that they repeat."""
+_GONE = {404, 410}
+_RETRIES = 2
+"""Of a connection that cannot be made."""
 
 
 @dataclass(frozen=True)
@@ -114,18 +127,6 @@ def _inflate(inventory: bytes) -> str:
     if not inflate.eof:
         raise ValueError("The site's inventory has no end.")
     return listed
-
-
-_HEADERS = {
-    "User-Agent": f"pytorch-to-triton/{version()} (documentation cache)",
-    # A small compressed answer may unfold to gigabytes.
-    "Accept-Encoding": "identity",
-}
-_CONDITIONS = {"If-None-Match": "etag", "If-Modified-Since": "last-modified"}
-"""The headers of a request by the headers of an answer that they repeat."""
-_GONE = {404, 410}
-_RETRIES = 2
-"""Of a connection that cannot be made."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,14 @@ from pytorch_to_triton.triton_api.history import history
 
 OLDEST_PYTHON, OLDEST_TORCH, OLDEST_TRITON = (3, 11), (2, 11), (3, 6)
 _SET_UP = "Install torch and triton into it, or name a Python that has them with --python."
+How = Literal["interpreted", "compiled", "on the GPU"]
+_SECONDS = 60.0
+_SLOW_SECONDS = 20.0
+_FIXES: dict[How, str] = {
+    "interpreted": "Install torch and Triton again, in releases that were made for each other.",
+    "compiled": "Install Triton again; where TRITON_PTXAS_PATH is set, unset it.",
+    "on the GPU": "Fix what failed above first; then look at the driver's messages with dmesg.",
+}
 
 
 class Surroundings(Value):
@@ -143,16 +151,6 @@ def check_compiler(surroundings: Surroundings, *, needed: bool) -> CheckOutcome:
     seen = f"What launches a kernel cannot be built: {surroundings.compiler_problem}."
     fix = "Install gcc and Python's headers (Debian: apt install gcc python3-dev)."
     return broken(seen, fix) if needed else absent(seen, f"Only a GPU needs it. {fix}")
-
-
-How = Literal["interpreted", "compiled", "on the GPU"]
-_SECONDS = 60.0
-_SLOW_SECONDS = 20.0
-_FIXES: dict[How, str] = {
-    "interpreted": "Install torch and Triton again, in releases that were made for each other.",
-    "compiled": "Install Triton again; where TRITON_PTXAS_PATH is set, unset it.",
-    "on the GPU": "Fix what failed above first; then look at the driver's messages with dmesg.",
-}
 
 
 class KernelTrial(Value):

@@ -1,4 +1,7 @@
-"""What PTX and AMD's assembly have in common: instructions, each with the source line that it comes from."""
+"""Reading PTX and AMD's assembly: instructions, each with the source line that it comes from.
+
+PTX: docs.nvidia.com/cuda/parallel-thread-execution, from version 8.0 on. AMD: llvm.org/docs/AMDGPU.
+"""
 
 import re
 from collections import Counter
@@ -13,6 +16,24 @@ AccessKind = Literal["load", "store", "async_copy"]
 LOCATION = re.compile(r"^\s*\.loc\s+\d+\s+\d+")
 PLACE = re.compile(r"([^\s:\[]+):(\d+):\d+")
 """In the comment after a location, the inlined function's own place first: `a.py:3:5 @[ b.py:7:9 ]`."""
+OPCODE = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z][\w.:]*)(.*)")
+VECTOR = re.compile(r"\.v(\d)\b")
+WIDTH = re.compile(r"\.[busf](\d+)$")
+COPIED = re.compile(r"\]\s*,\s*\[[^]]*\]\s*,\s*(0x[0-9a-f]+|\d+)")
+"""Bytes that one cp.async copies: what follows both addresses."""
+MMA = re.compile(r"mma\.sync.*?\.(m\d+n\d+k\d+)\.row\.col.*?\.(f16|f32|f64|s32)\.(\w+)\.(\w+)\.\w+")
+WGMMA = re.compile(r"wgmma\.mma_async.*?\.(m\d+n\d+k\d+)\.(f16|f32|s32)\.(\w+)\.(\w+)")
+TCGEN = re.compile(r"tcgen05\.mma\.(?!.*\bcommit).*?kind::(\w+)")
+BARRIERS = ("bar.sync", "barrier.sync", "barrier.cta.sync")
+INSTRUCTION = re.compile(r"^\s+([a-z]\w+)(.*)")
+MEMORY = re.compile(r"(global|buffer|flat)_(load|store|atomic)_(\w+)")
+DWORDS = re.compile(r"dword(?:x(\d))?$")
+BITS = re.compile(r"[bui](\d+)$")
+NAMED_BITS = {"byte": 8, "short": 16}
+MATRIX = re.compile(r"v_(mfma|smfmac|wmma|swmmac)_(?:scale_)?([a-z0-9]+)_(\d+x\d+x\d+)_?([a-z0-9_]*)")
+TYPE = re.compile(r"bf16|f8f6f4|fp8|bf8|xf32|f16|f32|f64|iu8|iu4|i8")
+SPILLED = re.compile(r"Folded (?:Spill|Reload)")
+"""How LLVM marks what it spills through buffer instructions."""
 
 
 @dataclass
@@ -63,17 +84,6 @@ def locate(text: str, file_name: str) -> Iterator[tuple[str, int | None]]:
 def operand_types(first: str, second: str) -> str:
     """`bf16` for two operands of one type, `e4m3 x e5m2` for others."""
     return first if first == second else f"{first} x {second}"
-
-
-OPCODE = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z][\w.:]*)(.*)")
-VECTOR = re.compile(r"\.v(\d)\b")
-WIDTH = re.compile(r"\.[busf](\d+)$")
-COPIED = re.compile(r"\]\s*,\s*\[[^]]*\]\s*,\s*(0x[0-9a-f]+|\d+)")
-"""Bytes that one cp.async copies: what follows both addresses."""
-MMA = re.compile(r"mma\.sync.*?\.(m\d+n\d+k\d+)\.row\.col.*?\.(f16|f32|f64|s32)\.(\w+)\.(\w+)\.\w+")
-WGMMA = re.compile(r"wgmma\.mma_async.*?\.(m\d+n\d+k\d+)\.(f16|f32|s32)\.(\w+)\.(\w+)")
-TCGEN = re.compile(r"tcgen05\.mma\.(?!.*\bcommit).*?kind::(\w+)")
-BARRIERS = ("bar.sync", "barrier.sync", "barrier.cta.sync")
 
 
 def read_ptx(text: str, file_name: str) -> Instructions:
@@ -135,17 +145,6 @@ def _count_matrix(tally: Tally, opcode: str) -> None:
 def _shape(text: str) -> str:
     """m16n8k16 as 16x8x16."""
     return "x".join(re.findall(r"\d+", text))
-
-
-INSTRUCTION = re.compile(r"^\s+([a-z]\w+)(.*)")
-MEMORY = re.compile(r"(global|buffer|flat)_(load|store|atomic)_(\w+)")
-DWORDS = re.compile(r"dword(?:x(\d))?$")
-BITS = re.compile(r"[bui](\d+)$")
-NAMED_BITS = {"byte": 8, "short": 16}
-MATRIX = re.compile(r"v_(mfma|smfmac|wmma|swmmac)_(?:scale_)?([a-z0-9]+)_(\d+x\d+x\d+)_?([a-z0-9_]*)")
-TYPE = re.compile(r"bf16|f8f6f4|fp8|bf8|xf32|f16|f32|f64|iu8|iu4|i8")
-SPILLED = re.compile(r"Folded (?:Spill|Reload)")
-"""How LLVM marks what it spills through buffer instructions."""
 
 
 def read_amdgcn(text: str, file_name: str) -> Instructions:

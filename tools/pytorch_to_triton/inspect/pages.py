@@ -1,4 +1,4 @@
-"""A compiler's text in pages of a readable length."""
+"""What the compiler made of a kernel: a line of figures, and its texts in pages of a readable length."""
 
 import re
 
@@ -11,6 +11,7 @@ BACKENDS: dict[TextKind, str] = {"ptx": "cuda", "sass": "cuda", "amdgcn": "hip"}
 """Of texts that not every GPU has."""
 DEBUGGING = re.compile(r"^\s*\.section\s+\.debug_\w+\s*\{[^{}]*\}\n?", re.MULTILINE)
 """A section of PTX that only debuggers read."""
+MANY = {"load": "loads", "store": "stores", "async_copy": "async copies"}
 
 
 def refuse_foreign(kind: TextKind, gpu: Architecture) -> None:
@@ -66,9 +67,6 @@ def line_of(kernel: InspectedKernel) -> str:
         *(f"{m.name} {m.operands} x {m.count}" for m in instructions.matrix),
     )
     return f"{name}: {', '.join(figures)}"
-
-
-MANY = {"load": "loads", "store": "stores", "async_copy": "async copies"}
 
 
 def configuration_of(kernel: InspectedKernel) -> str:

@@ -1,4 +1,4 @@
-"""The client's side of a fork server: start it, hand it jobs, end it."""
+"""The client's side of a fork server: start it without this environment's secrets, hand it jobs, end it."""
 
 import json
 import os
@@ -25,16 +25,14 @@ _SECRET = re.compile(
     r"^(SSH|GPG)_|^GIT_ASKPASS$|_DSN$|DATABASE_URL|CONNECTION_STRING",
     re.IGNORECASE,
 )
+_END_SECONDS = 15.0
+"""How long a killed process may take to be gone; with a device busy, it takes a while."""
+_MESSAGE_BYTES = 4096
 
 
 def job_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Every variable but those whose name says that they hold a secret or lead to an agent that does."""
     return {name: value for name, value in environment.items() if not _SECRET.search(name)}
-
-
-_END_SECONDS = 15.0
-"""How long a killed process may take to be gone; with a device busy, it takes a while."""
-_MESSAGE_BYTES = 4096
 
 
 class ForkServerGone(Exception):

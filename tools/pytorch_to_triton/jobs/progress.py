@@ -1,8 +1,11 @@
-"""How long work reports its progress."""
+"""How long work reports its progress, and where its time went: the worker's processes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+MOST_PHASES = 8
+"""A job that goes through more, such as dozens of cases, is shown without its phases."""
 
 
 class ProgressListener(Protocol):
@@ -13,10 +16,6 @@ class ProgressListener(Protocol):
 
     async def item(self, result: dict[str, Any]) -> None:
         """One result of a job that has many."""
-
-
-MOST_PHASES = 8
-"""A job that goes through more, such as dozens of cases, is shown without its phases."""
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,22 @@ SCALES = {
 
 Measured = Mapping[str, float]
 """Values by metric: microseconds, bytes, and the tool's own percentages and ratios."""
+NAME = "ncu"
+REPORT = "ncu.csv"
+"""What the tool wrote, in the run folder."""
+OPTIONS = (
+    "--target-processes", "application-only",
+    "--profile-from-start", "off",  # the worker says when: after compilation and autotuning
+    "--clock-control", "none",  # otherwise it locks the clocks, and times are not those that users see
+    "--metrics", ",".join(METRICS),
+    "--page", "raw",
+    "--csv",
+    "--print-units", "base",
+    "--print-kernel-base", "function",
+    "--launch-count", "200",
+)  # fmt: skip
+INSTALLED = ("/opt/nvidia/nsight-compute/*/ncu", "/usr/local/cuda/nsight-compute*/ncu")
+NO_PERMISSION = "ERR_NVGPUCTRPERM"
 
 
 def parse_ncu(text: str) -> tuple[KernelProfile, ...]:
@@ -159,24 +175,6 @@ def _leaves(node: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _longest_first(kernels: Iterable[KernelProfile]) -> tuple[KernelProfile, ...]:
     return tuple(sorted(kernels, key=lambda kernel: -kernel.microseconds))
-
-
-NAME = "ncu"
-REPORT = "ncu.csv"
-"""What the tool wrote, in the run folder."""
-OPTIONS = (
-    "--target-processes", "application-only",
-    "--profile-from-start", "off",  # the worker says when: after compilation and autotuning
-    "--clock-control", "none",  # otherwise it locks the clocks, and times are not those that users see
-    "--metrics", ",".join(METRICS),
-    "--page", "raw",
-    "--csv",
-    "--print-units", "base",
-    "--print-kernel-base", "function",
-    "--launch-count", "200",
-)  # fmt: skip
-INSTALLED = ("/opt/nvidia/nsight-compute/*/ncu", "/usr/local/cuda/nsight-compute*/ncu")
-NO_PERMISSION = "ERR_NVGPUCTRPERM"
 
 
 def require(profiler: Profiler, device: Device | None) -> None:

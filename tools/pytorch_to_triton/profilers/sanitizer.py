@@ -45,6 +45,30 @@ PLACES = (
 )
 """Before 2023 `0xb0 in /tmp/san.py:4:kernel` and `0xb0 in kernel`, from then on `kernel+0xb0 in san.py:4`, of
 which all but the name may be missing."""
+Tool = Literal["memcheck", "racecheck"]
+NAME = "compute-sanitizer"
+REPORT = "sanitizer.txt"
+"""What the tool wrote, in the run folder; apart from what the job prints, which may look the same."""
+ERRORS_SEEN = 86
+"""Its exit code when the job succeeded and it saw errors: the job's process has no hand in that."""
+PRINT_LIMIT = 1000
+PADDING_BYTES = 2**20
+"""Between allocations, so that an access far past the end of one does not hit the next one unseen."""
+OPTIONS = (
+    "--target-processes", "application-only",
+    "--launch-timeout", "0",  # importing torch from a cold disk takes longer than its 10 s
+    "--error-exitcode", str(ERRORS_SEEN),
+    "--print-limit", str(PRINT_LIMIT),
+    "--show-backtrace", "device",
+    "--report-api-errors", "no",  # torch probes for functions that a driver may not have
+    "--destroy-on-device-error", "kernel",  # the cases after a wrong one are run too
+)  # fmt: skip
+TOOL_OPTIONS: dict[Tool, tuple[str, ...]] = {
+    "memcheck": ("--padding", str(PADDING_BYTES)),
+    "racecheck": ("--racecheck-report", "analysis"),
+}
+UNSET = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "TRITON_DISABLE_LINE_INFO")
+"""Another allocator hides where an allocation ends; without line information no line can be named."""
 
 
 class Hazard(Value):
@@ -212,33 +236,6 @@ def _merge(known: Hazard, again: Hazard) -> Hazard:
 def _number(text: str) -> int:
     """Digits in whatever groups the tool's locale makes of them."""
     return int(re.sub(r"\D", "", text))
-
-
-Tool = Literal["memcheck", "racecheck"]
-
-NAME = "compute-sanitizer"
-REPORT = "sanitizer.txt"
-"""What the tool wrote, in the run folder; apart from what the job prints, which may look the same."""
-ERRORS_SEEN = 86
-"""Its exit code when the job succeeded and it saw errors: the job's process has no hand in that."""
-PRINT_LIMIT = 1000
-PADDING_BYTES = 2**20
-"""Between allocations, so that an access far past the end of one does not hit the next one unseen."""
-OPTIONS = (
-    "--target-processes", "application-only",
-    "--launch-timeout", "0",  # importing torch from a cold disk takes longer than its 10 s
-    "--error-exitcode", str(ERRORS_SEEN),
-    "--print-limit", str(PRINT_LIMIT),
-    "--show-backtrace", "device",
-    "--report-api-errors", "no",  # torch probes for functions that a driver may not have
-    "--destroy-on-device-error", "kernel",  # the cases after a wrong one are run too
-)  # fmt: skip
-TOOL_OPTIONS: dict[Tool, tuple[str, ...]] = {
-    "memcheck": ("--padding", str(PADDING_BYTES)),
-    "racecheck": ("--racecheck-report", "analysis"),
-}
-UNSET = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "TRITON_DISABLE_LINE_INFO")
-"""Another allocator hides where an allocation ends; without line information no line can be named."""
 
 
 class Sanitized(Value):

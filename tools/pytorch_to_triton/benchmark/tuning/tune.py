@@ -1,4 +1,8 @@
-"""Tuning the autotuned kernels of a target within a time budget."""
+"""Tuning the autotuned kernels of a target within a time budget, and keeping what was measured on disk.
+
+What is kept is one JSON file for each kernel file, by its content: measurements of an old text do not hold
+for a new one. In a file, the newest configuration for each GPU, Triton version, kernel and key is kept.
+"""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -25,6 +29,8 @@ GRACE_SECONDS = 120.0
 """Beyond the budget, for loading the target, generating its inputs and finishing started compilations."""
 NAMED = 3
 """Chosen configurations in the summary."""
+_DIGITS = 16
+"""Of the hash, in a file's name."""
 
 
 class TuneRequest(Value):
@@ -144,10 +150,6 @@ def _next_step(tuned: tuple[TunedConfig, ...], tried: tuple[Tried, ...]) -> str:
     if tried:
         return "Read why each configuration was dropped in `tried`, and fix the kernel or its configurations."
     return "Decorate a kernel with triton.autotune to have its configurations tuned."
-
-
-_DIGITS = 16
-"""Of the hash, in a file's name."""
 
 
 def keep(file: Path, configs: Sequence[TunedConfig], origin: Origin) -> Path:
