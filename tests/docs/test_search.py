@@ -65,11 +65,9 @@ async def test_the_page_of_a_name_comes_first(library: Library) -> None:
         assert pages(library, name)[0] == page
 
 
-@pytest.mark.parametrize(
-    ("british", "american"), [("specialisation", "specialization"), ("vectorised", "vectorized")]
-)
-async def test_both_spellings_of_english_find_the_same(british: str, american: str, library: Library) -> None:
-    assert pages(library, british) == pages(library, american)
+async def test_both_spellings_of_english_find_the_same(library: Library) -> None:
+    for british in ("specialisation", "vectorised"):
+        assert pages(library, british) == pages(library, british.replace("is", "iz"))
 
 
 async def test_a_name_that_triton_lacks_is_reported_first_with_what_to_write(library: Library) -> None:
@@ -209,22 +207,17 @@ async def test_what_is_ours_is_not_marked(library: Library) -> None:
     assert not any(hit.untrusted or "[quoted" in hit.excerpt for hit in result.hits)
 
 
-@pytest.mark.parametrize(
-    ("query", "page", "next_step"),
-    [
-        ("devicprint", "triton.language.device_print", "docs read tl.device_print"),
-        ("laod", "triton.language.load", "docs read tl.load"),
-        ("@triton.jitt", "triton.jit", "docs read triton.jit"),
-    ],
-)
-async def test_where_nothing_fits_a_name_the_nearest_ones_are_reported(
-    query: str, page: str, next_step: str, library: Library
-) -> None:
-    result = search(library, SearchRequest(query))
-    assert (result.total, result.hits, result.pages) == (0, (), 1)
-    assert result.nearest[0] == page
-    assert result.next_step == next_step
-    assert page.replace("triton.language", "tl") in result.summary
+async def test_where_nothing_fits_a_name_the_nearest_ones_are_reported(library: Library) -> None:
+    for query, page, name in (
+        ("devicprint", "triton.language.device_print", "tl.device_print"),
+        ("laod", "triton.language.load", "tl.load"),
+        ("@triton.jitt", "triton.jit", "triton.jit"),
+    ):
+        result = search(library, SearchRequest(query))
+        assert (result.total, result.hits, result.pages) == (0, (), 1)
+        assert result.nearest[0] == page
+        assert result.next_step == f"docs read {name}"
+        assert page.replace("triton.language", "tl") in result.summary
 
 
 async def test_words_of_a_sentence_have_no_nearest_names(library: Library) -> None:

@@ -14,7 +14,7 @@ from pytorch_to_triton.inspect.inspect import InspectionRequest, inspect
 from pytorch_to_triton.inspect.pages import PAGE_LINES
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.places import shipped
-from pytorch_to_triton.schema.compiled import InspectedKernel, Inspection, TextKind
+from pytorch_to_triton.schema.compiled import InspectedKernel, Inspection
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
@@ -205,18 +205,13 @@ async def test_a_call_that_raises_after_a_launch_keeps_what_was_launched(inspect
     assert "RuntimeError: not converged (line 40)" in inspection.notes[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
+async def test_a_call_without_a_kernel_is_refused_with_the_reason(inspecting: Inspecting) -> None:
+    for name, why in (
         ("launches_nothing", "launches no Triton kernel at N=1024"),
         ("launches_wrongly", r"missing 1 required positional argument: 'BLOCK' \(line 48\)"),
-    ],
-)
-async def test_a_call_without_a_kernel_is_refused_with_the_reason(
-    inspecting: Inspecting, name: str, why: str
-) -> None:
-    with pytest.raises(TargetBroken, match=why):
-        await inspecting(KERNELS / "refused.py", "sm_80", name)
+    ):
+        with pytest.raises(TargetBroken, match=why):
+            await inspecting(KERNELS / "refused.py", "sm_80", name)
 
 
 async def test_an_address_that_is_not_aligned_makes_narrow_accesses_which_are_reported(
@@ -259,12 +254,10 @@ async def test_further_dtypes_are_reported_and_are_not_where_one_was_named(inspe
     assert {a.type for a in only(inspection).compiled.arguments if a.type.startswith("*")} == {"*bf16"}
 
 
-@pytest.mark.parametrize(("arch", "kind"), [("gfx942", "ptx"), ("gfx942", "sass"), ("sm_90", "amdgcn")])
-async def test_a_text_that_a_gpu_does_not_have_is_refused(
-    inspecting: Inspecting, arch: str, kind: TextKind
-) -> None:
-    with pytest.raises(BadInput, match=f"{arch} has no {kind}"):
-        await inspecting(SOFTMAX, arch, text=kind)
+async def test_a_text_that_a_gpu_does_not_have_is_refused(inspecting: Inspecting) -> None:
+    for arch, kind in (("gfx942", "ptx"), ("gfx942", "sass"), ("sm_90", "amdgcn")):
+        with pytest.raises(BadInput, match=f"{arch} has no {kind}"):
+            await inspecting(SOFTMAX, arch, text=kind)
 
 
 async def test_a_page_of_a_text_comes_with_the_result(inspecting: Inspecting) -> None:
