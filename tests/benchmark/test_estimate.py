@@ -62,5 +62,4 @@ def test_a_rate_missing_in_the_sheet_leaves_the_limit_open() -> None:
 
 
 def test_an_estimate_draws_the_roofline_alone(tmp_path: Path) -> None:
-    assert draw(of_copy("V100 SXM", flops={"bfloat16": 10}), tmp_path) == (tmp_path / "roofline.png",)
     assert draw(of_copy("H200", flops={"bfloat16": 10}), tmp_path) == (tmp_path / "roofline.png",)

@@ -3,6 +3,7 @@
 import ast
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -13,8 +14,14 @@ LAUNCHER = sorted((ROOT / "server" / "pytorch_to_triton_launcher").glob("*.py"))
 DUMPING_GROUNDS = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "base"}
 
 
+@cache
+def tree_of(module: Path) -> ast.Module:
+    """A module's syntax tree, read once for all tests."""
+    return ast.parse(module.read_text(encoding="utf-8"))
+
+
 def test_every_module_says_what_it_is_for() -> None:
-    trees = {module: ast.parse(module.read_text(encoding="utf-8")) for module in (*MODULES, *LAUNCHER)}
+    trees = {module: tree_of(module) for module in (*MODULES, *LAUNCHER)}
     assert [str(module) for module, tree in trees.items() if tree.body and not ast.get_docstring(tree)] == []
 
 
@@ -27,7 +34,7 @@ def test_no_two_classes_have_one_name() -> None:
     for module in MODULES:
         if module.parent.name == "wire":
             continue
-        for node in ast.parse(module.read_text(encoding="utf-8")).body:
+        for node in tree_of(module).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault((DRAFT in module.parents, node.name), []).append(
                     str(module.relative_to(ROOT))
@@ -76,7 +83,7 @@ def test_no_function_reads_a_name_of_its_module_that_a_comprehension_in_it_binds
 
 
 def names_bound_and_read(module: Path) -> set[str]:
-    tree = ast.parse(module.read_text(encoding="utf-8"))
+    tree = tree_of(module)
     defined = {
         n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     }

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import venv
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,16 @@ Hostile = Callable[[str], Job]
 
 LONG_SECONDS = 120.0
 """Far more than any honest job takes, also on a busy machine."""
+
+
+@pytest.fixture
+async def light(
+    tmp_path: Path, empty_libraries: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[WorkerClient]:
+    """A client of its own, whose fork servers import nothing: they start at once, in the environment of the test."""
+    monkeypatch.setenv("PYTHONPATH", str(empty_libraries))
+    async with open_client(RunFolders(tmp_path)) as light:
+        yield light
 
 
 class Recorder:
@@ -234,14 +244,14 @@ async def test_cancelling_kills_the_job_and_its_children(
 
 
 async def test_a_job_that_goes_with_its_fork_server_is_lost_and_the_next_has_a_fresh_one(
-    worker: WorkerClient, compiled: Runtime, hostile: Hostile, honest: Honest
+    light: WorkerClient, compiled: Runtime, hostile: Hostile, honest: Honest
 ) -> None:
     listener = Recorder()
     outcomes: list[Outcome] = []
 
     async def spin() -> None:
         job = hostile("spin_in_python")
-        outcomes.append(await worker.ask(job, compiled, seconds=LONG_SECONDS, listener=listener))
+        outcomes.append(await light.ask(job, compiled, seconds=LONG_SECONDS, listener=listener))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(spin)
@@ -251,7 +261,7 @@ async def test_a_job_that_goes_with_its_fork_server_is_lost_and_the_next_has_a_f
     assert outcomes[0].status == "lost"
     assert "forked from" in outcomes[0].detail
     await until_gone(seen["pid"])
-    after = await worker.ask(honest("parentage"), compiled, seconds=LONG_SECONDS)
+    after = await light.ask(honest("parentage"), compiled, seconds=LONG_SECONDS)
     assert after.answer is not None
     assert after.answer["fork_server"] != seen["fork_server"]
 
@@ -291,16 +301,15 @@ def test_bootstrap_without_a_run_folder_says_how_to_use_it(tmp_path: Path) -> No
 
 
 async def test_a_job_that_takes_more_memory_than_it_may_is_stopped_and_the_next_one_works(
-    compiled: Runtime, hostile: Hostile, honest: Honest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    light: WorkerClient, compiled: Runtime, hostile: Hostile, honest: Honest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTORCH_TO_TRITON_MEMORY_GIB", "1.5")
-    async with open_client(RunFolders(tmp_path)) as own:
-        outcome = await own.ask(hostile("take_memory"), compiled, seconds=LONG_SECONDS)
-        assert outcome.status == "crashed"
-        assert "over the limit of 1.5 GiB" in outcome.detail
-        assert "PYTORCH_TO_TRITON_MEMORY_GIB" in outcome.detail
-        again = await own.ask(honest("double", number=4), compiled, seconds=LONG_SECONDS)
-        assert again.status == "answered", again.detail
+    outcome = await light.ask(hostile("take_memory"), compiled, seconds=LONG_SECONDS)
+    assert outcome.status == "crashed"
+    assert "over the limit of 1.5 GiB" in outcome.detail
+    assert "PYTORCH_TO_TRITON_MEMORY_GIB" in outcome.detail
+    again = await light.ask(honest("double", number=4), compiled, seconds=LONG_SECONDS)
+    assert again.status == "answered", again.detail
 
 
 SECRETS = (
@@ -315,17 +324,11 @@ KEPT = ("CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "HF_HOME", "MY_SETTING")
 
 
 async def test_a_job_does_not_get_the_secrets_of_the_environment(
-    compiled: Runtime,
-    hostile: Hostile,
-    tmp_path: Path,
-    empty_libraries: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    light: WorkerClient, compiled: Runtime, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(empty_libraries))
     for name in (*SECRETS, *KEPT):
         monkeypatch.setenv(name, "")
-    async with open_client(RunFolders(tmp_path)) as own:
-        outcome = await own.ask(hostile("show_environment"), compiled, seconds=LONG_SECONDS)
+    outcome = await light.ask(hostile("show_environment"), compiled, seconds=LONG_SECONDS)
     assert outcome.answer is not None
     assert set(KEPT) <= outcome.answer.keys()
     assert not set(SECRETS) & outcome.answer.keys()
