@@ -33,7 +33,7 @@ LONG_SECONDS = 120.0
 async def light(
     tmp_path: Path, empty_libraries: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[WorkerClient]:
-    """A client of its own, whose fork servers import nothing: they start at once, in the environment of the test."""
+    """A client of its own, whose fork servers import nothing: they start at once."""
     monkeypatch.setenv("PYTHONPATH", str(empty_libraries))
     async with open_client(RunFolders(tmp_path)) as light:
         yield light
