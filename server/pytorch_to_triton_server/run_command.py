@@ -42,7 +42,6 @@ def run(given: Sequence[str]) -> int:
     import typer
 
     from pytorch_to_triton.errors import Refusal
-    from pytorch_to_triton_server.run_command import refuse_usage
 
     as_json = "--json" in given
     usage_error: Any = typer.BadParameter.__base__  # of whichever click typer uses
