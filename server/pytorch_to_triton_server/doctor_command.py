@@ -59,7 +59,6 @@ async def run_diagnosis(python: str) -> "Diagnosis":
     from pytorch_to_triton.doctor.doctor import diagnose
     from pytorch_to_triton.jobs.client import open_client
     from pytorch_to_triton.jobs.run_folder import RunFolders
-    from pytorch_to_triton_server.doctor_command import client_checks
 
     with tempfile.TemporaryDirectory(prefix="doctor-") as folder, progress_on_stderr("looking") as listener:
         async with open_client(RunFolders(Path(folder))) as worker:
