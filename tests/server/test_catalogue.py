@@ -48,7 +48,7 @@ def tool_named(name: str) -> Tool:
 def test_both_faces_and_the_catalogue_are_light_to_import() -> None:
     loaded = modules_after("from pytorch_to_triton_server.serve import build_server\nbuild_server()")
     assert "mcp" in loaded
-    assert not loaded & (HEAVY | {"typer", "rich"})
+    assert not loaded & (HEAVY | {"typer"})
     loaded = modules_after("import pytorch_to_triton_server.catalogue")
     assert not loaded & (HEAVY | {"mcp", "typer", "rich"})
     loaded = modules_after("from pytorch_to_triton_server.cli import main\nmain(['validate', 'absent.py'])")

@@ -13,7 +13,7 @@ from pytorch_to_triton_server.tool import ToolCall
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytorch_to_triton.convert.session.store import SessionFolder
+    from pytorch_to_triton.convert.session.store import SessionFolder, Setting
     from pytorch_to_triton.schema.finished import FinishedConversion
     from pytorch_to_triton.schema.session import ConversionSession, SessionList, SessionStep
 
@@ -100,11 +100,9 @@ async def convert_submit(
     met says what was seen and what to try. Every attempt is kept; what was right is not run again while it is
     unchanged. Executes the file's code.
     """
-    from pytorch_to_triton_server.machine import choose_runtime, warm
+    from pytorch_to_triton_server.machine import choose_runtime
 
-    folder = _opened_to_run(call, session)
-    setting = folder.record().setting
-    warm(call.worker, setting.device, setting.python)
+    folder, setting = _opened_to_run(call, session)
     from pytorch_to_triton.convert.session.state import STAGES  # while the worker starts
     from pytorch_to_triton.convert.session.submit import SubmitRequest, submit
 
@@ -164,11 +162,9 @@ async def convert_finish(
     gradients flow, and PyTorch's own code for what the kernels do not take; for a module also a class with
     the same parameters. Tests, a benchmark and a report lie beside it. Needs torch and triton alone.
     """
-    from pytorch_to_triton_server.machine import choose_runtime, warm
+    from pytorch_to_triton_server.machine import choose_runtime
 
-    folder = _opened_to_run(call, session)
-    setting = folder.record().setting
-    warm(call.worker, setting.device, setting.python)
+    folder, setting = _opened_to_run(call, session)
     from pytorch_to_triton.convert.session.finish import FinishRequest, finish  # while the worker starts
 
     runtime = await choose_runtime(call.worker, setting.device, setting.python)
@@ -215,13 +211,17 @@ def refuse_what_leads_out(session: "SessionFolder", boundary: Boundary) -> None:
             raise BadInput(f"{part} is neither a file nor a folder.", "Move it out of the session.")
 
 
-def _opened_to_run(call: ToolCall, text: str) -> "SessionFolder":
-    """The session in the folder that was named, whose target may be called."""
+def _opened_to_run(call: ToolCall, text: str) -> "tuple[SessionFolder, Setting]":
+    """The session in the folder that was named, whose target may be called; its worker is being started."""
+    from pytorch_to_triton_server.machine import warm
+
     session = open_within(text, call.boundary)
-    target = call.boundary.readable(path_of(str(session.record().setting.target.path)))
+    setting = session.record().setting
+    target = call.boundary.readable(path_of(str(setting.target.path)))
     if target.exists() and not target.is_file():
         raise BadInput(f"{target} {why_no_file(target)}.", "Start a new session for its target.")
-    return session
+    warm(call.worker, setting.device, setting.python)
+    return session, setting
 
 
 def _listed(call: ToolCall, below: "Path") -> "SessionList":

@@ -15,7 +15,7 @@ from mcp import Client
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton_server.over_mcp.bearer import chosen_token
+from pytorch_to_triton_server.serve import chosen_token
 
 pytestmark = pytest.mark.anyio
 TOKEN = "a-token-of-more-than-twenty-characters"
