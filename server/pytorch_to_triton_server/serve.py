@@ -47,7 +47,7 @@ LONGEST_NAMED = 4000
 DISK = "Check that the disk is not full, and that the folder and the cache are writable."
 DEFECT = "The server's log has the traceback. Other calls are not affected."
 TOKEN_VARIABLE = "PYTORCH_TO_TRITON_TOKEN"
-LEAST_TOKEN_CHARACTERS = 20
+LEAST_OF_TOKEN = 20
 
 
 class ToolServer(MCPServer[LongCalls]):
@@ -187,10 +187,10 @@ def chosen_token(environment: Mapping[str, str] = os.environ) -> str:
     given = environment.get(TOKEN_VARIABLE)
     if given is None:
         return secrets.token_urlsafe(32)
-    if len(given) < LEAST_TOKEN_CHARACTERS or not given.isascii() or not given.isprintable() or " " in given:
+    if len(given) < LEAST_OF_TOKEN or not given.isascii() or not given.isprintable() or " " in given:
         raise BadInput(
             f"{TOKEN_VARIABLE} is no usable token.",
-            f"Set it to {LEAST_TOKEN_CHARACTERS} or more letters and digits, or leave it unset for a new one.",
+            f"Set it to {LEAST_OF_TOKEN} or more letters and digits, or leave it unset for a new one.",
         )
     return given
 
