@@ -96,7 +96,7 @@ def hostile_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-async def hostile_client(client: Client, hostile_folder: Path) -> AsyncIterator[Client]:
+async def hostile_client(client: Client, kept_open: None, hostile_folder: Path) -> AsyncIterator[Client]:
     """A client of a server that works in that folder."""
     async with Client(build_server(ServerSettings(allowed=(Path("/"),), patience=30))) as client:
         yield client

@@ -37,7 +37,7 @@ def finding(number: int) -> dict[str, Any]:
     return {"rule": f"rule_{number}", "severity": "high", "line": number, "message": "x" * 900}
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(RESULTS)
 def test_any_result_fits_with_all_its_fields(result: dict[str, Any]) -> None:
     before = plain(result)
