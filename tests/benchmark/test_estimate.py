@@ -13,7 +13,7 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import MinimalWork
 
 
-def of_copy(gpu: str, *, flops: dict[str, int] | None = None) -> Benchmark:
+def of_copy(gpu: str, *, flops: dict[str, int] | None = None, tf32: bool = False) -> Benchmark:
     """Two sizes of 4.8 MB and 4.8 GB, the larger given first."""
     x = TensorArgument(name="x", dtype="bfloat16", shape=(1,))
     sizes = [
@@ -23,7 +23,8 @@ def of_copy(gpu: str, *, flops: dict[str, int] | None = None) -> Benchmark:
         )
         for moved in (4_800_000_000, 4_800_000)
     ]
-    return estimate_speed(BenchmarkRequest(candidate=Target(path=Path("k.py"))), datasheet(gpu), sizes)
+    request = BenchmarkRequest(candidate=Target(path=Path("k.py")), tf32=tf32)
+    return estimate_speed(request, datasheet(gpu), sizes)
 
 
 def test_an_estimate_has_limits_and_no_timings() -> None:
@@ -35,6 +36,15 @@ def test_an_estimate_has_limits_and_no_timings() -> None:
         (0.001, "memory", "estimated"),
         (1.0, "memory", "estimated"),
     ]
+
+
+def test_tf32_lowers_the_limit_of_products_of_float32() -> None:
+    slow, fast = (
+        of_copy("H200", flops={"float32": 10**15}, tf32=tf32).tables[0].limit for tf32 in (False, True)
+    )
+    assert slow is not None
+    assert fast is not None
+    assert fast.ms < slow.ms / 2
 
 
 def test_every_time_of_an_estimate_says_so() -> None:
