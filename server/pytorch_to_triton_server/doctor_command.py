@@ -70,7 +70,7 @@ def show_diagnosis(diagnosis: "Diagnosis") -> None:
     from pytorch_to_triton_server.tables import console_on_stdout
 
     console = console_on_stdout()
-    for group, checks in groupby(diagnosis.checks, lambda one: one.group):
+    for group, checks in groupby(diagnosis.checks, lambda check: check.group):
         console.print(group, style="bold")
         show_checks(console, list(checks))
     console.print()

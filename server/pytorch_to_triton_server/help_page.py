@@ -58,7 +58,7 @@ def usage(context: Any) -> str:
     """`pytorch-to-triton validate KERNEL [OPTIONS]`."""
     if getattr(context.command, "commands", None):
         return f"{context.command_path} COMMAND ..."
-    arguments = [argument(each) for each in context.command.params if is_argument(each)]
+    arguments = [argument(parameter) for parameter in context.command.params if is_argument(parameter)]
     return " ".join([context.command_path, *arguments, "[OPTIONS]"])
 
 
@@ -71,10 +71,10 @@ def sections(context: Any) -> Iterator[tuple[str, list[Entry]]]:
     elif commands:
         yield "Commands", [(name, in_brief(command)) for name, command in commands.items()]
     takes = context.command.params
-    if arguments := [(argument(each), each.help or "") for each in takes if is_argument(each)]:
+    if arguments := [(argument(p), p.help or "") for p in takes if is_argument(p)]:
         yield "Arguments", arguments
     kinds = kinds_of(context.command)
-    options = [option(each, kinds[each.name]) for each in takes if not is_argument(each)]
+    options = [option(parameter, kinds[parameter.name]) for parameter in takes if not is_argument(parameter)]
     yield "Options", [*options, ("--help", "Show this page.")]
 
 
@@ -112,15 +112,13 @@ def value_of(kind: Any) -> str:
 def kinds_of(command: Any) -> dict[str, Any]:
     """What each parameter of a command takes, by its name: `int` of `Annotated[int | None, ...]`."""
     taken = inspect.signature(command.callback).parameters.values() if command.callback else ()
-    return {
-        each.name: without_none(get_args(each.annotation)[0]) for each in taken if get_args(each.annotation)
-    }
+    return {p.name: without_none(get_args(p.annotation)[0]) for p in taken if get_args(p.annotation)}
 
 
 def without_none(kind: Any) -> Any:
     """`str` of `str | None`; a union of literals that allows None as one Literal."""
     if get_origin(kind) in (Union, UnionType):
-        return next(each for each in get_args(kind) if each is not NoneType)
+        return next(member for member in get_args(kind) if member is not NoneType)
     return kind
 
 

@@ -52,11 +52,11 @@ def closing_lines(result: Value) -> Iterator[str]:
     if isinstance(result, Inspection) and (at := compiled_at(result)):
         yield at
     if isinstance(result, AuditReport):
-        yield from (f"{one.kind}: {one.summary}" for one in result.examined)
-        yield from (f"Not read: {one.why}" for one in result.unread)
+        yield from (f"{entry.kind}: {entry.summary}" for entry in result.examined)
+        yield from (f"Not read: {entry.why}" for entry in result.unread)
         yield from (
-            f"Suppressed at {one.finding.file}:{one.finding.line}: {one.finding.rule}: {one.reason}"
-            for one in result.suppressed
+            f"Suppressed at {entry.finding.file}:{entry.finding.line}: {entry.finding.rule}: {entry.reason}"
+            for entry in result.suppressed
         )
     if isinstance(
         result,

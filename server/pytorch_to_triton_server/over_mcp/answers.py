@@ -82,9 +82,9 @@ def written_by(result: BaseModel) -> Iterator[object]:
 
 def files_in(value: object) -> Iterator[Path]:
     """The absolute path in a value, or those of several files that were finished."""
-    for each in (file.path for file in value) if isinstance(value, tuple) else (value,):
-        if isinstance(each, Path) and each.is_absolute() and each.is_file():
-            yield each
+    for file in (file.path for file in value) if isinstance(value, tuple) else (value,):
+        if isinstance(file, Path) and file.is_absolute() and file.is_file():
+            yield file
 
 
 def pictures_of(result: BaseModel) -> list[ImageContent]:

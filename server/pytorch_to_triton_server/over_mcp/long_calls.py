@@ -269,8 +269,8 @@ class LongCalls:
 
     def _forget_oldest(self) -> None:
         finished = [call for call in self._calls.values() if call.done.is_set()]
-        for one in finished[: max(0, len(finished) - _KEPT)]:
-            del self._calls[one.id]
+        for call in finished[: max(0, len(finished) - _KEPT)]:
+            del self._calls[call.id]
 
 
 def describe_kept(kept: KeptCall) -> ListedCall:

@@ -107,4 +107,4 @@ def session_names(boundary: Boundary) -> list[str]:
     folder = Path(SESSIONS)
     if not boundary.holds(folder) or not folder.is_dir():
         return []
-    return sorted(each.name for each in folder.iterdir() if boundary.holds(each) and each.is_dir())
+    return sorted(entry.name for entry in folder.iterdir() if boundary.holds(entry) and entry.is_dir())

@@ -123,7 +123,7 @@ def compact(schema: dict[str, Any]) -> dict[str, Any]:
 
 def compact_field(field: dict[str, Any]) -> dict[str, Any]:
     """One argument's schema, as `compact` has it."""
-    choices = [each for each in field.get("anyOf", ()) if each.get("type") != "null"]
+    choices = [choice for choice in field.get("anyOf", ()) if choice.get("type") != "null"]
     merged = {**(choices[0] if choices else {}), **field}
     kept = {key: value for key, value in merged.items() if key not in DISPENSABLE}
     if kept.get("default", True) in (None, "", (), [], False, *kept.get("enum", ())[:1]):

@@ -111,7 +111,7 @@ async def convert_submit(
         call.boundary.readable(path_of(file)) if file else None,
         STAGES[through - 1],
         accept.strip(),
-        tuple(target_of(one, call.boundary) for one in against),
+        tuple(target_of(other, call.boundary) for other in against),
     )
     return await submit(call.worker, folder, request, runtime, call.listener)
 
@@ -172,7 +172,7 @@ async def convert_finish(
         folder_of(into, call.boundary, "converted"),
         force,
         dry_run,
-        tuple(target_of(one, call.boundary) for one in against),
+        tuple(target_of(other, call.boundary) for other in against),
     )
     return await finish(call.worker, folder, request, runtime, call.listener)
 

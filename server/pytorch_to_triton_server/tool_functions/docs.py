@@ -99,7 +99,7 @@ def _rules() -> "Library":
     from pytorch_to_triton.docs.library import Library, guide
 
     pages = (guide(f"{RULES}{rule.name}", rule.title, page(rule)) for rule in all_rules())
-    return Library(pages={each.name: each for each in pages}, spellings={}, surface=None, missing=())
+    return Library(pages={entry.name: entry for entry in pages}, spellings={}, surface=None, missing=())
 
 
 async def _library(call: ToolCall) -> "Library":

@@ -77,7 +77,7 @@ async def benchmark(
     configs = distinct([*configs, *configs_in(measurement)])
     keep(request.candidate.path, configs, origin)
     known = [
-        one.chosen for one in kept_configs(request.candidate.path, device=origin.device, triton=origin.triton)
+        k.chosen for k in kept_configs(request.candidate.path, device=origin.device, triton=origin.triton)
     ]
     notes = [tuning.summary for tuning in tunings]
     try:

@@ -143,8 +143,8 @@ class BenchmarkPlan:
         """What a case has to do at least: declared, counted, or the bytes of what was passed and returned."""
         work = work_of_case(self.graph, case, self.request.passes, self.declared_work(), self.joint)
         if work is None and seen and seen.implementations:
-            one = next(iter(seen.implementations.values()))
-            moved = one.input_bytes + one.output_bytes
+            measured = next(iter(seen.implementations.values()))
+            moved = measured.input_bytes + measured.output_bytes
             provenance = f"bytes of inputs and outputs; operations unknown: {self.why_no_graph}"
             return MinimalWork(bytes_moved=moved, flops={}, provenance=provenance)
         return work

@@ -119,7 +119,7 @@ def table_of(size: SizeMeasured, case: Case, device: str, roof: Roof) -> TimingT
         TimedSamples(label, flags, size.batch, size.empty_ms, size.check_note)
         for label, flags in size.implementations.items()
     ]
-    timings = tuple(timing_of(one, roof) for one in seen)
+    timings = tuple(timing_of(samples, roof) for samples in seen)
     return TimingTable(
         device=device,
         dims=case.dims,
@@ -129,7 +129,7 @@ def table_of(size: SizeMeasured, case: Case, device: str, roof: Roof) -> TimingT
         failed=size.failed,
         work=roof.work,
         limit=roof.limit,
-        flags=tuple(flag for one in seen for flag in flags_of(one)),
+        flags=tuple(flag for samples in seen for flag in flags_of(samples)),
     )
 
 

@@ -222,7 +222,7 @@ def _code(text: str) -> str:
 def names_by_family(surface: Surface, names: Sequence[str]) -> str:
     """Markdown that lists `names`, each once, with what it does in a sentence."""
     families: dict[str, list[str]] = {f"tl: {family}": [] for family in _FAMILIES}
-    of = {f"{_LANGUAGE}{one}": f"tl: {family}" for family, row in _FAMILIES.items() for one in row.split()}
+    of = {f"{_LANGUAGE}{name}": f"tl: {family}" for family, row in _FAMILIES.items() for name in row.split()}
     for name in names:
         families.setdefault(of.get(name) or _family(surface, name), []).append(name)
     parts = [f"# All names\n\nThe public names of the installed Triton {surface.version} by family."]

@@ -216,7 +216,7 @@ def _summary(
     nearest: Sequence[str],
 ) -> str:
     """What to write instead of missing names, then what was found."""
-    parts = [f"{one.what} {one.fix}" for one in missing]
+    parts = [f"{entry.what} {entry.fix}" for entry in missing]
     where = f"{len(library.pages)} pages" if request.source is None else f"{request.source} pages"
     if not matches:
         parts.append(f"None of the {where} has a word of {_quote(request.query)}.")

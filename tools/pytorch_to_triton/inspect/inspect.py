@@ -109,7 +109,7 @@ async def inspect(
     refuse_nothing(compiled, request, call.case)
     kernels = choose(read_all(compiled.kernels, gpu), request.kernel)
     otherwise = await compiled_otherwise(compiling, compiled.kernels, request.what_if)
-    others = tuple(k for each in otherwise for k in choose(read_all(each, gpu), request.kernel))
+    others = tuple(k for compiled in otherwise for k in choose(read_all(compiled, gpu), request.kernel))
     side_by_side = sorted((*kernels, *others), key=lambda kernel: kernel.compiled.number)
     profile = None
     if request.profile:

@@ -97,10 +97,10 @@ def tuning_of(request: TuneRequest, outcome: Outcome) -> Tuning:
 
 def _tuned_configs(best: Iterable[wire.ConfigBestItem]) -> tuple[TunedConfig, ...]:
     """The last of each kernel and key."""
-    last = {(one.kernel, repr(one.key)): one for one in best}
+    last = {(item.kernel, repr(item.key)): item for item in best}
     return tuple(
-        TunedConfig(kernel=one.kernel, key=one.key, config=one.config, seconds=one.seconds)
-        for one in last.values()
+        TunedConfig(kernel=item.kernel, key=item.key, config=item.config, seconds=item.seconds)
+        for item in last.values()
     )
 
 
@@ -119,9 +119,9 @@ def _trials(items: Iterable[wire.TuneItem]) -> tuple[Tried, ...]:
 def _summary(outcome: Outcome, sites: int, tuned: tuple[TunedConfig, ...], tried: tuple[Tried, ...]) -> str:
     if not sites:
         return "The call launches no autotuned kernel: there is nothing to tune."
-    timed = sum(one.median_ms is not None for one in tried)
+    timed = sum(config.median_ms is not None for config in tried)
     sentences = [f"{timed} of {len(tried)} configurations were timed; `tried` shows why the others were not."]
-    sentences += [_choice(one, tried) for one in tuned[:NAMED]]
+    sentences += [_choice(config, tried) for config in tuned[:NAMED]]
     if len(tuned) > NAMED:
         sentences.append(f"{len(tuned) - NAMED} more are in `tuned`.")
     if sites > len(tuned):
@@ -134,9 +134,9 @@ def _summary(outcome: Outcome, sites: int, tuned: tuple[TunedConfig, ...], tried
 
 def _choice(config: TunedConfig, tried: tuple[Tried, ...]) -> str:
     """The configuration in a sentence, with its time and that of the slowest."""
-    same = [one for one in tried if (one.kernel, one.key) == (config.kernel, config.key)]
-    times = [one.median_ms for one in same if one.median_ms is not None]
-    ours = next((one.median_ms for one in same if one.config == config.config), None)
+    same = [trial for trial in tried if (trial.kernel, trial.key) == (config.kernel, config.key)]
+    times = [trial.median_ms for trial in same if trial.median_ms is not None]
+    ours = next((trial.median_ms for trial in same if trial.config == config.config), None)
     values = " ".join(f"{name}={value}" for name, value in config.config.items())
     time = (
         f"{ours:.4g} ms per call; the slowest takes {max(times):.4g} ms" if ours is not None else "not timed"
@@ -161,7 +161,7 @@ def keep(file: Path, configs: Sequence[TunedConfig], origin: Origin) -> Path:
     place.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(place.with_suffix(".lock")):
         known = [*_read(place), *(KeptConfig(origin=origin, chosen=config) for config in configs)]
-        merged = {one.identity: one for one in known}
+        merged = {kept.identity: kept for kept in known}
         content = KeptConfigs(file=str(file), configs=tuple(merged.values()))
         places.write_atomically(place, content.model_dump_json(indent=2) + "\n")
     return place
@@ -176,9 +176,9 @@ def kept_configs(
     file cannot be read.
     """
     return tuple(
-        one
-        for one in _read(place_of(file))
-        if device in (None, one.origin.device) and triton in (None, one.origin.triton)
+        kept
+        for kept in _read(place_of(file))
+        if device in (None, kept.origin.device) and triton in (None, kept.origin.triton)
     )
 
 
