@@ -125,7 +125,6 @@ asked() {
     printf '[%s]' "${COMPREPLY[@]}"
     echo
 }
-asked 'pytorch-to-triton val'
 asked 'pytorch-to-triton validate model.py:g'
 asked 'pytorch-to-triton validate mo'
 asked 'pytorch-to-triton validate my'
@@ -137,7 +136,6 @@ asked 'pytorch-to-triton audit --focus num'
 
 def test_bash_gets_what_stands_behind_its_word_breaks(folder: Path) -> None:
     assert in_shell("bash", BASH, folder).splitlines() == [
-        "[validate ]",
         "[gelu ]",
         "[model.py]",
         "['my kernels/']",
