@@ -1,7 +1,4 @@
-"""Run a command of this checkout with nothing installed: `python3 server/launch.py serve`.
-
-Finds an environment that has what the checkout needs, or makes one. Any Python 3 can read it.
-"""
+"""Run a command of this checkout with nothing installed: `python3 launch.py serve`. Any Python 3 reads it."""
 
 import sys
 

@@ -1,4 +1,1 @@
-"""Starts this checkout's program: the standard library only, and any Python from 3.9 on.
-
-It runs before there is an environment, so it imports nothing of the rest, and nothing of the rest imports it.
-"""
+"""Starts this checkout's program before it has an environment: standard library only, Python 3.9 or newer."""

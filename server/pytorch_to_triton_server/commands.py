@@ -9,13 +9,12 @@ import typer
 from pydantic.fields import FieldInfo
 
 from pytorch_to_triton_server.catalogue import GROUPS, TOOLS
-from pytorch_to_triton_server.command_classes import WHOLE, DocumentedCommand, DocumentedGroup
 from pytorch_to_triton_server.completion.command import completion
 from pytorch_to_triton_server.completion.values import completer
 from pytorch_to_triton_server.doctor_command import doctor
+from pytorch_to_triton_server.help_page import WHOLE, DocumentedCommand, DocumentedGroup
 from pytorch_to_triton_server.install.command import install
-from pytorch_to_triton_server.interruptible import run_interruptible
-from pytorch_to_triton_server.progress import progress_on_stderr
+from pytorch_to_triton_server.progress import progress_on_stderr, run_interruptible
 from pytorch_to_triton_server.serve_command import serve
 from pytorch_to_triton_server.terminal import print_result
 from pytorch_to_triton_server.tool import Tool, ToolCall
@@ -153,7 +152,7 @@ def show(result: "Value") -> None:
 
 def print_timings(worker: "WorkerClient") -> None:
     """How long each process of the worker took."""
-    from pytorch_to_triton.jobs.process_time import table_of
+    from pytorch_to_triton.jobs.progress import table_of
 
     print("   began  seconds  process", file=sys.stderr)
     for began, seconds, process in table_of(worker.process_times):

@@ -1,5 +1,6 @@
-"""The command `doctor`: what it takes, and its checks as a table."""
+"""The command `doctor`: what it takes, its checks of assistants and editors, and all checks as a table."""
 
+import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -8,17 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pytorch_to_triton.errors import MissingRequirement
+from pytorch_to_triton.errors import BadInput, MissingRequirement
+from pytorch_to_triton.schema.diagnosis import CheckResult, CheckState
 from pytorch_to_triton_server.completion.values import completer
-from pytorch_to_triton_server.interruptible import run_interruptible
+from pytorch_to_triton_server.install.change import plan_change
+from pytorch_to_triton_server.install.clients import CLIENTS, ClientName, McpClient
+from pytorch_to_triton_server.install.command import server_command
 from pytorch_to_triton_server.machine import executable_of
-from pytorch_to_triton_server.progress import progress_on_stderr
+from pytorch_to_triton_server.progress import progress_on_stderr, run_interruptible
 from pytorch_to_triton_server.terminal import print_result
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pytorch_to_triton.schema.diagnosis import CheckResult, CheckState, Diagnosis
+    from pytorch_to_triton.schema.diagnosis import Diagnosis
 
 STYLES: "dict[CheckState, str]" = {
     "ok": "green",
@@ -26,6 +30,7 @@ STYLES: "dict[CheckState, str]" = {
     "failed": "bold red",
     "not here": "dim",
 }
+GROUP = "assistants"
 
 
 def doctor(
@@ -54,7 +59,6 @@ async def run_diagnosis(python: str) -> "Diagnosis":
     from pytorch_to_triton.doctor.doctor import diagnose
     from pytorch_to_triton.jobs.client import open_client
     from pytorch_to_triton.jobs.run_folder import RunFolders
-    from pytorch_to_triton_server.doctor_clients import client_checks
 
     with tempfile.TemporaryDirectory(prefix="doctor-") as folder, progress_on_stderr("looking") as listener:
         async with open_client(RunFolders(Path(folder))) as worker:
@@ -66,7 +70,7 @@ def show_diagnosis(diagnosis: "Diagnosis") -> None:
     from pytorch_to_triton_server.tables import console_on_stdout
 
     console = console_on_stdout()
-    for group, checks in groupby(diagnosis.checks, lambda one: one.group):
+    for group, checks in groupby(diagnosis.checks, lambda check: check.group):
         console.print(group, style="bold")
         show_checks(console, list(checks))
     console.print()
@@ -93,3 +97,40 @@ def detail_lines(check: "CheckResult") -> Iterator[str]:
     yield check.seen
     if check.fix and check.state in ("warning", "failed"):
         yield f"→ {check.fix}"
+
+
+def client_checks() -> Iterator[CheckResult]:
+    """One check for each client that has a configuration here; nothing is written."""
+    configured = [(name, client) for name, client in CLIENTS.items() if client.user_file().is_file()]
+    for name, client in configured:
+        yield check_client(name, client)
+    if not configured:
+        titles = ", ".join(client.title for client in CLIENTS.values())
+        yield CheckResult(
+            name="assistants",
+            group=GROUP,
+            state="not here",
+            seen=f"There is no configuration of {titles}.",
+            fix="pytorch-to-triton install --client NAME enters the server into one.",
+        )
+
+
+def check_client(name: ClientName, client: McpClient) -> CheckResult:
+    """Whether the command that the client has for this server exists."""
+    fix = f"Run pytorch-to-triton install --client {name}"
+
+    def result(state: CheckState, seen: str, fix: str = "") -> CheckResult:
+        return CheckResult(name=client.title, group=GROUP, state=state, seen=seen, fix=fix)
+
+    try:
+        change = plan_change(client, "user", server_command())
+    except BadInput as refusal:
+        return result("warning", refusal.message, refusal.hint)
+    if change.action == "unchanged":
+        return result("ok", f"{change.file} starts this installation.")
+    if change.action == "added":
+        return result("not here", f"{change.file} does not name this server.", fix)
+    command = str(change.entry.get("command", "")) if isinstance(change.entry, dict) else ""
+    if shutil.which(command) is None:
+        return result("warning", f"{change.file} starts {command or 'nothing'}, which does not exist.", fix)
+    return result("ok", f"{change.file} starts {command}.")

@@ -1,12 +1,15 @@
-"""A command's page of help, laid out as a manual's: as narrow as the terminal, never wider than one reads."""
+"""A command's page of help, as narrow as the terminal and never wider than one reads."""
 
 import inspect
 import os
 import shutil
 import sys
 from collections.abc import Iterator
+from difflib import get_close_matches
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
+
+from typer.core import TyperCommand, TyperGroup
 
 from pytorch_to_triton_server.examples import EXAMPLES, PANELS
 
@@ -21,6 +24,9 @@ EXIT_STATUS = (
 _VALUES = {int: "N", float: "NUMBER"}
 Entry = tuple[str, str]
 """A name, and what it is."""
+_JSON = "--json"
+WHOLE = "all"
+"""The command that stands for its group, which may be left out: `convert TARGET`."""
 
 
 def write_page(context: Any, formatter: Any) -> None:
@@ -52,7 +58,7 @@ def usage(context: Any) -> str:
     """`pytorch-to-triton validate KERNEL [OPTIONS]`."""
     if getattr(context.command, "commands", None):
         return f"{context.command_path} COMMAND ..."
-    arguments = [argument(each) for each in context.command.params if is_argument(each)]
+    arguments = [argument(parameter) for parameter in context.command.params if is_argument(parameter)]
     return " ".join([context.command_path, *arguments, "[OPTIONS]"])
 
 
@@ -65,10 +71,10 @@ def sections(context: Any) -> Iterator[tuple[str, list[Entry]]]:
     elif commands:
         yield "Commands", [(name, in_brief(command)) for name, command in commands.items()]
     takes = context.command.params
-    if arguments := [(argument(each), each.help or "") for each in takes if is_argument(each)]:
+    if arguments := [(argument(p), p.help or "") for p in takes if is_argument(p)]:
         yield "Arguments", arguments
     kinds = kinds_of(context.command)
-    options = [option(each, kinds[each.name]) for each in takes if not is_argument(each)]
+    options = [option(parameter, kinds[parameter.name]) for parameter in takes if not is_argument(parameter)]
     yield "Options", [*options, ("--help", "Show this page.")]
 
 
@@ -106,15 +112,13 @@ def value_of(kind: Any) -> str:
 def kinds_of(command: Any) -> dict[str, Any]:
     """What each parameter of a command takes, by its name: `int` of `Annotated[int | None, ...]`."""
     taken = inspect.signature(command.callback).parameters.values() if command.callback else ()
-    return {
-        each.name: without_none(get_args(each.annotation)[0]) for each in taken if get_args(each.annotation)
-    }
+    return {p.name: without_none(get_args(p.annotation)[0]) for p in taken if get_args(p.annotation)}
 
 
 def without_none(kind: Any) -> Any:
     """`str` of `str | None`; a union of literals that allows None as one Literal."""
     if get_origin(kind) in (Union, UnionType):
-        return next(each for each in get_args(kind) if each is not NoneType)
+        return next(member for member in get_args(kind) if member is not NoneType)
     return kind
 
 
@@ -129,3 +133,45 @@ def bold(text: str) -> str:
     """On a terminal that has it, unless NO_COLOR asks for none."""
     plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return text if plain else f"\033[1m{text}\033[0m"
+
+
+class DocumentedCommand(TyperCommand):
+    """A command with a page of help that ends with examples."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        write_page(ctx, formatter)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if all(parameter.name != "json" for parameter in self.params):
+            # It has no result to print; its errors are still JSON, as `ctx.obj` says.
+            args = [word for word in args if word != _JSON]
+        return super().parse_args(ctx, args)
+
+
+class DocumentedGroup(TyperGroup):
+    """A group of commands with a page of help; `--json` may come before its command."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        write_page(ctx, formatter)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        leading = next((i for i, word in enumerate(args) if not word.startswith("-")), len(args))
+        options, rest = args[:leading], args[leading:]
+        if _JSON in options:
+            options = [word for word in options if word != _JSON]
+            rest = [*rest, _JSON] if rest and _JSON not in rest else rest
+        args = [*options, *rest]
+        if WHOLE in self.commands and args and args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = args if self._is_misspelt(args[0]) else [WHOLE, *args]
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """The commands, and what the one that may be left out takes first."""
+        whole = self.commands.get(WHOLE)
+        return super().shell_complete(ctx, incomplete) + (
+            whole.params[0].shell_complete(ctx, incomplete) if whole else []
+        )
+
+    def _is_misspelt(self, word: str) -> bool:
+        """Whether it is nearly one of the commands, and names no file."""
+        return ".py" not in word and bool(get_close_matches(word, self.commands))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from pytorch_to_triton.inspect.lines import configuration_of, widths
+from pytorch_to_triton.inspect.pages import configuration_of, widths
 from pytorch_to_triton.schema.compiled import CompiledKernel, Inspection
 from pytorch_to_triton.schema.profile import Profile
 from pytorch_to_triton_server.tables import TerminalTable, table_of

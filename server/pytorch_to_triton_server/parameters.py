@@ -6,58 +6,34 @@ from pydantic import Field
 
 from pytorch_to_triton_server.names import DeviceChoice
 
+Texts = tuple[str, ...]
 Target = Annotated[
     str, Field(description="What to convert: path.py:name for a function or nn.Module, or a kernel file")
 ]
-Pure = Annotated[
-    bool, Field(description="Draft a kernel even where a library's call (cuDNN, cuBLAS) may be faster")
-]
-Kernel = Annotated[
-    str,
-    Field(description="A kernel file path.py, or path.py:name of a function or nn.Module"),
-]
+Pure = Annotated[bool, Field(description="Draft a kernel even where a library (cuDNN, cuBLAS) may be faster")]
+Kernel = Annotated[str, Field(description="path.py of a kernel file, or path.py:name")]
 Reference = Annotated[
-    str | None,
-    Field(description="What to compare with, path.py:name; default: the kernel file's own reference"),
+    str | None, Field(description="What to compare with: path.py:name; default: the kernel file's own")
 ]
-Inputs = Annotated[
-    tuple[str, ...],
-    Field(description="An input, e.g. x=float32[M,N] or eps=1e-5; overrides the file's"),
-]
-Dims = Annotated[
-    tuple[str, ...],
-    Field(description="A dimension's sizes, e.g. M=1,7,256; overrides the file's"),
-]
-Requirements = Annotated[
-    tuple[str, ...],
-    Field(description="A condition on the sizes, e.g. 'D % 2 == 0'; added to the file's"),
-]
-Init = Annotated[
-    tuple[str, ...],
-    Field(description="A constructor argument of an nn.Module class, e.g. dim=512"),
-]
-Device = Annotated[
-    DeviceChoice,
-    Field(description="auto: the GPU if there is one, else Triton's interpreter on the CPU"),
-]
+Inputs = Annotated[Texts, Field(description="x=float32[M,N] or eps=1e-5; overrides the file's")]
+Dims = Annotated[Texts, Field(description="A dimension's sizes: M=1,7,256; overrides the file's")]
+Requirements = Annotated[Texts, Field(description="A condition on the sizes: 'D % 2 == 0'")]
+Init = Annotated[Texts, Field(description="A module's constructor argument: dim=512")]
+Against = Annotated[Texts, Field(description="Another implementation to time: path.py:name or a kernel file")]
+Archs = Annotated[Texts, Field(description="A GPU to compile for; default: sm_90 and gfx942")]
+Device = Annotated[DeviceChoice, Field(description="auto: the GPU, else Triton's interpreter")]
 Seed = Annotated[int | None, Field(ge=0, lt=2**48, description="Generates the same inputs again")]
+_WEEK_SECONDS = 7 * 86400
 Timeout = Annotated[
     float,
+    Field(gt=0, le=_WEEK_SECONDS, allow_inf_nan=False, description="Seconds for one import, trace or call"),
+]
+TuneSeconds = Annotated[
+    float | None,
     Field(
-        gt=0,
-        le=7 * 86400,
-        allow_inf_nan=False,
-        description="Seconds for one call, import or trace, compilation included",
+        gt=0, le=_WEEK_SECONDS, allow_inf_nan=False, description="Seconds a size to search for configurations"
     ),
 ]
-Python = Annotated[
-    str | None, Field(description="A Python with torch and triton to run the code; default: this one")
-]
-Force = Annotated[
-    bool,
-    Field(description="Overwrite files that something else wrote"),
-]
-Thorough = Annotated[
-    bool,
-    Field(description="On a GPU, also run small cases under compute-sanitizer"),
-]
+Python = Annotated[str | None, Field(description="Another Python with torch and triton")]
+Force = Annotated[bool, Field(description="Overwrite files that something else wrote")]
+Thorough = Annotated[bool, Field(description="On a GPU, also run small cases under compute-sanitizer")]

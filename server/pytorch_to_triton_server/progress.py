@@ -1,10 +1,11 @@
-"""Progress on stderr while a command works."""
+"""While a command works: progress on stderr, and Ctrl-C, which ends it whatever it waits for."""
 
+import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 _PLAIN_SECONDS = 2.0
 """At most one line of plain progress in this time."""
+Result = TypeVar("Result")
 
 
 @contextmanager
@@ -65,3 +67,36 @@ class Bar:
 
     async def item(self, result: dict[str, Any]) -> None:
         """Results are shown at the end."""
+
+
+def run_interruptible(function: Callable[..., Awaitable[Result]], *arguments: Any) -> Result:
+    """What the function returns, in an event loop of its own. Raises KeyboardInterrupt at Ctrl-C."""
+    import anyio
+
+    return anyio.run(until_interrupted, function, *arguments)
+
+
+async def until_interrupted(function: Callable[..., Awaitable[Result]], *arguments: Any) -> Result:
+    """What the function returns. Raises KeyboardInterrupt once it has ended; a second Ctrl-C does not wait.
+
+    asyncio's own way cancels a task once, which a scope of anyio's that ends at that moment takes for its own
+    cancellation: one Ctrl-C in a hundred was lost.
+    """
+    import asyncio
+
+    import anyio
+
+    loop = asyncio.get_running_loop()
+    with anyio.CancelScope() as scope:
+
+        def interrupt() -> None:
+            loop.remove_signal_handler(signal.SIGINT)
+            scope.cancel()
+
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            loop.add_signal_handler(signal.SIGINT, interrupt)
+        try:
+            return await function(*arguments)
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+    raise KeyboardInterrupt

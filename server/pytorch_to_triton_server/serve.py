@@ -1,21 +1,28 @@
 """The catalogue over MCP: stdio, or streamable HTTP on this machine only."""
 
+import hmac
 import logging
+import os
+import secrets
 import signal
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from mcp.server import MCPServer
+from mcp.server.auth.provider import AccessToken
+from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError, UnexpectedToolError
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS
-from pydantic import ValidationError
+from pydantic import AnyHttpUrl, ValidationError
 
 from pytorch_to_triton.errors import BadInput, Refusal
 from pytorch_to_triton.places import version
 from pytorch_to_triton_server.names import brief
-from pytorch_to_triton_server.over_mcp.bearer import Bearer, auth_at, chosen_token
+from pytorch_to_triton_server.over_mcp.answers import in_callers_words
 from pytorch_to_triton_server.over_mcp.completions import add_completions
 from pytorch_to_triton_server.over_mcp.fit import fit_text
 from pytorch_to_triton_server.over_mcp.long_calls import LongCalls, open_long_calls
@@ -23,7 +30,6 @@ from pytorch_to_triton_server.over_mcp.prompts import add_prompts
 from pytorch_to_triton_server.over_mcp.resources import NothingThere, add_resources
 from pytorch_to_triton_server.over_mcp.served_tools import job_tool, serve_tool, with_own_names
 from pytorch_to_triton_server.over_mcp.stdio_transport import stdio
-from pytorch_to_triton_server.over_mcp.wording import in_callers_words
 from pytorch_to_triton_server.settings import ServerSettings
 from pytorch_to_triton_server.tool import refusal_of
 
@@ -40,6 +46,8 @@ LONGEST_NAMED = 4000
 """Characters of an address, or of a prompt's argument: nearly as many as a path may have."""
 DISK = "Check that the disk is not full, and that the folder and the cache are writable."
 DEFECT = "The server's log has the traceback. Other calls are not affected."
+TOKEN_VARIABLE = "PYTORCH_TO_TRITON_TOKEN"
+LEAST_OF_TOKEN = 20
 
 
 class ToolServer(MCPServer[LongCalls]):
@@ -159,3 +167,36 @@ def serve_http(settings: ServerSettings, port: int) -> None:
     server = build_server(settings, token_verifier=Bearer(token), auth=auth_at(f"http://{HOST}:{port}"))
     print(f"Serving on http://{HOST}:{port}/mcp\nAuthorization: Bearer {token}", file=sys.stderr, flush=True)
     server.run("streamable-http", host=HOST, port=port)
+
+
+@dataclass(frozen=True)
+class Bearer:
+    """One token, which gives all rights; the SDK refuses requests without it."""
+
+    token: str
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """What a request with this token may do; None: nothing."""
+        if not hmac.compare_digest(token.encode(), self.token.encode()):
+            return None
+        return AccessToken(token=token, client_id="local", scopes=[])
+
+
+def chosen_token(environment: Mapping[str, str] = os.environ) -> str:
+    """The token that the environment sets, else a new one. Raises BadInput for one that is easily guessed."""
+    given = environment.get(TOKEN_VARIABLE)
+    if given is None:
+        return secrets.token_urlsafe(32)
+    if len(given) < LEAST_OF_TOKEN or not given.isascii() or not given.isprintable() or " " in given:
+        raise BadInput(
+            f"{TOKEN_VARIABLE} is no usable token.",
+            f"Set it to {LEAST_OF_TOKEN} or more letters and digits, or leave it unset for a new one.",
+        )
+    return given
+
+
+def auth_at(address: str) -> AuthSettings:
+    """How the SDK tells clients that a token is wanted; there is no server that would issue one."""
+    url = AnyHttpUrl(address)
+    # There is one token and one server: nothing else that a token could have been issued for.
+    return AuthSettings(issuer_url=url, resource_server_url=url, validate_token_resource=False)

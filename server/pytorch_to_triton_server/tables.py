@@ -82,8 +82,8 @@ class TerminalTable:
                 if cell
             ]
             beside = Text("  ").join(line for line in lines if len(line) <= _SHORT)
-            for one in filter(len, [beside, *(line for line in lines if len(line) > _SHORT)]):
-                yield Padding(one, (0, 0, 0, _GAP))
+            for line in filter(len, [beside, *(line for line in lines if len(line) > _SHORT)]):
+                yield Padding(line, (0, 0, 0, _GAP))
 
 
 def table_of(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> TerminalTable:

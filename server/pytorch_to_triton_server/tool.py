@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ConfigDict, ValidationError, create_model
 
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton_server.boundary import ANYWHERE, Boundary
+from pytorch_to_triton_server.names import ANYWHERE, Boundary
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -12,8 +12,7 @@ from pytorch_to_triton.audit.read_source import read
 from pytorch_to_triton.audit.settings import settings_for
 from pytorch_to_triton.errors import BadInput, Refusal
 from pytorch_to_triton.places import SOURCE_BYTES
-from pytorch_to_triton_server.boundary import ANYWHERE
-from pytorch_to_triton_server.names import place_of, target_of
+from pytorch_to_triton_server.names import ANYWHERE, place_of, target_of
 
 Making = Callable[[Path], None]
 

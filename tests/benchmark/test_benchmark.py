@@ -7,10 +7,10 @@ import pytest
 
 from pytorch_to_triton.benchmark.benchmark import BenchmarkRun, refuse_nothing_to_freeze
 from pytorch_to_triton.benchmark.ceilings import kept_at, read
-from pytorch_to_triton.benchmark.measurement import Measurement
-from pytorch_to_triton.benchmark.passes import bytes_taken, work_of_passes
 from pytorch_to_triton.benchmark.plan import BenchmarkPlan, label_targets
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
+from pytorch_to_triton.benchmark.roofline import bytes_taken, work_of_passes
+from pytorch_to_triton.benchmark.trust import Measurement
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.conditions import monitored_device
 from pytorch_to_triton.hardware.versions import Device, Versions

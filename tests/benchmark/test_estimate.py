@@ -2,27 +2,29 @@
 
 from pathlib import Path
 
-from pytorch_to_triton.benchmark.estimate import EstimatedSize, EstimateSetting, estimate_speed
+from pytorch_to_triton.benchmark.estimate import estimate_speed
 from pytorch_to_triton.benchmark.pictures import draw
+from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.benchmark.speed_report import brief_table, markdown
 from pytorch_to_triton.hardware.datasheets import datasheet
+from pytorch_to_triton.inputs.case import Case, TensorArgument
 from pytorch_to_triton.schema.benchmark import Benchmark
+from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import MinimalWork
 
 
-def of_copy(gpu: str, *, flops: dict[str, int] | None = None) -> Benchmark:
+def of_copy(gpu: str, *, flops: dict[str, int] | None = None, tf32: bool = False) -> Benchmark:
     """Two sizes of 4.8 MB and 4.8 GB, the larger given first."""
+    x = TensorArgument(name="x", dtype="bfloat16", shape=(1,))
     sizes = [
-        EstimatedSize(
-            dims={"N": moved},
-            dtypes={"x": "bfloat16"},
-            work=MinimalWork(bytes_moved=moved, flops=flops or {}, provenance="counted in the traced graph"),
+        (
+            Case(name="", group="declared", dims={"N": moved}, arguments=(x,)),
+            MinimalWork(bytes_moved=moved, flops=flops or {}, provenance="counted in the traced graph"),
         )
         for moved in (4_800_000_000, 4_800_000)
     ]
-    return estimate_speed(
-        EstimateSetting("k.py", "forward", False, "benchmark k.py --estimate H200"), datasheet(gpu), sizes
-    )
+    request = BenchmarkRequest(candidate=Target(path=Path("k.py")), tf32=tf32)
+    return estimate_speed(request, datasheet(gpu), sizes)
 
 
 def test_an_estimate_has_limits_and_no_timings() -> None:
@@ -34,6 +36,15 @@ def test_an_estimate_has_limits_and_no_timings() -> None:
         (0.001, "memory", "estimated"),
         (1.0, "memory", "estimated"),
     ]
+
+
+def test_tf32_lowers_the_limit_of_products_of_float32() -> None:
+    slow, fast = (
+        of_copy("H200", flops={"float32": 10**15}, tf32=tf32).tables[0].limit for tf32 in (False, True)
+    )
+    assert slow is not None
+    assert fast is not None
+    assert fast.ms < slow.ms / 2
 
 
 def test_every_time_of_an_estimate_says_so() -> None:
@@ -61,5 +72,4 @@ def test_a_rate_missing_in_the_sheet_leaves_the_limit_open() -> None:
 
 
 def test_an_estimate_draws_the_roofline_alone(tmp_path: Path) -> None:
-    assert draw(of_copy("V100 SXM", flops={"bfloat16": 10}), tmp_path) == (tmp_path / "roofline.png",)
     assert draw(of_copy("H200", flops={"bfloat16": 10}), tmp_path) == (tmp_path / "roofline.png",)

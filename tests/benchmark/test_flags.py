@@ -58,15 +58,12 @@ def test_slower_means_that_the_intervals_are_apart(kernel: float, eager: float, 
     assert bool(found) == (kernel * (1 - within) > eager * (1 + within))
 
 
-def test_less_than_half_of_the_limit_is_flagged_with_what_bounds_it() -> None:
+def test_less_than_half_of_the_limit_is_flagged_with_what_bounds_it_but_for_a_tiny_call() -> None:
     (flag,) = below_half(softmax(8192, 4096, kernel=0.1, eager=0.2))
     assert flag.message == (
         "The kernel reaches 31 % of the limit: it takes 0.1000 ms, and 0.0313 ms is possible (memory-bound)."
     )
     assert list(below_half(softmax(8192, 4096, kernel=0.06, eager=0.2))) == []
-
-
-def test_a_tiny_call_is_not_measured_by_the_limit() -> None:
     assert list(below_half(softmax(64, 64, kernel=0.004, eager=0.005))) == []
 
 
@@ -89,12 +86,9 @@ def test_a_time_that_grows_faster_than_the_work_is_flagged_at_the_larger_size() 
     )
 
 
-def test_products_may_grow_with_their_operations_rather_than_their_bytes() -> None:
+def test_growth_with_the_operations_out_of_a_cache_or_across_dtypes_is_not_flagged() -> None:
     sizes = matmul(4096, 4096, 4096, kernel=0.2, eager=0.3), matmul(8192, 8192, 8192, kernel=1.65, eager=2.0)
     assert list(grows_faster(*sizes)) == []
-
-
-def test_growth_out_of_a_cache_or_across_dtypes_is_not_flagged() -> None:
     small, large = softmax(64, 4096, kernel=0.004, eager=1.0), softmax(8192, 131072, kernel=1.2, eager=4.0)
     assert list(grows_faster(small, large)) == []
     middle = softmax(8192, 32768, kernel=0.1, eager=1.0).model_copy(update={"dtypes": {"x": "float32"}})
@@ -142,7 +136,7 @@ def test_one_slower_size_makes_the_kernel_slower() -> None:
     assert "eager PyTorch is faster" in next_step_of("k.py", sizes, ())
 
 
-def test_a_kernel_that_fails_at_a_size_is_not_called_faster() -> None:
+def test_a_kernel_that_fails_at_a_size_or_has_no_baseline_is_not_called_faster() -> None:
     sizes = softmax_sweep()
     alone = (sizes[1].timings[1],)
     broken = sizes[1].model_copy(
@@ -153,15 +147,12 @@ def test_a_kernel_that_fails_at_a_size_is_not_called_faster() -> None:
         "k.py", [sizes[0], broken], ()
     )
     assert "validate k.py" in next_step_of("k.py", [sizes[0], broken], ())
-
-
-def test_a_kernel_without_any_baseline_is_not_called_faster() -> None:
     alone = softmax(8192, 4096, kernel=0.04).model_copy(update={"failed": {"eager": "OutOfMemoryError"}})
     assert verdict_of([alone], ()) == "void"
     assert "no baseline to compare it with: OutOfMemoryError." in summary_of("k.py", [alone], ())
 
 
-def test_a_sweep_is_summed_up_by_mean_range_and_limit() -> None:
+def test_a_sweep_is_summed_up_by_mean_range_and_limit_and_one_size_by_its_figures() -> None:
     sizes = add_flags(softmax_sweep())
     over_eager = math.prod([354 / 223, 1096 / 367, 2447 / 1717, 5614 / 3955]) ** 0.25
     over_best = math.prod([225 / 223, 824 / 367, 2447 / 1717, 5413 / 3955]) ** 0.25
@@ -171,9 +162,6 @@ def test_a_sweep_is_summed_up_by_mean_range_and_limit() -> None:
         "(geometric mean of 4 sizes, 1.01 to 2.25); 63 % to 85 % of the limit (memory-bound)."
     )
     assert next_step_of("k.py", sizes, ()) == "Use `run` of k.py in place of the PyTorch function."
-
-
-def test_one_size_has_no_mean_and_eager_alone_is_not_named_twice() -> None:
     summary = summary_of("softmax.py", [softmax(8192, 4096, kernel=0.0367, eager=0.1096)], ())
     assert summary == (
         "softmax.py on NVIDIA H200: 2.99 times as fast as eager PyTorch; 85 % of the limit (memory-bound)."

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.benchmark.flags import add_flags
-from pytorch_to_triton.benchmark.measurement import Measurement
 from pytorch_to_triton.benchmark.roofline import limit_of
 from pytorch_to_triton.benchmark.timing_trial import Roof, table_of
+from pytorch_to_triton.benchmark.trust import Measurement
 from pytorch_to_triton.benchmark.verdict import summary_of, verdict_of
 from pytorch_to_triton.inputs.case import Case, TensorArgument
 from pytorch_to_triton.schema.benchmark import COMPILE, EAGER, KERNEL

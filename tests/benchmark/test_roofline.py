@@ -48,13 +48,10 @@ def product_and_exp() -> Graph:
     )
 
 
-def test_a_large_copy_is_bound_by_memory() -> None:
+def test_a_large_copy_is_bound_by_memory_and_a_large_product_by_compute() -> None:
     limit = limit_of(work(4_283_000_000, vector=1), H200, tf32=False)
     assert limit is not None
     assert (limit.ms, limit.binds, limit.provenance) == (pytest.approx(1.0), "memory", "measured")
-
-
-def test_a_large_product_is_bound_by_compute() -> None:
     limit = limit_of(work(4_283_000, bfloat16=712 * 10**9), H200, tf32=False)
     assert limit is not None
     assert (limit.ms, limit.binds) == (pytest.approx(1.0), "compute")
@@ -70,27 +67,21 @@ def test_tf32_speeds_up_products_of_float32_and_nothing_else() -> None:
     assert fast.ms == pytest.approx(1.0)
 
 
-def test_matrix_and_vector_units_work_at_the_same_time() -> None:
+def test_units_work_at_the_same_time_and_both_formats_of_eight_bits_have_one_rate() -> None:
     limit = limit_of(work(vector=516 * 10**8, bfloat16=2 * 712 * 10**9), H200, tf32=False)
     assert limit is not None
     assert limit.flops_ms == pytest.approx(2.0)
-
-
-def test_both_formats_of_eight_bits_have_one_rate() -> None:
     ceilings = H200.model_copy(update={"matmul_tflops": {"float8_e4m3fn": 1000.0}})
     limit = limit_of(work(float8_e5m2=10**12), ceilings, tf32=False)
     assert limit is not None
     assert limit.ms == pytest.approx(1.0)
 
 
-def test_no_limit_is_reported_where_a_rate_is_not_known() -> None:
+def test_no_limit_is_reported_where_a_rate_is_not_known_or_nothing_is_to_do() -> None:
     assert limit_of(work(10**9, float64=1), H200, tf32=False) is None
     no_rates = H200.model_copy(update={"matmul_tflops": {}})
     assert limit_of(work(10**9, vector=1), no_rates, tf32=False) is None
     assert limit_of(work(10**9), no_rates, tf32=False) is not None
-
-
-def test_nothing_to_do_has_no_limit() -> None:
     assert limit_of(work(), H200, tf32=False) is None
 
 
@@ -126,23 +117,17 @@ def test_a_graph_is_counted_in_the_dtypes_of_the_case() -> None:
     assert (counted.vector_flops, counted.provenance) == (100**2, "counted in the traced graph")
 
 
-def test_declared_bytes_go_before_counted_ones() -> None:
+def test_what_is_declared_goes_before_what_is_counted() -> None:
     declared = DeclaredWork(source="k.py", bytes_moved="N * itemsize")
     found = work_of(product_and_exp(), {"N": 100}, {"x": "float16"}, declared)
     assert found is not None
     assert found.bytes_moved == 200
     assert found.flops["float16"] == 2 * 100**3
     assert found.provenance == "bytes declared in k.py, the rest counted in the traced graph"
-
-
-def test_declared_operations_are_those_of_the_products_where_these_prevail() -> None:
     declared = DeclaredWork(source="k.py", flops="N * N * N")
     found = work_of(product_and_exp(), {"N": 100}, {"x": "bfloat16"}, declared)
     assert found is not None
     assert (found.flops, found.vector_flops) == ({"bfloat16": 100**3}, 0)
-
-
-def test_declared_operations_of_a_graph_without_products_are_the_vector_units() -> None:
     graph = product_and_exp()
     pointwise = graph.model_copy(
         update={"nodes": (graph.nodes[1].model_copy(update={"args": (NodeRef(name="x"),)}),)}

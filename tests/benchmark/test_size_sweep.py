@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytorch_to_triton.benchmark.size_sweep import sweep
+from pytorch_to_triton.benchmark.plan import sweep
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options, parse_declaration, parse_points
 
@@ -16,14 +16,11 @@ def test_sizes_that_are_named_vary_one_at_a_time_from_the_largest() -> None:
     assert points == ({"M": 64, "N": 256}, {"M": 64, "N": 4096})
 
 
-def test_sizes_that_belong_together_are_timed_together_and_no_others() -> None:
+def test_sizes_that_belong_together_are_timed_together_with_the_largest_of_other_dims() -> None:
     points = parse_points(["M=4096,N=32768", "M=64, N=64"])
     options = NO_OPTIONS.at(points)
     timed = sweep(parse_declaration(INPUTS, DIMS, (), options), options, points)
     assert timed == ({"M": 64, "N": 64}, {"M": 4096, "N": 32768})
-
-
-def test_dims_that_a_point_does_not_name_have_their_largest_size() -> None:
     points = parse_points(["N=64"])
     options = NO_OPTIONS.at(points)
     assert sweep(parse_declaration(INPUTS, DIMS, (), options), options, points) == ({"M": 16, "N": 64},)
@@ -34,9 +31,6 @@ def test_without_names_sizes_grow_from_the_largest_declared_ones_past_any_cache(
     assert points[0] == {"M": 16, "N": 1024}
     assert len(points) == 4
     assert 4 * points[-1]["M"] * points[-1]["N"] >= 2**28
-
-
-def test_a_function_without_dims_is_timed_once() -> None:
     assert sweep(parse_declaration({"x": "float32[8]"}, {}), NO_OPTIONS) == ({},)
 
 

@@ -20,7 +20,7 @@ def rows_of(report: str, heading: str) -> list[dict[str, str]]:
     return [dict(zip(cells[0], row, strict=True)) for row in cells[2:]]
 
 
-def test_a_size_has_its_times_speed_ups_rate_and_share() -> None:
+def test_a_size_has_its_times_speed_ups_share_and_a_rate_of_what_bounds_it() -> None:
     report = markdown(benchmark("softmax.py", softmax_sweep()))
     assert rows_of(report, "Speed")[1] == {
         "size": "M=8192 N=4096",
@@ -35,9 +35,6 @@ def test_a_size_has_its_times_speed_ups_rate_and_share() -> None:
         "of the limit": "85 %",
         "bound by": "memory",
     }
-
-
-def test_where_compute_bounds_the_rate_is_one_of_operations() -> None:
     sizes = [matmul(4096, 4096, 4096, kernel=0.1929, eager=0.1939)]
     (row,) = rows_of(markdown(benchmark("matmul.py", sizes)), "Speed")
     assert (row["rate"], row["bound by"], row["of the limit"]) == ("712.5 TFLOP/s", "compute", "100 %")
@@ -70,7 +67,7 @@ def test_figures_that_were_not_taken_are_named_so_and_never_zero() -> None:
     }  # fmt: skip
 
 
-def test_the_conditions_of_the_figures_are_in_the_report() -> None:
+def test_the_conditions_of_the_figures_are_in_the_report_and_a_frozen_file_is_named() -> None:
     report = markdown(benchmark("softmax.py", softmax_sweep()))
     assert "- Device: NVIDIA H200, driver 580.159, torch 2.11.0, Triton 3.6.0, 2026-11-21." in report
     assert "clocks 1,830 to 1,980 of at most 1,980 MHz (NVML)" in report
@@ -82,9 +79,6 @@ def test_the_conditions_of_the_figures_are_in_the_report() -> None:
     assert "| softmax_kernel | N=4096 | num_warps=8 | not measured |" in report
     assert "holds them as a table" not in report
     assert report.rstrip().endswith("pytorch-to-triton benchmark softmax.py --seed 7")
-
-
-def test_a_frozen_kernel_file_is_named() -> None:
     frozen = benchmark("softmax.py", softmax_sweep()).model_copy(update={"frozen": Path("softmax_frozen.py")})
     assert "softmax_frozen.py holds them as a table and does no tuning." in markdown(frozen)
 
@@ -100,7 +94,7 @@ def test_what_nvml_did_not_report_is_given_with_the_reason() -> None:
     assert "- Ceilings: not measured." in markdown(unknown)
 
 
-def test_red_flags_come_the_worst_first_with_their_sizes() -> None:
+def test_red_flags_come_the_worst_first_with_their_sizes_and_more_than_the_limit_is_explained() -> None:
     sizes = [softmax(8192, 4096, kernel=0.1, eager=0.05)]
     report = markdown(benchmark("softmax.py", sizes, (THROTTLED,)))
     flags = [line for line in report.splitlines() if line.startswith(("- throttled", "- slower", "- below"))]
@@ -110,9 +104,6 @@ def test_red_flags_come_the_worst_first_with_their_sizes() -> None:
     )
     assert len(flags) == 3
     assert "None." in markdown(benchmark("softmax.py", softmax_sweep()))
-
-
-def test_more_than_the_limit_is_explained() -> None:
     report = markdown(benchmark("k.py", [softmax(8192, 4096, kernel=0.02, eager=0.1)]))
     assert "157 %" in report
     assert "More than 100 % of the limit" in report

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import Any
 
-from pytorch_to_triton.docs.sources import Origins
-from pytorch_to_triton.docs.transport import Client, FetchLimits
+from pytorch_to_triton.docs.transport import Client, FetchLimits, Origins
 
 HTML = "text/html; charset=utf-8"
 QUICK = FetchLimits(connect_seconds=5, whole_seconds=5)

@@ -10,9 +10,8 @@ from typing import Any
 import anyio
 import pytest
 
-from pytorch_to_triton.docs.fetch import fetch
-from pytorch_to_triton.docs.sources import MOST_PAGES, Origins, release_files, site_pages, tag_of
-from pytorch_to_triton.docs.store import PageStore
+from pytorch_to_triton.docs.fetch import PageStore, fetch
+from pytorch_to_triton.docs.transport import MOST_PAGES, Origins, release_files, site_pages, tag_of
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.schema.page import Page
 
@@ -329,7 +328,7 @@ def test_the_tag_is_the_release_of_the_version() -> None:
         assert bool([*release_files(Origins(), version)]) == (tag is not None)
 
 
-def test_the_inventory_names_the_pages_and_no_other_places() -> None:
+def test_the_inventory_names_the_pages_not_without_end_and_no_other_places() -> None:
     listed = inventory(
         "index std:doc -1 index.html Welcome",
         "gluon/index std:doc -1 gluon/index.html Gluon",
@@ -354,9 +353,6 @@ def test_the_inventory_names_the_pages_and_no_other_places() -> None:
         "web/main/gluon/index",
     ]
     assert pages[1].url == "https://triton-lang.org/main/python-api/generated/triton.jit.html"
-
-
-def test_an_inventory_cannot_name_pages_without_end() -> None:
     many = inventory(*(f"python-api/generated/f{i} std:doc 1 x.html f" for i in range(5000)))
     assert len([*site_pages(Origins(), VERSION, many)]) == MOST_PAGES
 

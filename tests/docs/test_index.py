@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pytorch_to_triton.docs.index import Index, passages_of
+from pytorch_to_triton.docs.library import Index, passages_of
 from pytorch_to_triton.docs.sections import PASSAGE_CHARACTERS
 from pytorch_to_triton.schema.page import Page
 

@@ -3,8 +3,7 @@
 import pytest
 
 from pytorch_to_triton.docs.docstrings import read_docstring
-from pytorch_to_triton.docs.installed import installed_pages, spellings
-from pytorch_to_triton.docs.listings import MISSING, NAMES
+from pytorch_to_triton.docs.installed import MISSING, NAMES, installed_pages, spellings
 from pytorch_to_triton.schema.page import Page
 from pytorch_to_triton.triton_api.history import history
 from pytorch_to_triton.triton_api.surface import Surface
@@ -34,14 +33,13 @@ async def test_a_function_is_reported_with_signature_meaning_and_parameters(
     assert "import triton.language as tl" in page.text
 
 
-async def test_a_reduction_is_reported_as_compiled_code_sees_it(pages: dict[str, Page]) -> None:
+async def test_functions_are_reported_as_compiled_code_sees_them_and_those_of_libdevice_with_what_they_call(
+    pages: dict[str, Page],
+) -> None:
     page = pages["triton.language.sum"]
     assert "tl.sum(input, axis=None, keep_dims=False, dtype=None)" in page.text
     assert "`x.sum(...)`" in page.text
     assert "upcasted to `tl.int32`" in page.text
-
-
-async def test_a_function_of_libdevice_is_reported_with_what_it_calls(pages: dict[str, Page]) -> None:
     page = pages["triton.language.extra.libdevice.tanh"]
     assert page.title == "libdevice.tanh"
     assert "`__nv_tanhf` for fp32" in page.text
@@ -78,31 +76,24 @@ async def test_a_spelling_leads_to_the_page_of_its_name(
     assert page in pages
 
 
-async def test_every_public_name_leads_to_a_page(pages: dict[str, Page], installed: Surface) -> None:
+async def test_every_public_name_leads_to_a_page_and_is_listed_once(
+    pages: dict[str, Page], installed: Surface
+) -> None:
     ways = spellings(installed)
     assert [name for name in installed.canonical if ways.get(name, name) not in pages] == []
-
-
-async def test_all_names_are_listed_once(pages: dict[str, Page], installed: Surface) -> None:
     lines = pages[NAMES].text.split("\n")
     starts = " ".join(line.split("`: ")[0] for line in lines if line.startswith("- ")) + " "
     named = [page.title for name, page in pages.items() if name in installed.entries]
     assert [title for title in named if starts.count(f"`{title}`") + starts.count(f"`{title} ") != 1] == []
 
 
-async def test_a_name_that_only_a_newer_release_has_says_so() -> None:
+async def test_what_only_other_releases_have_says_so_and_what_to_write_instead() -> None:
     page = pages_of("3.7.1")["triton.language.atomic_load"]
     assert page.title == "tl.atomic_load (not in 3.7.1)"
     assert page.applies_to == "Triton 3.9, not 3.7.1 (installed)"
     assert "Use tl.atomic_add(pointer, 0)" in page.text
-
-
-async def test_a_name_and_a_parameter_that_not_all_releases_have_say_so() -> None:
     assert "Only in Triton 3.7 to 3.9." in pages_of("3.7.1")["triton.language.squeeze"].text
     assert "`dim` only in 3.7 to 3.9." in pages_of("3.7.1")["triton.language.cat"].text
-
-
-async def test_a_removed_name_says_what_to_write_instead() -> None:
     text = pages_of("3.9.0")["triton.language.make_block_ptr"].text
     assert "**Removed**" in text
     assert "Use tl.make_tensor_descriptor" in text

@@ -30,7 +30,7 @@ No value.
 """
 
 
-def test_a_section_is_reported_with_the_headings_above_it() -> None:
+def test_a_section_is_reported_with_the_headings_above_it_and_its_text() -> None:
     assert [section.headings for section in sections_of(PAGE)] == [
         ("Masks",),
         ("Masks", "Loads"),
@@ -38,20 +38,11 @@ def test_a_section_is_reported_with_the_headings_above_it() -> None:
         ("Masks", "Stores"),
     ]
     assert [section.path for section in sections_of(PAGE)] == ["", "Loads", "Loads > With other", "Stores"]
-
-
-def test_a_section_has_the_text_up_to_the_next_heading() -> None:
     assert sections_of(PAGE)[2].text == "A value."
     assert sections_of(PAGE)[1].text.endswith("# not a heading\n## nor this\n```")
-
-
-def test_text_above_the_first_heading_is_a_section_without_one() -> None:
     before, after = sections_of("Before.\n# Title\nAfter.\n")
     assert (before.headings, before.text) == ((), "Before.")
     assert (after.headings, after.text) == (("Title",), "After.")
-
-
-def test_a_heading_that_skips_a_level_still_ends_the_deeper_ones() -> None:
     headings = [section.headings[-1] for section in sections_of("# A\n### B\n## C\n")]
     paths = [section.path for section in sections_of("# A\n### B\n## C\n")]
     assert (headings, paths) == (["A", "B", "C"], ["", "B", "C"])
@@ -93,22 +84,16 @@ def test_a_section_is_read_with_those_below_it() -> None:
     assert "Stores" not in read
 
 
-def test_text_is_cut_between_paragraphs() -> None:
+def test_text_is_cut_between_paragraphs_a_table_between_its_lines_and_code_never() -> None:
     assert cut("one two\n\nthree\n\n\nfour five six\n", characters=14) == [
         "one two\n\nthree",
         "four five six",
     ]
-
-
-def test_a_long_table_is_cut_between_its_lines() -> None:
     rows = [f"| {number} | value |" for number in range(9)]
     pieces = cut("\n".join(rows), characters=40)
     assert len(pieces) > 1
     assert all(len(piece) <= 40 for piece in pieces)
     assert "\n".join(pieces).split("\n") == rows
-
-
-def test_code_is_never_cut_however_long_it_is() -> None:
     code = "```python\n" + "\n\n".join(f"x{number} = {number}" for number in range(50)) + "\n```"
     assert code in cut(f"Before:\n{code}\nAfter.", characters=60)
 

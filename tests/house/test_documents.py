@@ -106,7 +106,7 @@ async def test_the_kernel_file_of_the_references_is_right(
     kernel = tmp_path / "scaled_rows.py"
     kernel.write_text(source, encoding="utf-8")
     verdict = await validate(
-        worker, ValidationRequest(candidate=Target(path=kernel), limit_elements=2**18), interpreter
+        worker, ValidationRequest(candidate=Target(path=kernel), limit_elements=2**12), interpreter
     )
     assert verdict.verdict == "passed", verdict.summary
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from pytorch_to_triton.inspect.amdgcn import read_amdgcn
-from pytorch_to_triton.inspect.ptx import read_ptx
+from pytorch_to_triton.inspect.assembly import read_amdgcn, read_ptx
 from pytorch_to_triton.schema.compiled import Instructions
 
 PTX = """\

@@ -9,12 +9,12 @@ import pytest
 from pytorch_to_triton.errors import BadInput, TargetBroken
 from pytorch_to_triton.hardware.architectures import ARCHITECTURES, architecture
 from pytorch_to_triton.inputs.declaration import Options
+from pytorch_to_triton.inspect.compiling import alternatives
 from pytorch_to_triton.inspect.inspect import InspectionRequest, inspect
 from pytorch_to_triton.inspect.pages import PAGE_LINES
-from pytorch_to_triton.inspect.what_if import alternatives
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.places import shipped
-from pytorch_to_triton.schema.compiled import InspectedKernel, Inspection, TextKind
+from pytorch_to_triton.schema.compiled import InspectedKernel, Inspection
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
@@ -205,18 +205,13 @@ async def test_a_call_that_raises_after_a_launch_keeps_what_was_launched(inspect
     assert "RuntimeError: not converged (line 40)" in inspection.notes[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
+async def test_a_call_without_a_kernel_is_refused_with_the_reason(inspecting: Inspecting) -> None:
+    for name, why in (
         ("launches_nothing", "launches no Triton kernel at N=1024"),
         ("launches_wrongly", r"missing 1 required positional argument: 'BLOCK' \(line 48\)"),
-    ],
-)
-async def test_a_call_without_a_kernel_is_refused_with_the_reason(
-    inspecting: Inspecting, name: str, why: str
-) -> None:
-    with pytest.raises(TargetBroken, match=why):
-        await inspecting(KERNELS / "refused.py", "sm_80", name)
+    ):
+        with pytest.raises(TargetBroken, match=why):
+            await inspecting(KERNELS / "refused.py", "sm_80", name)
 
 
 async def test_an_address_that_is_not_aligned_makes_narrow_accesses_which_are_reported(
@@ -259,20 +254,10 @@ async def test_further_dtypes_are_reported_and_are_not_where_one_was_named(inspe
     assert {a.type for a in only(inspection).compiled.arguments if a.type.startswith("*")} == {"*bf16"}
 
 
-async def test_an_unknown_arch_is_refused_with_those_that_are_known(inspecting: Inspecting) -> None:
-    with pytest.raises(BadInput) as refusal:
-        await inspecting(SOFTMAX, "sm_77")
-    assert "sm_77" in refusal.value.message
-    assert "sm_90" in refusal.value.hint
-    assert "gfx942" in refusal.value.hint
-
-
-@pytest.mark.parametrize(("arch", "kind"), [("gfx942", "ptx"), ("gfx942", "sass"), ("sm_90", "amdgcn")])
-async def test_a_text_that_a_gpu_does_not_have_is_refused(
-    inspecting: Inspecting, arch: str, kind: TextKind
-) -> None:
-    with pytest.raises(BadInput, match=f"{arch} has no {kind}"):
-        await inspecting(SOFTMAX, arch, text=kind)
+async def test_a_text_that_a_gpu_does_not_have_is_refused(inspecting: Inspecting) -> None:
+    for arch, kind in (("gfx942", "ptx"), ("gfx942", "sass"), ("sm_90", "amdgcn")):
+        with pytest.raises(BadInput, match=f"{arch} has no {kind}"):
+            await inspecting(SOFTMAX, arch, text=kind)
 
 
 async def test_a_page_of_a_text_comes_with_the_result(inspecting: Inspecting) -> None:
@@ -285,13 +270,18 @@ async def test_a_page_of_a_text_comes_with_the_result(inspecting: Inspecting) ->
     assert inspection.page.text == "\n".join(text.splitlines()[PAGE_LINES : 2 * PAGE_LINES])
 
 
-async def test_only_the_named_kernel_is_reported_of(inspecting: Inspecting) -> None:
+async def test_only_the_named_kernel_and_a_known_arch_are_reported_of(inspecting: Inspecting) -> None:
     inspection = await inspecting(KERNELS / "refused.py", "sm_80", kernel="copy_kernel")
     assert only(inspection).label == "copy_kernel"
     assert inspection.verdict == "compiled"
     with pytest.raises(BadInput) as refusal:
         await inspecting(KERNELS / "refused.py", "sm_80", kernel="other")
     assert refusal.value.hint == "It launches activation_kernel, copy_kernel."
+    with pytest.raises(BadInput) as refusal:
+        await inspecting(SOFTMAX, "sm_77")
+    assert "sm_77" in refusal.value.message
+    assert "sm_90" in refusal.value.hint
+    assert "gfx942" in refusal.value.hint
 
 
 async def test_an_operator_of_torch_library_finds_its_tensors_on_the_gpu(

@@ -109,28 +109,22 @@ def test_shared_memory_over_the_limit_comes_first_and_with_the_limit() -> None:
     assert "needs 240 KiB of shared memory; sm_90 has 227 KiB" in remark.message
 
 
-def test_low_occupancy_is_reported_with_what_binds() -> None:
+def test_low_occupancy_is_reported_with_all_that_bind() -> None:
     (remark,) = remarks_on(reading(registers=255))
     assert remark.kind == "low_occupancy"
     assert "12.5 %: 8 of 64 warps per SM, 2 blocks at a time" in remark.message
     assert "limited by 255 registers per thread" in remark.message
-
-
-def test_all_that_bind_alike_are_reported_as_the_cause_of_low_occupancy() -> None:
     (remark,) = remarks_on(reading(registers=255, shared_bytes=100 * 1024))
     assert "limited by 255 registers per thread and 100 KiB of shared memory per block." in remark.message
 
 
-def test_a_narrow_access_is_reported_with_its_line_and_what_would_be_possible() -> None:
+def test_a_narrow_access_is_reported_with_what_would_be_possible_and_unknown_alignments() -> None:
     (remark,) = remarks_on(reading(**NARROW))
     assert remark.kind == "narrow_access"
     assert remark.lines == (7,)
     assert remark.figures == {"bits": 32, "possible": 128}
     assert "loads 32 bits per thread and instruction" in remark.message
     assert "would allow 128" in remark.message
-
-
-def test_arguments_whose_alignment_is_unknown_are_reported_with_narrow_accesses() -> None:
     arguments = (
         argument("x_ptr", "*fp32", None, False),
         argument("out_ptr", "*fp32", None, True),
@@ -157,9 +151,6 @@ def test_a_loop_that_waits_for_its_loads_is_reported_with_both_lines() -> None:
     assert remark.lines == (5, 6)
     assert "The loop at line 5 has 1 load and no asynchronous copies" in remark.message
     assert "The launch's num_stages does not apply to a loop without tl.dot; tl.range" in remark.message
-
-
-def test_a_loop_with_a_dot_has_the_launchs_stages() -> None:
     (remark,) = remarks_on(reading(loops=(Loop(5, (6,), 0, dots=1),)))
     assert "num_stages does not apply" not in remark.message
 

@@ -81,39 +81,24 @@ SUMS = """\
 """
 
 
-def test_loads_and_stores_of_blocks_are_reported_with_their_lines() -> None:
+def test_loads_and_stores_of_blocks_are_reported_with_their_lines_amds_too() -> None:
     assert block_accesses(WAITING, "k.py") == [
         BlockAccess("load", 512, 32, 13),
         BlockAccess("load", 512, 16, 15),
         BlockAccess("store", 512, 16, 20),
     ]
-
-
-def test_amds_buffer_operations_are_accesses_too() -> None:
     assert BlockAccess("store", 1024, 32, 7) in block_accesses(PREFETCHING, "k.py")
+    assert {access.line for access in block_accesses(WAITING, "other.py")} == {None}
 
 
-def test_a_loop_knows_the_loads_that_it_waits_for() -> None:
+def test_a_loop_knows_the_loads_that_it_waits_for_and_its_matrix_products() -> None:
     assert loops(WAITING, "k.py") == [Loop(line=12, loads=(13, 15), prefetches=0)]
-
-
-def test_a_loop_that_copies_asynchronously_waits_for_no_load() -> None:
     assert loops(PREFETCHING, "k.py") == [Loop(line=6, loads=(), prefetches=1)]
-
-
-def test_a_loop_knows_its_matrix_products() -> None:
     product = "      %d = tt.dot %a, %b, %acc : tensor<64x32xf32> * tensor<32x64xf32> -> tensor<64x64xf32>\n"
     text = PREFETCHING.replace("      scf.yield", product + "      scf.yield")
     assert [loop.dots for loop in loops(text, "k.py")] == [1]
-
-
-def test_of_nested_loops_the_innermost_is_reported() -> None:
     nested = "    scf.for %o = %c0 to %n step %c1  : i32 {\n" + WAITING + "    } loc(#loc4)\n"
     assert [loop.line for loop in loops(nested, "k.py")] == [12]
-
-
-def test_lines_of_another_file_are_not_reported() -> None:
-    assert {access.line for access in block_accesses(WAITING, "other.py")} == {None}
 
 
 def test_dots_are_reported_with_the_type_and_the_precision_of_their_operands() -> None:
@@ -124,9 +109,6 @@ def test_dots_are_reported_with_the_type_and_the_precision_of_their_operands() -
     ]
 
 
-def test_sums_in_short_types_are_reported_with_the_number_of_their_terms() -> None:
+def test_sums_in_short_types_and_additions_of_floats_by_atomics_are_reported() -> None:
     assert short_sums(SUMS, "k.py") == [ShortSum("f16", 64, 7), ShortSum("bf16", 32, 9)]
-
-
-def test_additions_of_floats_by_atomics_are_reported_and_those_of_integers_are_not() -> None:
     assert float_atomics(SUMS, "k.py") == [9]

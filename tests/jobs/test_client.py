@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import venv
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,16 @@ Hostile = Callable[[str], Job]
 
 LONG_SECONDS = 120.0
 """Far more than any honest job takes, also on a busy machine."""
+
+
+@pytest.fixture
+async def light(
+    tmp_path: Path, empty_libraries: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[WorkerClient]:
+    """A client of its own, whose fork servers import nothing: they start at once."""
+    monkeypatch.setenv("PYTHONPATH", str(empty_libraries))
+    async with open_client(RunFolders(tmp_path)) as light:
+        yield light
 
 
 class Recorder:
@@ -64,26 +74,30 @@ async def test_a_job_is_answered(worker: WorkerClient, compiled: Runtime, honest
     assert json.loads((outcome.folder / "outcome.json").read_text())["status"] == "answered"
 
 
-async def test_a_forked_child_can_compute_on_all_cores(
+async def test_a_forked_child_can_compute_on_all_cores_and_trace(
     worker: WorkerClient, compiled: Runtime, honest: Honest
 ) -> None:
     outcome = await worker.ask(honest("multiply", size=512), compiled, seconds=LONG_SECONDS)
     assert outcome.answer == {"sum": 512.0**3}
-
-
-async def test_a_forked_child_can_trace(worker: WorkerClient, compiled: Runtime, honest: Honest) -> None:
     outcome = await worker.ask(honest("export"), compiled, seconds=LONG_SECONDS)
     assert outcome.answer is not None, outcome.log
     assert outcome.answer["nodes"] >= 3
 
 
-async def test_a_killed_job_is_a_crash_that_names_the_signal(
+async def test_however_a_job_ends_it_is_told_and_the_next_one_works(
     worker: WorkerClient, compiled: Runtime, hostile: Hostile, honest: Honest
 ) -> None:
-    outcome = await worker.ask(hostile("be_killed"), compiled, seconds=LONG_SECONDS)
-    assert outcome.status == "crashed"
-    assert "SIGKILL" in outcome.detail
-    after = await worker.ask(honest("double", number=1), compiled, seconds=LONG_SECONDS)
+    for job, status, detail in (
+        (hostile("be_killed"), "crashed", "SIGKILL"),
+        (hostile("leave_quietly"), "crashed", "exit code 3"),
+        (hostile("leave_loudly"), "raised", "SystemExit: no more"),
+        (hostile("answer_nan"), "raised", "ValueError"),
+        (Job(kind="no_such_job"), "raised", "ModuleNotFoundError"),
+    ):
+        outcome = await worker.ask(job, compiled, seconds=LONG_SECONDS)
+        assert outcome.status == status
+        assert detail in outcome.detail
+    after = await worker.ask(honest("double", number=1), compiled, seconds=math.inf)
     assert after.status == "answered"
 
 
@@ -95,14 +109,6 @@ async def test_an_abort_is_a_crash_that_keeps_items_and_shows_where(
     assert "SIGABRT" in outcome.detail
     assert "hostile.py" in outcome.log
     assert [item["folder"] for item in outcome.items] == [str(outcome.folder)]
-
-
-async def test_an_exit_without_an_answer_is_a_crash(
-    worker: WorkerClient, compiled: Runtime, hostile: Hostile
-) -> None:
-    outcome = await worker.ask(hostile("leave_quietly"), compiled, seconds=LONG_SECONDS)
-    assert outcome.status == "crashed"
-    assert "exit code 3" in outcome.detail
 
 
 @pytest.mark.parametrize("how", ["write_an_answer_of_its_own", "close_every_descriptor"])
@@ -134,7 +140,7 @@ async def test_what_a_job_started_ends_with_it(
     await until_gone(outcome.answer["child"])
 
 
-async def test_an_exception_names_the_users_line_and_no_other_frames(
+async def test_an_exception_names_the_users_line_or_that_of_its_cause_and_no_other_frames(
     worker: WorkerClient, compiled: Runtime, hostile: Hostile
 ) -> None:
     outcome = await worker.ask(hostile("divide_inside_torch"), compiled, seconds=LONG_SECONDS)
@@ -150,11 +156,6 @@ async def test_an_exception_names_the_users_line_and_no_other_frames(
     assert "nn/modules" not in failure.traceback
     assert "forkserver" not in failure.traceback
     assert outcome.detail == "ZeroDivisionError: division by zero"
-
-
-async def test_an_exception_with_a_cause_names_the_line_of_the_cause(
-    worker: WorkerClient, compiled: Runtime, hostile: Hostile
-) -> None:
     failure = (await worker.ask(hostile("chain"), compiled, seconds=LONG_SECONDS)).failure
     assert failure is not None
     assert failure.type == "RuntimeError"
@@ -163,26 +164,6 @@ async def test_an_exception_with_a_cause_names_the_line_of_the_cause(
     line = Path(failure.file).read_text().splitlines()[failure.line - 1]
     assert "the line that a person wants to see" in line
     assert "ZeroDivisionError" in failure.traceback
-
-
-async def test_a_job_that_exits_has_raised(worker: WorkerClient, compiled: Runtime, hostile: Hostile) -> None:
-    outcome = await worker.ask(hostile("leave_loudly"), compiled, seconds=LONG_SECONDS)
-    assert outcome.detail == "SystemExit: no more"
-
-
-async def test_an_answer_that_is_not_json_has_raised(
-    worker: WorkerClient, compiled: Runtime, hostile: Hostile
-) -> None:
-    outcome = await worker.ask(hostile("answer_nan"), compiled, seconds=LONG_SECONDS)
-    assert outcome.status == "raised"
-    assert outcome.failure is not None
-    assert outcome.failure.type == "ValueError"
-
-
-async def test_an_unknown_kind_has_raised(worker: WorkerClient, compiled: Runtime) -> None:
-    outcome = await worker.ask(Job(kind="no_such_job"), compiled, seconds=LONG_SECONDS)
-    assert outcome.failure is not None
-    assert outcome.failure.type == "ModuleNotFoundError"
 
 
 async def test_a_watch_is_reported_everything_in_order(
@@ -213,15 +194,12 @@ async def test_a_watch_that_fails_ends_the_job(
     assert is_gone(listener.reported[0][1]["pid"])
 
 
-async def test_what_a_job_prints_goes_to_its_log_only(
+async def test_what_a_job_prints_goes_to_its_log_only_of_which_the_end_is_kept(
     worker: WorkerClient, compiled: Runtime, honest: Honest, capfd: pytest.CaptureFixture[str]
 ) -> None:
     outcome = await worker.ask(honest("chatter"), compiled, seconds=LONG_SECONDS)
     assert outcome.log.splitlines() == ["from print", "from the file descriptor", "from a child"]
     assert capfd.readouterr() == ("", "")
-
-
-async def test_of_a_long_log_the_end_is_kept(worker: WorkerClient, compiled: Runtime, honest: Honest) -> None:
     outcome = await worker.ask(honest("talk_at_length"), compiled, seconds=LONG_SECONDS)
     assert outcome.log.splitlines()[-1] == "the end"
     assert "the beginning" not in outcome.log
@@ -266,14 +244,14 @@ async def test_cancelling_kills_the_job_and_its_children(
 
 
 async def test_a_job_that_goes_with_its_fork_server_is_lost_and_the_next_has_a_fresh_one(
-    worker: WorkerClient, compiled: Runtime, hostile: Hostile, honest: Honest
+    light: WorkerClient, compiled: Runtime, hostile: Hostile, honest: Honest
 ) -> None:
     listener = Recorder()
     outcomes: list[Outcome] = []
 
     async def spin() -> None:
         job = hostile("spin_in_python")
-        outcomes.append(await worker.ask(job, compiled, seconds=LONG_SECONDS, listener=listener))
+        outcomes.append(await light.ask(job, compiled, seconds=LONG_SECONDS, listener=listener))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(spin)
@@ -283,7 +261,7 @@ async def test_a_job_that_goes_with_its_fork_server_is_lost_and_the_next_has_a_f
     assert outcomes[0].status == "lost"
     assert "forked from" in outcomes[0].detail
     await until_gone(seen["pid"])
-    after = await worker.ask(honest("parentage"), compiled, seconds=LONG_SECONDS)
+    after = await light.ask(honest("parentage"), compiled, seconds=LONG_SECONDS)
     assert after.answer is not None
     assert after.answer["fork_server"] != seen["fork_server"]
 
@@ -301,14 +279,7 @@ async def test_versions_report_the_runtime_whatever_the_environment_says(
     assert interpreted == seen.model_copy(update={"interpreter": True, "devices": (), "assemblers": ()})
 
 
-async def test_a_python_that_does_not_exist_is_refused(worker: WorkerClient, tmp_path: Path) -> None:
-    nowhere = Runtime(python=str(tmp_path / "python"), interpreter=True)
-    with pytest.raises(MissingRequirement, match="No such file") as refusal:
-        await versions(worker, nowhere)
-    assert "torch and triton" in refusal.value.hint
-
-
-async def test_a_python_without_torch_is_refused_and_its_words_are_shown(
+async def test_a_python_without_torch_or_that_does_not_exist_is_refused_and_its_words_are_shown(
     worker: WorkerClient, tmp_path: Path
 ) -> None:
     venv.create(tmp_path, symlinks=True)
@@ -316,17 +287,10 @@ async def test_a_python_without_torch_is_refused_and_its_words_are_shown(
     with pytest.raises(MissingRequirement, match="No module named 'torch'") as refusal:
         await versions(worker, bare)
     assert "Traceback" in refusal.value.hint
-
-
-async def test_a_job_can_be_done_again_by_hand(
-    worker: WorkerClient, compiled: Runtime, honest: Honest
-) -> None:
-    outcome = await worker.ask(honest("report_on_the_way"), compiled, seconds=LONG_SECONDS)
-    command = [sys.executable, "-P", str(places.WORKER / "bootstrap.py"), str(outcome.folder)]
-    again = await anyio.run_process(command)
-    *said, reply = map(json.loads, again.stdout.splitlines())
-    assert reply == {"event": "answered", "answer": {}}
-    assert [message["item"]["count"] for message in said if message["event"] == "item"] == [0, 1, 2]
+    nowhere = Runtime(python=str(tmp_path / "python"), interpreter=True)
+    with pytest.raises(MissingRequirement, match="No such file") as refusal:
+        await versions(worker, nowhere)
+    assert "torch and triton" in refusal.value.hint
 
 
 def test_bootstrap_without_a_run_folder_says_how_to_use_it(tmp_path: Path) -> None:
@@ -336,24 +300,16 @@ def test_bootstrap_without_a_run_folder_says_how_to_use_it(tmp_path: Path) -> No
     assert "RUN_FOLDER" in ended.stderr
 
 
-async def test_an_endless_time_limit_is_allowed(
-    worker: WorkerClient, compiled: Runtime, honest: Honest
-) -> None:
-    outcome = await worker.ask(honest("double", number=1), compiled, seconds=math.inf)
-    assert outcome.status == "answered"
-
-
 async def test_a_job_that_takes_more_memory_than_it_may_is_stopped_and_the_next_one_works(
-    compiled: Runtime, hostile: Hostile, honest: Honest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    light: WorkerClient, compiled: Runtime, hostile: Hostile, honest: Honest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTORCH_TO_TRITON_MEMORY_GIB", "1.5")
-    async with open_client(RunFolders(tmp_path)) as own:
-        outcome = await own.ask(hostile("take_memory"), compiled, seconds=LONG_SECONDS)
-        assert outcome.status == "crashed"
-        assert "over the limit of 1.5 GiB" in outcome.detail
-        assert "PYTORCH_TO_TRITON_MEMORY_GIB" in outcome.detail
-        again = await own.ask(honest("double", number=4), compiled, seconds=LONG_SECONDS)
-        assert again.status == "answered", again.detail
+    outcome = await light.ask(hostile("take_memory"), compiled, seconds=LONG_SECONDS)
+    assert outcome.status == "crashed"
+    assert "over the limit of 1.5 GiB" in outcome.detail
+    assert "PYTORCH_TO_TRITON_MEMORY_GIB" in outcome.detail
+    again = await light.ask(honest("double", number=4), compiled, seconds=LONG_SECONDS)
+    assert again.status == "answered", again.detail
 
 
 SECRETS = (
@@ -368,12 +324,11 @@ KEPT = ("CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "HF_HOME", "MY_SETTING")
 
 
 async def test_a_job_does_not_get_the_secrets_of_the_environment(
-    compiled: Runtime, hostile: Hostile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    light: WorkerClient, compiled: Runtime, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in (*SECRETS, *KEPT):
         monkeypatch.setenv(name, "")
-    async with open_client(RunFolders(tmp_path)) as own:
-        outcome = await own.ask(hostile("show_environment"), compiled, seconds=LONG_SECONDS)
+    outcome = await light.ask(hostile("show_environment"), compiled, seconds=LONG_SECONDS)
     assert outcome.answer is not None
     assert set(KEPT) <= outcome.answer.keys()
     assert not set(SECRETS) & outcome.answer.keys()

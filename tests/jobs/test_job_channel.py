@@ -12,7 +12,7 @@ import pytest
 from pytorch_to_triton import places
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.job_channel import Ended, JobChannel
-from pytorch_to_triton.jobs.process_time import ProcessTime, phases_of, table_of
+from pytorch_to_triton.jobs.progress import ProcessTime, phases_of, table_of
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 
 pytestmark = pytest.mark.anyio
@@ -50,23 +50,18 @@ async def test_a_job_that_dies_of_a_request_has_crashed_and_its_answers_are_kept
     assert outcome.during == "die"
 
 
-async def test_a_request_that_takes_too_long_ends_the_job(worker: WorkerClient, compiled: Runtime) -> None:
-    async with worker.open_channel(JOB, compiled) as channel:
-        await channel.item(seconds=LONG_SECONDS)
-        outcome = await end_of(channel, "sleep", 1000, seconds=0.3)
-    assert (outcome.status, outcome.detail) == ("timed_out", "not done within 0.3 s")
-
-
-async def test_a_job_that_goes_with_its_fork_server_is_lost_and_the_next_is_served(
+async def test_a_request_that_takes_too_long_and_leaving_early_end_the_job(
     worker: WorkerClient, compiled: Runtime
 ) -> None:
     async with worker.open_channel(JOB, compiled) as channel:
         await channel.item(seconds=LONG_SECONDS)
-        outcome = await end_of(channel, "kill_fork_server")
-    assert outcome.status == "lost"
+        outcome = await end_of(channel, "sleep", 1000, seconds=0.3)
+    assert (outcome.status, outcome.detail) == ("timed_out", "not done within 0.3 s")
     async with worker.open_channel(JOB, compiled) as channel:
-        await channel.item(seconds=LONG_SECONDS)
-        assert await asked(channel, "double", 3) == 6
+        pid = (await channel.item(seconds=LONG_SECONDS))["ready"]
+        with anyio.move_on_after(0.2):
+            await asked(channel, "sleep", 1000)
+    assert not Path(f"/proc/{pid}").exists()
 
 
 async def test_an_answer_that_nobody_waits_for_any_more_is_given_to_nobody(
@@ -80,14 +75,6 @@ async def test_an_answer_that_nobody_waits_for_any_more_is_given_to_nobody(
             assert patience.cancelled_caught
         assert await asked(channel, "double", 4) == 8
         assert await asked(channel, "double", 5) == 10
-
-
-async def test_leaving_early_leaves_no_process_behind(worker: WorkerClient, compiled: Runtime) -> None:
-    async with worker.open_channel(JOB, compiled) as channel:
-        pid = (await channel.item(seconds=LONG_SECONDS))["ready"]
-        with anyio.move_on_after(0.2):
-            await asked(channel, "sleep", 1000)
-    assert not Path(f"/proc/{pid}").exists()
 
 
 async def test_the_run_folder_can_be_done_again_by_hand(
@@ -143,7 +130,4 @@ def test_what_was_spent_is_a_row_a_process_in_the_order_of_their_beginning() -> 
         ("0.0", "2.5", "imports (interpreter)"),
         ("3.0", "2.0", "trace (device): load 0.5, trace 1.5"),
     ]
-
-
-def test_a_job_of_dozens_of_cases_has_no_phases() -> None:
     assert phases_of([(f"case {n}", float(n)) for n in range(30)], end=30.0) == ()

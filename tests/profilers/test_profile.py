@@ -3,6 +3,7 @@
 import stat
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -10,7 +11,7 @@ from pytorch_to_triton.errors import MissingRequirement, TargetNotFound
 from pytorch_to_triton.hardware.versions import Device
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.profilers import profile as profilers
-from pytorch_to_triton.profilers.profiler_reports import METRICS, STALL, complaint, parse_ncu, parse_proton
+from pytorch_to_triton.profilers.profile import METRICS, STALL, complaint, parse_ncu, parse_proton
 from pytorch_to_triton.schema.job import Runtime
 
 GPU = Device(name="some GPU", capability=(9, 0), memory_bytes=2**34)
@@ -58,28 +59,22 @@ def test_ncus_table_gives_bandwidth_occupancy_and_stalls() -> None:
     assert list(kernel.stalls.items()) == [("long_scoreboard", 17.9), ("barrier", 2.5)]
 
 
-def test_launches_of_one_kernel_are_reported_together_and_the_longest_kernel_first() -> None:
+def test_launches_of_one_kernel_are_reported_together_and_none_where_there_are_none() -> None:
     kernels = parse_ncu(report("once", "twice", "twice"))
     assert [(k.name, k.launches, k.microseconds) for k in kernels] == [("twice", 2, 50.0), ("once", 1, 25.0)]
     assert kernels[0].dram_gbytes_per_s == pytest.approx(3200.0)
-
-
-def test_other_units_of_time_are_microseconds_too() -> None:
-    text = report("k").replace('"nsecond"', '"second"').replace('"25,000"', '"2.5e-05"')
-    assert parse_ncu(text)[0].microseconds == pytest.approx(25.0)
-
-
-def test_a_counter_that_a_gpu_lacks_is_not_zero() -> None:
-    (kernel,) = parse_ncu(report("k").replace('"83.50"', '"n/a"').replace('"39"', '"n/a"'))
-    assert kernel.dram_share is None
-    assert kernel.registers is None
-
-
-def test_a_report_without_kernels_has_none() -> None:
     text = "==PROF== Connected\n==WARNING== No kernels were profiled.\n"
     assert parse_ncu(text) == ()
     assert complaint(text) == ""
     assert complaint("==ERROR== ERR_NVGPUCTRPERM - no permission\n") == "ERR_NVGPUCTRPERM - no permission"
+
+
+def test_other_units_of_time_are_microseconds_too_and_a_counter_that_a_gpu_lacks_is_not_zero() -> None:
+    text = report("k").replace('"nsecond"', '"second"').replace('"25,000"', '"2.5e-05"')
+    assert parse_ncu(text)[0].microseconds == pytest.approx(25.0)
+    (kernel,) = parse_ncu(report("k").replace('"83.50"', '"n/a"').replace('"39"', '"n/a"'))
+    assert kernel.dram_share is None
+    assert kernel.registers is None
 
 
 def test_protons_tree_gives_the_time_of_each_kernel() -> None:
@@ -108,13 +103,12 @@ def test_protons_tree_gives_the_time_of_each_kernel() -> None:
     assert (softmax.launches, softmax.microseconds, softmax.flops) == (11, 260.0, None)
 
 
-@pytest.mark.parametrize("profiler", ["ncu", "proton"])
-def test_without_a_gpu_a_profiler_is_refused(profiler: profilers.Profiler) -> None:
-    with pytest.raises(MissingRequirement, match="none that torch can use"):
-        profilers.require(profiler, None)
-
-
-def test_without_ncu_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_a_gpu_or_without_ncu_it_is_said_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for profiler in get_args(profilers.Profiler):
+        with pytest.raises(MissingRequirement, match="none that torch can use"):
+            profilers.require(profiler, None)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
     monkeypatch.setattr(profilers, "INSTALLED", ())
@@ -148,17 +142,25 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.anyio
 async def test_a_report_without_kernels_is_reported_with_what_the_tool_or_the_job_said(
-    tool: Path, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    tool: Path,
+    worker: WorkerClient,
+    interpreter: Runtime,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tool.parent / "report.csv").write_text("==ERROR== ERR_NVGPUCTRPERM - no permission\n")
     runtime = interpreter.model_copy(update={"interpreter": False})
     missing = {"path": str(tmp_path / "absent.py"), "name": None}
     arguments = {"candidate": missing, "reference": None, "case": {}}
+    # What the tool said comes before what became of the job.
+    (tmp_path / "torch.py").write_text("raise ImportError")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(MissingRequirement, match="performance counters"):
         await profilers.run_profiler(worker, "ncu", arguments, runtime, seconds=60)
     options = (tool.parent / "options.json").read_text()
     assert all(metric in options for metric in METRICS)
     assert '"--clock-control", "none"' in options
+    monkeypatch.delenv("PYTHONPATH")
     (tool.parent / "report.csv").write_text("==WARNING== No kernels were profiled.\n")
     with pytest.raises(TargetNotFound, match="There is no file"):
         await profilers.run_profiler(worker, "ncu", arguments, runtime, seconds=60)

@@ -1,6 +1,6 @@
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -74,15 +74,17 @@ async def client(anyio_backend: str, server: StdioServerParameters) -> AsyncIter
         yield client
 
 
-@pytest.fixture
-def kept_open(worker: WorkerClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands that run in this process share the client of all tests: each would import torch for itself."""
+@pytest.fixture(scope="module")
+def kept_open(worker: WorkerClient) -> Iterator[None]:
+    """Commands and servers in this process share the client of all tests, which has imported torch."""
 
     @asynccontextmanager
     async def open_client() -> AsyncIterator[WorkerClient]:
         yield worker
 
-    monkeypatch.setattr(jobs_client, "open_client", open_client)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs_client, "open_client", open_client)
+        yield
 
 
 @pytest.fixture

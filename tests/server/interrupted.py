@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 import pytest
 
-from pytorch_to_triton_server.interruptible import run_interruptible
+from pytorch_to_triton_server.progress import run_interruptible
 
 TIMES = 40
 SECONDS = 60.0

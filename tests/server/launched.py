@@ -255,8 +255,8 @@ def stand_in(folder: Path, installer: Literal["uv", "pip"]) -> Checkout:
         ignore=shutil.ignore_patterns("__pycache__"),
     )
     shutil.copy(ROOT / "server" / "launch.py", root / "server")
-    stand_in = root / "server" / "pytorch_to_triton_launcher" / "stand_in.py"
-    stand_in.write_text(stand_in.read_text().replace("PATIENCE_SECONDS = 45.0", "PATIENCE_SECONDS = 0.2"))
+    main = root / "server" / "pytorch_to_triton_launcher" / "main.py"
+    main.write_text(main.read_text().replace("PATIENCE_SECONDS = 45.0", "PATIENCE_SECONDS = 0.2"))
     package = root / "server" / "pytorch_to_triton_server"
     package.mkdir()
     (package / "__init__.py").touch()

@@ -17,8 +17,8 @@ from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton_server.catalogue import TOOLS
-from pytorch_to_triton_server.command_classes import WHOLE
 from pytorch_to_triton_server.commands import build_app
+from pytorch_to_triton_server.help_page import WHOLE
 from pytorch_to_triton_server.tool import Tool
 
 HEAVY = {"torch", "triton", "numpy", "httpx", "markdownify", "matplotlib"}
@@ -45,18 +45,12 @@ def tool_named(name: str) -> Tool:
     return next(tool for tool in TOOLS if tool.name == name)
 
 
-def test_importing_the_server_leaves_torch_and_other_heavy_modules_unloaded() -> None:
+def test_both_faces_and_the_catalogue_are_light_to_import() -> None:
     loaded = modules_after("from pytorch_to_triton_server.serve import build_server\nbuild_server()")
     assert "mcp" in loaded
     assert not loaded & (HEAVY | {"typer"})
-
-
-def test_importing_the_catalogue_loads_no_tool_and_no_face() -> None:
     loaded = modules_after("import pytorch_to_triton_server.catalogue")
     assert not loaded & (HEAVY | {"mcp", "typer", "rich"})
-
-
-def test_the_command_line_never_imports_mcp() -> None:
     loaded = modules_after("from pytorch_to_triton_server.cli import main\nmain(['validate', 'absent.py'])")
     assert "typer" in loaded
     assert not loaded & (HEAVY | {"mcp"})
@@ -98,12 +92,9 @@ async def test_every_tool_says_what_it_does_what_it_takes_and_what_it_may_change
         assert all(field.get("description") for name, field in fields if name != "detail")
 
 
-def test_arguments_are_checked_and_left_at_their_defaults_when_not_given() -> None:
+def test_arguments_are_checked_and_each_wrong_one_is_named_with_what_the_tool_takes() -> None:
     checked = tool_named("validate").check_arguments({"kernel": "a.py", "dim": ["M=1"], "timeout": "5"})
     assert checked == {"kernel": "a.py", "dim": ("M=1",), "timeout": 5.0}
-
-
-def test_each_wrong_argument_is_named_with_what_the_tool_takes() -> None:
     with pytest.raises(BadInput) as refused:
         tool_named("validate").check_arguments({"kernel": "a.py", "timeout": -1, "dims": ["M=1"]})
     assert "timeout: it should be greater than 0." in refused.value.message

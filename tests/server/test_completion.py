@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton_server.cli import main
-from pytorch_to_triton_server.completion.scripts import ASK, SCRIPTS
+from pytorch_to_triton_server.completion.command import ASK, SCRIPTS
 
 Asked = Callable[..., list[str]]
 MODEL = """
@@ -59,7 +59,9 @@ def asked(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
     return answer
 
 
-def test_commands_and_options_are_completed(folder: Path, asked: Asked) -> None:
+def test_commands_and_options_are_completed_and_offered_again_if_they_may_be_repeated(
+    folder: Path, asked: Asked
+) -> None:
     assert asked("val") == ["validate"]
     assert asked("docs", "s") == ["search", "status"]
     assert asked("validate", "--re") == [
@@ -69,11 +71,6 @@ def test_commands_and_options_are_completed(folder: Path, asked: Asked) -> None:
         "--require-mixed-dtypes",
     ]
     assert asked("convert", "model.py:gelu", "--str") == ["--strict"]
-
-
-def test_an_option_that_was_given_is_offered_again_only_if_it_may_be_repeated(
-    folder: Path, asked: Asked
-) -> None:
     assert asked("validate", "--seed", "1", "--see") == []
     assert asked("validate", "--dim", "M=1", "--di") == ["--dim"]
 
@@ -128,7 +125,6 @@ asked() {
     printf '[%s]' "${COMPREPLY[@]}"
     echo
 }
-asked 'pytorch-to-triton val'
 asked 'pytorch-to-triton validate model.py:g'
 asked 'pytorch-to-triton validate mo'
 asked 'pytorch-to-triton validate my'
@@ -140,7 +136,6 @@ asked 'pytorch-to-triton audit --focus num'
 
 def test_bash_gets_what_stands_behind_its_word_breaks(folder: Path) -> None:
     assert in_shell("bash", BASH, folder).splitlines() == [
-        "[validate ]",
         "[gelu ]",
         "[model.py]",
         "['my kernels/']",
@@ -163,9 +158,9 @@ def test_zsh_loads_its_script_and_has_a_completion_for_the_program(folder: Path)
     assert in_shell("zsh", script, folder).strip() == "_pytorch_to_triton"
 
 
-@pytest.mark.parametrize("shell", list(SCRIPTS))
-def test_a_script_is_printed_alone_or_as_json(shell: str, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", shell]) == 0
-    assert capfd.readouterr().out == SCRIPTS[shell]
-    assert main(["completion", shell, "--json"]) == 0
-    assert json.loads(capfd.readouterr().out) == {"shell": shell, "script": SCRIPTS[shell]}
+def test_a_script_is_printed_alone_or_as_json(capfd: pytest.CaptureFixture[str]) -> None:
+    for shell, script in SCRIPTS.items():
+        assert main(["completion", shell]) == 0
+        assert capfd.readouterr().out == script
+        assert main(["completion", shell, "--json"]) == 0
+        assert json.loads(capfd.readouterr().out) == {"shell": shell, "script": script}

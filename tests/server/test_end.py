@@ -1,6 +1,7 @@
 """However the server or a command ends, none of its processes is left."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -20,13 +21,14 @@ PATIENCE = 120
 
 
 @contextmanager
-def started(command: list[str]) -> Iterator[Process]:
+def started(command: list[str], **variables: str) -> Iterator[Process]:
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, **variables},
         # The process that started the tests may ignore the signal, and a child would inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
@@ -93,14 +95,21 @@ def test_initialize_is_answered_before_torch_is_loaded_or_any_process_started() 
 
 
 @pytest.mark.parametrize(
-    "end", [close_stdin, terminate, kill, pytest.param(interrupt, marks=pytest.mark.corpora)]
+    "end",
+    [close_stdin, kill, *(pytest.param(e, marks=pytest.mark.corpora) for e in (interrupt, terminate))],
 )
 def test_a_server_with_a_running_call_leaves_no_process(
-    spinning_kernel: Path, marker: Path, end: Callable[[Process], None]
+    right_kernel: Path, marker: Path, end: Callable[[Process], None]
 ) -> None:
-    with started([*SERVE, "--allow-dir", str(spinning_kernel.parent)]) as server:
+    # Its worker never gets beyond this import; how jobs end with their fork server, tests/jobs shows.
+    libraries = marker.with_name("libraries")
+    libraries.mkdir()
+    (libraries / "torch.py").write_text(
+        f"import os, time; open({str(marker)!r}, 'w').write(str(os.getpid())); time.sleep(10_000)"
+    )
+    with started([*SERVE, "--allow-dir", str(right_kernel.parent)], PYTHONPATH=str(libraries)) as server:
         initialize(server)
-        arguments = {"kernel": str(spinning_kernel), "device": "interpreter"}
+        arguments = {"kernel": str(right_kernel), "device": "interpreter"}
         send(server, "tools/call", 2, name="validate", arguments=arguments)
         spinning = pid_in(marker)
         processes = psutil.Process(server.pid).children(recursive=True)
@@ -114,11 +123,12 @@ def test_an_interrupted_command_ends_with_130_and_leaves_no_process(
     spinning_kernel: Path, marker: Path
 ) -> None:
     command = [sys.executable, "-m", "pytorch_to_triton_server", "validate", str(spinning_kernel)]
-    with started([*command, "--device", "interpreter"]) as process:
+    with started([*command, "--device", "interpreter", "--json"]) as process:
         assert pid_in(marker)
         processes = psutil.Process(process.pid).children(recursive=True)
         interrupt(process)
-        _, printed = process.communicate(timeout=PATIENCE)
+        out, printed = process.communicate(timeout=PATIENCE)
         assert process.returncode == 130
         assert "Traceback" not in printed
+        assert json.loads(out)["error"]["kind"] == "interrupted"
         assert are_gone(processes)

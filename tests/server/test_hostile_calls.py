@@ -57,7 +57,7 @@ TEXTS = (
 NUMBERS = (-1, 0, 2**64, 10**400, -1.5, float("nan"), float("inf"), "nan", "inf", "9" * 5000)
 OTHER_TYPES: tuple[object, ...] = (None, [], {}, [None], [[]], {"a": 1}, True, 1.5, [1], ["\0"])
 NAMING_PATHS = frozenset(
-    {
+    [
         "kernel",
         "target",
         "reference",
@@ -71,7 +71,7 @@ NAMING_PATHS = frozenset(
         "below",
         "example",
         "file",
-    }
+    ]
 )
 
 
@@ -96,7 +96,7 @@ def hostile_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-async def hostile_client(client: Client, hostile_folder: Path) -> AsyncIterator[Client]:
+async def hostile_client(client: Client, kept_open: None, hostile_folder: Path) -> AsyncIterator[Client]:
     """A client of a server that works in that folder."""
     async with Client(build_server(ServerSettings(allowed=(Path("/"),), patience=30))) as client:
         yield client
@@ -134,24 +134,16 @@ async def test_every_hostile_argument_is_answered_with_a_result_or_a_reason(
     assert not (await hostile_client.call_tool("docs_search", {"query": "load"})).is_error
 
 
-@pytest.mark.parametrize("file", ["binary.py", "latin.py", "empty.py", "broken.py"])
-@pytest.mark.parametrize(("tool", "argument"), [("validate", "kernel"), ("inspect", "target")])
-async def test_a_file_that_cannot_be_loaded_is_answered_with_a_reason(
-    hostile_client: Client, tool: str, argument: str, file: str
+async def test_a_file_that_cannot_be_loaded_is_answered_with_a_reason_and_a_long_name_is_not_repeated(
+    hostile_client: Client,
 ) -> None:
-    result = await hostile_client.call_tool(tool, {argument: file})
-    assert result.is_error
-    assert problem_with(result) == ""
-
-
-@pytest.mark.parametrize(("tool", "argument"), [("validate", "kernel"), ("inspect", "target")])
-async def test_a_long_name_in_a_file_is_not_repeated(
-    hostile_client: Client, tool: str, argument: str
-) -> None:
-    result = await hostile_client.call_tool(tool, {argument: "kernel.py:" + "a" * 5000})
-    assert result.is_error
-    assert problem_with(result) == ""
-    assert len(str(result.content)) < 1000
+    files = ("binary.py", "latin.py", "empty.py", "broken.py", "kernel.py:" + "a" * 5000)
+    for tool, argument in (("validate", "kernel"), ("inspect", "target")):
+        for file in files:
+            result = await hostile_client.call_tool(tool, {argument: file})
+            assert result.is_error
+            assert problem_with(result) == ""
+            assert len(str(result.content)) < 1000 or len(file) < 1000
 
 
 def problem_with(result: Any) -> str:

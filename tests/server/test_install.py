@@ -80,47 +80,44 @@ def written(name: ClientName) -> Path:
 
 
 @everyone
-def test_the_entry_starts_this_installation_by_its_path(name: ClientName, home: Path) -> None:
+def test_an_entry_is_made_once_in_the_client_s_own_file_and_removed_without_a_trace(
+    name: ClientName, home: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    client, file = CLIENTS[name], CLIENTS[name].user_file()
+    assert install(name, "--dry-run") == 0
+    printed = capfd.readouterr().out
+    assert "+++ " in printed
+    assert "would be entered" in printed
+    assert list(home.rglob("*")) == []
     assert install(name) == 0
-    client = CLIENTS[name]
-    file = client.user_file()
+    last = capfd.readouterr().out.splitlines()[-1]
+    assert not last.startswith("Restart") or last.startswith(f"Restart {client.title},")
     assert home in file.parents
+    first = file.read_bytes()
     entry = read(client, file)[client.section][SERVER]
     assert Path(entry["command"]).is_absolute()
     assert entry["args"][-1] == "serve"
-    version = subprocess.run(
-        [entry["command"], *entry["args"][:-1], "--version"], capture_output=True, text=True, check=True
-    )
-    assert re.fullmatch(r"\d+\.\d+\.\d+\n", version.stdout)
-
-
-@everyone
-def test_a_second_call_changes_nothing_and_removing_leaves_nothing(name: ClientName, home: Path) -> None:
-    assert install(name) == 0
-    file = CLIENTS[name].user_file()
-    first = file.read_bytes()
     assert install(name) == 0
     assert file.read_bytes() == first
     assert install(name, "--remove") == 0
+    last = capfd.readouterr().out.splitlines()[-1]
+    assert last == f"{client.title} lets go of the server when it is started anew, if not before."
     assert [path for path in home.rglob("*") if path.is_file()] == []
     assert install(name, "--remove") == 0
 
 
-@everyone
-def test_the_next_step_names_the_client_after_a_removal_and_where_it_is_to_be_restarted(
-    name: ClientName, capfd: pytest.CaptureFixture[str]
-) -> None:
-    title = CLIENTS[name].title
-    assert install(name) == 0
-    entered = capfd.readouterr().out.splitlines()[-1]
-    assert install(name, "--remove") == 0
-    removed = capfd.readouterr().out.splitlines()[-1]
-    assert removed == f"{title} lets go of the server when it is started anew, if not before."
-    assert not entered.startswith("Restart") or entered.startswith(f"Restart {title},")
+def test_the_entry_starts_this_installation() -> None:
+    assert install("cursor") == 0
+    entry = read(CLIENTS["cursor"], CLIENTS["cursor"].user_file())["mcpServers"][SERVER]
+    command = [entry["command"], *entry["args"][:-1], "--version"]
+    version = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"\d+\.\d+\.\d+\n", version.stdout)
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
-def test_what_the_user_has_stays_as_it_is(name: ClientName) -> None:
+def test_what_the_user_has_stays_as_it_is_and_removing_gives_it_back_byte_for_byte(
+    name: ClientName, home: Path
+) -> None:
     client, file = CLIENTS[name], written(name)
     before = read(client, file)
     assert install(name) == 0
@@ -131,12 +128,6 @@ def test_what_the_user_has_stays_as_it_is(name: ClientName) -> None:
     assert kept.read_text(encoding="utf-8") == FILES[name]
     said = file.read_text(encoding="utf-8")
     assert [text for text in AS_WRITTEN[name] if text not in said] == []
-
-
-@pytest.mark.parametrize("name", sorted(FILES))
-def test_removing_the_entry_gives_the_user_s_file_back_byte_for_byte(name: ClientName, home: Path) -> None:
-    file = written(name)
-    assert install(name) == 0
     assert install(name, "--remove") == 0
     assert file.read_text(encoding="utf-8") == FILES[name]
     assert [path for path in home.rglob("*") if path.is_file()] == [file]
@@ -173,17 +164,6 @@ def test_an_old_entry_is_brought_up_to_date_and_keeps_what_the_user_added(name: 
     assert entry["command"] != "/gone"
 
 
-@everyone
-def test_a_dry_run_shows_the_change_and_makes_none(
-    name: ClientName, home: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert install(name, "--dry-run") == 0
-    printed = capfd.readouterr().out
-    assert "+++ " in printed
-    assert "would be entered" in printed
-    assert list(home.rglob("*")) == []
-
-
 def test_json_names_the_file_the_entry_and_the_change(capfd: pytest.CaptureFixture[str]) -> None:
     file = written("zed")
     assert install("zed", "--json") == 0
@@ -195,47 +175,27 @@ def test_json_names_the_file_the_entry_and_the_change(capfd: pytest.CaptureFixtu
     assert result["diff"].count("\n+") > 2
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "why"),
-    [
-        ("cursor", '{"mcpServers": ', "not valid JSON"),
-        ("cursor", "[1]", "does not hold a JSON object"),
-        ("cursor", '{"mcpServers": ["x"]}', "is not an object"),
-        ("cursor", "// nothing yet\n", "has comments"),
-        ("codex", "model = ", "not valid TOML"),
-        ("codex", 'mcp_servers = {other = {command = "x"}}\n', "not valid TOML"),
-    ],
-)
-def test_a_file_that_cannot_be_changed_safely_is_left_alone(
-    name: ClientName, text: str, why: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    file = CLIENTS[name].user_file()
-    file.parent.mkdir(parents=True)
-    file.write_text(text)
-    assert install(name, "--json") == 2
-    error = json.loads(capfd.readouterr().out)["error"]
-    assert why in error["message"]
-    assert "yourself" in error["hint"]
-    assert file.read_text() == text
-    assert list(file.parent.iterdir()) == [file]
-
-
-def test_an_entry_that_is_there_twice_is_not_removed_by_halves(capfd: pytest.CaptureFixture[str]) -> None:
-    file = CLIENTS["cursor"].user_file()
-    file.parent.mkdir(parents=True)
-    file.write_text(text := f'{{"mcpServers": {{"{SERVER}": {{"command": "a"}}, "{SERVER}": {{}}}}}}')
-    assert install("cursor", "--remove") == 2
-    assert "without touching more" in capfd.readouterr().err
-    assert file.read_text() == text
-
-
-def test_bytes_that_are_no_text_are_left_alone(capfd: pytest.CaptureFixture[str]) -> None:
-    file = CLIENTS["cursor"].user_file()
-    file.parent.mkdir(parents=True)
-    file.write_bytes(b'{"a": "\xff"}')
-    assert install("cursor") == 2
-    assert "Traceback" not in capfd.readouterr().err
-    assert file.read_bytes() == b'{"a": "\xff"}'
+def test_a_file_that_cannot_be_changed_safely_is_left_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    twice = f'{{"mcpServers": {{"{SERVER}": {{"command": "a"}}, "{SERVER}": {{}}}}}}'.encode()
+    cases: tuple[tuple[ClientName, bytes, str], ...] = (
+        ("cursor", b'{"mcpServers": ', "not valid JSON"),
+        ("cursor", b"[1]", "does not hold a JSON object"),
+        ("cursor", b'{"mcpServers": ["x"]}', "is not an object"),
+        ("cursor", b"// nothing yet\n", "has comments"),
+        ("cursor", b'{"a": "\xff"}', "cannot be read"),
+        ("cursor", twice, "without touching more"),
+        ("codex", b"model = ", "not valid TOML"),
+        ("codex", b'mcp_servers = {other = {command = "x"}}\n', "not valid TOML"),
+    )
+    for name, content, why in cases:
+        file = CLIENTS[name].user_file()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+        assert install(name, "--json", *["--remove"] * (content is twice)) == 2
+        error = json.loads(capfd.readouterr().out)["error"]
+        assert why in error["message"]
+        assert file.read_bytes() == content
+        assert list(file.parent.iterdir()) == [file]
 
 
 def test_a_secret_stays_as_private_as_it_was() -> None:

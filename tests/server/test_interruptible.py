@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton_server.interruptible import run_interruptible
+from pytorch_to_triton_server.progress import run_interruptible
 
 INTERRUPTED = Path(__file__).with_name("interrupted.py")
 
@@ -26,11 +26,8 @@ def test_ctrl_c_ends_it_every_time(call: str) -> None:
     assert says(call) == "as it should be\n"
 
 
-def test_a_second_ctrl_c_does_not_wait_for_what_is_put_in_order() -> None:
+def test_a_second_ctrl_c_does_not_wait_and_where_it_is_ignored_it_stays_ignored() -> None:
     assert says("twice") == "as it should be\n"
-
-
-def test_where_ctrl_c_is_ignored_as_in_the_background_it_stays_ignored() -> None:
     assert says("ignored") == "as it should be\n"
 
 

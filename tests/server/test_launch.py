@@ -57,9 +57,9 @@ def imported(module: Path) -> set[str]:
 
 def test_a_named_python_runs_the_command_of_the_checkout_at_once() -> None:
     named = {**os.environ, "PYTORCH_TO_TRITON_PYTHON": sys.executable}
-    command = [sys.executable, str(LAUNCH), "docs", "read", "guides/stability", "--json"]
+    command = [sys.executable, str(LAUNCH), "completion", "bash", "--json"]
     ended = subprocess.run(command, env=named, capture_output=True, text=True, check=True)
-    assert json.loads(ended.stdout)["summary"]
+    assert json.loads(ended.stdout)["shell"] == "bash"
     assert "pytorch-to-triton:" not in ended.stderr
 
 
@@ -132,7 +132,7 @@ def test_a_release_that_is_too_old_or_too_new_is_told_from_one_that_fits(checkou
         "no-such-package",
         "triton>=3; platform_system == 'Linux'",
     ]
-    probe = [sys.executable, str(LAUNCHER / "probe.py"), *asked]
+    probe = [sys.executable, str(LAUNCHER / "environment.py"), *asked]
     lacking = json.loads(subprocess.run(probe, capture_output=True, check=True).stdout)
     assert [text.split()[0] for text in lacking] == ["Python", "pytest", "pytest", "no-such-package"]
     assert "needs >=999" in lacking[1]
@@ -167,8 +167,8 @@ def test_a_command_makes_the_environment_once_and_then_runs_in_it(ready: Ready) 
     assert len(list(checkout.environments.glob("9.9.9-*/bin/python"))) == 1
 
 
-def test_an_environment_that_lacks_something_by_now_is_made_again(ready: Ready) -> None:
-    checkout, _ = ready
+def test_an_environment_that_lacks_something_by_now_is_made_again(checkout: Checkout) -> None:
+    assert checkout.run("validate").returncode == 0
     (library,) = checkout.environments.glob("9.9.9/lib/*/site-packages/stub_library-1.2.dist-info")
     shutil.rmtree(library)
     again = checkout.run("validate")
@@ -348,16 +348,22 @@ def test_the_launcher_needs_only_the_standard_library_and_an_old_python() -> Non
 
 def test_an_old_python_without_anything_newer_is_told_what_is_needed(checkout: Checkout) -> None:
     # A Python that says of itself that it is old, in the place of one.
-    old = (
-        "import sys; sys.version_info = (3, 9, 18); sys.path.insert(0, 'server')\n"
-        "from pytorch_to_triton_launcher import making\n"
-        "making.PYTHONS, sys.executable = (), '/bin/false'\n"
-        "try:\n    making.base_python()\nexcept making.Problem as problem:\n    print(*problem.args)\n"
+    old = Path(checkout.command()[0]).with_name("old")
+    old.write_text(
+        '#!/bin/sh\nfor code; do :; done\nexec python3 -c "import sys; sys.version_info = (3, 9); $code"\n'
     )
-    command = [checkout.command()[0], "-c", old]
-    variables = checkout.variables()
+    old.chmod(0o755)
+    code = (
+        "import sys; sys.path.insert(0, 'server')\n"
+        "from pytorch_to_triton_launcher import environment\n"
+        f"environment.PYTHONS, sys.executable = (), {str(old)!r}\n"
+        "environment.shutil.which = lambda name: None\n"
+        "try:\n    environment.make()\nexcept environment.Problem as problem:\n    print(*problem.args)\n"
+    )
+    command, variables = [checkout.command()[0], "-c", code], checkout.variables()
     printed = subprocess.run(
         command, cwd=checkout.root, env=variables, capture_output=True, text=True, check=True
     )
-    assert "Python 3.9; Python 3.11 or newer" in printed.stdout
+    assert "creating an environment" in printed.stdout
+    assert "Python 3.11 or newer" in printed.stdout
     assert "or uv" in printed.stdout

@@ -33,8 +33,19 @@ async def test_device_shows_what_kernels_run_on(client: Client) -> None:
     assert machine["mode"] == ("cuda" if machine["devices"] else "interpreter")
 
 
-async def test_a_right_kernel_passes_and_its_cases_are_named(client: Client, right_kernel: Path) -> None:
-    result = await client.call_tool("validate", {"kernel": str(right_kernel), "device": "interpreter"})
+async def test_a_right_kernel_passes_its_cases_are_named_and_progress_grows(
+    client: Client, right_kernel: Path
+) -> None:
+    reports: list[tuple[float, str | None]] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        reports.append((progress, message))
+
+    arguments = {"kernel": str(right_kernel), "device": "interpreter"}
+    result = await client.call_tool("validate", arguments, progress_callback=on_progress)
+    assert reports
+    assert [progress for progress, _ in reports] == sorted({progress for progress, _ in reports})
+    assert all(message for _, message in reports)
     content = result.structured_content
     assert content is not None
     assert content["verdict"] == "passed"
@@ -57,25 +68,14 @@ async def test_a_wrong_kernel_is_a_result_that_says_what_is_wrong(client: Client
     assert all(case["why"] for case in content["cases"])
 
 
-async def test_progress_is_reported_with_growing_figures(client: Client, right_kernel: Path) -> None:
-    reports: list[tuple[float, str | None]] = []
-
-    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        reports.append((progress, message))
-
-    await client.call_tool(
-        "validate", {"kernel": str(right_kernel), "device": "interpreter"}, progress_callback=on_progress
-    )
-    assert reports
-    assert [progress for progress, _ in reports] == sorted({progress for progress, _ in reports})
-    assert all(message for _, message in reports)
-
-
-async def test_an_unknown_argument_is_refused_by_name(client: Client) -> None:
+async def test_an_unknown_argument_or_tool_is_refused_with_those_there_are(client: Client) -> None:
     result = await client.call_tool("validate", {"kernel": "a.py", "dims": ["M=1"]})
     assert result.is_error
     assert "dims: no such argument" in text_of(result)
     assert "reference, input, dim" in text_of(result)
+    result = await client.call_tool("benchmrk", {})
+    assert result.is_error
+    assert ", ".join([*(tool.name for tool in TOOLS), "job"]) in text_of(result)
 
 
 REFUSED: tuple[tuple[dict[str, Any], str, str], ...] = (
@@ -99,28 +99,17 @@ async def test_a_refusal_reaches_the_client_with_its_hint(client: Client, right_
         assert hint in text_of(result)
 
 
-async def test_an_unknown_tool_is_refused_that_names_the_tools(client: Client) -> None:
-    result = await client.call_tool("benchmrk", {})
-    assert result.is_error
-    assert ", ".join([*(tool.name for tool in TOOLS), "job"]) in text_of(result)
-
-
-@pytest.mark.parametrize(
-    ("uri", "known"),
-    [
+async def test_an_unknown_resource_is_refused_with_what_there_is(client: Client) -> None:
+    for uri, known in (
         ("kernel://softmx", "The kernels are .*softmax"),
         ("kernel://../softmax", "kernel://softmax, .*docs://guides/masks"),
         ("docs://guides/absent", "The guides are .*masks"),
         ("x" * 3000, "kernel://softmax, .*docs://guides/masks"),
         ("x" * 9000, "The address has 9000 characters: more than 4000 are not read."),
-    ],
-)
-async def test_an_unknown_resource_is_refused_with_what_there_is(
-    client: Client, uri: str, known: str
-) -> None:
-    with pytest.raises(MCPError, match=known) as refused:
-        await client.read_resource(uri)
-    assert refused.value.code == INVALID_PARAMS
+    ):
+        with pytest.raises(MCPError, match=known) as refused:
+            await client.read_resource(uri)
+        assert refused.value.code == INVALID_PARAMS
 
 
 async def test_a_long_result_is_cut_to_its_worst_findings_and_a_file_has_the_whole(
@@ -148,13 +137,12 @@ async def test_reference_kernels_are_resources(client: Client) -> None:
     assert "def reference" in content.model_dump()["text"]
 
 
-async def test_the_documentation_is_searched_without_a_network(client: Client) -> None:
+async def test_the_documentation_is_searched_without_a_network_and_names_the_right_name(
+    client: Client,
+) -> None:
     content = (await client.call_tool("docs_search", {"query": "tl.load with a mask"})).structured_content
     assert content is not None
     assert {"triton.language.load", "guides/masks"} & {hit["page"] for hit in content["hits"]}
-
-
-async def test_a_name_that_triton_does_not_have_is_answered_with_the_right_one(client: Client) -> None:
     result = await client.call_tool("docs_search", {"query": "tl.relu"})
     assert "tl.maximum(x, 0.0)" in text_of(result)
 

@@ -5,33 +5,32 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
-from ..convert.session.files import GCD, GCD_KERNEL
+from ..convert.session.files import DOUBLED, DOUBLED_KERNEL
 from .test_by_hand import called
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_an_assistant_writes_a_stage_that_cannot_be_drafted(client: Client, tmp_path: Path) -> None:
+async def test_an_assistant_writes_a_stage_itself(client: Client, tmp_path: Path) -> None:
     target = tmp_path / "target.py"
-    target.write_text(f"import torch\n{GCD}", encoding="utf-8")
+    target.write_text(f"import torch\n{DOUBLED}", encoding="utf-8")
     folder = str(tmp_path / "session")
-    began = await called(
-        client, "convert_start", target=f"{target}:f", into=folder, device="interpreter", seed=7
-    )
+    usual = {"device": "interpreter", "seed": 7, "arch": ["sm_90"]}
+    began = await called(client, "convert_start", target=f"{target}:f", into=folder, **usual)
     assert list(began)[:2] == ["summary", "next_step"]
-    assert "gcd" in began["understood"]["no_draft"]
-    unwritten = await client.call_tool("convert_submit", {"session": folder})
-    assert "it has no kernel yet" in str(unwritten.content)
-    Path(began["file"]).write_text(GCD_KERNEL, encoding="utf-8")
+    assert began["understood"]["kernels"]
+    Path(began["file"]).write_text(DOUBLED_KERNEL.replace("2.0 * x", "x"), encoding="utf-8")
+    assert (await called(client, "convert_submit", session=folder))["verdict"] == "shut"
+    Path(began["file"]).write_text(DOUBLED_KERNEL, encoding="utf-8")
     opened = await called(client, "convert_submit", session=folder)
     assert (opened["verdict"], opened["stage"]) == ("opened", 2)
     looked_at = await called(client, "convert_status", session=folder)
-    assert [one["opened"] for one in looked_at["attempts"]] == [True]
+    assert [one["opened"] for one in looked_at["attempts"]] == [False, True]
     (line,) = (await called(client, "convert_list", below=str(tmp_path)))["sessions"]
     assert line["session"] == folder
     dropped = await called(client, "convert_drop", session=folder)
     assert dropped["sessions"] == []
-    assert dropped["summary"].startswith(f"{folder} with 1 attempt is dropped.")
+    assert dropped["summary"].startswith(f"{folder} with 2 attempts is dropped.")
     assert not Path(folder).exists()
 
 

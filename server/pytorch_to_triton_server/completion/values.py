@@ -85,7 +85,7 @@ def assignments(begun: str, option: str, target: str) -> Iterator[str]:
     file = Path(path if colon and name.isidentifier() else target).expanduser()
     for statement in parse_file(file).body:
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict):
-            named = {one.id for one in statement.targets if isinstance(one, ast.Name)}
+            named = {target.id for target in statement.targets if isinstance(target, ast.Name)}
             if _DECLARATIONS[option] in named:
                 keys = (key.value for key in statement.value.keys if isinstance(key, ast.Constant))
                 yield from (f"{key}=" for key in keys if isinstance(key, str))

@@ -1,21 +1,26 @@
 """Answers to calls: structured content, the same as text, charts, links to the files that were written.
 
-What is wrong comes in full, what is right by name, within a length limit.
+What is wrong comes in full, what is right by name, within a length limit; a file has the whole of it.
+Texts name arguments and tools as a caller over MCP does, not as a shell spells them.
 """
 
 import base64
 import json
+import re
+import secrets
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from mcp.types import CallToolResult, ImageContent, ResourceLink, TextContent
 from pydantic import BaseModel
 
+from pytorch_to_triton import places
 from pytorch_to_triton.schema.finished import FinishedConversion
-from pytorch_to_triton_server.over_mcp import kept_results
+from pytorch_to_triton_server.catalogue import TOOLS
 from pytorch_to_triton_server.over_mcp.fit import fit_value, plain, size
-from pytorch_to_triton_server.over_mcp.wording import in_callers_words
 
 Detail = Literal["brief", "full"]
 CHARACTERS: dict[Detail, int] = {"brief": 12_000, "full": 60_000}
@@ -31,6 +36,14 @@ _IN_FULL = 8
 """The number of wrong cases with all their figures; the others have only what happened."""
 _FIRST = ("summary", "next_step", "verdict")
 _BRIEF = ("name", "group", "status", "why")
+MOST_FILES = 50
+MOST_BYTES = 256 << 20
+_ARGUMENTS = {parameter.name for tool in TOOLS for parameter in tool.parameters}
+_OPTION = re.compile(r"--([a-z][a-z-]*[a-z])\b")
+_COMMANDS = {tool.name.replace("_", " "): tool.name for tool in TOOLS if "_" in tool.name}
+_COMMAND = re.compile(rf"\b({'|'.join(_COMMANDS)})\b")
+_TYPED = re.compile(r"pytorch-to-triton [a-z]")
+"""A line with a command to be typed stays as it is."""
 
 
 def answer_call(
@@ -69,9 +82,9 @@ def written_by(result: BaseModel) -> Iterator[object]:
 
 def files_in(value: object) -> Iterator[Path]:
     """The absolute path in a value, or those of several files that were finished."""
-    for each in (file.path for file in value) if isinstance(value, tuple) else (value,):
-        if isinstance(each, Path) and each.is_absolute() and each.is_file():
-            yield each
+    for file in (file.path for file in value) if isinstance(value, tuple) else (value,):
+        if isinstance(file, Path) and file.is_absolute() and file.is_file():
+            yield file
 
 
 def pictures_of(result: BaseModel) -> list[ImageContent]:
@@ -102,7 +115,7 @@ def compact(result: BaseModel, tool: str, most: int) -> dict[str, Any]:
 def _keep_whole(result: BaseModel, tool: str) -> str:
     """The path of a file with the whole result, or why there is none."""
     try:
-        return str(kept_results.keep(tool, json.dumps(plain(result.model_dump(mode="json")), indent=1)))
+        return str(keep_result(tool, json.dumps(plain(result.model_dump(mode="json")), indent=1)))
     except OSError as error:
         return f"not saved: {error.strerror}"
 
@@ -125,3 +138,38 @@ def _split(cases: list[dict[str, Any]]) -> dict[str, Any]:
         "cases": others[:_IN_FULL] + brief,
         "passed_cases": [case["name"] for case in cases if case["status"] == "passed"],
     }
+
+
+def keep_result(tool: str, text: str) -> Path:
+    """Write a result of a tool into a new file of the cache, and remove the oldest. Raises OSError."""
+    folder = places.results()
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
+    file = folder / f"{now}-{tool}-{secrets.token_hex(3)}.json"
+    places.write_atomically(file, text)
+    _make_room(folder, file)
+    return file
+
+
+def _make_room(folder: Path, newest: Path) -> None:
+    """Remove the oldest files above the limits on number and total size, but never the newest."""
+    left = MOST_BYTES
+    for number, file in enumerate(sorted(folder.glob("*.json"), reverse=True)):  # names begin with the time
+        with suppress(FileNotFoundError):  # other servers remove files as well
+            left -= file.stat().st_size
+            if file != newest and (number >= MOST_FILES or left < 0):
+                file.unlink()
+
+
+def in_callers_words(text: str) -> str:
+    """`--into` becomes `into`, `convert start` becomes `convert_start`, except in commands to be typed."""
+    return "\n".join(line if _TYPED.search(line) else _reword(line) for line in text.split("\n"))
+
+
+def _reword(line: str) -> str:
+    line = _OPTION.sub(_argument, line)
+    return _COMMAND.sub(lambda match: _COMMANDS[match[1]], line)
+
+
+def _argument(option: re.Match[str]) -> str:
+    name = option[1].replace("-", "_")
+    return name if name in _ARGUMENTS else option[0]

@@ -4,7 +4,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ from mcp.server import MCPServer, ServerRequestContext
 from mcp.server.mcpserver import Context
 from mcp.types import CompleteRequestParams, CompleteResult, Completion, PromptReference
 
-from pytorch_to_triton_server.boundary import Boundary
 from pytorch_to_triton_server.completion.values import data_sheets, defined_in, pages, rules
+from pytorch_to_triton_server.names import Boundary
 from pytorch_to_triton_server.over_mcp.resources import kernel_files, session_names
 from pytorch_to_triton_server.over_mcp.roots import boundary_of
 from pytorch_to_triton_server.settings import ServerSettings
@@ -30,12 +29,8 @@ MOST_BYTES = 1_000_000
 MOST_BYTES_OF_A_FILE = 200_000
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a client wants completed."""
-
-    begun: str
-    boundary: Boundary
+Values = Callable[[str, Boundary], Iterable[str]]
+"""What may be meant, by what was typed, of what calls may name."""
 
 
 def add_completions(server: MCPServer[Any], settings: ServerSettings) -> None:
@@ -48,24 +43,24 @@ def add_completions(server: MCPServer[Any], settings: ServerSettings) -> None:
         if values is None:
             return CompleteResult(completion=Completion(values=[]))
         ctx = Context[Any, Any](request_context=request, mcp_server=server)
-        asked = Asked(params.argument.value, await boundary_of(ctx, settings))
-        return CompleteResult(completion=await to_thread.run_sync(completion_of, values, asked))
+        boundary, begun = await boundary_of(ctx, settings), params.argument.value
+        return CompleteResult(completion=await to_thread.run_sync(completion_of, values, begun, boundary))
 
     # The SDK's own decorator leaves out the request, through which the client is asked for its folders.
     server._lowlevel_server.add_request_handler("completion/complete", CompleteRequestParams, complete)
 
 
-def completion_of(values: "Values", asked: Asked) -> Completion:
+def completion_of(values: Values, begun: str, boundary: Boundary) -> Completion:
     """What starts with what was typed, then what holds it."""
-    fitting = [value for value in values(asked) if asked.begun in value]
-    fitting.sort(key=lambda value: not value.startswith(asked.begun))
+    fitting = [value for value in values(begun, boundary) if begun in value]
+    fitting.sort(key=lambda value: not value.startswith(begun))
     return Completion(values=fitting[:MOST], total=len(fitting), has_more=len(fitting) > MOST)
 
 
-def targets(asked: Asked) -> Iterator[str]:
+def targets(begun: str, boundary: Boundary) -> Iterator[str]:
     """Functions and classes in the Python files, as path.py:name; of many, those of the first files."""
     left = MOST_BYTES
-    for file in map(Path, matching_files(asked.boundary, asked.begun.rpartition(":")[0])):
+    for file in map(Path, files(begun.rpartition(":")[0], boundary)):
         with suppress(FileNotFoundError):
             size = file.stat().st_size
             left -= size if size <= MOST_BYTES_OF_A_FILE else 0
@@ -75,16 +70,10 @@ def targets(asked: Asked) -> Iterator[str]:
                 yield from (f"{file}:{name}" for name in defined_in(file))
 
 
-def files(asked: Asked) -> Iterator[str]:
-    """The Python files whose path holds what was typed."""
-    return matching_files(asked.boundary, asked.begun)
-
-
-def matching_files(boundary: Boundary, part: str) -> Iterator[str]:
-    """The first Python files with this part in their path, below the current folder if calls may name it."""
+def files(begun: str, boundary: Boundary) -> Iterator[str]:
+    """The first Python files whose path holds what was typed, in the current folder if calls may name it."""
     starts = [Path()] if boundary.holds(Path()) else boundary.roots
-    files = (file for start in starts for file in python_files(start) if part in file)
-    return islice(files, MOST_FILES)
+    return islice((file for start in starts for file in python_files(start) if begun in file), MOST_FILES)
 
 
 def python_files(start: Path, most: int = MOST_ENTRIES) -> Iterator[str]:
@@ -110,17 +99,16 @@ def is_of_the_user(entry: os.DirEntry[str]) -> bool:
     return not os.path.exists(os.path.join(entry.path, "pyvenv.cfg"))
 
 
-Values = Callable[[Asked], Iterable[str]]
 VALUES: dict[tuple[str, str], Values] = {
     ("convert", "target"): targets,
     ("audit", "path"): files,
-    ("audit", "focus"): lambda asked: ("correctness", "performance", "memory", "stability", "practices"),
+    ("audit", "focus"): lambda *_: ("correctness", "performance", "memory", "stability", "practices"),
     ("tune", "kernel"): files,
-    ("tune", "gpu"): lambda asked: data_sheets(asked.begun),
+    ("tune", "gpu"): lambda begun, _: data_sheets(begun),
     ("debug", "kernel"): files,
-    ("docs://", "page"): lambda asked: pages(asked.begun),
-    ("rule://", "name"): lambda asked: rules(asked.begun),
-    ("kernel://", "name"): lambda asked: [file.stem for file in kernel_files()],
-    ("session://", "name"): lambda asked: session_names(asked.boundary),
+    ("docs://", "page"): lambda begun, _: pages(begun),
+    ("rule://", "name"): lambda begun, _: rules(begun),
+    ("kernel://", "name"): lambda *_: [file.stem for file in kernel_files()],
+    ("session://", "name"): lambda _, boundary: session_names(boundary),
 }
 """By the prompt, or the scheme of the template, and its argument."""

@@ -13,8 +13,7 @@ from pydantic import BaseModel
 
 from pytorch_to_triton.errors import BadInput, Refusal
 from pytorch_to_triton.schema.value import Value
-from pytorch_to_triton_server.boundary import Boundary
-from pytorch_to_triton_server.names import brief
+from pytorch_to_triton_server.names import Boundary, brief
 from pytorch_to_triton_server.over_mcp.answers import Detail
 from pytorch_to_triton_server.over_mcp.fit import plain
 from pytorch_to_triton_server.over_mcp.kept_calls import KeptCall, State, all_kept, read_kept
@@ -270,8 +269,8 @@ class LongCalls:
 
     def _forget_oldest(self) -> None:
         finished = [call for call in self._calls.values() if call.done.is_set()]
-        for one in finished[: max(0, len(finished) - _KEPT)]:
-            del self._calls[one.id]
+        for call in finished[: max(0, len(finished) - _KEPT)]:
+            del self._calls[call.id]
 
 
 def describe_kept(kept: KeptCall) -> ListedCall:

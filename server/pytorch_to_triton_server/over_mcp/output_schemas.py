@@ -57,7 +57,7 @@ def model_of(tool: str) -> Any:
     The catalogue loads no model: what the annotation names is imported for type checkers alone, so that the
     import is read from the function's file. Raises TypeError where there is none.
     """
-    function = next(each.function for each in TOOLS if each.name == tool)
+    function = next(known.function for known in TOOLS if known.name == tool)
     model = inspect.signature(function).return_annotation
     source = ast.parse(Path(inspect.getfile(function)).read_text(encoding="utf-8"))
     imports = (node for node in ast.walk(source) if isinstance(node, ast.ImportFrom))
@@ -84,14 +84,14 @@ def shallow(field: Schema, definitions: Schema, levels: int) -> Schema:
     if "$ref" in field:
         return shallow(definitions[field["$ref"].rpartition("/")[2]], definitions, levels)
     if "anyOf" in field:
-        choices = [shallow(each, definitions, levels) for each in field["anyOf"]]
+        choices = [shallow(kind, definitions, levels) for kind in field["anyOf"]]
         plain = [
             choice["type"] for choice in choices if [*choice] == ["type"] and isinstance(choice["type"], str)
         ]
         return {"type": plain} if len(plain) == len(choices) else {"anyOf": choices}
     match field.get("type"):
         case "object" if levels and "properties" in field:
-            inner = {name: shallow(each, definitions, 0) for name, each in field["properties"].items()}
+            inner = {name: shallow(kind, definitions, 0) for name, kind in field["properties"].items()}
             return {"type": "object", "properties": inner}
         case "object":
             return {"type": "object"}

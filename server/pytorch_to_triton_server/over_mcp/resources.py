@@ -12,10 +12,9 @@ from mcp.server.mcpserver.resources import FileResource
 
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import Refusal
-from pytorch_to_triton_server.boundary import Boundary
-from pytorch_to_triton_server.names import brief
+from pytorch_to_triton_server.names import Boundary, brief
+from pytorch_to_triton_server.over_mcp.answers import in_callers_words
 from pytorch_to_triton_server.over_mcp.roots import boundary_of
-from pytorch_to_triton_server.over_mcp.wording import in_callers_words
 from pytorch_to_triton_server.settings import ServerSettings
 from pytorch_to_triton_server.tool_functions.convert_session import SESSIONS, open_within
 
@@ -108,4 +107,4 @@ def session_names(boundary: Boundary) -> list[str]:
     folder = Path(SESSIONS)
     if not boundary.holds(folder) or not folder.is_dir():
         return []
-    return sorted(each.name for each in folder.iterdir() if boundary.holds(each) and each.is_dir())
+    return sorted(entry.name for entry in folder.iterdir() if boundary.holds(entry) and entry.is_dir())

@@ -9,7 +9,7 @@ from mcp.server.mcpserver import Context
 from mcp.shared.exceptions import MCPError
 from mcp.types import ListRootsRequest, ListRootsResult
 
-from pytorch_to_triton_server.boundary import Boundary
+from pytorch_to_triton_server.names import Boundary
 from pytorch_to_triton_server.settings import ServerSettings
 
 _SECONDS = 5.0

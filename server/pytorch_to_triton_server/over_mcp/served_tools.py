@@ -113,19 +113,20 @@ def strict(
 def compact(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema of arguments without what a model can do without: it reads all of them before its first call.
 
-    An argument's title is its name again; one that may be null, or is empty or false by default, may as well
-    be left out. What is beyond its bounds, or does not exist, is answered with what there is.
+    An argument's title is its name again; one that may be null, is empty or false by default, or has its
+    first choice as default, may as well be left out. What is beyond its bounds is refused.
     """
     properties = {name: compact_field(field) for name, field in schema["properties"].items()}
-    return {"type": "object", "properties": properties, "required": schema.get("required", [])}
+    required = {"required": schema["required"]} if schema.get("required") else {}
+    return {"type": "object", "properties": properties, **required}
 
 
 def compact_field(field: dict[str, Any]) -> dict[str, Any]:
     """One argument's schema, as `compact` has it."""
-    choices = [each for each in field.get("anyOf", ()) if each.get("type") != "null"]
+    choices = [choice for choice in field.get("anyOf", ()) if choice.get("type") != "null"]
     merged = {**(choices[0] if choices else {}), **field}
     kept = {key: value for key, value in merged.items() if key not in DISPENSABLE}
-    if not kept.get("default", True):
+    if kept.get("default", True) in (None, "", (), [], False, *kept.get("enum", ())[:1]):
         del kept["default"]
     return kept
 

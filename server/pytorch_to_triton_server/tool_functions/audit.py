@@ -33,22 +33,17 @@ async def audit(
     call: ToolCall,
     paths: Annotated[
         list[str],
-        Field(
-            min_length=1,
-            description="Python files or folders; path.py:name says what to call",
-        ),
+        Field(min_length=1, description="Python files or folders; path.py:name says what to call"),
     ],
     evidence: Annotated[
         Literal["auto", "source", "compiled", "measured"],
         Field(
-            description="source: execute nothing; compiled: also compile kernels; measured: also run them; "
-            "auto: measured for files that declare their inputs"
+            description="source: nothing is executed; compiled: compile kernels too; measured: run them too; "
+            "auto: measured where a file declares its inputs"
         ),
     ] = "auto",
-    focus: Annotated[
-        Focus | None, Field(description="Only findings of this kind; default: all kinds")
-    ] = None,
-    rule: Annotated[tuple[str, ...], Field(description="Only the rule of this name")] = (),
+    focus: Annotated[Focus | None, Field(description="Only findings of this kind; default: all")] = None,
+    rule: Annotated[shared.Texts, Field(description="Only the rule of this name")] = (),
     severity: Annotated[Severity, Field(description="The lowest severity to report")] = "info",
     most: Annotated[
         int, Field(ge=1, description="The most findings in the result; a document has all")
@@ -60,10 +55,7 @@ async def audit(
     reference: shared.Reference = None,
     input: shared.Inputs = (),
     dim: shared.Dims = (),
-    arch: Annotated[
-        tuple[str, ...],
-        Field(description="A GPU to compile for; default: sm_90 and gfx942"),
-    ] = (),
+    arch: shared.Archs = (),
     baseline: Annotated[
         str | None, Field(description="A file of known findings, which do not affect the verdict")
     ] = None,
@@ -75,8 +67,7 @@ async def audit(
         Field(description="Also produce a document in this format"),
     ] = None,
     into: Annotated[
-        str | None,
-        Field(description="Write the document to this file: .md, .json, .sarif or .html"),
+        str | None, Field(description="Write the document to this file: .md, .json, .sarif or .html")
     ] = None,
     force: shared.Force = False,
     device: shared.Device = "auto",

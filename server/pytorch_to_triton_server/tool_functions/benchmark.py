@@ -18,47 +18,29 @@ async def benchmark(
     call: ToolCall,
     kernel: shared.Kernel,
     reference: shared.Reference = None,
-    against: Annotated[
-        tuple[str, ...],
-        Field(description="Another implementation to time as well: path.py:name or a kernel file"),
-    ] = (),
+    against: shared.Against = (),
     input: shared.Inputs = (),
     dim: Annotated[
-        tuple[str, ...],
-        Field(description="Sizes to time, e.g. N=1024,8192, one dim varying at a time; default: a sweep"),
+        shared.Texts,
+        Field(description="Sizes to time: N=1024,8192, one dim varying at a time; default: a sweep"),
     ] = (),
-    at: Annotated[
-        tuple[str, ...],
-        Field(description="Sizes to time together, e.g. M=8192,N=4096; one point each"),
-    ] = (),
+    at: Annotated[shared.Texts, Field(description="Sizes to time together: M=8192,N=4096")] = (),
     require: shared.Requirements = (),
     init: shared.Init = (),
     passes: Annotated[Passes, Field(description="What to time")] = "forward",
     baseline: Annotated[
         tuple[Baseline, ...], Field(description="How to run the reference; default: all three ways")
     ] = (),
-    tf32: Annotated[
-        bool, Field(description="Allow TF32 for float32 matrix products, in every implementation")
-    ] = False,
+    tf32: Annotated[bool, Field(description="Allow TF32 for float32 matrix products, for everybody")] = False,
     estimate: Annotated[
-        str | None,
-        Field(description="A GPU, e.g. H200: compute its limits from the data sheet, and run nothing"),
+        str | None, Field(description="A GPU such as H200: its limits from the data sheet; nothing is run")
     ] = None,
-    tune: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            le=7 * 86400,
-            allow_inf_nan=False,
-            description="Seconds a size to search for better configurations",
-        ),
-    ] = None,
+    tune: shared.TuneSeconds = None,
     freeze: Annotated[
         str | None, Field(description="Write the kernel to this file with its configurations as a table")
     ] = None,
     into: Annotated[
-        str | None,
-        Field(description="Folder for report and charts; default: benchmarks/NAME"),
+        str | None, Field(description="Folder for report and charts; default: benchmarks/NAME")
     ] = None,
     force: shared.Force = False,
     seed: shared.Seed = None,

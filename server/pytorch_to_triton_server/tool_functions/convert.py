@@ -23,9 +23,7 @@ async def convert(
     backward: Annotated[bool, Field(description="Draft gradients too, and compare them")] = False,
     thorough: shared.Thorough = False,
     pure: shared.Pure = False,
-    strict: Annotated[
-        bool, Field(description="Refuse a target of which anything would stay a call of PyTorch")
-    ] = False,
+    strict: Annotated[bool, Field(description="Refuse what would in part stay a call of PyTorch")] = False,
     force: shared.Force = False,
     device: shared.Device = "auto",
     seed: shared.Seed = None,

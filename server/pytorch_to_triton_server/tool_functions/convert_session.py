@@ -7,20 +7,19 @@ from pydantic import Field
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton_server import parameters as shared
-from pytorch_to_triton_server.boundary import Boundary
-from pytorch_to_triton_server.names import brief, folder_of, path_of, target_of, why_no_file
+from pytorch_to_triton_server.names import Boundary, brief, folder_of, path_of, target_of, why_no_file
 from pytorch_to_triton_server.tool import ToolCall
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytorch_to_triton.convert.session.store import SessionFolder
+    from pytorch_to_triton.convert.session.store import SessionFolder, Setting
     from pytorch_to_triton.schema.finished import FinishedConversion
     from pytorch_to_triton.schema.session import ConversionSession, SessionList, SessionStep
 
 SESSIONS = "sessions"
 """The folder below the current one where sessions are put."""
-SessionPath = Annotated[str, Field(description="The session's folder, as convert start named it")]
+SessionPath = Annotated[str, Field(description="The session's folder")]
 
 
 async def convert_start(
@@ -31,21 +30,14 @@ async def convert_start(
     require: shared.Requirements = (),
     init: shared.Init = (),
     example: Annotated[
-        str | None,
-        Field(
-            description="path.py:name of a function that calls the target: inputs are taken from its calls"
-        ),
+        str | None, Field(description="path.py:name of a function whose calls of the target give the inputs")
     ] = None,
-    into: Annotated[
-        str | None,
-        Field(description="A new folder; default: sessions/NAME"),
-    ] = None,
-    backward: Annotated[bool, Field(description="Gradients are drafted, and checked in every stage")] = False,
+    into: Annotated[str | None, Field(description="A new folder; default: sessions/NAME")] = None,
+    backward: Annotated[
+        bool, Field(description="Draft gradients too, and check them in every stage")
+    ] = False,
     pure: shared.Pure = False,
-    arch: Annotated[
-        tuple[str, ...],
-        Field(description="A GPU that each stage must compile for; default: sm_90 and gfx942"),
-    ] = (),
+    arch: shared.Archs = (),
     device: shared.Device = "auto",
     seed: shared.Seed = None,
     timeout: shared.Timeout = 300.0,
@@ -93,16 +85,12 @@ async def convert_submit(
     session: SessionPath,
     file: Annotated[str | None, Field(description="What to submit; default: the stage's file")] = None,
     through: Annotated[
-        int,
-        Field(ge=1, le=3, description="The last stage whose gate it may open; the current one's at least"),
+        int, Field(ge=1, le=3, description="The last stage whose gate it may open; at least the current one")
     ] = 1,
     accept: Annotated[
         str, Field(description="Why a stage passes although it is not faster; stays in the record")
     ] = "",
-    against: Annotated[
-        tuple[str, ...],
-        Field(description="Another implementation to time beside stage 3: path.py:name or a kernel file"),
-    ] = (),
+    against: shared.Against = (),
 ) -> "SessionStep":
     """Submit a file to the gate of a session's current stage, or to all gates up to `through`.
 
@@ -112,11 +100,9 @@ async def convert_submit(
     met says what was seen and what to try. Every attempt is kept; what was right is not run again while it is
     unchanged. Executes the file's code.
     """
-    from pytorch_to_triton_server.machine import choose_runtime, warm
+    from pytorch_to_triton_server.machine import choose_runtime
 
-    folder = _opened_to_run(call, session)
-    setting = folder.record().setting
-    warm(call.worker, setting.device, setting.python)
+    folder, setting = _opened_to_run(call, session)
     from pytorch_to_triton.convert.session.state import STAGES  # while the worker starts
     from pytorch_to_triton.convert.session.submit import SubmitRequest, submit
 
@@ -125,7 +111,7 @@ async def convert_submit(
         call.boundary.readable(path_of(file)) if file else None,
         STAGES[through - 1],
         accept.strip(),
-        tuple(target_of(one, call.boundary) for one in against),
+        tuple(target_of(other, call.boundary) for other in against),
     )
     return await submit(call.worker, folder, request, runtime, call.listener)
 
@@ -164,17 +150,11 @@ async def convert_finish(
     call: ToolCall,
     session: SessionPath,
     into: Annotated[
-        str | None,
-        Field(description="The folder for the files; default: converted/NAME"),
+        str | None, Field(description="The folder for the files; default: converted/NAME")
     ] = None,
-    force: Annotated[
-        bool, Field(description="Replace files of these names, even those that somebody else wrote")
-    ] = False,
+    force: shared.Force = False,
     dry_run: Annotated[bool, Field(description="Only say what would be written")] = False,
-    against: Annotated[
-        tuple[str, ...],
-        Field(description="Another implementation to time beside it: path.py:name or a kernel file"),
-    ] = (),
+    against: shared.Against = (),
 ) -> "FinishedConversion":
     """Write a session's best kernel as a function that takes the place of PyTorch's, and run its tests.
 
@@ -182,11 +162,9 @@ async def convert_finish(
     gradients flow, and PyTorch's own code for what the kernels do not take; for a module also a class with
     the same parameters. Tests, a benchmark and a report lie beside it. Needs torch and triton alone.
     """
-    from pytorch_to_triton_server.machine import choose_runtime, warm
+    from pytorch_to_triton_server.machine import choose_runtime
 
-    folder = _opened_to_run(call, session)
-    setting = folder.record().setting
-    warm(call.worker, setting.device, setting.python)
+    folder, setting = _opened_to_run(call, session)
     from pytorch_to_triton.convert.session.finish import FinishRequest, finish  # while the worker starts
 
     runtime = await choose_runtime(call.worker, setting.device, setting.python)
@@ -194,7 +172,7 @@ async def convert_finish(
         folder_of(into, call.boundary, "converted"),
         force,
         dry_run,
-        tuple(target_of(one, call.boundary) for one in against),
+        tuple(target_of(other, call.boundary) for other in against),
     )
     return await finish(call.worker, folder, request, runtime, call.listener)
 
@@ -233,13 +211,17 @@ def refuse_what_leads_out(session: "SessionFolder", boundary: Boundary) -> None:
             raise BadInput(f"{part} is neither a file nor a folder.", "Move it out of the session.")
 
 
-def _opened_to_run(call: ToolCall, text: str) -> "SessionFolder":
-    """The session in the folder that was named, whose target may be called."""
+def _opened_to_run(call: ToolCall, text: str) -> "tuple[SessionFolder, Setting]":
+    """The session in the folder that was named, whose target may be called; its worker is being started."""
+    from pytorch_to_triton_server.machine import warm
+
     session = open_within(text, call.boundary)
-    target = call.boundary.readable(path_of(str(session.record().setting.target.path)))
+    setting = session.record().setting
+    target = call.boundary.readable(path_of(str(setting.target.path)))
     if target.exists() and not target.is_file():
         raise BadInput(f"{target} {why_no_file(target)}.", "Start a new session for its target.")
-    return session
+    warm(call.worker, setting.device, setting.python)
+    return session, setting
 
 
 def _listed(call: ToolCall, below: "Path") -> "SessionList":

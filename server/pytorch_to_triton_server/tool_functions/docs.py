@@ -76,8 +76,7 @@ async def docs_fetch(
     Contacts fixed hosts only, over HTTPS, and downloads only what has changed. Resumes an interrupted fetch.
     """
     from pytorch_to_triton import places
-    from pytorch_to_triton.docs.fetch import fetch
-    from pytorch_to_triton.docs.store import PageStore
+    from pytorch_to_triton.docs.fetch import PageStore, fetch
 
     known = (await _library(call)).surface
     version = known.version if known else None
@@ -88,7 +87,7 @@ async def docs_status(call: ToolCall) -> "DocsStatus":
     """List the available documentation: for which Triton, how old it is, and what is missing."""
     from datetime import UTC, datetime
 
-    from pytorch_to_triton.docs.status import status
+    from pytorch_to_triton.docs.library import status
 
     return status(await _library(call), datetime.now(UTC))
 
@@ -100,7 +99,7 @@ def _rules() -> "Library":
     from pytorch_to_triton.docs.library import Library, guide
 
     pages = (guide(f"{RULES}{rule.name}", rule.title, page(rule)) for rule in all_rules())
-    return Library(pages={each.name: each for each in pages}, spellings={}, surface=None, missing=())
+    return Library(pages={entry.name: entry for entry in pages}, spellings={}, surface=None, missing=())
 
 
 async def _library(call: ToolCall) -> "Library":

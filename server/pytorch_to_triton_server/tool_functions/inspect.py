@@ -18,33 +18,27 @@ async def inspect(
     call: ToolCall,
     target: shared.Kernel,
     arch: Annotated[
-        str | None,
-        Field(description="The GPU to compile for; default: this one, else sm_90"),
+        str | None, Field(description="The GPU to compile for; default: this, else sm_90")
     ] = None,
     reference: Annotated[
-        str | None, Field(description="The file that declares the inputs, if not the kernel's own")
+        str | None, Field(description="The file that declares the inputs, if another")
     ] = None,
     input: shared.Inputs = (),
-    dim: Annotated[
-        tuple[str, ...],
-        Field(description="A dimension's size: N=4096; default: the largest declared"),
-    ] = (),
+    dim: Annotated[shared.Texts, Field(description="A dimension's size: N=4096; default: the largest")] = (),
     init: shared.Init = (),
     kernel: Annotated[
         str | None, Field(description="Only this kernel: its name, or its label in an earlier result")
     ] = None,
     text: Annotated[
-        TextKind | None, Field(description="Also show a page of this compiler output, for the first kernel")
+        TextKind | None, Field(description="Show a page of this compiler output of the first kernel")
     ] = None,
     page: Annotated[int, Field(ge=1, description="Which page of it, of 200 lines each")] = 1,
     profile: Annotated[
-        Profiler | None,
-        Field(description="Also run it on the GPU under Nsight Compute (ncu) or Proton"),
+        Profiler | None, Field(description="Run it on the GPU under Nsight Compute (ncu) or Proton")
     ] = None,
     backward: Annotated[bool, Field(description="The backward pass too")] = False,
     what_if: Annotated[
-        tuple[str, ...],
-        Field(description="Other launch options to compile too: num_warps=8,num_stages=2"),
+        shared.Texts, Field(description="Other launch options to compile too: num_warps=8,num_stages=2")
     ] = (),
     timeout: shared.Timeout = 120.0,
     python: shared.Python = None,
@@ -60,7 +54,7 @@ async def inspect(
     candidate = target_of(target, call.boundary).constructed_with(init)
     from pytorch_to_triton.inputs.declaration import parse_options
     from pytorch_to_triton.inspect import inspect as inspecting
-    from pytorch_to_triton.inspect.what_if import alternatives
+    from pytorch_to_triton.inspect.compiling import alternatives
     from pytorch_to_triton_server.machine import choose_runtime
 
     request = inspecting.InspectionRequest(

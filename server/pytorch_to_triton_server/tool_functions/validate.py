@@ -21,21 +21,18 @@ async def validate(
     require: shared.Requirements = (),
     init: shared.Init = (),
     case: Annotated[
-        tuple[str, ...],
-        Field(description="Run only this case, named as in a report, e.g. 'M=1 N=3 x transposed'"),
+        shared.Texts, Field(description="Only this case, named as in a report: 'M=1 N=3 x transposed'")
     ] = (),
     backward: Annotated[bool, Field(description="Compare gradients too")] = False,
     allow_torch: Annotated[
-        tuple[str, ...],
-        Field(description="A PyTorch operator that the kernel's wrapper may call, e.g. mm; `any` allows all"),
+        shared.Texts, Field(description="A PyTorch operator that the wrapper may call: mm; `any` allows all")
     ] = (),
     require_int64_offsets: Annotated[
         bool,
         Field(description="Fail a kernel whose 32-bit offsets overflow at 2^31 elements; default: a limit"),
     ] = False,
     require_mixed_dtypes: Annotated[
-        bool,
-        Field(description="Fail a kernel that does not support mixed declared dtypes; default: a limit"),
+        bool, Field(description="Fail a kernel that does not take mixed declared dtypes; default: a limit")
     ] = False,
     thorough: shared.Thorough = False,
     device: shared.Device = "auto",

@@ -198,22 +198,16 @@ def test_the_table_says_where_it_was_measured_and_what_its_keys_are() -> None:
     assert table in written
 
 
-def test_freezing_twice_changes_nothing() -> None:
+def test_freezing_twice_changes_nothing_and_freezing_again_replaces_the_table() -> None:
     once = freeze(KERNEL, MEASURED, WHERE)
     assert freeze(once, MEASURED, WHERE) == once
-
-
-def test_freezing_again_replaces_the_table() -> None:
     again = freeze(freeze(KERNEL, MEASURED, WHERE), [config(7, 128)], "another GPU")
     assert again == freeze(KERNEL, [config(7, 128)], "another GPU")
 
 
-def test_windows_line_ends_stay() -> None:
+def test_line_ends_and_a_comment_above_the_kernel_stay() -> None:
     written = freeze(KERNEL.replace("\n", "\r\n"), MEASURED, WHERE)
     assert written == freeze(KERNEL, MEASURED, WHERE).replace("\n", "\r\n")
-
-
-def test_a_comment_above_the_kernel_stays_with_it() -> None:
     written = freeze(KERNEL.replace(TUNED, f"# Copies.\n{TUNED}"), MEASURED, WHERE)
     assert "}\n\n\n# Copies.\n@triton.heuristics(" in written
 
@@ -239,14 +233,11 @@ def test_aliases_are_followed() -> None:
         assert "autotune(" not in written
 
 
-def test_however_the_configurations_are_made_the_table_takes_their_place() -> None:
+def test_however_the_configurations_are_made_or_the_tuner_is_named_the_table_takes_their_place() -> None:
     made = f"CONFIGS = {CONFIGS}\n\ndef make_configs():\n    return CONFIGS\n\n"
     for configs in ("CONFIGS", "make_configs()", "[c for c in CONFIGS if c.num_warps < 8]"):
         source = KERNEL.replace(TUNED, f"{made}@triton.autotune(\n    {configs},\n    key=['n'],\n)")
         assert freeze(source, MEASURED, WHERE).count("@triton.") == 2
-
-
-def test_an_autotuner_with_a_name_of_its_own_is_found() -> None:
     source = KERNEL.replace(TUNED, f"tuned = triton.autotune({CONFIGS}, key=['n'])\n\n@tuned")
     assert "@tuned" not in freeze(source, MEASURED, WHERE)
 
@@ -269,12 +260,9 @@ def test_a_kernel_in_a_branch_gets_its_table_there() -> None:
     assert freeze(written, MEASURED, WHERE) == written
 
 
-def test_a_configuration_without_a_key_holds_for_every_launch() -> None:
+def test_a_configuration_without_a_key_holds_for_every_launch_and_none_change_nothing() -> None:
     written = freeze(KERNEL, [TunedConfig(kernel="copy_kernel", key={}, config={"BLOCK": 8})], WHERE)
     assert '    (): {"BLOCK": 8, "num_warps": 4, "num_stages": 3},' in written
-
-
-def test_no_configurations_leave_the_file_as_it_is() -> None:
     assert freeze(KERNEL, [], WHERE) == KERNEL
 
 
@@ -315,24 +303,18 @@ def test_what_cannot_be_frozen_is_refused_with_its_line() -> None:
         assert message in refusal(KERNEL.replace(old, new))
 
 
-def test_a_kernel_that_is_autotuned_by_a_call_is_refused() -> None:
+def test_a_kernel_that_is_autotuned_by_a_call_or_made_by_a_function_is_refused() -> None:
     source = KERNEL.replace(TUNED, "").replace(
         "\n\ndef run", f"\ncopy_kernel = triton.autotune({CONFIGS}, ['n'])(copy_kernel)\n\ndef run"
     )
     assert "autotuned by a call, not by a decorator" in refusal(source)
-
-
-def test_a_kernel_that_a_function_makes_is_refused() -> None:
     source = KERNEL.replace(TUNED + BODY, "def make():" + textwrap.indent(f"\n{TUNED}{BODY}", "    "))
     assert "copy_kernel is made again by each call of make" in refusal(source)
 
 
-def test_configurations_that_differ_in_their_parameters_are_refused() -> None:
+def test_configurations_that_a_table_cannot_hold_are_refused() -> None:
     fewer = TunedConfig(kernel="copy_kernel", key={"n": 5}, config={"num_warps": 8})
     assert "do not all give the same meta-parameters" in refusal(KERNEL, [*MEASURED, fewer])
-
-
-def test_a_value_that_no_table_can_hold_is_refused() -> None:
     opaque = config(5, 16).model_copy(update={"config": {"BLOCK": {"repr": "triton.language.float32"}}})
     assert "BLOCK of copy_kernel cannot be written to a table" in refusal(KERNEL, [opaque])
 

@@ -166,16 +166,12 @@ async def test_the_search_ends_when_its_time_is_up(made_up: Tuned) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_crash_keeps_what_was_found_before(made_up: Tuned) -> None:
+async def test_a_crash_keeps_what_was_found_before_and_without_any_is_refused(made_up: Tuned) -> None:
     tuning, outcome = await made_up([config(16), config(32)], crash_after=17)
     assert outcome.status == "raised"
     assert tuning.verdict == "stopped"
     assert [one.config["BLOCK"] for one in tuning.tuned] == [32]
     assert tuning.summary.startswith("Tuning ended early during timing increment_kernel")
-
-
-@pytest.mark.anyio
-async def test_a_crash_before_anything_was_found_is_refused(made_up: Tuned) -> None:
     with pytest.raises(TargetBroken, match=r"Tuning .* raised during timing increment_kernel"):
         await made_up([config(16)], crash_after=0)
 
@@ -223,36 +219,27 @@ def tuning_config(block: int = 64, num_warps: int = 4, num_stages: int = 3) -> T
     return TuningConfig((("BLOCK_M", block), ("GROUP", 8)), num_warps, num_stages)
 
 
-def test_neighbours_are_one_step_away() -> None:
+def test_neighbours_are_one_step_away_where_a_launch_is_possible() -> None:
     found = [(dict(c.meta)["BLOCK_M"], c.num_warps, c.num_stages) for c in neighbours(tuning_config())]
     assert found == [(64, 2, 3), (64, 8, 3), (64, 4, 2), (64, 4, 4), (32, 4, 3), (128, 4, 3)]
     assert all(dict(c.meta)["GROUP"] == 8 for c in neighbours(tuning_config()))
-
-
-def test_neighbours_stay_where_a_launch_is_possible() -> None:
     found = [(dict(c.meta)["BLOCK_M"], c.num_warps, c.num_stages) for c in neighbours(tuning_config(1, 1, 1))]
     assert found == [(1, 2, 1), (1, 1, 2), (2, 1, 1)]
     assert max(c.num_warps for c in neighbours(tuning_config(1, 32, 8))) == 32
 
 
-def test_a_block_is_held_against_its_own_size_else_against_the_largest_key() -> None:
+def test_a_block_is_held_against_its_own_size_and_what_products_need_stays() -> None:
     large = tuning_config(256)
     assert too_large([large, tuning_config()], {"M": 40, "N": 9000}, ["N"]) == {
         large: "BLOCK_M=256 is more than twice what M=40 fills"
     }
     assert too_large([large, tuning_config()], {"n_rows": 40, "n_cols": 9000}, ["n_rows", "n_cols"]) == {}
     assert too_large([large, tuning_config()], {"n_rows": 40}, []) == {}
-
-
-def test_blocks_that_products_need_are_never_too_large() -> None:
     assert too_large([tuning_config(32), tuning_config(16)], {"M": 1}, []) == {}
-
-
-def test_of_blocks_that_are_all_too_large_the_smallest_stays() -> None:
     assert [*too_large([tuning_config(256), tuning_config(128)], {"M": 3}, [])] == [tuning_config(256)]
 
 
-def test_what_does_not_fit_the_device_is_left_out() -> None:
+def test_what_does_not_fit_or_spills_where_others_do_not_is_left_out_and_what_is_unknown_stays() -> None:
     fits, shared, registers = tuning_config(), tuning_config(128), tuning_config(256)
     found = {
         fits: KernelResources(100, 64, 0, 1024),
@@ -262,18 +249,12 @@ def test_what_does_not_fit_the_device_is_left_out() -> None:
     why = over_budget(found, DeviceLimits(shared_bytes=100, registers=65536))
     assert [*why] == [shared, registers]
     assert why[registers] == "it needs 66560 registers, and a block gets 65536"
-
-
-def test_what_spills_is_left_out_where_others_do_not() -> None:
     spilling, sound, too_much = tuning_config(128), tuning_config(), tuning_config(256)
     limits = DeviceLimits(shared_bytes=100)
     found = {spilling: KernelResources(100, 255, 12, 128), too_much: KernelResources(200, 90, 0, 128)}
     assert [*over_budget(found, limits)] == [too_much]
     found[sound] = KernelResources(100, 90, 0, 128)
     assert over_budget(found, limits)[spilling] == "it spills 12 registers, and others spill none"
-
-
-def test_unknown_figures_leave_nothing_out() -> None:
     assert over_budget({tuning_config(): KernelResources()}, DeviceLimits(shared_bytes=1, registers=1)) == {}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytorch_to_triton import places
-from pytorch_to_triton.benchmark.tuning.tuned import keep, kept_configs, place_of
+from pytorch_to_triton.benchmark.tuning.tune import keep, kept_configs, place_of
 from pytorch_to_triton.errors import TargetNotFound
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.benchmark import TunedConfig
@@ -78,7 +78,9 @@ def chosen(worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> Chosen
 
 
 @pytest.mark.anyio
-async def test_each_key_has_its_configuration_by_name(chosen: Chosen, tmp_path: Path) -> None:
+async def test_each_key_has_its_configuration_by_name_and_what_was_never_launched_none(
+    chosen: Chosen, tmp_path: Path
+) -> None:
     first, second = await chosen(KERNEL, [7, 40])
     assert first == {
         "kernel": "copy_kernel",
@@ -89,16 +91,8 @@ async def test_each_key_has_its_configuration_by_name(chosen: Chosen, tmp_path: 
         "seconds": None,
     }
     assert second["key"] == {**KEY_OF_7, "n": 40}
-
-
-@pytest.mark.anyio
-async def test_a_single_tuning_says_how_long_it_took(chosen: Chosen) -> None:
     (only,) = await chosen(KERNEL, [7])
     assert only["seconds"] >= 0
-
-
-@pytest.mark.anyio
-async def test_what_was_never_launched_chose_nothing(chosen: Chosen) -> None:
     assert await chosen(KERNEL, []) == []
 
 

@@ -142,15 +142,12 @@ async def test_only_the_tools_that_were_chosen_are_offered() -> None:
         assert "There is no tool 'validate'" in await refused(client, "validate", kernel="x.py")
 
 
-def test_a_toolset_or_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+def test_only_what_was_chosen_is_offered_and_what_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"There is no toolset 'doc'.*\n.*docs"):
         chosen_tools("doc", read_only=False)
     with pytest.raises(BadInput, match="is no folder"):
         allowed_folders([str(tmp_path / "absent")])
     assert chosen_tools(None, read_only=False) == TOOLS
-
-
-def test_a_read_only_server_offers_nothing_that_runs_code() -> None:
     assert {tool.name for tool in chosen_tools(None, read_only=True)} == {
         "convert_status", "convert_list", "device", "docs_search", "docs_read", "docs_status",
     }  # fmt: skip

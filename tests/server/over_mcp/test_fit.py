@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
 from pytorch_to_triton import places
-from pytorch_to_triton_server.over_mcp import kept_results
+from pytorch_to_triton_server.over_mcp import answers
 from pytorch_to_triton_server.over_mcp.answers import compact
 from pytorch_to_triton_server.over_mcp.fit import fit_text, fit_value, plain, size
 
@@ -37,7 +37,7 @@ def finding(number: int) -> dict[str, Any]:
     return {"rule": f"rule_{number}", "severity": "high", "line": number, "message": "x" * 900}
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(RESULTS)
 def test_any_result_fits_with_all_its_fields(result: dict[str, Any]) -> None:
     before = plain(result)
@@ -53,7 +53,7 @@ def test_any_text_can_be_sent(text: str) -> None:
     assert fit_text(text + "\ud800", 100).encode()
 
 
-def test_a_list_keeps_its_first_items_and_the_rest_is_counted() -> None:
+def test_a_list_keeps_its_first_items_and_a_long_text_its_beginning_and_its_end() -> None:
     findings = [finding(number) for number in range(200)]
     cut = fit_value({"findings": findings, "files": ["/a/b.py"] * 5000}, 18_000)
     kept = cut.value["findings"]
@@ -61,16 +61,10 @@ def test_a_list_keeps_its_first_items_and_the_rest_is_counted() -> None:
     assert len(kept) >= 9
     assert cut.left_out[0] == f"findings: {200 - len(kept)} of 200 items"
     assert cut.left_out[1].startswith("files: ")
-
-
-def test_a_long_text_keeps_its_beginning_and_its_end() -> None:
     cut = fit_value({"log": "started\n" + "x" * 50_000 + "\nValueError: no"}, 1000)
     assert cut.value["log"].startswith("started\n")
     assert cut.value["log"].endswith("\nValueError: no")
     assert " characters left out …]" in cut.value["log"]
-
-
-def test_a_few_large_items_are_cut_inside() -> None:
     stages = [{"stage": number, "verdict": "passed", "report": "x" * 20_000} for number in (1, 2, 3)]
     cut = fit_value({"stages": stages}, 6000)
     assert [(one["stage"], one["verdict"]) for one in cut.value["stages"]] == [
@@ -114,16 +108,13 @@ def test_a_cache_that_cannot_be_written_is_noted_and_the_result_is_still_there(
     assert content["findings"]
 
 
-def test_only_the_latest_whole_results_are_kept(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_results, "MOST_FILES", 3)
-    files = [kept_results.keep("audit", "{}") for _ in range(5)]
-    assert sorted(results.iterdir()) == files[2:]
-
-
-def test_the_latest_whole_result_is_kept_however_large(
+def test_only_the_latest_whole_results_are_kept_the_last_however_large(
     results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_results, "MOST_BYTES", 10)
-    kept_results.keep("audit", "{}")
-    newest = kept_results.keep("audit", "x" * 100)
+    monkeypatch.setattr(answers, "MOST_FILES", 3)
+    files = [answers.keep_result("audit", "{}") for _ in range(5)]
+    assert sorted(results.iterdir()) == files[2:]
+    monkeypatch.setattr(answers, "MOST_BYTES", 10)
+    answers.keep_result("audit", "{}")
+    newest = answers.keep_result("audit", "x" * 100)
     assert sorted(results.iterdir()) == [newest]

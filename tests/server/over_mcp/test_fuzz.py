@@ -59,7 +59,9 @@ def arguments_of(schema: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-async def fenced(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> AsyncIterator[tuple[Client, Path]]:
+async def fenced(
+    tmp_path_factory: pytest.TempPathFactory, client: Client, kept_open: None
+) -> AsyncIterator[tuple[Client, Path]]:
     """A client of a server that is kept to one folder, and the folder above it."""
     above = tmp_path_factory.mktemp("above")
     inside, outside = above / "inside", above / "outside"

@@ -1,7 +1,7 @@
 """A call that outlasts a request can be waited for and cancelled by its job_id."""
 
 import contextlib
-import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,38 +10,22 @@ from typing import Any
 import anyio
 import psutil
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client
 
+from pytorch_to_triton_server.over_mcp.kept_calls import KeptCall
 from pytorch_to_triton_server.serve import build_server
 from pytorch_to_triton_server.settings import ServerSettings
 
 pytestmark = pytest.mark.anyio
 PATIENCE = 120
 """Seconds that only a fault takes, on whatever machine."""
-SERVE_IMPATIENTLY = """
-from pathlib import Path
-from pytorch_to_triton_server.serve import serve_stdio
-from pytorch_to_triton_server.settings import ServerSettings
-serve_stdio(ServerSettings(allowed=(Path("/"),), patience=0.1))
-"""
 
 
 @pytest.fixture(scope="module")
-async def impatient(client: Client, cache: Path) -> AsyncIterator[Client]:
+async def impatient(client: Client, kept_open: None) -> AsyncIterator[Client]:
     """A client of one server with hardly any patience."""
     async with Client(build_server(ServerSettings(allowed=(Path("/"),), patience=0.1))) as client:
         yield client
-
-
-def started_anew(folder: Path, cache: Path) -> Client:
-    """A client of a server process of its own."""
-    server = StdioServerParameters(
-        command=sys.executable,
-        args=["-c", SERVE_IMPATIENTLY],
-        env={"PYTORCH_TO_TRITON_CACHE": str(cache), "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
-        cwd=folder,
-    )
-    return Client(server)
 
 
 def content_of(result: Any) -> dict[str, Any]:
@@ -119,33 +103,38 @@ async def test_cancelling_a_request_kills_its_call(
 
 
 async def test_a_server_started_anew_finds_the_results_of_the_one_before(
-    client: Client, cache: Path, right_kernel: Path, tmp_path: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with started_anew(tmp_path, cache) as before:
-        started = content_of(await before.call_tool("validate", {"kernel": str(right_kernel)}))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "plain.py").write_text("import triton\n")
+    monkeypatch.chdir(tmp_path / "folder")
+    at_once = ServerSettings(allowed=(tmp_path,), patience=0)
+    async with Client(build_server(at_once)) as before:
+        started = content_of(await before.call_tool("audit", {"paths": ["plain.py"], "evidence": "source"}))
         job_id, latest = started["job_id"], started
         while latest.get("status") == "running":
             latest = content_of(await before.call_tool("job", {"job_id": job_id}))
-    async with started_anew(tmp_path, cache) as after:
+    async with Client(build_server(at_once)) as after:
         assert content_of(await after.call_tool("job", {"job_id": job_id})) == latest
         (listed,) = content_of(await after.call_tool("job", {"action": "list"}))["jobs"]
-        assert (listed["job_id"], listed["tool"], listed["state"]) == (job_id, "validate", "finished")
-    async with started_anew(tmp_path.parent, cache) as elsewhere:
-        assert (await elsewhere.call_tool("job", {"job_id": job_id})).is_error
+        assert (listed["job_id"], listed["tool"], listed["state"]) == (job_id, "audit", "finished")
+        monkeypatch.chdir(tmp_path)
+        assert (await after.call_tool("job", {"job_id": job_id})).is_error
 
 
-async def test_a_call_that_ended_with_its_server_is_said_to_be_lost(
-    client: Client, cache: Path, spinning_kernel: Path, marker: Path, tmp_path: Path
+async def test_a_call_of_another_server_is_said_to_run_there_or_to_be_lost_with_it(
+    impatient: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with started_anew(tmp_path, cache) as before:
-        started = content_of(await before.call_tool("validate", {"kernel": str(spinning_kernel)}))
-        pid = await pid_in(marker)
-        async with started_anew(tmp_path, cache) as beside:
-            found = await beside.call_tool("job", {"job_id": started["job_id"]})
-            assert "runs in another server" in found.model_dump()["content"][0]["text"]
-    await until_gone(pid)
-    async with started_anew(tmp_path, cache) as after:
-        found = await after.call_tool("job", {"job_id": started["job_id"]})
-        assert found.is_error
-        text = found.model_dump()["content"][0]["text"]
-        assert text == "validate ended with its server, without a result.\nCall validate again."
+    monkeypatch.chdir(tmp_path)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as beside:
+        began = psutil.Process(beside.pid).create_time()
+        call = KeptCall.begun("ab12", "validate", "brief").model_copy(
+            update={"server": beside.pid, "server_began": began}
+        )
+        call.write()
+        running = await impatient.call_tool("job", {"job_id": "ab12"})
+        assert f"runs in another server of this folder, process {beside.pid}" in str(running.content)
+    lost = await impatient.call_tool("job", {"job_id": "ab12"})
+    assert lost.is_error
+    text = lost.model_dump()["content"][0]["text"]
+    assert text == "validate ended with its server, without a result.\nCall validate again."

@@ -77,6 +77,7 @@ async def test_a_page_a_rule_and_a_kernel_are_read_at_their_addresses(client: Cl
     assert "def reference" in await text_of(client, "kernel://softmax")
 
 
+@pytest.mark.usefixtures("kept_open")
 async def test_a_session_is_read_at_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ops.py").write_text("def double(x):\n    return x + x\n")
     monkeypatch.chdir(tmp_path)

@@ -48,71 +48,56 @@ def request(query: str) -> str:
     return f'{{"jsonrpc": "2.0", "id": 7, "method": "m", "params": {{"query": {query}}}}}'
 
 
-@pytest.mark.parametrize(
-    ("query", "read"),
-    [
+def test_a_message_with_a_lone_surrogate_or_a_huge_number_is_read() -> None:
+    for query, read in (
         ('"a \\ud800 b"', "a \\ud800 b"),
         ("9" * 5000, "inf"),
         ('"x' + "\\udc00" * 3 + '"', "x" + "\\udc00" * 3),
-    ],
-)
-def test_a_message_with_a_lone_surrogate_or_a_huge_number_is_read(query: str, read: str) -> None:
-    message = message_of(request(query))
-    assert isinstance(message, JSONRPCRequest)
-    assert (message.id, message.params) == (7, {"query": read})
+    ):
+        message = message_of(request(query))
+        assert isinstance(message, JSONRPCRequest)
+        assert (message.id, message.params) == (7, {"query": read})
 
 
-@pytest.mark.parametrize("line", ["{", "", "\ufffd\ufffd{}", request("[" * 50_000 + "]" * 50_000)])
-def test_a_line_that_is_not_json_is_answered_with_a_parse_error(line: str) -> None:
-    message = message_of(line)
-    assert isinstance(message, JSONRPCError)
-    assert (message.id, message.error.code) == (None, PARSE_ERROR)
-
-
-def test_a_line_that_is_not_a_message_is_answered_with_its_id() -> None:
+def test_a_line_that_is_no_message_is_answered_with_an_error_of_its_id() -> None:
+    for line in ("{", "", "\ufffd\ufffd{}", request("[" * 50_000 + "]" * 50_000)):
+        message = message_of(line)
+        assert isinstance(message, JSONRPCError)
+        assert (message.id, message.error.code) == (None, PARSE_ERROR)
     message = message_of('{"id": 9, "text": "\\ud800"}')
     assert isinstance(message, JSONRPCError)
     assert (message.id, message.error.code) == (9, INVALID_REQUEST)
 
 
-@pytest.mark.parametrize(
-    ("fields", "number"),
-    [
-        ('"id": 7, "method": "tools/list", "params": []', 7),
-        ('"id": "seven", "method": "tools/list", "params": "x"', "seven"),
-        ('"id": 7, "method": 5', 7),
-        ('"id": 7', 7),
-        ('"method": "notifications/initialized", "params": []', None),
-        ('"id": true, "method": "tools/list", "params": []', None),
-        ('"id": 1, "result": 5', None),
-        ('"id": {}, "method": "tools/list"', None),
-        ('"id": 1.5, "method": "tools/list"', None),
-        ('"id": null, "method": "tools/list"', None),
-        ('"id": true, "method": "tools/list"', None),
-        ('"method": "tools/list"', None),
-    ],
+NO_MESSAGES: tuple[tuple[str, int | str | None], ...] = (
+    ('"id": 7, "method": "tools/list", "params": []', 7),
+    ('"id": "seven", "method": "tools/list", "params": "x"', "seven"),
+    ('"id": 7, "method": 5', 7),
+    ('"id": 7', 7),
+    ('"method": "notifications/initialized", "params": []', None),
+    ('"id": true, "method": "tools/list", "params": []', None),
+    ('"id": 1, "result": 5', None),
+    ('"id": {}, "method": "tools/list"', None),
+    ('"id": 1.5, "method": "tools/list"', None),
+    ('"id": null, "method": "tools/list"', None),
+    ('"id": true, "method": "tools/list"', None),
+    ('"method": "tools/list"', None),
 )
-def test_json_that_is_no_message_is_answered_as_an_invalid_request(
-    fields: str, number: int | str | None
-) -> None:
-    answered_as_invalid(f'{{"jsonrpc": "2.0", {fields}}}', number)
+OF_ANOTHER_PROTOCOL: tuple[tuple[str, int | None], ...] = (
+    ('{"id": 7, "method": "tools/list"}', 7),
+    ('{"jsonrpc": "1.0", "id": 7, "method": "tools/list"}', 7),
+    ('[{"jsonrpc": "2.0", "id": 7, "method": "tools/list"}]', None),
+    ("5", None),
+    ('"text \\ud800"', None),
+    ('{"jsonrpc": "1.0", "id": true, "method": "\\ud800"}', None),
+)
 
 
-@pytest.mark.parametrize(
-    ("line", "number"),
-    [
-        ('{"id": 7, "method": "tools/list"}', 7),
-        ('{"jsonrpc": "1.0", "id": 7, "method": "tools/list"}', 7),
-        ('[{"jsonrpc": "2.0", "id": 7, "method": "tools/list"}]', None),
-        ("5", None),
-        ('"text \\ud800"', None),
-        ('{"jsonrpc": "1.0", "id": true, "method": "\\ud800"}', None),
-    ],
-)
-def test_a_batch_or_a_line_of_another_protocol_is_answered_as_an_invalid_request(
-    line: str, number: int | str | None
-) -> None:
-    answered_as_invalid(line, number)
+def test_json_that_is_no_message_or_of_another_protocol_is_answered_as_an_invalid_request() -> None:
+    for fields, number in NO_MESSAGES:
+        answered_as_invalid(f'{{"jsonrpc": "2.0", {fields}}}', number)
+    for line, number in OF_ANOTHER_PROTOCOL:
+        answered_as_invalid(line, number)
 
 
 def test_a_notification_is_passed_on() -> None:

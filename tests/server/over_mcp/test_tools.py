@@ -10,8 +10,8 @@ from mcp import Client, StdioServerParameters
 from mcp.types import ResourceLink
 
 from pytorch_to_triton_server.catalogue import TOOLS
+from pytorch_to_triton_server.over_mcp.answers import in_callers_words
 from pytorch_to_triton_server.over_mcp.output_schemas import WRITE, model_of, output_schemas, schema_of
-from pytorch_to_triton_server.over_mcp.wording import in_callers_words
 from tests.server.launched import HANDSHAKE, MODERN, ROOT, conversation
 
 pytestmark = pytest.mark.anyio

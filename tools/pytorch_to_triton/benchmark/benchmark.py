@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytorch_to_triton.benchmark.ceilings import ceilings_of
-from pytorch_to_triton.benchmark.estimate import EstimatedSize, EstimateSetting, estimate_speed
+from pytorch_to_triton.benchmark.estimate import estimate_speed
 from pytorch_to_triton.benchmark.flags import add_flags, of_conditions
-from pytorch_to_triton.benchmark.measurement import Measurement, SizeMeasured
 from pytorch_to_triton.benchmark.plan import BenchmarkPlan, plan_benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.benchmark.roofline import limit_of, precision_of
 from pytorch_to_triton.benchmark.speed_report import write_report
 from pytorch_to_triton.benchmark.timing_trial import Roof, measure, table_of
+from pytorch_to_triton.benchmark.trust import Measurement, SizeMeasured
 from pytorch_to_triton.benchmark.tuning.freeze import autotuned_kernels
 from pytorch_to_triton.benchmark.tuning.freeze import freeze as frozen_source
-from pytorch_to_triton.benchmark.tuning.tune import TuneRequest, tune
-from pytorch_to_triton.benchmark.tuning.tuned import keep, kept_configs
+from pytorch_to_triton.benchmark.tuning.tune import TuneRequest, keep, kept_configs, tune
 from pytorch_to_triton.benchmark.verdict import next_step_of, summary_of, verdict_of
 from pytorch_to_triton.command_line import replay
 from pytorch_to_triton.errors import BadInput, MissingRequirement, TargetNotFound
@@ -78,7 +77,7 @@ async def benchmark(
     configs = distinct([*configs, *configs_in(measurement)])
     keep(request.candidate.path, configs, origin)
     known = [
-        one.chosen for one in kept_configs(request.candidate.path, device=origin.device, triton=origin.triton)
+        k.chosen for k in kept_configs(request.candidate.path, device=origin.device, triton=origin.triton)
     ]
     notes = [tuning.summary for tuning in tunings]
     try:
@@ -162,17 +161,15 @@ async def estimate(worker: WorkerClient, request: BenchmarkRequest, gpu: str, ru
         plan = await plan_benchmark(
             worker, request.model_copy(update={"reference": request.candidate}), runtime
         )
-    sizes = [
-        EstimatedSize(case.dims, case.dtypes, work) for case in plan.cases if (work := plan.work(case, None))
-    ]
+    sizes = [(case, work) for case in plan.cases if (work := plan.work(case, None))]
     if not sizes:
         raise BadInput(
             f"What {plan.reference} has to do at least is not known. {sentence(plan.why_no_graph)}",
             "Declare BYTES and FLOPS in the kernel file, such as FLOPS = '2 * M * N * K'.",
         )
     again = replay("benchmark", request, seed=None, estimate=gpu)
-    setting = EstimateSetting(str(request.candidate), request.passes, request.tf32, again)
-    return write_report(estimate_speed(setting, sheet, sizes), destination_of(request))
+    estimated = estimate_speed(request, sheet, sizes).model_copy(update={"replay": again})
+    return write_report(estimated, destination_of(request))
 
 
 def destination_of(request: BenchmarkRequest) -> Destination:

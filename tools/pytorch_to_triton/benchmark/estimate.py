@@ -1,68 +1,48 @@
 """A benchmark without a device: the least times that follow from a GPU's data sheet."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from pytorch_to_triton.benchmark.figures import PASSES, digits, size_of
 from pytorch_to_triton.benchmark.flags import LAUNCH_MS
+from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.benchmark.roofline import limit_of, precision_of
 from pytorch_to_triton.hardware.datasheets import DataSheet
-from pytorch_to_triton.schema.benchmark import Benchmark, Passes
+from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.timing import MinimalWork, Roofline, TimingTable
 
 
-@dataclass(frozen=True)
-class EstimatedSize:
-    """Dims and dtypes by name, and what there is to do."""
-
-    dims: Mapping[str, int]
-    dtypes: Mapping[str, str]
-    work: MinimalWork
-
-
-@dataclass(frozen=True)
-class EstimateSetting:
-    """What would be timed, and how."""
-
-    kernel: str
-    passes: Passes
-    tf32: bool
-    replay: str
-
-
-def estimate_speed(setting: EstimateSetting, sheet: DataSheet, sizes: Sequence[EstimatedSize]) -> Benchmark:
-    """The limit at each size from the data sheet; no timings, for nothing is run."""
-    ordered = sorted(sizes, key=lambda size: size.work.bytes_moved)
-    tables = [table_of(sheet, size, tf32=setting.tf32) for size in ordered]
-    what = f"{setting.kernel} on {sheet.name} ({PASSES[setting.passes]})"
+def estimate_speed(
+    request: BenchmarkRequest, sheet: DataSheet, sizes: Sequence[tuple[Case, MinimalWork]]
+) -> Benchmark:
+    """The limit of each case and its work from the data sheet; no timings, for nothing is run."""
+    tables = [
+        TimingTable(
+            device=sheet.name,
+            dims=case.dims,
+            dtypes=case.dtypes,
+            bytes_moved=work.bytes_moved,
+            timings=(),
+            failed={},
+            work=work,
+            limit=limit_of(work, sheet.ceilings, tf32=request.tf32),
+        )
+        for case, work in sorted(sizes, key=lambda size: size[1].bytes_moved)
+    ]
+    what = f"{request.candidate} on {sheet.name} ({PASSES[request.passes]})"
     return Benchmark(
         summary=f"{what}, estimated from its data sheet: {_least_times(tables)}.",
         next_step="Run the same command without estimate on a machine with this GPU to measure it.",
         verdict="estimated",
-        kernel=setting.kernel,
+        kernel=str(request.candidate),
         device=f"{sheet.name} ({sheet.arch}); nothing was run",
-        passes=setting.passes,
-        precision=precision_of(tf32=setting.tf32),
+        passes=request.passes,
+        precision=precision_of(tf32=request.tf32),
         provenance=f"estimated from the {sheet.ceilings.source}; no copy reaches its memory bandwidth",
         tables=tuple(tables),
         flags=(),
         ceilings=sheet.ceilings,
         conditions=None,
-        replay=setting.replay,
-    )
-
-
-def table_of(sheet: DataSheet, size: EstimatedSize, *, tf32: bool) -> TimingTable:
-    """One size."""
-    return TimingTable(
-        device=sheet.name,
-        dims=dict(size.dims),
-        dtypes=dict(size.dtypes),
-        bytes_moved=size.work.bytes_moved,
-        timings=(),
-        failed={},
-        work=size.work,
-        limit=limit_of(size.work, sheet.ceilings, tf32=tf32),
     )
 
 

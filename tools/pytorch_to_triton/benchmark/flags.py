@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import get_args
 
-from pytorch_to_triton.benchmark.figures import baselines, digits, percent, size_of
-from pytorch_to_triton.benchmark.timing_statistics import is_not_slower
+from pytorch_to_triton.benchmark.figures import baselines, digits, is_not_slower, percent, size_of
 from pytorch_to_triton.schema.benchmark import COMPILE, EAGER, KERNEL, MAX_AUTOTUNE, Conditions
 from pytorch_to_triton.schema.timing import FlagKind, RedFlag, TimingTable
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
-from pytorch_to_triton.benchmark.measurement import SizeMeasured
-from pytorch_to_triton.benchmark.passes import work_of_case
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
-from pytorch_to_triton.benchmark.roofline import DeclaredWork
-from pytorch_to_triton.benchmark.size_sweep import sweep
+from pytorch_to_triton.benchmark.roofline import DeclaredWork, work_of_case
 from pytorch_to_triton.benchmark.timing_trial import Implementation, TimingTrial
-from pytorch_to_triton.errors import Refusal
+from pytorch_to_triton.benchmark.trust import SizeMeasured
+from pytorch_to_triton.errors import BadInput, Refusal
 from pytorch_to_triton.graph.cost import held_bytes
 from pytorch_to_triton.graph.tracing import graph_of
 from pytorch_to_triton.inputs.case import Case
-from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.declaration import Declaration, Options
 from pytorch_to_triton.inputs.expression import point_name
+from pytorch_to_triton.inputs.sizes import Point, largest_point
+from pytorch_to_triton.inputs.timing_dims import HeldBytes, timing_dims
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.benchmark import (
     COMPILE,
@@ -44,6 +45,9 @@ from pytorch_to_triton.targets.problem import problem_of, reference_of
 
 COMPILED = {COMPILE: "default", MAX_AUTOTUNE: "max-autotune-no-cudagraphs"}
 """Modes of torch.compile by label; a CUDA graph would copy its inputs, which the kernel need not."""
+AT_LEAST_BYTES = (0, 2**22, 2**25, 2**28)
+"""Of the inputs or the largest value, where the caller names no sizes: as declared, in the cache, past it,
+far past it."""
 
 
 async def plan_benchmark(worker: WorkerClient, request: BenchmarkRequest, runtime: Runtime) -> BenchmarkPlan:
@@ -139,8 +143,8 @@ class BenchmarkPlan:
         """What a case has to do at least: declared, counted, or the bytes of what was passed and returned."""
         work = work_of_case(self.graph, case, self.request.passes, self.declared_work(), self.joint)
         if work is None and seen and seen.implementations:
-            one = next(iter(seen.implementations.values()))
-            moved = one.input_bytes + one.output_bytes
+            measured = next(iter(seen.implementations.values()))
+            moved = measured.input_bytes + measured.output_bytes
             provenance = f"bytes of inputs and outputs; operations unknown: {self.why_no_graph}"
             return MinimalWork(bytes_moved=moved, flops={}, provenance=provenance)
         return work
@@ -164,3 +168,44 @@ def label_targets(targets: Sequence[Target]) -> Iterator[tuple[str, Target]]:
             label = f"{wanted} {number}"
         taken.add(label)
         yield label, target
+
+
+def sweep(
+    declaration: Declaration,
+    options: Options,
+    named: Sequence[Point] = (),
+    held: HeldBytes | None = None,
+) -> tuple[Point, ...]:
+    """The points to time, smallest inputs first.
+
+    `named` points are taken as they are, with the largest sizes of dims that they do not name. Of sizes that
+    the caller named alone, one dimension varies at a time, the others at their largest. Otherwise the largest
+    declared sizes, and larger ones, by the inputs and what is `held` besides. Raises BadInput where no named
+    sizes meet the requirements.
+    """
+    if not options.dims and not named:
+        grown = (timing_dims(declaration, at_least_bytes=size, held=held) for size in AT_LEAST_BYTES)
+        return distinct(grown)
+    largest = largest_point(declaration.dims)
+    wanted = [{**largest, **point} for point in named] or points_asked_for(declaration, options)
+    points = distinct(point for point in wanted if declaration.violated(point) is None)
+    if not points:
+        raise BadInput(
+            "None of the named sizes meets the requirements: " + "; ".join(declaration.requires),
+            "Name other sizes.",
+        )
+    return points
+
+
+def points_asked_for(declaration: Declaration, options: Options) -> Iterator[Point]:
+    """The largest point, and from there every size that was named."""
+    largest = largest_point(declaration.dims)
+    for name in options.dims:
+        for size in sorted(declaration.dims[name]):
+            yield {**largest, name: size}
+
+
+def distinct(points: Iterable[Point]) -> tuple[Point, ...]:
+    """Each point once, in their order of elements."""
+    by_sizes = {tuple(point.items()): point for point in points}
+    return tuple(sorted(by_sizes.values(), key=lambda point: (prod(point.values()), tuple(point.values()))))

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal, cast
 
-from pytorch_to_triton.benchmark.measurement import Measurement, SizeMeasured
-from pytorch_to_triton.benchmark.timing_statistics import median_interval, spread
-from pytorch_to_triton.benchmark.trust import TimedSamples, flags_of
+from pytorch_to_triton.benchmark.figures import median_interval, spread
+from pytorch_to_triton.benchmark.trust import Measurement, SizeMeasured, TimedSamples, flags_of
 from pytorch_to_triton.errors import TargetBroken
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -120,7 +119,7 @@ def table_of(size: SizeMeasured, case: Case, device: str, roof: Roof) -> TimingT
         TimedSamples(label, flags, size.batch, size.empty_ms, size.check_note)
         for label, flags in size.implementations.items()
     ]
-    timings = tuple(timing_of(one, roof) for one in seen)
+    timings = tuple(timing_of(samples, roof) for samples in seen)
     return TimingTable(
         device=device,
         dims=case.dims,
@@ -130,7 +129,7 @@ def table_of(size: SizeMeasured, case: Case, device: str, roof: Roof) -> TimingT
         failed=size.failed,
         work=roof.work,
         limit=roof.limit,
-        flags=tuple(flag for one in seen for flag in flags_of(one)),
+        flags=tuple(flag for samples in seen for flag in flags_of(samples)),
     )
 
 

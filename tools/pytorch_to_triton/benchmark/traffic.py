@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pytorch_to_triton.benchmark.passes import work_of_case
+from pytorch_to_triton.benchmark.roofline import work_of_case
 from pytorch_to_triton.graph.cost import elements_read
 from pytorch_to_triton.graph.tracing import Traced
 from pytorch_to_triton.inputs.case import Case, tensors_in

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytorch_to_triton.benchmark.timing_statistics import is_not_slower
+from pytorch_to_triton.benchmark.figures import is_not_slower
 from pytorch_to_triton.convert.gates import COMPILE, EAGER, label_of
 from pytorch_to_triton.schema.conversion import Conversion, Speedup, StageReport
 from pytorch_to_triton.schema.timing import Timing, TimingTable, Traffic

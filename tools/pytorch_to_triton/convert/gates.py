@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from pytorch_to_triton.benchmark.timing_statistics import is_not_slower
+from pytorch_to_triton.benchmark.figures import is_not_slower
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.schema.conversion import Speed, StageReport
 from pytorch_to_triton.schema.timing import TimingTable

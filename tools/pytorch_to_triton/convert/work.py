@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pytorch_to_triton.benchmark.passes import work_of_case
+from pytorch_to_triton.benchmark.roofline import work_of_case
 from pytorch_to_triton.benchmark.timing_trial import Implementation, Roof, TimingTrial, measure, table_of
 from pytorch_to_triton.benchmark.traffic import traffic_of
 from pytorch_to_triton.convert.gates import refuse_unknown_names

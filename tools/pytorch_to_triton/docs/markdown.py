@@ -5,7 +5,9 @@ and no prose that begins or ends code. That is seen to in the tree of elements, 
 """
 
 import re
+import unicodedata
 from collections.abc import Callable
+from itertools import chain
 from typing import Literal
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -14,7 +16,6 @@ from bs4.element import NavigableString
 from markdownify import ATX, MarkdownConverter
 
 from pytorch_to_triton.docs.restructured_text import from_restructured_text, from_tutorial
-from pytorch_to_triton.docs.untrusted_text import visible
 
 Form = Literal["html", "rst", "tutorial"]
 """tutorial: a Python file whose comment blocks are reStructuredText, as sphinx-gallery reads it."""
@@ -46,6 +47,11 @@ _URL_CHARACTERS = "%/:?#[]@!$&'*+,;=~"
 _LINK_CHARACTERS = 500
 _SOURCE_CHARACTERS = 100_000
 """Of reStructuredText and tutorials: several times the longest; to read them takes a while."""
+_BLANK = {
+    *map(chr, (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0)),
+    *map(chr, chain(range(0x180B, 0x1810), range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))),
+}
+"""Letters, marks and symbols that show nothing, though Python counts them as printable."""
 
 
 _READERS: dict[Form, Callable[[str], str]] = {
@@ -88,6 +94,12 @@ def _strip(article: Tag) -> None:
             text.replace_with(visible(text))
         else:
             text.extract()  # a comment, or its like
+
+
+def visible(text: str) -> str:
+    """The text without control, format, private and blank characters."""
+    odd = {char for char in set(text) if char in _BLANK or not (char.isprintable() or char in "\n\t")}
+    return text.translate({ord(char): " " if unicodedata.category(char) == "Zs" else None for char in odd})
 
 
 def _straighten(article: Tag, soup: BeautifulSoup) -> None:

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from pytorch_to_triton.docs.index import Index, Passage, passages_of
-from pytorch_to_triton.docs.library import Library
-from pytorch_to_triton.docs.listings import MISSING, NAMES
-from pytorch_to_triton.docs.untrusted_text import quote
+from pytorch_to_triton.docs.installed import MISSING, NAMES
+from pytorch_to_triton.docs.library import Index, Library, Passage, passages_of
+from pytorch_to_triton.docs.read import quote
 from pytorch_to_triton.docs.words import Question, ask, refuse_long
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.documentation import Form, Hit, MissingEntry, SearchResult
@@ -217,7 +216,7 @@ def _summary(
     nearest: Sequence[str],
 ) -> str:
     """What to write instead of missing names, then what was found."""
-    parts = [f"{one.what} {one.fix}" for one in missing]
+    parts = [f"{entry.what} {entry.fix}" for entry in missing]
     where = f"{len(library.pages)} pages" if request.source is None else f"{request.source} pages"
     if not matches:
         parts.append(f"None of the {where} has a word of {_quote(request.query)}.")

@@ -8,71 +8,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 from pytorch_to_triton.errors import BadInput
 
 SYNONYMS = tuple(
     tuple(row.split(", "))
-    for row in """\
-fp32, float32, f32, single precision, full precision
-fp16, float16, f16, half precision, half
-bf16, bfloat16
-fp8, float8, float8e4nv, float8e5, e4m3, e5m2
-tf32, input_precision, allow_tf32
-boundary, bounds, out of bounds, out of range, past the end, mask, multiple of the block
-other, neutral element, identity element, padding, fill value
-warp specialization, warp_specialize, producer consumer
-tma, descriptor, tensor descriptor, bulk copy
-block pointer, make_block_ptr, block_ptr, boundary_check
-tensor core, dot, mma, wgmma
-matmul, gemm, matrix multiplication, matrix product, dot
-reduction, reduce
-scan, cumsum, cumulative, prefix sum, associative_scan
-libdevice, tanh, erf, math function, transcendental
-autotune, tuning, tune, search configurations
-prune, early_config_prune, prune_configs_by, fewer configurations
-atomic, compare and swap, concurrent update
-l2, cache, eviction, grouped ordering, swizzle, swizzle2d
-coalescing, coalesced, contiguous, vectorized access, max_contiguous
-stride, layout, non contiguous
-alignment, aligned, divisible, divisibility, multiple_of
-register, spill, occupancy, n_regs, n_spills, maxnreg
-shared memory, smem, on chip memory
-specialization, recompile, recompilation, do_not_specialize, jit cache
-constexpr, compile time, meta parameter
-cast, convert, conversion, tensor.to, change dtype
-exp, exp2, exponential
-log, log2, logarithm
-dropout, random, philox, rand, seed
-debug, print, device_print, static_print
-assert, device_assert, static_assert, check at run time
-interpreter, TRITON_INTERPRET, without a gpu, on the cpu
-slow, slower, speed, faster, performance, optimize, optimization, bottleneck, bandwidth, \
-occupancy, profiling, coalescing
-profile, profiler, proton, nsight, ncu
-benchmark, do_bench, measure time, timing, how fast
-pipelining, pipeline, num_stages, cp async, prefetch, async copy, double buffering
-persistent, num_programs, one program per sm
-program_id, grid, launch, which block
-softmax, online softmax, logsumexp
-variance, welford, layer norm, normalization
-overflow, int64, 2**31, large tensor
-nan, inf, infinity, not a number
-gradient, backward, autograd, training
-custom operator, triton_op, wrap_triton, torch.compile, opcheck
-transpose, trans, permute
-reshape, view, expand_dims, broadcast, change shape
-where, select, conditional, branch, if else
-gather, lookup, indexing
-sort, topk, top k
-concatenate, concat, cat, join, interleave
-rounding, round, rint, nearest even
-nondeterministic, deterministic, determinism, reproducible, bitwise
-unroll, static_range, loop unrolling
-dynamic shape, variable size, any size, dispatch
-multiprocessor, sm count, device properties
-deadlock, race, synchronize, debug_barrier, barrier
-""".splitlines()
+    for row in Path(__file__).with_name("synonyms.txt").read_text(encoding="utf-8").splitlines()
 )
 """Rows of words and phrases that the field uses for one thing, or for closely related things. A question with
 one of them finds the others too, with less weight."""

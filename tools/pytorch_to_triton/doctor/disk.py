@@ -1,6 +1,5 @@
 """Caches, free space, run folders and locks."""
 
-import json
 import os
 import shutil
 import tempfile
@@ -94,17 +93,10 @@ def read_runs() -> int:
 
 
 def read_environments() -> Mapping[str, bool]:
-    """The Pythons of the environments that launches made, and whether each is there."""
-    pythons = [python_of(file) for file in sorted((places.cache() / "environments").glob("*.json"))]
-    return {python: Path(python).exists() for python in pythons if python}
-
-
-def python_of(pointer: Path) -> str:
-    """What a launch noted; empty where it cannot be read."""
-    try:
-        return str(json.loads(pointer.read_text(encoding="utf-8"))["python"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
+    """The Pythons of the environments that launches made, a link each, and whether each is there."""
+    links = [folder for folder in sorted((places.cache() / "environments").glob("*")) if folder.is_symlink()]
+    pythons = [link / "bin" / "python" for link in links]
+    return {str(python): python.exists() for python in pythons}
 
 
 def read_locks() -> tuple[HeldLock, ...]:
@@ -136,38 +128,28 @@ def holder(file: Path) -> str:
     return f"{process_name(pid)} ({pid})"
 
 
-def check_cache(cache: FolderState) -> CheckOutcome:
-    """Whether results, tuned configurations and run folders can be kept."""
+def check_cache(
+    cache: FolderState,
+    unwritable: str = "Nothing can be written to the cache",
+    variable: str = "PYTORCH_TO_TRITON_CACHE",
+) -> CheckOutcome:
+    """Whether results, tuned configurations and run folders can be kept; `variable` names another folder."""
     if cache.problem:
-        return broken(
-            f"Nothing can be written to the cache ({cache.problem}).",
-            "Give this user the folder, or name another with PYTORCH_TO_TRITON_CACHE.",
-        )
-    if cache.bytes > _LARGE:
-        return doubtful(f"{size_of(cache)} in {cache.path}.", f"Remove it: rm -r {cache.path}")
-    return fine(f"{size_of(cache)} in {cache.path}.")
+        fix = f"Give this user the folder, or name another with {variable}."
+        return broken(f"{unwritable} ({cache.problem}).", fix)
+    counted = f"{gib(cache.bytes)} in {cache.files} files in {cache.path}."
+    seen = counted if cache.whole else f"More than {counted}"
+    return doubtful(seen, f"Remove it: rm -r {cache.path}") if cache.bytes > _LARGE else fine(seen)
 
 
 def check_triton_cache(folder: FolderState, *, gpu: bool) -> CheckOutcome:
     """Whether Triton can keep compiled kernels, and load what launches them."""
-    if folder.problem:
-        return broken(
-            f"Triton cannot keep compiled kernels ({folder.problem}).",
-            "Give this user the folder, or name another with TRITON_CACHE_DIR.",
-        )
-    if not folder.runs_code and gpu:
+    if not folder.problem and not folder.runs_code and gpu:
         return broken(
             f"{folder.path} is on a file system that is mounted noexec, so no kernel can be launched.",
             "Name a folder elsewhere with TRITON_CACHE_DIR.",
         )
-    if folder.bytes > _LARGE:
-        return doubtful(f"{size_of(folder)} in {folder.path}.", f"Remove it: rm -r {folder.path}")
-    return fine(f"{size_of(folder)} in {folder.path}.")
-
-
-def size_of(folder: FolderState) -> str:
-    counted = f"{gib(folder.bytes)} in {folder.files} files"
-    return counted if folder.whole else f"More than {counted}"
+    return check_cache(folder, "Triton cannot keep compiled kernels", "TRITON_CACHE_DIR")
 
 
 def check_space(folders: Sequence[FolderState]) -> CheckOutcome:

@@ -1,9 +1,10 @@
 """All checks of a machine: facts are gathered, then each check judges those that it is about."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import get_args
 
-from pytorch_to_triton.doctor import disk, gpu, kernels, programs, stack
+from pytorch_to_triton.doctor import disk, gpu, programs, stack
 from pytorch_to_triton.doctor.facts import MachineFacts, gather
 from pytorch_to_triton.doctor.outcomes import CheckOutcome, NotSeen, T, absent, doubtful
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -25,47 +26,57 @@ async def diagnose(
 
 def judge(facts: MachineFacts) -> Iterator[CheckResult]:
     """Every check, in the order in which one thing needs another."""
-    local, worker = facts.local, facts.worker
-    nodes = () if isinstance(local.nodes, NotSeen) else local.nodes
-    has_gpu = isinstance(local.driver, gpu.DriverState) or bool(nodes)
-    yield result(GPU, "driver", gpu.check_driver(local.driver, nodes))
-    yield result(GPU, "device files", check_fact(local.nodes, gpu.check_nodes))
-    yield result(GPU, "GPU", gpu.check_gpus(local.driver))
-    yield result(GPU, "others on the GPU", gpu.check_others(local.driver))
-    yield result(STACK, "Python and worker", stack.check_python(worker.versions, facts.python))
-    yield result(STACK, "torch", stack.check_torch(worker.versions))
-    variables: Mapping[str, str] = {} if isinstance(local.environment, NotSeen) else local.environment
+    local, versions, around = facts.local, facts.versions, facts.surroundings
+    driver = local["the driver"]
+    nodes = () if isinstance(local["device files"], NotSeen) else local["device files"]
+    has_gpu = isinstance(driver, gpu.DriverState) or bool(nodes)
+    yield result(GPU, "driver", gpu.check_driver(driver, nodes))
+    yield result(GPU, "device files", check_fact(local["device files"], gpu.check_nodes))
+    yield result(GPU, "GPU", gpu.check_gpus(driver))
+    yield result(GPU, "others on the GPU", gpu.check_others(driver))
+    yield result(STACK, "Python and worker", stack.check_python(versions, facts.python))
+    yield result(STACK, "torch", check_answer(versions, stack.check_torch))
+    variables = {} if isinstance(local["variables"], NotSeen) else local["variables"]
     if programs.hides_gpus(variables):
         on_gpu = absent("CUDA_VISIBLE_DEVICES hides every GPU from it.")
     else:
-        on_gpu = stack.check_torch_on_gpu(worker.versions, worker.surroundings, local.driver, nodes)
+        on_gpu = check_answer(versions, lambda seen: stack.check_torch_on_gpu(seen, around, driver, nodes))
     yield result(STACK, "torch on the GPU", on_gpu)
-    yield result(STACK, "Triton", stack.check_triton(worker.versions))
-    yield result(STACK, "assembler", stack.check_assembler(worker.surroundings))
-    yield result(STACK, "known miscompilations", stack.check_miscompilations(worker.versions))
-    yield result(STACK, "C compiler", stack.check_compiler(worker.surroundings, needed=has_gpu))
-    yield result(KERNELS, "interpreted", kernels.check_kernel(facts.interpreted, "interpreted"))
-    yield result(KERNELS, "compiled", kernels.check_kernel(facts.compiled, "compiled"))
-    yield result(KERNELS, "on the GPU", kernels.check_kernel(worker.on_gpu, "on the GPU"))
-    yield result(PROGRAMS, "compute-sanitizer", check_fact(local.sanitizer, programs.check_sanitizer))
-    yield result(PROGRAMS, "Nsight Compute", check_fact(local.ncu, programs.check_ncu))
-    yield result(PROGRAMS, "this command", check_fact(local.command, programs.check_command))
-    yield result(PROGRAMS, "variables", check_fact(local.environment, programs.check_variables))
-    yield result(DISK, "cache", check_fact(local.cache, disk.check_cache))
-    triton_cache = check_fact(worker.triton_cache, lambda one: disk.check_triton_cache(one, gpu=has_gpu))
+    yield result(STACK, "Triton", check_answer(versions, stack.check_triton))
+    yield result(STACK, "assembler", check_answer(around, stack.check_assembler))
+    yield result(STACK, "known miscompilations", check_answer(versions, stack.check_miscompilations))
+    compiler = check_answer(around, lambda seen: stack.check_compiler(seen, needed=has_gpu))
+    yield result(STACK, "C compiler", compiler)
+    for how in get_args(stack.How):
+        yield result(KERNELS, how, stack.check_kernel(facts.trials.get(how), how))
+    yield result(
+        PROGRAMS, "compute-sanitizer", check_fact(local["compute-sanitizer"], programs.check_sanitizer)
+    )
+    yield result(PROGRAMS, "Nsight Compute", check_fact(local["Nsight Compute"], programs.check_ncu))
+    yield result(PROGRAMS, "this command", check_fact(local["PATH"], programs.check_command))
+    yield result(PROGRAMS, "variables", check_fact(local["variables"], programs.check_variables))
+    yield result(DISK, "cache", check_fact(local["the cache"], disk.check_cache))
+    triton_cache = check_fact(facts.triton_cache, lambda seen: disk.check_triton_cache(seen, gpu=has_gpu))
     yield result(DISK, "Triton's cache", triton_cache)
-    folders = [local.cache, worker.triton_cache, local.temporary]
+    folders = [local["the cache"], facts.triton_cache, local["temporary files"]]
     counted = [folder for folder in folders if isinstance(folder, disk.FolderState)]
     if counted:
         yield result(DISK, "free space", disk.check_space(counted))
-    yield result(DISK, "run folders", check_fact(local.runs, disk.check_runs))
-    yield result(DISK, "made by launches", check_fact(local.environments, disk.check_environments))
-    yield result(DISK, "device locks", check_fact(local.locks, disk.check_locks))
+    yield result(DISK, "run folders", check_fact(local["run folders"], disk.check_runs))
+    yield result(DISK, "made by launches", check_fact(local["environments"], disk.check_environments))
+    yield result(DISK, "device locks", check_fact(local["locks"], disk.check_locks))
 
 
 def check_fact(fact: T | NotSeen, check: Callable[[T], CheckOutcome]) -> CheckOutcome:
     """The check of a fact; a warning where the fact could not be found out."""
     return doubtful(f"Not known: {fact.why}.", fact.fix) if isinstance(fact, NotSeen) else check(fact)
+
+
+def check_answer(answer: T | NotSeen, check: Callable[[T], CheckOutcome]) -> CheckOutcome:
+    """The check of what the worker answered; that it does not start is said once, by a check of its own."""
+    if isinstance(answer, NotSeen):
+        return absent("It was not asked: the worker does not start.")
+    return check(answer)
 
 
 def result(group: str, name: str, outcome: CheckOutcome) -> CheckResult:
@@ -77,7 +88,7 @@ def conclude(checks: Sequence[CheckResult], python: str, seconds: float) -> Diag
     failed = [check for check in checks if check.state == "failed"]
     doubts = [check for check in checks if check.state == "warning"]
     if failed:
-        names = ", ".join(one.name for one in failed)
+        names = ", ".join(check.name for check in failed)
         summary = f"{len(failed)} of {len(checks)} checks failed: {names}."
         next_step = f"{failed[0].fix} Then run doctor again."
     else:

@@ -5,23 +5,22 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import anyio
 
 from pytorch_to_triton import places
 from pytorch_to_triton.doctor.disk import (
     FolderState,
-    HeldLock,
     read_environments,
     read_folder,
     read_locks,
     read_runs,
 )
-from pytorch_to_triton.doctor.gpu import DeviceNode, DriverState, read_driver, read_nodes
-from pytorch_to_triton.doctor.kernels import How, KernelTrial, reason, try_kernel
+from pytorch_to_triton.doctor.gpu import read_driver, read_nodes
 from pytorch_to_triton.doctor.outcomes import NotSeen, T
 from pytorch_to_triton.doctor.programs import read_command, read_environment
-from pytorch_to_triton.doctor.stack import Surroundings
+from pytorch_to_triton.doctor.stack import How, KernelTrial, Surroundings, reason, try_kernel
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.hardware.versions import Versions, versions
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -31,50 +30,41 @@ from pytorch_to_triton.profilers.profile import find_ncu
 from pytorch_to_triton.profilers.sanitizer import find_sanitizer
 from pytorch_to_triton.schema.job import Job, Runtime
 
+LOOKS: Mapping[str, Callable[[], Any]] = {
+    "the driver": read_driver,
+    "device files": read_nodes,
+    "compute-sanitizer": find_sanitizer,
+    "Nsight Compute": find_ncu,
+    "PATH": read_command,
+    "the cache": lambda: read_folder(places.cache()),
+    "temporary files": lambda: read_folder(Path(tempfile.gettempdir())),
+    "run folders": read_runs,
+    "environments": read_environments,
+    "locks": read_locks,
+    "variables": read_environment,
+}
+"""What this process reads by itself."""
 _LOOK_SECONDS = 10.0
 _WORK_SECONDS = 75.0
 """Of what waits for a worker, whose imports take a while from a cold disk."""
 _POLL_SECONDS = 0.02
-_STEPS = 17
+_STEPS = len(LOOKS) + 6
 """How many facts there are."""
 
 
 @dataclass(frozen=True)
-class LocalFacts:
-    """What this process reads by itself; NotSeen where it could not be read."""
-
-    driver: DriverState | NotSeen
-    nodes: tuple[DeviceNode, ...] | NotSeen
-    sanitizer: Path | NotSeen | None
-    ncu: Path | NotSeen | None
-    command: str | NotSeen | None
-    cache: FolderState | NotSeen
-    temporary: FolderState | NotSeen
-    runs: int | NotSeen
-    environments: Mapping[str, bool] | NotSeen
-    locks: tuple[HeldLock, ...] | NotSeen
-    environment: Mapping[str, str] | NotSeen
-
-
-@dataclass(frozen=True)
-class WorkerFacts:
-    """What the worker says of its Python, in compiled mode; `on_gpu` is None where torch has no GPU."""
-
-    versions: Versions | NotSeen
-    surroundings: Surroundings | NotSeen
-    triton_cache: FolderState | NotSeen
-    on_gpu: KernelTrial | NotSeen | None
-
-
-@dataclass(frozen=True)
 class MachineFacts:
-    """All that the checks look at."""
+    """All that the checks look at; NotSeen where it could not be found out."""
 
     python: str
-    local: LocalFacts
-    worker: WorkerFacts
-    interpreted: KernelTrial | NotSeen
-    compiled: KernelTrial | NotSeen
+    local: Mapping[str, Any]
+    """By the names of LOOKS."""
+    versions: Versions | NotSeen
+    """Of the worker's Python, in compiled mode, as are the next two."""
+    surroundings: Surroundings | NotSeen
+    triton_cache: FolderState | NotSeen
+    trials: Mapping[How, KernelTrial | NotSeen]
+    """Without the GPU's where torch has none."""
 
 
 class Inquiry:
@@ -129,42 +119,15 @@ async def gather(worker: WorkerClient, python: str, listener: ProgressListener) 
     """Look at everything, at once where that is quicker."""
     inquiry = Inquiry(listener)
     trials: dict[How, KernelTrial | NotSeen] = {}
-    local: list[LocalFacts] = []
+    local: dict[str, Any] = {}
+    runtime = Runtime(python=python, interpreter=False)
 
-    async def look() -> None:
-        local.append(await look_around(inquiry))
+    async def look_around() -> None:
+        for name, look in LOOKS.items():
+            local[name] = await inquiry.look(name, look)
 
     async def attempt(how: How) -> None:
         trials[how] = await inquiry.ask(f"a kernel, {how}", lambda: try_kernel(worker, python, how))
-
-    async with task_group() as group:
-        group.start_soon(look)
-        group.start_soon(attempt, "interpreted")
-        group.start_soon(attempt, "compiled")
-        answered = await ask_worker(inquiry, worker, python)
-    return MachineFacts(python, local[0], answered, trials["interpreted"], trials["compiled"])
-
-
-async def look_around(inquiry: Inquiry) -> LocalFacts:
-    """What needs no worker."""
-    return LocalFacts(
-        driver=await inquiry.look("the driver", read_driver),
-        nodes=await inquiry.look("device files", read_nodes),
-        sanitizer=await inquiry.look("compute-sanitizer", find_sanitizer),
-        ncu=await inquiry.look("Nsight Compute", find_ncu),
-        command=await inquiry.look("PATH", read_command),
-        cache=await inquiry.look("the cache", lambda: read_folder(places.cache())),
-        temporary=await inquiry.look("temporary files", lambda: read_folder(Path(tempfile.gettempdir()))),
-        runs=await inquiry.look("run folders", read_runs),
-        environments=await inquiry.look("environments", read_environments),
-        locks=await inquiry.look("locks", read_locks),
-        environment=await inquiry.look("variables", read_environment),
-    )
-
-
-async def ask_worker(inquiry: Inquiry, worker: WorkerClient, python: str) -> WorkerFacts:
-    """What the worker says, and whether a kernel runs on the GPU that it has."""
-    runtime = Runtime(python=python, interpreter=False)
 
     async def find_surroundings() -> Surroundings | NotSeen:
         outcome = await worker.ask(Job(kind="surroundings"), runtime, seconds=_WORK_SECONDS)
@@ -172,15 +135,18 @@ async def ask_worker(inquiry: Inquiry, worker: WorkerClient, python: str) -> Wor
             return NotSeen(reason(outcome))
         return Surroundings.model_validate(outcome.answer)
 
-    known = await inquiry.ask("torch and Triton", lambda: versions(worker, runtime))
-    around = await inquiry.ask("what Triton needs", find_surroundings)
-    on_gpu = None
-    if not isinstance(known, NotSeen) and known.devices:
-        on_gpu = await inquiry.ask("a kernel, on the GPU", lambda: try_kernel(worker, python, "on the GPU"))
-    cache: FolderState | NotSeen
-    if isinstance(around, NotSeen):
-        cache = around
-    else:
-        folder = Path(around.triton_cache)
-        cache = await inquiry.look("Triton's cache", lambda: read_folder(folder))
-    return WorkerFacts(known, around, cache, on_gpu)
+    async with task_group() as group:
+        group.start_soon(look_around)
+        group.start_soon(attempt, "interpreted")
+        group.start_soon(attempt, "compiled")
+        known = await inquiry.ask("torch and Triton", lambda: versions(worker, runtime))
+        around = await inquiry.ask("what Triton needs", find_surroundings)
+        if not isinstance(known, NotSeen) and known.devices:
+            await attempt("on the GPU")
+        cache: FolderState | NotSeen
+        if isinstance(around, NotSeen):
+            cache = around
+        else:
+            folder = Path(around.triton_cache)
+            cache = await inquiry.look("Triton's cache", lambda: read_folder(folder))
+    return MachineFacts(python, local, known, around, cache, trials)

@@ -3,7 +3,6 @@
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from pytorch_to_triton.command_line import NAME, program
@@ -17,22 +16,15 @@ def read_command() -> str | None:
 
 def check_sanitizer(path: Path | None) -> CheckOutcome:
     """It is asked by validate --thorough."""
-    if path is None:
-        return absent(
-            "compute-sanitizer is not installed; only validate --thorough asks it.",
-            "Install the CUDA toolkit, or set CUDA_HOME to it.",
-        )
-    return fine(f"{path}.")
+    missing = "compute-sanitizer is not installed; only validate --thorough asks it."
+    return fine(f"{path}.") if path else absent(missing, "Install the CUDA toolkit, or set CUDA_HOME to it.")
 
 
 def check_ncu(path: Path | None) -> CheckOutcome:
     """It is asked by inspect --profile ncu."""
-    if path is None:
-        return absent(
-            "Nsight Compute (ncu) is not installed; only inspect --profile ncu asks it.",
-            "Install the CUDA toolkit or Nsight Compute, or set CUDA_HOME.",
-        )
-    return fine(f"{path}.")
+    missing = "Nsight Compute (ncu) is not installed; only inspect --profile ncu asks it."
+    fix = "Install the CUDA toolkit or Nsight Compute, or set CUDA_HOME."
+    return fine(f"{path}.") if path else absent(missing, fix)
 
 
 def check_command(command: str | None) -> CheckOutcome:
@@ -50,28 +42,19 @@ def check_command(command: str | None) -> CheckOutcome:
     return fine(f"{command}.")
 
 
-@dataclass(frozen=True)
-class Effect:
-    """What a variable does that one may not expect."""
-
-    does: str
-    harmless: tuple[str, ...] = ("", "0")
-    """Values that do nothing."""
-
-
+_WITHOUT_COMPILE = "turns torch.compile off, so that benchmark compares with eager PyTorch"
 EFFECTS = {
-    "TRITON_INTERPRET": Effect(
-        "has your own scripts run kernels on the CPU; the tools here choose themselves"
-    ),
-    "TRITON_DISABLE_LINE_INFO": Effect("leaves findings of compute-sanitizer without lines"),
-    "TRITON_ALWAYS_COMPILE": Effect("has every kernel compiled again in every process"),
-    "TRITON_DEBUG": Effect("adds checks to kernels, which slows them"),
-    "CUDA_LAUNCH_BLOCKING": Effect("makes every launch wait, which spoils times"),
-    "TORCH_COMPILE_DISABLE": Effect("turns torch.compile off, so that benchmark compares with eager PyTorch"),
-    "TORCHDYNAMO_DISABLE": Effect("turns torch.compile off, so that benchmark compares with eager PyTorch"),
-    "PYTORCH_NO_CUDA_MEMORY_CACHING": Effect("makes every allocation slow, which spoils times"),
-    "LD_PRELOAD": Effect("loads libraries into every process", harmless=("",)),
+    "TRITON_INTERPRET": "has your own scripts run kernels on the CPU; the tools here choose themselves",
+    "TRITON_DISABLE_LINE_INFO": "leaves findings of compute-sanitizer without lines",
+    "TRITON_ALWAYS_COMPILE": "has every kernel compiled again in every process",
+    "TRITON_DEBUG": "adds checks to kernels, which slows them",
+    "CUDA_LAUNCH_BLOCKING": "makes every launch wait, which spoils times",
+    "TORCH_COMPILE_DISABLE": _WITHOUT_COMPILE,
+    "TORCHDYNAMO_DISABLE": _WITHOUT_COMPILE,
+    "PYTORCH_NO_CUDA_MEMORY_CACHING": "makes every allocation slow, which spoils times",
+    "LD_PRELOAD": "loads libraries into every process",
 }
+"""What a variable does that one may not expect, where it is neither empty nor 0."""
 _PATHS = (
     "PYTORCH_TO_TRITON_PYTHON", "TRITON_PTXAS_PATH", "TRITON_LIBCUDA_PATH", "TRITON_LIBDEVICE_PATH",
     "CUDA_HOME", "CC",
@@ -100,9 +83,9 @@ def check_variables(environment: Mapping[str, str]) -> CheckOutcome:
         if value.startswith("/") and not Path(value.split()[0]).exists():
             return broken(f"{name}={value} names nothing that exists.", f"Correct it, or unset {name}.")
     effective = [
-        f"{name}={value} {EFFECTS[name].does}"
+        f"{name}={value} {EFFECTS[name]}"
         for name, value in environment.items()
-        if name in EFFECTS and value not in EFFECTS[name].harmless
+        if name in EFFECTS and value not in ("", "0")
     ]
     if effective:
         names = " ".join(text.partition("=")[0] for text in effective)

@@ -1,17 +1,29 @@
-"""Python, torch and Triton, and what they find around them."""
+"""Python, torch and Triton, what they find around them, and a small kernel interpreted, compiled and run."""
 
 import re
 from collections.abc import Sequence
+from typing import Literal
 
 from pytorch_to_triton.doctor.gpu import DeviceNode, DriverState
 from pytorch_to_triton.doctor.outcomes import CheckOutcome, NotSeen, absent, broken, doubtful, fine
+from pytorch_to_triton.hardware.architectures import ARCHITECTURES, DEFAULT
 from pytorch_to_triton.hardware.miscompilations import concerning
 from pytorch_to_triton.hardware.versions import Versions
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.triton_api.history import history
 
 OLDEST_PYTHON, OLDEST_TORCH, OLDEST_TRITON = (3, 11), (2, 11), (3, 6)
 _SET_UP = "Install torch and triton into it, or name a Python that has them with --python."
+How = Literal["interpreted", "compiled", "on the GPU"]
+_SECONDS = 60.0
+_SLOW_SECONDS = 20.0
+_FIXES: dict[How, str] = {
+    "interpreted": "Install torch and Triton again, in releases that were made for each other.",
+    "compiled": "Install Triton again; where TRITON_PTXAS_PATH is set, unset it.",
+    "on the GPU": "Fix what failed above first; then look at the driver's messages with dmesg.",
+}
 
 
 class Surroundings(Value):
@@ -48,10 +60,8 @@ def check_python(versions: Versions | NotSeen, python: str) -> CheckOutcome:
     return fine(f"The worker starts in Python {versions.python} ({python}).")
 
 
-def check_torch(versions: Versions | NotSeen) -> CheckOutcome:
+def check_torch(versions: Versions) -> CheckOutcome:
     """Whether torch is new enough."""
-    if isinstance(versions, NotSeen):
-        return absent("It was not asked: the worker does not start.")
     if numbers(versions.torch) < OLDEST_TORCH:
         return broken(
             f"torch {versions.torch} is too old.", f"Install torch {version_text(OLDEST_TORCH)} or newer."
@@ -61,14 +71,12 @@ def check_torch(versions: Versions | NotSeen) -> CheckOutcome:
 
 
 def check_torch_on_gpu(
-    versions: Versions | NotSeen,
+    versions: Versions,
     surroundings: Surroundings | NotSeen,
     driver: DriverState | NotSeen,
     nodes: Sequence[DeviceNode],
 ) -> CheckOutcome:
     """Whether torch's build fits the driver, and torch uses the GPU that is here."""
-    if isinstance(versions, NotSeen):
-        return absent("It was not asked: the worker does not start.")
     if versions.devices:
         names = ", ".join(device.name for device in versions.devices)
         return fine(f"torch uses {names}.")
@@ -93,10 +101,8 @@ def check_torch_on_gpu(
     )
 
 
-def check_triton(versions: Versions | NotSeen) -> CheckOutcome:
+def check_triton(versions: Versions) -> CheckOutcome:
     """Whether this Triton is one of those that are known here."""
-    if isinstance(versions, NotSeen):
-        return absent("It was not asked: the worker does not start.")
     newest = numbers(history().releases[-1])
     if numbers(versions.triton) < OLDEST_TRITON:
         return broken(
@@ -112,10 +118,8 @@ def check_triton(versions: Versions | NotSeen) -> CheckOutcome:
     )
 
 
-def check_assembler(surroundings: Surroundings | NotSeen) -> CheckOutcome:
+def check_assembler(surroundings: Surroundings) -> CheckOutcome:
     """Whether Triton finds ptxas."""
-    if isinstance(surroundings, NotSeen):
-        return absent("It was not asked: the worker does not start.")
     if not surroundings.assembler:
         return broken(
             "Triton finds no ptxas, so nothing is compiled for NVIDIA's GPUs.",
@@ -124,10 +128,8 @@ def check_assembler(surroundings: Surroundings | NotSeen) -> CheckOutcome:
     return fine(f"{surroundings.assembler}.")
 
 
-def check_miscompilations(versions: Versions | NotSeen) -> CheckOutcome:
+def check_miscompilations(versions: Versions) -> CheckOutcome:
     """Whether kernels are known to be compiled wrongly by these versions on the first GPU."""
-    if isinstance(versions, NotSeen):
-        return absent("It was not asked: the worker does not start.")
     if not versions.devices or not versions.assemblers:
         return absent("There is no GPU of NVIDIA's that torch could use.")
     with_these = f"Triton {versions.triton} with ptxas {versions.assemblers[0].version}"
@@ -142,12 +144,52 @@ def check_miscompilations(versions: Versions | NotSeen) -> CheckOutcome:
     )
 
 
-def check_compiler(surroundings: Surroundings | NotSeen, *, needed: bool) -> CheckOutcome:
+def check_compiler(surroundings: Surroundings, *, needed: bool) -> CheckOutcome:
     """Whether the stubs that launch kernels on a GPU can be built; `needed` where there is one."""
-    if isinstance(surroundings, NotSeen):
-        return absent("It was not asked: the worker does not start.")
     if not surroundings.compiler_problem:
         return fine(f"{surroundings.compiler} builds what launches a kernel.")
     seen = f"What launches a kernel cannot be built: {surroundings.compiler_problem}."
     fix = "Install gcc and Python's headers (Debian: apt install gcc python3-dev)."
     return broken(seen, fix) if needed else absent(seen, f"Only a GPU needs it. {fix}")
+
+
+class KernelTrial(Value):
+    """What job `try_kernel` answers."""
+
+    seconds: float
+    seen: str
+
+
+async def try_kernel(worker: WorkerClient, python: str, how: How) -> KernelTrial | NotSeen:
+    """Compile or run it. Raises MissingRequirement as WorkerClient.ask does."""
+    gpu = ARCHITECTURES[DEFAULT]
+    target = {"backend": gpu.backend, "arch": gpu.compiler_arch, "warp_size": gpu.warp_size}
+    job = Job(kind="try_kernel", arguments={"target": target if how == "compiled" else None})
+    outcome = await worker.ask(
+        job, Runtime(python=python, interpreter=how == "interpreted"), seconds=_SECONDS
+    )
+    if outcome.answer is None:
+        return NotSeen(reason(outcome), _FIXES[how])
+    return KernelTrial.model_validate(outcome.answer)
+
+
+def reason(outcome: Outcome) -> str:
+    """Why a job did not answer, in a line."""
+    said = outcome.failure.named if outcome.failure else outcome.detail
+    return said.strip().splitlines()[0] if said.strip() else outcome.status
+
+
+def check_kernel(trial: KernelTrial | NotSeen | None, how: How) -> CheckOutcome:
+    """What became of it; None: it was not tried."""
+    if trial is None:
+        return absent("It was not tried: " + _why_not(how))
+    if isinstance(trial, NotSeen):
+        return broken(f"It does not work: {trial.why.rstrip('.')}.", trial.fix)
+    what = f"{trial.seen} in {trial.seconds:.1f} s"
+    if trial.seconds > _SLOW_SECONDS:
+        return doubtful(f"It works, but slowly: {what}.", "Put Triton's cache and /tmp on a local disk.")
+    return fine(f"{what[:1].upper()}{what[1:]}." if how == "compiled" else f"Ran {what}.")
+
+
+def _why_not(how: How) -> str:
+    return "torch has no GPU to run it on." if how == "on the GPU" else "the worker does not start."

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import anyio
-
 from pytorch_to_triton.errors import BadInput, TargetBroken, TargetNotFound
 from pytorch_to_triton.hardware.architectures import DEFAULT, Architecture, architecture, present
 from pytorch_to_triton.hardware.versions import Versions, versions
@@ -14,17 +12,15 @@ from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options
 from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.inputs.timing_dims import timing_dims
-from pytorch_to_triton.inspect.amdgcn import read_amdgcn
-from pytorch_to_triton.inspect.compiling import Compiled, Compiling, compile_kernels
-from pytorch_to_triton.inspect.lines import line_of
+from pytorch_to_triton.inspect.assembly import read_amdgcn, read_ptx
+from pytorch_to_triton.inspect.compiling import Compiled, Compiling, compile_kernels, compiled_otherwise
 from pytorch_to_triton.inspect.occupancy import occupancy_of
-from pytorch_to_triton.inspect.pages import page_of, refuse_foreign
-from pytorch_to_triton.inspect.ptx import read_ptx
+from pytorch_to_triton.inspect.pages import line_of, page_of, refuse_foreign
 from pytorch_to_triton.inspect.remarks import KernelReading, plural, refusal, remarks_on
 from pytorch_to_triton.inspect.ttgir import block_accesses, dots, float_atomics, loops, short_sums
-from pytorch_to_triton.inspect.what_if import compiled_otherwise
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
+from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.profilers import profile as profilers
 from pytorch_to_triton.schema.compiled import CompiledKernel, InspectedKernel, Inspection, TextKind
 from pytorch_to_triton.schema.description import Description
@@ -113,7 +109,7 @@ async def inspect(
     refuse_nothing(compiled, request, call.case)
     kernels = choose(read_all(compiled.kernels, gpu), request.kernel)
     otherwise = await compiled_otherwise(compiling, compiled.kernels, request.what_if)
-    others = tuple(k for each in otherwise for k in choose(read_all(each, gpu), request.kernel))
+    others = tuple(k for compiled in otherwise for k in choose(read_all(compiled, gpu), request.kernel))
     side_by_side = sorted((*kernels, *others), key=lambda kernel: kernel.compiled.number)
     profile = None
     if request.profile:
@@ -158,12 +154,9 @@ async def _read_versions_and_call(
     async def ask_versions() -> None:
         installed.append(await versions(worker, compiled_runtime))
 
-    try:
-        async with anyio.create_task_group() as group:
-            group.start_soon(ask_versions)
-            call = await _call_of(worker, request, runtime)
-    except BaseExceptionGroup as problems:
-        raise problems.exceptions[0] from None
+    async with task_group() as group:
+        group.start_soon(ask_versions)
+        call = await _call_of(worker, request, runtime)
     return installed[0], call
 
 

@@ -1,16 +1,17 @@
-"""A compiler's text in pages of a readable length."""
+"""What the compiler made of a kernel: a line of figures, and its texts in pages of a readable length."""
 
 import re
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.architectures import Architecture
-from pytorch_to_triton.schema.compiled import InspectedKernel, TextKind, TextPage
+from pytorch_to_triton.schema.compiled import InspectedKernel, Instructions, TextKind, TextPage
 
 PAGE_LINES = 200
 BACKENDS: dict[TextKind, str] = {"ptx": "cuda", "sass": "cuda", "amdgcn": "hip"}
 """Of texts that not every GPU has."""
 DEBUGGING = re.compile(r"^\s*\.section\s+\.debug_\w+\s*\{[^{}]*\}\n?", re.MULTILINE)
 """A section of PTX that only debuggers read."""
+MANY = {"load": "loads", "store": "stores", "async_copy": "async copies"}
 
 
 def refuse_foreign(kind: TextKind, gpu: Architecture) -> None:
@@ -49,3 +50,34 @@ def page_of(kernel: InspectedKernel, kind: TextKind, number: int) -> TextPage:
         text="\n".join(lines[first : first + PAGE_LINES]),
         whole=path,
     )
+
+
+def line_of(kernel: InspectedKernel) -> str:
+    """`softmax_kernel num_warps=4 num_stages=3: 40 registers, 0 B spilled, 32 B shared, ...`."""
+    name = f"{kernel.label} {configuration_of(kernel)}"
+    used, occupancy, instructions = kernel.compiled.resources, kernel.occupancy, kernel.instructions
+    if used is None or occupancy is None or instructions is None:
+        return f"{name}: the compiler refuses it"
+    figures = (
+        f"{used.registers} registers",
+        f"{used.spill_store_bytes} B spilled",
+        f"{used.shared_bytes} B shared",
+        f"{100 * occupancy.share:.3g} % occupancy ({' and '.join(occupancy.binds)})",
+        *(f"{many} {text}" for kind, many in MANY.items() if (text := widths(instructions, kind))),
+        *(f"{m.name} {m.operands} x {m.count}" for m in instructions.matrix),
+    )
+    return f"{name}: {', '.join(figures)}"
+
+
+def configuration_of(kernel: InspectedKernel) -> str:
+    """What it was compiled with, and what of that was asked for in place of what its launch gives."""
+    compiled = kernel.compiled
+    launched = compiled.configuration or f"num_warps={compiled.num_warps} num_stages={compiled.num_stages}"
+    instead = " ".join(f"{name}={value}" for name, value in compiled.what_if.items())
+    return f"{launched}, what if {instead}" if instead else launched
+
+
+def widths(instructions: Instructions, kind: str) -> str:
+    """`128 bit x 8, 32 bit x 2`, the widest first."""
+    accesses = sorted((a for a in instructions.accesses if a.kind == kind), key=lambda access: -access.bits)
+    return ", ".join(f"{access.bits} bit x {access.count}" for access in accesses)

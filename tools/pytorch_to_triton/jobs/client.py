@@ -14,8 +14,7 @@ from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.fork_server import ForkServer, ForkServerGone, RunningJob
 from pytorch_to_triton.jobs.job_channel import JobChannel
 from pytorch_to_triton.jobs.outcome import Messages
-from pytorch_to_triton.jobs.process_time import ProcessTime, phases_of
-from pytorch_to_triton.jobs.progress import ProgressListener
+from pytorch_to_triton.jobs.progress import ProcessTime, ProgressListener, phases_of
 from pytorch_to_triton.jobs.run_folder import RunFolders
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 

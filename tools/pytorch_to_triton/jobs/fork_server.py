@@ -1,11 +1,13 @@
-"""The client's side of a fork server: start it, hand it jobs, end it."""
+"""The client's side of a fork server: start it without this environment's secrets, hand it jobs, end it."""
 
 import json
 import os
+import re
 import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import anyio
@@ -13,15 +15,24 @@ import anyio.to_thread
 
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import MissingRequirement
-from pytorch_to_triton.jobs.environment import job_environment
 from pytorch_to_triton.jobs.outcome import describe_status, text_end
 from pytorch_to_triton.schema.job import Runtime, Status
 from pytorch_to_triton.worker import wire
 from pytorch_to_triton.worker.wire.as_json import decoded
 
+_SECRET = re.compile(
+    r"TOKEN|SECRET|PASSW|CREDENTIAL|COOKIE|(API|ACCESS|PRIVATE|ACCOUNT|SIGNING)_?KEY|_KEY$|AUTH|"
+    r"^(SSH|GPG)_|^GIT_ASKPASS$|_DSN$|DATABASE_URL|CONNECTION_STRING",
+    re.IGNORECASE,
+)
 _END_SECONDS = 15.0
 """How long a killed process may take to be gone; with a device busy, it takes a while."""
 _MESSAGE_BYTES = 4096
+
+
+def job_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Every variable but those whose name says that they hold a secret or lead to an agent that does."""
+    return {name: value for name, value in environment.items() if not _SECRET.search(name)}
 
 
 class ForkServerGone(Exception):

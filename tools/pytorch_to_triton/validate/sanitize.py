@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from pytorch_to_triton.inputs.case import Case, Layout, tensors_in
-from pytorch_to_triton.profilers.sanitizer_report import Hazard
+from pytorch_to_triton.profilers.sanitizer import Hazard
 from pytorch_to_triton.schema.verdict import Violation, ViolationKind
 from pytorch_to_triton.validate.behavior import OVERFLOW, violation
 from pytorch_to_triton.validate.phrases import times
