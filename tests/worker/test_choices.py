@@ -39,10 +39,10 @@ def gathered(x: Tensor, indices: list[list[int]], *, factor: float = 1.0) -> Res
     return x.gather(-1, chosen) * factor, chosen
 
 
-def wrong_elements(reference: Callable[[Tensor], Result], ours: Result, folder: Path) -> int:
+def wrong_elements(reference: Callable[[Tensor], Result], ours: Result, folder: Path, x: Tensor = X) -> int:
     outputs = {f"out[{place}]": output_of(value) for place, value in enumerate(ours)}
-    truth = oracle(reference, {"x": X}, folder).truth(CASE, SEED)
-    found = statistics_of(outputs, truth, CallInputs({"x": X}, {}))
+    truth = oracle(reference, {"x": x}, folder).truth(CASE, SEED)
+    found = statistics_of(outputs, truth, CallInputs({"x": x}, {}))
     return sum(output["failing"] for output in found["outputs"])
 
 
@@ -69,6 +69,24 @@ def test_a_stable_sort_leaves_nothing_free(tmp_path: Path) -> None:
 def test_what_is_no_choice_of_pytorch_s_is_wrong(indices: list[list[int]], tmp_path: Path) -> None:
     values = torch.tensor([[6.0, 6.0], [0.0, 0.0]])
     assert wrong_elements(best_two, (values, torch.tensor(indices)), tmp_path) > 0
+
+
+def test_a_choice_that_no_result_shows_is_the_first_of_equals(tmp_path: Path) -> None:
+    """As of groups of which members are chosen: the sums below say which three columns they are of."""
+    length = next(n for n in range(3, 200) if torch.zeros(1, n).topk(3).indices.tolist() != [[0, 1, 2]])
+    numbers = torch.arange(length, dtype=torch.float32)
+
+    def sums(x: Tensor) -> Result:
+        chosen = torch.zeros_like(x).scatter(1, x.topk(3, sorted=False).indices, 1.0)
+        return (chosen * numbers).sum(-1), chosen
+
+    def failing(columns: list[int]) -> int:
+        chosen = torch.zeros(1, length).index_fill(1, torch.tensor(columns), 1.0)
+        return wrong_elements(sums, ((chosen * numbers).sum(-1), chosen), tmp_path, torch.zeros(1, length))
+
+    assert failing([0, 1, 2]) == 0
+    assert failing([0, 1]) > 0
+    assert failing([0, 1, 2, 3]) > 0
 
 
 def test_gradients_follow_the_choice(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """What PyTorch leaves free: which of equal values top-k and sorting take, and the order of unsorted ones.
 
 Where a candidate's results differ, the reference is run again with the candidate's own choices where PyTorch
-could have made them. So what follows from a choice is compared too: a gathered weight, a sum, a gradient.
+could have made them. So what follows from a choice is compared too: a gathered weight, a sum, a gradient. A
+choice that no result shows, such as that of groups of which members are chosen, is the first of equals there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,9 +24,10 @@ Choices = Mapping[int, torch.Tensor]
 class Choosing(DispatchMode):
     """Inside, operators that choose take `instead` where that is as good a choice."""
 
-    def __init__(self, instead: Choices) -> None:
+    def __init__(self, instead: Choices, *, first: bool = False) -> None:
+        """`first`: the others take the first of equals."""
         super().__init__()  # type: ignore[no-untyped-call]
-        self.instead = instead
+        self.instead, self.first = instead, first
         self.made: list[torch.Tensor] = []
         """The indices that were chosen, in the order of the calls."""
 
@@ -38,9 +40,17 @@ class Choosing(DispatchMode):
             return result
         choice = Choice(given["self"], given["dim"], given.get("sorted", True), *result)
         instead = self.instead.get(len(self.made))
+        if instead is None and self.first:
+            instead = choice.first_of_equals(descending=descends(func, given))
         values, indices = result if instead is None else choice.with_indices(instead)
         self.made.append(indices)
         return values, indices
+
+
+def descends(func: Any, given: Mapping[str, Any]) -> bool:
+    """Whether top-k, or sorting, with these arguments begins with the largest."""
+    is_top_k = func.overloadpacket.__name__ == "topk"
+    return bool(given.get("largest", True) if is_top_k else given.get("descending", False))
 
 
 @dataclass(frozen=True)
@@ -67,6 +77,11 @@ class Choice:
             & self.whole_rows(self.are_alike(values))
         )
         return torch.where(good, values, self.values), torch.where(good, inside, self.indices)
+
+    def first_of_equals(self, *, descending: bool) -> torch.Tensor:
+        """The indices with the first of equal values in each row."""
+        indices = self.operand.sort(dim=self.dim, descending=descending, stable=True).indices
+        return indices.narrow(self.dim, 0, self.indices.shape[self.dim])
 
     def are_alike(self, values: torch.Tensor) -> torch.Tensor:
         """Where the values are those that were chosen, up to the rounding of their dtype; bool."""

@@ -23,7 +23,7 @@ from ..loading.target import Loaded, ModuleCall
 from ..random_numbers import seed_random_numbers
 from ..runtime import called_with_gpu
 from .budget import NEIGHBORS, SAMPLES
-from .choices import Choices, Choosing, choices_of, whole_numbers
+from .choices import Choices, Choosing, choices_of
 from .declared_tensor import (
     WIDE,
     DeclaredDtypes,
@@ -175,13 +175,15 @@ class Oracle:
             return precise
 
         def following(candidate: Outputs) -> Truth | None:
-            if all(whole_numbers(output) is None for output in run.outputs.values()):
-                return None
             with Choosing({}) as choosing:
                 outputs = self.run_as_it_is(run.case_id, run.seed).outputs
-            choices = choices_of(candidate, choosing.made, outputs)
-            there = dataclasses.replace(self, choices=choices)
-            return there.truth_in(precision, there.run_as_it_is(run.case_id, run.seed)) if choices else None
+            if not choosing.made:
+                return None
+            shown = choices_of(candidate, choosing.made, outputs)
+            with Choosing(shown, first=True) as choosing:
+                self.run_as_it_is(run.case_id, run.seed)
+            there = dataclasses.replace(self, choices={**dict(enumerate(choosing.made)), **shown})
+            return there.truth_in(precision, there.run_as_it_is(run.case_id, run.seed))
 
         return Truth(
             pytorch=run.outputs,
