@@ -47,7 +47,7 @@ class RuleCheck:
     run: Callable[[Any], Iterator[Fault]]
     bad: tuple[str, ...]
     """Each must be found at least once."""
-    good: tuple[str, ...]
+    good: tuple[str, ...] = ()
     """In each nothing must be found."""
 
 

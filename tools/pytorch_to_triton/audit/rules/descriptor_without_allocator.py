@@ -4,6 +4,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.examples import jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import file_rule
 from pytorch_to_triton.audit.source import SourceFile
@@ -11,21 +12,18 @@ from pytorch_to_triton.audit.source import SourceFile
 _DESCRIPTORS = frozenset(
     f"triton.language.{name}" for name in ("make_tensor_descriptor", "_experimental_make_tensor_descriptor")
 )
-_KERNEL = """
-@triton.jit
-def kernel(x_ptr, M, N, B: tl.constexpr):
-    x = tl.make_tensor_descriptor(x_ptr, shape=[M, N], strides=[N, 1], block_shape=[B, B])
-    x.store([tl.program_id(0) * B, 0], tl.zeros((B, B), tl.float32))
-"""
-_LAUNCH = """
-def run(x):
-    kernel[(triton.cdiv(x.shape[0], 64),)](x, *x.shape, B=64)
-"""
-BAD = (_KERNEL + _LAUNCH,)
-GOOD = ("from project.memory import install_allocator\n" + _KERNEL + _LAUNCH,)
+_MADE = jit(
+    "x = tl.make_tensor_descriptor(x_ptr, shape=[n, n], strides=[n, 1], block_shape=[B, B])",
+    "x.store([tl.program_id(0) * B, 0], tl.zeros((B, B), tl.float32))",
+) + run("kernel[(triton.cdiv(x.shape[0], 64),)](x, out, x.shape[0], B=64)")
 
 
-@file_rule("low", "correctness", BAD, GOOD)
+@file_rule(
+    "low",
+    "correctness",
+    bad=(_MADE,),
+    good=("from project.memory import install_allocator\n" + _MADE,),
+)
 def descriptor_without_allocator(file: SourceFile) -> Iterator[Fault]:
     """A kernel makes tensor descriptors, and the file sets no allocator.
 

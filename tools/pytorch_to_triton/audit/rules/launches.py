@@ -13,24 +13,26 @@ from pytorch_to_triton.audit.analysis.launched_tensors import (
     tensors_of,
 )
 from pytorch_to_triton.audit.analysis.movement import bound_in, escapes, names_in
+from pytorch_to_triton.audit.examples import ROW, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import file_rule, kernel_rule
 from pytorch_to_triton.audit.source import Function, LaunchSite, SourceFile, SourceKernel
 from pytorch_to_triton.triton_api.name_scope import Definition, NameScope, own_nodes
 
-_KERNEL = "\n@triton.jit\ndef kernel(x_ptr):\n    tl.store(x_ptr, 0.0)\n"
+_COPY = jit(ROW, "tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)")
+_LAUNCH = "kernel[(1,)](x, out, x.numel(), B=64)"
 _EXPECTED = ast.With | ast.Try | ast.TryStar
 
 
 @file_rule(
     "critical",
     "correctness",
-    bad=(f"{_KERNEL}\ndef run(x):\n    kernel(x)\n",),
+    bad=(_COPY + run("kernel(x)"),),
     good=(
-        f"{_KERNEL}\ndef run(kernel, x):\n    kernel(x)\n",
-        f"@pointwise{_KERNEL}\ndef run(x):\n    kernel(x)\n",
+        _COPY + run("kernel(x)", takes="kernel, x"),
+        f"@pointwise{_COPY}" + run("kernel(x)"),
         # A function that is made a kernel later.
-        f"{_KERNEL}\ndef outer(x_ptr):\n    kernel(x_ptr + tl.program_id(0))\n",
+        _COPY + run("kernel(x + tl.program_id(0))"),
     ),
 )
 def launch_without_grid(file: SourceFile) -> Iterator[Fault]:
@@ -66,29 +68,21 @@ def _is_host(function: Function, scope: NameScope) -> bool:
     return not any(path and path.startswith("triton.language.") for path in paths)
 
 
-_LOOP_KERNEL = """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
-"""
-_RUN = """
-def run(x):
-    out = torch.empty_like(x)
-    rows, n = x.shape
-    for row in {}:
-        kernel[(1,)]({}, n, B=1024)
-    return out
-"""
-BAD = (_LOOP_KERNEL + _RUN.format("range(rows)", "x[row], out[row]"),)
-GOOD = (
-    # Each step needs the one before.
-    _LOOP_KERNEL + _RUN.format("range(1, rows)", "out[row - 1], out[row]"),
-    _LOOP_KERNEL + _RUN.format("range(rows)", "x[row], out"),
+def _in_loop(rows: str, passed: str) -> str:
+    loop = f"for row in {rows}:", f"    kernel[(1,)]({passed}, n, B=1024)"
+    return _COPY + run("rows, n = x.shape", *loop)
+
+
+@kernel_rule(
+    "medium",
+    "performance",
+    bad=(_in_loop("range(rows)", "x[row], out[row]"),),
+    good=(
+        # Each step needs the one before.
+        _in_loop("range(1, rows)", "out[row - 1], out[row]"),
+        _in_loop("range(rows)", "x[row], out"),
+    ),
 )
-
-
-@kernel_rule("medium", "performance", BAD, GOOD)
 def launch_in_loop(kernel: SourceKernel) -> Iterator[Fault]:
     """A kernel is launched for each row or batch in a Python loop.
 
@@ -158,43 +152,19 @@ def _row_of(value: ast.expr, row: str) -> str | None:
     return None
 
 
-_SYNC_KERNEL = """
-@triton.jit
-def kernel(x_ptr, n):
-    tl.store(x_ptr, n)
-"""
-SYNC_BAD = (
-    _SYNC_KERNEL
-    + """
-def run(x, n):
-    kernel[(1,)](x, n.item())
-    return x
-""",
-    _SYNC_KERNEL
-    + """
-def run(x, n):
-    kernel[(1,)](x, n)
-    torch.cuda.synchronize()
-    return x
-""",
-)
-SYNC_GOOD = (
-    _SYNC_KERNEL
-    + """
-def test_run(x):
-    kernel[(1,)](x, 1)
-    torch.cuda.synchronize()
-    return x.cpu()
-""",
-)
-
+_SYNCED = _COPY + run(_LAUNCH, "torch.cuda.synchronize()", "return out")
 _MAY_NOT_RUN = (*get_args(Definition), ast.Lambda, ast.Try, ast.TryStar)
 _NOT_HOT = re.compile(
     r"(?:^|_)(?:test|tests|bench|benchmark|profile|time|main|demo|check|verify|warmup)(?:_|$)"
 )
 
 
-@file_rule("medium", "performance", SYNC_BAD, SYNC_GOOD)
+@file_rule(
+    "medium",
+    "performance",
+    bad=(_SYNCED, _COPY + run(_LAUNCH, "return out.sum().item()")),
+    good=(_SYNCED.replace("run", "test_run"),),
+)
 def host_sync_in_run(file: SourceFile) -> Iterator[Fault]:
     """A function that launches a kernel makes the CPU wait for the GPU.
 
@@ -247,24 +217,7 @@ def _always_run(function: Function) -> Iterator[ast.AST]:
                 ahead += reversed([*ast.iter_child_nodes(node)])
 
 
-_CPU_KERNEL = """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
-"""
-_CPU_RUN = """
-def run(x):
-    out = {}
-    kernel[(1,)](x, out, x.numel(), B=64)
-    return out
-"""
-CPU_BAD = (_CPU_KERNEL + _CPU_RUN.format("torch.empty(x.shape, dtype=x.dtype)"),)
-CPU_GOOD = (
-    # Run by the interpreter, on the CPU.
-    _CPU_KERNEL + _CPU_RUN.format("torch.empty(x.shape)") + "\ndef test_run():\n    run(torch.randn(64))\n",
-    'torch.set_default_device("cuda")\n' + _CPU_KERNEL + _CPU_RUN.format("torch.empty(x.shape)"),
-)
+_ON_CPU = _COPY + run("out = torch.empty(x.shape, dtype=x.dtype)", _LAUNCH, takes="x")
 _ALLOCATE = frozenset(f"torch.{name}" for name in ("empty", "zeros", "ones", "full", "empty_strided"))
 _PLACED = frozenset({"device", "pin_memory", "out", None})
 """Keywords that place a tensor elsewhere; None: `**` may."""
@@ -273,7 +226,16 @@ _MOVES = frozenset({"cuda", "to"})
 _DEFAULTS = frozenset({"set_default_device", "set_default_tensor_type"})
 
 
-@kernel_rule("critical", "correctness", CPU_BAD, CPU_GOOD)
+@kernel_rule(
+    "critical",
+    "correctness",
+    bad=(_ON_CPU,),
+    good=(
+        # Run by the interpreter, on the CPU.
+        _ON_CPU + "\ndef test_run():\n    run(torch.randn(64))\n",
+        'torch.set_default_device("cuda")\n' + _ON_CPU,
+    ),
+)
 def output_on_cpu(kernel: SourceKernel) -> Iterator[Fault]:
     """An output is allocated without a device, so it lies in the CPU's memory.
 

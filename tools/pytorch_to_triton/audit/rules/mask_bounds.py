@@ -16,34 +16,24 @@ from pytorch_to_triton.audit.analysis.addresses import (
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.launched_tensors import size_of
 from pytorch_to_triton.audit.analysis.programs import alike, grid_of, rounded_up
-from pytorch_to_triton.audit.examples import example
+from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
-_LAUNCH = """
-def run(x, out):
-    n = x.numel()
-    kernel[(triton.cdiv(n, 64),)](x, out, n, B=64)
-"""
-_kernel = example("""
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-""")
-BAD = (_kernel("mask = i <= n", "tl.store(out_ptr + i, tl.load(x_ptr + i, mask=mask), mask=mask)") + _LAUNCH,)
-GOOD = (
-    _kernel("x = tl.load(x_ptr + i - 1, mask=(i > 0) & (i <= n))") + _LAUNCH,
-    # A causal mask compares offsets with offsets.
-    _kernel(
-        "j = tl.arange(0, B)",
-        "x = tl.load(x_ptr + j[None, :], mask=(j[None, :] <= i[:, None]) & (j < n)[None, :])",
-    )
-    + _LAUNCH,
+_LAUNCH = run("kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), B=64)")
+
+
+@kernel_rule(
+    "high",
+    "correctness",
+    bad=(jit(LANES, "tl.store(out_ptr + i, 0.0, mask=i <= n)") + _LAUNCH,),
+    good=(
+        jit(LANES, "x = tl.load(x_ptr + i - 1, mask=(i > 0) & (i <= n))") + _LAUNCH,
+        # A causal mask compares offsets with offsets.
+        jit(LANES, "x = tl.load(x_ptr + tl.arange(0, B), mask=tl.arange(0, B) <= i)") + _LAUNCH,
+    ),
 )
-
-
-@kernel_rule("high", "correctness", BAD, GOOD)
 def mask_off_by_one(kernel: SourceKernel) -> Iterator[Fault]:
     """A mask lets one element too many pass: `offsets <= n` where n is a count.
 
@@ -116,26 +106,25 @@ def _is_count(size: str, access: KernelAccess, kernel: SourceKernel, launch: Lau
     return any(division and alike(division.size, given[size], launch) for division in divisions)
 
 
-_KERNEL = """
-@triton.jit
-def kernel(x_ptr, n, shift, W: tl.constexpr, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    for w in range({steps}):
-        at = {at}
-        x = tl.load(x_ptr + at, mask={mask}, other=0.0)
-        tl.store(x_ptr + i, x, mask=i < n)
-"""
-LOWER_BAD = (
-    _KERNEL.format(steps="W", at="i - (W - 1) + w", mask="at < n"),
-    _KERNEL.format(steps="n", at="i - w", mask="(at < n) & (i < n)"),
-)
-LOWER_GOOD = (_KERNEL.format(steps="W", at="i - (W - 1) + w", mask="(at >= 0) & (at < n)"),)
+def _window(at: str, mask: str, steps: str = "4") -> str:
+    loop = (
+        f"for w in range({steps}):",
+        f"    at = {at}",
+        f"    x = tl.load(x_ptr + at, mask={mask}, other=0.0)",
+    )
+    return jit(LANES, *loop)
+
+
 Terms = list[tuple[int, ast.expr]]
 """What a sum adds up, each with its sign."""
 
 
 @kernel_rule(
-    "critical", "correctness", LOWER_BAD, LOWER_GOOD, suspected=Unconfirmed("low", ("out_of_bounds",))
+    "critical",
+    "correctness",
+    bad=(_window("i - 3 + w", "at < n"), _window("i - w", "(at < n) & (i < n)", "n")),
+    good=(_window("i - 3 + w", "(at >= 0) & (at < n)"),),
+    suspected=Unconfirmed("low", ("out_of_bounds",)),
 )
 def mask_without_lower_bound(kernel: SourceKernel) -> Iterator[Fault]:
     """Positions from which something is subtracted are masked at the upper end alone.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.addresses import MaskBound, addends, block_start, bounds, range_length
 from pytorch_to_triton.audit.analysis.programs import alike, grid_of, parameters_for, rounded_up
-from pytorch_to_triton.audit.examples import example
+from pytorch_to_triton.audit.examples import jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
@@ -21,54 +21,35 @@ _AXES = {
     "columns": "column",
 }
 _LETTERS = frozenset("mnk")
-_kernel = example(
-    """
-@triton.jit
-def kernel(x_ptr, n_rows, n_cols, B: tl.constexpr):
-    rows = tl.program_id(0) * B + tl.arange(0, B)
-    cols = tl.program_id(1) * B + tl.arange(0, B)
-""",
-    """    x = tl.load(x_ptr + rows[:, None] * n_cols + cols[None, :], mask=mask)
-""",
+_BOTH = "(rows[:, None] < n_cols) & (cols[None, :] < n_rows)"
+_SWAPPED = jit(
+    "rows = tl.program_id(0) * B + tl.arange(0, B)",
+    "cols = tl.program_id(1) * B + tl.arange(0, B)",
+    f"x = tl.load(x_ptr + rows[:, None] * n_cols + cols[None, :], mask={_BOTH})",
+    takes="x_ptr, n_rows, n_cols, B: tl.constexpr",
 )
-BAD = (
-    _kernel("mask = (rows[:, None] < n_cols) & (cols[None, :] < n_rows)"),
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    lanes = tl.arange(0, B)
-    tl.store(x_ptr + tl.program_id(0) * B + lanes, 0.0, mask=lanes < n)
-
-def run(x):
-    n = x.numel()
-    kernel[(triton.cdiv(n, 64),)](x, n, B=64)
-""",
-)
-GOOD = (
-    # M is a tensor, and what it holds is of N tokens.
-    """
-@triton.jit
-def kernel(s_ptr, M, N, B: tl.constexpr):
-    offs_m = tl.program_id(0) * B + tl.arange(0, B)
-    offs_n = tl.arange(0, B)
-    mask = (offs_m[:, None] < N) & (offs_n[None, :] < N)
-    scores = tl.load(s_ptr + offs_m[:, None] * N + offs_n[None, :], mask=mask, other=-float("inf"))
-    tl.store(M + offs_m, tl.max(scores, axis=1), mask=offs_m < N)
-""",
-    # Each program has B numbers of its own.
-    """
-@triton.jit
-def kernel(parts_ptr, n, B: tl.constexpr):
-    lanes = tl.arange(0, B)
-    tl.store(parts_ptr + tl.program_id(0) * B + lanes, 0.0, mask=lanes < n)
-
-def run(parts, n):
-    kernel[(parts.shape[0],)](parts, n, B=triton.next_power_of_2(n))
-""",
+_STARTLESS = jit("i = tl.arange(0, B)", "tl.store(x_ptr + tl.program_id(0) * B + i, 0.0, mask=i < n)")
+_SCORES = jit(
+    "offs_m = tl.program_id(0) * B + tl.arange(0, B)",
+    "offs_n = tl.arange(0, B)",
+    "mask = (offs_m[:, None] < N) & (offs_n[None, :] < N)",
+    "scores = tl.load(s_ptr + offs_m[:, None] * N + offs_n[None, :], mask=mask)",
+    "tl.store(M + offs_m, tl.max(scores, axis=1), mask=offs_m < N)",
+    takes="s_ptr, M, N, B: tl.constexpr",
 )
 
 
-@kernel_rule("high", "correctness", BAD, GOOD)
+@kernel_rule(
+    "high",
+    "correctness",
+    bad=(_SWAPPED, _STARTLESS + run("kernel[(triton.cdiv(len(x), 64),)](x, out, len(x), B=64)")),
+    good=(
+        # M is a tensor, and what it holds is of N tokens.
+        _SCORES,
+        # Each program has B numbers of its own.
+        _STARTLESS + run("kernel[(len(x),)](x, out, n, B=triton.next_power_of_2(n))", takes="x, out, n"),
+    ),
+)
 def mask_of_other_axis(kernel: SourceKernel) -> Iterator[Fault]:
     """A mask compares other offsets than the address uses.
 

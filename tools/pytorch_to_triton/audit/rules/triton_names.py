@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
-from pytorch_to_triton.audit.examples import example
+from pytorch_to_triton.audit.examples import jit
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Rule, RuleCheck, about
 from pytorch_to_triton.audit.source import SourceFile
-
-_kernel = example("\n@triton.jit\ndef kernel(x_ptr, n):\n    i = tl.arange(0, 16)\n")
 
 
 def _misuses(*faults: str) -> Callable[[SourceFile], Iterator[Fault]]:
@@ -22,24 +20,16 @@ def _misuses(*faults: str) -> Callable[[SourceFile], Iterator[Fault]]:
 
 
 _NAME_BAD = (
-    _kernel("tl.store(x_ptr, tl.math.tanh(tl.load(x_ptr)))"),
-    _kernel("x = tl.load(x_ptr).float()"),
-    "def run(x):\n    return triton.next_pow2(x.numel())\n",
+    jit("tl.store(x_ptr, tl.math.tanh(tl.load(x_ptr)))"),
     "from triton.ops import matmul\n",
 )
-_NAME_GOOD = (
-    "from triton.language.extra import libdevice\n" + _kernel("x = libdevice.tanh(tl.load(x_ptr))"),
-    "tanh = tl.tanh if hasattr(tl, 'tanh') else None\n",
-)
+_NAME_GOOD = ("tanh = tl.tanh if hasattr(tl, 'tanh') else None\n",)
 _KEYWORD_BAD = (
-    _kernel("m = tl.max(tl.load(x_ptr + i), dim=0)"),
-    _kernel("tl.store(x_ptr, tl.program_id(0, 1))"),
+    jit("m = tl.max(tl.load(x_ptr + tl.arange(0, B)), dim=0)"),
+    jit("tl.store(x_ptr, tl.program_id(0, 1))"),
     "@triton.autotune([triton.Config({}, BLOCK=128)], key=['n'])\n@triton.jit\ndef kernel(n): ...\n",
 )
-_KEYWORD_GOOD = (
-    _kernel("x = tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0), axis=0, keep_dims=False)"),
-    "def run(x):\n    return x.sum(dim=0, keepdim=True)\n",
-)
+_KEYWORD_GOOD = ("def run(x):\n    return x.sum(dim=0, keepdim=True)\n",)
 RULES = (
     Rule(
         "nonexistent_api",
@@ -78,8 +68,8 @@ RULES = (
             RuleCheck(
                 SourceFile,
                 _misuses("deprecated"),
-                (_kernel("x = tl.view(i, (4, 4))"),),
-                (_kernel("x = tl.reshape(i, (4, 4))"),),
+                (jit("x = tl.view(tl.arange(0, 16), (4, 4))"),),
+                (jit("x = tl.reshape(tl.arange(0, 16), (4, 4))"),),
             ),
         ),
     ),
