@@ -6,9 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from pytorch_to_triton.triton_api.check import Misuse, check
-from pytorch_to_triton.triton_api.confusions import NAMES
+from pytorch_to_triton.triton_api.confusions import EVERY_OTHER, KEYWORDS, NAMES
 from pytorch_to_triton.triton_api.history import history
-from pytorch_to_triton.triton_api.keyword_confusions import EVERY_OTHER, KEYWORDS
 from pytorch_to_triton.triton_api.surface import Surface
 
 HEAD = (

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.operations import Operation, operation_of
-from pytorch_to_triton.audit.analysis.triton_functions import ELEMENTWISE, SCALAR
+from pytorch_to_triton.audit.analysis.operations import ELEMENTWISE, SCALAR, Operation, operation_of
 from pytorch_to_triton.audit.call_arguments import literal_integer, only_adds_axes, shape_of
 from pytorch_to_triton.audit.source import SourceKernel
 

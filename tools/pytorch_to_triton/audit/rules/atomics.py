@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
-from pytorch_to_triton.audit.analysis.promotion import FLOATS
+from pytorch_to_triton.audit.analysis.operations import FLOATS
 from pytorch_to_triton.audit.examples import LANES, declared, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule, remark_check

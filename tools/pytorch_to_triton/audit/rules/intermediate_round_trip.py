@@ -9,7 +9,7 @@ from typing import cast
 from pytorch_to_triton.audit.analysis.callers import is_trial, launchers
 from pytorch_to_triton.audit.analysis.launched_tensors import allocation, tensors_of
 from pytorch_to_triton.audit.analysis.movement import escapes
-from pytorch_to_triton.audit.analysis.triton_functions import ELEMENTWISE
+from pytorch_to_triton.audit.analysis.operations import ELEMENTWISE
 from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import file_rule

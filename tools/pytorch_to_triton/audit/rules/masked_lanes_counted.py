@@ -3,8 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.masked_lanes import NOT_ZERO, Lanes
-from pytorch_to_triton.audit.analysis.padding import padded_means, padding_along
+from pytorch_to_triton.audit.analysis.masked_lanes import NOT_ZERO, Lanes, padded_means, padding_along
 from pytorch_to_triton.audit.analysis.reductions import (
     PoisonedReduction,
     poisoned_reductions,

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.analysis.operations import INTEGERS
 from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of, loaded_from
-from pytorch_to_triton.audit.analysis.promotion import INTEGERS
 from pytorch_to_triton.audit.call_arguments import literal_integer, range_end
 from pytorch_to_triton.audit.examples import ROW, declared, jit, run
 from pytorch_to_triton.audit.fault import Fault

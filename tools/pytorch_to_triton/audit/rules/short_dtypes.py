@@ -8,8 +8,8 @@ from itertools import product
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.launch_sizes import declaration_of
 from pytorch_to_triton.audit.analysis.launched_tensors import owner_of
+from pytorch_to_triton.audit.analysis.operations import FLOATS, LOW_PRECISION
 from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of
-from pytorch_to_triton.audit.analysis.promotion import FLOATS, LOW_PRECISION
 from pytorch_to_triton.audit.examples import ROW, declared, jit
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule, remark_check

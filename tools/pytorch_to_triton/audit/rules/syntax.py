@@ -1,16 +1,16 @@
-"""Python that Triton does not compile, or warns about."""
+"""Python that Triton does not compile or warns about, and names and arguments that it lacks."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
-from pytorch_to_triton.audit.analysis.promotion import FLOATS
+from pytorch_to_triton.audit.analysis.operations import FLOATS
 from pytorch_to_triton.audit.examples import ROW, jit
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.rule import kernel_rule
-from pytorch_to_triton.audit.source import SourceKernel
+from pytorch_to_triton.audit.rule import Rule, RuleCheck, about, kernel_rule
+from pytorch_to_triton.audit.source import SourceFile, SourceKernel
 from pytorch_to_triton.triton_api.name_scope import own_nodes
 
 _MASK = "Let the loop run on and mask what it does: tl.where for values, mask= for loads and stores."
@@ -255,3 +255,71 @@ def and_between_blocks(kernel: SourceKernel) -> Iterator[Fault]:
             f"Write {sign}, with parentheses around each part.",
             fix=f" {sign} ".join(f"({ast.unparse(part)})" for part in node.values),
         )
+
+
+def _misuses(*faults: str) -> Callable[[SourceFile], Iterator[Fault]]:
+    """Reports what the installed Triton says of a file's names and arguments."""
+
+    def check(file: SourceFile) -> Iterator[Fault]:
+        for misuse in file.misuses:
+            if misuse.fault in faults:
+                yield Fault(misuse.at, misuse.message, misuse.suggestion)
+
+    return check
+
+
+_NAME_BAD = (
+    jit("tl.store(x_ptr, tl.math.tanh(tl.load(x_ptr)))"),
+    "from triton.ops import matmul\n",
+)
+_NAME_GOOD = ("tanh = tl.tanh if hasattr(tl, 'tanh') else None\n",)
+_KEYWORD_BAD = (
+    jit("m = tl.max(tl.load(x_ptr + tl.arange(0, B)), dim=0)"),
+    jit("tl.store(x_ptr, tl.program_id(0, 1))"),
+    "@triton.autotune([triton.Config({}, BLOCK=128)], key=['n'])\n@triton.jit\ndef kernel(n): ...\n",
+)
+_KEYWORD_GOOD = ("def run(x):\n    return x.sum(dim=0, keepdim=True)\n",)
+RULES = (
+    Rule(
+        "nonexistent_api",
+        about(
+            "A file uses a name that Triton does not have.",
+            "Such names come from PyTorch, CUDA or other releases of Triton; import or compiler fails.",
+            "Use the name that each finding gives. Functions of one number that tl lacks are mostly in "
+            "libdevice: `from triton.language.extra import libdevice`.",
+        ),
+        "critical",
+        "correctness",
+        (RuleCheck(SourceFile, _misuses("unknown", "removed"), _NAME_BAD, _NAME_GOOD),),
+    ),
+    Rule(
+        "unknown_keyword",
+        about(
+            "A call of Triton's has a keyword that the function does not take, or too many arguments.",
+            "The names are PyTorch's, NumPy's or those of other releases. The call is refused; where it was "
+            "meant to mask, nothing else does it.",
+            "Use Triton's own: axis, keep_dims, other.",
+        ),
+        "critical",
+        "correctness",
+        (RuleCheck(SourceFile, _misuses("keyword", "positional"), _KEYWORD_BAD, _KEYWORD_GOOD),),
+    ),
+    Rule(
+        "deprecated_api",
+        about(
+            "A file uses a name of Triton's that every call warns about.",
+            "The next release may lack it, and the kernel will not compile there.",
+            "Use what took its place: tl.make_tensor_descriptor for block pointers, tl.reshape for tl.view.",
+        ),
+        "low",
+        "best practices",
+        (
+            RuleCheck(
+                SourceFile,
+                _misuses("deprecated"),
+                (jit("x = tl.view(tl.arange(0, 16), (4, 4))"),),
+                (jit("x = tl.reshape(tl.arange(0, 16), (4, 4))"),),
+            ),
+        ),
+    ),
+)
