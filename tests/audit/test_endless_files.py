@@ -9,7 +9,7 @@ import pytest
 from pytorch_to_triton.audit.analysis.callers import files_near
 from pytorch_to_triton.audit.baseline import BASELINE_BYTES, Baseline, read_baseline, write_baseline
 from pytorch_to_triton.audit.read_source import read
-from pytorch_to_triton.audit.settings import settings_for
+from pytorch_to_triton.audit.request import settings_for
 from pytorch_to_triton.errors import BadInput, Refusal
 from pytorch_to_triton.places import SOURCE_BYTES
 from pytorch_to_triton_server.boundary import ANYWHERE

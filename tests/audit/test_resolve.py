@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pytorch_to_triton.audit.conclude import FileRun, resolve
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.resolve import FileRun, resolve
 from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 from pytorch_to_triton.schema.finding import Finding

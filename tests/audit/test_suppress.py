@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from pytorch_to_triton.audit.baseline import comments_in, notes_on, suppress
 from pytorch_to_triton.audit.registry import all_rules
-from pytorch_to_triton.audit.suppress import comments_in, notes_on, suppress
 from pytorch_to_triton.schema.finding import Finding
 
 LOADS, STORES, GRIDS = "redundant_load", "magic_block_size", "hard_coded_grid"

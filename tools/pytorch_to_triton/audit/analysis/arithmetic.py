@@ -4,7 +4,6 @@ import ast
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 
-from pytorch_to_triton.audit.analysis.definitions import Definition, Definitions
 from pytorch_to_triton.audit.analysis.operations import (
     FLOATING,
     FLOATS,
@@ -21,7 +20,7 @@ from pytorch_to_triton.audit.analysis.operations import (
     quotient_dtype,
 )
 from pytorch_to_triton.audit.call_arguments import only_adds_axes
-from pytorch_to_triton.audit.flow import reachable
+from pytorch_to_triton.audit.flow import Definition, Definitions, reachable
 from pytorch_to_triton.audit.source import SourceKernel
 from pytorch_to_triton.triton_api.name_scope import parameters_of
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.addresses import addends, block_start, bounds, range_length
 from pytorch_to_triton.audit.analysis.callers import is_trial
+from pytorch_to_triton.audit.analysis.covered import is_limited
 from pytorch_to_triton.audit.analysis.launch_sizes import declared_size, literal_sizes, most_lanes
 from pytorch_to_triton.audit.analysis.launched_tensors import Extent, callers_parameters, size_of, text_of
-from pytorch_to_triton.audit.analysis.size_guards import is_limited
 from pytorch_to_triton.audit.analysis.tails import may_overrun, tail_of
 from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.addresses import rounded_to_power
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.configurations import names, setting
 from pytorch_to_triton.audit.analysis.launched_tensors import (
@@ -14,7 +15,6 @@ from pytorch_to_triton.audit.analysis.launched_tensors import (
     size_of,
     text_of,
 )
-from pytorch_to_triton.audit.analysis.programs import rounded_to_power
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault

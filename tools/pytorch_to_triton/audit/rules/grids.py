@@ -3,11 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.addresses import BlockWalk, block_walks
-from pytorch_to_triton.audit.analysis.launched_tensors import size_of
-from pytorch_to_triton.audit.analysis.programs import (
+from pytorch_to_triton.audit.analysis.addresses import (
+    BlockWalk,
     Division,
     alike,
+    block_walks,
     grid_of,
     is_opaque,
     is_wide,
@@ -16,6 +16,7 @@ from pytorch_to_triton.audit.analysis.programs import (
     rounded_down,
     rounded_up,
 )
+from pytorch_to_triton.audit.analysis.launched_tensors import size_of
 from pytorch_to_triton.audit.analysis.ranges import calls_of
 from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.examples import LANES, jit, run

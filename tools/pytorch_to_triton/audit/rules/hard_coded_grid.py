@@ -4,9 +4,17 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.addresses import MaskBound, bounds, is_block
+from pytorch_to_triton.audit.analysis.addresses import (
+    MaskBound,
+    bounds,
+    grid_of,
+    is_block,
+    program_axes,
+    rounded_to_power,
+)
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.callers import is_trial
+from pytorch_to_triton.audit.analysis.covered import is_tested
 from pytorch_to_triton.audit.analysis.launch_sizes import constant, declared_size
 from pytorch_to_triton.audit.analysis.launched_tensors import (
     Extent,
@@ -15,8 +23,6 @@ from pytorch_to_triton.audit.analysis.launched_tensors import (
     size_of,
     text_of,
 )
-from pytorch_to_triton.audit.analysis.programs import grid_of, program_axes, rounded_to_power
-from pytorch_to_triton.audit.analysis.size_guards import is_tested
 from pytorch_to_triton.audit.analysis.tails import may_overrun
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.examples import LANES, jit, run

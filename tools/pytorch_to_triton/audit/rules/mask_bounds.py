@@ -8,16 +8,19 @@ from collections.abc import Iterator
 from pytorch_to_triton.audit.analysis.addresses import (
     MaskBound,
     addends,
+    alike,
     block_start,
     bounds,
     conjuncts,
+    grid_of,
     is_block,
+    parameters_for,
     program_axis,
     range_length,
+    rounded_up,
 )
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.launched_tensors import size_of
-from pytorch_to_triton.audit.analysis.programs import alike, grid_of, parameters_for, rounded_up
 from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule

@@ -4,11 +4,16 @@ import ast
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from pytorch_to_triton.audit.analysis.addresses import bounds, conjuncts, is_block
+from pytorch_to_triton.audit.analysis.addresses import bounds, conjuncts, is_block, is_wide, program_ids
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.movement import calls_unknown, run_between
-from pytorch_to_triton.audit.analysis.polynomials import Monomial, Polynomial, difference, polynomial
-from pytorch_to_triton.audit.analysis.programs import is_wide, program_ids
+from pytorch_to_triton.audit.analysis.movement import (
+    Monomial,
+    Polynomial,
+    calls_unknown,
+    difference,
+    polynomial,
+    run_between,
+)
 from pytorch_to_triton.audit.call_arguments import argument, literal_integer
 from pytorch_to_triton.audit.examples import LANES, ROW, jit, run
 from pytorch_to_triton.audit.fault import Fault

@@ -6,23 +6,21 @@ from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.addresses import (
     addends,
+    grid_of,
     is_block,
     is_loaded,
-    program_axis,
-    range_length,
-)
-from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.programs import (
-    grid_of,
     is_opaque,
     is_updated,
     is_wide,
     parameters_for,
     program_axes,
+    program_axis,
     program_ids,
+    range_length,
     rounded_up,
     shared_axes,
 )
+from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault

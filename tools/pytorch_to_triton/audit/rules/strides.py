@@ -8,7 +8,7 @@ from pathlib import Path
 from pytorch_to_triton.audit.analysis.addresses import is_block, is_loaded
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.launched_tensors import rank_of, size_of, stride_of
-from pytorch_to_triton.audit.analysis.polynomials import polynomial
+from pytorch_to_triton.audit.analysis.movement import polynomial
 from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.evidence import CompiledCode, MeasuredTarget
 from pytorch_to_triton.audit.examples import ROW, declared, jit, run

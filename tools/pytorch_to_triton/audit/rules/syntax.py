@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
-from pytorch_to_triton.audit.analysis.operations import FLOATS
+from pytorch_to_triton.audit.analysis.operations import FLOATS, Kind, kind, runs_for_sure
 from pytorch_to_triton.audit.examples import ROW, jit
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Rule, RuleCheck, about, kernel_rule
