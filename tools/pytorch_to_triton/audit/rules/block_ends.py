@@ -15,25 +15,12 @@ from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
-_COPY = jit(LANES, "tl.store(out_ptr + i, tl.load(x_ptr + i))")
-_LAUNCH = "kernel[(triton.cdiv(n, 1024),)](x, out, n, B=1024)"
-_SIZE = "n = x.shape[0]"
-_DECLARED = 'INPUTS = {"x": "float32[N]"}\nDIMS = {"N": [1024]}\nREQUIRES = ["N % 1024 == 0"]\n'
-
 
 @kernel_rule(
     "critical",
     "correctness",
-    bad=(
-        jit(LANES, "tl.store(out_ptr + i, tl.load(x_ptr + i), mask=i < n)"),
-        _COPY + run(_SIZE, _LAUNCH),
-    ),
-    good=(
-        jit(LANES, "x = tl.load(x_ptr + i % n)"),
-        # What does not fill whole blocks is refused, or declared away.
-        _COPY + run(_SIZE, "assert n % 1024 == 0", _LAUNCH),
-        _DECLARED + _COPY + run(_SIZE, _LAUNCH),
-    ),
+    bad=(jit(LANES, "tl.store(out_ptr + i, tl.load(x_ptr + i), mask=i < n)"),),
+    good=(jit(LANES, "x = tl.load(x_ptr + i % n)"),),
     suspected=Unconfirmed("low", ("out_of_bounds",)),
 )
 def access_without_mask(kernel: SourceKernel) -> Iterator[Fault]:

@@ -67,8 +67,7 @@ def _next(size: int) -> str:
     "critical",
     "correctness",
     bad=(_FILL.replace(": tl.constexpr", "") + _RUN,),
-    # A function that kernels call receives their constants as constants.
-    good=(jit("filled = tl.full((16,), n, tl.int32)") + _RUN, _FILL.replace(": tl.constexpr", "")),
+    good=(jit("filled = tl.full((16,), n, tl.int32)") + _RUN,),
 )
 def block_size_not_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
     """The size of a block is a value that is known only at run time.
@@ -105,10 +104,7 @@ def _operands(node: ast.expr) -> frozenset[str]:
 @file_rule(
     "critical",
     "correctness",
-    bad=(
-        _FILL + _RUN.replace("B=64", "B=64, num_warps=6"),
-        'CONFIGS = [triton.Config({"B": 64}, num_warps=w) for w in [4, 8, 12]]\n',
-    ),
+    bad=(_FILL + _RUN.replace("B=64", "B=64, num_warps=6"),),
     good=('CONFIGS = [triton.Config({"B": b}, num_warps=w) for b in (3, 6) for w in (1, 2, 4)]\n',),
 )
 def warps_not_power_of_two(file: SourceFile) -> Iterator[Fault]:
@@ -188,11 +184,7 @@ def _steps(kernel: SourceKernel, product: ast.BinOp) -> Iterator[int]:
     "info",
     "performance",
     bad=(_DOT + _RUN,),
-    good=(
-        _DOT + _RUN.replace("64", "32 if x.shape[0] < 1024 else 128"),
-        _FILL + _RUN,
-        _DOT + _RUN.replace("run", "test_run"),
-    ),
+    good=(_DOT + _RUN.replace("64", "32 if x.shape[0] < 1024 else 128"),),
 )
 def autotune_missing(kernel: SourceKernel) -> Iterator[Fault]:
     """A kernel with tl.dot is launched with fixed block sizes.

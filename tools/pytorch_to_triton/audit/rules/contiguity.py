@@ -26,12 +26,7 @@ class Copy(torch.autograd.Function):
     "critical",
     "correctness",
     bad=(_COPY + _RUN,),
-    good=(
-        _COPY + _RUN.replace("out =", "check_inputs(x)\n    out ="),
-        _COPY + "@contiguous_inputs" + _RUN,
-        # Its callers take care.
-        _COPY + _RUN + "\ndef entry(x):\n    return run(x.contiguous())\n",
-    ),
+    good=(_COPY + _RUN.replace("out =", "check_inputs(x)\n    out ="),),
     suspected=Unconfirmed("low", ("layout_ignored",)),
 )
 def assumes_contiguous(file: SourceFile) -> Iterator[Fault]:
@@ -61,7 +56,6 @@ def assumes_contiguous(file: SourceFile) -> Iterator[Fault]:
     bad=(_COPY + _BACKWARD.format(""),),
     good=(
         _COPY + _BACKWARD.format(".contiguous()"),
-        _COPY + _BACKWARD.format("").replace("@staticmethod", "@staticmethod\n    @contiguous_gradients"),
         _COPY + _BACKWARD.format("").replace("(torch.autograd.Function)", ""),
     ),
 )

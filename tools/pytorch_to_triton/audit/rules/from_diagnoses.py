@@ -55,7 +55,7 @@ class _Row:
 def _words(measured: MeasuredTarget, occurrence: Occurrence) -> dict[str, str]:
     return {
         "who": measured.who,
-        "call": measured.target.name or "run",
+        "call": measured.called,
         "what": occurrence.telling.what.replace("_", " "),
         "of": f" of {occurrence.outputs}" if occurrence.outputs else "",
         "outputs": occurrence.outputs or "every tensor",

@@ -6,7 +6,7 @@ from pathlib import Path
 from pytorch_to_triton.audit.evidence import CompiledCode
 from pytorch_to_triton.audit.examples import ROW, declared, jit
 from pytorch_to_triton.audit.fault import Fault, SourceLine
-from pytorch_to_triton.audit.rule import evidence_rule
+from pytorch_to_triton.audit.rule import compiled_rule
 
 _FEW_BYTES = 32
 """Spills of up to this size do not matter."""
@@ -74,8 +74,7 @@ _STAGED = "tl.range(0, n, B, num_stages=3)"
 _AMD, _IEEE = 'ARCH = "gfx942"', ', input_precision="ieee"'
 
 
-@evidence_rule(
-    CompiledCode,
+@compiled_rule(
     "info",
     "memory access",
     bad=(_copy(x="x[1:]"), _copy(stride=1001)),
@@ -97,8 +96,7 @@ def alignment_unknown(code: CompiledCode) -> Iterator[Fault]:
     )
 
 
-@evidence_rule(
-    CompiledCode,
+@compiled_rule(
     "medium",
     "performance",
     bad=(
@@ -136,8 +134,7 @@ def dot_without_tensor_cores(code: CompiledCode) -> Iterator[Fault]:
             )
 
 
-@evidence_rule(
-    CompiledCode,
+@compiled_rule(
     "low",
     "performance",
     bad=(_dots(stages=1), _dots("tl.range(0, n, B, num_stages=1)"), _sums(), _sums("float16")),
@@ -171,8 +168,7 @@ def loop_without_async_copies(code: CompiledCode) -> Iterator[Fault]:
             )
 
 
-@evidence_rule(
-    CompiledCode,
+@compiled_rule(
     "low",
     "performance",
     bad=(_fixed("num_warps=1", "float32"),),
@@ -197,8 +193,7 @@ def low_occupancy(code: CompiledCode) -> Iterator[Fault]:
     )
 
 
-@evidence_rule(
-    CompiledCode,
+@compiled_rule(
     "medium",
     "performance",
     bad=(_fixed("num_warps=1, maxnreg=32"), _fixed("num_warps=2, maxnreg=32")),
@@ -221,8 +216,7 @@ def register_spills(code: CompiledCode) -> Iterator[Fault]:
         )
 
 
-@evidence_rule(
-    CompiledCode,
+@compiled_rule(
     "critical",
     "correctness",
     bad=(_tiles(stages=16),),
@@ -245,8 +239,7 @@ def shared_memory_over_limit(code: CompiledCode) -> Iterator[Fault]:
         )
 
 
-@evidence_rule(
-    CompiledCode,
+@compiled_rule(
     "info",
     "performance",
     bad=(_tuned("num_warps=1, maxnreg=32"),),
@@ -274,8 +267,7 @@ _SKIPPED = ("OutOfResources", "CompileTimeAssertionFailure", "PTXASError")
 """The autotuner skips a configuration that fails so."""
 
 
-@evidence_rule(
-    CompiledCode,
+@compiled_rule(
     "critical",
     "correctness",
     bad=(_copy("i + tl.arange(0, 2 * B)"), _copy("tl.relu(i)")),

@@ -1,8 +1,7 @@
-"""Launches without a grid, without an allocator or in a loop, and host code that makes them wait or slow."""
+"""Launches without an allocator or in a loop, and host code that makes them wait or slow."""
 
 import ast
 import itertools
-import re
 from collections.abc import Iterator
 from typing import get_args
 
@@ -18,55 +17,10 @@ from pytorch_to_triton.audit.examples import ROW, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import file_rule, kernel_rule
 from pytorch_to_triton.audit.source import Function, LaunchSite, SourceFile, SourceKernel
-from pytorch_to_triton.triton_api.name_scope import Definition, NameScope, own_nodes
+from pytorch_to_triton.triton_api.name_scope import Definition
 
 _COPY = jit(ROW, "tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)")
 _LAUNCH = "kernel[(1,)](x, out, x.numel(), B=64)"
-_EXPECTED = ast.With | ast.Try | ast.TryStar
-
-
-@file_rule(
-    "critical",
-    "correctness",
-    bad=(_COPY + run("kernel(x)"),),
-    good=(
-        _COPY + run("kernel(x)", takes="kernel, x"),
-        f"@pointwise{_COPY}" + run("kernel(x)"),
-        # A function that is made a kernel later.
-        _COPY + run("kernel(x + tl.program_id(0))"),
-    ),
-)
-def launch_without_grid(file: SourceFile) -> Iterator[Fault]:
-    """A kernel is called like a Python function, without a grid.
-
-    A @triton.jit function that host code calls raises an error: Triton has to know how many programs to run.
-
-    Fix: put the grid in brackets between the name and the arguments: `kernel[(triton.cdiv(n, 128),)](...)`.
-    """
-    kernels = {kernel.node for kernel in file.kernels if kernel.plain}
-    for function, scope in file.functions:
-        if function in kernels or not _is_host(function, scope):
-            continue
-        outer = (node for node in own_nodes(function.body) if isinstance(node, _EXPECTED))
-        expected = {inner for node in outer for inner in ast.walk(node)}
-        for node in own_nodes(function.body):
-            match node:
-                case ast.Call(func=ast.Name(id=name)) if node not in expected:
-                    binding = scope.find(name)
-                    if binding and binding.node in kernels:
-                        yield Fault(
-                            node,
-                            f"{function.name} calls the kernel {name} without a grid; Triton refuses that.",
-                            f"Write {name}[grid](...), where grid is a tuple of one to three numbers.",
-                        )
-
-
-def _is_host(function: Function, scope: NameScope) -> bool:
-    """Whether it runs on the CPU: no decorator that may compile it, and nothing of triton.language in it."""
-    if any(ast.unparse(one) not in ("staticmethod", "torch.no_grad()") for one in function.decorator_list):
-        return False
-    paths = (scope.path(node) for node in own_nodes(function.body) if isinstance(node, ast.Attribute))
-    return not any(path and path.startswith("triton.language.") for path in paths)
 
 
 def _in_loop(rows: str, passed: str) -> str:
@@ -155,15 +109,12 @@ def _row_of(value: ast.expr, row: str) -> str | None:
 
 _SYNCED = _COPY + run(_LAUNCH, "torch.cuda.synchronize()", "return out")
 _MAY_NOT_RUN = (*get_args(Definition), ast.Lambda, ast.Try, ast.TryStar)
-_NOT_HOT = re.compile(
-    r"(?:^|_)(?:test|tests|bench|benchmark|profile|time|main|demo|check|verify|warmup)(?:_|$)"
-)
 
 
 @file_rule(
     "medium",
     "performance",
-    bad=(_SYNCED, _COPY + run(_LAUNCH, "return out.sum().item()")),
+    bad=(_SYNCED,),
     good=(_SYNCED.replace("run", "test_run"),),
 )
 def host_sync_in_run(file: SourceFile) -> Iterator[Fault]:
@@ -176,11 +127,9 @@ def host_sync_in_run(file: SourceFile) -> Iterator[Fault]:
     Fix: keep values on the GPU: pass a tensor and load it in the kernel. Where a value sets a shape or a
     grid, let the caller pass it. Synchronize where results are used.
     """
-    if _NOT_HOT.search(file.path.stem):
-        return
     functions = {launch.function: launch.scope for launch in file.launches if launch.function}
     for function, scope in functions.items():
-        if _NOT_HOT.search(function.name) or not _returns(function):
+        if is_trial(file, function) or not _returns(function):
             continue
         for node in _always_run(function):
             if isinstance(node, ast.Call) and (what := _wait(node, scope.path(node.func))):
@@ -234,7 +183,6 @@ _DEFAULTS = frozenset({"set_default_device", "set_default_tensor_type"})
     good=(
         # Run by the interpreter, on the CPU.
         _ON_CPU + "\ndef test_run():\n    run(torch.randn(64))\n",
-        'torch.set_default_device("cuda")\n' + _ON_CPU,
     ),
 )
 def output_on_cpu(kernel: SourceKernel) -> Iterator[Fault]:

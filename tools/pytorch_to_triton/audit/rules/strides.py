@@ -13,7 +13,7 @@ from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.evidence import CompiledCode, MeasuredTarget
 from pytorch_to_triton.audit.examples import ROW, declared, jit, run
 from pytorch_to_triton.audit.fault import Fault, SourceLine
-from pytorch_to_triton.audit.rule import evidence_rule, kernel_rule
+from pytorch_to_triton.audit.rule import compiled_rule, kernel_rule, measured_rule
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 from pytorch_to_triton.schema.verdict import CaseResult, StridedAccess
 
@@ -107,8 +107,7 @@ def _doubled(at: str, mask: str, programs: int) -> str:
     return reference + declared(kernel, launch, x="float32[m, n]", m=40, n=36)
 
 
-@evidence_rule(
-    MeasuredTarget,
+@measured_rule(
     "medium",
     "memory access",
     bad=(
@@ -157,8 +156,7 @@ _SINGLE_BITS = 16
 _WIDEST_BITS = 128
 
 
-@evidence_rule(
-    CompiledCode,
+@compiled_rule(
     "medium",
     "memory access",
     bad=(_copied("float32", "2 * i"), _copied("float16", "(i % 32) * n + i // 32")),
