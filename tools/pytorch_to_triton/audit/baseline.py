@@ -150,7 +150,7 @@ def comments_in(source: str) -> tuple[Comment, ...]:
         if parsed is None:
             comments.append(Comment(at=line, first=line, last=line))
             continue
-        names = tuple(name for one in parsed[2].split(",") if (name := one.strip()))
+        names = tuple(name for part in parsed[2].split(",") if (name := part.strip()))
         whole = parsed[1] == "ignore-file"
         first, last = (1, len(source)) if whole else _covered_lines(line, statements)
         comments.append(Comment(at=line, rules=names, reason=parsed[3].strip(), first=first, last=last))

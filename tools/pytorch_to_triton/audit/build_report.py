@@ -75,7 +75,7 @@ def build_report(
         kernels=kernels,
         unread=tuple(unread),
         not_run=not_run,
-        suppressed=tuple(one for one in aside if one.finding.rule in names),
+        suppressed=tuple(entry for entry in aside if entry.finding.rule in names),
         examined=tuple(examined.examinations),
         compiled=tuple(examined.compiled),
         timings=tuple(examined.timings),
@@ -96,7 +96,7 @@ def verdict_of(
 
 def unread_by_name(plan: AuditPlan, unread: Sequence[Unread]) -> bool:
     """Whether a named file was not read, and so may be faulty."""
-    return any(one.file in plan.files.named for one in unread)
+    return any(entry.file in plan.files.named for entry in unread)
 
 
 def is_decided(file: Path, examined: Examinations, findings: Sequence[Finding]) -> bool:

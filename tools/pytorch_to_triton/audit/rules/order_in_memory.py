@@ -181,7 +181,7 @@ def read_back_without_barrier(kernel: SourceKernel) -> Iterator[Fault]:
     loads = [access for access in kernel.accesses if access.name == "load"]
     for store, load in product(stores, loads):
         between = run_between(kernel, store.call, load.call) if load.pointer == store.pointer else None
-        if between is None or any(_keeps_order(one, kernel) for one in between):
+        if between is None or any(_keeps_order(statement, kernel) for statement in between):
             continue
         if _is_permuted(load, store, kernel) and not _has_one_warp(kernel):
             yield Fault(

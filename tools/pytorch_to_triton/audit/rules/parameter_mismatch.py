@@ -109,7 +109,7 @@ def _of_count(kernel: SourceKernel, launch: LaunchSite) -> Iterator[Fault]:
         yield Fault(launch.call, message, "Leave out what the kernel does not take.")
     elif missing := _missing(kernel, launch):
         message = f"This launch of {kernel.node.name} passes nothing for {', '.join(missing)}."
-        yield Fault(launch.call, message, f"Add {', '.join(f'{one}=...' for one in missing)}.")
+        yield Fault(launch.call, message, f"Add {', '.join(f'{name}=...' for name in missing)}.")
 
 
 def _missing(kernel: SourceKernel, launch: LaunchSite) -> list[str]:

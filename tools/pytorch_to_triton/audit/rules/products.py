@@ -95,7 +95,9 @@ def _least(size: ast.expr | None, kernel: SourceKernel) -> int | None:
     if not isinstance(size, ast.Name):
         return literal_integer(size)
     passed = [_number(launch.given(kernel).get(size.id), launch) for launch in kernel.launches]
-    return min((one for one in passed if one is not None), default=None) if None not in passed else None
+    return (
+        min((number for number in passed if number is not None), default=None) if None not in passed else None
+    )
 
 
 def _number(value: ast.expr | None, launch: LaunchSite) -> int | None:

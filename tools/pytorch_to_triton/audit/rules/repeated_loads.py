@@ -106,14 +106,14 @@ def _stores(
 ) -> list[KernelAccess] | None:
     """The stores between two loads; None where they may not give the same values."""
     needed = names_in(first.address, *([first.mask] if first.mask else []))
-    if needed & bound_in(*between[:-1]) or any(_is_nested(one, first, second) for one in between):
+    if needed & bound_in(*between[:-1]) or any(_is_nested(statement, first, second) for statement in between):
         return None
     if any(keyword.arg == "volatile" for one in (first, second) for keyword in one.call.keywords):
         return None
-    if any(calls_unknown(kernel, one) for one in between):
+    if any(calls_unknown(kernel, statement) for statement in between):
         return None
     middle = between[:-1]
-    writes = [access for one in middle for access in accesses_in(kernel, one) if access.writes]
+    writes = [access for statement in middle for access in accesses_in(kernel, statement) if access.writes]
     if any(access.pointer in (None, first.pointer) or access.name != "store" for access in writes):
         return None
     return writes
@@ -169,8 +169,12 @@ def stored_then_loaded(kernel: SourceKernel) -> Iterator[Fault]:
 def _still_there(kernel: SourceKernel, store: KernelAccess, between: Sequence[ast.stmt]) -> bool:
     """Whether nothing between changes the place, or what is stored there."""
     needed = names_in(store.address, *([store.mask] if store.mask else []))
-    simple = all(isinstance(one, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr) for one in between)
-    later = [access for one in between[1:-1] for access in accesses_in(kernel, one) if access.writes]
+    simple = all(
+        isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr) for statement in between
+    )
+    later = [
+        access for statement in between[1:-1] for access in accesses_in(kernel, statement) if access.writes
+    ]
     return (
         simple
         and not needed & bound_in(*between[:-1])

@@ -249,7 +249,7 @@ def _draws(kernel: SourceKernel, *, depth: int) -> Iterator[Draw]:
         if kernel.scope.path(node.func) in _DRAWING:
             decided_by = (argument(node, 0, "seed"), argument(node, 1, "offset"))
             if all(decided_by):
-                yield Draw(node, tuple(one for one in decided_by if one))
+                yield Draw(node, tuple(value for value in decided_by if value))
         elif isinstance(node.func, ast.Name) and depth > 0:
             binding = kernel.scope.find(node.func.id)
             called = functions.get(binding.node) if binding else None
@@ -260,7 +260,9 @@ def _draws(kernel: SourceKernel, *, depth: int) -> Iterator[Draw]:
 def _draws_of_call(call: ast.Call, called: SourceKernel, *, depth: int) -> Iterator[Draw]:
     """What a function of the file draws by its arguments alone."""
     for inner in _draws(called, depth=depth):
-        if is_opaque(called, *inner.decided_by) or any(program_axes(called, one) for one in inner.decided_by):
+        if is_opaque(called, *inner.decided_by) or any(
+            program_axes(called, value) for value in inner.decided_by
+        ):
             continue
         names = called.flow.parameters(*inner.decided_by)
         given = [argument(call, place, name) for place, name in enumerate(called.parameters) if name in names]

@@ -306,7 +306,7 @@ def _takes_in(updates: list[ast.expr], scale: ast.Call, known: KernelValues) -> 
     made_from = (node for node in known.origins(*updates) if isinstance(node, ast.Call) and node is not scale)
     exponents = (exponent for node in made_from if (exponent := _exponent(node, known)))
     return maximum is not None and any(
-        known.same(known.bare(one.right), known.bare(maximum.right)) for one in exponents
+        known.same(known.bare(difference.right), known.bare(maximum.right)) for difference in exponents
     )
 
 

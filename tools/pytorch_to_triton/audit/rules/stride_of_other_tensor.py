@@ -135,7 +135,7 @@ def _is_laid_out_like(one: str, other: str, launch: LaunchSite) -> bool:
     for made, like in ((one, other), (other, one)):
         path, call = allocation(made, launch) or ("", None)
         is_copy = path.endswith(("_like", "clone", "contiguous"))
-        if call and is_copy and like in {one.id for one in ast.walk(call) if isinstance(one, ast.Name)}:
+        if call and is_copy and like in {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}:
             return True
     return False
 
