@@ -77,15 +77,11 @@ def escapes(kernel: SourceKernel, parameter: str) -> bool:
 
 def statements_between(kernel: SourceKernel, first: ast.AST, second: ast.AST) -> Sequence[ast.stmt] | None:
     """The statements from one node's to another's, both included; None where they are not in one list so."""
-    one, other = _statement(kernel, first), _statement(kernel, second)
-    around = kernel.flow.parents.get(one) if one else None
-    if one is None or other is None or around is not kernel.flow.parents.get(other):
+    one, other = _path(kernel, first), _path(kernel, second)
+    if not one or not other:
         return None
-    for block in _blocks(around) if around else [kernel.node.body]:
-        if one in block and other in block:
-            start, end = block.index(one), block.index(other)
-            return block[start : end + 1] if start <= end else None
-    return None
+    (block, start), (same, end) = _place(kernel, one[-1]), _place(kernel, other[-1])
+    return block[start : end + 1] if block is same and start <= end else None
 
 
 def run_between(kernel: SourceKernel, first: ast.AST, second: ast.AST) -> list[ast.stmt] | None:
@@ -130,12 +126,6 @@ def _before(kernel: SourceKernel, path: Sequence[ast.stmt]) -> Iterator[ast.stmt
     for statement in path:
         block, at = _place(kernel, statement)
         yield from block[:at]
-
-
-def _statement(kernel: SourceKernel, node: ast.AST) -> ast.stmt | None:
-    """The innermost statement that a node stands in."""
-    around = (node, *kernel.flow.around(node))
-    return next((outer for outer in around if isinstance(outer, ast.stmt)), None)
 
 
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:

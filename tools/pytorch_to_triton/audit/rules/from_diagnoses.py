@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from pytorch_to_triton.audit.analysis.diagnosis import Diagnosis, Occurrence
 from pytorch_to_triton.audit.evidence import MeasuredTarget
+from pytorch_to_triton.audit.examples import declared, jit
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Rule, RuleCheck, about
 from pytorch_to_triton.schema.finding import Category, Severity
@@ -82,26 +83,18 @@ def run(x):
     kernel[({grid},)](x, out, x.numel(){argument}, BLOCK={block})
     return {result}
 """
-_FAR = """
-INPUTS = {"x": "float32[M, N]"}
-DIMS = {"M": [3], "N": [8]}
-CASES = ("M=3 N=8", "M=3 N=8 x rows far apart")
-
-def reference(x):
-    return x * 2
-
-@triton.jit
-def kernel(x_ptr, out_ptr, stride, n, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    i = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + row * stride + i)
-    tl.store(out_ptr + row * n + i, x * 2)
-
-def run(x):
-    out = torch.empty(x.shape, device=x.device)
-    kernel[(3,)](x, out, x.stride(0), 8, BLOCK=8)
-    return out
-"""
+_FAR = 'CASES = ("M=3 N=8", "M=3 N=8 x rows far apart")\n\ndef reference(x):\n    return x * 2\n' + declared(
+    jit(
+        "row, i = tl.program_id(0), tl.arange(0, B)",
+        "tl.store(out_ptr + row * n + i, tl.load(x_ptr + row * stride + i) * 2)",
+        takes="x_ptr, out_ptr, stride, n, B: tl.constexpr",
+    ),
+    "kernel[(3,)](x, out, x.stride(0), 8, B=8)",
+    out="torch.empty(x.shape, device=x.device)",
+    x="float32[M, N]",
+    M=3,
+    N=8,
+)
 
 
 def _kernel(value: str = "x * 2", store: str = "i < n", **changed: str) -> str:

@@ -8,6 +8,7 @@ from itertools import product
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.launch_sizes import declaration_of
 from pytorch_to_triton.audit.analysis.launched_tensors import owner_of
+from pytorch_to_triton.audit.analysis.masked_lanes import load_of
 from pytorch_to_triton.audit.analysis.operations import FLOATS, LOW_PRECISION
 from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of
 from pytorch_to_triton.audit.examples import ROW, declared, jit
@@ -297,9 +298,7 @@ def _load(value: ast.expr, kernel: SourceKernel) -> KernelAccess | None:
     value = known.resolved(value)
     while isinstance(value, ast.Subscript):
         value = known.resolved(value.value)
-    return next(
-        (access for access in kernel.accesses if access.call is value and access.name == "load"), None
-    )
+    return load_of(value, kernel)
 
 
 def _is_widened(made: ast.BinOp, kernel: SourceKernel) -> bool:

@@ -176,15 +176,11 @@ def _returns_in_loops(kernel: SourceKernel) -> set[ast.AST]:
     return {
         node
         for loop in kernel.nodes
-        if isinstance(loop, ast.While) or (isinstance(loop, ast.For) and not _is_unrolled(loop, kernel))
+        if isinstance(loop, ast.While)
+        or (isinstance(loop, ast.For) and not values(kernel).is_a(loop.iter, "static_range"))
         for node in own_nodes(loop.body)
         if isinstance(node, ast.Return)
     }
-
-
-def _is_unrolled(loop: ast.For, kernel: SourceKernel) -> bool:
-    path = kernel.scope.path(loop.iter.func) if isinstance(loop.iter, ast.Call) else None
-    return path == "triton.language.static_range"
 
 
 @kernel_rule(
