@@ -68,10 +68,14 @@ def test_a_planted_fault_is_found_at_its_line_and_nothing_else_weighty(planted: 
 
 
 def listed(file: Path) -> str:
-    """`listed/swiglu.py: 12 offset_may_overflow info, 30 autotune_missing info`."""
-    found = [one for one in found_in(file) if one.rule != "incomplete_kernel_file"]
-    places = sorted(f"{one.line:3} {one.rule} {one.severity}" for one in found)
-    return f"{file.relative_to(CORPUS).as_posix()}: {', '.join(place.strip() for place in places)}".rstrip()
+    """`tails/axis_one.py: 12 program_axis_outside_grid critical`, and in backticks what to write instead."""
+    found = sorted(found_in(file), key=lambda finding: (finding.line, finding.rule, finding.column))
+    places = [
+        f"{finding.line} {finding.rule} {finding.severity}" + f" `{finding.fix}`" * bool(finding.fix)
+        for finding in found
+        if finding.rule != "incomplete_kernel_file"
+    ]
+    return f"{file.relative_to(CORPUS).as_posix()}: {', '.join(places)}".rstrip()
 
 
 def test_all_findings_in_the_corpus_are_the_known_ones() -> None:

@@ -59,9 +59,8 @@ class AnnotatedStretch:
 
     stretch: Stretch
     lines: Sequence[str]
-    is_marked: bool
-    """Its last line has findings; no other has."""
     entries: Sequence[LinkedFinding]
+    """At its last line; no other has any."""
 
 
 def annotate(source: str | None, entries: Sequence[LinkedFinding]) -> list[AnnotatedStretch]:
@@ -71,12 +70,12 @@ def annotate(source: str | None, entries: Sequence[LinkedFinding]) -> list[Annot
     marked = sorted({entry.finding.line for entry in entries if 1 <= entry.finding.line <= len(lines)})
     for stretch in stretches(len(lines), marked):
         here = [entry for entry in entries if entry.finding.line == stretch.last]
-        rows.append(AnnotatedStretch(stretch, lines[stretch.first - 1 : stretch.last], bool(here), here))
+        rows.append(AnnotatedStretch(stretch, lines[stretch.first - 1 : stretch.last], here))
     for entry in entries:
         line = entry.finding.line
         if not 1 <= line <= len(lines):
             excerpt = Stretch(line, line, folded=False)
-            rows.append(AnnotatedStretch(excerpt, [entry.finding.excerpt], is_marked=True, entries=[entry]))
+            rows.append(AnnotatedStretch(excerpt, [entry.finding.excerpt], [entry]))
     return rows
 
 
