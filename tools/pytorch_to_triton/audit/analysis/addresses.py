@@ -326,7 +326,7 @@ def is_wide(axis: int, launch: LaunchSite) -> bool:
 def rounded_to_power(values: Sequence[ast.expr], launch: LaunchSite) -> bool:
     """Whether a value is the next power of two of a size: by Triton's function, or by its bit length."""
     return any(
-        isinstance(node, ast.Attribute | ast.Name) and _last_name(node) in ("next_power_of_2", "bit_length")
+        getattr(node, "attr", getattr(node, "id", "")) in ("next_power_of_2", "bit_length")
         for node in launch.flow.origins(*values)
     )
 
@@ -357,10 +357,6 @@ def _passed_block(block: ast.expr, launch: LaunchSite) -> ast.expr:
         case ast.Subscript(slice=ast.Constant(value=str(name))):
             return launch.options.get(name, block)
     return block
-
-
-def _last_name(node: ast.Attribute | ast.Name) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id
 
 
 def _elements(grid: ast.expr) -> tuple[ast.expr, ...] | None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.analysis.configurations import has_hook
 from pytorch_to_triton.audit.analysis.operations import FLOATS
 from pytorch_to_triton.audit.examples import LANES, declared, jit, run
 from pytorch_to_triton.audit.fault import Fault
@@ -92,7 +93,7 @@ def atomic_into_uninitialised(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: make the tensor with torch.zeros (or torch.full with the smallest value for tl.atomic_max).
     """
     accumulated = _accumulated_names(kernel) if kernel.launches else {}
-    if accumulated and _has_hook(kernel):
+    if accumulated and has_hook(kernel.file.nodes):
         return
     for pointer, how in accumulated.items():
         for launch in kernel.launches:
@@ -118,13 +119,6 @@ def _accumulated_names(kernel: SourceKernel) -> dict[str, str]:
         for access in reversed(changes)
         if access.pointer and access.pointer not in other and not kernel.flow.conditions(access.call)
     }
-
-
-def _has_hook(kernel: SourceKernel) -> bool:
-    """Whether anything in the file is given a pre_hook, which may fill the tensor before each run."""
-    return any(
-        isinstance(node, ast.keyword) and node.arg == "pre_hook" for node in ast.walk(kernel.file.tree)
-    )
 
 
 def _names_handed_on(kernel: SourceKernel) -> frozenset[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.configurations import (
     configuration_count,
+    has_hook,
     names,
     setting,
     sizes_of_loops,
@@ -41,17 +42,13 @@ def single_configuration(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: pass the block sizes at the launch, or give triton.autotune several configurations.
     """
     configs = setting(kernel, "configs")
-    if configs is None or configuration_count(kernel) != 1 or _has_hook(configs):
+    if configs is None or configuration_count(kernel) != 1 or has_hook(ast.walk(configs)):
         return
     yield Fault(
         kernel.decorators["triton.autotune"],
         f"triton.autotune has one configuration for {kernel.node.name}, so it chooses nothing.",
         "Pass these values at the launch, or add configurations to choose from.",
     )
-
-
-def _has_hook(configs: ast.expr) -> bool:
-    return any(isinstance(node, ast.keyword) and node.arg == "pre_hook" for node in ast.walk(configs))
 
 
 @kernel_rule(
@@ -181,9 +178,7 @@ def _may_restore(kernel: SourceKernel) -> bool:
     """Whether a pre_hook of the file, or what `**` hides, may restore what it likes."""
     autotune = kernel.decorators["triton.autotune"]
     hidden = isinstance(autotune, ast.Call) and any(keyword.arg is None for keyword in autotune.keywords)
-    return hidden or any(
-        isinstance(node, ast.keyword) and node.arg == "pre_hook" for node in kernel.file.nodes
-    )
+    return hidden or has_hook(kernel.file.nodes)
 
 
 def _changed_accesses(kernel: SourceKernel) -> Iterator[tuple[KernelAccess, str]]:

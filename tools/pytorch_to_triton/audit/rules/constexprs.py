@@ -80,7 +80,11 @@ def global_not_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
     """
     reported: set[str] = set()
     for node in kernel.nodes if not kernel.file.is_for_a_fork else ():
-        if not isinstance(node, ast.Name) or node.id in reported or not _is_global(node.id, kernel):
+        if (
+            not isinstance(node, ast.Name)
+            or node.id in reported
+            or kernel.scope.holder(node.id) is not kernel.file.scope
+        ):
             continue
         binding = kernel.scope.find(node.id)
         if binding and _is_plain(binding):
@@ -90,10 +94,6 @@ def global_not_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
                 f"Triton refuses the global {node.id} in a kernel: it is not a tl.constexpr.",
                 f"Write `{node.id} = tl.constexpr(...)`, or pass it as an argument.",
             )
-
-
-def _is_global(name: str, kernel: SourceKernel) -> bool:
-    return kernel.scope.holder(name) is kernel.file.scope
 
 
 def _is_plain(binding: Binding) -> bool:
@@ -165,7 +165,8 @@ def runtime_size_as_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
             if severity is None:
                 continue
             others = _made_from(given[name], launch, kernel) - {name}
-            if not any(_rounds_up(given[other], launch) for other in others):
+            # A block that holds the whole size is compiled for each power of two as it is.
+            if not rounded_to_power([given[other] for other in others], launch):
                 reported.add(name)
                 yield Fault(
                     given[name],
@@ -205,11 +206,6 @@ def _made_from(size: ast.expr, launch: LaunchSite, kernel: SourceKernel) -> froz
         if other in kernel.constexprs
         and any(isinstance(n, ast.expr) and ast.dump(n) == same for n in launch.flow.origins(value))
     )
-
-
-def _rounds_up(value: ast.expr, launch: LaunchSite) -> bool:
-    """Whether a block of the launch holds the whole size: it is compiled for each power of two as it is."""
-    return rounded_to_power([value], launch)
 
 
 def _varies(size: Extent, launch: LaunchSite) -> bool:

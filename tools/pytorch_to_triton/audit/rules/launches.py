@@ -129,7 +129,9 @@ def host_sync_in_run(file: SourceFile) -> Iterator[Fault]:
     """
     functions = {launch.function: launch.scope for launch in file.launches if launch.function}
     for function, scope in functions.items():
-        if is_trial(file, function) or not _returns(function):
+        if is_trial(file, function) or not any(
+            isinstance(node, ast.Return) and node.value for node in _always_run(function)
+        ):
             continue
         for node in _always_run(function):
             if isinstance(node, ast.Call) and (what := _wait(node, scope.path(node.func))):
@@ -148,10 +150,6 @@ def _wait(call: ast.Call, path: str | None) -> str | None:
         case ast.Call(func=ast.Attribute(value=owner, attr="item" | "cpu" as name), args=[], keywords=[]):
             return None if "cpu" in ast.unparse(owner) else f".{name}()"
     return None
-
-
-def _returns(function: Function) -> bool:
-    return any(isinstance(node, ast.Return) and node.value for node in _always_run(function))
 
 
 def _always_run(function: Function) -> Iterator[ast.AST]:

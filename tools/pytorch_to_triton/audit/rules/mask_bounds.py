@@ -199,7 +199,10 @@ def _may_be_negative(offsets: ast.expr, kernel: SourceKernel) -> bool:
         return False
     if not taken:
         return number < 0
-    return number <= 1 and all(_is_step(term, kernel) or _is_parameter(term, kernel) for term in taken)
+    return number <= 1 and all(
+        _is_step(term, kernel) or (isinstance(term, ast.Name) and term.id in kernel.parameters)
+        for term in taken
+    )
 
 
 def _terms(value: ast.expr, kernel: SourceKernel) -> Terms:
@@ -239,10 +242,6 @@ def _is_step(term: ast.expr, kernel: SourceKernel) -> bool:
         case _:
             return False
     return len(args) == 1 or (len(args) > 1 and values(kernel).number(args[0]) == 0)
-
-
-def _is_parameter(term: ast.expr, kernel: SourceKernel) -> bool:
-    return isinstance(term, ast.Name) and term.id in kernel.parameters
 
 
 _FILLERS = frozenset({"offs", "off", "offset", "offsets", "idx", "index", "indices", "num", "range", "size"})

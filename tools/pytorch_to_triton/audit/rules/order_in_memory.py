@@ -316,12 +316,8 @@ def _calls_others(kernel: SourceKernel) -> bool:
             case ast.Call(func=func):
                 path = kernel.scope.path(func)
                 name = func.attr if isinstance(func, ast.Attribute) else ""
-                if path is None and name != "to" and not _is_range(func):
+                if path is None and name != "to" and ast.unparse(func) != "range":
                     return True
                 if path is not None and not path.startswith("triton.language."):
                     return True
     return False
-
-
-def _is_range(func: ast.expr) -> bool:
-    return isinstance(func, ast.Name) and func.id == "range"

@@ -47,7 +47,7 @@ def product_without_dot(kernel: SourceKernel) -> Iterator[Fault]:
             continue
         one, other = factors
         sizes = _sizes(kernel, one, other)
-        if sizes and min(sizes) >= _LEAST and not any(_is_integer(known, side) for side in factors):
+        if sizes and min(sizes) >= _LEAST and not any(known.dtype(side) in INTEGERS for side in factors):
             first, second = ast.unparse(one.value), ast.unparse(other.value)
             yield Fault(
                 call.call,
@@ -113,10 +113,6 @@ def _number(value: ast.expr | None, launch: LaunchSite) -> int | None:
     return None
 
 
-def _is_integer(known: KernelValues, block: ast.Subscript) -> bool:
-    return known.dtype(block) in INTEGERS
-
-
 _SQUARE = (ROW, "x = tl.load(x_ptr + i[:, None] * B + i[None, :])")
 _WIDENED = "c = tl.dot(x.to(tl.float32), x.to(tl.float32))"
 _SETTINGS = frozenset({"input_precision", "allow_tf32", None})
@@ -175,8 +171,6 @@ def _is_given_float32(value: ast.expr, known: KernelValues) -> bool:
     pointer = loaded_from(value, known)
     if pointer is not None:
         return dtypes_of(pointer, known.kernel) == {"float32"}
-    return known.dtype(value) == "float32" and known.is_a(_without_transpose(value, known), "load")
-
-
-def _without_transpose(value: ast.expr, known: KernelValues) -> ast.expr:
-    return known.bare(known.operand(value, "trans") or value)
+    return known.dtype(value) == "float32" and known.is_a(
+        known.bare(known.operand(value, "trans") or value), "load"
+    )
