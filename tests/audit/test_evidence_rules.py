@@ -5,6 +5,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,6 +13,7 @@ import pytest
 
 from pytorch_to_triton.audit.analysis.diagnosis import VIOLATIONS, Diagnosis
 from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, MeasuredTarget, TimedTarget
+from pytorch_to_triton.audit.examples import LANES, declared, jit
 from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.rule import PREAMBLE, Rule, RuleCheck
 from pytorch_to_triton.audit.source import parse
@@ -36,6 +38,7 @@ from pytorch_to_triton.schema.verdict import (
     Verdict,
     Violation,
     ViolationKind,
+    Where,
 )
 from pytorch_to_triton.validate.conclusion import WRONG
 from pytorch_to_triton.validate.request import ValidationRequest as Validating
@@ -62,6 +65,17 @@ def run({parameters}):
 TIMED = parse(
     Path("kernel.py"),
     f"{PREAMBLE}@triton.jit\ndef kernel(x_ptr): ...\n\ndef run(x):\n    kernel[(1,)](x)\n".encode(),
+)
+
+HONEST = (
+    'CASES = ("N=40",)\n'
+    + declared(
+        jit(LANES, "tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n) * 2, mask=i < n)"),
+        "kernel[(triton.cdiv(x.numel(), 16),)](x, out, x.numel(), B=16)",
+        x="float32[N]",
+        N=40,
+    )
+    + "\ndef reference(x):\n    return x * 2\n"
 )
 
 CompiledFiles = Mapping[str, list[CompiledCode]]
@@ -219,6 +233,10 @@ async def test_a_rule_finds_its_bad_runs_and_no_good_one(
         assert findings(rule, [await measuring(source)]) == [], source
 
 
+async def test_nothing_is_found_in_an_honest_run(measuring: Measuring) -> None:
+    assert found_by(await measuring(HONEST)) == []
+
+
 @each_check(TimedTarget)
 def test_a_rule_finds_its_bad_timings_and_no_good_ones(rule: Rule, check: RuleCheck) -> None:
     for figures in check.bad:
@@ -253,8 +271,12 @@ def measured_as(*cases: CaseResult, **changed: Any) -> MeasuredTarget:
     return MeasuredTarget(Target(path=TIMED.path), TIMED, verdict)
 
 
-def mismatch(kind: Kind) -> Mismatch:
-    return Mismatch(output="out", kind=kind, where=None, message="wrong", causes=("It is.",), first=None)
+def mismatch(kind: Kind, where: Where | None = None) -> Mismatch:
+    return Mismatch(output="out", kind=kind, where=where, message="wrong", causes=("It is.",), first=None)
+
+
+def wrong(kind: Kind, where: Where | None = None, **changed: Any) -> CaseResult:
+    return case(mismatches=(mismatch(kind, where),), **changed)
 
 
 def violation(kind: ViolationKind) -> Violation:
@@ -271,24 +293,49 @@ def test_every_diagnosis_has_a_rule_of_its_name_and_every_violation_a_diagnosis(
     assert VIOLATIONS.keys() == {*get_args(ViolationKind)}
 
 
-@pytest.mark.parametrize("kind", get_args(Kind))
-def test_every_mismatch_is_reported_by_just_one_rule(kind: Kind) -> None:
-    for group in get_args(Group):
+def test_every_mismatch_is_reported_by_just_one_rule() -> None:
+    for kind, group in product(get_args(Kind), get_args(Group)):
         wrong = case(group=group, mismatches=(mismatch(kind),))
-        assert len(found_by(measured_as(wrong))) == 1, group
-        assert len(found_by(measured_as(case(status="passed"), wrong))) == 1, group
+        assert len(found_by(measured_as(wrong))) == 1, (kind, group)
+        assert len(found_by(measured_as(case(status="passed"), wrong))) == 1, (kind, group)
 
 
-@pytest.mark.parametrize("kind", get_args(ViolationKind))
-def test_every_violation_is_reported_by_just_one_rule(kind: ViolationKind) -> None:
-    assert found_by(measured_as(case(violations=(violation(kind),)))) == [VIOLATIONS[kind]]
-    assert found_by(measured_as(violations=(violation(kind),))) == [VIOLATIONS[kind]]
+def test_every_violation_is_reported_by_just_one_rule() -> None:
+    for kind in get_args(ViolationKind):
+        assert found_by(measured_as(case(violations=(violation(kind),)))) == [VIOLATIONS[kind]]
+        assert found_by(measured_as(violations=(violation(kind),))) == [VIOLATIONS[kind]]
 
 
-@pytest.mark.parametrize("status", [status for status in WRONG if status != "failed"])
-def test_every_call_that_did_not_return_is_reported_by_just_one_rule(status: CaseStatus) -> None:
-    for group in get_args(Group):
-        assert len(found_by(measured_as(case(status=status, group=group)))) == 1, group
+def test_every_call_that_did_not_return_is_reported_by_just_one_rule() -> None:
+    for status, group in product({*WRONG} - {"failed"}, get_args(Group)):
+        assert len(found_by(measured_as(case(status=status, group=group)))) == 1, (status, group)
+
+
+RIGHT = case(status="passed")
+REPORTED_AS = {
+    "wrong_results": [wrong("values")],
+    "low_precision_results": [wrong("low_precision")],
+    "unwritten_output": [wrong("unwritten", group="odd")],
+    "tail_wrong": [wrong("values", where="tail")],
+    "unstable_results": [RIGHT, wrong("nan_only", group="special")],
+    "layout_ignored": [RIGHT, wrong("values", group="layout")],
+    "input_changed": [wrong("mutates_input")],
+    "size_refused": [RIGHT, case(status="raised", group="empty")],
+    "offset_overflow": [RIGHT, case(status="crashed", group="large_stride")],
+    # It ended before it could launch its kernel.
+    "crashes": [case(status="raised", violations=(violation("no_triton_kernel"),))],
+    # What lies outside is poisoned, so that values are wrong, too.
+    "out_of_bounds": [wrong("values", violations=(violation("load_outside"),))],
+}
+
+
+@pytest.mark.parametrize("rule", REPORTED_AS)
+def test_what_went_wrong_in_which_case_names_the_rule(rule: str) -> None:
+    assert found_by(measured_as(*REPORTED_AS[rule])) == [rule]
+
+
+def test_odd_sizes_alone_tell_that_the_tail_is_wrong() -> None:
+    assert found_by(measured_as(RIGHT, wrong("values", group="odd"))) == ["tail_wrong"]
 
 
 def test_what_passed_or_was_skipped_is_not_reported() -> None:

@@ -157,15 +157,6 @@ def run(x):
 
 
 HARMLESS = {
-    "a condition that the compiler decides": """
-@triton.jit
-def kernel(x_ptr, bias_ptr, n, HAS_BIAS: tl.constexpr, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + i, mask=i < n)
-    if HAS_BIAS:
-        x += tl.load(bias_ptr + i, mask=i < n)
-    tl.store(x_ptr + i, x, mask=i < n)
-""",
     "a spin lock that waits in a while loop": """
 @triton.jit
 def kernel(x_ptr, lock_ptr):
@@ -173,35 +164,6 @@ def kernel(x_ptr, lock_ptr):
         pass
     tl.store(x_ptr, tl.load(x_ptr) + 1)
     tl.atomic_xchg(lock_ptr, 0)
-""",
-    "an own function of a name that tl lacks": """
-@triton.jit
-def mean(x, n):
-    return tl.sum(x, axis=0) / n
-
-@triton.jit
-def kernel(x_ptr, n, BLOCK: tl.constexpr):
-    tl.store(x_ptr, mean(tl.load(x_ptr + tl.arange(0, BLOCK)), n))
-""",
-    "torch's keywords outside of kernels": """
-@triton.jit
-def kernel(x_ptr, n):
-    tl.store(x_ptr, n)
-
-def run(x):
-    total = torch.sum(x, dim=0, keepdim=True)
-    kernel[(1,)](total, [size for size in x.shape if size > 1][0])
-    return total
-""",
-    "an import with a fallback": """
-try:
-    from triton.language.extra.libdevice import tanh
-except ModuleNotFoundError:
-    from triton.language.math import tanh
-
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr, tanh(tl.load(x_ptr)))
 """,
     "a launch with arguments that only Python knows": """
 @triton.jit
@@ -241,24 +203,6 @@ def run(xs):
 def kernel(x_ptr, n, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
     tl.store(x_ptr + n + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
-""",
-    "a result that is written before it is read again": """
-@triton.autotune([triton.Config({"B": 64}), triton.Config({"B": 128})], key=["n"])
-@triton.jit
-def kernel(x_ptr, scratch_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(scratch_ptr + i, tl.load(x_ptr + i))
-    tl.debug_barrier()
-    tl.store(x_ptr + n, tl.sum(tl.load(scratch_ptr + i)))
-""",
-    "a jit of another project": """
-from numba import jit
-
-@jit
-def kernel(xs):
-    for x in xs:
-        if x:
-            break
 """,
 }
 

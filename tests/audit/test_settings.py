@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.audit.settings import settings_for
+from pytorch_to_triton.audit.request import settings_for
 from pytorch_to_triton.errors import BadInput
 
 

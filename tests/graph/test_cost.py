@@ -38,38 +38,40 @@ Written = Callable[[str], Target]
 
 COUNT_FLOPS = Path(__file__).parent / "jobs" / "count_flops.py"
 
-# Inputs, what the function returns, and sizes that differ from those of the trace.
-PRODUCTS = {
-    "matrices": ({"x": "M, K", "y": "K, N"}, "x @ y", {"M": 3, "K": 5, "N": 7}),
-    "batches": ({"x": "B, H, M, K", "y": "B, H, K, 6"}, "x @ y", {"B": 2, "H": 3, "M": 4, "K": 5}),
-    "linear": ({"x": "B, M, K", "w": "7, K", "b": "7"}, "F.linear(x, w, b)", {"B": 2, "M": 3, "K": 5}),
-    "einsum": (
-        {"x": "B, M, K", "y": "B, 7, K"},
-        "torch.einsum('bmk,bnk->bmn', x, y)",
-        {"B": 2, "M": 3, "K": 5},
-    ),
-    "added": (
-        {"c": "B, M, 7", "x": "B, M, K", "y": "B, K, 7"},
-        "torch.baddbmm(c, x, y)",
-        {"B": 2, "M": 3, "K": 5},
-    ),
-    "convolution": (
-        {"x": "B, C, H, W", "w": "4, C, 3, 3"},
-        "F.conv2d(x, w, stride=2, padding=1)",
-        {"B": 2, "C": 3, "H": 9, "W": 12},
-    ),
-    "grouped": ({"x": "B, 8, L", "w": "12, 2, 3"}, "F.conv1d(x, w, groups=4)", {"B": 2, "L": 9}),
-    "transposed": (
-        {"x": "B, C, L", "w": "C, 4, 3"},
-        "F.conv_transpose1d(x, w, stride=2)",
-        {"B": 2, "C": 3, "L": 9},
-    ),
-    "attention": (
-        {"q": "B, H, S, 8", "k": "B, H, T, 8", "v": "B, H, T, 8"},
-        "F.scaled_dot_product_attention(q, k, v)",
-        {"B": 2, "H": 3, "S": 4, "T": 5},
-    ),
+# Inputs of one function, what it returns, and sizes that differ from those of the trace.
+INPUTS = {
+    "a": "M, K",
+    "b": "K, N",
+    "d": "B, H, M, K",
+    "e": "B, H, K, 6",
+    "f": "B, M, K",
+    "w": "7, K",
+    "c": "7",
+    "g": "B, 7, K",
+    "h": "B, M, 7",
+    "i": "B, K, 7",
+    "j": "B, C, I, J",
+    "k": "4, C, 3, 3",
+    "l": "B, 8, L",
+    "m": "12, 2, 3",
+    "n": "B, C, L",
+    "o": "C, 4, 3",
+    "q": "B, H, S, 8",
+    "r": "B, H, T, 8",
+    "v": "B, H, T, 8",
 }
+PRODUCTS = """(
+        a @ b,
+        d @ e,
+        F.linear(f, w, c),
+        torch.einsum("bmk,bnk->bmn", f, g),
+        torch.baddbmm(h, f, i),
+        F.conv2d(j, k, stride=2, padding=1),
+        F.conv1d(l, m, groups=4),
+        F.conv_transpose1d(n, o, stride=2),
+        F.scaled_dot_product_attention(q, r, v),
+    )"""
+SIZES = {"M": 3, "K": 5, "N": 7, "B": 2, "H": 3, "C": 3, "I": 9, "J": 12, "L": 9, "S": 4, "T": 5}
 
 LOOKUP = """
 import torch
@@ -225,19 +227,14 @@ def function(inputs: dict[str, str], body: str) -> str:
 async def test_products_cost_what_torch_counts(
     tmp_path: Path, traced: Tracing, worker: WorkerClient, interpreter: Runtime
 ) -> None:
-    counted, calls = {}, {}
-    for kind, (inputs, body, dims) in PRODUCTS.items():
-        path = tmp_path / f"{kind}.py"
-        path.write_text(function(inputs, body), encoding="utf-8")
-        graph = (await traced(Target(path=path, name="f"))).graph
-        counted[kind] = product_flops(graph, dims, {})
-        shapes = [[dims.get(size) or int(size) for size in shape.split(", ")] for shape in inputs.values()]
-        calls[str(path)] = shapes
-    outcome = await worker.ask(
-        Job(kind=str(COUNT_FLOPS), arguments={"calls": calls}), interpreter, seconds=60
-    )
+    path = tmp_path / "products.py"
+    path.write_text(function(INPUTS, PRODUCTS), encoding="utf-8")
+    graph = (await traced(Target(path=path, name="f"))).graph
+    shapes = [[SIZES.get(size) or int(size) for size in shape.split(", ")] for shape in INPUTS.values()]
+    job = Job(kind=str(COUNT_FLOPS), arguments={"calls": {str(path): shapes}})
+    outcome = await worker.ask(job, interpreter, seconds=60)
     assert outcome.answer is not None, outcome.detail
-    assert counted == {Path(path).stem: {"float32": count} for path, count in outcome.answer.items()}
+    assert product_flops(graph, SIZES, {}) == {"float32": outcome.answer[str(path)]}
 
 
 def test_other_operators_cost_so_much_for_each_element_of_their_input() -> None:

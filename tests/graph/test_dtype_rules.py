@@ -15,6 +15,7 @@ from pytorch_to_triton.graph.dtype_rules import (
     dtype_combinations,
     dtype_source,
     promoted_dtype,
+    tensors_of_one_dtype,
 )
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.dtype import DType
@@ -86,3 +87,10 @@ def test_the_dtype_that_decides_is_found_or_there_is_none() -> None:
     assert chosen == (DtypeRule(("x", "w")), [("float32",), ("bfloat16",)])
     odd_one = [d for d in BOTH if d == {"x": "bfloat16", "w": "float32"}]
     assert deciding_dtype([[d for d in BOTH if d not in odd_one], odd_one]) is None
+
+
+def test_tensors_that_always_change_together_are_alike() -> None:
+    traced: list[dict[str, DType]] = [
+        {"x": d, "y": d, "w": e, "mask": "bool", "index": "bool"} for d, e in product(LONG_OR_SHORT, repeat=2)
+    ]
+    assert tensors_of_one_dtype(traced) == (("x", "y"),)

@@ -1,7 +1,7 @@
 """A function and its gradients apart: what is saved may have any name in the function's half."""
 
 from pytorch_to_triton.graph.joint import with_names
-from pytorch_to_triton.graph.tensor_dtypes import operands
+from pytorch_to_triton.graph.skeleton import operands
 
 from ..conftest import Tracing, Written
 

@@ -116,49 +116,6 @@ async def test_the_value_of_an_argument_after_the_call_is_an_output(
     assert graph.written == {"x": "x after the call"}
 
 
-async def test_a_size_that_the_target_fixes_is_to_be_declared_as_a_number(
-    written: Written, traced: Tracing
-) -> None:
-    declared = DECLARED.replace('"N": [9]', '"N": [33]')
-    with pytest.raises(NotConvertible) as refusal:
-        await traced(written(declared + "def f(x):\n    return x * torch.ones(33)\n"))
-    assert "--input x=float32[M,33]" in refusal.value.hint
-
-
-async def test_a_result_that_is_no_tensor_is_refused_with_a_hint_about_results(
-    written: Written, traced: Tracing
-) -> None:
-    with pytest.raises(NotConvertible) as refusal:
-        await traced(written(DECLARED + "def f(x):\n    return x + 1.0, {1}\n"))
-    assert refusal.value.message.endswith("cannot be traced: out[1] is a set, not a tensor.")
-    assert refusal.value.hint == "Return tensors that the function computes, and nothing else."
-
-
-async def test_control_flow_that_depends_on_values_is_refused_with_a_hint(
-    written: Written, traced: Tracing
-) -> None:
-    with pytest.raises(NotConvertible, match="cannot be traced") as refusal:
-        await traced(written(DECLARED + "def f(x):\n    return x if x.sum() > 0 else -x\n"))
-    assert re.search(r"cannot be traced: line \d+ needs the values of a tensor\.$", refusal.value.message)
-    assert "no data-dependent control flow" in refusal.value.hint
-
-
-async def test_a_size_that_depends_on_values_is_refused_with_a_way_around_it(
-    written: Written, traced: Tracing
-) -> None:
-    with pytest.raises(NotConvertible, match="the size of a result depends on values") as refusal:
-        await traced(written(DECLARED + "def f(x):\n    return x[x > 0].sum()\n"))
-    assert "torch.where" in refusal.value.hint
-
-
-async def test_a_constant_tensor_made_inside_is_refused_with_a_hint(
-    written: Written, traced: Tracing
-) -> None:
-    with pytest.raises(NotConvertible, match="constant tensor") as refusal:
-        await traced(written(DECLARED + "TABLE = torch.rand(99)\n\n\ndef f(x):\n    return x * TABLE[:1]\n"))
-    assert refusal.value.hint == "Pass the tensor as an argument."
-
-
 async def test_a_dim_that_export_fixed_is_a_guard(written: Written, traced: Tracing) -> None:
     body = "def f(x):\n    assert x.shape[1] == 13\n    return x * 2.0\n"
     graph = (await traced(written(DECLARED + body))).graph
@@ -180,6 +137,54 @@ async def test_an_output_follows_the_dtype_of_its_input(written: Written, traced
 
 
 SHORT_TOO = DECLARED.replace("float32", "float32|float16")
+
+
+TWO_INPUTS = SHORT_TOO.replace("[M, N]", '[M, N]", "w": "float32|float16[N]', 1)
+REFUSED = {
+    "a size that the target fixes is to be declared as a number": (
+        DECLARED.replace('"N": [9]', '"N": [33]') + "def f(x):\n    return x * torch.ones(33)\n",
+        ("cannot be traced", r"--input x=float32\[M,33\]"),
+    ),
+    "a result that is no tensor": (
+        DECLARED + "def f(x):\n    return x + 1.0, {1}\n",
+        (
+            r"cannot be traced: out\[1\] is a set, not a tensor\.\n",
+            "^Return tensors",
+        ),
+    ),
+    "control flow that depends on values": (
+        DECLARED + "def f(x):\n    return x if x.sum() > 0 else -x\n",
+        (r"traced: line \d+ needs the values of a tensor\.\n", "no data-dependent control flow"),
+    ),
+    "a size that depends on values": (
+        DECLARED + "def f(x):\n    return x[x > 0].sum()\n",
+        ("the size of a result depends on values", "torch.where"),
+    ),
+    "a constant tensor made inside": (
+        DECLARED + "TABLE = torch.rand(99)\n\n\ndef f(x):\n    return x * TABLE[:1]\n",
+        ("constant tensor", "^Pass the tensor as an argument.$"),
+    ),
+    "a program that no single dtype decides": (
+        TWO_INPUTS + "def f(x, w):\n    if x.dtype == torch.float16 and w.dtype == torch.float32:\n"
+        "        return (x * w).sin()\n    return x * w\n",
+        (r"float16 x and float32 w than in float32 \(line 10, `sin`\)", "once for each"),
+    ),
+    "a dtype that the function does not take": (
+        SHORT_TOO + "def f(x):\n    if x.dtype == torch.float16:\n        raise TypeError('no float16')\n"
+        "    return x * 2.0\n",
+        ("cannot be traced in float16: no float16", "only dtypes that the function takes"),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+async def test_what_cannot_be_traced_is_refused_with_a_way_out(
+    what: str, written: Written, traced: Tracing
+) -> None:
+    text, (message, hint) = REFUSED[what]
+    with pytest.raises(NotConvertible, match=message) as refusal:
+        await traced(written(text))
+    assert re.search(hint, refusal.value.hint)
 
 
 async def test_one_program_in_all_dtypes_is_traced_as_one(written: Written, traced: Tracing) -> None:
@@ -221,18 +226,6 @@ async def test_a_number_that_may_be_an_argument_is_no_choice(written: Written, t
     assert arguments_of(branch.graph, "aten.add.Tensor")[1] == Literal_(value=1e-3)
 
 
-async def test_a_program_that_no_single_dtype_decides_is_refused_with_its_line(
-    written: Written, traced: Tracing
-) -> None:
-    declared = SHORT_TOO.replace("[M, N]", '[M, N]", "w": "float32|float16[N]', 1)
-    body = (
-        "def f(x, w):\n    if x.dtype == torch.float16 and w.dtype == torch.float32:\n"
-        "        return (x * w).sin()\n    return x * w\n"
-    )
-    with pytest.raises(NotConvertible, match=r"float16 x and float32 w than in float32 \(line 10, `sin`\)"):
-        await traced(written(declared + body))
-
-
 async def test_a_rounding_to_an_inputs_dtype_is_left_out_and_one_of_its_own_kept(
     written: Written, traced: Tracing
 ) -> None:
@@ -243,17 +236,6 @@ async def test_a_rounding_to_an_inputs_dtype_is_left_out_and_one_of_its_own_kept
     graph = (await traced(written(declared + body))).graph
     casts = [node.dtype for node in graph.nodes if node.op == "aten._to_copy.default"]
     assert casts == ["float16", "float32"]
-
-
-async def test_a_dtype_that_the_function_does_not_take_is_refused_by_name(
-    written: Written, traced: Tracing
-) -> None:
-    body = (
-        "def f(x):\n    if x.dtype == torch.float16:\n        raise TypeError('no float16')\n"
-        "    return x * 2.0\n"
-    )
-    with pytest.raises(NotConvertible, match="cannot be traced in float16: no float16"):
-        await traced(written(SHORT_TOO + body))
 
 
 def test_sizes_of_a_trace_are_distinct() -> None:

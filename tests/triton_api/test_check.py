@@ -249,9 +249,9 @@ def right_sources() -> list[tuple[str, str]]:
 
 
 def test_nothing_is_reported_of_right_kernels_and_guides() -> None:
-    for release in history().releases:
-        sources = right_sources()
-        assert sources
+    sources = right_sources()
+    assert sources
+    for release in (history().releases[0], history().releases[-1]):
         assert [(name, found.message) for name, text in sources for found in complaints(text, release)] == []
 
 

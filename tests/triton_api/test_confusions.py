@@ -6,9 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from pytorch_to_triton.triton_api.check import Misuse, check
-from pytorch_to_triton.triton_api.confusions import NAMES
+from pytorch_to_triton.triton_api.confusions import EVERY_OTHER, KEYWORDS, NAMES
 from pytorch_to_triton.triton_api.history import history
-from pytorch_to_triton.triton_api.keyword_confusions import EVERY_OTHER, KEYWORDS
 from pytorch_to_triton.triton_api.surface import Surface
 
 HEAD = (
@@ -97,33 +96,14 @@ def test_every_name_that_a_row_advises_exists_where_the_row_speaks() -> None:
 
 
 RESEARCHED = {
-    "tl.async_copy(p, p)": "tl.range(..., num_stages=3)",
-    "tl.tma_async_copy(p, p)": "tl.make_tensor_descriptor",
-    "tl.warp_specialize()": "warp_specialize=True",
-    "tl.relu(p)": "tl.maximum(x, 0.0)",
     "tl.tanh(p)": "libdevice.tanh",
     "tl.math.tanh(p)": "libdevice.tanh",
     "tl.asin(p)": "libdevice.asin",
     "tl.math.log1p(p)": "libdevice.log1p",
     "tl.libdevice.exp(p)": "from triton.language.extra import libdevice",
-    "tl.debug_print('x', p)": "tl.device_print",
     "tl.make_tensor_descriptor(p, [m], [1], [16], order=[0])": "Leave it out",
-    "torch.tensor_strides(p)": "x.stride()",
-    "tl.sum(p, mask=m)": "tl.where(mask, x, 0.0)",
-    "tl._experimental_make_tensor_descriptor(p)": "tl.make_tensor_descriptor",
-    "tl._experimental_descriptor_load(p)": "desc.load",
-    "tl.experimental_descriptor_load(p)": "desc.load",
-    "tl._experimental_descriptor_store(p)": "desc.store",
-    "tl.experimental_device_tensormap_create1d(p)": "tl.make_tensor_descriptor",
-    "tl.extra.cuda.experimental_device_tensormap_create2d(p)": "tl.make_tensor_descriptor",
     "tl.extra.cuda.experimental_tensormap_fenceproxy_acquire(p)": "tl.make_tensor_descriptor",
-    "triton.ops.matmul(p, p)": "It is gone",
-    "tl.load(p, eviction='evict_last')": "eviction_policy",
-    "tl.mean(p)": "tl.sum",
     "tl.syncthreads()": "tl.debug_barrier",
-    "tl.float8e4m3": "tl.float8e4nv",
-    "triton.next_pow2(m)": "triton.next_power_of_2",
-    "triton.ceil_div(m, n)": "triton.cdiv",
     "triton.Config(BLOCK=128)": "dictionary",
     "tl.load(p).float()": "x.to(tl.float32)",
 }

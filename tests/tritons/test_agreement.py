@@ -16,9 +16,8 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.triton_api.check import check
-from pytorch_to_triton.triton_api.confusions import NAMES
+from pytorch_to_triton.triton_api.confusions import EVERY_OTHER, KEYWORDS, NAMES
 from pytorch_to_triton.triton_api.history import history
-from pytorch_to_triton.triton_api.keyword_confusions import EVERY_OTHER, KEYWORDS
 
 PYTHONS = [sys.executable, *filter(None, os.environ.get("PYTORCH_TO_TRITON_PYTHONS", "").split(os.pathsep))]
 MODULES = ("triton.language", "triton.language.math", "triton.language.extra.libdevice")

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.audit.report.annotated import Stretch, stretches
-from pytorch_to_triton.audit.report.html import MOST, html
+from pytorch_to_triton.audit.report.html import MOST, Stretch, html, stretches
 from pytorch_to_triton.audit.report.wording import CATEGORIES
 from pytorch_to_triton.schema.finding import SEVERITIES, AuditReport
 

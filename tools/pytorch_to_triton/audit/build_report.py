@@ -9,6 +9,8 @@ from pytorch_to_triton.audit.baseline import (
     BaselineScope,
     add_fingerprints,
     mark_known,
+    notes_on,
+    suppress,
     updated_baseline,
     write_baseline,
 )
@@ -20,6 +22,7 @@ from pytorch_to_triton.audit.conclude import (
     next_step_of,
     rank,
     recommendations,
+    resolve,
     statuses,
     summary_of,
 )
@@ -28,10 +31,7 @@ from pytorch_to_triton.audit.find_files import printable, relative
 from pytorch_to_triton.audit.read_source import SourceReading, read
 from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.report.render import render
-from pytorch_to_triton.audit.request import TOOL, AuditPlan, AuditRequest
-from pytorch_to_triton.audit.resolve import resolve
-from pytorch_to_triton.audit.settings import AuditSettings
-from pytorch_to_triton.audit.suppress import notes_on, suppress
+from pytorch_to_triton.audit.request import TOOL, AuditPlan, AuditRequest, AuditSettings
 from pytorch_to_triton.command_line import replay, typed
 from pytorch_to_triton.results import owner_of, put_file
 from pytorch_to_triton.schema.finding import AuditReport, AuditVerdict, Finding, Suppressed, Unread
@@ -75,7 +75,7 @@ def build_report(
         kernels=kernels,
         unread=tuple(unread),
         not_run=not_run,
-        suppressed=tuple(one for one in aside if one.finding.rule in names),
+        suppressed=tuple(entry for entry in aside if entry.finding.rule in names),
         examined=tuple(examined.examinations),
         compiled=tuple(examined.compiled),
         timings=tuple(examined.timings),
@@ -96,7 +96,7 @@ def verdict_of(
 
 def unread_by_name(plan: AuditPlan, unread: Sequence[Unread]) -> bool:
     """Whether a named file was not read, and so may be faulty."""
-    return any(one.file in plan.files.named for one in unread)
+    return any(entry.file in plan.files.named for entry in unread)
 
 
 def is_decided(file: Path, examined: Examinations, findings: Sequence[Finding]) -> bool:

@@ -89,27 +89,53 @@ class CompiledCode:
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredTarget:
-    """A target that was run on many cases and compared with its reference."""
+class RanTarget:
+    """A target that was run."""
 
     target: Target
     file: SourceFile
     """The target's own."""
-    verdict: Verdict
 
     @property
     def path(self) -> Path:
         return self.file.path
 
+    @property
+    def ran(self) -> Collection[str]:
+        """The names of the kernels that ran."""
+        return {kernel.node.name for kernel in self.file.kernels if kernel.is_launched}
+
     @cached_property
     def place(self) -> Node | SourceLine:
         """Where a finding belongs that no line is known of: the one kernel that ran, else what was called."""
-        return _place(self.file, self.target, self.verdict.behavior.kernels)
+        kernels = [kernel.node for kernel in self.file.kernels if kernel.node.name in self.ran]
+        if len(kernels) == len(self.ran) == 1:
+            return kernels[0]
+        called = [
+            node for node in self.file.tree.body if isinstance(node, Definition) and node.name == self.called
+        ]
+        return called[-1] if called else SourceLine(1)
+
+    @property
+    def called(self) -> str:
+        """The name of what was called."""
+        return self.target.name or "run"
 
     @property
     def who(self) -> str:
-        """The name of what stands at that place."""
-        return _name(self.place, self.target)
+        """The name of what stands at `place`."""
+        return self.place.name if isinstance(self.place, Definition) else self.called
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredTarget(RanTarget):
+    """One that was run on many cases and compared with its reference."""
+
+    verdict: Verdict
+
+    @property
+    def ran(self) -> Collection[str]:
+        return self.verdict.behavior.kernels
 
     def occurrences(self, diagnosis: Diagnosis) -> Iterator[tuple[Node | SourceLine, Occurrence]]:
         """Those of one diagnosis, each with its place."""
@@ -122,26 +148,10 @@ class MeasuredTarget:
 
 
 @dataclass(frozen=True, eq=False)
-class TimedTarget:
-    """A target that was timed on a GPU beside PyTorch."""
+class TimedTarget(RanTarget):
+    """One that was timed on a GPU beside PyTorch."""
 
-    target: Target
-    file: SourceFile
     result: Benchmark
-
-    @property
-    def path(self) -> Path:
-        return self.file.path
-
-    @cached_property
-    def place(self) -> Node | SourceLine:
-        """Where its findings belong: the one kernel that the file launches, else what was called."""
-        return _place(self.file, self.target, {k.node.name for k in self.file.kernels if k.is_launched})
-
-    @property
-    def who(self) -> str:
-        """The name of what stands at that place."""
-        return _name(self.place, self.target)
 
 
 Evidence = SourceFile | SourceKernel | CompiledCode | MeasuredTarget | TimedTarget
@@ -157,21 +167,3 @@ def pieces(evidence: Evidence, needs: type[Evidence]) -> Sequence[Evidence]:
 def begins(place: Node | SourceLine) -> SourceLine:
     """The place as the line that begins what is at fault."""
     return SourceLine(place.lineno, col_offset=place.col_offset, own=False)
-
-
-def _place(file: SourceFile, target: Target, ran: Collection[str]) -> Node | SourceLine:
-    kernels = [kernel.node for kernel in file.kernels if kernel.node.name in ran]
-    if len(kernels) == len(ran) == 1:
-        return kernels[0]
-    called = [
-        node for node in file.tree.body if isinstance(node, Definition) and node.name == _name_called(target)
-    ]
-    return called[-1] if called else SourceLine(1)
-
-
-def _name(place: Node | SourceLine, target: Target) -> str:
-    return place.name if isinstance(place, Definition) else _name_called(target)
-
-
-def _name_called(target: Target) -> str:
-    return target.name or "run"

@@ -7,8 +7,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from pytorch_to_triton import places
+from pytorch_to_triton.audit.conclude import FileRun
 from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, MeasuredTarget, TimedTarget
-from pytorch_to_triton.audit.resolve import FileRun
 from pytorch_to_triton.audit.source import SourceFile
 from pytorch_to_triton.benchmark import benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest

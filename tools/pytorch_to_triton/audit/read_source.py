@@ -12,10 +12,10 @@ from pydantic import ValidationError
 
 from pytorch_to_triton import places, triton_api
 from pytorch_to_triton.audit.analysis.callers import BENCHMARKS, TESTS, files_near
+from pytorch_to_triton.audit.baseline import Comment, comments_in
 from pytorch_to_triton.audit.find_files import printable
 from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.source import SourceFile, SourceKernel, TooDeep, parse
-from pytorch_to_triton.audit.suppress import Comment, comments_in
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.finding import Finding

@@ -15,9 +15,8 @@ than source declare INPUTS and `run`, and those of a check of timings are JSON (
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from inspect import cleandoc
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, MeasuredTarget, TimedTarget, pieces
 from pytorch_to_triton.audit.fault import Fault, SourceLine
@@ -47,7 +46,7 @@ class RuleCheck:
     run: Callable[[Any], Iterator[Fault]]
     bad: tuple[str, ...]
     """Each must be found at least once."""
-    good: tuple[str, ...]
+    good: tuple[str, ...] = ()
     """In each nothing must be found."""
 
 
@@ -137,54 +136,36 @@ class Rule:
         )
 
 
-def kernel_rule(
-    severity: Severity,
-    category: Category,
-    bad: tuple[str, ...],
-    good: tuple[str, ...],
-    *,
-    suspected: Unconfirmed | None = None,
-    also: RuleCheck | None = None,
-) -> Callable[[Callable[[SourceKernel], Iterator[Fault]]], Rule]:
-    """Makes a function over kernels the rule of its name; its docstring is what the rule says.
+@dataclass(frozen=True)
+class RuleDecorator(Generic[Sought]):
+    """Makes a function over such evidence the rule of its name; its docstring is what the rule says."""
 
-    `also` looks at other evidence for the same fault.
-    """
+    needs: type[Sought]
 
-    def decorate(check: Callable[[SourceKernel], Iterator[Fault]]) -> Rule:
-        checks = (RuleCheck(SourceKernel, check, bad, good), *([also] if also else []))
-        return _rule(check, severity, category, checks, suspected)
+    def __call__(
+        self,
+        severity: Severity,
+        category: Category,
+        bad: tuple[str, ...],
+        good: tuple[str, ...],
+        *,
+        suspected: Unconfirmed | None = None,
+        also: RuleCheck | None = None,
+    ) -> Callable[[Callable[[Sought], Iterator[Fault]]], Rule]:
+        """`also` looks at other evidence for the same fault."""
 
-    return decorate
+        def decorate(check: Callable[[Sought], Iterator[Fault]]) -> Rule:
+            checks = (RuleCheck(self.needs, check, bad, good), *([also] if also else []))
+            return Rule(check.__name__, cleandoc(check.__doc__ or ""), severity, category, checks, suspected)
 
-
-def evidence_rule(
-    needs: type[Sought],
-    severity: Severity,
-    category: Category,
-    bad: tuple[str, ...],
-    good: tuple[str, ...],
-    suspected: Unconfirmed | None = None,
-) -> Callable[[Callable[[Sought], Iterator[Fault]]], Rule]:
-    """Likewise, of a function over other evidence: whole files, compiled code, or what was measured."""
-
-    def decorate(check: Callable[[Sought], Iterator[Fault]]) -> Rule:
-        return _rule(check, severity, category, (RuleCheck(needs, check, bad, good),), suspected)
-
-    return decorate
+        return decorate
 
 
-file_rule = partial(evidence_rule, SourceFile)
-
-
-def _rule(
-    check: Callable[..., Iterator[Fault]],
-    severity: Severity,
-    category: Category,
-    checks: tuple[RuleCheck, ...],
-    suspected: Unconfirmed | None,
-) -> Rule:
-    return Rule(check.__name__, cleandoc(check.__doc__ or ""), severity, category, checks, suspected)
+kernel_rule = RuleDecorator(SourceKernel)
+file_rule = RuleDecorator(SourceFile)
+compiled_rule = RuleDecorator(CompiledCode)
+measured_rule = RuleDecorator(MeasuredTarget)
+timed_rule = RuleDecorator(TimedTarget)
 
 
 def remark_check(

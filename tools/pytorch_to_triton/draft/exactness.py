@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from pytorch_to_triton.draft.ir.rewriting import rewrite
 from pytorch_to_triton.draft.ir.values import Map, Value, const, kind_of
-from pytorch_to_triton.graph.tensor_dtypes import operands
+from pytorch_to_triton.graph.skeleton import operands
 from pytorch_to_triton.schema.graph import Graph, Literal_, Node
 
 EXACT: Mapping[str, str] = {"div": "div_rn", "exp": "exp_full", "sqrt": "sqrt_rn"}

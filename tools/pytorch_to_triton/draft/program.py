@@ -26,7 +26,7 @@ from pytorch_to_triton.draft.ir.values import (
     walk,
 )
 from pytorch_to_triton.draft.lower.tensor import Dim, Names, Tensor, limited, positions
-from pytorch_to_triton.graph.tensor_dtypes import UNKNOWN, TensorDtypes
+from pytorch_to_triton.graph.skeleton import UNKNOWN, TensorDtypes
 from pytorch_to_triton.schema.graph import Graph, Node, Shape
 
 

@@ -15,7 +15,7 @@ from pytorch_to_triton.draft.ir.values import Load, Map, Reduce, Value, op
 from pytorch_to_triton.draft.library import CONVOLUTION, PRODUCTS
 from pytorch_to_triton.draft.program import Call, ConvolutionCall, Program, Step, buffers_of, is_plain
 from pytorch_to_triton.graph.dtype_rules import FLOATS
-from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes
+from pytorch_to_triton.graph.skeleton import TensorDtypes
 
 WIDE, SHORT = FLOATS[:2], FLOATS[2:]
 """float64 and float32, and what is shorter."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from pytorch_to_triton.graph.joint import backward_half, gradients_alone
-from pytorch_to_triton.graph.tensor_dtypes import operands
+from pytorch_to_triton.graph.skeleton import operands
 from pytorch_to_triton.inputs.expression import value_of
 from pytorch_to_triton.schema.dtype import ITEM_BYTES
 from pytorch_to_triton.schema.graph import Graph, Literal_, Node, NodeArgument, NodeRef, Shape, TensorInput

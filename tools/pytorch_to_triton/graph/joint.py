@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
 
-from pytorch_to_triton.graph.skeleton import rename_tensors
-from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes, operands
+from pytorch_to_triton.graph.skeleton import TensorDtypes, operands, rename_tensors
 from pytorch_to_triton.schema.graph import Graph, GraphOutput, Node, TensorInput
 
 REORDERED = ("aten.alias.default", "aten.detach.default", "aten.permute.default", "aten.t.default")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import TypeAdapter
 
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.graph.distinct_sizes import distinct_sizes
+from pytorch_to_triton.graph.trace_sizes import distinct_sizes
 from pytorch_to_triton.inputs.declaration import Options
 from pytorch_to_triton.inputs.expression import value_of
 from pytorch_to_triton.inputs.packed_input import nested

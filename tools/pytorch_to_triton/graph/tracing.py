@@ -25,12 +25,13 @@ from pytorch_to_triton.graph.dtype_rules import (
 from pytorch_to_triton.graph.joint import Backward, backward_half, forward_half
 from pytorch_to_triton.graph.operators import KEPT
 from pytorch_to_triton.graph.skeleton import (
+    TensorDtypes,
     first_difference,
     skeleton,
+    tensor_dtypes,
     without_exact_casts,
     without_followed_roundings,
 )
-from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes, tensor_dtypes
 from pytorch_to_triton.graph.trace_sizes import SizeKind, joined, kind_of_declared_sizes, trace_dims
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec

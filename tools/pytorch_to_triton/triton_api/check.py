@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.triton_api.confusions import NAMES
+from pytorch_to_triton.triton_api.confusions import KEYWORDS, NAMES
 from pytorch_to_triton.triton_api.fixes import elsewhere, keyword_suggestion, name_suggestion, spelling_of
 from pytorch_to_triton.triton_api.guarded_usage import GuardedUsage, guarded_usage
 from pytorch_to_triton.triton_api.history import History
-from pytorch_to_triton.triton_api.keyword_confusions import KEYWORDS
 from pytorch_to_triton.triton_api.name_scope import NameScope, function_scope, module_scope, own_nodes
 from pytorch_to_triton.triton_api.surface import DESCRIPTOR, TENSOR, PublicName, Surface
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-from pytorch_to_triton.triton_api.confusions import NAMES
-from pytorch_to_triton.triton_api.keyword_confusions import EVERY_OTHER, KEYWORDS
+from pytorch_to_triton.triton_api.confusions import EVERY_OTHER, KEYWORDS, NAMES
 from pytorch_to_triton.triton_api.surface import DESCRIPTOR, TENSOR, PublicName, Surface
 
 _LIBDEVICE = "triton.language.extra.libdevice"

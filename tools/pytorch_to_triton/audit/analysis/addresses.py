@@ -1,12 +1,13 @@
-"""Questions about addresses and masks."""
+"""Questions about addresses, masks and the programs of a launch: its grid, and what differs between them."""
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.call_arguments import argument, literal_integer, range_end
-from pytorch_to_triton.audit.source import SourceKernel
+from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
 _TL = "triton.language."
 
@@ -156,3 +157,237 @@ def _adds_to(value: ast.AST, name: str) -> bool:
         case ast.BinOp(left=ast.Name(id=own), op=ast.Add()):
             return own == name
     return False
+
+
+_TL = "triton.language."
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """`size / block`, rounded up or down, as an element of a grid."""
+
+    size: ast.expr
+    block: ast.expr
+
+
+def grid_of(launch: LaunchSite) -> tuple[ast.expr, ...] | None:
+    """The elements of its grid, by a lambda or a function, too; None where they are not spelled out."""
+    grid = launch.flow.resolved(launch.grid)
+    match grid:
+        case ast.Name(id=name) if binding := launch.scope.find(name):
+            return _returned_grid(binding.node)
+        case ast.Lambda(body=body):
+            return _elements(body)
+    return _elements(grid)
+
+
+def rounded_up(element: ast.expr, launch: LaunchSite) -> Division | None:
+    """The division where an element of a grid is `triton.cdiv(size, block)` or is spelled out."""
+    return rounded_up_division(launch.flow.resolved(element))
+
+
+def rounded_up_division(value: ast.expr) -> Division | None:
+    """The division of `cdiv(size, block)`, `(size + block - 1) // block` and `(size + 63) // 64`."""
+    match value:
+        case ast.Call(func=ast.Name(id="cdiv") | ast.Attribute(attr="cdiv"), args=[size, block]):
+            return Division(size, block)
+        case ast.BinOp(
+            left=ast.BinOp(
+                left=ast.BinOp(left=size, op=ast.Add(), right=added),
+                op=ast.Sub(),
+                right=ast.Constant(value=1),
+            ),
+            op=ast.FloorDiv(),
+            right=block,
+        ) if ast.unparse(added) == ast.unparse(block):
+            return Division(size, block)
+        case ast.BinOp(
+            left=ast.BinOp(left=size, op=ast.Add(), right=ast.Constant(value=int(added))),
+            op=ast.FloorDiv(),
+            right=ast.Constant(value=int(block_size)) as block,
+        ) if added == block_size - 1:
+            return Division(size, block)
+    return None
+
+
+def rounded_down(element: ast.expr, launch: LaunchSite) -> Division | None:
+    """The division where an element of a grid is `size // block`, or that but at least one program."""
+    match _without_floor(launch.flow.resolved(element), launch):
+        case ast.BinOp(
+            left=ast.Name()
+            | ast.Call()
+            | ast.Subscript()
+            | ast.Attribute()
+            | ast.BinOp(op=ast.Mult()) as size,
+            op=ast.FloorDiv(),
+            right=block,
+        ):
+            return Division(size, block)
+        case ast.Call(
+            func=ast.Name(id="int" | "floor" | "trunc") | ast.Attribute(attr="floor" | "trunc"),
+            args=[ast.BinOp(left=size, op=ast.Div(), right=block)],
+        ):
+            return Division(size, block)
+    return None
+
+
+def _without_floor(element: ast.expr, launch: LaunchSite) -> ast.expr:
+    """n // B of `max(1, n // B)`, `n // B or 1`, `int(n // B)` and `n // B if n > B else 1`."""
+    match element:
+        case ast.Call(func=ast.Name(id="max"), args=[one, other], keywords=[]):
+            pair = (one, other)
+        case ast.BoolOp(op=ast.Or(), values=[one, other]) | ast.IfExp(body=one, orelse=other):
+            pair = (one, other)
+        case ast.Call(func=ast.Name(id="int"), args=[ast.BinOp(op=ast.FloorDiv()) as division]):
+            return division
+        case _:
+            return element
+    for least, rest in (pair, pair[::-1]):
+        if literal_integer(launch.flow.resolved(least)) == 1:
+            return _without_floor(launch.flow.resolved(rest), launch)
+    return element
+
+
+def parameters_for(block: ast.expr, kernel: SourceKernel, launch: LaunchSite) -> frozenset[str]:
+    """The tl.constexpr parameters that a size in a grid may be: `meta["BLOCK"]`, or what is passed alike."""
+    match block:
+        case ast.Subscript(slice=ast.Constant(value=str(name))) if name in kernel.constexprs:
+            return frozenset({name})
+    given = launch.given(kernel)
+    return frozenset(name for name in kernel.constexprs & given.keys() if alike(given[name], block, launch))
+
+
+def alike(one: ast.expr, other: ast.expr, launch: LaunchSite) -> bool:
+    """Whether two expressions of a launching function are spelled alike, names followed."""
+    first, second = launch.flow.resolved(one), launch.flow.resolved(other)
+    return ast.unparse(first) == ast.unparse(second)
+
+
+def program_axes(kernel: SourceKernel, *given: ast.AST) -> frozenset[int]:
+    """The grid's axes whose program ids the values may be made from, loads at such places included."""
+    return _read_in(kernel.flow.origins(*given), kernel)
+
+
+def is_opaque(kernel: SourceKernel, *given: ast.AST) -> bool:
+    """Whether the values may differ between programs in unknown ways.
+
+    That is what other functions return, what atomics return, and program ids of an axis that is not literal.
+    """
+    return any(
+        isinstance(node, ast.Call) and _is_opaque_call(node, kernel) for node in kernel.flow.origins(*given)
+    )
+
+
+@lru_cache(maxsize=256)
+def shared_axes(access: KernelAccess, kernel: SourceKernel) -> frozenset[int]:
+    """The grid's axes along which all programs certainly write to the same places, but other values.
+
+    The value is made from such an axis's program id, or loaded by it, and neither the address nor the mask
+    nor any condition of the kernel is.
+    """
+    if access.value is None or access.pointer is None or not kernel.launches:
+        return frozenset()
+    wide = [axis for axis in range(3) if all(is_wide(axis, launch) for launch in kernel.launches)]
+    if not wide:
+        return frozenset()
+    tests = [node.test for node in kernel.nodes if isinstance(node, ast.If | ast.While | ast.IfExp)]
+    loops = [loop.iter for loop in kernel.flow.loops(access.call) if isinstance(loop, ast.For)]
+    place = [access.address, *([access.mask] if access.mask else []), *tests, *loops]
+    # Only what the assignments that reach the store say: a name may have held something else before.
+    own = _read_in(values(kernel).origins(access.value), kernel).intersection(wide)
+    free = own and own - program_axes(kernel, *place)
+    return free if free and not is_opaque(kernel, *place) else frozenset()
+
+
+def is_updated(access: KernelAccess, kernel: SourceKernel) -> bool:
+    """Whether the value that is written is made from what was loaded at the same place."""
+    if access.value is None:
+        return False
+    known = values(kernel)
+    loaded = [one for one in kernel.accesses if one.name == "load" and one.pointer == access.pointer]
+    made_from = known.origins(access.value)
+    return any(one.call in made_from and known.same(one.address, access.address) for one in loaded)
+
+
+def is_wide(axis: int, launch: LaunchSite) -> bool:
+    """Whether the grid is known to have this axis, and nothing says that it is 1 along it."""
+    grid = grid_of(launch)
+    if grid is None or axis >= len(grid):
+        return False
+    element = launch.flow.resolved(grid[axis])
+    if literal_integer(element) == 1 or _is_asserted_one(grid[axis], launch):
+        return False
+    # A block of the next power of two covers all: there is one program.
+    division = rounded_up(element, launch)
+    sources = [_passed_block(division.block, launch)] if division else []
+    return not rounded_to_power(sources, launch)
+
+
+def rounded_to_power(values: Sequence[ast.expr], launch: LaunchSite) -> bool:
+    """Whether a value is the next power of two of a size: by Triton's function, or by its bit length."""
+    return any(
+        getattr(node, "attr", getattr(node, "id", "")) in ("next_power_of_2", "bit_length")
+        for node in launch.flow.origins(*values)
+    )
+
+
+def _is_asserted_one(element: ast.expr, launch: LaunchSite) -> bool:
+    """Whether the launching function asserts `element == 1`."""
+    return any(
+        isinstance(node, ast.Assert) and ast.unparse(node.test) == f"{ast.unparse(element)} == 1"
+        for node in launch.nodes
+    )
+
+
+def _read_in(nodes: frozenset[ast.AST], kernel: SourceKernel) -> frozenset[int]:
+    """The axes of the tl.program_id calls among some nodes."""
+    return frozenset(axis for call, axis in program_ids(kernel) if axis is not None and call in nodes)
+
+
+@lru_cache(maxsize=64)
+def program_ids(kernel: SourceKernel) -> tuple[tuple[ast.Call, int | None], ...]:
+    """Each tl.program_id call of a kernel with its axis."""
+    calls = (call for path, call in kernel.calls() if path == f"{_TL}program_id")
+    return tuple((call, literal_integer(argument(call, 0, "axis"))) for call in calls)
+
+
+def _passed_block(block: ast.expr, launch: LaunchSite) -> ast.expr:
+    """What the launch passes for `meta["BLOCK"]`; else the block itself."""
+    match block:
+        case ast.Subscript(slice=ast.Constant(value=str(name))):
+            return launch.options.get(name, block)
+    return block
+
+
+def _elements(grid: ast.expr) -> tuple[ast.expr, ...] | None:
+    match grid:
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            return None if any(isinstance(element, ast.Starred) for element in elements) else tuple(elements)
+    return None
+
+
+def _returned_grid(node: ast.AST) -> tuple[ast.expr, ...] | None:
+    """Of a function that does nothing but return a grid."""
+    match node:
+        case ast.FunctionDef(body=[*_, ast.Return(value=ast.expr() as grid)] as body) if (
+            sum(isinstance(inner, ast.Return) for statement in body for inner in ast.walk(statement)) == 1
+        ):
+            return _elements(grid)
+    return None
+
+
+def _is_opaque_call(call: ast.Call, kernel: SourceKernel) -> bool:
+    path = kernel.scope.path(call.func)
+    if path == f"{_TL}program_id":
+        return literal_integer(argument(call, 0, "axis")) is None
+    if path is None:
+        # A method of a value, or a function of Python's own, gives what its operands give.
+        match call.func:
+            case ast.Attribute():
+                return False
+            case ast.Name(id=name):
+                return kernel.scope.holder(name) is not None
+        return True
+    if path.startswith(f"{_TL}extra."):
+        return ".libdevice." not in path
+    return not path.startswith(_TL) or path.startswith((f"{_TL}atomic_", f"{_TL}inline_asm"))

@@ -4,21 +4,23 @@ import ast
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 
-from pytorch_to_triton.audit.analysis.definitions import Definition, Definitions
-from pytorch_to_triton.audit.analysis.operations import Operation, operation_of
-from pytorch_to_triton.audit.analysis.promotion import (
+from pytorch_to_triton.audit.analysis.operations import (
+    FLOATING,
     FLOATS,
     INTEGERS,
+    KEEPING,
+    KEEPING_DTYPE,
     LITERAL,
     LOW_PRECISION,
     OPEN,
+    Operation,
     agree,
+    operation_of,
     promote,
     quotient_dtype,
 )
-from pytorch_to_triton.audit.analysis.triton_functions import FLOATING, KEEPING, KEEPING_DTYPE
 from pytorch_to_triton.audit.call_arguments import only_adds_axes
-from pytorch_to_triton.audit.flow import reachable
+from pytorch_to_triton.audit.flow import Definition, Definitions, reachable
 from pytorch_to_triton.audit.source import SourceKernel
 from pytorch_to_triton.triton_api.name_scope import parameters_of
 

@@ -12,7 +12,7 @@ from pytorch_to_triton import places
 from pytorch_to_triton.audit.source import Function, LaunchSite, SourceFile
 
 _TRIAL = re.compile(
-    r"(?:^|_)(?:test|tests|conftest|bench|benchmark|profile|main|demo|check|verify|example)(?:_|$)"
+    r"(?:^|_)(?:test|tests|conftest|bench|benchmark|profile|time|warmup|main|demo|check|verify|example)(?:_|$)"
 )
 _LEVELS = 4
 """How many folders up tests and benchmarks are looked for."""

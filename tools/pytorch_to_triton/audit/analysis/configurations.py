@@ -1,7 +1,7 @@
 """triton.autotune, triton.Config and the options of a launch, as a file spells them out."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pytorch_to_triton.audit.call_arguments import argument
@@ -71,6 +71,11 @@ def configurations(kernel: SourceKernel) -> tuple[Configuration, ...]:
     configs = setting(kernel, "configs")
     calls = _calls(configs, kernel.file) if configs else None
     return tuple(Configuration(call) for call in calls or ())
+
+
+def has_hook(nodes: Iterable[ast.AST]) -> bool:
+    """Whether any of the nodes gives a pre_hook, which may fill or restore what it likes before each run."""
+    return any(isinstance(node, ast.keyword) and node.arg == "pre_hook" for node in nodes)
 
 
 def all_configurations(file: SourceFile) -> Iterator[Configuration]:

@@ -143,7 +143,7 @@ def literal_sizes(size: Extent, launch: LaunchSite, file: SourceFile) -> Sequenc
     """The sizes of tensors that the file makes with literal shapes and passes to the launching function."""
     if launch.function is None:
         return ()
-    names = [one.arg for one in parameters_of(launch.function)]
+    names = [parameter.arg for parameter in parameters_of(launch.function)]
     if size.tensor not in names or not _keeps_shape(size.tensor, launch):
         return ()
     place = names.index(size.tensor)

@@ -1,9 +1,12 @@
-"""What a kernel moves: the terms of its addresses, what is a scalar, what a loop changes."""
+"""What a kernel moves: the order of its accesses, what a loop changes, and offsets as sums of products."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 
+from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 _TL = "triton.language."
@@ -74,15 +77,11 @@ def escapes(kernel: SourceKernel, parameter: str) -> bool:
 
 def statements_between(kernel: SourceKernel, first: ast.AST, second: ast.AST) -> Sequence[ast.stmt] | None:
     """The statements from one node's to another's, both included; None where they are not in one list so."""
-    one, other = _statement(kernel, first), _statement(kernel, second)
-    around = kernel.flow.parents.get(one) if one else None
-    if one is None or other is None or around is not kernel.flow.parents.get(other):
+    one, other = _path(kernel, first), _path(kernel, second)
+    if not one or not other:
         return None
-    for block in _blocks(around) if around else [kernel.node.body]:
-        if one in block and other in block:
-            start, end = block.index(one), block.index(other)
-            return block[start : end + 1] if start <= end else None
-    return None
+    (block, start), (same, end) = _place(kernel, one[-1]), _place(kernel, other[-1])
+    return block[start : end + 1] if block is same and start <= end else None
 
 
 def run_between(kernel: SourceKernel, first: ast.AST, second: ast.AST) -> list[ast.stmt] | None:
@@ -129,14 +128,70 @@ def _before(kernel: SourceKernel, path: Sequence[ast.stmt]) -> Iterator[ast.stmt
         yield from block[:at]
 
 
-def _statement(kernel: SourceKernel, node: ast.AST) -> ast.stmt | None:
-    """The innermost statement that a node stands in."""
-    around = (node, *kernel.flow.around(node))
-    return next((outer for outer in around if isinstance(outer, ast.stmt)), None)
-
-
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
     """A statement's lists of statements."""
     for _, field in ast.iter_fields(node):
         if isinstance(field, list) and field and isinstance(field[0], ast.stmt):
             yield field
+
+
+Monomial = tuple[int, ...]
+"""The keys of the factors, in order; () of the constant."""
+Polynomial = Mapping[Monomial, int]
+"""The products with their coefficients, none of them 0."""
+_CLAMPS = ("maximum", "minimum")
+_DEEPEST = 20
+_MOST_TERMS = 64
+
+
+def polynomial(value: ast.expr, kernel: SourceKernel, pointer: str | None = None) -> Polynomial | None:
+    """The value as a sum of products, a pointer and clamps left out; None where it has too many."""
+    return _polynomial(value, kernel, pointer, _DEEPEST)
+
+
+def difference(one: Polynomial, other: Polynomial) -> Polynomial:
+    """One less the other."""
+    rest = Counter(one)
+    rest.subtract(other)
+    return _without_zeros(rest)
+
+
+def _polynomial(
+    value: ast.expr, kernel: SourceKernel, pointer: str | None, deepest: int
+) -> Polynomial | None:
+    known = values(kernel)
+    value = known.bare(value)
+    if (number := literal_integer(value)) is not None:
+        return {(): number} if number else {}
+    if isinstance(value, ast.Name) and value.id == pointer:
+        return {}
+    match value:
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as op, right=right) if deepest:
+            one, other = (_polynomial(side, kernel, pointer, deepest - 1) for side in (left, right))
+            return None if one is None or other is None else _combine(one, op, other)
+    clamped = known.operation(value)
+    if clamped and clamped.name in _CLAMPS and len(clamped.operands) == 2 and deepest:
+        inner, limit = clamped.operands
+        inner = limit if literal_integer(inner) is not None else inner
+        return _polynomial(inner, kernel, pointer, deepest - 1)
+    return {(known.key(value),): 1}
+
+
+def _combine(one: Polynomial, op: ast.operator, other: Polynomial) -> Polynomial | None:
+    if isinstance(op, ast.Sub):
+        return difference(one, other)
+    products: Counter[Monomial] = Counter()
+    if isinstance(op, ast.Add):
+        products.update(one)
+        products.update(other)
+    elif len(one) * len(other) > _MOST_TERMS:
+        return None
+    else:
+        for first, many in one.items():
+            for second, more in other.items():
+                products[tuple(sorted(first + second))] += many * more
+    return _without_zeros(products)
+
+
+def _without_zeros(polynomial: Mapping[Monomial, int]) -> Polynomial:
+    return {monomial: many for monomial, many in polynomial.items() if many}

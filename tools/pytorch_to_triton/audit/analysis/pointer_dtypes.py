@@ -76,7 +76,7 @@ def _entries(inputs: ast.Dict) -> Iterator[tuple[str, frozenset[str]]]:
     for key, value in zip(inputs.keys, inputs.values, strict=True):
         match key, value:
             case ast.Constant(value=str(name)), ast.Constant(value=str(text)) if "[" in text:
-                yield name, frozenset(one.strip() for one in text.partition("[")[0].split("|"))
+                yield name, frozenset(part.strip() for part in text.partition("[")[0].split("|"))
 
 
 def _of_tensor(value: ast.expr, launch: LaunchSite, file: SourceFile) -> frozenset[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pytorch_to_triton.audit.analysis.addresses import bounds
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.callers import is_trial
+from pytorch_to_triton.audit.analysis.covered import is_guarded
 from pytorch_to_triton.audit.analysis.masked_lanes import (
     NEUTRAL,
     NOT_ZERO,
@@ -19,7 +20,6 @@ from pytorch_to_triton.audit.analysis.masked_lanes import (
 )
 from pytorch_to_triton.audit.analysis.operations import Operation
 from pytorch_to_triton.audit.analysis.ranges import calls_of
-from pytorch_to_triton.audit.analysis.size_guards import is_guarded
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 from pytorch_to_triton.schema.finding import SEVERITIES, Severity

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.addresses import is_loaded
+from pytorch_to_triton.audit.analysis.addresses import is_loaded, parameters_for
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.configurations import configurations
-from pytorch_to_triton.audit.analysis.covered import Cover, covers, values_passed
+from pytorch_to_triton.audit.analysis.covered import Cover, covers, is_guarded, is_padded, values_passed
 from pytorch_to_triton.audit.analysis.launch_sizes import (
     DeclaredSize,
     constant,
@@ -16,8 +16,6 @@ from pytorch_to_triton.audit.analysis.launch_sizes import (
     literal_sizes,
 )
 from pytorch_to_triton.audit.analysis.launched_tensors import size_of
-from pytorch_to_triton.audit.analysis.programs import parameters_for
-from pytorch_to_triton.audit.analysis.size_guards import is_guarded, is_padded
 from pytorch_to_triton.audit.call_arguments import argument, hides_arguments, literal_integer, range_end
 from pytorch_to_triton.audit.flow import Stop, nowhere
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel

@@ -91,10 +91,10 @@ def _invocation(report: AuditReport, root: Path) -> Node:
     notifications = [
         {
             "level": "warning",
-            "message": {"text": plain(one.why)},
-            "locations": [_where(_file(one.file, root))],
+            "message": {"text": plain(entry.why)},
+            "locations": [_where(_file(entry.file, root))],
         }
-        for one in report.unread
+        for entry in report.unread
     ]
     notifications += [{"level": "note", "message": {"text": plain(note)}} for note in report.notes]
     return {
@@ -109,7 +109,7 @@ def _results(report: AuditReport, rules: Sequence[Rule], root: Path) -> Iterator
     index = {rule.name: number for number, rule in enumerate(rules)}
     compared = any(finding.known for finding in report.findings)
     reasons = [(finding, None) for finding in report.findings]
-    for finding, reason in [*reasons, *((one.finding, one.reason) for one in report.suppressed)]:
+    for finding, reason in [*reasons, *((entry.finding, entry.reason) for entry in report.suppressed)]:
         result = _result(finding, root)
         result["suppressions"] = [] if reason is None else [_suppression(reason)]
         if finding.rule in index:

@@ -53,7 +53,7 @@ class ReportSection:
 
 def sections(report: AuditReport) -> Iterator[ReportSection]:
     """The sections in order; one that would be empty is left out."""
-    unread = [f"{relative(one.file, folder_of(report))}: {one.why}" for one in report.unread]
+    unread = [f"{relative(entry.file, folder_of(report))}: {entry.why}" for entry in report.unread]
     candidates: tuple[tuple[str, Part | None], ...] = (
         ("Summary", categories_table(report)),
         ("Findings", Piece("findings") if report.findings else None),
@@ -127,7 +127,15 @@ def examined_table(report: AuditReport) -> Table:
     return Table(
         "What was compiled and run",
         ("target", "evidence", "result", "provenance"),
-        tuple((one.target, one.kind, one.summary, one.provenance or "no figures") for one in report.examined),
+        tuple(
+            (
+                examination.target,
+                examination.kind,
+                examination.summary,
+                examination.provenance or "no figures",
+            )
+            for examination in report.examined
+        ),
     )
 
 
@@ -138,7 +146,7 @@ def suppressed_table(report: AuditReport) -> Table:
         "Findings suppressed by a comment",
         ("place", "rule", "severity", "reason"),
         tuple(
-            (place_of(one.finding, folder), one.finding.rule, one.finding.severity, one.reason)
-            for one in report.suppressed
+            (place_of(entry.finding, folder), entry.finding.rule, entry.finding.severity, entry.reason)
+            for entry in report.suppressed
         ),
     )

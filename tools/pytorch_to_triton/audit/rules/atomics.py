@@ -5,57 +5,42 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
-from pytorch_to_triton.audit.analysis.promotion import FLOATS
+from pytorch_to_triton.audit.analysis.configurations import has_hook
+from pytorch_to_triton.audit.analysis.operations import FLOATS
+from pytorch_to_triton.audit.examples import LANES, declared, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule, remark_check
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
-_KERNEL = """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    {steps}
-"""
-BAD = (_KERNEL.format(steps="tl.atomic_add(out_ptr, tl.sum(tl.load(x_ptr + i).to(tl.float32)))"),)
-GOOD = (
-    _KERNEL.format(
-        steps="x = tl.load(x_ptr + i, mask=i < n, other=0)\n    tl.atomic_add(out_ptr, tl.sum(x))"
-    ),
-)
-
-
-_FILE = """
-INPUTS = {"x": "%s[N]"}
-DIMS = {"N": [64]}
-
-@triton.jit
-def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
-    x = tl.load(x_ptr + tl.arange(0, BLOCK))
-    %s
-
-def run(x):
-    out = torch.zeros(64, dtype=x.dtype, device=x.device)
-    kernel[(1,)](x, out, BLOCK=64)
-    return out
-"""
-BAD_COMPILED = (_FILE % ("float32", "tl.atomic_add(out_ptr, tl.sum(x))"),)
-GOOD_COMPILED = (
-    _FILE % ("int32", "tl.atomic_add(out_ptr, tl.sum(x))"),
-    _FILE % ("float32", "tl.atomic_max(out_ptr, tl.max(x))"),
-)
+_TOTAL = "x = tl.load(x_ptr + tl.arange(0, B))"
 _FIX = "Where runs must agree, store one partial sum a program and add those in a second kernel."
+
+
+def _compiled(dtype: str, step: str) -> str:
+    out = "torch.zeros(64, dtype=x.dtype, device=x.device)"
+    added = jit(_TOTAL, step, takes="x_ptr, out_ptr, B: tl.constexpr")
+    return declared(added, "kernel[(1,)](x, out, B=64)", out=out, x=f"{dtype}[N]", N=64)
 
 
 _COMPILED = remark_check(
     "float_atomics",
     "{kernel} adds floats by atomics, whose order, and so the last digits, differ from run to run.",
     _FIX,
-    BAD_COMPILED,
-    GOOD_COMPILED,
+    bad=(_compiled("float32", "tl.atomic_add(out_ptr, tl.sum(x))"),),
+    good=(
+        _compiled("int32", "tl.atomic_add(out_ptr, tl.sum(x))"),
+        _compiled("float32", "tl.atomic_max(out_ptr, tl.max(x))"),
+    ),
 )
 
 
-@kernel_rule("info", "numerical stability", BAD, GOOD, also=_COMPILED)
+@kernel_rule(
+    "info",
+    "numerical stability",
+    bad=(jit(_TOTAL, "tl.atomic_add(out_ptr, tl.sum(x.to(tl.float32)))"),),
+    good=(jit(_TOTAL, "tl.atomic_add(out_ptr, tl.sum(x))"),),
+    also=_COMPILED,
+)
 def float_atomics(kernel: SourceKernel) -> Iterator[Fault]:
     """Atomics add floats, in whatever order the programs arrive.
 
@@ -89,45 +74,16 @@ def _fills_with_float(known: KernelValues, term: ast.AST) -> bool:
 _EMPTY = frozenset({"empty", "empty_like", "new_empty", "empty_strided"})
 _ACCUMULATING = frozenset(f"atomic_{name}" for name in ("add", "max", "min", "and", "or", "xor"))
 _HARMLESS = frozenset({"stride", "shape", "size", "numel", "device", "dtype", "ndim", "dim", "is_contiguous"})
-_ZERO_KERNEL = """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    tl.atomic_add(out_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))
-"""
-ZERO_BAD = (
-    _ZERO_KERNEL
-    + """
-def run(x):
-    out = torch.empty(1, device=x.device)
-    kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), B=64)
-    return out
-""",
+_SUM = jit(LANES, "tl.atomic_add(out_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))")
+_MADE, _LAUNCHED = "out = torch.empty(1, device=x.device)", "kernel[(1,)](x, out, x.numel(), B=64)"
+
+
+@kernel_rule(
+    "critical",
+    "correctness",
+    bad=(_SUM + run(_MADE, _LAUNCHED, takes="x"),),
+    good=(_SUM + run(_MADE, "out.zero_()", _LAUNCHED, takes="x"),),
 )
-ZERO_GOOD = (
-    _ZERO_KERNEL
-    + """
-def run(x):
-    out = torch.empty(1, device=x.device)
-    out.zero_()
-    kernel[(1,)](x, out, x.numel(), B=64)
-    return out
-""",
-    # It stands in for a tensor that is not wanted.
-    """
-@triton.jit
-def kernel(x_ptr, bias_ptr, HAS_BIAS: tl.constexpr):
-    if HAS_BIAS:
-        tl.atomic_add(bias_ptr, tl.load(x_ptr))
-
-def run(x):
-    unused = torch.empty(1, device=x.device)
-    kernel[(1,)](x, unused, HAS_BIAS=False)
-""",
-)
-
-
-@kernel_rule("critical", "correctness", ZERO_BAD, ZERO_GOOD)
 def atomic_into_uninitialised(kernel: SourceKernel) -> Iterator[Fault]:
     """Atomics add to a tensor that torch.empty made.
 
@@ -137,7 +93,7 @@ def atomic_into_uninitialised(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: make the tensor with torch.zeros (or torch.full with the smallest value for tl.atomic_max).
     """
     accumulated = _accumulated_names(kernel) if kernel.launches else {}
-    if accumulated and _has_hook(kernel):
+    if accumulated and has_hook(kernel.file.nodes):
         return
     for pointer, how in accumulated.items():
         for launch in kernel.launches:
@@ -163,13 +119,6 @@ def _accumulated_names(kernel: SourceKernel) -> dict[str, str]:
         for access in reversed(changes)
         if access.pointer and access.pointer not in other and not kernel.flow.conditions(access.call)
     }
-
-
-def _has_hook(kernel: SourceKernel) -> bool:
-    """Whether anything in the file is given a pre_hook, which may fill the tensor before each run."""
-    return any(
-        isinstance(node, ast.keyword) and node.arg == "pre_hook" for node in ast.walk(kernel.file.tree)
-    )
 
 
 def _names_handed_on(kernel: SourceKernel) -> frozenset[str]:

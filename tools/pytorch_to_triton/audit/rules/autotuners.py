@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.configurations import (
     configuration_count,
+    has_hook,
     names,
     setting,
     sizes_of_loops,
 )
+from pytorch_to_triton.audit.examples import LANES, ROW, jit
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 
-def _tuned(configs: str, more: str = "") -> str:
-    kernel = (
-        "\n@triton.jit\ndef kernel(x_ptr, n, B: tl.constexpr):\n    tl.store(x_ptr + tl.arange(0, B), n)\n"
-    )
-    return f'@triton.autotune({configs}, key=["n"]{more}){kernel}'
+def _tuned(configs: str, *steps: str, key: str = '["n"]', more: str = "") -> str:
+    body = steps or ("tl.store(x_ptr + tl.arange(0, B), n)",)
+    return f"@triton.autotune({configs}, key={key}{more})" + jit(*body)
 
 
 _MANY = 60
@@ -30,13 +30,8 @@ _ALL = "WARPS = [1, 2, 4, 8, 16]\nSTAGES = (1, 2, 3, 4, 5)\nCONFIGS = " + _GRID 
 @kernel_rule(
     "low",
     "performance",
-    bad=(_tuned('[triton.Config({"B": 64})]'), _tuned('[triton.Config({"B": b}) for b in (64,)]')),
-    good=(
-        _tuned('[triton.Config({"B": 64})] + [triton.Config({"B": 128})]'),
-        _tuned('[triton.Config({"B": b}) for b in SIZES]'),
-        # The configuration resets the output before each launch.
-        _tuned('[triton.Config({"B": 64}, pre_hook=reset)]'),
-    ),
+    bad=(_tuned('[triton.Config({"B": 64})]'),),
+    good=(_tuned('[triton.Config({"B": 64})] + [triton.Config({"B": b}) for b in SIZES]'),),
 )
 def single_configuration(kernel: SourceKernel) -> Iterator[Fault]:
     """triton.autotune is given just one configuration.
@@ -47,7 +42,7 @@ def single_configuration(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: pass the block sizes at the launch, or give triton.autotune several configurations.
     """
     configs = setting(kernel, "configs")
-    if configs is None or configuration_count(kernel) != 1 or _has_hook(configs):
+    if configs is None or configuration_count(kernel) != 1 or has_hook(ast.walk(configs)):
         return
     yield Fault(
         kernel.decorators["triton.autotune"],
@@ -56,19 +51,11 @@ def single_configuration(kernel: SourceKernel) -> Iterator[Fault]:
     )
 
 
-def _has_hook(configs: ast.expr) -> bool:
-    return any(isinstance(node, ast.keyword) and node.arg == "pre_hook" for node in ast.walk(configs))
-
-
 @kernel_rule(
     "info",
     "performance",
     bad=(_ALL + _tuned("CONFIGS"),),
-    good=(
-        _ALL + _tuned("CONFIGS", ', prune_configs_by={"early_config_prune": prune}'),
-        # How many pass the condition is not known.
-        _ALL.replace("in STAGES]", "in STAGES if w > s]") + _tuned("CONFIGS"),
-    ),
+    good=(_ALL + _tuned("CONFIGS", more=', prune_configs_by={"early_config_prune": prune}'),),
 )
 def too_many_configurations(kernel: SourceKernel) -> Iterator[Fault]:
     """triton.autotune has very many configurations to try.
@@ -88,36 +75,22 @@ def too_many_configurations(kernel: SourceKernel) -> Iterator[Fault]:
         )
 
 
-_TUNED = '@triton.autotune([triton.Config({"B": 64}), triton.Config({"B": 128})], key=["M", "N"])'
-_PRODUCT = """
-@triton.jit
-def kernel(a_ptr, out_ptr, M, N, K, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    total = tl.zeros((B,), tl.float32)
-    for k in range(0, K):
-        total += tl.load(a_ptr + k * N + i, mask=i < N, other=0.0)
-    tl.store(out_ptr + i, total, mask=i < N)
-"""
-_KEYLESS = '@triton.autotune([triton.Config({"B": 64}), triton.Config({"B": 128})], key=[])'
-_SUM = """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    total = tl.zeros((B,), tl.float32)
-    for start in range(0, n, B):
-        i = start + tl.arange(0, B)
-        total += tl.load(x_ptr + i, mask=i < n, other=0.0)
-    tl.store(out_ptr, tl.sum(total))
-"""
-BAD = (_TUNED + _PRODUCT,)
-GOOD = (
-    # Told to be a size that the code is not specialised for.
-    _TUNED + _PRODUCT.replace("triton.jit", 'triton.jit(do_not_specialize=["K"])'),
-    _TUNED.replace('["M", "N"]', "KEY") + _PRODUCT,
-    _KEYLESS.replace('triton.Config({"B": 64}), ', "") + _SUM,
+_CONFIGS = '[triton.Config({"B": 64}), triton.Config({"B": 128})]'
+_LOOP = (
+    ROW,
+    "total = tl.zeros((B,), tl.float32)",
+    "for k in range(0, n, B):",
+    "    total += tl.load(x_ptr + k + i, mask=k + i < n, other=0.0)",
+    "tl.store(out_ptr, tl.sum(total))",
 )
 
 
-@kernel_rule("medium", "performance", BAD, GOOD)
+@kernel_rule(
+    "medium",
+    "performance",
+    bad=(_tuned(_CONFIGS, *_LOOP, key="[]"),),
+    good=(_tuned(_CONFIGS, *_LOOP, key="KEY"),),
+)
 def autotune_key_misses_size(kernel: SourceKernel) -> Iterator[Fault]:
     """The key of triton.autotune leaves out a size that the kernel's loop runs to.
 
@@ -162,28 +135,15 @@ def _key(*sizes: str) -> str:
     return "[" + ", ".join(f'"{name}"' for name in sizes) + "]"
 
 
-_CONFIGS = '[triton.Config({"B": b}) for b in (64, 128)], key=["n"]'
-_SCALE = """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    x = tl.load(x_ptr + i, mask=i < n)
-    tl.store(x_ptr + i, 2 * x, mask=i < n)
-"""
-_RESET_SUM = """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.atomic_add(out_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))
-"""
-RESET_BAD = (f"@triton.autotune({_CONFIGS})\n{_SCALE}",)
-RESET_GOOD = (
-    f'@triton.autotune({_CONFIGS}, reset_to_zero=["out_ptr"])\n{_RESET_SUM}',
-    f"@triton.autotune({_CONFIGS}, **options)\n{_RESET_SUM}",
+_ADDED = "tl.atomic_add(out_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))"
+
+
+@kernel_rule(
+    "critical",
+    "correctness",
+    bad=(_tuned(_CONFIGS, LANES, "x = tl.load(x_ptr + i)", "tl.store(x_ptr + i, 2 * x)"),),
+    good=(_tuned(_CONFIGS, ROW, _ADDED, more=', reset_to_zero=["out_ptr"]'),),
 )
-
-
-@kernel_rule("critical", "correctness", RESET_BAD, RESET_GOOD)
 def autotune_without_reset(kernel: SourceKernel) -> Iterator[Fault]:
     """An autotuned kernel changes memory that it also reads, and nothing restores it between trials.
 
@@ -218,9 +178,7 @@ def _may_restore(kernel: SourceKernel) -> bool:
     """Whether a pre_hook of the file, or what `**` hides, may restore what it likes."""
     autotune = kernel.decorators["triton.autotune"]
     hidden = isinstance(autotune, ast.Call) and any(keyword.arg is None for keyword in autotune.keywords)
-    return hidden or any(
-        isinstance(node, ast.keyword) and node.arg == "pre_hook" for node in kernel.file.nodes
-    )
+    return hidden or has_hook(kernel.file.nodes)
 
 
 def _changed_accesses(kernel: SourceKernel) -> Iterator[tuple[KernelAccess, str]]:

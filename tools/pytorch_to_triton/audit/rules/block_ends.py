@@ -6,71 +6,21 @@ from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.addresses import addends, block_start, bounds, range_length
 from pytorch_to_triton.audit.analysis.callers import is_trial
+from pytorch_to_triton.audit.analysis.covered import is_limited
 from pytorch_to_triton.audit.analysis.launch_sizes import declared_size, literal_sizes, most_lanes
 from pytorch_to_triton.audit.analysis.launched_tensors import Extent, callers_parameters, size_of, text_of
-from pytorch_to_triton.audit.analysis.size_guards import is_limited
 from pytorch_to_triton.audit.analysis.tails import may_overrun, tail_of
-from pytorch_to_triton.audit.examples import example
+from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
-
-_kernel = example("\n@triton.jit\ndef kernel(x_ptr, n, B: tl.constexpr, FULL: tl.constexpr = False):\n")
-_I, _PID = "i = tl.arange(0, B)", "i = tl.program_id(0) * B + tl.arange(0, B)"
-_COPY = _kernel(_PID, "tl.store(x_ptr + i, tl.load(x_ptr + i))")
-_RUN = """
-def run(x):
-    n = x.shape[0]{}
-    kernel[(triton.cdiv(n, 1024),)](x, n, B=1024)
-"""
-_LOOP = """
-@triton.jit
-def kernel(x_ptr, out_ptr, M, K, B: tl.constexpr, BK: tl.constexpr):
-    rows = tl.program_id(0) * B + tl.arange(0, B)
-    total = tl.zeros((B,), tl.float32)
-    for k in range(0, tl.cdiv(K, BK)):
-        cols = k * BK + tl.arange(0, BK)
-        x = tl.load(x_ptr + rows[:, None] * K + cols[None, :], mask=rows[:, None] < M, other=0.0)
-        total += tl.sum(x, axis=1)
-    tl.store(out_ptr + rows, total, mask=rows < M)
-
-def run(x, out):
-    M, K = x.shape
-    kernel[(triton.cdiv(M, 32),)](x, out, M, K, B=32, BK=64)
-"""
 
 
 @kernel_rule(
     "critical",
     "correctness",
-    bad=(
-        _kernel(_PID, "tl.store(x_ptr + i, tl.load(x_ptr + i), mask=i < n)"),
-        _kernel("tl.store(x_ptr + tl.program_id(0) * n + tl.arange(0, B), 0.0)"),
-        _kernel(_I, "tl.atomic_add(x_ptr + i, 1)"),
-        _COPY + _RUN.format(""),
-        # The mask bounds the rows, and the loop walks over K in whole blocks.
-        _LOOP,
-    ),
-    good=(
-        _kernel(
-            _I, "x = tl.load(x_ptr + i, mask=i < n)", "tl.store(x_ptr + tl.arange(0, 8), tl.load(x_ptr))"
-        ),
-        _kernel(_PID, "x = tl.load(x_ptr + i % n)"),
-        _kernel(
-            _I, "if FULL:", "    x = tl.load(x_ptr + i)", "else:", "    x = tl.load(x_ptr + i, mask=i < n)"
-        ),
-        _kernel("tl.store(x_ptr + tl.arange(0, B), 0.0)")
-        + "\ndef run(x):\n    kernel[(1,)](x, 1, B=x.shape[1])\n",
-        _kernel(
-            "p = tl.make_block_ptr(x_ptr, (n,), (1,), (0,), (B,), (0,))",
-            "x = tl.load(p, boundary_check=(0,))",
-        ),
-        # What does not fill whole blocks is refused, or declared away.
-        _COPY + _RUN.format("\n    assert n % 1024 == 0"),
-        'INPUTS = {"x": "float32[N]"}\nDIMS = {"N": [1024]}\nREQUIRES = ["N % 1024 == 0"]\n'
-        + _COPY
-        + _RUN.format(""),
-    ),
+    bad=(jit(LANES, "tl.store(out_ptr + i, tl.load(x_ptr + i), mask=i < n)"),),
+    good=(jit(LANES, "x = tl.load(x_ptr + i % n)"),),
     suspected=Unconfirmed("low", ("out_of_bounds",)),
 )
 def access_without_mask(kernel: SourceKernel) -> Iterator[Fault]:
@@ -111,37 +61,6 @@ def access_without_mask(kernel: SourceKernel) -> Iterator[Fault]:
             )
 
 
-_KERNEL = """
-@triton.jit
-def kernel(x_ptr, out_ptr, N, B: tl.constexpr):
-    row = tl.program_id(0)
-    cols = tl.arange(0, B)
-    x = tl.load(x_ptr + row * N + cols, mask=cols < N, other=0.0)
-    tl.store(out_ptr + row, tl.sum(x, axis=0))
-"""
-_ROW_RUN = """
-def run(x):
-    M, N = x.shape
-    out = torch.empty(M, device=x.device)
-    if M == 0:
-        return out
-    kernel[(M,)](x, out, N, B={})
-    return out
-"""
-_DECLARED = """
-INPUTS = {"x": "float32[M, N]"}
-DIMS = {"M": [1, 64], "N": [128, 1000, 2048]}
-"""
-BAD = (
-    _DECLARED + _KERNEL + _ROW_RUN.format(1024),
-    # The length is in the kernel.
-    _DECLARED
-    + _KERNEL.replace(", B: tl.constexpr", "").replace("B)", "512)")
-    + _ROW_RUN.replace(", B={}", ""),
-)
-GOOD = (_DECLARED + 'REQUIRES = ["N <= 1024"]\n' + _KERNEL + _ROW_RUN.format(1024),)
-
-
 @dataclass(frozen=True, eq=False)
 class _Row:
     """A size that the lanes of one block are compared with, and nothing moves the block."""
@@ -152,7 +71,25 @@ class _Row:
     """As the kernel spells it."""
 
 
-@kernel_rule("critical", "correctness", BAD, GOOD)
+_SUMMED = jit(
+    "row, cols = tl.program_id(0), tl.arange(0, B)",
+    "x = tl.load(x_ptr + row * n + cols, mask=cols < n, other=0.0)",
+    "tl.store(out_ptr + row, tl.sum(x, axis=0))",
+)
+_LONG = 'INPUTS = {"x": "float32[M, N]"}\nDIMS = {"M": [1, 64], "N": [128, 1000, 2048]}\n'
+_ROWS = _SUMMED + run("M, N = x.shape", "kernel[(M,)](x, out, N, B=1024)", takes="x, out")
+
+
+@kernel_rule(
+    "critical",
+    "correctness",
+    bad=(
+        _LONG + _ROWS,
+        # The length is in the kernel.
+        _LONG + _ROWS.replace(", B: tl.constexpr", "").replace("B)", "512)").replace(", B=1024", ""),
+    ),
+    good=(_LONG + 'REQUIRES = ["N <= 1024"]\n' + _ROWS,),
+)
 def block_shorter_than_row(kernel: SourceKernel) -> Iterator[Fault]:
     """A row is taken in one block of a fixed length, and rows may be longer.
 

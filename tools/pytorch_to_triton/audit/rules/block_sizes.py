@@ -5,17 +5,14 @@ from collections.abc import Iterator, Sequence
 
 from pytorch_to_triton.audit.analysis.configurations import all_configurations
 from pytorch_to_triton.audit.call_arguments import argument, literal_integer, shape_of
-from pytorch_to_triton.audit.examples import example
+from pytorch_to_triton.audit.examples import LANES, ROW, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import file_rule, kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
 
-_kernel = example("\n@triton.jit\ndef kernel(x_ptr, n, B: tl.constexpr):\n")
-_RUN = "\ndef run(x{}):\n    kernel[(1,)](x, x.shape[0], B={}{})\n"
-_FILL = _kernel("tl.store(x_ptr + tl.arange(0, B), n)")
-_DOT = _kernel(
-    "i = tl.arange(0, B)", "at = i[:, None] * n + i[None, :]", "x = tl.load(x_ptr + at)", "tl.dot(x, x)"
-)
+_FILL = jit("tl.store(x_ptr + tl.arange(0, B), n)")
+_RUN = run("kernel[(1,)](x, out, x.shape[0], B=64)")
+_DOT = jit(ROW, "x = tl.load(x_ptr + i[:, None] * n + i[None, :])", "tl.dot(x, x)")
 _LEAST = 32
 """Smaller blocks are parts of an algorithm rather than a choice."""
 _LEAST_TILE = 16
@@ -27,12 +24,11 @@ _MOST_WARPS = 32
     "critical",
     "correctness",
     bad=(
-        _kernel("tl.store(x_ptr + tl.arange(0, 100), 0.0)"),
-        _kernel("tl.store(x_ptr + tl.arange(4, 4), 0.0)"),
-        _kernel("low = tl.full((B, 3), -1.0, tl.float32)"),
-        _kernel("row = tl.broadcast_to(n, (1, 100))"),
+        jit("tl.store(x_ptr + tl.arange(0, 100), 0.0)"),
+        jit("tl.store(x_ptr + tl.arange(4, 4), 0.0)"),
+        jit("low = tl.full((B, 3), -1.0, tl.float32)"),
     ),
-    good=(_kernel("tl.store(x_ptr + tl.arange(1, 1 + 8), tl.full((B, 1), 100, tl.int32))"),),
+    good=(jit("tl.store(x_ptr + tl.arange(1, 1 + 8), tl.full((B, 1), 100, tl.int32))"),),
 )
 def block_not_power_of_two(kernel: SourceKernel) -> Iterator[Fault]:
     """A block has a size that is not a power of two.
@@ -70,15 +66,8 @@ def _next(size: int) -> str:
 @kernel_rule(
     "critical",
     "correctness",
-    bad=(
-        _FILL.replace(": tl.constexpr", "") + _RUN.format("", 64, ""),
-        _kernel("total = tl.zeros((n, 16), tl.float32)") + _RUN.format("", 64, ""),
-    ),
-    good=(
-        _kernel("filled = tl.full((16,), n, tl.int32)") + _RUN.format("", 64, ""),
-        # A function that kernels call receives their constants as constants.
-        _FILL.replace(": tl.constexpr", ""),
-    ),
+    bad=(_FILL.replace(": tl.constexpr", "") + _RUN,),
+    good=(jit("filled = tl.full((16,), n, tl.int32)") + _RUN,),
 )
 def block_size_not_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
     """The size of a block is a value that is known only at run time.
@@ -115,14 +104,8 @@ def _operands(node: ast.expr) -> frozenset[str]:
 @file_rule(
     "critical",
     "correctness",
-    bad=(
-        _FILL + _RUN.format("", 64, ", num_warps=6"),
-        'CONFIGS = [triton.Config({"B": 64}, num_warps=w) for w in [4, 8, 12]]\n',
-    ),
-    good=(
-        _FILL + _RUN.format(", warps", 48, ", num_warps=warps"),
-        'CONFIGS = [triton.Config({"B": b}, num_warps=w) for b in (3, 6) for w in (1, 2, 4)]\n',
-    ),
+    bad=(_FILL + _RUN.replace("B=64", "B=64, num_warps=6"),),
+    good=('CONFIGS = [triton.Config({"B": b}, num_warps=w) for b in (3, 6) for w in (1, 2, 4)]\n',),
 )
 def warps_not_power_of_two(file: SourceFile) -> Iterator[Fault]:
     """A kernel is launched with a number of warps that is not a power of two.
@@ -160,11 +143,9 @@ def _numbers(value: ast.expr, file: SourceFile) -> Sequence[ast.expr]:
 @kernel_rule(
     "info",
     "best practices",
-    bad=(
-        _kernel("i = tl.program_id(0) * 1024 + tl.arange(0, 1024)", "tl.store(x_ptr + i, 0.0, mask=i < n)"),
-    ),
+    bad=(jit(LANES.replace("B", "1024"), "tl.store(x_ptr + i, 0.0, mask=i < n)"),),
     # A table of a fixed size.
-    good=(_kernel("i = tl.program_id(0) * n + tl.arange(0, 64)", "tl.store(x_ptr + i, 0.0)"),),
+    good=(jit("i = tl.program_id(0) * n + tl.arange(0, 64)", "tl.store(x_ptr + i, 0.0)"),),
 )
 def magic_block_size(kernel: SourceKernel) -> Iterator[Fault]:
     """A kernel's block size is a number in its body.
@@ -202,12 +183,8 @@ def _steps(kernel: SourceKernel, product: ast.BinOp) -> Iterator[int]:
 @kernel_rule(
     "info",
     "performance",
-    bad=(_DOT + _RUN.format("", 64, ""),),
-    good=(
-        _DOT + _RUN.format("", "32 if x.shape[0] < 1024 else 128", ""),
-        _FILL + _RUN.format("", 64, ""),
-        _DOT + _RUN.format("", 64, "").replace("run", "test_run"),
-    ),
+    bad=(_DOT + _RUN,),
+    good=(_DOT + _RUN.replace("64", "32 if x.shape[0] < 1024 else 128"),),
 )
 def autotune_missing(kernel: SourceKernel) -> Iterator[Fault]:
     """A kernel with tl.dot is launched with fixed block sizes.

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.addresses import rounded_to_power
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.configurations import names, setting
 from pytorch_to_triton.audit.analysis.launched_tensors import (
@@ -14,9 +15,8 @@ from pytorch_to_triton.audit.analysis.launched_tensors import (
     size_of,
     text_of,
 )
-from pytorch_to_triton.audit.analysis.programs import rounded_to_power
 from pytorch_to_triton.audit.call_arguments import argument
-from pytorch_to_triton.audit.examples import example
+from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
@@ -61,20 +61,15 @@ def _constant_arguments(call: ast.Call, kernel: SourceKernel) -> list[ast.expr]:
     return [] if builtin or method else given
 
 
-_kernel = example("\n@triton.jit\ndef kernel(x_ptr, n: tl.constexpr = 3):\n")
-_FILL = _kernel("tl.store(x_ptr + tl.arange(0, SIZE), 0.0)")
-BAD = (
-    f"SIZE = 4 * 32\n{_FILL}",
-    f"SIZE: tl.constexpr = 128\n{_FILL}",
-    "LOWEST = -float('inf')\n" + _kernel("x = tl.load(x_ptr, other=LOWEST)"),
-)
-GOOD = (
-    f"SIZE = tl.constexpr(128)\n{_FILL}",
-    "n = NOTHING = None\n" + _kernel("if NOTHING is None:", "    tl.store(x_ptr, n)"),
-)
+_GLOBAL = jit("tl.store(x_ptr + tl.arange(0, SIZE), 0.0)")
 
 
-@kernel_rule("critical", "correctness", BAD, GOOD)
+@kernel_rule(
+    "critical",
+    "correctness",
+    bad=(f"SIZE = 4 * 32\n{_GLOBAL}", f"SIZE: tl.constexpr = -int('-128')\n{_GLOBAL}"),
+    good=(f"SIZE = tl.constexpr(128)\n{_GLOBAL}",),
+)
 def global_not_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
     """A kernel reads a global that is not wrapped in tl.constexpr.
 
@@ -85,7 +80,11 @@ def global_not_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
     """
     reported: set[str] = set()
     for node in kernel.nodes if not kernel.file.is_for_a_fork else ():
-        if not isinstance(node, ast.Name) or node.id in reported or not _is_global(node.id, kernel):
+        if (
+            not isinstance(node, ast.Name)
+            or node.id in reported
+            or kernel.scope.holder(node.id) is not kernel.file.scope
+        ):
             continue
         binding = kernel.scope.find(node.id)
         if binding and _is_plain(binding):
@@ -95,10 +94,6 @@ def global_not_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
                 f"Triton refuses the global {node.id} in a kernel: it is not a tl.constexpr.",
                 f"Write `{node.id} = tl.constexpr(...)`, or pass it as an argument.",
             )
-
-
-def _is_global(name: str, kernel: SourceKernel) -> bool:
-    return kernel.scope.holder(name) is kernel.file.scope
 
 
 def _is_plain(binding: Binding) -> bool:
@@ -123,27 +118,8 @@ def _is_literal(node: ast.expr) -> bool:
     return False
 
 
-_KERNEL = """
-@triton.jit
-def kernel(x_ptr, n: tl.constexpr, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    tl.store(x_ptr + i, 0.0, mask=i < n)
-"""
-SIZE_BAD = (
-    f"""
-{_KERNEL}
-def run(x):
-    kernel[(triton.cdiv(x.numel(), 64),)](x, x.numel(), B=64)
-""",
-)
-SIZE_GOOD = (
-    # The model's width.
-    f"""
-{_KERNEL}
-def run(weight):
-    kernel[(1,)](weight, weight.shape[0], B=64)
-""",
-)
+_ENDS = jit(LANES, "tl.store(x_ptr + i, 0.0, mask=i < n)", takes="x_ptr, n: tl.constexpr, B: tl.constexpr")
+_LAUNCH = "kernel[(triton.cdiv(x.numel(), 64),)](x, x.numel(), B=64)"
 _OF_A_MODEL = re.compile(
     r"weight|bias|expert|embed|(?:^|_|\.)"
     r"(?:w\d*|b|gamma|beta|cos|sin|params?|table|kernel|filters?|lora\w*|cache|scales?)(?:_|$|\.)",
@@ -156,7 +132,15 @@ _SEQUENCE = re.compile(r"seq|tok|ctx|context|time", re.IGNORECASE)
 """Of which the last axis may be one, as of a batch of tokens."""
 
 
-@kernel_rule("medium", "performance", SIZE_BAD, SIZE_GOOD)
+@kernel_rule(
+    "medium",
+    "performance",
+    bad=(_ENDS + run(_LAUNCH),),
+    # The model's width.
+    good=(
+        _ENDS + run(_LAUNCH.replace("x.numel()", "weight.shape[0]").replace("(x", "(weight"), takes="weight"),
+    ),
+)
 def runtime_size_as_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
     """A size that varies from call to call is passed as tl.constexpr.
 
@@ -181,7 +165,8 @@ def runtime_size_as_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
             if severity is None:
                 continue
             others = _made_from(given[name], launch, kernel) - {name}
-            if not any(_rounds_up(given[other], launch) for other in others):
+            # A block that holds the whole size is compiled for each power of two as it is.
+            if not rounded_to_power([given[other] for other in others], launch):
                 reported.add(name)
                 yield Fault(
                     given[name],
@@ -223,11 +208,6 @@ def _made_from(size: ast.expr, launch: LaunchSite, kernel: SourceKernel) -> froz
     )
 
 
-def _rounds_up(value: ast.expr, launch: LaunchSite) -> bool:
-    """Whether a block of the launch holds the whole size: it is compiled for each power of two as it is."""
-    return rounded_to_power([value], launch)
-
-
 def _varies(size: Extent, launch: LaunchSite) -> bool:
     """A first axis of several, or all elements."""
     rank = rank_of(size.tensor, launch)
@@ -241,36 +221,15 @@ def _is_length(name: str, size: Extent, launch: LaunchSite) -> bool:
     return bool(_LENGTHS.search(name)) and (not is_last or bool(_SEQUENCE.search(name)))
 
 
-_CHANGING_KERNEL = """
-@triton.jit
-def kernel(x_ptr, position: tl.constexpr, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(x_ptr + position * B + i, 0.0)
-"""
-_RUN = """
-def run(x, position):
-    kernel[(1,)](x, {}, B=64)
-"""
+_AT = jit("tl.store(x_ptr + at * 64, 0.0)", takes="x_ptr, at: tl.constexpr")
 _CACHE = """
 class Cache:
-    def __init__(self, x):
-        self.x = x
-        self.length = 0
-
-    def append(self, row):
-        self.length {} 1
+    def append(self):
+        self.length += 1
 
     def clear(self):
-        kernel[(1,)](self.x, self.length, B=64)
+        kernel[(1,)](self.x, self.length)
 """
-CHANGING_BAD = (
-    _CHANGING_KERNEL + _RUN.format("position"),
-    _CHANGING_KERNEL + _CACHE.format("+="),
-)
-CHANGING_GOOD = (
-    _CHANGING_KERNEL.replace("    i =", "    if position > 0:\n        return\n    i =")
-    + _RUN.format("position"),
-)
 _CHANGES = re.compile(
     r"(?:(?:cur(?:rent)?|start|token|cache|past|write|decode|kv|new)_)?(?:pos|position)"
     r"|(?:(?:time|train|global|cur(?:rent)?|decode)_?)?step(?:_?(?:idx|index|count))?"
@@ -280,7 +239,12 @@ _CHANGES = re.compile(
 """Names of what is another number at each call."""
 
 
-@kernel_rule("medium", "performance", CHANGING_BAD, CHANGING_GOOD)
+@kernel_rule(
+    "medium",
+    "performance",
+    bad=(_AT.replace("at", "position") + run("kernel[(1,)](x, position)", takes="x, position"),),
+    good=(_AT.replace("tl.store(", "if at > 0:\n        return\n    tl.store(") + _CACHE,),
+)
 def changing_value_as_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
     """A number that changes from call to call is passed as tl.constexpr.
 

@@ -5,23 +5,13 @@ from collections.abc import Iterator, Sequence
 
 from pytorch_to_triton.audit.analysis.callers import is_trial, launchers
 from pytorch_to_triton.audit.analysis.launched_tensors import unknown_layouts
+from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Unconfirmed, file_rule
 from pytorch_to_triton.audit.source import Function, LaunchSite, SourceFile
 
-_KERNEL = """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
-"""
-_RUN = """
-def run(x):
-    {}
-    out = torch.empty_like(x)
-    kernel[(1,)](x, out, x.numel(), B=64)
-    return out
-"""
+_COPY = jit(LANES, "tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)")
+_RUN = run("out = torch.empty_like(x)", "kernel[(1,)](x, out, x.numel(), B=64)", takes="x")
 _BACKWARD = """
 class Copy(torch.autograd.Function):
     @staticmethod
@@ -35,13 +25,8 @@ class Copy(torch.autograd.Function):
 @file_rule(
     "critical",
     "correctness",
-    bad=(_KERNEL + _RUN.format("pass"),),
-    good=(
-        _KERNEL + _RUN.format("check_inputs(x)"),
-        _KERNEL + "@contiguous_inputs" + _RUN.format("pass"),
-        # Its callers take care.
-        _KERNEL + _RUN.format("pass") + "\ndef entry(x):\n    return run(x.contiguous())\n",
-    ),
+    bad=(_COPY + _RUN,),
+    good=(_COPY + _RUN.replace("out =", "check_inputs(x)\n    out ="),),
     suspected=Unconfirmed("low", ("layout_ignored",)),
 )
 def assumes_contiguous(file: SourceFile) -> Iterator[Fault]:
@@ -68,11 +53,10 @@ def assumes_contiguous(file: SourceFile) -> Iterator[Fault]:
 @file_rule(
     "medium",
     "correctness",
-    bad=(_KERNEL + _BACKWARD.format(""),),
+    bad=(_COPY + _BACKWARD.format(""),),
     good=(
-        _KERNEL + _BACKWARD.format(".contiguous()"),
-        _KERNEL + _BACKWARD.format("").replace("@staticmethod", "@staticmethod\n    @contiguous_gradients"),
-        _KERNEL + _BACKWARD.format("").replace("(torch.autograd.Function)", ""),
+        _COPY + _BACKWARD.format(".contiguous()"),
+        _COPY + _BACKWARD.format("").replace("(torch.autograd.Function)", ""),
     ),
 )
 def gradient_layout_assumed(file: SourceFile) -> Iterator[Fault]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from pytorch_to_triton.audit.analysis.diagnosis import Diagnosis, Occurrence
 from pytorch_to_triton.audit.evidence import MeasuredTarget
+from pytorch_to_triton.audit.examples import declared, jit
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Rule, RuleCheck, about
 from pytorch_to_triton.schema.finding import Category, Severity
@@ -21,8 +22,8 @@ class _Row:
     message: str
     """With {who} (the kernel, or what was called), {call} (what was called), {what} (the code of the most
     telling evidence), {of} (` of out[0]`, or nothing) and {outputs}, all that it is about."""
-    bad: tuple[str, ...]
-    good: tuple[str, ...]
+    bad: str
+    """A file of which it is reported."""
     severity: Severity = "critical"
     category: Category = "correctness"
     messages: Mapping[str, str] = field(default_factory=dict)
@@ -48,14 +49,14 @@ class _Row:
 
     @property
     def rule(self) -> Rule:
-        check = RuleCheck(MeasuredTarget, self.check, self.bad, self.good)
+        check = RuleCheck(MeasuredTarget, self.check, (self.bad,))
         return Rule(self.name, about(self.title, self.why, self.fix), self.severity, self.category, (check,))
 
 
 def _words(measured: MeasuredTarget, occurrence: Occurrence) -> dict[str, str]:
     return {
         "who": measured.who,
-        "call": measured.target.name or "run",
+        "call": measured.called,
         "what": occurrence.telling.what.replace("_", " "),
         "of": f" of {occurrence.outputs}" if occurrence.outputs else "",
         "outputs": occurrence.outputs or "every tensor",
@@ -82,26 +83,18 @@ def run(x):
     kernel[({grid},)](x, out, x.numel(){argument}, BLOCK={block})
     return {result}
 """
-_FAR = """
-INPUTS = {"x": "float32[M, N]"}
-DIMS = {"M": [3], "N": [8]}
-CASES = ("M=3 N=8", "M=3 N=8 x rows far apart")
-
-def reference(x):
-    return x * 2
-
-@triton.jit
-def kernel(x_ptr, out_ptr, stride, n, BLOCK: tl.constexpr):
-    row = %s
-    i = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + row * stride + i)
-    tl.store(out_ptr + row * n + i, x * 2)
-
-def run(x):
-    out = torch.empty(x.shape, device=x.device)
-    kernel[(3,)](x, out, x.stride(0), 8, BLOCK=8)
-    return out
-"""
+_FAR = 'CASES = ("M=3 N=8", "M=3 N=8 x rows far apart")\n\ndef reference(x):\n    return x * 2\n' + declared(
+    jit(
+        "row, i = tl.program_id(0), tl.arange(0, B)",
+        "tl.store(out_ptr + row * n + i, tl.load(x_ptr + row * stride + i) * 2)",
+        takes="x_ptr, out_ptr, stride, n, B: tl.constexpr",
+    ),
+    "kernel[(3,)](x, out, x.stride(0), 8, B=8)",
+    out="torch.empty(x.shape, device=x.device)",
+    x="float32[M, N]",
+    M=3,
+    N=8,
+)
 
 
 def _kernel(value: str = "x * 2", store: str = "i < n", **changed: str) -> str:
@@ -124,54 +117,6 @@ def _kernel(value: str = "x * 2", store: str = "i < n", **changed: str) -> str:
     return _KERNEL.format(**usual | changed)
 
 
-def _strided(x: str) -> str:
-    out = "torch.empty(x.shape, device=x.device)"
-    return _kernel(head=f"x = {x}", out=out, cases='("N=40", "N=40 x sliced")')
-
-
-def _seeded(seed: str) -> str:
-    value = "x * 2 + tl.rand(seed, i) * 1e-6"
-    return _kernel(value, imports="import random", parameter=", seed", argument=f", {seed}")
-
-
-def _sum(step: str) -> str:
-    out = "torch.zeros((), device=x.device)"
-    return _kernel(reference="x.sum()", load="i < n, other=0.0", step=step, out=out)
-
-
-def _again(out: str) -> str:
-    return _kernel(imports="BUFFERS = {}", cases='("N=40 called again",)', out=out)
-
-
-def _empty(then: str) -> str:
-    return _kernel(head=f"if x.numel() == 0:\n        {then}", cases='("N=40", "N=0")')
-
-
-def _accumulating(out: str) -> str:
-    return _kernel("tl.where(tl.load(out_ptr + i, mask=i < n) < 0, 0.0, x * 2)", out=out)
-
-
-def _softmax(step: str) -> str:
-    return _kernel(
-        reference="torch.softmax(x, 0)",
-        cases='("N=40", "N=40 large")',
-        load='i < n, other=float("-inf")',
-        step=f"{step}\n    tl.store(out_ptr + i, y / tl.sum(y), mask=i < n)",
-        block="64",
-    )
-
-
-_BACK = """tl.store(out_ptr + n + i, x * 2, mask=i < n)
-    {}
-    tl.store(out_ptr + i, tl.load(out_ptr + n + (n - 1 - i), mask=i < n), mask=i < n)"""
-_FLIPPED = {
-    "reference": "x.flip(0) * 2",
-    "out": "torch.empty(2 * x.numel(), device=x.device)",
-    "grid": "1",
-    "block": "64",
-    "result": "out[:40]",
-}
-_HONEST = _kernel()
 _SHORT_GRID = "x.numel() // 16"
 _ROWS = (
     _Row(
@@ -185,8 +130,7 @@ _ROWS = (
             "timed_out": "{who} does not return where the reference does.",
         },
         follows_verdict=True,
-        bad=(_kernel(head="assert x.numel() % 16 == 0"),),
-        good=(_kernel(head="assert x.numel() % 8 == 0"),),
+        bad=_kernel(head="assert x.numel() % 16 == 0"),
     ),
     _Row(
         name="false_promise",
@@ -196,11 +140,7 @@ _ROWS = (
         fix="Remove the hint, or have run pad or refuse the sizes and strides at which it does not hold.",
         message="A hint does not hold in a run: what the compiler makes of it is wrong.",
         follows_verdict=True,
-        bad=(
-            _kernel("x * 2 + tl.multiple_of(n - 1, 16) * 0"),
-            _kernel(step="tl.assume(n % 16 == 0)\n    tl.store(out_ptr + i, x * 2, mask=i < n)"),
-        ),
-        good=(_kernel("x * 2 + tl.multiple_of(n, 8) * 0"),),
+        bad=_kernel("x * 2 + tl.multiple_of(n - 1, 16) * 0"),
     ),
     _Row(
         name="input_changed",
@@ -209,8 +149,7 @@ _ROWS = (
         "that are computed from them are wrong.",
         fix="Store to a new tensor, torch.empty_like(x); x.contiguous() and x.view(...) may return x itself.",
         message="{who} writes to {outputs}, which the reference does not change.",
-        bad=(_kernel(out="x"), _kernel(out="x.contiguous()")),
-        good=(_kernel(out="x.clone()"), _HONEST),
+        bad=_kernel(out="x"),
     ),
     _Row(
         name="layout_ignored",
@@ -219,8 +158,7 @@ _ROWS = (
         "as x.t() or x[:, ::2] have other strides, which PyTorch's operators respect.",
         fix="Pass the strides of every axis to the kernel, or call .contiguous() before the launch.",
         message="{who} is right for contiguous tensors only: it ignores strides.",
-        bad=(_strided("x"),),
-        good=(_strided("x.contiguous()"),),
+        bad=_kernel(out="torch.empty(x.shape, device=x.device)", cases='("N=40", "N=40 x sliced")'),
     ),
     _Row(
         name="left_to_pytorch",
@@ -232,13 +170,7 @@ _ROWS = (
         fix="Compute it in the kernel, or name what is meant to stay in PyTorch with --allow-torch.",
         message="{call} lets PyTorch compute beside a kernel or in place of one.",
         follows_verdict=True,
-        bad=(_kernel(result="x + x"), _kernel(result="out + 0")),
-        # The last one fails before it launches its kernel.
-        good=(
-            _HONEST,
-            _kernel(result="out.view(4, 10).reshape(40)"),
-            _kernel(out="torch.empty_like(x)\n    assert x.numel() % 16 == 0"),
-        ),
+        bad=_kernel(result="x + x"),
     ),
     _Row(
         name="low_precision_results",
@@ -249,8 +181,7 @@ _ROWS = (
         "times those of PyTorch at the same dtypes.",
         fix="Compute and accumulate in float32, and round once, at the store.",
         message="{who} loses precision in {outputs}: its error exceeds PyTorch's at the same dtypes.",
-        bad=(_kernel("x.to(tl.float16) * 2"), _kernel("(x * 2).to(tl.bfloat16)")),
-        good=(_HONEST, _kernel("x * 3")),
+        bad=_kernel("x.to(tl.float16) * 2"),
     ),
     _Row(
         name="missing_barrier",
@@ -261,8 +192,15 @@ _ROWS = (
         message="A program reads elements{of} that other threads of it stored, with no barrier between.",
         follows_verdict=True,
         has_pointer=True,
-        bad=(_kernel(step=_BACK.format("x = x"), **_FLIPPED),),
-        good=(_kernel(step=_BACK.format("tl.debug_barrier()"), **_FLIPPED),),
+        bad=_kernel(
+            step="tl.store(out_ptr + n + i, x * 2, mask=i < n)\n"
+            "    x = tl.load(out_ptr + n + (n - 1 - i), mask=i < n)\n"
+            "    tl.store(out_ptr + i, x, mask=i < n)",
+            reference="x.flip(0) * 2",
+            out="torch.empty(2 * x.numel(), device=x.device)",
+            block="64",
+            result="out[:40]",
+        ),
     ),
     _Row(
         name="misbehaves",
@@ -274,11 +212,7 @@ _ROWS = (
         fix="Use the arguments only; set what must be set around the call and restore it.",
         message="A call of {call} affects more than its tensors: {what}.",
         follows_verdict=True,
-        bad=(
-            _kernel(head='torch.set_float32_matmul_precision("medium")'),
-            _kernel(head="torch.Tensor.contiguous = torch.Tensor.clone"),
-        ),
-        good=(_kernel(head="torch.get_float32_matmul_precision()"),),
+        bad=_kernel(head='torch.set_float32_matmul_precision("medium")'),
     ),
     _Row(
         name="not_reproducible",
@@ -289,8 +223,12 @@ _ROWS = (
         fix="Take seeds as arguments, and look for programs that read what another one writes.",
         message="{who} returns other bits in a second run on the same values.",
         follows_verdict=True,
-        bad=(_seeded("random.randrange(10**6)"),),
-        good=(_seeded("7"),),
+        bad=_kernel(
+            "x * 2 + tl.rand(seed, i) * 1e-6",
+            imports="import random",
+            parameter=", seed",
+            argument=", random.randrange(10**6)",
+        ),
     ),
     _Row(
         name="offset_overflow",
@@ -299,8 +237,7 @@ _ROWS = (
         "often with an illegal memory access.",
         fix="Compute them in int64, as in tl.program_id(0).to(tl.int64) * stride.",
         message="Offsets{of} beyond 2**31 elements do not fit the 32 bits in which they are computed.",
-        bad=(_FAR % "tl.program_id(0)",),
-        good=(_FAR % "tl.program_id(0).to(tl.int64)",),
+        bad=_FAR,
     ),
     _Row(
         name="out_of_bounds",
@@ -318,8 +255,7 @@ _ROWS = (
         },
         follows_verdict=True,
         has_pointer=True,
-        bad=(_kernel(load="None"), _kernel(store="i < n + 1")),
-        good=(_HONEST,),
+        bad=_kernel(load="None"),
     ),
     _Row(
         name="race",
@@ -330,11 +266,12 @@ _ROWS = (
         message="Programs of one launch share elements{of} that one of them writes: results depend on their "
         "order.",
         follows_verdict=True,
-        bad=(
-            _sum("tl.store(out_ptr, tl.load(out_ptr) + tl.sum(x))"),
-            _sum("tl.store(x_ptr + (i + 16) % 32, x)"),
+        bad=_kernel(
+            reference="x.sum()",
+            load="i < n, other=0.0",
+            step="tl.store(out_ptr, tl.load(out_ptr) + tl.sum(x))",
+            out="torch.zeros((), device=x.device)",
         ),
-        good=(_sum("tl.atomic_add(out_ptr, tl.sum(x))"),),
     ),
     _Row(
         name="results_overwritten",
@@ -344,8 +281,11 @@ _ROWS = (
         fix="Allocate the output in each call; PyTorch's allocator makes that cheap.",
         message="{who} returns memory that the next call overwrites.",
         follows_verdict=True,
-        bad=(_again("BUFFERS.setdefault(x.shape, torch.empty_like(x))"),),
-        good=(_again("torch.empty_like(x)"),),
+        bad=_kernel(
+            imports="BUFFERS = {}",
+            cases='("N=40 called again",)',
+            out="BUFFERS.setdefault(x.shape, torch.empty_like(x))",
+        ),
     ),
     _Row(
         name="size_refused",
@@ -356,8 +296,7 @@ _ROWS = (
         fix="Return early where there is nothing to do, loop over tiles, or bound the sizes with REQUIRES.",
         message="{who} raises at sizes that the reference accepts.",
         follows_verdict=True,
-        bad=(_empty('raise ValueError("nothing to do")'),),
-        good=(_empty("return x"),),
+        bad=_kernel(head="assert x.numel() > 0", cases='("N=40", "N=0")'),
     ),
     _Row(
         name="tail_wrong",
@@ -365,11 +304,7 @@ _ROWS = (
         why="It does not show at sizes that the block divides.",
         fix="Round the grid up with triton.cdiv, and compare offsets with the true length in every mask.",
         message="{who} gets the last, partial block of {outputs} wrong.",
-        bad=(
-            _kernel(out="torch.zeros_like(x)", grid=_SHORT_GRID),
-            _kernel(out="torch.zeros_like(x)", store="i < n // 16 * 16"),
-        ),
-        good=(_kernel(out="torch.zeros_like(x)"), _kernel(grid=_SHORT_GRID)),
+        bad=_kernel(out="torch.zeros_like(x)", grid=_SHORT_GRID),
     ),
     _Row(
         name="uncompilable_python",
@@ -378,8 +313,7 @@ _ROWS = (
         fix="Write it with triton.language, in functions that are decorated with @triton.jit.",
         message="{who} runs under the interpreter alone: no GPU compiler accepts what it uses.",
         follows_verdict=True,
-        bad=(_kernel("twice(x)", imports="def twice(x):\n    return x + x\n"), _kernel('eval("x * 2")')),
-        good=(_HONEST,),
+        bad=_kernel("twice(x)", imports="def twice(x):\n    return x + x\n"),
     ),
     _Row(
         name="undefined_values",
@@ -389,8 +323,7 @@ _ROWS = (
         fix="Write every element before it is read; start what is accumulated into with torch.zeros.",
         message="{who} returns values that depend on memory that was never written.",
         follows_verdict=True,
-        bad=(_accumulating("torch.empty_like(x)"), _accumulating("torch.empty(64, device=x.device)[:40]")),
-        good=(_accumulating("torch.zeros_like(x)"),),
+        bad=_kernel("tl.where(tl.load(out_ptr + i, mask=i < n) < 0, 0.0, x * 2)"),
     ),
     _Row(
         name="unstable_results",
@@ -408,8 +341,13 @@ _ROWS = (
             "nan_only": "Subtract the maximum before exp, and keep 0 / 0 and inf - inf out of masked lanes.",
             "low_precision": "Subtract the mean before squaring, and accumulate in float32.",
         },
-        bad=(_softmax("y = tl.exp(x)"),),
-        good=(_softmax("y = tl.exp(x - tl.max(x))"),),
+        bad=_kernel(
+            reference="torch.softmax(x, 0)",
+            cases='("N=40", "N=40 large")',
+            load='i < n, other=float("-inf")',
+            step="y = tl.exp(x)\n    tl.store(out_ptr + i, y / tl.sum(y), mask=i < n)",
+            block="64",
+        ),
     ),
     _Row(
         name="unwritten_output",
@@ -418,8 +356,7 @@ _ROWS = (
         fix="Cover the whole output with the grid, triton.cdiv(n, BLOCK), and mask by its length alone; "
         "start what is added to with zeros.",
         message="{who} leaves elements of {outputs} unwritten: they keep what was there.",
-        bad=(_kernel(grid=_SHORT_GRID), _kernel(store="i < n - 3")),
-        good=(_HONEST, _kernel(out="torch.zeros_like(x)", grid=_SHORT_GRID)),
+        bad=_kernel(grid=_SHORT_GRID),
     ),
     _Row(
         name="wrong_results",
@@ -430,8 +367,7 @@ _ROWS = (
         message="{who} does not compute what the reference does: {outputs} is wrong beyond rounding.",
         messages={"fails_gradcheck": "{who} computes other gradients than the reference does."},
         follows_verdict=True,
-        bad=(_kernel("x * 3"), _kernel("tl.where(i % 4 == 1, x, x * 2)")),
-        good=(_HONEST, _kernel("(x * 2).to(tl.float16)")),
+        bad=_kernel("x * 3"),
     ),
 )
 RULES = tuple(row.rule for row in _ROWS)

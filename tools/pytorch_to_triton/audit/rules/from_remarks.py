@@ -1,10 +1,12 @@
 """Rules that name what `inspect` remarks on compiled kernels."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from pytorch_to_triton.audit.evidence import CompiledCode
-from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.rule import evidence_rule
+from pytorch_to_triton.audit.examples import ROW, declared, jit
+from pytorch_to_triton.audit.fault import Fault, SourceLine
+from pytorch_to_triton.audit.rule import compiled_rule
 
 _FEW_BYTES = 32
 """Spills of up to this size do not matter."""
@@ -17,124 +19,62 @@ _BY_LIMIT = {
 }
 
 
-_COPY = """
-INPUTS = {{"x": "float32[N]"}}
-DIMS = {{"N": [4096]}}
-
-@triton.jit
-def kernel(x_ptr, out_ptr, stride, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    tl.store(out_ptr + i, tl.load(x_ptr + {offsets}))
-
-def run(x):
-    out = torch.empty_like(x)
-    kernel[(1,)]({x}, out, {stride}, BLOCK=1024)
-    return out
-"""
-_SQUARE = """
-INPUTS = {{"x": "{dtype}[M, M]"}}
-DIMS = {{"M": [32]}}
-{arch}
-@triton.jit
-def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    at = i[:, None] * BLOCK + i[None, :]
-    x = tl.load(x_ptr + at)
-    tl.store(out_ptr + at, tl.dot(x, x{precision}))
-
-def run(x):
-    out = torch.empty_like(x)
-    kernel[(1,)](x, out, BLOCK={block})
-    return out
-"""
-_LOOP = """
-INPUTS = {{"x": "{dtype}[M, M]"}}
-DIMS = {{"M": [64]}}
-
-@triton.jit
-def kernel(x_ptr, out_ptr, M, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    at = i[:, None] * M + i[None, :]
-    sums = tl.zeros((BLOCK, BLOCK), tl.float32)
-    for start in {range}:
-        x = tl.load(x_ptr + at + start)
-        sums = {sums}
-    tl.store(out_ptr + at, sums)
-
-def run(x):
-    out = torch.empty(64, 64, device=x.device)
-    kernel[(1,)](x, out, 64, BLOCK=32, num_stages={stages})
-    return out
-"""
-_STAGED = "tl.range(0, M, BLOCK, num_stages=3)"
-_ROW = """
-INPUTS = {{"x": "{dtype}[N]"}}
-DIMS = {{"N": [4096]}}
-{autotune}
-@triton.jit
-def kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + i, mask=i < n, other=0.0).to(tl.float32)
-    tl.store(out_ptr + i, (x / tl.sum(x)).to(out_ptr.dtype.element_ty), mask=i < n)
-
-def run(x):
-    out = torch.empty_like(x)
-    kernel[(1,)](x, out, 4096{options})
-    return out
-"""
-_TILES = """
-INPUTS = {{"x": "float16[M, M]"}}
-DIMS = {{"M": [64]}}
-
-@triton.jit
-def kernel(x_ptr, out_ptr, M, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    sums = tl.zeros((BLOCK, BLOCK), tl.float32)
-    for start in range(0, M, BLOCK):
-        left = tl.load(x_ptr + i[:, None] * M + start + i[None, :])
-        right = tl.load(x_ptr + (start + i[:, None]) * M + i[None, :])
-        sums = tl.dot(left, right, sums)
-    tl.store(out_ptr + i[:, None] * M + i[None, :], sums.to(tl.float16))
-
-def run(x):
-    out = torch.empty_like(x)
-    kernel[(1,)](x, out, 64, BLOCK=64, num_stages={stages})
-    return out
-"""
+_TILE = (ROW, "at = i[:, None] * n + i[None, :]")
 
 
-def _copy(offsets: str = "stride + i", x: str = "x", stride: int = 16) -> str:
-    return _COPY.format(offsets=offsets, x=x, stride=stride)
+def _copy(offsets: str = "n + i", x: str = "x", stride: int = 16) -> str:
+    kernel = jit(ROW, f"tl.store(out_ptr + i, tl.load(x_ptr + {offsets}))")
+    return declared(kernel, f"kernel[(1,)]({x}, out, {stride}, B=1024)", x="float32[N]", N=4096)
 
 
 def _square(dtype: str, block: int, precision: str = "", arch: str = "") -> str:
-    return _SQUARE.format(dtype=dtype, block=block, precision=precision, arch=arch)
+    kernel = jit(*_TILE, "x = tl.load(x_ptr + at)", f"tl.store(out_ptr + at, tl.dot(x, x{precision}))")
+    return arch + declared(kernel, f"kernel[(1,)](x, out, {block}, B={block})", x=f"{dtype}[M, M]", M=32)
 
 
-def _dots(range_: str = "range(0, M, BLOCK)", stages: int = 3) -> str:
-    return _LOOP.format(dtype="float16", range=range_, sums="tl.dot(x, x, sums)", stages=stages)
+def _loop(steps: str, range_: str, stages: int, dtype: str, block: int = 32) -> str:
+    zeros, loop = "sums = tl.zeros((B, B), tl.float32)", f"for k in {range_}:"
+    kernel = jit(
+        *_TILE, zeros, loop, *(f"    {step}" for step in steps.split("; ")), "tl.store(out_ptr + at, sums)"
+    )
+    launch = f"kernel[(1,)](x, out, 64, B={block}, num_stages={stages})"
+    return declared(kernel, launch, out="torch.empty(64, 64, device=x.device)", x=f"{dtype}[M, M]", M=64)
 
 
-def _sums(dtype: str = "float32", range_: str = "range(0, M, BLOCK)") -> str:
-    return _LOOP.format(dtype=dtype, range=range_, sums="sums + x", stages=3)
+def _dots(range_: str = "range(0, n, B)", stages: int = 3) -> str:
+    return _loop("x = tl.load(x_ptr + at + k); sums = tl.dot(x, x, sums)", range_, stages, "float16")
 
 
-def _row(options: str, dtype: str = "float16") -> str:
-    return _ROW.format(dtype=dtype, autotune="", options=f", BLOCK=4096, {options}")
+def _sums(dtype: str = "float32", range_: str = "range(0, n, B)") -> str:
+    return _loop("sums = sums + tl.load(x_ptr + at + k)", range_, 3, dtype)
+
+
+def _tiles(stages: int) -> str:
+    loads = "x = tl.load(x_ptr + at + k); y = tl.load(x_ptr + at + k * n)"
+    return _loop(f"{loads}; sums = tl.dot(x, y, sums)", "range(0, n, B)", stages, "float16", block=64)
+
+
+def _row(options: str, dtype: str = "float16", tuner: str = "") -> str:
+    load = "x = tl.load(x_ptr + i, mask=i < n, other=0.0).to(tl.float32)"
+    store = "tl.store(out_ptr + i, (x / tl.sum(x)).to(out_ptr.dtype.element_ty), mask=i < n)"
+    kernel = tuner + jit(ROW, load, store)
+    return declared(kernel, f"kernel[(1,)](x, out, 4096{options})", x=f"{dtype}[N]", N=4096)
+
+
+def _fixed(options: str, dtype: str = "float16") -> str:
+    return _row(f", B=4096, {options}", dtype)
 
 
 def _tuned(options: str) -> str:
-    configurations = ", ".join(f'triton.Config({{"BLOCK": 4096}}, {one})' for one in ("num_warps=8", options))
-    return _ROW.format(
-        dtype="float16", autotune=f'@triton.autotune([{configurations}], key=["n"])', options=""
-    )
+    configurations = ", ".join(f'triton.Config({{"B": 4096}}, {one})' for one in ("num_warps=8", options))
+    return _row("", tuner=f'@triton.autotune([{configurations}], key=["n"])')
 
 
+_STAGED = "tl.range(0, n, B, num_stages=3)"
 _AMD, _IEEE = 'ARCH = "gfx942"', ', input_precision="ieee"'
 
 
-@evidence_rule(
-    CompiledCode,
+@compiled_rule(
     "info",
     "memory access",
     bad=(_copy(x="x[1:]"), _copy(stride=1001)),
@@ -156,8 +96,7 @@ def alignment_unknown(code: CompiledCode) -> Iterator[Fault]:
     )
 
 
-@evidence_rule(
-    CompiledCode,
+@compiled_rule(
     "medium",
     "performance",
     bad=(
@@ -195,11 +134,10 @@ def dot_without_tensor_cores(code: CompiledCode) -> Iterator[Fault]:
             )
 
 
-@evidence_rule(
-    CompiledCode,
+@compiled_rule(
     "low",
     "performance",
-    bad=(_dots(stages=1), _dots("tl.range(0, M, BLOCK, num_stages=1)"), _sums(), _sums("float16")),
+    bad=(_dots(stages=1), _dots("tl.range(0, n, B, num_stages=1)"), _sums(), _sums("float16")),
     good=(_dots(), _dots(_STAGED, stages=1), _sums(range_=_STAGED)),
 )
 def loop_without_async_copies(code: CompiledCode) -> Iterator[Fault]:
@@ -230,12 +168,11 @@ def loop_without_async_copies(code: CompiledCode) -> Iterator[Fault]:
             )
 
 
-@evidence_rule(
-    CompiledCode,
+@compiled_rule(
     "low",
     "performance",
-    bad=(_row("num_warps=1", "float32"),),
-    good=(_row("num_warps=4", "float32"), _row("num_warps=8", "float32")),
+    bad=(_fixed("num_warps=1", "float32"),),
+    good=(_fixed("num_warps=4", "float32"), _fixed("num_warps=8", "float32")),
 )
 def low_occupancy(code: CompiledCode) -> Iterator[Fault]:
     """Less than a quarter of an SM's warps are resident.
@@ -256,12 +193,11 @@ def low_occupancy(code: CompiledCode) -> Iterator[Fault]:
     )
 
 
-@evidence_rule(
-    CompiledCode,
+@compiled_rule(
     "medium",
     "performance",
-    bad=(_row("num_warps=1, maxnreg=32"), _row("num_warps=2, maxnreg=32")),
-    good=(_row("num_warps=8"), _row("num_warps=4")),
+    bad=(_fixed("num_warps=1, maxnreg=32"), _fixed("num_warps=2, maxnreg=32")),
+    good=(_fixed("num_warps=8"), _fixed("num_warps=4")),
 )
 def register_spills(code: CompiledCode) -> Iterator[Fault]:
     """The values that a thread holds do not fit into its registers.
@@ -280,12 +216,11 @@ def register_spills(code: CompiledCode) -> Iterator[Fault]:
         )
 
 
-@evidence_rule(
-    CompiledCode,
+@compiled_rule(
     "critical",
     "correctness",
-    bad=(_TILES.format(stages=16), _TILES.format(stages=20)),
-    good=(_TILES.format(stages=3),),
+    bad=(_tiles(stages=16),),
+    good=(_tiles(stages=3),),
 )
 def shared_memory_over_limit(code: CompiledCode) -> Iterator[Fault]:
     """A block needs more shared memory than the GPU has for it.
@@ -304,8 +239,7 @@ def shared_memory_over_limit(code: CompiledCode) -> Iterator[Fault]:
         )
 
 
-@evidence_rule(
-    CompiledCode,
+@compiled_rule(
     "info",
     "performance",
     bad=(_tuned("num_warps=1, maxnreg=32"),),
@@ -327,3 +261,33 @@ def wasteful_configuration(code: CompiledCode) -> Iterator[Fault]:
             "Remove the configuration, or let prune_configs_by drop it at such sizes.",
             proof=code.proof(remark),
         )
+
+
+_SKIPPED = ("OutOfResources", "CompileTimeAssertionFailure", "PTXASError")
+"""The autotuner skips a configuration that fails so."""
+
+
+@compiled_rule(
+    "critical",
+    "correctness",
+    bad=(_copy("i + tl.arange(0, 2 * B)"), _copy("tl.relu(i)")),
+    good=(_copy("tl.maximum(i, 0)"),),
+)
+def compiler_refuses(code: CompiledCode) -> Iterator[Fault]:
+    """Triton's compiler refuses a kernel.
+
+    No launch of it runs: the first one raises the compiler's error.
+
+    Fix: change the line that the compiler names; its message says what is wrong there.
+    """
+    failure = code.compiled.failure
+    if failure is None or (code.is_trial and failure.type in _SKIPPED):
+        return
+    file = Path(failure.file) if failure.file else None
+    text = " ".join(failure.message.split())
+    yield Fault(
+        SourceLine(failure.line or code.compiled.line, file),
+        f"{code.compiled.name} does not compile, so none of its launches run: {text}",
+        "Change this line: the compiler cannot compile what it uses.",
+        proof=f"Compiled for {code.where}: {failure.type}: {text}",
+    )

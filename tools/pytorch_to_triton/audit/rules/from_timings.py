@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.evidence import TimedTarget
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.rule import evidence_rule
+from pytorch_to_triton.audit.rule import timed_rule
 from pytorch_to_triton.benchmark.figures import size_of
 from pytorch_to_triton.benchmark.flags import SLOWER_THAN, flag_text
 from pytorch_to_triton.schema.benchmark import KERNEL
@@ -29,8 +29,7 @@ def _files(*sizes: str) -> tuple[str, ...]:
     return tuple(f"[{text}]" for text in sizes)
 
 
-@evidence_rule(
-    TimedTarget,
+@timed_rule(
     "low",
     "performance",
     bad=_files(_size(0.2, 0.4, limit_ms=0.05)),
@@ -62,8 +61,7 @@ def far_from_limit(timed: TimedTarget) -> Iterator[Fault]:
             )
 
 
-@evidence_rule(
-    TimedTarget,
+@timed_rule(
     "info",
     "performance",
     bad=_files(_size(0.1, 0.2, first_call_ms=8000, tuned=True)),
@@ -92,8 +90,7 @@ def first_call_slow(timed: TimedTarget) -> Iterator[Fault]:
         )
 
 
-@evidence_rule(
-    TimedTarget,
+@timed_rule(
     "info",
     "performance",
     bad=_files(_size(0.1, 0.2, spread=0.4)),
@@ -125,8 +122,7 @@ def noisy_timing(timed: TimedTarget) -> Iterator[Fault]:
         )
 
 
-@evidence_rule(
-    TimedTarget,
+@timed_rule(
     "medium",
     "performance",
     bad=_files(_size(0.2, 0.1), f"{_size(0.1, 0.2)}, {_size(0.5, 0.4).replace('eager', 'compile')}"),

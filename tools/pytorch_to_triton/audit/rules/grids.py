@@ -3,11 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.addresses import BlockWalk, block_walks
-from pytorch_to_triton.audit.analysis.launched_tensors import size_of
-from pytorch_to_triton.audit.analysis.programs import (
+from pytorch_to_triton.audit.analysis.addresses import (
+    BlockWalk,
     Division,
     alike,
+    block_walks,
     grid_of,
     is_opaque,
     is_wide,
@@ -16,45 +16,27 @@ from pytorch_to_triton.audit.analysis.programs import (
     rounded_down,
     rounded_up,
 )
+from pytorch_to_triton.audit.analysis.launched_tensors import size_of
 from pytorch_to_triton.audit.analysis.ranges import calls_of
 from pytorch_to_triton.audit.call_arguments import literal_integer
+from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
-_KERNEL = """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    mask = i < n
-    tl.store(x_ptr + i, 2.0 * tl.load(x_ptr + i, mask=mask), mask=mask)
-"""
-BAD = (
-    _KERNEL
-    + """
-def run(x):
-    n = x.numel()
-    grid = lambda meta: (n // meta["B"],)
-    kernel[grid](x, n, B=1024)
-""",
-)
-GOOD = (
-    _KERNEL
-    + """
-def run(x):
-    n = x.numel()
-    kernel[(n // 1024 + 1,)](x, n, B=1024)
-""",
-    _KERNEL
-    + """
-def run(x):
-    n = x.shape[0] * 1024
-    kernel[(max(n // 1024, 1),)](x, n, B=1024)
-""",
-)
+_COPY = jit(LANES, "tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)")
 
 
-@kernel_rule("high", "correctness", BAD, GOOD)
+def _launched(grid: str, size: str = "x.numel()") -> str:
+    return _COPY + run(f"n = {size}", f"kernel[{grid}](x, out, n, B=1024)")
+
+
+@kernel_rule(
+    "high",
+    "correctness",
+    bad=(_launched('lambda meta: (n // meta["B"],)'),),
+    good=(_launched("(n // 1024 + 1,)"), _launched("(max(n // 1024, 1),)", "x.shape[0] * 1024")),
+)
 def grid_rounds_down(kernel: SourceKernel) -> Iterator[Fault]:
     """A grid has a size divided by the block size and rounded down.
 
@@ -121,38 +103,19 @@ def _factors(size: ast.expr, launch: LaunchSite) -> list[ast.expr]:
     return [size]
 
 
-_SWAPPED_KERNEL = """
-@triton.jit
-def kernel(x_ptr, M, N, stride, BM: tl.constexpr, BN: tl.constexpr):
-    pid_m = tl.program_id({})
-    pid_n = tl.program_id({})
-    rows = pid_m * BM + tl.arange(0, BM)
-    cols = pid_n * BN + tl.arange(0, BN)
-    mask = (rows[:, None] < M) & (cols[None, :] < N)
-    tl.store(x_ptr + rows[:, None] * stride + cols[None, :], 0.0, mask=mask)
-"""
-_RUN = """
-def run(x):
-    M, N = x.shape
-    grid = lambda meta: (triton.cdiv(M, meta["BM"]), triton.cdiv(N, meta["BN"]))
-    kernel[grid](x, M, N, x.stride(0), BM=16, BN=64)
-"""
-_ROWS = """
-@triton.jit
-def kernel(x_ptr, N, stride, B: tl.constexpr):
-    row = tl.program_id({})
-    cols = tl.program_id({}) * B + tl.arange(0, B)
-    tl.store(x_ptr + row * stride + cols, 0.0, mask=cols < N)
-
-def run(x):
-    n_rows, n_cols = x.shape
-    kernel[(n_rows, triton.cdiv(n_cols, 256))](x, n_cols, x.stride(0), B=256)
-"""
-SWAPPED_BAD = (_SWAPPED_KERNEL.format(1, 0) + _RUN,)
-SWAPPED_GOOD = (_ROWS.format(0, 1),)
+def _tiles(first: int, second: int) -> str:
+    tiles = jit(
+        f"rows = tl.program_id({first}) * B + tl.arange(0, B)",
+        f"cols = tl.program_id({second}) * C + tl.arange(0, C)",
+        "mask = (rows[:, None] < M) & (cols[None, :] < N)",
+        "tl.store(x_ptr + rows[:, None] * N + cols[None, :], 0.0, mask=mask)",
+        takes="x_ptr, M, N, B: tl.constexpr, C: tl.constexpr",
+    )
+    grid = "(triton.cdiv(M, 16), triton.cdiv(N, 64))"
+    return tiles + run("M, N = x.shape", f"kernel[{grid}](x, M, N, B=16, C=64)", takes="x")
 
 
-@kernel_rule("high", "correctness", SWAPPED_BAD, SWAPPED_GOOD)
+@kernel_rule("high", "correctness", bad=(_tiles(1, 0),), good=(_tiles(0, 1),))
 def grid_axes_swapped(kernel: SourceKernel) -> Iterator[Fault]:
     """A kernel takes its program id along one axis, and the launch counts those blocks along another.
 
@@ -208,51 +171,15 @@ def _counts_blocks(
     return walk.block in parameters_for(division.block, kernel, launch)
 
 
-_AXIS_KERNEL = """
-@triton.jit
-def kernel(x_ptr, M, N, B: tl.constexpr):
-    row = tl.program_id(axis=1)
-    cols = tl.program_id(0) * B + tl.arange(0, B)
-    tl.store(x_ptr + row * N + cols, 0.0, mask=cols < N)
-"""
-AXIS_BAD = (
-    _AXIS_KERNEL
-    + """
-def run(x):
-    kernel[(triton.cdiv(x.shape[1], 64),)](x, *x.shape, B=64)
-""",
+_ROWS = jit("tl.store(x_ptr + tl.program_id(axis=1) * n + tl.program_id(0), 0.0)", takes="x_ptr, n")
+
+
+@kernel_rule(
+    "critical",
+    "correctness",
+    bad=(_ROWS + run("kernel[(x.shape[1],)](x, x.shape[1])"),),
+    good=(_ROWS + run("kernel[(4, *axes)](x, x.shape[1])", takes="x, axes"),),
 )
-AXIS_GOOD = (
-    _AXIS_KERNEL
-    + """
-def run(x, axes):
-    kernel[(4, *axes)](x, *x.shape, B=64)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, AXES: tl.constexpr):
-    if AXES == 2:
-        tl.store(x_ptr + tl.program_id(1), 0.0)
-
-def run(x):
-    kernel[(1,)](x, AXES=1)
-""",
-)
-
-
-_AXIS_ROWS = """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    tl.store(x_ptr + i, 0.0, mask=i < n)
-
-def run(x):
-    rows, n = x.shape
-    kernel[(triton.cdiv(n, 64), rows)](x, n, B=64)
-"""
-
-
-@kernel_rule("critical", "correctness", AXIS_BAD, AXIS_GOOD)
 def program_axis_outside_grid(kernel: SourceKernel) -> Iterator[Fault]:
     """A kernel takes its program id along an axis that the grid of its launch does not have.
 
@@ -291,7 +218,12 @@ def _launched_kernels(kernel: SourceKernel) -> tuple[SourceKernel, ...]:
     return tuple({caller.kernel: None for caller, _ in callers})
 
 
-@kernel_rule("medium", "correctness", (_AXIS_ROWS,), (_AXIS_ROWS.replace("64), rows)", "64), 1)"),))
+@kernel_rule(
+    "medium",
+    "correctness",
+    bad=(_launched("(triton.cdiv(n, 1024), x.shape[0])"),),
+    good=(_launched("(triton.cdiv(n, 1024), 1)"),),
+)
 def unread_grid_axis(kernel: SourceKernel) -> Iterator[Fault]:
     """A grid has an axis along which the kernel never takes its program id.
 

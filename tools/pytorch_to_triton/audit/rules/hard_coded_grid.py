@@ -4,9 +4,17 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.addresses import MaskBound, bounds, is_block
+from pytorch_to_triton.audit.analysis.addresses import (
+    MaskBound,
+    bounds,
+    grid_of,
+    is_block,
+    program_axes,
+    rounded_to_power,
+)
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.callers import is_trial
+from pytorch_to_triton.audit.analysis.covered import is_tested
 from pytorch_to_triton.audit.analysis.launch_sizes import constant, declared_size
 from pytorch_to_triton.audit.analysis.launched_tensors import (
     Extent,
@@ -15,52 +23,21 @@ from pytorch_to_triton.audit.analysis.launched_tensors import (
     size_of,
     text_of,
 )
-from pytorch_to_triton.audit.analysis.programs import grid_of, program_axes, rounded_to_power
-from pytorch_to_triton.audit.analysis.size_guards import is_tested
 from pytorch_to_triton.audit.analysis.tails import may_overrun
 from pytorch_to_triton.audit.call_arguments import argument
+from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
 _FEW = 4
 """So many programs may well stand for a choice, such as keys or values."""
-_KERNEL = """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    tl.store(x_ptr + i, 0.0, mask=i < n)
-"""
-_RUN = """
-def run(x):
-    kernel[{}](x, x.numel(), B={})
-    return x
-"""
-BAD = (
-    _KERNEL + _RUN.format("(8,)", 1024),
-    _KERNEL.replace("B: tl.constexpr", "").replace("B", "512") + _RUN.format("(4,)", 1).replace(", B=1", ""),
-    # As many programs as SMs, each with one block.
-    _KERNEL
-    + """
-def run(x):
-    sms = torch.cuda.get_device_properties(x.device).multi_processor_count
-    kernel[(sms,)](x, x.numel(), B=1024)
-""",
-)
-GOOD = (
-    _KERNEL + _RUN.format("(1,)", "triton.next_power_of_2(x.numel())"),
-    _KERNEL + _RUN.format("(1,)", "1 << (x.numel() - 1).bit_length()"),
-    # The size is known.
-    _KERNEL + "def run():\n    x = torch.empty(4096)\n    kernel[(4,)](x, x.numel(), B=1024)\n",
-    # The declaration bounds the size.
-    """
-INPUTS = {"x": "float32[N]"}
-DIMS = {"N": [100, 1024]}
-REQUIRES = ["N <= 8192"]
-"""
-    + _KERNEL
-    + _RUN.format("(8,)", 1024),
-)
+_FILL = jit(LANES, "tl.store(x_ptr + i, 0.0, mask=i < n)")
+_DECLARED = 'INPUTS = {"x": "float32[N]"}\nDIMS = {"N": [100, 1024]}\nREQUIRES = ["N <= 8192"]\n'
+
+
+def _launched(programs: str, *before: str, block: str = "1024", takes: str = "x") -> str:
+    return _FILL + run(*before, f"kernel[({programs},)](x, x, x.numel(), B={block})", takes=takes)
 
 
 @dataclass(frozen=True)
@@ -75,7 +52,17 @@ class _Fixed:
         return f"{self.programs} programs" if self.programs else "as many programs as SMs"
 
 
-@kernel_rule("high", "correctness", BAD, GOOD)
+@kernel_rule(
+    "high",
+    "correctness",
+    bad=(_launched("8"),),
+    good=(
+        _launched("1", block="triton.next_power_of_2(x.numel())"),
+        # The size is known, or the declaration bounds it.
+        _launched("4", "x = torch.empty(4096)", takes=""),
+        _DECLARED + _launched("8"),
+    ),
+)
 def hard_coded_grid(kernel: SourceKernel) -> Iterator[Fault]:
     """A launch has a fixed number of programs, and blocks of a fixed size, for tensors of any size.
 

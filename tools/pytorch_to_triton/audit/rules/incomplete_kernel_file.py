@@ -12,25 +12,17 @@ from pytorch_to_triton.audit.analysis.callers import (
     launchers,
     public_names,
 )
+from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import file_rule
 from pytorch_to_triton.audit.source import SourceFile
 
-_KERNEL = """
-@triton.jit
-def kernel(x_ptr, out_ptr, n):
-    i = tl.program_id(0) * 16 + tl.arange(0, 16)
-    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
-"""
-_BARE = _KERNEL + "\ndef copy_unknown_block(x, out):\n    {docstring}kernel[(1,)](x, out, x.numel())\n"
-_RUN = _BARE.format(docstring="'Copies x to out.'\n    ")
+_COPY = jit(LANES, "tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)")
+_RUN = run('"""Copies x to out."""', "kernel[(1,)](x, out, x.numel(), B=16)").replace(
+    "run", "copy_unknown_block"
+)
 _TEST = "\ndef test_copy():\n    copy_unknown_block(1, 2)\n"
 _BENCHMARK = "\ndef measure(x):\n    return triton.testing.do_bench(lambda: copy_unknown_block(x, x))\n"
-BAD = (
-    # No reference.
-    _RUN + _BENCHMARK,
-)
-GOOD = (_BARE.replace("copy_", "_copy_").format(docstring="") + _TEST + _BENCHMARK,)
 _REFERS = re.compile(
     r"(?:^|_)(?:ref|reference|torch|pytorch|naive|eager|golden|expected|baseline|native|test|check)(?:_|$)",
     re.IGNORECASE,
@@ -40,7 +32,13 @@ _METHODS = frozenset({"forward", "backward", "setup_context"})
 """What they are for is known; the class says the rest."""
 
 
-@file_rule("info", "best practices", BAD, GOOD)
+@file_rule(
+    "info",
+    "best practices",
+    # No reference.
+    bad=(_COPY + _RUN + _BENCHMARK,),
+    good=((_COPY + _RUN).replace("copy_", "_copy_") + _TEST + _BENCHMARK,),
+)
 def incomplete_kernel_file(file: SourceFile) -> Iterator[Fault]:
     """A file with kernels lacks a reference, a test, a benchmark or a docstring.
 

@@ -9,45 +9,38 @@ from typing import cast
 from pytorch_to_triton.audit.analysis.callers import is_trial, launchers
 from pytorch_to_triton.audit.analysis.launched_tensors import allocation, tensors_of
 from pytorch_to_triton.audit.analysis.movement import escapes
-from pytorch_to_triton.audit.analysis.triton_functions import ELEMENTWISE
+from pytorch_to_triton.audit.analysis.operations import ELEMENTWISE
+from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import file_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
 from pytorch_to_triton.triton_api.name_scope import own_nodes
 
-_KERNELS = """
-@triton.jit
-def double(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n) * 2, mask=i < n)
-
-@triton.jit
-def relu(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    x = tl.load(x_ptr + i, mask=i < n)
-    tl.store(out_ptr + i, tl.maximum(x, 0.0), mask=i < n)
-"""
-_RUN = """
-def run(x):
-    n = x.numel()
-    between = torch.empty_like(x)
-    out = torch.empty_like(x)
-    double[(triton.cdiv(n, 64),)](x, between, n, B=64)
-    {after}relu[(triton.cdiv(n, 64),)](between, out, n, B=64)
-    return {result}
-"""
-BAD = (_KERNELS + _RUN.format(after="", result="out"),)
-GOOD = (
-    # The caller wants it, too.
-    _KERNELS + _RUN.format(after="", result="out, between"),
-    # Other elements than its own.
-    _KERNELS.replace("x = tl.load(x_ptr + i", "x = tl.load(x_ptr + n - i")
-    + _RUN.format(after="", result="out"),
+_DOUBLE, _RELU = (
+    jit(LANES, "x = tl.load(x_ptr + i, mask=i < n)", f"tl.store(out_ptr + i, {value}, mask=i < n)").replace(
+        "kernel", name
+    )
+    for name, value in (("double", "x * 2"), ("relu", "tl.maximum(x, 0.0)"))
+)
+_RUN = run(
+    "between = torch.empty_like(x)",
+    "double[(triton.cdiv(x.numel(), 64),)](x, between, x.numel(), B=64)",
+    "relu[(triton.cdiv(x.numel(), 64),)](between, out, x.numel(), B=64)",
 )
 _MOVES = frozenset({"arange", "load", "store", "program_id", "cdiv"})
 
 
-@file_rule("info", "performance", BAD, GOOD)
+@file_rule(
+    "info",
+    "performance",
+    bad=(_DOUBLE + _RELU + _RUN,),
+    good=(
+        # The caller wants it, too.
+        _DOUBLE + _RELU + _RUN + "    return between\n",
+        # Other elements than its own.
+        _DOUBLE + _RELU.replace("x_ptr + i", "x_ptr + n - i") + _RUN,
+    ),
+)
 def intermediate_round_trip(file: SourceFile) -> Iterator[Fault]:
     """Two elementwise kernels follow each other, and a tensor goes from one to the other through memory.
 

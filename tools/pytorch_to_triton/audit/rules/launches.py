@@ -1,7 +1,7 @@
-"""Launches without a grid or in a loop, and host code that makes them wait or slow."""
+"""Launches without a grid, without an allocator or in a loop, and host code that makes them wait or slow."""
 
 import ast
-import re
+import itertools
 from collections.abc import Iterator
 from typing import get_args
 
@@ -13,24 +13,26 @@ from pytorch_to_triton.audit.analysis.launched_tensors import (
     tensors_of,
 )
 from pytorch_to_triton.audit.analysis.movement import bound_in, escapes, names_in
+from pytorch_to_triton.audit.examples import ROW, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import file_rule, kernel_rule
 from pytorch_to_triton.audit.source import Function, LaunchSite, SourceFile, SourceKernel
 from pytorch_to_triton.triton_api.name_scope import Definition, NameScope, own_nodes
 
-_KERNEL = "\n@triton.jit\ndef kernel(x_ptr):\n    tl.store(x_ptr, 0.0)\n"
+_COPY = jit(ROW, "tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)")
+_LAUNCH = "kernel[(1,)](x, out, x.numel(), B=64)"
 _EXPECTED = ast.With | ast.Try | ast.TryStar
 
 
 @file_rule(
     "critical",
     "correctness",
-    bad=(f"{_KERNEL}\ndef run(x):\n    kernel(x)\n",),
+    bad=(_COPY + run("kernel(x)"),),
     good=(
-        f"{_KERNEL}\ndef run(kernel, x):\n    kernel(x)\n",
-        f"@pointwise{_KERNEL}\ndef run(x):\n    kernel(x)\n",
+        _COPY + run("kernel(x)", takes="kernel, x"),
+        f"@pointwise{_COPY}" + run("kernel(x)"),
         # A function that is made a kernel later.
-        f"{_KERNEL}\ndef outer(x_ptr):\n    kernel(x_ptr + tl.program_id(0))\n",
+        _COPY + run("kernel(x + tl.program_id(0))"),
     ),
 )
 def launch_without_grid(file: SourceFile) -> Iterator[Fault]:
@@ -60,35 +62,27 @@ def launch_without_grid(file: SourceFile) -> Iterator[Fault]:
 
 def _is_host(function: Function, scope: NameScope) -> bool:
     """Whether it runs on the CPU: no decorator that may compile it, and nothing of triton.language in it."""
-    if any(ast.unparse(one) not in ("staticmethod", "torch.no_grad()") for one in function.decorator_list):
+    if any(ast.unparse(d) not in ("staticmethod", "torch.no_grad()") for d in function.decorator_list):
         return False
     paths = (scope.path(node) for node in own_nodes(function.body) if isinstance(node, ast.Attribute))
     return not any(path and path.startswith("triton.language.") for path in paths)
 
 
-_LOOP_KERNEL = """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
-"""
-_RUN = """
-def run(x):
-    out = torch.empty_like(x)
-    rows, n = x.shape
-    for row in {}:
-        kernel[(1,)]({}, n, B=1024)
-    return out
-"""
-BAD = (_LOOP_KERNEL + _RUN.format("range(rows)", "x[row], out[row]"),)
-GOOD = (
-    # Each step needs the one before.
-    _LOOP_KERNEL + _RUN.format("range(1, rows)", "out[row - 1], out[row]"),
-    _LOOP_KERNEL + _RUN.format("range(rows)", "x[row], out"),
+def _in_loop(rows: str, passed: str) -> str:
+    loop = f"for row in {rows}:", f"    kernel[(1,)]({passed}, n, B=1024)"
+    return _COPY + run("rows, n = x.shape", *loop)
+
+
+@kernel_rule(
+    "medium",
+    "performance",
+    bad=(_in_loop("range(rows)", "x[row], out[row]"),),
+    good=(
+        # Each step needs the one before.
+        _in_loop("range(1, rows)", "out[row - 1], out[row]"),
+        _in_loop("range(rows)", "x[row], out"),
+    ),
 )
-
-
-@kernel_rule("medium", "performance", BAD, GOOD)
 def launch_in_loop(kernel: SourceKernel) -> Iterator[Fault]:
     """A kernel is launched for each row or batch in a Python loop.
 
@@ -158,43 +152,16 @@ def _row_of(value: ast.expr, row: str) -> str | None:
     return None
 
 
-_SYNC_KERNEL = """
-@triton.jit
-def kernel(x_ptr, n):
-    tl.store(x_ptr, n)
-"""
-SYNC_BAD = (
-    _SYNC_KERNEL
-    + """
-def run(x, n):
-    kernel[(1,)](x, n.item())
-    return x
-""",
-    _SYNC_KERNEL
-    + """
-def run(x, n):
-    kernel[(1,)](x, n)
-    torch.cuda.synchronize()
-    return x
-""",
-)
-SYNC_GOOD = (
-    _SYNC_KERNEL
-    + """
-def test_run(x):
-    kernel[(1,)](x, 1)
-    torch.cuda.synchronize()
-    return x.cpu()
-""",
-)
-
+_SYNCED = _COPY + run(_LAUNCH, "torch.cuda.synchronize()", "return out")
 _MAY_NOT_RUN = (*get_args(Definition), ast.Lambda, ast.Try, ast.TryStar)
-_NOT_HOT = re.compile(
-    r"(?:^|_)(?:test|tests|bench|benchmark|profile|time|main|demo|check|verify|warmup)(?:_|$)"
+
+
+@file_rule(
+    "medium",
+    "performance",
+    bad=(_SYNCED,),
+    good=(_SYNCED.replace("run", "test_run"),),
 )
-
-
-@file_rule("medium", "performance", SYNC_BAD, SYNC_GOOD)
 def host_sync_in_run(file: SourceFile) -> Iterator[Fault]:
     """A function that launches a kernel makes the CPU wait for the GPU.
 
@@ -205,11 +172,11 @@ def host_sync_in_run(file: SourceFile) -> Iterator[Fault]:
     Fix: keep values on the GPU: pass a tensor and load it in the kernel. Where a value sets a shape or a
     grid, let the caller pass it. Synchronize where results are used.
     """
-    if _NOT_HOT.search(file.path.stem):
-        return
     functions = {launch.function: launch.scope for launch in file.launches if launch.function}
     for function, scope in functions.items():
-        if _NOT_HOT.search(function.name) or not _returns(function):
+        if is_trial(file, function) or not any(
+            isinstance(node, ast.Return) and node.value for node in _always_run(function)
+        ):
             continue
         for node in _always_run(function):
             if isinstance(node, ast.Call) and (what := _wait(node, scope.path(node.func))):
@@ -230,10 +197,6 @@ def _wait(call: ast.Call, path: str | None) -> str | None:
     return None
 
 
-def _returns(function: Function) -> bool:
-    return any(isinstance(node, ast.Return) and node.value for node in _always_run(function))
-
-
 def _always_run(function: Function) -> Iterator[ast.AST]:
     """The nodes that run whenever the function does, in source order; early returns are not considered."""
     ahead: list[ast.AST] = [*reversed(function.body)]
@@ -247,24 +210,7 @@ def _always_run(function: Function) -> Iterator[ast.AST]:
                 ahead += reversed([*ast.iter_child_nodes(node)])
 
 
-_CPU_KERNEL = """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
-"""
-_CPU_RUN = """
-def run(x):
-    out = {}
-    kernel[(1,)](x, out, x.numel(), B=64)
-    return out
-"""
-CPU_BAD = (_CPU_KERNEL + _CPU_RUN.format("torch.empty(x.shape, dtype=x.dtype)"),)
-CPU_GOOD = (
-    # Run by the interpreter, on the CPU.
-    _CPU_KERNEL + _CPU_RUN.format("torch.empty(x.shape)") + "\ndef test_run():\n    run(torch.randn(64))\n",
-    'torch.set_default_device("cuda")\n' + _CPU_KERNEL + _CPU_RUN.format("torch.empty(x.shape)"),
-)
+_ON_CPU = _COPY + run("out = torch.empty(x.shape, dtype=x.dtype)", _LAUNCH, takes="x")
 _ALLOCATE = frozenset(f"torch.{name}" for name in ("empty", "zeros", "ones", "full", "empty_strided"))
 _PLACED = frozenset({"device", "pin_memory", "out", None})
 """Keywords that place a tensor elsewhere; None: `**` may."""
@@ -273,7 +219,15 @@ _MOVES = frozenset({"cuda", "to"})
 _DEFAULTS = frozenset({"set_default_device", "set_default_tensor_type"})
 
 
-@kernel_rule("critical", "correctness", CPU_BAD, CPU_GOOD)
+@kernel_rule(
+    "critical",
+    "correctness",
+    bad=(_ON_CPU,),
+    good=(
+        # Run by the interpreter, on the CPU.
+        _ON_CPU + "\ndef test_run():\n    run(torch.randn(64))\n",
+    ),
+)
 def output_on_cpu(kernel: SourceKernel) -> Iterator[Fault]:
     """An output is allocated without a device, so it lies in the CPU's memory.
 
@@ -317,3 +271,49 @@ def _works_there(file: SourceFile) -> bool:
     return any(isinstance(node, ast.Attribute) and node.attr in _DEFAULTS for node in nodes) or any(
         not any(keyword.arg in _PLACED for keyword in call.keywords) for call in inputs
     )
+
+
+_DESCRIPTORS = frozenset(
+    f"triton.language.{name}" for name in ("make_tensor_descriptor", "_experimental_make_tensor_descriptor")
+)
+_MADE = jit(
+    "x = tl.make_tensor_descriptor(x_ptr, shape=[n, n], strides=[n, 1], block_shape=[B, B])",
+    "x.store([tl.program_id(0) * B, 0], tl.zeros((B, B), tl.float32))",
+) + run("kernel[(triton.cdiv(x.shape[0], 64),)](x, out, x.shape[0], B=64)")
+
+
+@file_rule(
+    "low",
+    "correctness",
+    bad=(_MADE,),
+    good=("from project.memory import install_allocator\n" + _MADE,),
+)
+def descriptor_without_allocator(file: SourceFile) -> Iterator[Fault]:
+    """A kernel makes tensor descriptors, and the file sets no allocator.
+
+    tl.make_tensor_descriptor keeps each descriptor in global memory that Triton asks an allocator for, and
+    it has none by itself: the launch raises "Kernel requires a runtime memory allocation, but no allocator
+    was set" unless other code has set one.
+
+    Fix: call triton.set_allocator before the launch, or make the descriptors outside of the kernel with
+    triton.tools.tensor_descriptor.TensorDescriptor.
+    """
+    if not file.launches or "allocator" in "\n".join(_names(file)).lower():
+        return
+    made = (call for kernel in file.kernels for path, call in kernel.calls() if path in _DESCRIPTORS)
+    for call in itertools.islice(made, 1):
+        yield Fault(
+            call,
+            "The descriptor needs global memory from an allocator, and this file sets none: the launch "
+            "fails unless other code has called triton.set_allocator.",
+            "Call triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, "
+            'device="cuda")) before the launch.',
+        )
+
+
+def _names(file: SourceFile) -> Iterator[str]:
+    """All names that the file uses or imports, attributes included."""
+    for node in ast.walk(file.tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
+                yield name

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
-from pytorch_to_triton.audit.examples import example
+from pytorch_to_triton.audit.analysis.operations import Kind, kind, runs_for_sure
+from pytorch_to_triton.audit.examples import ROW, jit
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
@@ -18,40 +18,6 @@ _START = {
     "int64": "Start {name} as int64, or convert with .to(tl.int32) what the loop assigns.",
 }
 """What to write instead, by what the variable becomes."""
-_kernel = example("""
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-""")
-BAD = (
-    _kernel(
-        "total = 0.0",
-        "for start in range(0, n, B):",
-        "    i = start + tl.arange(0, B)",
-        "    total += tl.load(x_ptr + i, mask=i < n, other=0.0)",
-        "tl.store(x_ptr, tl.sum(total))",
-    ),
-    """
-@triton.jit
-def kernel(x_ptr, n, stride):
-    offset = 0
-    for i in range(n):
-        tl.store(x_ptr + offset, 0.0)
-        offset += tl.cast(stride, tl.int64)
-""",
-)
-GOOD = (
-    _kernel(
-        "total = tl.zeros((B,), tl.float32)",
-        "count = 0",
-        "mean = 0.0",
-        "for start in range(0, n, B):",
-        "    x = tl.load(x_ptr + start + tl.arange(0, B)).to(tl.float32)",
-        "    total += x",
-        "    mean += tl.sum(x)",
-        "    count += 1",
-        "tl.store(x_ptr, tl.sum(total) / count + mean)",
-    ),
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +28,23 @@ class Assignment:
     statement: ast.Assign | ast.AugAssign
 
 
-@kernel_rule("critical", "correctness", BAD, GOOD)
+@kernel_rule(
+    "critical",
+    "correctness",
+    bad=(jit(ROW, "total = 0.0", "for k in range(0, n, B):", "    total += tl.load(x_ptr + k + i)"),),
+    good=(
+        jit(
+            "total = tl.zeros((B,), tl.float32)",
+            "count = 0",
+            "mean = 0.0",
+            "for start in range(0, n, B):",
+            "    x = tl.load(x_ptr + start + tl.arange(0, B)).to(tl.float32)",
+            "    total += x",
+            "    mean += tl.sum(x)",
+            "    count += 1",
+        ),
+    ),
+)
 def loop_carried_type_change(kernel: SourceKernel) -> Iterator[Fault]:
     """A variable starts as a number and becomes a block, a float or a wider integer in a loop.
 

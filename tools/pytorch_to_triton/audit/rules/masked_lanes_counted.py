@@ -3,102 +3,59 @@
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.masked_lanes import NOT_ZERO, Lanes
-from pytorch_to_triton.audit.analysis.padding import padded_means, padding_along
+from pytorch_to_triton.audit.analysis.masked_lanes import NOT_ZERO, Lanes, padded_means, padding_along
 from pytorch_to_triton.audit.analysis.reductions import (
     PoisonedReduction,
     poisoned_reductions,
     undefined_lanes,
 )
+from pytorch_to_triton.audit.examples import ROW, jit
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-
-def _row(*steps: str, parameters: str = "n, B: tl.constexpr") -> str:
-    """A kernel with one row of lanes."""
-    lines = "\n    ".join(("i = tl.arange(0, B)", *steps))
-    return f"\n@triton.jit\ndef kernel(x_ptr, out_ptr, {parameters}):\n    {lines}\n"
-
-
-def _rows(mask: str, *steps: str, other: str = "0.0") -> str:
-    """A kernel with a block of rows."""
-    load = f"x = tl.load(x_ptr + rows[:, None] * n + cols[None, :], mask={mask}, other={other})"
-    lines = ("rows = tl.program_id(0) * B + tl.arange(0, B)", "cols = tl.arange(0, C)", load, *steps)
-    return _row(*lines, parameters="m, n, B: tl.constexpr, C: tl.constexpr")
-
-
 _LOAD = "x = tl.load(x_ptr + i, mask=i < n, other=0.0)"
 _MEAN = "mean = tl.sum(x) / n"
-_CENTERED = "d = x - (tl.sum(x, axis=1) / {})[:, None]"
-_STORE_ROWS = "tl.store(out_ptr + rows, {}, mask=rows < m)"
-_ROW_MASK, _BOTH = "rows[:, None] < m", "(rows[:, None] < m) & (cols[None, :] < n)"
-_PRODUCT = """
-@triton.jit
-def kernel(a_ptr, b_ptr, out_ptr, K, B: tl.constexpr):
-    i = tl.arange(0, B)
-    acc = tl.zeros((B, B), tl.float32)
-    for k in range(0, K, B):
-        mask = k + i < K
-        a = tl.load(a_ptr + i[:, None] * K + (k + i)[None, :], mask=mask[None, :])
-        b = tl.load(b_ptr + (k + i)[:, None] * B + i[None, :], mask=mask[:, None])
-        acc += tl.dot(a, b)
-    tl.store(out_ptr + i[:, None] * B + i[None, :], acc)
-"""
-_LAUNCH = "\ndef run(x, out, n):\n    kernel[(4,)](x, out, {})\n"
-BAD = (
-    # Masked lanes hold what is not neutral.
-    _row(_LOAD, "tl.store(out_ptr, tl.max(x.to(tl.float32), axis=0))"),
-    _row(_LOAD, "d = x - tl.sum(x, axis=0) / n", "tl.store(out_ptr, tl.sum(d * d * d, axis=0) / n)"),
-    _row("x = tl.load(x_ptr + i, i < n, 0.0)", "tl.store(out_ptr, tl.sum(1.0 - x, 0))"),
-    _PRODUCT,
-    _row("tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n) + 1)"),
-    _row(_LOAD, _MEAN, "tl.store(out_ptr, tl.sum((x - mean) ** 2) / n)"),
-    _row(_LOAD, "e = tl.exp(x - tl.max(x))", "tl.store(out_ptr, tl.sum(e))"),
-    # A mean counts them.
-    _row(_LOAD, "tl.store(out_ptr, tl.sum(x, axis=-1) / B)"),
-)
-GOOD = (
-    _row(
-        _LOAD,
-        "tl.store(out_ptr, tl.max(tl.abs(x)) + tl.max(x * x))",
-        "x = tl.load(x_ptr + i, mask=i < n, other=-1e9)",
-        "tl.store(out_ptr + 1, tl.max(x))",
-    ),
-    _rows(_ROW_MASK, _CENTERED.format("C"), _STORE_ROWS.format("tl.sum(d * d, axis=1)")),
-    _rows(_ROW_MASK, _STORE_ROWS.format("tl.sum(x, axis=1)")).replace(", other=0.0", ""),
-    # What a row of a matrix sums up to is a block, and masked like the other.
-    _row(
-        _LOAD,
-        "at = i[:, None] * n + i[None, :]",
-        "a = tl.load(out_ptr + at, mask=(i < n)[:, None] & (i < n)[None, :], other=0.0)",
-        "rest = x - tl.sum(a * x[None, :], axis=1)",
-        "tl.store(out_ptr, tl.sum(rest * rest))",
-    ),
-    _row(
-        _LOAD,
-        "w = tl.load(out_ptr + i, mask=i < n, other=0.0)",
-        "tl.store(out_ptr, tl.sum((x - tl.sum(x) / n) * w))",
-    ),
-    # Each lane is masked in all steps or in none, and stored where it is in none.
-    _row(
-        'best = tl.full((B,), float("-inf"), tl.float32)',
-        "for row in range(n):",
-        "    best = tl.maximum(best, tl.load(x_ptr + row * m + i, mask=i < m, other=0.0))",
-        "tl.store(out_ptr + i, best, mask=i < m)",
-        parameters="n, m, B: tl.constexpr",
-    ),
-    _row(_LOAD, _MEAN, "d = (x - mean) * (i < n)", "tl.store(out_ptr, tl.sum(d * d) / n)"),
-    _row(_LOAD, "tl.store(out_ptr, tl.sum(x) / B)").replace("i < n", "i < B"),
-    _row(_LOAD, "tl.store(out_ptr, tl.sum(x) / B)") + _LAUNCH.format("64, 64"),
+_PRODUCT = jit(
+    ROW,
+    "a = tl.load(x_ptr + i[:, None] * n + i[None, :], mask=i[None, :] < n)",
+    "b = tl.load(x_ptr + i[:, None] * B + i[None, :], mask=i[:, None] < n)",
+    "tl.store(out_ptr + i[:, None] * B + i[None, :], tl.dot(a, b))",
 )
 
 
 @kernel_rule(
     "critical",
     "correctness",
-    BAD,
-    GOOD,
+    bad=(
+        # Masked lanes hold what is not neutral.
+        jit(ROW, _LOAD, "tl.store(out_ptr, tl.max(x.to(tl.float32), axis=0))"),
+        jit(ROW, "x = tl.load(x_ptr + i, i < n, 0.0)", "tl.store(out_ptr, tl.sum(1.0 - x, 0))"),
+        _PRODUCT,
+        jit(ROW, "tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n) + 1)"),
+        jit(ROW, _LOAD, _MEAN, "tl.store(out_ptr, tl.sum((x - mean) ** 2) / n)"),
+        jit(ROW, _LOAD, "e = tl.exp(x - tl.max(x))", "tl.store(out_ptr, tl.sum(e))"),
+    ),
+    good=(
+        jit(ROW, _LOAD, "tl.store(out_ptr, tl.max(tl.abs(x)) + tl.max(x * x))"),
+        # What a row of a matrix sums up to is a block, and masked like the other.
+        jit(
+            ROW,
+            _LOAD,
+            "mask = (i < n)[:, None] & (i < n)[None, :]",
+            "a = tl.load(out_ptr + i[:, None] * n + i[None, :], mask=mask, other=0.0)",
+            "rest = x - tl.sum(a * x[None, :], axis=1)",
+            "tl.store(out_ptr, tl.sum(rest * rest))",
+        ),
+        # Each lane is masked in all steps or in none, and stored where it is in none.
+        jit(
+            ROW,
+            'best = tl.full((B,), float("-inf"), tl.float32)',
+            "for row in range(n):",
+            "    best = tl.maximum(best, tl.load(x_ptr + row * n + i, mask=i < n, other=0.0))",
+            "tl.store(out_ptr + i, best, mask=i < n)",
+        ),
+    ),
     suspected=Unconfirmed("low", ("wrong_results", "unstable_results", "undefined_values")),
 )
 def masked_lanes_counted(kernel: SourceKernel) -> Iterator[Fault]:

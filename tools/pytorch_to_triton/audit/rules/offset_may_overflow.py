@@ -12,7 +12,7 @@ from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.launch_sizes import most_elements
 from pytorch_to_triton.audit.analysis.ranges import calls_of
 from pytorch_to_triton.audit.call_arguments import argument
-from pytorch_to_triton.audit.examples import example
+from pytorch_to_triton.audit.examples import jit
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
@@ -20,19 +20,16 @@ from pytorch_to_triton.audit.source import SourceKernel
 _TL = "triton.language."
 _COUNTED = 2**31
 _WIDE = frozenset({f"{_TL}int64", f"{_TL}uint64"})
-_kernel = example(
-    """
-@triton.jit
-def kernel(x_ptr, stride, n, B: tl.constexpr):
-""",
-    """    tl.store(x_ptr + row * stride + i, 0.0, mask=i < n)
-""",
+_ROW = jit("row = tl.program_id(0)", "tl.store(out_ptr + row * n, 0.0)")
+
+
+@kernel_rule(
+    "high",
+    "correctness",
+    bad=(_ROW,),
+    good=(_ROW.replace("id(0)", "id(0).to(tl.int64)"),),
+    suspected=Unconfirmed("info", ("offset_overflow",)),
 )
-BAD = (_kernel("row = tl.program_id(0)", "i = tl.arange(0, B)"),)
-GOOD = (_kernel("row = tl.program_id(0).to(tl.int64)", "i = tl.arange(0, B)"),)
-
-
-@kernel_rule("high", "correctness", BAD, GOOD, suspected=Unconfirmed("info", ("offset_overflow",)))
 def offset_may_overflow(kernel: SourceKernel) -> Iterator[Fault]:
     """An offset is computed in 32 bits from a program id and a stride.
 

@@ -4,52 +4,44 @@ import ast
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from pytorch_to_triton.audit.analysis.addresses import bounds, conjuncts, is_block
+from pytorch_to_triton.audit.analysis.addresses import bounds, conjuncts, is_block, is_wide, program_ids
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.movement import calls_unknown, run_between
-from pytorch_to_triton.audit.analysis.polynomials import Monomial, Polynomial, difference, polynomial
-from pytorch_to_triton.audit.analysis.programs import is_wide, program_ids
+from pytorch_to_triton.audit.analysis.movement import (
+    Monomial,
+    Polynomial,
+    calls_unknown,
+    difference,
+    polynomial,
+    run_between,
+)
 from pytorch_to_triton.audit.call_arguments import argument, literal_integer
-from pytorch_to_triton.audit.examples import example
+from pytorch_to_triton.audit.examples import LANES, ROW, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 _TL = "triton.language."
-_KERNEL = """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    left = tl.load({0} + i - 1, mask=(i > 0) & (i < n), other=0.0)
-    right = tl.load({0} + i + 1, mask=i + 1 < n, other=0.0)
-    tl.store({1} + i, (left + right) / 2, mask={2})
-"""
-_RUN = """
-def run(x):
-    y = x.clone()
-    kernel[({0},)](y, {1}, x.numel(), B={2})
-    return y
-"""
-_BLOCKS = "triton.cdiv(x.numel(), 512)"
-BAD = (_KERNEL.format("x_ptr", "x_ptr", "i < n") + _RUN.format(_BLOCKS, "y", 512),)
-GOOD = (
-    # Pairs that each program has to itself.
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    i = 2 * (tl.program_id(0) * B + tl.arange(0, B))
-    even = tl.load(x_ptr + i, mask=i < n)
-    odd = tl.load(x_ptr + i + 1, mask=i < n)
-    tl.store(x_ptr + i, odd, mask=i < n)
-    tl.store(x_ptr + i + 1, even, mask=i < n)
-
-def run(x):
-    kernel[(triton.cdiv(x.numel(), 512),)](x, x.numel(), B=256)
-""",
+_BESIDE = jit(
+    LANES,
+    "left = tl.load(x_ptr + i - 1, mask=(i > 0) & (i < n), other=0.0)",
+    "tl.store(out_ptr + i, left, mask=i < n)",
 )
+_PAIRS = jit(
+    "i = 2 * (tl.program_id(0) * B + tl.arange(0, B))",
+    "even, odd = tl.load(x_ptr + i, mask=i < n), tl.load(x_ptr + i + 1, mask=i < n)",
+    "tl.store(x_ptr + i, odd, mask=i < n)",
+    "tl.store(x_ptr + i + 1, even, mask=i < n)",
+)
+_IN_PLACE = run("kernel[(triton.cdiv(x.numel(), 512),)](x, x, x.numel(), B=512)")
 
 
-@kernel_rule("high", "correctness", BAD, GOOD)
+@kernel_rule(
+    "high",
+    "correctness",
+    bad=(_BESIDE + _IN_PLACE,),
+    # Pairs that each program has to itself.
+    good=(_PAIRS + _IN_PLACE,),
+)
 def neighbours_overwritten(kernel: SourceKernel) -> Iterator[Fault]:
     """A kernel stores in place what neighboring programs still read.
 
@@ -151,42 +143,31 @@ def _times(unit: Monomial, *keys: int) -> Monomial:
     return tuple(sorted((*unit, *keys)))
 
 
-_BACK_KERNEL = """
-@triton.jit
-def kernel(x_ptr, scratch_ptr, out_ptr, stride, N, shift, B: tl.constexpr):
-    row = tl.program_id(0)
-    cols = tl.arange(0, B)
-    mask = cols < N
-    tl.store(scratch_ptr + row * stride + cols, tl.load(x_ptr + row * stride + cols, mask=mask), mask=mask)
-    {}
-    tl.store(out_ptr + row * stride + cols, y, mask=mask)
-"""
-_SUMS = """
-@triton.jit
-def kernel(x_ptr, sums_ptr, out_ptr, M, N, ROWS: tl.constexpr, B: tl.constexpr):
-    cols = tl.arange(0, B)
-    for row in range(0, M):
-        tl.store(sums_ptr + row, tl.sum(tl.load(x_ptr + row * N + cols, mask=cols < N, other=0.0)))
-    {}
-    rows = tl.arange(0, ROWS)
-    sums = tl.load(sums_ptr + rows, mask=rows < M, other=0.0)
-    tl.store(out_ptr + rows, sums / tl.sum(sums), mask=rows < M)
-"""
-BACK_BAD = (
-    _BACK_KERNEL.format("y = tl.load(scratch_ptr + row * stride + (cols + shift) % N, mask=mask)"),
+def _read_back(lanes: str) -> str:
+    store = "tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)"
+    return jit(
+        ROW, store, f"y = tl.load(out_ptr + {lanes}, mask=i < n)", "tl.store(x_ptr + i, y, mask=i < n)"
+    )
+
+
+_SUMS = jit(
+    ROW,
+    "for row in range(0, n):",
+    "    tl.store(out_ptr + row, tl.sum(tl.load(x_ptr + row * n + i, mask=i < n, other=0.0)))",
+    "sums = tl.load(out_ptr + i, mask=i < n, other=0.0)",
+)
+
+
+@kernel_rule(
+    "high",
+    "correctness",
     # One thread stores each sum, and others read it.
-    _SUMS.format(""),
+    bad=(_read_back("(i + 1) % n"), _SUMS),
+    good=(
+        # The same lanes.
+        _read_back("i"),
+    ),
 )
-BACK_GOOD = (
-    # The same lanes.
-    _BACK_KERNEL.format("y = tl.load(scratch_ptr + row * stride + cols, mask=mask)"),
-    # One warp keeps in step.
-    _BACK_KERNEL.format("y = tl.load(scratch_ptr + row * stride + (cols + shift) % N, mask=mask)")
-    + "\ndef run(x, y):\n    kernel[(8,)](x, y, y, x.stride(0), x.shape[1], 1, B=32, num_warps=1)\n",
-)
-
-
-@kernel_rule("high", "correctness", BACK_BAD, BACK_GOOD)
 def read_back_without_barrier(kernel: SourceKernel) -> Iterator[Fault]:
     """A program stores values and reads them back in other lanes, with no barrier between.
 
@@ -200,7 +181,7 @@ def read_back_without_barrier(kernel: SourceKernel) -> Iterator[Fault]:
     loads = [access for access in kernel.accesses if access.name == "load"]
     for store, load in product(stores, loads):
         between = run_between(kernel, store.call, load.call) if load.pointer == store.pointer else None
-        if between is None or any(_keeps_order(one, kernel) for one in between):
+        if between is None or any(_keeps_order(statement, kernel) for statement in between):
             continue
         if _is_permuted(load, store, kernel) and not _has_one_warp(kernel):
             yield Fault(
@@ -278,37 +259,25 @@ def _has_one_warp(kernel: SourceKernel) -> bool:
     return any(literal_integer(warp) == 1 for warp in warps)
 
 
-_BARRIER_RUN = "\ndef run(x, out):\n    kernel[(1,)](x, out)\n"
-_kernel = example("""
-@triton.jit
-def kernel(x_ptr, out_ptr):
-    i = tl.arange(0, 16)
-""")
-BARRIER_BAD = (
-    _kernel("x = tl.load(x_ptr + i)", "tl.debug_barrier()", "tl.store(out_ptr + i, x)") + _BARRIER_RUN,
-)
-BARRIER_GOOD = (
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    for k in range(n):
-        x = tl.load(x_ptr + k)
-        tl.debug_barrier()
-        tl.store(x_ptr + k + 1, x)
-"""
-    + _BARRIER_RUN,
-    """
-@triton.jit
-def kernel(x_ptr):
-    prepare(x_ptr)
-    tl.debug_barrier()
-    tl.store(x_ptr, tl.load(x_ptr + 1))
-"""
-    + _BARRIER_RUN,
-)
+_RUN = run("kernel[(1,)](x, out, x.numel(), B=64)")
+_BARRIER = "tl.debug_barrier()"
 
 
-@kernel_rule("info", "performance", BARRIER_BAD, BARRIER_GOOD)
+@kernel_rule(
+    "info",
+    "performance",
+    bad=(jit(ROW, "x = tl.load(x_ptr + i)", _BARRIER, "tl.store(out_ptr + i, x)") + _RUN,),
+    good=(
+        jit(
+            "for k in range(n):",
+            "    x = tl.load(x_ptr + k)",
+            f"    {_BARRIER}",
+            "    tl.store(x_ptr + k + 1, x)",
+        )
+        + _RUN,
+        jit("prepare(x_ptr)", _BARRIER, "tl.store(x_ptr, tl.load(x_ptr + 1))") + _RUN,
+    ),
+)
 def barrier_without_purpose(kernel: SourceKernel) -> Iterator[Fault]:
     """tl.debug_barrier() stands between accesses that have nothing to do with each other.
 
@@ -347,12 +316,8 @@ def _calls_others(kernel: SourceKernel) -> bool:
             case ast.Call(func=func):
                 path = kernel.scope.path(func)
                 name = func.attr if isinstance(func, ast.Attribute) else ""
-                if path is None and name != "to" and not _is_range(func):
+                if path is None and name != "to" and ast.unparse(func) != "range":
                     return True
                 if path is not None and not path.startswith("triton.language."):
                     return True
     return False
-
-
-def _is_range(func: ast.expr) -> bool:
-    return isinstance(func, ast.Name) and func.id == "range"

@@ -12,23 +12,21 @@ from pytorch_to_triton.audit.analysis.configurations import (
     names,
     setting,
 )
+from pytorch_to_triton.audit.examples import jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
-_KERNEL = """
-@triton.jit
-def kernel(x_ptr, n, BLOCK: tl.constexpr):
-    tl.store(x_ptr + tl.arange(0, BLOCK), n)
-
-def run(x):
-    kernel[(1,)]({})
-"""
+_FILL = jit("tl.store(x_ptr + tl.arange(0, B), n)", takes="x_ptr, n, B: tl.constexpr")
 
 
-def _tuned(setting: str = "", config: str = '"BLOCK": b', launch: str = "x, 3") -> str:
+def _launched(passed: str) -> str:
+    return _FILL + run(f"kernel[(1,)]({passed})")
+
+
+def _tuned(setting: str = "", config: str = '"B": b', launch: str = "x, 3") -> str:
     configs = f"[triton.Config({{{config}}}, num_warps=4) for b in (64, 128)]"
-    return f'\n@triton.autotune({configs}, key=["n"]{setting}){_KERNEL.format(launch)}'
+    return f'\n@triton.autotune({configs}, key=["n"]{setting}){_launched(launch)}'
 
 
 _TUNED = frozenset({"num_warps", "num_stages", "num_ctas"})
@@ -38,25 +36,17 @@ _TUNED = frozenset({"num_warps", "num_stages", "num_ctas"})
     "critical",
     "correctness",
     bad=(
-        _KERNEL.format("x, x.numel(), BLOCK_SIZE=128"),
-        _KERNEL.format("x, x.numel(), BLOCK=128, num_warp=8"),
-        _KERNEL.format("x, BLOCK=128"),
-        _KERNEL.format("x, x.numel(), 128, 4"),
+        _launched("x, x.numel(), BLOCK_SIZE=128"),
+        _launched("x, x.numel(), 128, 4"),
         _tuned(config='"BLOCK_SIZE": b'),
         _tuned(', restore_value=["x"]'),
         _tuned().replace('["n"]', '["rows"]'),
-        _tuned(launch="x, 3, BLOCK=64"),
         _tuned(launch="x, 3, num_warps=8"),
     ),
     good=(
-        _KERNEL.format("x, n=x.numel(), BLOCK=128, num_warps=8, waves_per_eu=2, debug=True"),
-        _KERNEL.format("x, *sizes") + _KERNEL.format("x, **options"),
-        "@wrapped" + _KERNEL.format("x, level=2"),
-        _tuned(', restore_value=["x_ptr"]'),
-        _tuned(', restore_value=["x"], pre_hook=hook'),
-        _tuned().replace('["n"]', "KEY"),
+        _launched("x, n=x.numel(), B=128, num_warps=8, waves_per_eu=2, debug=True"),
         # Some configurations leave the parameter to the launch.
-        _tuned(config='"BLOCK": b}) for b in [1]] + [triton.Config({', launch="x, 3, BLOCK=64"),
+        _tuned(config='"B": b}) for b in [1]] + [triton.Config({', launch="x, 3, B=64"),
     ),
 )
 def parameter_mismatch(kernel: SourceKernel) -> Iterator[Fault]:
@@ -119,7 +109,7 @@ def _of_count(kernel: SourceKernel, launch: LaunchSite) -> Iterator[Fault]:
         yield Fault(launch.call, message, "Leave out what the kernel does not take.")
     elif missing := _missing(kernel, launch):
         message = f"This launch of {kernel.node.name} passes nothing for {', '.join(missing)}."
-        yield Fault(launch.call, message, f"Add {', '.join(f'{one}=...' for one in missing)}.")
+        yield Fault(launch.call, message, f"Add {', '.join(f'{name}=...' for name in missing)}.")
 
 
 def _missing(kernel: SourceKernel, launch: LaunchSite) -> list[str]:

@@ -4,39 +4,33 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.analysis.operations import INTEGERS
 from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of, loaded_from
-from pytorch_to_triton.audit.analysis.promotion import INTEGERS
 from pytorch_to_triton.audit.call_arguments import literal_integer, range_end
+from pytorch_to_triton.audit.examples import ROW, declared, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule, remark_check
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
-_KERNEL = """
-@triton.jit
-def kernel(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
-    m = tl.arange(0, M)
-    n = tl.arange(0, N)
-    k = tl.arange(0, K)
-    a = tl.load(a_ptr + m[:, None] * K + k[None, :]).to(tl.float32)
-    b = tl.load(b_ptr + n[:, None] * K + k[None, :]).to(tl.float32)
-    c = {product}
-    tl.store(c_ptr + m[:, None] * N + n[None, :], c)
+_PRODUCT = "tl.sum(a[:, None, :] * a[None, :, :], axis=2)"
 
-def run(a, b, c):
-    kernel[(1,)](a, b, c, M=32, N=32, K={inner})
-"""
-_PRODUCT = "tl.sum(a[:, None, :] * b[None, :, :], axis=2)"
-BAD = (_KERNEL.format(product=_PRODUCT, inner=16),)
-GOOD = (
-    # tl.dot needs 16 at least.
-    _KERNEL.format(product=_PRODUCT, inner=8),
-    _KERNEL.format(product=_PRODUCT.replace("*", "+"), inner=16),
-)
+
+def _summed(product: str = _PRODUCT, size: int = 16) -> str:
+    load = "a = tl.load(x_ptr + i[:, None] * n + i[None, :]).to(tl.float32)"
+    return jit(ROW, load, f"c = {product}") + run(f"kernel[(1,)](x, out, {size}, B={size})")
+
+
 _LEAST = 16
 """What tl.dot needs along each axis."""
 
 
-@kernel_rule("medium", "performance", BAD, GOOD)
+@kernel_rule(
+    "medium",
+    "performance",
+    bad=(_summed(),),
+    # tl.dot needs 16 at least.
+    good=(_summed(size=8),),
+)
 def product_without_dot(kernel: SourceKernel) -> Iterator[Fault]:
     """A matrix product is written as a product of two broadcast blocks that tl.sum adds up.
 
@@ -53,7 +47,7 @@ def product_without_dot(kernel: SourceKernel) -> Iterator[Fault]:
             continue
         one, other = factors
         sizes = _sizes(kernel, one, other)
-        if sizes and min(sizes) >= _LEAST and not any(_is_integer(known, side) for side in factors):
+        if sizes and min(sizes) >= _LEAST and not any(known.dtype(side) in INTEGERS for side in factors):
             first, second = ast.unparse(one.value), ast.unparse(other.value)
             yield Fault(
                 call.call,
@@ -101,7 +95,9 @@ def _least(size: ast.expr | None, kernel: SourceKernel) -> int | None:
     if not isinstance(size, ast.Name):
         return literal_integer(size)
     passed = [_number(launch.given(kernel).get(size.id), launch) for launch in kernel.launches]
-    return min((one for one in passed if one is not None), default=None) if None not in passed else None
+    return (
+        min((number for number in passed if number is not None), default=None) if None not in passed else None
+    )
 
 
 def _number(value: ast.expr | None, launch: LaunchSite) -> int | None:
@@ -117,57 +113,32 @@ def _number(value: ast.expr | None, launch: LaunchSite) -> int | None:
     return None
 
 
-def _is_integer(known: KernelValues, block: ast.Subscript) -> bool:
-    return known.dtype(block) in INTEGERS
-
-
-_TF32_KERNEL = """
-@triton.jit
-def kernel(a_ptr, b_ptr, c_ptr, B: tl.constexpr):
-    i = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
-    a = tl.load(a_ptr + i)
-    b = tl.load(b_ptr + i)
-    {steps}
-    tl.store(c_ptr + i, c)
-"""
-TF32_BAD = (
-    _TF32_KERNEL.format(steps="c = tl.dot(a.to(tl.float32), b.to(tl.float32))"),
-    _TF32_KERNEL.format(steps="p = tl.exp(a.to(tl.float32))\n    c = tl.dot(p, b)"),
-)
-TF32_GOOD = (
-    _TF32_KERNEL.format(steps='c = tl.dot(a.to(tl.float32), b.to(tl.float32), input_precision="ieee")'),
-)
-_FILE = """
-INPUTS = {"x": "%s[M, M]"}
-DIMS = {"M": [32]}
-
-@triton.jit
-def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    at = i[:, None] * BLOCK + i[None, :]
-    x = tl.load(x_ptr + at)
-    tl.store(out_ptr + at, tl.dot(x, x%s))
-
-def run(x):
-    out = torch.empty_like(x)
-    kernel[(1,)](x, out, BLOCK=32)
-    return out
-"""
-BAD_COMPILED = (_FILE % ("float32", ""), _FILE % ("float32", ', input_precision="tf32"'))
-GOOD_COMPILED = (_FILE % ("float32", ', input_precision="tf32x3"'), _FILE % ("float16", ""))
+_SQUARE = (ROW, "x = tl.load(x_ptr + i[:, None] * B + i[None, :])")
+_WIDENED = "c = tl.dot(x.to(tl.float32), x.to(tl.float32))"
 _SETTINGS = frozenset({"input_precision", "allow_tf32", None})
+
+
+def _compiled(dtype: str, precision: str = "") -> str:
+    store = f"tl.store(out_ptr + i[:, None] * B + i[None, :], tl.dot(x, x{precision}))"
+    return declared(jit(*_SQUARE, store), "kernel[(1,)](x, out, 32, B=32)", x=f"{dtype}[M, M]", M=32)
 
 
 _COMPILED = remark_check(
     "tf32_product",
     "{kernel} rounds the float32 operands of tl.dot to TF32: errors of about 1e-3.",
     'Pass input_precision="ieee", or "tf32x3" where speed matters.',
-    BAD_COMPILED,
-    GOOD_COMPILED,
+    bad=(_compiled("float32"), _compiled("float32", ', input_precision="tf32"')),
+    good=(_compiled("float32", ', input_precision="tf32x3"'), _compiled("float16")),
 )
 
 
-@kernel_rule("low", "numerical stability", TF32_BAD, TF32_GOOD, also=_COMPILED)
+@kernel_rule(
+    "low",
+    "numerical stability",
+    bad=(jit(*_SQUARE, _WIDENED),),
+    good=(jit(*_SQUARE, _WIDENED.replace("))", '), input_precision="ieee")')),),
+    also=_COMPILED,
+)
 def tf32_product(kernel: SourceKernel) -> Iterator[Fault]:
     """A tl.dot of float32 operands rounds them to TF32.
 
@@ -200,8 +171,6 @@ def _is_given_float32(value: ast.expr, known: KernelValues) -> bool:
     pointer = loaded_from(value, known)
     if pointer is not None:
         return dtypes_of(pointer, known.kernel) == {"float32"}
-    return known.dtype(value) == "float32" and known.is_a(_without_transpose(value, known), "load")
-
-
-def _without_transpose(value: ast.expr, known: KernelValues) -> ast.expr:
-    return known.bare(known.operand(value, "trans") or value)
+    return known.dtype(value) == "float32" and known.is_a(
+        known.bare(known.operand(value, "trans") or value), "load"
+    )

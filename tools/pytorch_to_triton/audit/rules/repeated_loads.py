@@ -12,51 +12,13 @@ from pytorch_to_triton.audit.analysis.movement import (
     names_in,
     statements_between,
 )
+from pytorch_to_triton.audit.examples import LANES, jit
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
-_HEAD = """
-@triton.jit
-def kernel(x_ptr, y_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-"""
-_KERNEL = """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
-    {step}
-    again = tl.load(x_ptr + i, mask=i < n, other=0.0).to(tl.float32)
-    tl.store(out_ptr + i, again / tl.sum(x), mask=i < n)
-"""
-BAD = (
-    _HEAD
-    + """
-    x = tl.load(x_ptr + i, mask=i < n)
-    tl.store(out_ptr + i, x * 2, mask=i < n)
-    tl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < n) * 3, mask=i < n)
-""",
-    _HEAD
-    + """
-    largest = tl.max(tl.load(x_ptr + i, mask=i < n, other=float("-inf")))
-    total = tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0))
-    tl.store(out_ptr, largest + total)
-""",
-)
-GOOD = (
-    # Another place by then.
-    _HEAD
-    + """
-    x = tl.load(x_ptr + i)
-    tl.store(out_ptr + i, x)
-    i += n
-    tl.store(y_ptr + i, tl.load(x_ptr + i))
-""",
-    _KERNEL.format(step="tl.store(x_ptr + i, x)"),
-    # Another thread may have written.
-    _KERNEL.format(step="tl.debug_barrier()"),
-)
+_LOAD = "x = tl.load(x_ptr + i, mask=i < n)"
+_STORE = "tl.store(out_ptr + i, x, mask=i < n)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +37,18 @@ class _Pair:
         return self.fills_alike and not self.stores_between
 
 
-@kernel_rule("low", "memory access", BAD, GOOD)
+@kernel_rule(
+    "low",
+    "memory access",
+    bad=(jit(LANES, _LOAD, _STORE, _LOAD.replace("x =", "y =")),),
+    good=(
+        # Another place by then.
+        jit(LANES, _LOAD, _STORE, "i += n", _LOAD),
+        jit(LANES, _LOAD, _STORE.replace("out_ptr", "x_ptr"), _LOAD),
+        # Another thread may have written.
+        jit(LANES, _LOAD, "tl.debug_barrier()", _LOAD),
+    ),
+)
 def redundant_load(kernel: SourceKernel) -> Iterator[Fault]:
     """A kernel loads the same values twice.
 
@@ -133,14 +106,14 @@ def _stores(
 ) -> list[KernelAccess] | None:
     """The stores between two loads; None where they may not give the same values."""
     needed = names_in(first.address, *([first.mask] if first.mask else []))
-    if needed & bound_in(*between[:-1]) or any(_is_nested(one, first, second) for one in between):
+    if needed & bound_in(*between[:-1]) or any(_is_nested(statement, first, second) for statement in between):
         return None
     if any(keyword.arg == "volatile" for one in (first, second) for keyword in one.call.keywords):
         return None
-    if any(calls_unknown(kernel, one) for one in between):
+    if any(calls_unknown(kernel, statement) for statement in between):
         return None
     middle = between[:-1]
-    writes = [access for one in middle for access in accesses_in(kernel, one) if access.writes]
+    writes = [access for statement in middle for access in accesses_in(kernel, statement) if access.writes]
     if any(access.pointer in (None, first.pointer) or access.name != "store" for access in writes):
         return None
     return writes
@@ -156,31 +129,15 @@ def _text(node: ast.expr | None) -> str:
     return "" if node is None else ast.dump(node)
 
 
-_STORED = """
-@triton.jit
-def kernel(x_ptr, scratch_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    x = tl.load(x_ptr + i, mask=i < n)
-"""
-STORED_BAD = (
-    _STORED
-    + """
-    tl.store(scratch_ptr + i, x * 2, mask=i < n)
-    y = tl.load(scratch_ptr + i, mask=i < n)
-    tl.store(out_ptr + i, y + 1, mask=i < n)
-""",
-)
-STORED_GOOD = (
-    _STORED
-    + """
-    tl.store(scratch_ptr + i, x)
-    i += n
-    tl.store(out_ptr + i, tl.load(scratch_ptr + i))
-""",
-)
+_BACK = "y = tl.load(out_ptr + i, mask=i < n)"
 
 
-@kernel_rule("low", "memory access", STORED_BAD, STORED_GOOD)
+@kernel_rule(
+    "low",
+    "memory access",
+    bad=(jit(LANES, _LOAD, _STORE, _BACK),),
+    good=(jit(LANES, _LOAD, _STORE, "i += n", _BACK),),
+)
 def stored_then_loaded(kernel: SourceKernel) -> Iterator[Fault]:
     """A kernel stores a block and loads it back from the same place.
 
@@ -212,8 +169,12 @@ def stored_then_loaded(kernel: SourceKernel) -> Iterator[Fault]:
 def _still_there(kernel: SourceKernel, store: KernelAccess, between: Sequence[ast.stmt]) -> bool:
     """Whether nothing between changes the place, or what is stored there."""
     needed = names_in(store.address, *([store.mask] if store.mask else []))
-    simple = all(isinstance(one, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr) for one in between)
-    later = [access for one in between[1:-1] for access in accesses_in(kernel, one) if access.writes]
+    simple = all(
+        isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr) for statement in between
+    )
+    later = [
+        access for statement in between[1:-1] for access in accesses_in(kernel, statement) if access.writes
+    ]
     return (
         simple
         and not needed & bound_in(*between[:-1])
@@ -221,33 +182,23 @@ def _still_there(kernel: SourceKernel, store: KernelAccess, between: Sequence[as
     )
 
 
-_LOOP_HEAD = """
-@triton.jit
-def kernel(x_ptr, w_ptr, out_ptr, rows, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-"""
-LOOP_BAD = (
-    _LOOP_HEAD
-    + """
-    for row in range(rows):
-        w = tl.load(w_ptr + i, mask=i < n)
-        x = tl.load(x_ptr + row * n + i, mask=i < n)
-        tl.store(out_ptr + row * n + i, x * w, mask=i < n)
-""",
-)
-LOOP_GOOD = (
+_ROWS = "for row in range(n):"
+
+
+@kernel_rule(
+    "low",
+    "memory access",
+    bad=(jit(LANES, _ROWS, f"    {_LOAD}", "    tl.store(out_ptr + row * n + i, x, mask=i < n)"),),
     # Waits for another program.
-    _LOOP_HEAD
-    + """
-    for row in range(rows):
-        while tl.load(w_ptr, volatile=True) < row:
-            pass
-        tl.store(out_ptr + row, row)
-""",
+    good=(
+        jit(
+            _ROWS,
+            "    while tl.load(x_ptr, volatile=True) < row:",
+            "        pass",
+            "    tl.store(out_ptr, row)",
+        ),
+    ),
 )
-
-
-@kernel_rule("low", "memory access", LOOP_BAD, LOOP_GOOD)
 def loop_invariant_load(kernel: SourceKernel) -> Iterator[Fault]:
     """A loop loads the same values in every iteration, and the compiler cannot move the load out of it.
 

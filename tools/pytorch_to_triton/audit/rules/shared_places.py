@@ -6,50 +6,39 @@ from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.addresses import (
     addends,
+    grid_of,
     is_block,
     is_loaded,
-    program_axis,
-    range_length,
-)
-from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.programs import (
-    grid_of,
     is_opaque,
     is_updated,
     is_wide,
     parameters_for,
     program_axes,
+    program_axis,
     program_ids,
+    range_length,
     rounded_up,
     shared_axes,
 )
+from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.call_arguments import argument
-from pytorch_to_triton.audit.examples import example
+from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
-_kernel = example(
-    "\n@triton.jit\ndef kernel(x_ptr, ids_ptr, out_ptr, n, B: tl.constexpr):\n    row = tl.program_id(0)\n",
-    "\ndef run(x, ids, out):\n    kernel[(triton.cdiv(x.numel(), 64),)](x, ids, out, x.numel(), B=64)\n",
-)
+_RUN = run("kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), B=64)")
+_ID = "row = tl.program_id(0)"
 _PART = "part = tl.sum(tl.load(x_ptr + row * B + tl.arange(0, B)))"
-_LOCK = "while tl.atomic_cas(ids_ptr, 0, 1) == 1:"
-_DST = "dst = out_ptr + tl.load(ids_ptr + row) * n + tl.arange(0, B)"
+_LOCK = "while tl.atomic_cas(x_ptr, 0, 1) == 1:"
+_DST = "dst = out_ptr + tl.load(x_ptr + row) * n + tl.arange(0, B)"
 
 
 @kernel_rule(
     "high",
     "correctness",
-    bad=(_kernel(_PART, "tl.store(out_ptr, part)"),),
-    good=(
-        _kernel("out_ptr += tl.load(ids_ptr + row)", "tl.store(out_ptr, tl.load(x_ptr + row))"),
-        _kernel(_PART, "if row == 0:", "    tl.store(out_ptr, part)"),
-        _kernel("tl.store(out_ptr, n)"),
-        _kernel(_PART, "tl.store(out_ptr, part)").replace(
-            "    kernel[(", "    kernel[(1,)](x, ids, out, 1, 1)\n    kernel[("
-        ),
-    ),
+    bad=(jit(_ID, _PART, "tl.store(out_ptr, part)") + _RUN,),
+    good=(jit(_ID, "out_ptr += tl.load(x_ptr + row)", "tl.store(out_ptr, tl.load(x_ptr + row))") + _RUN,),
 )
 def same_place_in_all_programs(kernel: SourceKernel) -> Iterator[Fault]:
     """Every program of a grid stores its own result at the same place.
@@ -71,24 +60,12 @@ def same_place_in_all_programs(kernel: SourceKernel) -> Iterator[Fault]:
 @kernel_rule(
     "critical",
     "correctness",
-    bad=(
-        _kernel(_PART, "tl.store(out_ptr, tl.load(out_ptr) + part)"),
-        _kernel(_DST, "total = tl.load(dst) + tl.load(x_ptr + row)", "tl.store(dst, total)"),
-        _kernel(
-            "bins = tl.load(ids_ptr + row * B + tl.arange(0, B))",
-            "count = tl.load(out_ptr + bins)",
-            "count += 1",
-            "tl.store(out_ptr + bins, count)",
-        ),
-    ),
+    bad=(jit(_ID, _PART, "tl.store(out_ptr, tl.load(out_ptr) + part)") + _RUN,),
     good=(
         # The lock lets one program in at a time.
-        _kernel(_PART, _LOCK, "    pass", "tl.store(out_ptr, tl.load(out_ptr) + part)"),
-        _kernel(_DST, _LOCK, "    pass", "tl.store(dst, tl.load(dst) + tl.load(x_ptr + row))"),
+        jit(_ID, _DST, _LOCK, "    pass", "tl.store(dst, tl.load(dst) + tl.load(x_ptr + row))") + _RUN,
         # Where a sequence starts is loaded, and each program has its own steps of it.
-        _kernel(_DST, "dst += row", "tl.store(dst, tl.load(dst) + tl.load(x_ptr + row))"),
-        # Rows that are changed in place are as a rule listed once.
-        _kernel(_DST, "tl.store(dst, tl.load(dst) * 0.5)"),
+        jit(_ID, _DST, "dst += row", "tl.store(dst, tl.load(dst) + tl.load(x_ptr + row))") + _RUN,
     ),
     suspected=Unconfirmed("low", ("race",)),
 )
@@ -155,21 +132,16 @@ def _shared_index(access: KernelAccess, kernel: SourceKernel) -> ast.expr | None
     return None
 
 
-_overlapping = example("@triton.jit\ndef kernel(x_ptr, out_ptr, n, B: tl.constexpr):\n")
-_window = _overlapping(
-    "i = tl.program_id(0) + tl.arange(0, B)", "tl.atomic_add(out_ptr, tl.sum(tl.load(x_ptr + i)))"
-)
-BAD = (
-    _overlapping("i = tl.program_id(0) + tl.arange(0, B)", "tl.store(out_ptr + i, 0.0, mask=i < n)"),
-    _window + "\ndef run(x, out):\n    kernel[(triton.cdiv(len(x), 256),)](x, out, len(x), B=256)\n",
-)
-GOOD = (
-    _window + "\ndef run(x, out):\n    kernel[(len(x) - 7,)](x, out, len(x), B=8)\n",
-    _overlapping("i = tl.arange(0, B)", "tl.store(out_ptr + tl.program_id(0) + i, 0.0, mask=i == 0)"),
-)
+_START = "i = tl.program_id(0) + tl.arange(0, B)"
+_WINDOW = jit(_START, "tl.atomic_add(out_ptr, tl.sum(tl.load(x_ptr + i)))")
 
 
-@kernel_rule("high", "correctness", BAD, GOOD)
+@kernel_rule(
+    "high",
+    "correctness",
+    bad=(jit(_START, "tl.store(out_ptr + i, 0.0, mask=i < n)"),),
+    good=(_WINDOW + run("kernel[(len(x) - 7,)](x, out, len(x), B=8)"),),
+)
 def overlapping_blocks(kernel: SourceKernel) -> Iterator[Fault]:
     """The blocks of neighboring programs overlap: a program id is not multiplied by the block size.
 
@@ -217,28 +189,16 @@ _DRAWING = frozenset(
 )
 _DEEPEST = 3
 """Functions that call each other."""
-_LAUNCH = """
-def run(x, out, seed):
-    M, N = x.shape
-    kernel[(M, triton.cdiv(N, 64))](x, out, N, seed, B=64)
-"""
-_ROWS = """
-@triton.jit
-def kernel(x_ptr, out_ptr, N, seed, B: tl.constexpr):
-    row = tl.program_id(0)
-    cols = tl.program_id(1) * B + tl.arange(0, B)
-    i = row * N + cols
-    x = tl.load(x_ptr + i, mask=cols < N)
-    keep = {keep}
-    tl.store(out_ptr + i, tl.where(keep, 2 * x, 0.0), mask=cols < N)
-"""
-_HELPER = """
-@triton.jit
-def noise(seed, at):
-    return tl.rand(seed, at) > 0.5
-"""
-DRAW_BAD = (_ROWS.format(keep="tl.rand(seed, cols) > 0.5") + _LAUNCH,)
-DRAW_GOOD = (_HELPER + _ROWS.format(keep="noise(seed, i)") + _LAUNCH,)
+
+
+def _dropout(keep: str) -> str:
+    cols = LANES.replace("i =", "cols =").replace("(0) *", "(1) *")
+    kept = f"keep = {keep}", "tl.store(out_ptr + i, tl.where(keep, tl.load(x_ptr + i), 0.0), mask=cols < n)"
+    launch = "kernel[(M, triton.cdiv(N, 64))](x, out, N, B=64)"
+    return jit(cols, "i = tl.program_id(0) * n + cols", *kept) + run("M, N = x.shape", launch)
+
+
+_NOISE = jit("return tl.rand(seed, at) > 0.5", takes="seed, at").replace("kernel", "noise")
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,7 +210,12 @@ class Draw:
     """The arguments that seeds and offsets are made from."""
 
 
-@kernel_rule("high", "correctness", DRAW_BAD, DRAW_GOOD)
+@kernel_rule(
+    "high",
+    "correctness",
+    bad=(_dropout("tl.rand(7, cols) > 0.5"),),
+    good=(_NOISE + _dropout("noise(7, i)"),),
+)
 def shared_random_numbers(kernel: SourceKernel) -> Iterator[Fault]:
     """Several programs generate the same random numbers.
 
@@ -284,7 +249,7 @@ def _draws(kernel: SourceKernel, *, depth: int) -> Iterator[Draw]:
         if kernel.scope.path(node.func) in _DRAWING:
             decided_by = (argument(node, 0, "seed"), argument(node, 1, "offset"))
             if all(decided_by):
-                yield Draw(node, tuple(one for one in decided_by if one))
+                yield Draw(node, tuple(value for value in decided_by if value))
         elif isinstance(node.func, ast.Name) and depth > 0:
             binding = kernel.scope.find(node.func.id)
             called = functions.get(binding.node) if binding else None
@@ -295,7 +260,9 @@ def _draws(kernel: SourceKernel, *, depth: int) -> Iterator[Draw]:
 def _draws_of_call(call: ast.Call, called: SourceKernel, *, depth: int) -> Iterator[Draw]:
     """What a function of the file draws by its arguments alone."""
     for inner in _draws(called, depth=depth):
-        if is_opaque(called, *inner.decided_by) or any(program_axes(called, one) for one in inner.decided_by):
+        if is_opaque(called, *inner.decided_by) or any(
+            program_axes(called, value) for value in inner.decided_by
+        ):
             continue
         names = called.flow.parameters(*inner.decided_by)
         given = [argument(call, place, name) for place, name in enumerate(called.parameters) if name in names]

@@ -8,8 +8,10 @@ from itertools import product
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.launch_sizes import declaration_of
 from pytorch_to_triton.audit.analysis.launched_tensors import owner_of
+from pytorch_to_triton.audit.analysis.masked_lanes import load_of
+from pytorch_to_triton.audit.analysis.operations import FLOATS, LOW_PRECISION
 from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of
-from pytorch_to_triton.audit.analysis.promotion import FLOATS, LOW_PRECISION
+from pytorch_to_triton.audit.examples import ROW, declared, jit
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule, remark_check
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
@@ -76,71 +78,43 @@ def _number(bound: str | None, default: int | None) -> int | None:
         return None
 
 
-_KERNEL = """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    acc = {start}
-    for k in range(0, n, B):
-        x = tl.load(x_ptr + k + i)
-        {step}
-    tl.store(out_ptr + i, acc)
-"""
-_REDUCTION = """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
-    {steps}
-    tl.store(out_ptr, y)
-"""
-BAD = (
-    _KERNEL.format(start="tl.zeros((B,), dtype=tl.float16)", step="acc += x"),
-    _KERNEL.format(start="0.0", step="acc = tl.dot(x, x, out_dtype=tl.float16)"),
-    _REDUCTION.format(steps="h = tl.cast(x, tl.bfloat16)\n    y = (h * h).sum(axis=0)"),
-)
-GOOD = (_REDUCTION.format(steps="y = tl.sum(x.to(tl.float16), dtype=tl.float32)"),)
-_FILE = """
-INPUTS = {"x": "%s[M, M]"}
-DIMS = {"M": [32]}
+def _accumulated(start: str, step: str) -> str:
+    return jit(
+        ROW, f"acc = {start}", "for k in range(0, n, B):", "    x = tl.load(x_ptr + k + i)", f"    {step}"
+    )
 
-@triton.jit
-def total(x):
-    return tl.sum(x, axis=1)
 
-@triton.jit
-def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + i[:, None] * BLOCK + i[None, :])
-    tl.store(out_ptr + i, %s)
-
-def run(x):
-    out = torch.empty(32, dtype=x.dtype, device=x.device)
-    kernel[(1,)](x, out, BLOCK=32)
-    return out
-"""
-BAD_COMPILED = (
-    _FILE % ("float16", "tl.sum(x, axis=1)"),
-    _FILE % ("bfloat16", "total(x)"),
-)
-GOOD_COMPILED = (
-    _FILE % ("float32", "tl.sum(x, axis=1)"),
-    _FILE % ("float16", "total(x.to(tl.float32))"),
-)
 _ADDS_IN = {"sum": LOW_PRECISION, "cumsum": ("float16",)}
 """tl.cumsum makes float32 of bfloat16."""
+
+
+def _compiled(dtype: str, total: str) -> str:
+    load = "x = tl.load(x_ptr + i[:, None] * B + i[None, :])"
+    kernel = jit("return tl.sum(x, axis=1)", takes="x").replace("kernel", "total")
+    kernel += jit(ROW, load, f"tl.store(out_ptr + i, {total})")
+    out = "torch.empty(32, dtype=x.dtype, device=x.device)"
+    return declared(kernel, "kernel[(1,)](x, out, 32, B=32)", out=out, x=f"{dtype}[M, M]", M=32)
 
 
 _COMPILED = remark_check(
     "low_precision_sum",
     "{kernel} adds up in {precision}: each addition rounds, where PyTorch adds in float32.",
     "Convert with .to(tl.float32) before the sum, and round once, at the store.",
-    BAD_COMPILED,
-    GOOD_COMPILED,
+    bad=(_compiled("float16", "tl.sum(x, axis=1)"), _compiled("bfloat16", "total(x)")),
+    good=(_compiled("float32", "tl.sum(x, axis=1)"), _compiled("float16", "total(x.to(tl.float32))")),
 )
 
 
-@kernel_rule("medium", "numerical stability", BAD, GOOD, also=_COMPILED)
+@kernel_rule(
+    "medium",
+    "numerical stability",
+    bad=(
+        _accumulated("tl.zeros((B,), dtype=tl.float16)", "acc += x"),
+        _accumulated("0.0", "acc = tl.dot(x, x, out_dtype=tl.float16)"),
+    ),
+    good=(jit("y = tl.sum(tl.load(x_ptr + tl.arange(0, B)).to(tl.float16), dtype=tl.float32)"),),
+    also=_COMPILED,
+)
 def low_precision_sum(kernel: SourceKernel) -> Iterator[Fault]:
     """A sum is kept in float16 or bfloat16, or in whatever dtype a tensor has.
 
@@ -266,40 +240,28 @@ def _is_asked_for_dtype(kernel: SourceKernel, call: ast.Call) -> bool:
 
 _NARROW = ("int8", "uint8", "int16")
 _WIDE = (*FLOATS, "int32", "int64")
-_DECLARED = """
-INPUTS = {{"q": "int8[M, N]{0}", "zero": "int8[M]{0}"}}
-DIMS = {{"M": [1, 64], "N": [1, 128]}}
-"""
-_INTEGER_KERNEL = """
-@triton.jit
-def kernel(q_ptr, zero_ptr, out_ptr, N, B: tl.constexpr):
-    row = tl.program_id(0)
-    cols = tl.arange(0, B)
-    zero = tl.load(zero_ptr + row)
-    q = tl.load(q_ptr + row * N + cols, mask=cols < N, other=0)
-    {}
-    tl.store(out_ptr + row * N + cols, out, mask=cols < N)
 
-def run(q, zero):
-    q, zero = q.contiguous(), zero.contiguous()
-    M, N = q.shape
-    out = torch.empty((M, N), dtype=torch.float32, device=q.device)
-    kernel[(M,)](q, zero, out, N, B=triton.next_power_of_2(N))
-    return out
-"""
-INTEGER_BAD = (
-    _DECLARED.format("") + _INTEGER_KERNEL.format("out = (q - zero).to(tl.float32) * 0.5"),
-    _DECLARED.format("") + _INTEGER_KERNEL.format("out = q * zero"),
-)
-INTEGER_GOOD = (
+
+def _quantised(out: str) -> str:
+    loads = "q = tl.load(q_ptr + i, mask=i < n, other=0)", "zero = tl.load(zero_ptr + i)"
+    kernel = jit(
+        ROW, *loads, f"tl.store(out_ptr + i, {out})", takes="q_ptr, zero_ptr, out_ptr, n, B: tl.constexpr"
+    )
+    made = "torch.empty(q.shape, dtype=torch.float32, device=q.device)"
+    return declared(
+        kernel, "kernel[(1,)](q, zero, out, len(q), B=64)", out=made, q="int8[N]", zero="int8[N]", N=64
+    )
+
+
+@kernel_rule(
+    "high",
+    "correctness",
+    bad=(_quantised("(q - zero).to(tl.float32) * 0.5"), _quantised("q * zero")),
     # PyTorch wraps as well.
-    _DECLARED.format("")
-    + "\ndef reference(q, zero):\n    return (q - zero[:, None]).float()\n"
-    + _INTEGER_KERNEL.format("out = (q - zero).to(tl.float32)"),
+    good=(
+        "def reference(q, zero):\n    return (q - zero).float()\n" + _quantised("(q - zero).to(tl.float32)"),
+    ),
 )
-
-
-@kernel_rule("high", "correctness", INTEGER_BAD, INTEGER_GOOD)
 def narrow_integers_wrap(kernel: SourceKernel) -> Iterator[Fault]:
     """Small integers are added, subtracted or multiplied before they are widened.
 
@@ -336,9 +298,7 @@ def _load(value: ast.expr, kernel: SourceKernel) -> KernelAccess | None:
     value = known.resolved(value)
     while isinstance(value, ast.Subscript):
         value = known.resolved(value.value)
-    return next(
-        (access for access in kernel.accesses if access.call is value and access.name == "load"), None
-    )
+    return load_of(value, kernel)
 
 
 def _is_widened(made: ast.BinOp, kernel: SourceKernel) -> bool:

@@ -8,36 +8,21 @@ from pytorch_to_triton.audit.analysis.operations import Operation
 from pytorch_to_triton.audit.analysis.ranges import is_unbounded
 from pytorch_to_triton.audit.analysis.reductions import is_masked_later
 from pytorch_to_triton.audit.call_arguments import argument
+from pytorch_to_triton.audit.examples import ROW, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-_SOFTMAX = """
-@triton.jit
-def softmax(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    x = tl.load(x_ptr + i, mask=i < n, other=-float("inf"))
-    {steps}
-    tl.store(out_ptr + i, y, mask=i < n)
-
-def run(x, out):
-    softmax[(1,)](x, out, x.numel(), B=128)
-"""
-_HELPER = "@triton.jit\ndef weights(x):\n    e = tl.exp(x)\n    return e / tl.sum(e)\n"
-BAD = (
-    _SOFTMAX.format(steps="y = tl.exp(x) / tl.sum(tl.exp(x), axis=0)"),
-    _SOFTMAX.format(steps="y = x - tl.log(tl.sum(tl.exp(x)))"),
-)
-GOOD = (
-    _SOFTMAX.format(steps="e = tl.exp(x)\n    y = e / n"),
-    _SOFTMAX.format(steps="e = tl.exp(-(x * x) / 2)\n    y = e / tl.sum(e)"),
-    # Whoever calls the function may have subtracted it.
-    _HELPER,
-)
+_LOAD = 'x = tl.load(x_ptr + i, mask=i < n, other=-float("inf"))'
+_RUN = run("kernel[(1,)](x, out, x.numel(), B=128)")
 
 
 @kernel_rule(
-    "medium", "numerical stability", BAD, GOOD, suspected=Unconfirmed("medium", ("unstable_results",))
+    "medium",
+    "numerical stability",
+    bad=(jit(ROW, _LOAD, "y = tl.exp(x) / tl.sum(tl.exp(x), axis=0)") + _RUN,),
+    good=(jit(ROW, _LOAD, "e = tl.exp(-(x * x) / 2)", "y = e / tl.sum(e)") + _RUN,),
+    suspected=Unconfirmed("medium", ("unstable_results",)),
 )
 def exponent_without_maximum(kernel: SourceKernel) -> Iterator[Fault]:
     """Exponentials are divided by their sum, or its logarithm is taken, with no maximum subtracted.
@@ -88,24 +73,18 @@ def _sums_exponentials(known: KernelValues, value: ast.expr) -> bool:
     return bool(terms) and "sum" in known.made_by(value) and all(_overflows(known, term) for term in terms)
 
 
-_KERNEL = """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    x = tl.load(x_ptr + i, mask=i < n, other={other})
-    {steps}
-    tl.store(out_ptr + i, e / tl.sum(e), mask=i < n)
-"""
-FILL_BAD = (_KERNEL.format(other="-1e4", steps="e = tl.exp(x - tl.max(x, axis=0))"),)
-FILL_GOOD = (_KERNEL.format(other='-float("inf")', steps="e = tl.exp(x - tl.max(x))"),)
-
 _WITHIN_SCORES = -10.0
 """Scores of many rows are below it."""
 _LOW_ENOUGH = -5e4
 """float16 reaches down to -65504, and masks in it are filled with that."""
 
 
-@kernel_rule("low", "numerical stability", FILL_BAD, FILL_GOOD)
+@kernel_rule(
+    "low",
+    "numerical stability",
+    bad=(jit(ROW, _LOAD.replace('-float("inf")', "-1e4"), "e = tl.exp(x - tl.max(x, axis=0))"),),
+    good=(jit(ROW, _LOAD, "e = tl.exp(x - tl.max(x))"),),
+)
 def mask_value_not_low_enough(kernel: SourceKernel) -> Iterator[Fault]:
     """Masked scores are filled with a value that real scores may be smaller than.
 
@@ -146,29 +125,15 @@ def _decides(known: KernelValues, filled: ast.expr, shift: ast.expr) -> bool:
     return known.is_a(made, "where") and made in known.origins(shift)
 
 
-_ROW_KERNEL = """
-@triton.jit
-def kernel(x_ptr, mask_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    x = tl.load(x_ptr + i, mask=i < n, other=-float("inf"))
-    keep = tl.load(mask_ptr + i, mask=i < n, other=0)
-    {steps}
-    tl.store(out_ptr + i, e / tl.sum(e), mask=i < n)
-"""
-ROW_BAD = (
-    _ROW_KERNEL.format(
-        steps='x = tl.where(keep != 0, x, float("-inf"))\n    e = tl.exp(x - tl.max(x, axis=0))'
-    ),
-)
-ROW_GOOD = (
-    _ROW_KERNEL.format(
-        steps='x = tl.where(keep != 0, x, -float("inf"))\n    m = tl.max(x)\n'
-        '    e = tl.exp(x - tl.where(m == -float("inf"), 0.0, m))'
-    ),
-)
+_KEPT = 'x = tl.where(tl.load(out_ptr + i) != 0, tl.load(x_ptr + i), -float("inf"))'
 
 
-@kernel_rule("info", "numerical stability", ROW_BAD, ROW_GOOD)
+@kernel_rule(
+    "info",
+    "numerical stability",
+    bad=(jit(ROW, _KEPT, "e = tl.exp(x - tl.max(x, axis=0))"),),
+    good=(jit(ROW, _KEPT, "m = tl.max(x)", 'e = tl.exp(x - tl.where(m == -float("inf"), 0.0, m))'),),
+)
 def fully_masked_row(kernel: SourceKernel) -> Iterator[Fault]:
     """A row of scores may be masked as a whole, and its softmax is then NaN.
 
@@ -219,33 +184,27 @@ def _is_looked_after(known: KernelValues, maximum: ast.expr) -> bool:
     return any(known.is_a(definition, "where") for definition in known.definitions(made))
 
 
-_ONLINE_KERNEL = """
-@triton.jit
-def kernel(s_ptr, v_ptr, out_ptr, N, D: tl.constexpr, B: tl.constexpr):
-    m = -float("inf")
-    total = 0.0
-    acc = tl.zeros((D,), tl.float32)
-    d = tl.arange(0, D)
-    for start in range(0, N, B):
-        i = start + tl.arange(0, B)
-        s = tl.load(s_ptr + i, mask=i < N, other=-float("inf"))
-        v = tl.load(v_ptr + i[:, None] * D + d[None, :], mask=i[:, None] < N, other=0.0)
-        m_new = tl.maximum(m, tl.max(s, 0))
-        p = tl.exp(s - m_new)
-        alpha = tl.exp(m - m_new)
-        total = total * alpha + tl.sum(p, 0)
-        {}
-        m = m_new
-    tl.store(out_ptr + d, acc / total)
-"""
-ONLINE_BAD = (_ONLINE_KERNEL.format("acc += tl.sum(p[:, None] * v, 0)"),)
-ONLINE_GOOD = (
+def _online(step: str) -> str:
+    return jit(
+        'm, total, acc = -float("inf"), 0.0, 0.0',
+        "for start in range(0, n, B):",
+        "    s = tl.load(x_ptr + start + tl.arange(0, B))",
+        "    m_new = tl.maximum(m, tl.max(s, 0))",
+        "    p = tl.exp(s - m_new)",
+        "    alpha = tl.exp(m - m_new)",
+        "    total = total * alpha + tl.sum(p, 0)",
+        f"    acc += {step}",
+        "    m = m_new",
+    )
+
+
+@kernel_rule(
+    "critical",
+    "correctness",
+    bad=(_online("tl.sum(p * tl.load(out_ptr + start), 0)"),),
     # What is accumulated is not relative to the maximum.
-    _ONLINE_KERNEL.format("acc += tl.sum(v, 0)"),
+    good=(_online("tl.sum(tl.load(out_ptr + start), 0)"),),
 )
-
-
-@kernel_rule("critical", "correctness", ONLINE_BAD, ONLINE_GOOD)
 def accumulator_not_rescaled(kernel: SourceKernel) -> Iterator[Fault]:
     """An online softmax rescales its sum when the maximum changes, and not what it accumulates beside it.
 
@@ -347,7 +306,7 @@ def _takes_in(updates: list[ast.expr], scale: ast.Call, known: KernelValues) -> 
     made_from = (node for node in known.origins(*updates) if isinstance(node, ast.Call) and node is not scale)
     exponents = (exponent for node in made_from if (exponent := _exponent(node, known)))
     return maximum is not None and any(
-        known.same(known.bare(one.right), known.bare(maximum.right)) for one in exponents
+        known.same(known.bare(difference.right), known.bare(maximum.right)) for difference in exponents
     )
 
 

@@ -5,60 +5,38 @@ from collections.abc import Iterator, Mapping
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
 from pytorch_to_triton.audit.analysis.launched_tensors import allocation, stride_of, tensors_of
-from pytorch_to_triton.audit.examples import example
+from pytorch_to_triton.audit.examples import ROW, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
 _POINTER_WORDS = frozenset({"ptr", "pointer", "ptrs", "p"})
-_PARAMETERS = "q_ptr, k_ptr, n, stride_qb, stride_qm, stride_kb, stride_kn, B: tl.constexpr"
-_KERNEL = f"""
-@triton.jit
-def kernel({_PARAMETERS}):
-    b = tl.program_id(0)
-    i = tl.arange(0, B)
-    q = tl.load(q_ptr + b * stride_qb + i * stride_qm, mask=i < n)
-    k_base = k_ptr + b * {{stride}}
-    tl.store(k_base + i * stride_kn, q, mask=i < n)
-"""
-_TRANSPOSE = """
-@triton.jit
-def kernel(src, dst, M, N, sxm, sxn, son, som, B: tl.constexpr):
-    rows = (tl.program_id(0) * B + tl.arange(0, B))[:, None]
-    cols = (tl.program_id(1) * B + tl.arange(0, B))[None, :]
-    mask = (rows < M) & (cols < N)
-    tile = tl.load(src + rows * sxm + cols * sxn, mask=mask)
-    tl.store(dst + cols * {} + rows * som, tile, mask=mask)
+_SWAPPED = jit(
+    "x = tl.load(x_ptr + tl.program_id(0) * x_row_stride + tl.arange(0, B))",
+    "y_ptr += tl.program_id(0) * x_row_stride",
+    "tl.store(y_ptr + tl.arange(0, B), x)",
+    takes="x_ptr, y_ptr, x_row_stride, y_row_stride, B: tl.constexpr",
+)
+_HEADS = jit(
+    ROW,
+    "q = tl.load(q_ptr + tl.program_id(0) * stride_qb + i * stride_qm)",
+    "tl.store(k_ptr + tl.program_id(0) * stride_qb + i * stride_kn, q)",
+    takes="q_ptr, k_ptr, stride_qb, stride_qm, stride_kb, stride_kn, B: tl.constexpr",
+)
+_LIKE = jit(
+    ROW,
+    "tl.store(dst + i[:, None] * sx + i[None, :], tl.load(src + i[None, :] * sx + i[:, None]))",
+    takes="src, dst, sx, so, B: tl.constexpr",
+) + run("out = torch.empty_like(x)", "kernel[(1,)](x, out, x.stride(0), out.stride(0), B=32)", takes="x")
 
-def run(x):
-    M, N = x.shape
-    out = torch.empty((N, M), dtype=x.dtype, device=x.device)
-    grid = (triton.cdiv(M, 32), triton.cdiv(N, 32))
-    kernel[grid](x, out, M, N, x.stride(0), x.stride(1), out.stride(0), out.stride(1), B=32)
-    return out
-"""
-_kernel = example(
-    """
-@triton.jit
-def kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    row = tl.program_id(0)
-    x = tl.load(x_ptr + row * x_row_stride + i, mask=i < n)
-""",
-    """    tl.store(y_ptr + i, x, mask=i < n)
-""",
-)
-BAD = (
-    _KERNEL.format(stride="stride_qb"),
-    _kernel("y_ptr += row * x_row_stride"),
-)
-GOOD = (
+
+@kernel_rule(
+    "high",
+    "correctness",
+    bad=(_HEADS, _SWAPPED),
     # The output is laid out as the input is.
-    _TRANSPOSE.format("sxm").replace("empty((N, M), dtype=x.dtype, device=x.device)", "empty_like(x)"),
+    good=(_LIKE,),
 )
-
-
-@kernel_rule("high", "correctness", BAD, GOOD)
 def stride_of_other_tensor(kernel: SourceKernel) -> Iterator[Fault]:
     """The address of one tensor is computed with the strides of another.
 
@@ -157,7 +135,7 @@ def _is_laid_out_like(one: str, other: str, launch: LaunchSite) -> bool:
     for made, like in ((one, other), (other, one)):
         path, call = allocation(made, launch) or ("", None)
         is_copy = path.endswith(("_like", "clone", "contiguous"))
-        if call and is_copy and like in {one.id for one in ast.walk(call) if isinstance(one, ast.Name)}:
+        if call and is_copy and like in {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}:
             return True
     return False
 

@@ -8,44 +8,27 @@ from pathlib import Path
 from pytorch_to_triton.audit.analysis.addresses import is_block, is_loaded
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.launched_tensors import rank_of, size_of, stride_of
-from pytorch_to_triton.audit.analysis.polynomials import polynomial
+from pytorch_to_triton.audit.analysis.movement import polynomial
 from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.evidence import CompiledCode, MeasuredTarget
+from pytorch_to_triton.audit.examples import ROW, declared, jit, run
 from pytorch_to_triton.audit.fault import Fault, SourceLine
-from pytorch_to_triton.audit.rule import evidence_rule, kernel_rule
+from pytorch_to_triton.audit.rule import compiled_rule, kernel_rule, measured_rule
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 from pytorch_to_triton.schema.verdict import CaseResult, StridedAccess
 
-_KERNEL = """
-@triton.jit
-def kernel(x_ptr, out_ptr, rows, cols, stride_row, stride_col, B: tl.constexpr):
-    col = tl.program_id(0)
-    i = tl.arange(0, B)
-    x = tl.load(x_ptr + i * {step} + col, mask=i < rows, other=0.0)
-    tl.store(out_ptr + col, tl.sum(x))
-
-def run(x, out):
-    rows, cols = x.shape
-    kernel[(cols,)](x, out, rows, cols, x.stride(0), x.stride(1), B=1024)
-"""
-BAD = (_KERNEL.format(step="cols"),)
-GOOD = (
-    # A stride that nobody knows.
-    """
-@triton.jit
-def kernel(x_ptr, stride, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(x_ptr + i * stride, 0.0, mask=i < n)
-
-def run(x):
-    kernel[(1,)](x, x.stride(0), x.numel(), B=64)
-""",
-)
+_APART = jit(ROW, "x = tl.load(x_ptr + i * n + tl.program_id(0), mask=i < n, other=0.0)")
 _FEW = 4
 """Elements from lane to lane that still share sectors."""
 
 
-@kernel_rule("low", "memory access", BAD, GOOD)
+@kernel_rule(
+    "low",
+    "memory access",
+    bad=(_APART + run("kernel[(x.shape[1],)](x, out, x.shape[1], B=1024)"),),
+    # A stride that nobody knows.
+    good=(_APART + run("kernel[(1,)](x, out, x.stride(0), B=64)"),),
+)
 def strided_access(kernel: SourceKernel) -> Iterator[Fault]:
     """Neighboring lanes of a block access memory that lies far apart.
 
@@ -115,39 +98,28 @@ def _is_row(value: ast.expr, launch: LaunchSite) -> bool:
     return rank is not None and 0 <= stride.axis < rank - 1
 
 
-_FILE = """
-INPUTS = {"x": "float32[M, N]"}
-DIMS = {"M": [40], "N": [36]}
-CASES = ("M=40 N=36",)
+def _doubled(at: str, mask: str, programs: int) -> str:
+    offsets = ("j = tl.program_id(0)", ROW, f"at, mask = {at}, {mask}")
+    store = "tl.store(out_ptr + at, tl.load(x_ptr + at, mask=mask) * 2, mask=mask)"
+    launch = f"kernel[({programs},)](x, out, 40, 36, B=64)"
+    kernel = jit(*offsets, store, takes="x_ptr, out_ptr, m, n, B: tl.constexpr")
+    reference = '\nCASES = ("m=40 n=36",)\n\ndef reference(x):\n    return x * 2\n'
+    return reference + declared(kernel, launch, x="float32[m, n]", m=40, n=36)
 
-def reference(x):
-    return x * 2
 
-@triton.jit
-def kernel(x_ptr, out_ptr, M, N, BLOCK: tl.constexpr):
-    one = tl.program_id(0)
-    i = tl.arange(0, BLOCK)
-    %s
-    tl.store(out_ptr + at, tl.load(x_ptr + at, mask=mask) * 2, mask=mask)
-
-def run(x):
-    out = torch.empty_like(x)
-    kernel[(%d,)](x, out, 40, 36, BLOCK=64)
-    return out
-"""
-LANES_BAD = (
-    _FILE % ("at, mask = i * N + one, i < M", 36),
-    _FILE % ("at, mask = (M - 1 - i[None, :]) * N + one, i[None, :] < M", 36),
+@measured_rule(
+    "medium",
+    "memory access",
+    bad=(
+        _doubled("i * n + j", "i < m", 36),
+        _doubled("(m - 1 - i[None, :]) * n + j", "i[None, :] < m", 36),
+    ),
+    good=(
+        _doubled("i[:, None] * n + i[None, :]", "(i[:, None] < m) & (i[None, :] < n)", 1),
+        _doubled("(7 * i) % m * n + j", "i < m", 36),
+        _doubled("4 * i + j", "i < m * n // 4", 4),
+    ),
 )
-LANES_GOOD = (
-    _FILE % ("at, mask = one * N + i, i < N", 40),
-    _FILE % ("at, mask = i[:, None] * N + i[None, :], (i[:, None] < M) & (i[None, :] < N)", 1),
-    _FILE % ("at, mask = (7 * i) % M * N + one, i < M", 36),
-    _FILE % ("at, mask = 4 * i + one, i < M * N // 4", 4),
-)
-
-
-@evidence_rule(MeasuredTarget, "medium", "memory access", LANES_BAD, LANES_GOOD)
 def strided_lanes(measured: MeasuredTarget) -> Iterator[Fault]:
     """The lanes of a block lie apart in memory.
 
@@ -175,39 +147,26 @@ def strided_lanes(measured: MeasuredTarget) -> Iterator[Fault]:
         )
 
 
-_NARROW_FILE = """
-INPUTS = {"x": "%s[N]"}
-DIMS = {"N": [4096]}
+def _copied(dtype: str, at: str, x: str = "x", stride: int = 16) -> str:
+    kernel = jit(ROW, f"tl.store(out_ptr + i, tl.load(x_ptr + {at}))")
+    return declared(kernel, f"kernel[(1,)]({x}, out, {stride}, B=1024)", x=f"{dtype}[N]", N=4096)
 
-@triton.jit
-def kernel(x_ptr, out_ptr, stride, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + %s)
-    tl.store(out_ptr + i, x)
 
-def run(x):
-    out = torch.empty_like(x)
-    kernel[(1,)](%s, out, %s, BLOCK=1024)
-    return out
-"""
-NARROW_BAD = (
-    _NARROW_FILE % ("float32", "2 * i", "x", "16"),
-    _NARROW_FILE % ("float32", "(i % 32) * stride + i // 32", "x", "16"),
-    _NARROW_FILE % ("float16", "2 * i", "x", "16"),
-    _NARROW_FILE % ("float16", "(i % 32) * stride + i // 32", "x", "16"),
-)
-NARROW_GOOD = (
-    _NARROW_FILE % ("float32", "stride + i", "x", "16"),
-    _NARROW_FILE % ("float32", "i", "x[1:]", "16"),
-    _NARROW_FILE % ("float16", "stride + i", "x", "1001"),
-    _NARROW_FILE % ("float16", "tl.load(x_ptr + i).to(tl.int32)", "x", "16"),
-    _NARROW_FILE % ("float16", "i", "x", "16"),
-)
 _SINGLE_BITS = 16
 _WIDEST_BITS = 128
 
 
-@evidence_rule(CompiledCode, "medium", "memory access", NARROW_BAD, NARROW_GOOD)
+@compiled_rule(
+    "medium",
+    "memory access",
+    bad=(_copied("float32", "2 * i"), _copied("float16", "(i % 32) * n + i // 32")),
+    good=(
+        _copied("float32", "i", "x[1:]"),
+        _copied("float16", "n + i", stride=1001),
+        _copied("float16", "tl.load(x_ptr + i).to(tl.int32)"),
+        _copied("float16", "n + i"),
+    ),
+)
 def narrow_access(code: CompiledCode) -> Iterator[Fault]:
     """A thread loads or stores less at once than its part of the block would allow.
 

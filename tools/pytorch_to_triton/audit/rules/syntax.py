@@ -1,19 +1,17 @@
-"""Python that Triton does not compile, or warns about."""
+"""Python that Triton does not compile or warns about, and names and arguments that it lacks."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
-from pytorch_to_triton.audit.analysis.promotion import FLOATS
-from pytorch_to_triton.audit.examples import example
+from pytorch_to_triton.audit.analysis.operations import FLOATS, Kind, kind, runs_for_sure
+from pytorch_to_triton.audit.examples import ROW, jit
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.rule import kernel_rule
-from pytorch_to_triton.audit.source import SourceKernel
+from pytorch_to_triton.audit.rule import Rule, RuleCheck, about, kernel_rule
+from pytorch_to_triton.audit.source import SourceFile, SourceKernel
 from pytorch_to_triton.triton_api.name_scope import own_nodes
 
-_kernel = example("\n@triton.jit\ndef kernel(x_ptr, n, B: tl.constexpr):\n    i = tl.arange(0, B)\n")
 _MASK = "Let the loop run on and mask what it does: tl.where for values, mask= for loads and stores."
 _SEPARATE = "Use separate variables, or a tuple."
 _OUTSIDE = "Do it outside of the kernel, in the function that launches it."
@@ -62,27 +60,19 @@ _CASTS = {"float": "tl.float32", "int": "tl.int32"}
     "critical",
     "correctness",
     bad=(
-        _kernel("for j in range(n):", "    if j == 3:", "        break"),
-        _kernel("while n > 0:", "    return"),
-        _kernel("for j in (1, 2):", "    tl.store(x_ptr + j, 0.0)"),
-        _kernel("xs = [tl.load(x_ptr + j) for j in range(4)]"),
-        _kernel("odd = [j for j in (1, 2, 3) if j % 2]"),
-        _kernel("tl.static_assert(B in (64, 128))"),
-        _kernel("block = tl.zeros((16,), tl.float32)", "block[0] = 1.0"),
-        _kernel("low = high = 0"),
-        _kernel("tl.store(x_ptr + i, 0.0, mask=0 <= i < n)"),
-        _kernel("x = tl.load(x_ptr + i)", "tl.store(x_ptr, tl.sum(x**2))"),
-        _kernel("x = tl.load(x_ptr + i)", "x **= 3"),
-        _kernel("x = tl.exp(tl.load(x_ptr + i)) // 2"),
-        _kernel("tl.store(x_ptr + i, abs(tl.load(x_ptr + i)))"),
-        _kernel("tl.store(x_ptr, int(tl.load(x_ptr) * 2))"),
+        jit("for j in range(n):", "    if j == 3:", "        break"),
+        jit("while n > 0:", "    return"),
+        jit("for j in (1, 2):", "    tl.store(x_ptr + j, 0.0)"),
+        jit("xs = [tl.load(x_ptr + j) for j in range(4)]", "odd = [j for j in (1, 2, 3) if j % 2]"),
+        jit("block = tl.zeros((16,), tl.float32)", "block[0] = 1.0", "low = high = 0"),
+        jit(ROW, "x = tl.load(x_ptr + i)", "tl.store(x_ptr, tl.sum(x**2))"),
+        jit(ROW, "x = tl.exp(tl.load(x_ptr + i)) // 2"),
+        jit(ROW, "tl.store(x_ptr + i, abs(tl.load(x_ptr + i)))"),
+        jit("tl.store(x_ptr, int(tl.load(x_ptr) * 2))"),
     ),
     good=(
-        _kernel("if n == 0:", "    return", "for j in tl.range(0, n):", "    tl.store(x_ptr + j, 0.0)"),
-        _kernel("for j in tl.static_range(4):", "    if B == 2**j:", "        return"),
-        _kernel("tl.store(x_ptr + i // 2, 0.0, mask=(0 <= i) & (i < n // 4))"),
-        _kernel("tl.store(x_ptr, max(tl.abs(n), int(B)) * float('inf'))"),
-        "def run(xs):\n    for x in xs:\n        if 0 < abs(x) < 3:\n            continue\n",
+        jit("if n == 0:", "    return", "for j in tl.range(0, n):", "    tl.store(x_ptr + j, 0.0)"),
+        jit("for j in tl.static_range(4):", "    if B == 2**j:", "        return"),
     ),
 )
 def unsupported_syntax(kernel: SourceKernel) -> Iterator[Fault]:
@@ -186,32 +176,21 @@ def _returns_in_loops(kernel: SourceKernel) -> set[ast.AST]:
     return {
         node
         for loop in kernel.nodes
-        if isinstance(loop, ast.While) or (isinstance(loop, ast.For) and not _is_unrolled(loop, kernel))
+        if isinstance(loop, ast.While)
+        or (isinstance(loop, ast.For) and not values(kernel).is_a(loop.iter, "static_range"))
         for node in own_nodes(loop.body)
         if isinstance(node, ast.Return)
     }
-
-
-def _is_unrolled(loop: ast.For, kernel: SourceKernel) -> bool:
-    path = kernel.scope.path(loop.iter.func) if isinstance(loop.iter, ast.Call) else None
-    return path == "triton.language.static_range"
 
 
 @kernel_rule(
     "critical",
     "correctness",
     bad=(
-        _kernel("if i < n:", "    tl.store(x_ptr + i, 0.0)"),
-        _kernel("x = tl.load(x_ptr + i)", "tl.store(x_ptr + i, x if x > 0 else 0.0)"),
-        _kernel("x = tl.zeros((B,), tl.float32)", "while x < 3:", "    x += 1"),
+        jit(ROW, "if i < n:", "    tl.store(x_ptr + i, 0.0)"),
+        jit(ROW, "x = tl.load(x_ptr + i)", "tl.store(x_ptr + i, x if x > 0 else 0.0)"),
     ),
-    good=(
-        _kernel("if tl.max(tl.load(x_ptr + i)) > 0 and n > 0:", "    tl.store(x_ptr + i, 0.0)"),
-        _kernel("x = tl.load(x_ptr)", "if x is not None:", "    tl.store(x_ptr, x if x > 0 else 0.0)"),
-        # One of two things that a flag chooses.
-        _kernel("j = n", "if B > 1:", "    j = i", "else:", "    if j < 3:", "        tl.store(x_ptr, 0.0)"),
-        _kernel("if tl.load(x_ptr + tl.arange(0, 1)) > 0:", "    tl.store(x_ptr, 0.0)"),
-    ),
+    good=(jit(ROW, "if tl.max(tl.load(x_ptr + i)) > 0 and n > 0:", "    tl.store(x_ptr + i, 0.0)"),),
 )
 def block_as_condition(kernel: SourceKernel) -> Iterator[Fault]:
     """A block of values decides an `if`, a `while` or `a if c else b`.
@@ -242,8 +221,8 @@ def block_as_condition(kernel: SourceKernel) -> Iterator[Fault]:
 @kernel_rule(
     "low",
     "best practices",
-    bad=(_kernel("tl.store(x_ptr + i, 0.0, mask=i > 0 and i < n)"), _kernel("inside = (i < n) or n == 0")),
-    good=(_kernel("if n > 0 and n < 3:", "    tl.store(x_ptr + i, 0.0, mask=(i > 0) & (i < n))"),),
+    bad=(jit(ROW, "inside = i > 0 and i < n", "outside = i < 0 or i >= n"),),
+    good=(jit(ROW, "if n > 0 and n < 3:", "    tl.store(x_ptr + i, 0.0, mask=(i > 0) & (i < n))"),),
 )
 def and_between_blocks(kernel: SourceKernel) -> Iterator[Fault]:
     """`and` or `or` is applied to a block.
@@ -263,3 +242,71 @@ def and_between_blocks(kernel: SourceKernel) -> Iterator[Fault]:
             f"Write {sign}, with parentheses around each part.",
             fix=f" {sign} ".join(f"({ast.unparse(part)})" for part in node.values),
         )
+
+
+def _misuses(*faults: str) -> Callable[[SourceFile], Iterator[Fault]]:
+    """Reports what the installed Triton says of a file's names and arguments."""
+
+    def check(file: SourceFile) -> Iterator[Fault]:
+        for misuse in file.misuses:
+            if misuse.fault in faults:
+                yield Fault(misuse.at, misuse.message, misuse.suggestion)
+
+    return check
+
+
+_NAME_BAD = (
+    jit("tl.store(x_ptr, tl.math.tanh(tl.load(x_ptr)))"),
+    "from triton.ops import matmul\n",
+)
+_NAME_GOOD = ("tanh = tl.tanh if hasattr(tl, 'tanh') else None\n",)
+_KEYWORD_BAD = (
+    jit("m = tl.max(tl.load(x_ptr + tl.arange(0, B)), dim=0)"),
+    jit("tl.store(x_ptr, tl.program_id(0, 1))"),
+    "@triton.autotune([triton.Config({}, BLOCK=128)], key=['n'])\n@triton.jit\ndef kernel(n): ...\n",
+)
+_KEYWORD_GOOD = ("def run(x):\n    return x.sum(dim=0, keepdim=True)\n",)
+RULES = (
+    Rule(
+        "nonexistent_api",
+        about(
+            "A file uses a name that Triton does not have.",
+            "Such names come from PyTorch, CUDA or other releases of Triton; import or compiler fails.",
+            "Use the name that each finding gives. Functions of one number that tl lacks are mostly in "
+            "libdevice: `from triton.language.extra import libdevice`.",
+        ),
+        "critical",
+        "correctness",
+        (RuleCheck(SourceFile, _misuses("unknown", "removed"), _NAME_BAD, _NAME_GOOD),),
+    ),
+    Rule(
+        "unknown_keyword",
+        about(
+            "A call of Triton's has a keyword that the function does not take, or too many arguments.",
+            "The names are PyTorch's, NumPy's or those of other releases. The call is refused; where it was "
+            "meant to mask, nothing else does it.",
+            "Use Triton's own: axis, keep_dims, other.",
+        ),
+        "critical",
+        "correctness",
+        (RuleCheck(SourceFile, _misuses("keyword", "positional"), _KEYWORD_BAD, _KEYWORD_GOOD),),
+    ),
+    Rule(
+        "deprecated_api",
+        about(
+            "A file uses a name of Triton's that every call warns about.",
+            "The next release may lack it, and the kernel will not compile there.",
+            "Use what took its place: tl.make_tensor_descriptor for block pointers, tl.reshape for tl.view.",
+        ),
+        "low",
+        "best practices",
+        (
+            RuleCheck(
+                SourceFile,
+                _misuses("deprecated"),
+                (jit("x = tl.view(tl.arange(0, 16), (4, 4))"),),
+                (jit("x = tl.reshape(tl.arange(0, 16), (4, 4))"),),
+            ),
+        ),
+    ),
+)

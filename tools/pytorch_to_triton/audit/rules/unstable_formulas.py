@@ -5,30 +5,24 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.ranges import calls_of, is_unbounded
+from pytorch_to_triton.audit.examples import ROW, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-_KERNEL = """
-@triton.jit
-def kernel(x_ptr, out_ptr, B: tl.constexpr):
-    i = tl.arange(0, B)
-    x = tl.load(x_ptr + i).to(tl.float32)
-    {step}
-    tl.store(out_ptr + i, y)
+_LOAD = "x = tl.load(x_ptr + i, mask=i < n, other=0.0)"
+_RUN = run("kernel[(1,)](x, out, x.numel(), B=128)")
 
-def run(x, out):
-    kernel[(1,)](x, out, B=128)
-"""
-BAD = (_KERNEL.format(step="y = tl.exp(x) / (1 + tl.exp(x))"),)
-GOOD = (
-    _KERNEL.format(step="y = tl.where(x > 20, x, tl.log(1 + tl.exp(x)))"),
-    _KERNEL.format(step="e = tl.exp(x)\n    y = tl.where(x > 0, 1 / (1 + tl.exp(-x)), e / (1 + e))"),
-    _KERNEL.format(step="y = tl.maximum(x, 0) + tl.log(1 + tl.exp(-tl.abs(x)))"),
+
+@kernel_rule(
+    "medium",
+    "numerical stability",
+    bad=(jit(ROW, _LOAD, "y = tl.exp(x) / (1 + tl.exp(x))") + _RUN,),
+    good=(
+        jit(ROW, _LOAD, "e = tl.exp(x)", "y = tl.where(x > 0, 1 / (1 + tl.exp(-x)), e / (1 + e))") + _RUN,
+        jit(ROW, _LOAD, "y = tl.maximum(x, 0) + tl.log(1 + tl.exp(-tl.abs(x)))") + _RUN,
+    ),
 )
-
-
-@kernel_rule("medium", "numerical stability", BAD, GOOD)
 def exponent_overflows(kernel: SourceKernel) -> Iterator[Fault]:
     """An exponential that overflows is divided by itself, or its logarithm is taken.
 
@@ -110,14 +104,6 @@ def _factors(known: KernelValues, value: ast.expr) -> frozenset[int]:
     return frozenset() if key is None else frozenset({key})
 
 
-_QUOTIENT_KERNEL = """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, eps, B: tl.constexpr):
-    i = tl.arange(0, B)
-    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
-    {}
-    tl.store(out_ptr + i, y, mask=i < n)
-"""
 _POSITIVE = frozenset({"exp", "exp2", "softmax", "sigmoid", "where", "maximum", "clamp", "max", "dot"})
 
 
@@ -125,16 +111,10 @@ _POSITIVE = frozenset({"exp", "exp2", "softmax", "sigmoid", "where", "maximum", 
     "info",
     "numerical stability",
     bad=(
-        _QUOTIENT_KERNEL.format("y = x / tl.sum(x, axis=0)"),
-        _QUOTIENT_KERNEL.format("y = x * tl.rsqrt(tl.sum(x * x) / n)"),
-        _QUOTIENT_KERNEL.format("y = x / tl.sqrt(tl.sum(x * x))"),
+        jit(ROW, _LOAD, "y = x / tl.sum(x, axis=0)"),
+        jit(ROW, _LOAD, "y = x * tl.rsqrt(tl.sum(x * x) / n)"),
     ),
-    good=(
-        _QUOTIENT_KERNEL.format("y = x / tl.maximum(tl.sum(x), 1e-6)"),
-        _QUOTIENT_KERNEL.format("e = tl.exp(x - tl.max(x))\n    y = e / tl.sum(e)"),
-        _QUOTIENT_KERNEL.format("s = tl.sum(x)\n    y = tl.where(s != 0, x / s, 0.0)"),
-        _QUOTIENT_KERNEL.format("y = x * tl.rsqrt(tl.sum(x * x) / n + eps)"),
-    ),
+    good=(jit(ROW, _LOAD, "y = x / tl.maximum(tl.sum(x), 1e-6)"),),
 )
 def division_without_guard(kernel: SourceKernel) -> Iterator[Fault]:
     """A value is divided by a sum of loaded data, or by the root of a sum of squares, which may be zero.
@@ -185,24 +165,16 @@ def _is_sum_of_squares(known: KernelValues, value: ast.expr) -> bool:
     return "sum" in known.made_by(value) and all(known.squared(term) is not None for term in terms)
 
 
-_VARIANCE_KERNEL = """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
-    {steps}
-    tl.store(out_ptr, var)
-"""
-VARIANCE_BAD = (
-    _VARIANCE_KERNEL.format(steps="mean = tl.sum(x) / n\n    var = tl.sum(x * x) / n - mean * mean"),
-)
-VARIANCE_GOOD = (
+_MEAN = "mean = tl.sum(x) / n"
+
+
+@kernel_rule(
+    "medium",
+    "numerical stability",
+    bad=(jit(ROW, _LOAD, _MEAN, "var = tl.sum(x * x) / n - mean * mean"),),
     # A difference of squares is no variance.
-    _VARIANCE_KERNEL.format(steps="m = tl.sum(x) / n\n    k = tl.load(out_ptr)\n    var = k * k - m * m"),
+    good=(jit(ROW, _LOAD, _MEAN, "k = tl.load(out_ptr)", "var = k * k - mean * mean"),),
 )
-
-
-@kernel_rule("medium", "numerical stability", VARIANCE_BAD, VARIANCE_GOOD)
 def variance_by_difference(kernel: SourceKernel) -> Iterator[Fault]:
     """A variance is computed as the mean of the squares less the square of the mean.
 

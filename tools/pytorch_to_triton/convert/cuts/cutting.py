@@ -16,9 +16,9 @@ from pytorch_to_triton.draft.file.part import snake
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.errors import NotConvertible, Refusal
-from pytorch_to_triton.graph.distinct_sizes import distinct_sizes
 from pytorch_to_triton.graph.dtype_rules import dtype_combinations
 from pytorch_to_triton.graph.size_programs import programs_for_all_sizes
+from pytorch_to_triton.graph.trace_sizes import distinct_sizes
 from pytorch_to_triton.graph.tracing import TargetTracer, Traced, traced_by
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration

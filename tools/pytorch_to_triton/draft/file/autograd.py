@@ -17,7 +17,7 @@ from pytorch_to_triton.draft.library import Ways
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.draft.storage import full, with_storage
 from pytorch_to_triton.graph.joint import Backward, with_names
-from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes
+from pytorch_to_triton.graph.skeleton import TensorDtypes
 from pytorch_to_triton.graph.tracing import ARGUMENT
 from pytorch_to_triton.schema.graph import Graph, GraphOutput
 from pytorch_to_triton.worker.wire.packing import Packing

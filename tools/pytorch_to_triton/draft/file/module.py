@@ -28,7 +28,7 @@ from pytorch_to_triton.draft.program import Call
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.joint import Backward
-from pytorch_to_triton.graph.tensor_dtypes import UNKNOWN, TensorDtypes
+from pytorch_to_triton.graph.skeleton import UNKNOWN, TensorDtypes
 from pytorch_to_triton.graph.tracing import Branch
 from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.inputs.packed_input import marked
