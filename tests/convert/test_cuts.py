@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
-from pytorch_to_triton.convert.finish.test_run import run_tests
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
+from pytorch_to_triton.convert.session.finish import run_tests
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.inputs.declaration import Options, parse_options
 from pytorch_to_triton.jobs.client import WorkerClient

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.convert.conversion_report import next_step_of, summary_of
-from pytorch_to_triton.convert.write_results import delivered, destination_of
+from pytorch_to_triton.convert.convert import delivered, destination_of
 from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.results import MARKER
 from pytorch_to_triton.schema.conversion import Conversion

@@ -8,9 +8,9 @@ import pytest
 
 from pytorch_to_triton.convert.finish.converted import recipe_of
 from pytorch_to_triton.convert.finish.files import files
-from pytorch_to_triton.convert.finish.test_run import run_tests
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
+from pytorch_to_triton.convert.session.finish import run_tests
 from pytorch_to_triton.errors import NotConvertible, TargetBroken
 from pytorch_to_triton.inputs.declaration import parse_options
 from pytorch_to_triton.jobs.client import WorkerClient

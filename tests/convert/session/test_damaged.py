@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.convert.session.answers import list_of, session_of
-from pytorch_to_triton.convert.session.restore import restore
 from pytorch_to_triton.convert.session.store import SessionFolder, open_session, sessions_below
+from pytorch_to_triton.convert.session.submit import restore
 from pytorch_to_triton.errors import BadInput
 
 from .kept import SUBMITTED, kept_session, opened_attempt, replace_by_pipe

@@ -14,10 +14,9 @@ import psutil
 import pytest
 
 from pytorch_to_triton.convert.session.answers import list_of, session_of
-from pytorch_to_triton.convert.session.restore import restore
 from pytorch_to_triton.convert.session.start import start
 from pytorch_to_triton.convert.session.store import SessionFolder, Setting, drop, open_session, sessions_below
-from pytorch_to_triton.convert.session.submit import SubmitRequest, submit
+from pytorch_to_triton.convert.session.submit import SubmitRequest, restore, submit
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener

@@ -1,18 +1,19 @@
-"""The stages of a conversion: drafted, validated against one truth, and on a device timed side by side."""
+"""The stages of a conversion: drafted, validated against one truth, and on a device timed side by side.
+
+Of a draft that is wrong, the operators behind its wrong results stay calls of PyTorch instead.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
 
-from pytorch_to_triton.convert.around_defects import RADII, blamed, defects
 from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
 from pytorch_to_triton.convert.request import LAST
-from pytorch_to_triton.convert.tuning import timed, tune
-from pytorch_to_triton.convert.work import ConversionWork
+from pytorch_to_triton.convert.work import ConversionWork, timed, tune
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted
 from pytorch_to_triton.draft.library import CHANNELS_LAST, PURE
@@ -20,9 +21,11 @@ from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.conversion import StageReport
+from pytorch_to_triton.schema.graph import ArgumentList, Graph, Node, NodeArgument, NodeRef
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable, Traffic
 from pytorch_to_triton.schema.verdict import Verdict
+from pytorch_to_triton.validate.conclusion import wrong_of
 from pytorch_to_triton.validate.validate import Validation
 
 
@@ -192,3 +195,53 @@ class StageListener:
 
     async def item(self, result: dict[str, Any]) -> None:
         await self.stages.listener.item(result)
+
+
+RADII = (0, 2, 6)
+"""How many operators before a wrong result are left with it, in one attempt after the other."""
+
+
+def blamed(graph: Graph, reports: Sequence[StageReport], radius: int) -> dict[str, str]:
+    """The nodes up to `radius` operators before the results that the last stage has wrong, with the reason.
+
+    Empty where all stages passed, or none is known to give a wrong number.
+    """
+    outputs = {o.path: o.name for o in graph.outputs}
+    return {
+        node: reason
+        for path, reason in defects(reports).items()
+        for node in _before(graph, outputs.get(path, ""), radius)
+    }
+
+
+def defects(reports: Sequence[StageReport]) -> dict[str, str]:
+    """The results that the last stage has wrong, each with what is said of it: the end of a sentence."""
+    last = reports[-1]
+    cases = [] if last.passed else wrong_of(last.verdict.cases)
+    return {
+        mismatch.output: (
+            f"a defect of pytorch-to-triton, please report it (a kernel of stage {last.stage} was wrong, "
+            f"for example at {case.name})"
+        )
+        for case in cases
+        for mismatch in case.mismatches
+    }
+
+
+def _before(graph: Graph, name: str, radius: int) -> Collection[str]:
+    """The node and those that it is computed from, in so many steps."""
+    nodes = {node.name: node for node in graph.nodes}
+    found = {name} & nodes.keys()
+    for _ in range(radius):
+        found |= {n for node in found for n in _read_by(nodes[node]) if n in nodes}
+    return found
+
+
+def _read_by(node: Node) -> Iterator[str]:
+    waiting: list[NodeArgument] = [*node.args, *node.kwargs.values()]
+    while waiting:
+        match waiting.pop():
+            case NodeRef(name=name):
+                yield name
+            case ArgumentList(items=items):
+                waiting += items
