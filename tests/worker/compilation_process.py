@@ -10,8 +10,7 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, make_backend
 
-from pytorch_to_triton.worker.assemblers import assemblers
-from pytorch_to_triton.worker.compilation import compile_otherwise
+from pytorch_to_triton.worker.compilation import assemblers, compile_otherwise
 from pytorch_to_triton.worker.runtime import warm_up_triton
 from pytorch_to_triton.worker.wire.validation import Compilation
 

@@ -15,7 +15,7 @@ from triton.runtime.errors import InterpreterError
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from pytorch_to_triton.worker.interpreter.bounds import Range
-from pytorch_to_triton.worker.interpreter.fault_log import KEPT_FAULTS
+from pytorch_to_triton.worker.interpreter.guarded_launch import KEPT_FAULTS
 from pytorch_to_triton.worker.interpreter.memory_guard import MemoryGuard
 
 ZONE = 1 << 16

@@ -1,7 +1,8 @@
 """A session's folder: `session.json`, the stages' files to edit, and every attempt in a folder of its own.
 
 An attempt appears whole or not at all: its folder is written beside the others and renamed. So a process may
-end at any moment, and the next one finds the session as it was before or after. Where it stands follows from its attempts alone.
+end at any moment, and the next one finds the session as it was before or after. Where it
+stands follows from its attempts alone.
 """
 
 from __future__ import annotations

@@ -27,11 +27,11 @@ from ..failure import describe_failure
 from ..guarded_memory import GuardedMemory
 from ..integrity.returned_tensors import plain
 from ..interpreter.autotuning import make_room_to_wait
-from ..interpreter.program_order import Order
+from ..interpreter.launching import Order
 from ..job_report import JobReport
 from ..loading.redirect import redirect
 from ..loading.target import Loaded, load
-from ..loading.target_errors import TargetError
+from ..loading.target_file import TargetError
 from ..observer import Observer
 from ..random_numbers import seed_random_numbers
 from ..runtime import interpreting

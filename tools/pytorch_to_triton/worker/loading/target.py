@@ -20,7 +20,7 @@ from ..runtime import as_on_a_gpu, interpreting
 from ..wire.packing import ContainerKind, Packing
 from .packing import Args, Kwargs, by_parameter
 from .redirect import redirect
-from .target_errors import (
+from .target_file import (
     ArityMismatch,
     ModuleUnconstructed,
     NameMissing,
@@ -28,8 +28,9 @@ from .target_errors import (
     ReferenceMissing,
     StateMismatch,
     TargetLoadFailed,
+    described,
+    load_file,
 )
-from .target_file import described, load_file
 
 Role = Literal["reference", "candidate"]
 Kind = Literal["kernel_file", "model_file", "function", "module"]

@@ -20,8 +20,7 @@ from triton.runtime.jit import JITFunction
 from .. import wire
 from ..job_report import JobReport
 from ..untimed_tuning import configuration_name
-from .binary import resources
-from .offline_gpu import run_once
+from .offline_gpu import resources, run_once
 from .refusals import LogExcerpt, described_refusal, place_of
 
 Launch = tuple[tuple[Any, ...], dict[str, Any], Any]

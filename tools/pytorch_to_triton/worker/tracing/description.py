@@ -10,7 +10,7 @@ from .. import wire
 from ..calls.call_inputs import made_inputs, parameter_names
 from ..loading.packing import container
 from ..loading.target import Loaded, Role
-from ..loading.target_errors import TargetError
+from ..loading.target_file import TargetError
 from ..tuning.autotuned import tuners_in
 from ..untimed_tuning import variants
 from ..wire.packing import Packing

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ..calls.call_inputs import named_inputs
 from ..dispatch import arguments_by_name
 from ..loading.target import Loaded, load
-from ..loading.target_errors import ModuleUnconstructed, TargetLoadFailed
+from ..loading.target_file import ModuleUnconstructed, TargetLoadFailed
 
 REAL_BYTES = 2**30
 """Up to this many bytes real tensors may stand in for fake ones, just to look at a target."""

@@ -7,12 +7,10 @@ from typing import Any, Protocol
 from .. import wire
 from ..calls.tensors import OutputLeaf
 from ..job_report import JobReport
-from .agreement import disagreement
 from .config_search import ConfigSearch
 from .config_selector import ConfigSelector, TuningSite
-from .fresh_calls import FreshCalls
-from .resources import DeviceLimits, KernelResources
-from .tuning_config import TuningConfig, too_large
+from .fresh_calls import FreshCalls, disagreement
+from .tuning_config import DeviceLimits, KernelResources, TuningConfig, too_large
 
 Clock = Callable[[], float]
 """Seconds since some moment."""

@@ -7,7 +7,7 @@ and decodes. Messages and items are told apart by their `event`, requests by the
 
 from typing import Any, Literal, TypedDict
 
-from .value import WireValue
+from .as_json import WireValue
 
 Json = dict[str, Any]
 """An object whose fields are described elsewhere."""

@@ -6,7 +6,7 @@ A `DescribeArguments` starts a process that loads the target, which then takes r
 from typing import Literal, TypedDict
 
 from . import Case, Failure, Json, Target
-from .value import WireValue
+from .as_json import WireValue
 
 
 class DescribeArguments(TypedDict):

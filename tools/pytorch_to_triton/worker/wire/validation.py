@@ -7,9 +7,9 @@ from dataclasses import field
 from typing import Literal, TypedDict
 
 from . import Case, Failure, Json, Target
+from .as_json import WireValue
 from .observation import Observation, SandboxViolation, Traces
 from .statistics import CaseStatistics
-from .value import WireValue
 
 # Job `reference`.
 
