@@ -27,7 +27,7 @@ JOB = '''
 """The job `tune` with a made-up clock and device: one second a round, and each configuration's own time."""
 
 from .tune import ready
-from ..tuning.resources import DeviceLimits, KernelResources
+from ..tuning.tuning_config import DeviceLimits, KernelResources
 from ..tuning.session import tune
 from ..wire import TuningDeviceItem
 

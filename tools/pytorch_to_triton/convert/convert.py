@@ -63,12 +63,12 @@ async def convert(
             refuse_calls(work)
         staged = await stages_of(work)
         staged = replace(staged, traffic=await traffic_of(work, staged))
-        conversion = concluded(work, staged, await versions(worker, runtime))
+        conversion = conclude(work, staged, await versions(worker, runtime))
         name = f"{module_name(target.description.name)}.py"
-        return delivered(*finished(conversion, target, staged.drafts, name), fresh, name)
+        return deliver(*finish_files(conversion, target, staged.drafts, name), fresh, name)
 
 
-def finished(
+def finish_files(
     conversion: Conversion, target: ResolvedTarget, drafts: Sequence[Drafted], name: str
 ) -> tuple[Conversion, Mapping[str, str]]:
     """What the last stage that passed becomes in the user's repository; nothing where none passed.
@@ -101,7 +101,7 @@ def refuse_calls(work: ConversionWork) -> None:
         )
 
 
-def concluded(work: ConversionWork, staged: Staged, found: Versions) -> Conversion:
+def conclude(work: ConversionWork, staged: Staged, found: Versions) -> Conversion:
     """The conversion's outcome, from its stages."""
     table = staged.table
     stages = gated(staged.reports, table)
@@ -168,7 +168,7 @@ def destination_of(target: Target, into: Path | None, *, force: bool) -> Destina
     return Destination(folder_for(folder), TOOL, target, force)
 
 
-def delivered(conversion: Conversion, finished: Mapping[str, str], fresh: Fresh, name: str) -> Conversion:
+def deliver(conversion: Conversion, finished: Mapping[str, str], fresh: Fresh, name: str) -> Conversion:
     """The conversion as it is returned; writes the finished files and both reports next to the stages.
 
     `name` is the file of the kernel, and `finished` has the text of each file. Where no stage passed there

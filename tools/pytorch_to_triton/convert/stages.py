@@ -13,7 +13,7 @@ import anyio
 
 from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
 from pytorch_to_triton.convert.request import LAST
-from pytorch_to_triton.convert.work import ConversionWork, timed, tune
+from pytorch_to_triton.convert.work import ConversionWork, time_stages, tune
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted
 from pytorch_to_triton.draft.library import CHANNELS_LAST, PURE
@@ -53,10 +53,10 @@ async def stages_of(work: ConversionWork) -> Staged:
     cuDNN may multiply float32 in TF32 in one of them and not in the other. Where a draft is wrong still, what
     its wrong results are computed by is left to PyTorch.
     """
-    staged = await staged_by(work)
+    staged = await run_stages(work)
     if work.ways[0].convolutions == CHANNELS_LAST and not staged.reports[0].passed:
         work = replace(work, left_out=frozenset({CHANNELS_LAST}))
-        staged = await staged_by(work)
+        staged = await run_stages(work)
     return await around_defects(work, staged)
 
 
@@ -73,7 +73,7 @@ async def around_defects(work: ConversionWork, staged: Staged) -> Staged:
             break
         work = replace(work, left=tuple({**dict(work.left), **left}.items()))
         try:
-            tried = await staged_by(work)
+            tried = await run_stages(work)
         except NotConvertible:
             return staged
         if tried.reports[-1].passed:
@@ -87,29 +87,31 @@ async def around_parts(work: ConversionWork, staged: Staged, origin: CutOrigin) 
     names = [part.name for part in reversed(origin.cut.parts)]
     for name in names if wrong and len(names) > 1 and not work.request.strict else ():
         fewer = replace(work, left=((name, wrong[0]),))
-        tried = await staged_by(fewer)
+        tried = await run_stages(fewer)
         if tried.reports[-1].passed:
             return replace(tried, left=fewer.left)
     return staged
 
 
-async def staged_by(work: ConversionWork) -> Staged:
+async def run_stages(work: ConversionWork) -> Staged:
     """The stages, with the ways that are left."""
     if work.runtime.interpreter:
         drafted = {stage: await work.draft(stage) for stage in STAGE_NAMES}
         async with work.opened() as validation:
-            reports = await validated(work, validation, drafted)
+            reports = await validate_stages(work, validation, drafted)
             return Staged(reports, None, unmeasured(work, drafted[LAST]), [*drafted.values()])
     drafted = {1: await work.draft(1), 2: await work.draft(2)}
     async with work.opened() as validation:
-        first = await validated(work, validation, drafted)
+        first = await validate_stages(work, validation, drafted)
         if not all(report.passed for report in first):
-            return Staged(first, await timed(work, first), unmeasured(work, drafted[2]), [*drafted.values()])
+            return Staged(
+                first, await time_stages(work, first), unmeasured(work, drafted[2]), [*drafted.values()]
+            )
         tuned = await tune(work, first)
-        last = await validated(work, validation, {LAST: tuned.drafted})
+        last = await validate_stages(work, validation, {LAST: tuned.drafted})
         reports = first + last
         right = all(report.passed for report in reports)
-        table = tuned.table if right and tuned.table else await timed(work, reports)
+        table = tuned.table if right and tuned.table else await time_stages(work, reports)
         return Staged(reports, table, tuned.ways, [*drafted.values(), tuned.drafted])
 
 
@@ -121,7 +123,7 @@ def unmeasured(work: ConversionWork, drafted: Drafted) -> str:
     return f"Products and convolutions, chosen without timing: {drafted.ways}, usually the fastest.{pure}"
 
 
-async def validated(
+async def validate_stages(
     work: ConversionWork, validation: Validation, drafted: Mapping[Stage, Drafted]
 ) -> list[StageReport]:
     """The stages' verdicts, found at once, up to the first that is not passed: then the later ones stop."""

@@ -162,7 +162,7 @@ class ConfigChoice:
 async def tune(work: ConversionWork, reports: Sequence[StageReport]) -> Tuned:
     """Time all configurations of the last stage beside the stages so far; draft it with the best."""
     ways, measured = await fastest_ways(work)
-    choices = await written_choices(work, ways)
+    choices = await write_choices(work, ways)
     if not choices:
         return Tuned(await work.draft(LAST, ways), None, measured)
     implementations = [*stage_subjects(work, reports), *candidates(work, choices)]
@@ -185,7 +185,7 @@ async def fastest_ways(work: ConversionWork) -> tuple[Ways, str]:
             text = work.drafted(2, ways).text
             if text not in texts:
                 drafts[f"way {number}"] = ways
-                written(work, f"way {number}", text)
+                write_tuning_file(work, f"way {number}", text)
             texts.add(text)
     first = next(iter(drafts.values()))
     if len(drafts) == 1:
@@ -201,7 +201,7 @@ async def fastest_ways(work: ConversionWork) -> tuple[Ways, str]:
     return drafts[best], f"Fastest on {table.device}: {told[0]}; then {'; '.join(told[1:])}."
 
 
-async def written_choices(work: ConversionWork, ways: Ways) -> list[ConfigChoice]:
+async def write_choices(work: ConversionWork, ways: Ways) -> list[ConfigChoice]:
     """A file for each configuration of each kernel that runs at the timed size, the others as they are."""
     untuned = work.drafted(LAST, ways)
     dims = work.target.timing_case().dims
@@ -209,7 +209,7 @@ async def written_choices(work: ConversionWork, ways: Ways) -> list[ConfigChoice
     for choice in choices:
         for number, config in enumerate(choice.variant.candidates):
             label = f"{choice.variant.kernel} {number}"
-            written(work, label, work.drafted(LAST, ways, {choice.variant.kernel: config}).text)
+            write_tuning_file(work, label, work.drafted(LAST, ways, {choice.variant.kernel: config}).text)
             choice.labels[label] = config
     return choices
 
@@ -219,7 +219,7 @@ def may_run(variant: Variant, dims: Mapping[str, int]) -> bool:
     return not names_in(variant.condition) <= dims.keys() or holds(variant.condition, dims)
 
 
-def written(work: ConversionWork, label: str, text: str) -> None:
+def write_tuning_file(work: ConversionWork, label: str, text: str) -> None:
     file = tuning_file(work, label)
     file.parent.mkdir(exist_ok=True)
     file.write_text(text, encoding="utf-8")
@@ -245,7 +245,7 @@ def compiled_target(work: ConversionWork) -> Implementation:
     return Implementation(COMPILE, work.request.target, "reference", "default")
 
 
-async def timed(work: ConversionWork, reports: Sequence[StageReport]) -> TimingTable | None:
+async def time_stages(work: ConversionWork, reports: Sequence[StageReport]) -> TimingTable | None:
     """Eager PyTorch, torch.compile and all stages that are right side by side; None where none is."""
     implementations = stage_subjects(work, reports)
     if len(implementations) == 1:

@@ -3,6 +3,7 @@
 Options of ncu: docs.nvidia.com/nsight-compute/NsightComputeCli.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from pytorch_to_triton.profilers.tool_process import find_tool, run_tool, text_o
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.profile import Profile, Profiler
 from pytorch_to_triton.targets.describe import refusal_of_failure
-from pytorch_to_triton.worker import wire
 
 NAME = "ncu"
 REPORT = "ncu.csv"
@@ -71,7 +71,7 @@ def find_ncu() -> Path | None:
 async def run_profiler(
     worker: WorkerClient,
     profiler: Profiler,
-    call: wire.CallArguments,
+    call: Mapping[str, object],
     runtime: Runtime,
     *,
     seconds: float,
@@ -81,8 +81,7 @@ async def run_profiler(
 
     Raises MissingRequirement where the profiler cannot work, TargetBroken where the call raises.
     """
-    arguments: wire.ProfileArguments = {**call, "profiler": profiler}
-    job = Job(kind="profile", arguments=arguments)
+    job = Job(kind="profile", arguments={**call, "profiler": profiler})
     async with device_lock("cuda-0", listener):
         if profiler == NAME:
             return await _under_ncu(job, runtime, seconds)

@@ -90,8 +90,7 @@ async def open_target(
     """
     if role == "reference" and "get_inputs" in source_of(target):
         needs = EXPORT
-    arguments: tracing.DescribeArguments = {"target": target.as_json(), "role": role}
-    job = Job(kind="describe", arguments=arguments, needs=needs)
+    job = Job(kind="describe", arguments={"target": target.as_json(), "role": role}, needs=needs)
     async with AsyncExitStack() as stack:
 
         async def loaded() -> TargetProcess:

@@ -236,7 +236,11 @@ def _point_at(file: int, path: str | Path, flags: int) -> None:
 
 
 VARIABLE = "PYTORCH_TO_TRITON_MEMORY_GIB"
-"""Sets the limit of one job."""
+"""Sets the limit of one job.
+
+A process that takes all there is makes the kernel kill whichever process it likes, the user's editor among
+them. Address space says nothing here: CUDA reserves far more than it uses.
+"""
 _SHARE = 0.8
 """Of the machine's memory, or of the container's."""
 _CGROUP = Path("/sys/fs/cgroup/memory.max")

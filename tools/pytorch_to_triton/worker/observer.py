@@ -78,12 +78,6 @@ class Observer:
         self.leftovers = Leftovers()
 
     @contextmanager
-    def loading(self) -> Iterator[None]:
-        """While the candidate's file is imported and its module constructed."""
-        with self.sandbox.watching():
-            yield
-
-    @contextmanager
     def calling(
         self, memory: GuardedMemory, call: CallInputs, order: Order = "forward"
     ) -> Iterator[CallObservation]:

@@ -5,7 +5,6 @@ submit.py         runs the gate of the current stage on a file, and puts the nex
 evidence.py       what validate, audit and timings find out about it
 gate.py           the conditions of each stage, out of that evidence
 finish.py         writes what the best file becomes, and runs its tests
-understanding.py  what a trace says, in plain words
 store.py          the folder, which stage is next, and which attempt is the best
 answers.py        what a caller is told
 """

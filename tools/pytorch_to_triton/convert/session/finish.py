@@ -34,7 +34,6 @@ from pytorch_to_triton.schema.finished import FinishedConversion, FinishedFile, 
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.session import Attempt
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.worker import wire
 
 TOOL = "convert finish"
 
@@ -276,8 +275,8 @@ MOST_LINES = 12
 
 async def run_tests(worker: WorkerClient, file: Path, runtime: Runtime, seconds: float) -> TestRun:
     """Run pytest on a file; that it is missing there, or takes too long, is no failure of a test."""
-    arguments: wire.RunTestsArguments = {"file": str(file)}
-    outcome = await worker.ask(Job(kind="run_tests", arguments=arguments), runtime, seconds=seconds)
+    job = Job(kind="run_tests", arguments={"file": str(file)})
+    outcome = await worker.ask(job, runtime, seconds=seconds)
     if outcome.answer is None:
         return TestRun(passed=False, summary=f"its tests did not end: {outcome.detail}")
     status, output = outcome.answer["status"], str(outcome.answer["output"])

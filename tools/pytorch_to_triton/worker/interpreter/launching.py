@@ -215,14 +215,6 @@ def call_interpreted(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         raise InterpreterError(repr(error)) from error
 
 
-def call_device_function(self: Any, *args: Any, **kwargs: Any) -> Any:
-    return call_interpreted(self.rewrite(), args, kwargs)
-
-
-def no_more_patches(function: Any) -> Any:
-    return upstream._LangPatchScope()
-
-
 BINARY = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift", "pow",
     "gt", "ge", "lt", "le", "eq", "ne",
@@ -245,7 +237,11 @@ def install() -> None:
     # Upstream points triton.language at the interpreter again for each launch and each device function call,
     # which costs more than most kernels. In this process every kernel is interpreted: once is enough.
     upstream._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
-    upstream._patch_lang = no_more_patches
+    upstream._patch_lang = lambda function: upstream._LangPatchScope()
     upstream._implicit_cvt = argument
     upstream.GridExecutor = GridExecutor
+
+    def call_device_function(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return call_interpreted(self.rewrite(), args, kwargs)
+
     upstream.InterpretedFunction.__call__ = call_device_function

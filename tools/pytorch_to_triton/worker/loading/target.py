@@ -15,7 +15,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from ..random_numbers import seed_random_numbers
+from ..device import seed_random_numbers
 from ..runtime import as_on_a_gpu, interpreting
 from ..wire.packing import ContainerKind, Packing
 from .packing import Args, Kwargs, by_parameter
@@ -231,7 +231,9 @@ def construct(found: Found, name: str) -> nn.Module:
     seed_random_numbers(INITIAL_SEED)
     try:
         with found.constructing:
-            given: Any = dict(literal(text) for text in found.init) or initial_inputs(contents)
+            given: Any = (
+                dict(literal(text) for text in found.init) or getattr(contents, "get_init_inputs", list)()
+            )
             cls = getattr(contents, name)
             module: nn.Module = cls(**given) if isinstance(given, dict) else cls(*given)
             return module
@@ -250,10 +252,6 @@ def literal(text: str) -> tuple[str, Any]:
         return name.strip(), ast.literal_eval(value.strip())
     except (SyntaxError, ValueError):
         return name.strip(), value.strip()
-
-
-def initial_inputs(contents: ModuleType) -> Any:
-    return contents.get_init_inputs() if hasattr(contents, "get_init_inputs") else []
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:

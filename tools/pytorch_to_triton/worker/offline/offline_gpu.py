@@ -18,8 +18,10 @@ from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 
+from ..interpreter.autotuning import InterpreterDriver
 from ..interpreter.cuda_answers import DEVICE, PROPERTIES, ordinal
 from ..interpreter.fake_cuda import fake_gpu
+from ..replacement import all_replaced
 from ..wire import OfflineGpu
 
 USAGE = re.compile(r"REG:(\d+) STACK:(\d+)")
@@ -121,26 +123,18 @@ def properties_of(gpu: OfflineGpu) -> Any:
     )
 
 
-class OfflineDriver:
+class OfflineDriver(InterpreterDriver):
     """What `triton.runtime.driver.active` answers for the absent GPU."""
 
-    utils: "OfflineDriver"
-
     def __init__(self, gpu: OfflineGpu) -> None:
+        super().__init__()
         self.gpu = gpu
-        self.utils = self
 
     def get_current_target(self) -> GPUTarget:
         return target_of(self.gpu)
 
-    def get_current_device(self) -> int:
-        return 0
-
     def set_current_device(self, device: int) -> None:
         ordinal(device)
-
-    def get_current_stream(self, device: int | None = None) -> int:
-        return 0
 
     def get_active_torch_device(self) -> torch.device:
         return DEVICE
@@ -209,12 +203,5 @@ def on(gpu: OfflineGpu) -> Iterator[None]:
         "get_device_capability": about(gpu.capability),
         "get_arch_list": lambda: [gpu.name],
     }
-    with fake_gpu():
-        before = {name: getattr(torch.cuda, name) for name in answers}
-        for name, answer in answers.items():
-            setattr(torch.cuda, name, answer)
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                setattr(torch.cuda, name, value)
+    with fake_gpu(), all_replaced((torch.cuda, name, answer) for name, answer in answers.items()):
+        yield

@@ -23,7 +23,7 @@ from ..calls.tensors import leaves, read_values, write_outputs
 from ..device import MOST_COVER, Flush, cold_calls, cold_milliseconds, forget_persisting, peak_bytes
 from ..integrity.settings import SettingsSnapshot
 from ..loading.target import Loaded, Role, load
-from ..tuning.autotuned import chosen_configs
+from ..tuning.config_selector import chosen_configs
 from .input_pool import Pool, variant
 from .workers import Commands
 

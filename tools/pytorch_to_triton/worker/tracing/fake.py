@@ -83,8 +83,9 @@ def fake_of(tensor: torch.Tensor, mode: FakeTensorMode) -> torch.Tensor:
     return tensor if isinstance(tensor, FakeTensor) else mode.from_tensor(tensor)
 
 
-def tensors_of(given: Mapping[str, Any]) -> list[torch.Tensor]:
-    return [leaf for leaf in pytree.tree_leaves(dict(given)) if isinstance(leaf, torch.Tensor)]
+def tensors_of(value: Any) -> list[torch.Tensor]:
+    """The tensors in whatever containers."""
+    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
 def is_integer(tensor: torch.Tensor) -> bool:

@@ -19,7 +19,6 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import Dim, ExportedProgram
 from torch.fx import Node
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import wire
@@ -79,14 +78,10 @@ class NothingEmpty(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        given = [tensor.numel() for tensor in tensors_in((args, kwargs))]
-        if given and all(given) and not all(tensor.numel() for tensor in tensors_in(result)):
+        given = [tensor.numel() for tensor in tensors_of((args, kwargs))]
+        if given and all(given) and not all(tensor.numel() for tensor in tensors_of(result)):
             raise ResultEmpty(str(func))
         return result
-
-
-def tensors_in(value: Any) -> list[torch.Tensor]:
-    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
 def checked(given: Mapping[str, torch.Tensor]) -> AbstractContextManager[object]:

@@ -27,6 +27,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils import _pytree as pytree
 
 from ..calls.gradients import GRADIENT_OF
+from ..replacement import replaced
 from .free_sizes import hint_of
 from .graph_writer import MutatesArguments, NodeWriter, NotRepresentable
 
@@ -74,6 +75,7 @@ NORMS: Mapping[Any, Callable[..., Normalized]] = {
     torch.ops.aten.native_layer_norm.default: layer_norm,
     torch.ops.aten.native_group_norm.default: group_norm,
 }
+"""Norms as statistics and what follows from them by element: a backward pass saves those alone."""
 
 
 UNSUPPORTED = {
@@ -158,11 +160,8 @@ def own_backwards(file: Path) -> Iterator[list[str]]:
             applied.append(f"{cls.__name__}{line}")
         return usual.__get__(None, cls)(*given, **more)
 
-    setattr(torch.autograd.Function, "apply", classmethod(apply))  # noqa: B010
-    try:
+    with replaced(torch.autograd.Function, "apply", classmethod(apply)):
         yield applied
-    finally:
-        setattr(torch.autograd.Function, "apply", usual)  # noqa: B010
 
 
 @contextlib.contextmanager
@@ -234,10 +233,12 @@ def worth_saving(saved: Sequence[Node], returned: Collection[Node]) -> list[Node
     computed has to be written before it is read.
     """
     kept = list(saved)
+    # Products, and the like, take their operands from memory.
+    is_product = get_default_op_list().is_compute_intensive
     for node in sorted(saved, reverse=True):
         others = [n for n in kept if n is not node]
         found = sources(node, others)
-        if found is None or any(map(is_heavy, readers(node))):
+        if found is None or any(map(is_product, readers(node))):
             continue
         more = sum(n_bytes(n) for n in found if n not in kept)
         # What is not returned is written for the backward pass alone, by a kernel.
@@ -277,11 +278,6 @@ def readers(node: Node) -> Iterator[Node]:
         if isinstance(target, torch._ops.OpOverload) and (target.is_view or target in VIEWS):
             yield from readers(user)
         yield user
-
-
-def is_heavy(node: Node) -> bool:
-    """Whether it is a product or the like, which takes its operands from memory."""
-    return get_default_op_list().is_compute_intensive(node)
 
 
 def n_bytes(node: Node) -> int:
