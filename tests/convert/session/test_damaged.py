@@ -22,6 +22,12 @@ def test_an_attempt_is_brought_back_from_its_own_folder(session: SessionFolder) 
     assert session.file(1).read_text(encoding="utf-8") == SUBMITTED
 
 
+def test_an_attempt_whose_gate_stayed_shut_is_not_brought_back(session: SessionFolder) -> None:
+    session.keep(opened_attempt(2).model_copy(update={"opened": False}), "# wrong\n")
+    with pytest.raises(BadInput, match="did not pass its gate"):
+        restore(session, 2)
+
+
 @pytest.mark.parametrize("text", ['{"x": 1}', "{", "[]", "\xff"])
 def test_a_damaged_attempt_is_named_and_the_session_goes_on_once_it_is_moved(
     session: SessionFolder, text: str
