@@ -203,12 +203,13 @@ def no_kind_means_cuda(device: Any = None) -> Any:
 
 
 GENERATOR = torch.default_generator
+# Functions of their own: torch._dynamo refuses to be imported where two modules have one object.
 RANDOM = {
-    "manual_seed": GENERATOR.manual_seed,
-    "manual_seed_all": GENERATOR.manual_seed,
+    "manual_seed": lambda seed: GENERATOR.manual_seed(seed),
+    "manual_seed_all": lambda seed: GENERATOR.manual_seed(seed),
     "seed": nothing,
     "seed_all": nothing,
-    "initial_seed": GENERATOR.initial_seed,
+    "initial_seed": lambda: GENERATOR.initial_seed(),
     "get_rng_state": lambda device=None: GENERATOR.get_state(),
     "get_rng_state_all": lambda: [GENERATOR.get_state()],
     "set_rng_state": lambda new_state, device=None: GENERATOR.set_state(new_state),
