@@ -76,7 +76,7 @@ async def test_each_launch_moves_each_tensor_once_and_a_table_where_it_is_looked
         dims=dims,
         arguments=parse_declaration(inputs, {"M": 8, "V": 1000}).arguments(dims),
     )
-    arguments: wire.TrafficArguments = {
+    arguments = {
         "candidate": Target(path=file).as_json(),
         "arguments": [argument.model_dump(mode="json") for argument in case.arguments],
         "needed": {"table": 8 * 16},

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from pytorch_to_triton.convert.finish.converted import recipe_of
+from pytorch_to_triton.convert.finish.files import files
 from pytorch_to_triton.convert.request import ConversionRequest
-from pytorch_to_triton.convert.resolve import DraftOrigin, resolve
+from pytorch_to_triton.convert.resolve import DraftOrigin, ResolvedTarget, resolve
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import Drafted
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -41,3 +43,12 @@ def written(drafted: Drafted, target: Target, folder: Path, stage: Stage) -> str
     file = folder / f"{target.path.stem}_stage{stage}.py"
     file.write_text(drafted.text, encoding="utf-8")
     return str(file)
+
+
+def finished_text(target: ResolvedTarget, folder: Path) -> str:
+    """Writes what the second stage becomes in the user's repository, and returns the file of the kernels."""
+    drafted = target.convertible().drafted(2)
+    finished = files(recipe_of(target, drafted.file, drafted=True), "")
+    for name, text in finished.texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return finished.texts[finished.kernels]

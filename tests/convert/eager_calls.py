@@ -6,11 +6,16 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.draft.file.launches import Stage
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration
+from pytorch_to_triton.inputs.sizes import middle_point
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.targets.describe import declaration_of, describe
+
+from .drafting import STAGES, drafts_of, sourced, written
 
 BESIDE_EAGER = Path(__file__).parent / "jobs" / "beside_eager.py"
 Draft = dict[str, JsonValue]
@@ -22,6 +27,37 @@ async def differences(worker: WorkerClient, runtime: Runtime, drafts: Sequence[D
     outcome = await worker.ask(job, runtime, seconds=300.0)
     assert outcome.answer is not None, outcome
     return dict(outcome.answer)
+
+
+async def outcome_of(
+    worker: WorkerClient,
+    runtime: Runtime,
+    targets: Mapping[str, Target],
+    folder: Path,
+    stages: Sequence[Stage] = STAGES,
+) -> tuple[dict[str, object], dict[str, set[str]]]:
+    """By name, what the drafts of these targets differ in at their sizes, and which calls they leave."""
+    drafts, left = [], {}
+    for name, target in targets.items():
+        drafted = drafts_of(await sourced(worker, runtime, target), stages)
+        files = [written(d, target, folder, stage) for stage, d in drafted.items()]
+        declaration = await declared(worker, runtime, target)
+        drafts.append(draft_of(name, target, files, calls(declaration, sizes(declaration))))
+        left[name] = {call for d in drafted.values() for call in d.calls}
+    return await differences(worker, runtime, drafts), left
+
+
+def sizes(declaration: Declaration) -> list[Mapping[str, int]]:
+    """Smallest, middle and largest: some with a size of one, some with odd ones."""
+    smallest = {name: min(values) for name, values in declaration.dims.items()}
+    largest = {name: max(values) for name, values in declaration.dims.items()}
+    chosen = [middle_point(declaration.dims), smallest, largest]
+    return [dict(point) for point in {tuple(p.items()): p for p in chosen}.values()]
+
+
+async def declared(worker: WorkerClient, runtime: Runtime, target: Target) -> Declaration:
+    description = await describe(worker, target, "reference", runtime)
+    return declaration_of(description, description, NO_OPTIONS)
 
 
 def draft_of(name: str, target: Target, files: Sequence[str], calls: Sequence[JsonValue]) -> Draft:

@@ -92,6 +92,7 @@ WITH_SUMS = {
         "def f(x, gate, w):\n    return x * F.softplus(gate + w).unsqueeze(-1)\n",
     ),
 }
+LESS_COMMON = ("a cross layer", "steps of heads", "an RMS norm in several dtypes")
 FAST = ("a sum, whose gradient is a view",)
 SLOW = tuple(FUNCTIONS) if os.environ.get("ALL_GRADIENTS") else ("a softmax", "a layer norm")
 """Three stages of gradients take a minute: one function for every change, two with the corpora, all with
@@ -188,7 +189,9 @@ async def test_the_gradients_of_a_modulated_norm_of_groups_share_the_sums_of_its
     assert len(reading) == 2
 
 
-@pytest.mark.parametrize("name", WITH_SUMS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.corpora if n in LESS_COMMON else ()) for n in WITH_SUMS]
+)
 async def test_gradients_of_rows_and_of_what_they_share_are_one_kernel_and_one_that_adds_up_its_programs_sums(
     name: str, written: Written, drafted: Drafting
 ) -> None:

@@ -271,7 +271,7 @@ async def outcomes_of(
     return outcomes | await differences(worker, interpreter, drafts)
 
 
-PARTS = 8
+PARTS = 12
 
 
 # Each row is traced in every combination of its dtypes, which takes a second.

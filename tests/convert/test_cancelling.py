@@ -32,7 +32,13 @@ RESULTS = {
 }
 
 
-@pytest.mark.parametrize("what", RESULTS)
+LESS = ("a ratio of probabilities", "a divergence beside the probabilities")
+"""With the corpora."""
+
+
+@pytest.mark.parametrize(
+    "what", [pytest.param(what, marks=pytest.mark.corpora if what in LESS else ()) for what in RESULTS]
+)
 async def test_what_cancels_in_pytorch_cancels_in_a_draft(
     what: str, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:

@@ -34,14 +34,24 @@ def conversion(stages: list[StageReport], times: TimingTable | None = None) -> C
     )
 
 
-def test_three_right_stages_without_a_device_claim_no_speed() -> None:
-    summary = summary_of("f.py:f", RIGHT, None)
-    assert summary == "f.py:f: all three stages are validated; speed not measured (no GPU)."
-
-
-def test_a_measured_conversion_is_compared_with_eager_at_its_sizes() -> None:
-    summary = summary_of("f.py:f", RIGHT, TIMES)
-    assert "4.00 times as fast as eager PyTorch on a GPU at M=4096 (float32, 8 MB moved)" in summary
+def test_the_summary_says_what_passed_and_how_fast_it_is() -> None:
+    left_out = [
+        each.model_copy(update={"verdict": each.verdict.model_copy(update={"skipped": (LARGE,)})})
+        for each in RIGHT
+    ]
+    for stages, times, text in (
+        (RIGHT, None, "f.py:f: all three stages are validated; speed not measured (no GPU)."),
+        (RIGHT, TIMES, "4.00 times as fast as eager PyTorch on a GPU at M=4096 (float32, 8 MB moved)"),
+        (
+            STOPPED,
+            None,
+            "stage 1 (correct) is the kernel; stage 2 (optimised) is not validated: The tail is wrong;",
+        ),
+        ([stage(1, "failed")], None, "no stage passed"),
+        (left_out, None, "right at the sizes tried, and N=1000000 not tried (too large for this run)"),
+    ):
+        assert text in summary_of("f.py:f", stages, times)
+    assert "all three stages are validated" not in summary_of("f.py:f", left_out, None)
 
 
 def test_a_kernel_that_is_slower_than_pytorch_is_called_so_and_not_recommended() -> None:
@@ -80,17 +90,6 @@ def test_a_kernel_that_is_slower_than_torch_compile_is_called_so_with_the_bytes_
 def test_without_a_baseline_there_is_no_speedup() -> None:
     assert speedup_of(RIGHT, table(stage_3=(1.1, 1.2, 1.3))) is None
     assert speedup_of(RIGHT, None) is None
-
-
-def test_a_wrong_stage_is_named_with_what_is_wrong() -> None:
-    summary = summary_of("f.py:f", STOPPED, None)
-    assert (
-        "stage 1 (correct) is the kernel; stage 2 (optimised) is not validated: The tail is wrong;" in summary
-    )
-
-
-def test_no_right_stage_leaves_no_kernel_to_use() -> None:
-    assert "no stage passed" in summary_of("f.py:f", [stage(1, "failed")], None)
 
 
 def stopped_by(next_step: str, **ended: object) -> list[StageReport]:
@@ -134,41 +133,22 @@ def test_the_next_step_of_a_stopped_conversion_is_to_look_at_the_failing_stage()
         assert next_step_of(stages, kernel, None).endswith(f"Run its telling case again: {replay}")
 
 
-def test_the_report_has_a_row_for_each_stage() -> None:
-    text = markdown(conversion(STOPPED))
-    assert "| 1 correct | open | 2 passed | 1 | 3 | not measured | stage1_correct.py |" in text
-    assert (
-        "| 2 optimised | closed | 2 passed, 1 failed | 1 | 3 | not measured | stage2_optimised.py |" in text
-    )
-
-
-def test_the_report_lists_notes_and_what_was_not_tried() -> None:
-    text = markdown(conversion(RIGHT))
-    assert "- The trace holds only where N == 64." in text
-    assert "- N=10000000: over the limit" in text
-
-
-def test_the_report_says_how_to_run_the_validation_again() -> None:
-    assert "pytorch-to-triton validate f_triton.py --seed 7" in markdown(conversion(RIGHT))
-
-
-def test_the_report_without_a_device_says_that_speed_was_not_measured() -> None:
-    text = markdown(conversion(RIGHT))
-    assert "Speed: not measured, no GPU." in text
-    assert "speed-up vs eager" not in text
+def test_the_report_has_a_row_for_each_stage_notes_and_what_was_not_tried() -> None:
+    stopped, right = markdown(conversion(STOPPED)), markdown(conversion(RIGHT))
+    failed = "| 2 optimised | closed | 2 passed, 1 failed | 1 | 3 | not measured | stage2_optimised.py |"
+    assert "| 1 correct | open | 2 passed | 1 | 3 | not measured | stage1_correct.py |" in stopped
+    assert failed in stopped
+    for text in (
+        "- The trace holds only where N == 64.",
+        "- N=10000000: over the limit",
+        "pytorch-to-triton validate f_triton.py --seed 7",
+        "Speed: not measured, no GPU.",
+    ):
+        assert text in right
+    assert "speed-up vs eager" not in right
 
 
 def test_the_report_of_a_measurement_has_every_timing_with_its_interval() -> None:
     text = markdown(conversion(RIGHT, TIMES))
     assert "| PyTorch eager | 4.0000 | 3.9000 to 4.1000 | not available | 1.00 |" in text
     assert "| stage 3 | 1.0000 | 0.9000 to 1.1000 | not available | 4.00 |" in text
-
-
-def test_a_declared_size_that_was_left_out_is_named_where_all_stages_are_right() -> None:
-    left_out = [
-        one.model_copy(update={"verdict": one.verdict.model_copy(update={"skipped": (LARGE,)})})
-        for one in RIGHT
-    ]
-    summary = summary_of("f.py:f", left_out, None)
-    assert "all three stages are validated" not in summary
-    assert "right at the sizes tried, and N=1000000 not tried (too large for this run)" in summary

@@ -22,6 +22,7 @@ from pytorch_to_triton.validate.validate import validate
 
 from ..conftest import Written
 from .conftest import Conversions
+from .drafting import sourced, written_drafts
 
 pytestmark = pytest.mark.anyio
 
@@ -128,7 +129,7 @@ async def test_a_file_with_model_and_get_inputs_is_converted_as_it_is(
 
 
 async def test_a_project_with_tools_and_server_packages_of_its_own_is_converted(
-    converted: Conversions, tmp_path: Path
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     for package, text in (
         ("tools", 'INPUTS = {"x": "float32[M, N]"}\n'),
@@ -144,10 +145,13 @@ async def test_a_project_with_tools_and_server_packages_of_its_own_is_converted(
         "def f(x):\n    return torch.sigmoid(x) * SCALE\n",
         encoding="utf-8",
     )
-    conversion = await converted(Target(path=path, name="f"))
-    all_open(conversion)
-    assert conversion.kernel is not None
-    assert "    from server.declared import SCALE\n" in conversion.kernel.read_text(encoding="utf-8")
+    target = Target(path=path, name="f")
+    (file,) = written_drafts(await sourced(worker, interpreter, target), target, tmp_path, [1])
+    assert "    from server.declared import SCALE\n" in Path(file).read_text(encoding="utf-8")
+    verdict = await validate(
+        worker, ValidationRequest(candidate=Target(path=Path(file)), reference=target, seed=7), interpreter
+    )
+    assert verdict.verdict == "passed", verdict.summary
 
 
 REFUSED = {

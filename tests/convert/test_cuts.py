@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
-from pytorch_to_triton.convert.finish.test_run import run_tests
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
+from pytorch_to_triton.convert.session.finish import run_tests
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.inputs.declaration import Options, parse_options
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -17,6 +17,7 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
 from .conftest import Conversions
+from .drafting import finished_text
 from .eager_calls import calls, differences, draft_of
 
 pytestmark = pytest.mark.anyio
@@ -156,7 +157,7 @@ async def test_functions_that_need_values_become_kernels_between_what_stays_pyth
     for name in names:
         origin = await in_parts(name)
         files = []
-        for stage in (1, 2, 3):
+        for stage in (1, 3):
             files.append(tmp_path / f"{name}_{stage}.py")
             files[-1].write_text(origin.drafted(stage).text, encoding="utf-8")  # type: ignore[arg-type]
         runs[name] = files[0].read_text().rpartition("check_inputs(x=x)\n")[2].rstrip()
@@ -238,14 +239,19 @@ async def test_gradients_are_refused_with_what_is_converted_without_them(
 @pytest.mark.parametrize(
     "name", ["scaled_by_an_item", pytest.param("clamped_until_small", marks=pytest.mark.corpora)]
 )
-async def test_all_stages_of_a_function_in_parts_are_validated_and_its_own_tests_pass(
-    converted: Conversions, worker: WorkerClient, interpreter: Runtime, name: str
+async def test_a_function_in_parts_is_right_by_its_own_tests(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path, name: str
 ) -> None:
     options = parse_options(["x=float32[N] in -8..8"], ["N=5"])
-    conversion = await converted(Target(path=FILE, name=name), options)
-    assert conversion.verdict == "converted", conversion.summary
-    assert [stage.passed for stage in conversion.stages] == [True] * 3
-    assert "stays Python" in conversion.notes[0]
-    tests = conversion.folder / f"test_{name}_triton.py"
-    outcome = await run_tests(worker, tests, interpreter, seconds=300)
+    request = ConversionRequest(target=Target(path=FILE, name=name), options=options)
+    finished_text(await resolve(worker, request, interpreter), tmp_path)
+    outcome = await run_tests(worker, tmp_path / f"test_{name}_triton.py", interpreter, seconds=300)
     assert outcome.passed, outcome
+
+
+@pytest.mark.corpora
+async def test_all_stages_of_a_function_in_parts_are_validated(converted: Conversions) -> None:
+    options = parse_options(["x=float32[N] in -8..8"], ["N=5"])
+    conversion = await converted(Target(path=FILE, name="scaled_by_an_item"), options)
+    assert conversion.verdict == "converted", conversion.summary
+    assert "stays Python" in conversion.notes[0]

@@ -1,50 +1,46 @@
 """A gate opens for a right stage that is not slower than the last one that passed; nothing is guessed."""
 
 from pytorch_to_triton.convert.gates import gated
+from pytorch_to_triton.schema.conversion import StageReport
+from pytorch_to_triton.schema.timing import TimingTable
 
 from .stages import stage, table
 
-
-def test_without_a_device_right_stages_pass_and_their_speed_is_not_measured() -> None:
-    judged = gated([stage(1), stage(2), stage(3)], None)
-    assert [s.passed for s in judged] == [True, True, True]
-    assert {s.speed for s in judged} == {"not measured"}
-
-
-def test_a_wrong_stage_does_not_pass() -> None:
-    assert [s.passed for s in gated([stage(1), stage(2, "failed")], None)] == [True, False]
-
-
-def test_an_undecided_stage_does_not_pass() -> None:
-    assert not gated([stage(1, "undecided")], None)[0].passed
-
-
-def test_a_faster_stage_is_not_slower() -> None:
-    judged = gated([stage(1), stage(2)], table(stage_1=(2.0, 2.1, 2.2), stage_2=(1.0, 1.1, 1.2)))
-    assert [(s.speed, s.passed) for s in judged] == [("not slower", True)] * 2
-
-
-def test_a_stage_whose_interval_overlaps_is_not_slower() -> None:
-    judged = gated([stage(1), stage(2)], table(stage_1=(1.0, 1.1, 1.2), stage_2=(1.15, 1.25, 1.3)))
-    assert judged[1].speed == "not slower"
-
-
-def test_a_stage_beyond_the_interval_is_slower_and_does_not_pass() -> None:
-    judged = gated([stage(1), stage(2)], table(stage_1=(1.0, 1.1, 1.2), stage_2=(1.23, 1.25, 1.3)))
-    assert (judged[1].speed, judged[1].passed) == ("slower", False)
-
-
-def test_a_stage_that_takes_one_percent_longer_is_not_slower() -> None:
-    judged = gated([stage(1), stage(2)], table(stage_1=(1.0, 1.0, 1.0), stage_2=(1.009, 1.01, 1.011)))
-    assert judged[1].speed == "not slower"
-
-
-def test_a_stage_is_compared_with_the_last_one_that_passed() -> None:
-    times = table(stage_1=(1.0, 1.1, 1.2), stage_2=(5.0, 5.1, 5.2), stage_3=(2.0, 2.1, 2.2))
-    judged = gated([stage(1), stage(2), stage(3)], times)
-    assert [s.speed for s in judged] == ["not slower", "slower", "slower"]
+RIGHT = [stage(1), stage(2), stage(3)]
+FIRST = (1.0, 1.1, 1.2)
+JUDGED: list[tuple[str, list[StageReport], TimingTable | None, list[tuple[str, bool]]]] = [
+    ("nothing measured", RIGHT, None, [("not measured", True)] * 3),
+    ("a wrong one", [stage(1), stage(2, "failed")], None, [("not measured", True), ("not measured", False)]),
+    ("an undecided one", [stage(1, "undecided")], None, [("not measured", False)]),
+    ("faster", RIGHT[:2], table(stage_1=(2.0, 2.1, 2.2), stage_2=FIRST), [("not slower", True)] * 2),
+    (
+        "intervals that overlap",
+        RIGHT[:2],
+        table(stage_1=FIRST, stage_2=(1.15, 1.25, 1.3)),
+        [("not slower", True)] * 2,
+    ),
+    (
+        "beyond the interval",
+        RIGHT[:2],
+        table(stage_1=FIRST, stage_2=(1.23, 1.25, 1.3)),
+        [("not slower", True), ("slower", False)],
+    ),
+    (
+        "one percent longer",
+        RIGHT[:2],
+        table(stage_1=(1.0, 1.0, 1.0), stage_2=(1.009, 1.01, 1.011)),
+        [("not slower", True)] * 2,
+    ),
+    (
+        "compared with the last that passed",
+        RIGHT,
+        table(stage_1=FIRST, stage_2=(5.0, 5.1, 5.2), stage_3=(2.0, 2.1, 2.2)),
+        [("not slower", True), ("slower", False), ("slower", False)],
+    ),
+    ("not timed", RIGHT[:2], table(stage_1=FIRST), [("not slower", True), ("not measured", True)]),
+]
 
 
-def test_a_stage_that_could_not_be_timed_is_not_measured() -> None:
-    judged = gated([stage(1), stage(2)], table(stage_1=(1.0, 1.1, 1.2)))
-    assert judged[1].speed == "not measured"
+def test_a_gate_opens_for_a_right_stage_that_is_not_slower_than_the_last_that_passed() -> None:
+    for what, stages, times, expected in JUDGED:
+        assert [(s.speed, s.passed) for s in gated(stages, times)] == expected, what

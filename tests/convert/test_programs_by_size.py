@@ -66,7 +66,7 @@ PROGRAMS: Mapping[str, tuple[dict[str, list[int]], str]] = {
 """The declared sizes, and the body."""
 
 
-@pytest.mark.parametrize("dtypes", ["float32", "float32|bfloat16"])
+@pytest.mark.parametrize("dtypes", [pytest.param("float32", marks=pytest.mark.corpora), "float32|bfloat16"])
 async def test_a_draft_holds_at_all_declared_sizes(
     dtypes: str, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:

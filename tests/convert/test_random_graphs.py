@@ -11,8 +11,7 @@ from pytorch_to_triton.schema.target import Target
 
 from ..random_programs import random_program
 from .drafting import drafted
-from .eager_calls import calls, differences, draft_of
-from .test_real_functions import declared
+from .eager_calls import calls, declared, differences, draft_of
 
 pytestmark = pytest.mark.anyio
 

@@ -1,7 +1,6 @@
 """The functions of `real_functions/`, as models have them: traced, drafted and run beside eager PyTorch."""
 
 import ast
-import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,44 +12,35 @@ from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import draft
 from pytorch_to_triton.draft.library import ways_of
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration
 from pytorch_to_triton.inputs.expression import holds
-from pytorch_to_triton.inputs.sizes import middle_point
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import declaration_of, describe
 
-from .drafting import STAGES, drafts_of, sourced, written
-from .eager_calls import calls, differences, draft_of
+from .drafting import STAGES, sourced, written
+from .eager_calls import calls, declared, differences, draft_of, outcome_of, sizes
 
 pytestmark = pytest.mark.anyio
 
 FILES = sorted((Path(__file__).parent / "real_functions").glob("*.py"))
+FIRST = ("depthwise", "quantise")
 DRAFTED = [
-    *(pytest.param(file, (3,), id=f"{file.stem} at stage 3") for file in FILES[9::18]),
-    *(
-        pytest.param(file, (3,), id=f"{file.stem} at stage 3", marks=pytest.mark.corpora)
-        for file in FILES[::18]
-    ),
-    *(
-        pytest.param(file, STAGES, id=file.stem, marks=pytest.mark.corpora)
-        for file in (FILES if os.environ.get("ALL_REAL_FUNCTIONS") else FILES[1::9])
-    ),
+    pytest.param(file, (3,), id=file.stem)
+    if file.stem in FIRST
+    else pytest.param(file, STAGES, id=file.stem, marks=pytest.mark.corpora)
+    for file in FILES
 ]
-"""Each is traced in every combination of its dtypes, which takes seconds: the last drafts of an eighteenth
-of the functions for every change, all drafts of a ninth with the corpora, all with ALL_REAL_FUNCTIONS=1."""
+"""Each is traced in every combination of its dtypes, which takes seconds: two for every change."""
 IN_EVERY_WAY = [
     pytest.param(file, id=file.stem, marks=() if file.stem == "causal_attention" else pytest.mark.corpora)
-    for file in (FILES if os.environ.get("ALL_REAL_FUNCTIONS") else FILES[5::9])
+    for file in FILES
+    if file.stem in ("causal_attention", "embedding_sum", "masked_pooling", "squeeze_excite")
 ]
-"""One whose products read parts of a projection for every change, the others as above."""
+"""One whose products read parts of a projection for every change."""
 LARGEST_LOOP = 32768
 CALLS_LEFT: Mapping[str, tuple[str, ...]] = {
     "conv_bn_relu": ("aten.convolution.default",),
-    "patch_embedding": ("aten.convolution.default",),
     "top_k_gates": ("aten.topk.default",),
-    "up_block": ("aten.convolution.default",),
 }
 """The operators that a function's drafts leave to PyTorch, by its file; nothing in those not named."""
 
@@ -62,19 +52,7 @@ def target_in(file: Path) -> Target:
     return Target(path=file, name=named[-1])
 
 
-def sizes(declaration: Declaration) -> list[Mapping[str, int]]:
-    """Smallest, middle and largest: some with a size of one, some with odd ones."""
-    smallest = {name: min(values) for name, values in declaration.dims.items()}
-    largest = {name: max(values) for name, values in declaration.dims.items()}
-    chosen = [middle_point(declaration.dims), smallest, largest]
-    return [dict(point) for point in {tuple(p.items()): p for p in chosen}.values()]
-
-
-async def declared(worker: WorkerClient, runtime: Runtime, target: Target) -> Declaration:
-    description = await describe(worker, target, "reference", runtime)
-    return declaration_of(description, description, NO_OPTIONS)
-
-
+@pytest.mark.corpora
 async def test_eager_pytorch_takes_every_declared_dtype(worker: WorkerClient, interpreter: Runtime) -> None:
     drafts = []
     for file in FILES:
@@ -89,14 +67,10 @@ async def test_eager_pytorch_takes_every_declared_dtype(worker: WorkerClient, in
 async def test_drafts_compute_what_eager_pytorch_does(
     file: Path, stages: Sequence[Stage], worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    target = target_in(file)
-    declaration = await declared(worker, interpreter, target)
-    drafted = drafts_of(await sourced(worker, interpreter, target), stages)
-    files = [written(d, target, tmp_path, stage) for stage, d in drafted.items()]
-    draft = draft_of(file.stem, target, files, calls(declaration, sizes(declaration)))
-    assert await differences(worker, interpreter, [draft]) == {file.stem: []}
-    left = {call for d in drafted.values() for call in d.calls}
-    assert left == set(CALLS_LEFT.get(file.stem, ()))
+    targets = {file.stem: target_in(file)}
+    differ, left = await outcome_of(worker, interpreter, targets, tmp_path, stages)
+    assert differ == {file.stem: []}
+    assert left == {file.stem: set(CALLS_LEFT.get(file.stem, ()))}
 
 
 @pytest.mark.parametrize("file", IN_EVERY_WAY)

@@ -22,15 +22,17 @@ DIMS = {"M": [4]}
 def f(x, h):
     """
 BODIES = {
-    "the residual beside its norm": "return h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + 1e-6), h",
-    "another input": "return F.silu(h), x",
+    "inputs beside a norm": "return h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + 1e-6), h, x",
     "an input laid out in order": "return F.silu(h), x.contiguous()",
     "a flat view of an input": "return F.silu(h), x.reshape(-1)",
     "an input's transpose": "return F.silu(h), x.t()",
-    "the differences of rows": "return (h[1:] - h[:-1]).abs()",
-    "all but the diagonal": "return x.flatten()[:-1].view(len(x) - 1, len(x) + 1)[:, 1:].flatten()",
-    "weights beside the routes": "v, i = h.topk(2); return torch.softmax(v, -1), i",
-    "an order beside a softmax": "return torch.softmax(h, -1), h.argsort(-1)",
+    "the differences of rows, and all but the diagonal": (
+        "i = x.flatten()[:-1].view(len(x) - 1, len(x) + 1)[:, 1:].flatten()\n"
+        "    return (h[1:] - h[:-1]).abs(), i"
+    ),
+    "what PyTorch orders beside what is made of it": (
+        "v, i = h.topk(2)\n    return torch.softmax(v, -1), i, torch.softmax(h, -1), h.argsort(-1)"
+    ),
 }
 CASES = ("M=4", "M=1", "M=4 x transposed", "M=4 h sliced")
 

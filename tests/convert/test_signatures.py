@@ -6,20 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.finish.converted import recipe_of
-from pytorch_to_triton.convert.finish.files import files
-from pytorch_to_triton.convert.finish.test_run import run_tests
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
+from pytorch_to_triton.convert.session.finish import run_tests
 from pytorch_to_triton.errors import NotConvertible, TargetBroken
 from pytorch_to_triton.inputs.declaration import parse_options
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
-from .drafting import drafts_of, written
-from .eager_calls import calls, differences, draft_of
-from .test_real_functions import sizes
+from .drafting import drafts_of, finished_text, written
+from .eager_calls import calls, differences, draft_of, sizes
 
 pytestmark = pytest.mark.anyio
 
@@ -199,7 +196,7 @@ async def test_a_draft_takes_and_returns_what_its_function_does(
     drafts = []
     for path, row in [*((styles, row) for row in ROWS), (generated, Row("losses", ()))]:
         target = await resolved(worker, interpreter, path, row)
-        drafted = drafts_of(target.convertible(), (1, 2))
+        drafted = drafts_of(target.convertible(), (2,))
         folder = tmp_path / row.name
         folder.mkdir()
         paths = [written(d, target.target, folder, stage) for stage, d in drafted.items()]
@@ -210,7 +207,7 @@ async def test_a_draft_takes_and_returns_what_its_function_does(
     assert await differences(worker, interpreter, drafts) == {str(draft["name"]): [] for draft in drafts}
 
 
-@pytest.mark.parametrize("name", ["of_an_object", "Mixed"])
+@pytest.mark.parametrize("name", ["Mixed", pytest.param("of_an_object", marks=pytest.mark.corpora)])
 async def test_the_finished_file_passes_its_own_tests(
     name: str, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
@@ -218,10 +215,7 @@ async def test_the_finished_file_passes_its_own_tests(
     path.write_text(SOURCE)
     row = next(row for row in ROWS if row.name == name)
     target = await resolved(worker, interpreter, path, row, backward=True)
-    drafted = target.convertible().drafted(2)
-    finished = files(recipe_of(target, drafted.file, drafted=True), "")
-    for file, text in finished.texts.items():
-        (tmp_path / file).write_text(text)
+    finished_text(target, tmp_path)
     (tests,) = tmp_path.glob("test_*_triton.py")
     outcome = await run_tests(worker, tests, interpreter, seconds=300)
     assert outcome.passed, outcome

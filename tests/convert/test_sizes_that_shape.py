@@ -12,8 +12,6 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
-from .conftest import Conversions
-
 pytestmark = pytest.mark.anyio
 
 LOOP = """import torch
@@ -37,12 +35,13 @@ def in_file(folder: Path, source: str) -> Target:
     return Target(path=path, name=source.split("def ")[1].split("(")[0])
 
 
-async def test_a_loop_over_a_dim_of_one_declared_size_is_converted_at_that_size(
-    converted: Conversions, tmp_path: Path
+async def test_a_loop_over_a_dim_of_one_declared_size_is_drafted_at_that_size(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    conversion = await converted(in_file(tmp_path, LOOP))
-    assert conversion.verdict == "converted", conversion.summary
-    assert "T is 4 in the kernel: it shapes the program." in conversion.notes
+    target = in_file(tmp_path, LOOP)
+    resolved = await resolve(worker, ConversionRequest(target=target), interpreter)
+    assert resolved.fixed == {"T": 4}
+    assert 'INPUTS = {"x": "float32[4, E]"}' in resolved.convertible().drafted(1).text
 
 
 async def test_more_programs_than_a_file_has_are_refused_with_an_option_that_converts_four(

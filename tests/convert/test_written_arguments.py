@@ -13,10 +13,8 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
-from .conftest import Conversions
-from .drafting import drafts_of, sourced, written
-from .eager_calls import calls, differences, draft_of
-from .test_real_functions import declared, sizes
+from .drafting import drafts_of, finished_text, sourced
+from .eager_calls import outcome_of
 
 pytestmark = pytest.mark.anyio
 
@@ -62,18 +60,12 @@ def target_of(name: str, folder: Path) -> Target:
     return Target(path=path, name="f")
 
 
-async def test_every_stage_leaves_in_arguments_what_eager_pytorch_does(
+async def test_a_draft_leaves_in_arguments_what_eager_pytorch_does(
     worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    drafts, left = [], {}
-    for name in WRITING:
-        target = target_of(name, tmp_path)
-        drafted = drafts_of(await sourced(worker, interpreter, target))
-        files = [written(d, target, tmp_path, stage) for stage, d in drafted.items()]
-        declaration = await declared(worker, interpreter, target)
-        drafts.append(draft_of(name, target, files, calls(declaration, sizes(declaration))))
-        left[name] = {call for d in drafted.values() for call in d.calls}
-    assert await differences(worker, interpreter, drafts) == {name: [] for name in WRITING}
+    targets = {name: target_of(name, tmp_path) for name in WRITING}
+    differ, left = await outcome_of(worker, interpreter, targets, tmp_path, (3,))
+    assert differ == {name: [] for name in WRITING}
     assert left == {name: set() for name in WRITING}
 
 
@@ -87,12 +79,10 @@ async def test_a_value_of_the_same_element_is_stored_where_the_argument_lies(
 
 
 async def test_the_finished_function_declares_what_it_writes_to(
-    converted: Conversions, tmp_path: Path
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    conversion = await converted(target_of("a moving average", tmp_path))
-    assert conversion.verdict == "converted", conversion.summary
-    assert conversion.kernel is not None
-    assert 'mutates_args=("y",)' in conversion.kernel.read_text(encoding="utf-8")
+    request = ConversionRequest(target=target_of("a moving average", tmp_path))
+    assert 'mutates_args=("y",)' in finished_text(await resolve(worker, request, interpreter), tmp_path)
 
 
 async def test_with_gradients_it_is_refused_with_what_can_be_done(

@@ -10,8 +10,7 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, make_backend
 
-from pytorch_to_triton.worker.assemblers import assemblers
-from pytorch_to_triton.worker.compilation import compile_otherwise
+from pytorch_to_triton.worker.compilation import assemblers, compile_otherwise
 from pytorch_to_triton.worker.runtime import warm_up_triton
 from pytorch_to_triton.worker.wire.validation import Compilation
 
@@ -41,6 +40,8 @@ def compiled(how: dict[str, Any] | None, launch: dict[str, int]) -> dict[str, An
     if how is not None:
         compile_otherwise(Compilation(**how))
     options = make_backend(TARGET).parse_options(launch).__dict__
+    if how == {"other_warps": True}:
+        return {"num_warps": options["num_warps"]}
     summed = triton.compile(ASTSource(sum_kernel, POINTERS, {"BLOCK": 128}), TARGET, options)
     signature = {"out_ptr": "*i32", "BLOCK": "constexpr"}
     aligned = {(0,): [["tt.divisibility", 16]]}

@@ -7,18 +7,20 @@ group run together in one process; each function there without parameters is a c
 import ast
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import typing_extensions
 
 HERE = Path(__file__).parent
 NOT_INTERPRETED = HERE / "integrity_checks" / "compiled.py"
 SHARED = HERE / "integrity_checks" / "author.py"
 GROUPS = {
-    "compiled kernels": [NOT_INTERPRETED],
+    "compiled kernels": [NOT_INTERPRETED, *HERE.glob("compiled_checks/*.py")],
     "integrity": sorted({*HERE.glob("integrity_checks/*.py")} - {NOT_INTERPRETED, SHARED}),
     "interpreter": sorted(HERE.glob("interpreter_checks/*.py")),
     "fake GPU": sorted(HERE.glob("cuda_checks/*.py")),
@@ -39,7 +41,10 @@ def checks_in(files: Sequence[Path]) -> set[str]:
     ("group", "asked"),
     [
         *(pytest.param(group, {}, id=group) for group in GROUPS),
-        pytest.param("fake GPU", {"ALL_KERNELS": "1"}, id="fake GPU, all kernels", marks=pytest.mark.corpora),
+        *(
+            pytest.param(group, {"ALL_KERNELS": "1"}, id=f"{group}, all kernels", marks=pytest.mark.corpora)
+            for group in ("fake GPU", "interpreter")
+        ),
     ],
 )
 def test_every_check_passes(group: str, asked: dict[str, str], tmp_path: Path) -> None:
@@ -49,12 +54,15 @@ def test_every_check_passes(group: str, asked: dict[str, str], tmp_path: Path) -
         "OMP_NUM_THREADS": "1",
         "TMPDIR": str(tmp_path),
     }
+    if group == "compiled kernels":  # with another folder of packages than the interpreter's own
+        settings["PYTHONPATH"] = str(tmp_path)
+        shutil.copy(str(typing_extensions.__file__), tmp_path)
     process = subprocess.run(
         [sys.executable, "-W", "error", str(HERE / "run_checks.py"), *map(str, files)],
         env=os.environ | settings,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert process.returncode == 0, process.stderr
     outcomes = dict(json.loads(line) for line in process.stdout.splitlines() if line.startswith("["))

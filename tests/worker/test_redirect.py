@@ -16,7 +16,7 @@ import pytest
 from pytorch_to_triton.worker.loading import redirect
 from pytorch_to_triton.worker.loading.staging import stage, without
 from pytorch_to_triton.worker.loading.target import Loaded, load
-from pytorch_to_triton.worker.loading.target_errors import TargetLoadFailed, TargetSyntax
+from pytorch_to_triton.worker.loading.target_file import TargetLoadFailed, TargetSyntax
 
 
 @pytest.fixture(autouse=True)

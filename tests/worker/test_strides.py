@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pytorch_to_triton.worker.interpreter.strides import step_of
+from pytorch_to_triton.worker.interpreter.guarded_launch import step_of
 
 LANES = np.arange(64, dtype=np.uint64)
 ROWS, COLUMNS = LANES[:, None], LANES[None, :]

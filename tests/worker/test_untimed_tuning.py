@@ -37,17 +37,13 @@ def test_each_case_tunes_afresh_and_takes_the_next_one_where_its_own_cannot_be_r
     assert tuned["of the refused"] == [[third] * (TRIALS + 1), [third], [third] * (TRIALS + 1)]
 
 
-def test_configurations_are_counted_from_the_first_one_left_and_begin_again(tuned: dict[str, Any]) -> None:
+def test_configurations_are_counted_from_the_first_one_left_and_those_of_other_warps_come_last(
+    tuned: dict[str, Any],
+) -> None:
     assert tuned["counted past the last"] == 64
     assert tuned["of those left"] == [32, 128, 32]
     assert tuned["of the best by a model"] == [128, 64, 128]
-
-
-def test_those_that_differ_in_more_than_warps_come_first(tuned: dict[str, Any]) -> None:
     assert tuned["of other warps"] == [64, 1]
-
-
-def test_what_was_taken_is_reported(tuned: dict[str, Any]) -> None:
     name = "BLOCK=128 num_warps=4 num_stages=3"
     assert tuned["reported"] == [{"kernel": "named", "configuration": name, "of": 3, "unsettled": []}]
 
@@ -67,7 +63,4 @@ def test_what_runs_on_trial_leave_is_what_the_author_lets_them_leave(tuned: dict
         "pre_hook": 1.0,
         "undone": BEFORE + 1,
     }
-
-
-def test_what_a_second_run_changes_is_known_where_trials_are_undone(tuned: dict[str, Any]) -> None:
     assert tuned["unsettled"] == ["y"]

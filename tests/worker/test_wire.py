@@ -15,6 +15,9 @@ from pytorch_to_triton.worker.wire import tracing, validation
 from pytorch_to_triton.worker.wire.as_json import decoded, encoded
 from pytorch_to_triton.worker.wire.observation import Differs, Observation, ObservedLaunch
 
+TOOLS = Path(wire.__file__).parents[2]
+JOBS = "pytorch_to_triton.worker.jobs"
+
 
 def imported_by(tree: ast.AST) -> Iterator[str]:
     """The modules that a file imports, but for those beside it."""
@@ -59,15 +62,17 @@ def test_what_json_lacks_is_refused(value: object) -> None:
 
 
 def test_each_job_takes_the_arguments_that_the_tools_pass() -> None:
-    jobs = [path.stem for path in sorted(Path(wire.__file__).parents[1].glob("jobs/[!_]*.py"))]
-    for job in jobs:
-        work = importlib.import_module(f"pytorch_to_triton.worker.jobs.{job}").work
-        report, *taken = inspect.signature(work).parameters
-        assert report == "report", job
-        name = f"{job.title().replace('_', '')}Arguments"
-        passed = next((getattr(m, name) for m in (wire, tracing, validation) if hasattr(m, name)), None)
-        described = set(inspect.get_annotations(passed)) if passed else set()
-        assert set(taken) == described, f"{name} in worker/wire/ describes what job {job} takes"
+    for path in TOOLS.rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match call:
+                case ast.Call(func=ast.Name("Job"), keywords=[ast.keyword("kind", kind), *given]):
+                    work = importlib.import_module(f"{JOBS}.{ast.literal_eval(kind)}").work
+                    _, *taken = inspect.signature(work).parameters
+                    passed = next((each.value for each in given if each.arg == "arguments"), ast.Dict([], []))
+                    if isinstance(passed, ast.Dict):
+                        names = [name and ast.literal_eval(name) for name in passed.keys]
+                        assert set(names) - {None} <= set(taken), path
+                        assert None in names or set(names) == set(taken), path
 
 
 def test_each_item_and_reply_has_a_tag_of_its_own() -> None:

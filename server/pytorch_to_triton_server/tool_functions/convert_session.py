@@ -103,7 +103,7 @@ async def convert_submit(
     from pytorch_to_triton_server.machine import choose_runtime
 
     folder, setting = _opened_to_run(call, session)
-    from pytorch_to_triton.convert.session.state import STAGES  # while the worker starts
+    from pytorch_to_triton.convert.session.store import STAGES  # while the worker starts
     from pytorch_to_triton.convert.session.submit import SubmitRequest, submit
 
     runtime = await choose_runtime(call.worker, setting.device, setting.python)
@@ -141,7 +141,7 @@ async def convert_restore(
     attempt: Annotated[int, Field(ge=1, description="The number of an attempt whose gate opened")],
 ) -> "SessionStep":
     """Go back to an earlier attempt of a session: its file is the stage's again. Later attempts are kept."""
-    from pytorch_to_triton.convert.session.restore import restore
+    from pytorch_to_triton.convert.session.submit import restore
 
     return restore(open_within(session, call.boundary), attempt)
 

@@ -14,14 +14,20 @@ from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.tuning import Tuning
 from pytorch_to_triton.worker.tuning.config_search import ConfigSearch
-from pytorch_to_triton.worker.tuning.resources import DeviceLimits, KernelResources, over_budget
-from pytorch_to_triton.worker.tuning.tuning_config import TuningConfig, neighbours, too_large
+from pytorch_to_triton.worker.tuning.tuning_config import (
+    DeviceLimits,
+    KernelResources,
+    TuningConfig,
+    neighbours,
+    over_budget,
+    too_large,
+)
 
 JOB = '''
 """The job `tune` with a made-up clock and device: one second a round, and each configuration's own time."""
 
 from .tune import ready
-from ..tuning.resources import DeviceLimits, KernelResources
+from ..tuning.tuning_config import DeviceLimits, KernelResources
 from ..tuning.session import tune
 from ..wire import TuningDeviceItem
 

@@ -25,7 +25,7 @@ from types import SimpleNamespace
 
 import torch
 
-from ..tuning.autotuned import chosen_configs
+from ..tuning.config_selector import chosen_configs
 from ..loading.target import load
 
 def work(report, target, sizes, signature=None):

@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 import torch
 
-from pytorch_to_triton.convert.finish.files import files
-from pytorch_to_triton.convert.finish.folding import WIDTH, fold_long_lines
+from pytorch_to_triton.convert.finish.converted import split_kernel_file
+from pytorch_to_triton.convert.finish.files import WIDTH, files, fold_long_lines
 from pytorch_to_triton.convert.finish.guards import conditions
 from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for_the_interpreter
 from pytorch_to_triton.convert.finish.recipe import Recipe, received
-from pytorch_to_triton.convert.finish.split import split_kernel_file
 from pytorch_to_triton.draft.file.imports import import_block
 from pytorch_to_triton.inputs.declaration import parse_declaration
 

@@ -1,19 +1,17 @@
 """A drafted `run`, called as it was not drafted for: what it raises, or that it ran."""
 
-import importlib.util
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from ..loading.target_file import load_file
+
 
 def work(report: Any, file: str) -> dict[str, str]:
     """The file's `run(x, w)` takes float32 and bfloat16 x: [3, 9] and float32 w: [9]."""
-    spec = importlib.util.spec_from_file_location("drafted", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_file(Path(file))
     x, w = torch.randn(3, 9), torch.randn(9)
     parameter = torch.nn.Parameter(torch.randn(9))
 

@@ -1,10 +1,11 @@
 """Results and gradients of drafted files beside those of the functions they were drafted from."""
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from ..loading.target_file import load_file
 
 
 def work(report: Any, functions: list[dict[str, Any]]) -> dict[str, str]:
@@ -18,12 +19,12 @@ def work(report: Any, functions: list[dict[str, Any]]) -> dict[str, str]:
 def different(given: dict[str, Any]) -> Any:
     torch.manual_seed(3)
     tensors = {name: torch.randn(shape) for name, shape in given["shapes"].items()}
-    expected = with_gradients(loaded(given["source"]).f, tensors)
+    expected = with_gradients(load_file(Path(given["source"])).f, tensors)
 
     def compared(file: str) -> str:
         try:
             torch.testing.assert_close(
-                with_gradients(loaded(file).run, tensors), expected, rtol=2e-5, atol=2e-5
+                with_gradients(load_file(Path(file)).run, tensors), expected, rtol=2e-5, atol=2e-5
             )
         except Exception as problem:
             return f"{Path(file).name}: {problem}"
@@ -45,12 +46,3 @@ def with_gradients(function: Any, tensors: dict[str, torch.Tensor]) -> list[Any]
         torch.zeros_like(leaf) if g is None else g for g, leaf in zip(grads, leaves.values(), strict=True)
     )
     return [*results, *zeros]
-
-
-def loaded(path: str) -> Any:
-    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

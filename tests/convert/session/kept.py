@@ -10,20 +10,25 @@ from pytorch_to_triton.schema.target import Target
 SUBMITTED = "# what was submitted\n"
 
 
+def setting_of(target: Target, *, backward: bool = False) -> Setting:
+    """How a session under the interpreter is started."""
+    return Setting(
+        target=target,
+        seed=7,
+        seconds=120.0,
+        backward=backward,
+        pure=False,
+        device="interpreter",
+        python=None,
+    )
+
+
 def kept_session(folder: Path) -> SessionFolder:
     """A session for a target beside it, with one attempt whose gate opened."""
     folder.mkdir(parents=True)
     target = folder.parent / "target.py"
     target.write_text("def f(x):\n    return x\n", encoding="utf-8")
-    setting = Setting(
-        target=Target(path=target, name="f"),
-        seed=7,
-        seconds=60.0,
-        backward=False,
-        pure=False,
-        device="interpreter",
-        python=None,
-    )
+    setting = setting_of(Target(path=target, name="f"))
     session = SessionFolder(folder)
     understood = Understanding(function="f", inputs=("x: float32[N]",))
     session.write(SessionRecord(setting=setting, target_digest="", understood=understood))

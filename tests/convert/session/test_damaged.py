@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.convert.session.answers import list_of, session_of
-from pytorch_to_triton.convert.session.restore import restore
 from pytorch_to_triton.convert.session.store import SessionFolder, open_session, sessions_below
+from pytorch_to_triton.convert.session.submit import restore
 from pytorch_to_triton.errors import BadInput
 
 from .kept import SUBMITTED, kept_session, opened_attempt, replace_by_pipe
@@ -20,6 +20,12 @@ def session(tmp_path: Path) -> SessionFolder:
 def test_an_attempt_is_brought_back_from_its_own_folder(session: SessionFolder) -> None:
     assert restore(session, 1).verdict == "restored"
     assert session.file(1).read_text(encoding="utf-8") == SUBMITTED
+
+
+def test_an_attempt_whose_gate_stayed_shut_is_not_brought_back(session: SessionFolder) -> None:
+    session.keep(opened_attempt(2).model_copy(update={"opened": False}), "# wrong\n")
+    with pytest.raises(BadInput, match="did not pass its gate"):
+        restore(session, 2)
 
 
 @pytest.mark.parametrize("text", ['{"x": 1}', "{", "[]", "\xff"])

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from pytorch_to_triton.convert.request import ConversionRequest
+from pytorch_to_triton.convert.resolve import resolve
 from pytorch_to_triton.convert.session.finish import FinishRequest, finish, with_measured
 from pytorch_to_triton.convert.session.start import start
-from pytorch_to_triton.convert.session.store import SessionFolder, Setting, open_session
+from pytorch_to_triton.convert.session.store import SessionFolder, open_session
 from pytorch_to_triton.convert.session.submit import SubmitRequest, submit
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.versions import Device, Versions
@@ -23,7 +25,9 @@ from pytorch_to_triton.schema.job import Runtime
 
 from ...benchmark.sweeps import benchmark, softmax_sweep
 from ...conftest import Written
+from ..drafting import finished_text
 from .files import AUTOTUNED, DOUBLED_KERNEL
+from .kept import setting_of
 from .silent import Silent
 
 pytestmark = pytest.mark.anyio
@@ -72,10 +76,7 @@ def session(
         text: str, name: str = "f", kernel: str | None = None, *, backward: bool = False
     ) -> SessionFolder:
         target = written(text).model_copy(update={"name": name})
-        setting = Setting(
-            target=target, seed=7, seconds=120.0, backward=backward, pure=False,
-            device="interpreter", python=None,
-        )  # fmt: skip
+        setting = setting_of(target, backward=backward)
         folder = open_session((await start(worker, setting, tmp_path / "session", interpreter)).session)
         if kernel is not None:
             folder.file(1).write_text(kernel, encoding="utf-8")
@@ -126,7 +127,9 @@ def used(folder: Path, script: str) -> str:
 async def test_a_function_with_gradients_and_two_results_passes_the_tests_that_come_with_it(
     session: Any, finished: Finishing, tmp_path: Path
 ) -> None:
-    result = await finished(await session(SCALED, backward=True))
+    watching = Watching()
+    result = await finished(await session(SCALED, backward=True), watching)
+    assert watching.shown == ["running test_f_triton.py"]
     assert result.tests is not None
     assert result.verdict == "finished", result.tests.output
     assert " passed" in result.tests.summary
@@ -136,14 +139,13 @@ async def test_a_function_with_gradients_and_two_results_passes_the_tests_that_c
     assert str(tmp_path) not in (tmp_path / "result/f_triton.py").read_text(encoding="utf-8")
 
 
-async def test_what_the_kernels_do_not_take_goes_to_pytorch_and_the_run_of_the_tests_is_shown(
-    session: Any, finished: Finishing, tmp_path: Path
+async def test_what_the_kernels_do_not_take_goes_to_pytorch(
+    worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
 ) -> None:
-    watching = Watching()
-    await finished(await session(DOUBLED), watching)
-    assert watching.shown == ["running test_f_triton.py"]
+    request = ConversionRequest(target=written(DOUBLED))
+    finished_text(await resolve(worker, request, interpreter), tmp_path)
     said = used(
-        tmp_path / "result",
+        tmp_path,
         """
 import torch
 from f_triton import f, reference
@@ -260,10 +262,7 @@ async def test_nothing_of_somebody_else_is_replaced_and_a_dry_run_writes_nothing
 async def test_a_session_without_an_open_gate_is_not_finished(
     worker: WorkerClient, interpreter: Runtime, written: Written, finished: Finishing, tmp_path: Path
 ) -> None:
-    setting = Setting(
-        target=written(DOUBLED), seed=7, seconds=120.0, backward=False, pure=False, device="interpreter",
-        python=None,
-    )  # fmt: skip
+    setting = setting_of(written(DOUBLED))
     folder = open_session((await start(worker, setting, tmp_path / "session", interpreter)).session)
     with pytest.raises(BadInput, match=r"No gate of .* has opened yet"):
         await finished(folder)

@@ -6,7 +6,7 @@ import pytest
 
 from pytorch_to_triton.convert.gates import COMPILE, EAGER
 from pytorch_to_triton.convert.session import gate
-from pytorch_to_triton.convert.session.state import before, best_of, opens, stage_of
+from pytorch_to_triton.convert.session.store import before, best_of, opens, stage_of
 from pytorch_to_triton.schema.session import Attempt, Condition, Stage
 from pytorch_to_triton.schema.timing import Timing, TimingTable
 

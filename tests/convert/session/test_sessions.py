@@ -14,10 +14,9 @@ import psutil
 import pytest
 
 from pytorch_to_triton.convert.session.answers import list_of, session_of
-from pytorch_to_triton.convert.session.restore import restore
 from pytorch_to_triton.convert.session.start import start
-from pytorch_to_triton.convert.session.store import SessionFolder, Setting, drop, open_session, sessions_below
-from pytorch_to_triton.convert.session.submit import SubmitRequest, submit
+from pytorch_to_triton.convert.session.store import SessionFolder, drop, open_session, sessions_below
+from pytorch_to_triton.convert.session.submit import SubmitRequest, restore, submit
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
@@ -26,6 +25,7 @@ from pytorch_to_triton.schema.session import SessionStep, Stage
 
 from ...conftest import Written
 from . import files
+from .kept import setting_of
 from .silent import CountedCases, Silent
 
 pytestmark = pytest.mark.anyio
@@ -40,15 +40,7 @@ def started(worker: WorkerClient, interpreter: Runtime, written: Written, tmp_pa
     """Opens a session for a file's function `f`."""
 
     async def started(text: str) -> SessionFolder:
-        setting = Setting(
-            target=written(text),
-            seed=7,
-            seconds=120.0,
-            backward=False,
-            pure=False,
-            device="interpreter",
-            python=None,
-        )
+        setting = setting_of(written(text))
         return open_session((await start(worker, setting, tmp_path / "session", interpreter)).session)
 
     return started

@@ -1,19 +1,15 @@
 """What torch.cuda and triton's driver answer on the fake GPU."""
 
+from functools import partial
+
 import torch
 import triton
 from torch import Tensor
 from triton.runtime import driver
 from triton.runtime.errors import InterpreterError
+from wrappers import refusal as refused
 
-
-def refusal(function: object, *args: object) -> str:
-    """The message of the InterpreterError that a call raises."""
-    try:
-        function(*args)
-    except InterpreterError as error:
-        return str(error)
-    raise AssertionError("nothing was raised")
+refusal = partial(refused, InterpreterError)
 
 
 def there_is_one_gpu_and_it_is_current() -> None:

@@ -14,8 +14,10 @@ from torch import Tensor
 from triton.runtime.errors import InterpreterError
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from pytorch_to_triton.worker.allocation import Poison
+from pytorch_to_triton.worker.guarded_memory import GuardedMemory
 from pytorch_to_triton.worker.interpreter.bounds import Range
-from pytorch_to_triton.worker.interpreter.fault_log import KEPT_FAULTS
+from pytorch_to_triton.worker.interpreter.guarded_launch import KEPT_FAULTS
 from pytorch_to_triton.worker.interpreter.memory_guard import MemoryGuard
 
 ZONE = 1 << 16
@@ -333,3 +335,27 @@ def faults_of_one_place_are_counted_and_places_are_capped() -> None:
         for k in range(2 * KEPT_FAULTS):
             tuple_of_many[(1,)]((*([x] * k), x, *([out] * (2 * KEPT_FAULTS - k))), k)
     assert len(zones.guard.faults) == KEPT_FAULTS
+
+
+@triton.jit
+def doubled(x_ptr, out_ptr, n, stride, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i.to(tl.int64) * stride, mask=i < n)
+    tl.store(out_ptr + i.to(tl.int64) * stride, x * 2, mask=i < n)
+
+
+def an_element_too_many_in_guarded_memory_is_found_without_the_guard() -> None:
+    memory = GuardedMemory("cpu", Poison.FIRST)
+    x = memory.placed(torch.arange(6.0), "x")
+    far = memory.spread(torch.arange(3.0), (2**30,), "far")
+    with memory.intercepting():
+        honest, out = torch.empty_like(x), torch.empty_strided((3,), (2**30,))
+        doubled[(1,)](x, honest, 6, 1, BLOCK=8)
+        doubled[(1,)](far, out, 3, 2**30, BLOCK=4)
+        assert (honest.tolist(), out.tolist()) == ([0, 2, 4, 6, 8, 10], [0, 2, 4])
+        assert memory.overruns() == []
+        broken = torch.empty(5)
+        doubled[(1,)](x, broken, 6, 1, BLOCK=8)
+    memory.named(broken, "out")
+    found = {"tensor": "out", "side": "after", "offset": 5, "elements": 1, "size": 5}
+    assert memory.overruns() == [found]

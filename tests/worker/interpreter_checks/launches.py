@@ -3,6 +3,8 @@
 import threading
 import types
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,13 +17,16 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from pytorch_to_triton.worker.interpreter.autotuning import InterpreterDriver, make_room_to_wait
 
 
-def refusal(launch: object, *args: object) -> str:
-    """The message of the InterpreterError that a launch raises."""
+def refused(kind: type[BaseException], call: Callable[..., object], *args: object) -> str:
+    """The message of the error that a call raises."""
     try:
-        launch(*args)
-    except InterpreterError as error:
+        call(*args)
+    except kind as error:
         return str(error)
     raise AssertionError("nothing was raised")
+
+
+refusal = partial(refused, InterpreterError)
 
 
 @triton.jit

@@ -9,8 +9,8 @@ import triton
 import triton.language as tl
 
 from pytorch_to_triton.worker.interpreter import races
+from pytorch_to_triton.worker.interpreter.launching import Order
 from pytorch_to_triton.worker.interpreter.memory_guard import MemoryGuard
-from pytorch_to_triton.worker.interpreter.program_order import Order
 
 
 def faults(launch: Callable[..., Any], *args: Any) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Literal, cast
+from typing import Literal
 
 from pytorch_to_triton.benchmark.figures import median_interval, spread
 from pytorch_to_triton.benchmark.trust import Measurement, SizeMeasured, TimedSamples, flags_of
@@ -77,7 +77,7 @@ async def measure(
     )
     async with device_lock("cuda-0", listener):
         outcome = await worker.ask(job_of(trial), runtime, seconds=seconds, listener=listener)
-    items = cast(tuple[wire.SizeItem, ...], outcome.items)
+    items = outcome.items
     sizes = tuple(SizeMeasured.model_validate(item["size"]) for item in items if item["event"] == "size")
     if outcome.answer is None and not sizes:
         how = outcome.status.replace("_", " ")
@@ -103,13 +103,15 @@ def job_of(trial: TimingTrial) -> Job:
         "full": trial.depth == "full",
         "state_seed": trial.seed,
     }
-    arguments: wire.TimingArguments = {
-        "reference": trial.reference.as_json(),
-        "implementations": implementations,
-        "cases": [{**case.model_dump(mode="json"), "seed": trial.seed} for case in trial.cases],
-        "setting": setting,
-    }
-    return Job(kind="timing", arguments=arguments)
+    return Job(
+        kind="timing",
+        arguments={
+            "reference": trial.reference.as_json(),
+            "implementations": implementations,
+            "cases": [{**case.model_dump(mode="json"), "seed": trial.seed} for case in trial.cases],
+            "setting": setting,
+        },
+    )
 
 
 def table_of(size: SizeMeasured, case: Case, device: str, roof: Roof) -> TimingTable:

@@ -41,13 +41,16 @@ async def traffic_of(
     least = work_of_case(traced.graph, case, passes, joint=traced.joint)
     if least is None:
         return None
-    arguments: wire.TrafficArguments = {
-        "candidate": candidate.as_json(),
-        "arguments": [argument.model_dump(mode="json") for argument in case.arguments],
-        "needed": needed_bytes(traced, case),
-        "backward": traced.backward is not None,
-    }
-    outcome = await worker.ask(Job(kind="traffic", arguments=arguments), runtime, seconds=SECONDS)
+    job = Job(
+        kind="traffic",
+        arguments={
+            "candidate": candidate.as_json(),
+            "arguments": [argument.model_dump(mode="json") for argument in case.arguments],
+            "needed": needed_bytes(traced, case),
+            "backward": traced.backward is not None,
+        },
+    )
+    outcome = await worker.ask(job, runtime, seconds=SECONDS)
     if outcome.answer is None:
         return None
     answer = decoded(wire.TrafficAnswer, outcome.answer)

@@ -1,12 +1,19 @@
-"""convert: a PyTorch function goes in, a validated Triton kernel with its report comes out."""
+"""convert: a PyTorch function goes in, a validated Triton kernel with its report comes out, as one folder."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from pytorch_to_triton.convert.conversion_report import next_step_of, speedup_of, summary_of, traffic_note
+from pytorch_to_triton.convert.conversion_report import (
+    markdown,
+    next_step_of,
+    speedup_of,
+    summary_of,
+    traffic_note,
+)
 from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
 from pytorch_to_triton.convert.finish.converted import module_name, recipe_of
 from pytorch_to_triton.convert.finish.files import files
@@ -15,14 +22,15 @@ from pytorch_to_triton.convert.request import LAST, ConversionRequest
 from pytorch_to_triton.convert.resolve import DraftOrigin, ResolvedTarget, resolve
 from pytorch_to_triton.convert.stages import Staged, stages_of
 from pytorch_to_triton.convert.work import ConversionWork
-from pytorch_to_triton.convert.write_results import delivered, destination_of
 from pytorch_to_triton.draft.file.module import Drafted
+from pytorch_to_triton.draft.file.part import snake
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.graph.trace_sizes import joined
 from pytorch_to_triton.hardware.versions import Versions, versions
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
+from pytorch_to_triton.results import Destination, Fresh, folder_for
 from pytorch_to_triton.schema.conversion import Conversion
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
@@ -55,12 +63,12 @@ async def convert(
             refuse_calls(work)
         staged = await stages_of(work)
         staged = replace(staged, traffic=await traffic_of(work, staged))
-        conversion = concluded(work, staged, await versions(worker, runtime))
+        conversion = conclude(work, staged, await versions(worker, runtime))
         name = f"{module_name(target.description.name)}.py"
-        return delivered(*finished(conversion, target, staged.drafts, name), fresh, name)
+        return deliver(*finish_files(conversion, target, staged.drafts, name), fresh, name)
 
 
-def finished(
+def finish_files(
     conversion: Conversion, target: ResolvedTarget, drafts: Sequence[Drafted], name: str
 ) -> tuple[Conversion, Mapping[str, str]]:
     """What the last stage that passed becomes in the user's repository; nothing where none passed.
@@ -93,7 +101,7 @@ def refuse_calls(work: ConversionWork) -> None:
         )
 
 
-def concluded(work: ConversionWork, staged: Staged, found: Versions) -> Conversion:
+def conclude(work: ConversionWork, staged: Staged, found: Versions) -> Conversion:
     """The conversion's outcome, from its stages."""
     table = staged.table
     stages = gated(staged.reports, table)
@@ -149,3 +157,34 @@ def notes_of(origin: DraftOrigin | CutOrigin, left: Mapping[str, str]) -> tuple[
     if updated := ", ".join(graph.updated):
         notes.append(f"The module in training also updates {updated}; only what it returns is converted.")
     return tuple(notes)
+
+
+TOOL = "convert"
+
+
+def destination_of(target: Target, into: Path | None, *, force: bool) -> Destination:
+    """Where a target's results go: `converted/NAME` below the working directory by default."""
+    folder = into or Path("converted") / snake(target.name or target.path.stem)
+    return Destination(folder_for(folder), TOOL, target, force)
+
+
+def deliver(conversion: Conversion, finished: Mapping[str, str], fresh: Fresh, name: str) -> Conversion:
+    """The conversion as it is returned; writes the finished files and both reports next to the stages.
+
+    `name` is the file of the kernel, and `finished` has the text of each file. Where no stage passed there
+    are none; the results of an earlier conversion that has some are kept in a folder of their own.
+    """
+    for file, text in finished.items():
+        (fresh.folder / file).write_text(text, encoding="utf-8")
+    if conversion.kernel is None and (kept := fresh.keep_previous(name)):
+        conversion = with_note(conversion, f"The kernel of an earlier conversion was moved to {kept / name}.")
+    relocated = fresh.relocated(conversion)
+    (fresh.folder / "report.md").write_text(markdown(relocated), encoding="utf-8")
+    (fresh.folder / "report.json").write_text(relocated.model_dump_json(indent=2), encoding="utf-8")
+    return relocated
+
+
+def with_note(conversion: Conversion, note: str) -> Conversion:
+    """With the note also in the summary, which may be all that is read."""
+    summary = f"{conversion.summary} {note}"
+    return conversion.model_copy(update={"summary": summary, "notes": (*conversion.notes, note)})

@@ -1,18 +1,19 @@
-"""The stages of a conversion: drafted, validated against one truth, and on a device timed side by side."""
+"""The stages of a conversion: drafted, validated against one truth, and on a device timed side by side.
+
+Of a draft that is wrong, the operators behind its wrong results stay calls of PyTorch instead.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
 
-from pytorch_to_triton.convert.around_defects import RADII, blamed, defects
 from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
 from pytorch_to_triton.convert.request import LAST
-from pytorch_to_triton.convert.tuning import timed, tune
-from pytorch_to_triton.convert.work import ConversionWork
+from pytorch_to_triton.convert.work import ConversionWork, time_stages, tune
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted
 from pytorch_to_triton.draft.library import CHANNELS_LAST, PURE
@@ -20,9 +21,11 @@ from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.conversion import StageReport
+from pytorch_to_triton.schema.graph import ArgumentList, Graph, Node, NodeArgument, NodeRef
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable, Traffic
 from pytorch_to_triton.schema.verdict import Verdict
+from pytorch_to_triton.validate.conclusion import wrong_of
 from pytorch_to_triton.validate.validate import Validation
 
 
@@ -50,10 +53,10 @@ async def stages_of(work: ConversionWork) -> Staged:
     cuDNN may multiply float32 in TF32 in one of them and not in the other. Where a draft is wrong still, what
     its wrong results are computed by is left to PyTorch.
     """
-    staged = await staged_by(work)
+    staged = await run_stages(work)
     if work.ways[0].convolutions == CHANNELS_LAST and not staged.reports[0].passed:
         work = replace(work, left_out=frozenset({CHANNELS_LAST}))
-        staged = await staged_by(work)
+        staged = await run_stages(work)
     return await around_defects(work, staged)
 
 
@@ -70,7 +73,7 @@ async def around_defects(work: ConversionWork, staged: Staged) -> Staged:
             break
         work = replace(work, left=tuple({**dict(work.left), **left}.items()))
         try:
-            tried = await staged_by(work)
+            tried = await run_stages(work)
         except NotConvertible:
             return staged
         if tried.reports[-1].passed:
@@ -84,29 +87,31 @@ async def around_parts(work: ConversionWork, staged: Staged, origin: CutOrigin) 
     names = [part.name for part in reversed(origin.cut.parts)]
     for name in names if wrong and len(names) > 1 and not work.request.strict else ():
         fewer = replace(work, left=((name, wrong[0]),))
-        tried = await staged_by(fewer)
+        tried = await run_stages(fewer)
         if tried.reports[-1].passed:
             return replace(tried, left=fewer.left)
     return staged
 
 
-async def staged_by(work: ConversionWork) -> Staged:
+async def run_stages(work: ConversionWork) -> Staged:
     """The stages, with the ways that are left."""
     if work.runtime.interpreter:
         drafted = {stage: await work.draft(stage) for stage in STAGE_NAMES}
         async with work.opened() as validation:
-            reports = await validated(work, validation, drafted)
+            reports = await validate_stages(work, validation, drafted)
             return Staged(reports, None, unmeasured(work, drafted[LAST]), [*drafted.values()])
     drafted = {1: await work.draft(1), 2: await work.draft(2)}
     async with work.opened() as validation:
-        first = await validated(work, validation, drafted)
+        first = await validate_stages(work, validation, drafted)
         if not all(report.passed for report in first):
-            return Staged(first, await timed(work, first), unmeasured(work, drafted[2]), [*drafted.values()])
+            return Staged(
+                first, await time_stages(work, first), unmeasured(work, drafted[2]), [*drafted.values()]
+            )
         tuned = await tune(work, first)
-        last = await validated(work, validation, {LAST: tuned.drafted})
+        last = await validate_stages(work, validation, {LAST: tuned.drafted})
         reports = first + last
         right = all(report.passed for report in reports)
-        table = tuned.table if right and tuned.table else await timed(work, reports)
+        table = tuned.table if right and tuned.table else await time_stages(work, reports)
         return Staged(reports, table, tuned.ways, [*drafted.values(), tuned.drafted])
 
 
@@ -118,7 +123,7 @@ def unmeasured(work: ConversionWork, drafted: Drafted) -> str:
     return f"Products and convolutions, chosen without timing: {drafted.ways}, usually the fastest.{pure}"
 
 
-async def validated(
+async def validate_stages(
     work: ConversionWork, validation: Validation, drafted: Mapping[Stage, Drafted]
 ) -> list[StageReport]:
     """The stages' verdicts, found at once, up to the first that is not passed: then the later ones stop."""
@@ -192,3 +197,53 @@ class StageListener:
 
     async def item(self, result: dict[str, Any]) -> None:
         await self.stages.listener.item(result)
+
+
+RADII = (0, 2, 6)
+"""How many operators before a wrong result are left with it, in one attempt after the other."""
+
+
+def blamed(graph: Graph, reports: Sequence[StageReport], radius: int) -> dict[str, str]:
+    """The nodes up to `radius` operators before the results that the last stage has wrong, with the reason.
+
+    Empty where all stages passed, or none is known to give a wrong number.
+    """
+    outputs = {o.path: o.name for o in graph.outputs}
+    return {
+        node: reason
+        for path, reason in defects(reports).items()
+        for node in _before(graph, outputs.get(path, ""), radius)
+    }
+
+
+def defects(reports: Sequence[StageReport]) -> dict[str, str]:
+    """The results that the last stage has wrong, each with what is said of it: the end of a sentence."""
+    last = reports[-1]
+    cases = [] if last.passed else wrong_of(last.verdict.cases)
+    return {
+        mismatch.output: (
+            f"a defect of pytorch-to-triton, please report it (a kernel of stage {last.stage} was wrong, "
+            f"for example at {case.name})"
+        )
+        for case in cases
+        for mismatch in case.mismatches
+    }
+
+
+def _before(graph: Graph, name: str, radius: int) -> Collection[str]:
+    """The node and those that it is computed from, in so many steps."""
+    nodes = {node.name: node for node in graph.nodes}
+    found = {name} & nodes.keys()
+    for _ in range(radius):
+        found |= {n for node in found for n in _read_by(nodes[node]) if n in nodes}
+    return found
+
+
+def _read_by(node: Node) -> Iterator[str]:
+    waiting: list[NodeArgument] = [*node.args, *node.kwargs.values()]
+    while waiting:
+        match waiting.pop():
+            case NodeRef(name=name):
+                yield name
+            case ArgumentList(items=items):
+                waiting += items

@@ -54,7 +54,7 @@ class Compiling:
     """Launch options and constexprs that have other values than the launches give."""
 
     @property
-    def call(self) -> wire.CallArguments:
+    def call(self) -> Mapping[str, object]:
         """What jobs `compile` and `profile` take of the call."""
         return {
             "candidate": self.candidate.as_json(),
@@ -65,17 +65,19 @@ class Compiling:
     async def ask(self, trials: Sequence[int]) -> Outcome:
         """One process: the call's kernels, and of the autotuners' trials those with these numbers."""
         texts = [*TEXTS[self.gpu.backend], *(["sass"] if self.sass else [])]
-        arguments: wire.CompileArguments = {
-            **self.call,
-            "gpu": offline_gpu(self.gpu),
-            "request": wire.CompileRequest(
-                trials=tuple(trials),
-                texts=tuple(texts),
-                backward=self.backward,
-                what_if=dict(self.what_if),
-            ),
-        }
-        job = Job(kind="compile", arguments=arguments)
+        job = Job(
+            kind="compile",
+            arguments={
+                **self.call,
+                "gpu": offline_gpu(self.gpu),
+                "request": wire.CompileRequest(
+                    trials=tuple(trials),
+                    texts=tuple(texts),
+                    backward=self.backward,
+                    what_if=dict(self.what_if),
+                ),
+            },
+        )
         return await self.worker.ask(job, self.runtime, seconds=self.seconds, listener=self.listener)
 
 

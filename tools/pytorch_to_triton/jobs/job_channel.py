@@ -14,8 +14,7 @@ from pytorch_to_triton.jobs.outcome import Messages, write_outcome
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.job import Outcome, Status
 from pytorch_to_triton.worker import wire
-from pytorch_to_triton.worker.wire.as_json import decoded, encoded
-from pytorch_to_triton.worker.wire.framing import KEY_BYTES, Framing, Garbled
+from pytorch_to_triton.worker.wire.as_json import KEY_BYTES, Framing, Garbled, decoded, encoded
 
 REQUESTS = "requests.jsonl"
 """In the run folder, one request a line, to do the job again."""

@@ -23,7 +23,6 @@ from pytorch_to_triton.profilers.tool_process import find_tool, run_tool, text_o
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.profile import KernelProfile, Profile, Profiler
 from pytorch_to_triton.targets.describe import refusal_of_failure
-from pytorch_to_triton.worker import wire
 
 TIME = "gpu__time_duration.sum"
 DRAM_BYTES = (
@@ -206,7 +205,7 @@ def find_ncu() -> Path | None:
 async def run_profiler(
     worker: WorkerClient,
     profiler: Profiler,
-    call: wire.CallArguments,
+    call: Mapping[str, object],
     runtime: Runtime,
     *,
     seconds: float,
@@ -216,8 +215,7 @@ async def run_profiler(
 
     Raises MissingRequirement where the profiler cannot work, TargetBroken where the call raises.
     """
-    arguments: wire.ProfileArguments = {**call, "profiler": profiler}
-    job = Job(kind="profile", arguments=arguments)
+    job = Job(kind="profile", arguments={**call, "profiler": profiler})
     async with device_lock("cuda-0", listener):
         if profiler == NAME:
             return await _under_ncu(job, runtime, seconds)

@@ -30,7 +30,7 @@ class Job(Value):
     kind: Annotated[str, Field(pattern=r"^([a-z][a-z0-9_]*|/.*\.py)$")]
     """The name of a file in worker/jobs/, or the absolute path of a Python file."""
     arguments: Mapping[str, object] = Field(default_factory=dict)
-    """What its arguments are, worker/wire/ describes."""
+    """Those of its `work`, as JSON or as the dataclasses of worker/wire/ that it takes."""
     needs: tuple[str, ...] = ()
     """Modules that take long to import: the fork server imports them once, for all jobs that follow."""
 

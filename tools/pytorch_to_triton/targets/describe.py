@@ -50,7 +50,7 @@ HINTS = {
     "WorkUnusable": 'Write it as text over the dims: BYTES = "2 * M * N * itemsize".',
     "DeclarationUnusable": "Declare inputs as text: INPUTS = {'x': 'float32[M, N]'}.",
 }
-"""By the exceptions of worker/loading/target_errors.py and worker/tracing/description.py."""
+"""By the exceptions of worker/loading/target_file.py and worker/tracing/description.py."""
 ABSENT = ("TargetMissing", "NameMissing", "ReferenceMissing")
 EXAMPLES_CASE = "get_inputs()"
 EXPORT = ("pytorch_to_triton_worker.exporting",)
@@ -90,8 +90,7 @@ async def open_target(
     """
     if role == "reference" and "get_inputs" in source_of(target):
         needs = EXPORT
-    arguments: tracing.DescribeArguments = {"target": target.as_json(), "role": role}
-    job = Job(kind="describe", arguments=arguments, needs=needs)
+    job = Job(kind="describe", arguments={"target": target.as_json(), "role": role}, needs=needs)
     async with AsyncExitStack() as stack:
 
         async def loaded() -> TargetProcess:

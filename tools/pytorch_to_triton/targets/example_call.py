@@ -25,7 +25,6 @@ from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.targets.describe import refusal_of
 from pytorch_to_triton.targets.first_call import called, case_at
 from pytorch_to_triton.targets.small_sizes import sizes_to_try
-from pytorch_to_triton.worker import wire
 from pytorch_to_triton.worker.wire.tracing import FreeSizes
 
 NAMES = ("M", "N", "K", "L", "P", "Q", "R", "S", "T", "U", "V", "W")
@@ -70,8 +69,8 @@ async def proposed(
 
     Raises BadInput where the example does not call the target, or raises before it does.
     """
-    arguments: wire.RecordCallsArguments = {"target": target.as_json(), "example": example.as_json()}
-    outcome = await worker.ask(Job(kind="record_calls", arguments=arguments), runtime, seconds=seconds)
+    job = Job(kind="record_calls", arguments={"target": target.as_json(), "example": example.as_json()})
+    outcome = await worker.ask(job, runtime, seconds=seconds)
     if outcome.answer is None:
         raise refusal_of(outcome, example)
     calls = tuple(RecordedCall.model_validate(call) for call in outcome.answer["calls"])

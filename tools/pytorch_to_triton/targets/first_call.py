@@ -13,7 +13,6 @@ from pytorch_to_triton.jobs.no_answer import refusal_of_end
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import HINTS, refusal_of_failure
-from pytorch_to_triton.worker import wire
 from pytorch_to_triton.worker.wire import Failure
 
 MOST_ELEMENTS = 2**22
@@ -47,8 +46,8 @@ async def called(
     """What comes of one call of the target."""
     device = "cpu" if runtime.interpreter else "cuda"
     plain = {**case.model_dump(mode="json"), "seed": 0}
-    arguments: wire.FirstCallArguments = {"target": target.as_json(), "case": plain, "device": device}
-    return await worker.ask(Job(kind="first_call", arguments=arguments), runtime, seconds=seconds)
+    job = Job(kind="first_call", arguments={"target": target.as_json(), "case": plain, "device": device})
+    return await worker.ask(job, runtime, seconds=seconds)
 
 
 def middle_case(declaration: Declaration) -> Case | None:

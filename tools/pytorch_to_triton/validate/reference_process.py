@@ -56,13 +56,16 @@ class ReferenceProcess:
     @staticmethod
     def of(setting: ValidationSetting, target: Target, candidate: Target) -> "ReferenceProcess":
         """`candidate` is the first that will be compared."""
-        arguments: validation.ReferenceArguments = {
-            "target": target.as_json(),
-            "candidate": candidate.as_json(),
-            "setting": setting.shared,
-            "state_seed": setting.seed_of("state"),
-        }
-        job = Job(kind="reference", arguments=arguments, needs=NEEDS)
+        job = Job(
+            kind="reference",
+            arguments={
+                "target": target.as_json(),
+                "candidate": candidate.as_json(),
+                "setting": setting.shared,
+                "state_seed": setting.seed_of("state"),
+            },
+            needs=NEEDS,
+        )
         return ReferenceProcess(
             setting, target, TargetWorker(setting.worker, setting.runtime, job, target, setting.seconds)
         )

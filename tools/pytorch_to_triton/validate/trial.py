@@ -72,15 +72,18 @@ class CandidateWorkers:
 
         Without `red_zone_bytes` the worker chooses what suits the device.
         """
-        arguments: validation.CandidateArguments = {
-            "target": self.target.as_json(),
-            "setting": validation.CandidateSetting(
-                **vars(self.setting.shared), side=self.name, compilation=self.compilation
-            ),
-            "secret": [str(path) for path in self.secret],
-            "red_zone_bytes": red_zone_bytes,
-        }
-        return Job(kind="candidate", arguments=arguments, needs=NEEDS)
+        return Job(
+            kind="candidate",
+            arguments={
+                "target": self.target.as_json(),
+                "setting": validation.CandidateSetting(
+                    **vars(self.setting.shared), side=self.name, compilation=self.compilation
+                ),
+                "secret": [str(path) for path in self.secret],
+                "red_zone_bytes": red_zone_bytes,
+            },
+            needs=NEEDS,
+        )
 
     async def start(self) -> Description | None:
         """Load the candidate; what it is, unless it was stopped meanwhile. Raises TargetBroken."""

@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
             importlib.import_module(f"{PACKAGE}.fork_server").serve(json.loads(runtime))
             return 0
         case [folder] if (Path(folder) / "job.json").is_file():
-            return 0 if importlib.import_module(f"{PACKAGE}.perform").rerun(Path(folder).resolve()) else 1
+            return 0 if importlib.import_module(f"{PACKAGE}.job_report").rerun(Path(folder).resolve()) else 1
         case _:
             print(__doc__, file=sys.stderr)
             return 2

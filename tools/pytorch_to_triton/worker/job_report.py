@@ -1,17 +1,25 @@
-"""A job's way to its client: items, progress, phases and a reply go out, requests come in."""
+"""A job: it is read from `job.json`, its `work` is called, and its reply sent. On its way to its client
+items, progress and phases go out, and requests come in.
+"""
 
+import importlib
+import importlib.util
 import json
 import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from . import wire
-from .wire.as_json import decoded, encoded
-from .wire.framing import KEY_BYTES, Framing
+from .failure import describe_failure
+from .runtime import enter_runtime
+from .wire.as_json import KEY_BYTES, Framing, decoded, encoded
+
+Work = Callable[..., Any]
+
 
 REQUESTS, MESSAGES = "requests.jsonl", "messages.jsonl"
 """In the run folder, an object a line: what the job was asked; what it said where it has no client."""
@@ -88,3 +96,40 @@ class JobReport:
     def requests(self, kind: Any = Any) -> Iterator[Any]:
         """Each request as it comes, a `kind`, until there are no more; without a client, those of before."""
         return (decoded(kind, request) for request in self.channel.requests())
+
+
+def perform(folder: Path, channel: Channel) -> bool:
+    """Do the folder's job in this process; True if it answered, False if it raised."""
+    job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+    report = JobReport(folder, channel)
+    try:
+        work = load_work(job["kind"])
+        hints = get_type_hints(work)
+        arguments = {name: decoded(hints.get(name), value) for name, value in job["arguments"].items()}
+        channel.send(wire.AnsweredReply(answer=work(report, **arguments)))
+    except BaseException as error:  # a SystemExit of the user's code is a result like any other
+        channel.send(wire.RaisedReply(failure=describe_failure(error, report.phase)))
+        return False
+    return True
+
+
+def rerun(folder: Path) -> bool:
+    """Do the folder's job in the foreground, in the runtime that it names, and print all that it said."""
+    enter_runtime(json.loads((folder / "job.json").read_text(encoding="utf-8"))["runtime"])
+    answered = perform(folder, FolderChannel(folder))
+    print((folder / MESSAGES).read_text(encoding="utf-8"), end="")
+    return answered
+
+
+def load_work(kind: str) -> Work:
+    """The `work` of a module in jobs/, or of a file where `kind` is its absolute path."""
+    if not os.path.isabs(kind):
+        module = importlib.import_module(f".jobs.{kind}", __package__)
+    else:
+        spec = importlib.util.spec_from_file_location(f"{__package__}.jobs.{Path(kind).stem}", kind)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    work: Work = module.work
+    return work

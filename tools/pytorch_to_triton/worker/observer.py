@@ -17,9 +17,9 @@ from .integrity.returned_tensors import aliases
 from .integrity.sandbox import Sandbox
 from .integrity.settings import Leftovers, SettingsSnapshot
 from .interpreter.bounds import Range
-from .interpreter.loop_turns import most_turns
+from .interpreter.launching import Order
 from .interpreter.memory_guard import MemoryGuard
-from .interpreter.program_order import Order
+from .interpreter.syntax import most_turns
 from .loading.redirect import original
 from .runtime import as_on_a_gpu, interpreting
 from .wire.as_json import decoded
@@ -76,12 +76,6 @@ class Observer:
         self.patches = Patches()
         self.flags = SettingsSnapshot()
         self.leftovers = Leftovers()
-
-    @contextmanager
-    def loading(self) -> Iterator[None]:
-        """While the candidate's file is imported and its module constructed."""
-        with self.sandbox.watching():
-            yield
 
     @contextmanager
     def calling(

@@ -1,7 +1,6 @@
 """Functions whose Python needs the values of tensors: kernels for the statements between, in one file.
 
-`function_text.py` has the function as text whose lines name its statements, `values_apart.py` puts what
-needs values into statements of its own, `ranges.py` chooses the statements that become kernels,
-`outline.py` makes functions of them, `shapes.py` says what those take, `cutting.py` traces them, and
-`parts_file.py` writes the file.
+`function_text.py` has the function as text whose lines name its statements, and puts what needs values into
+statements of its own, `ranges.py` chooses the statements that become kernels, `outline.py` makes functions of
+them, `cutting.py` traces them, and `parts_file.py` writes the file.
 """

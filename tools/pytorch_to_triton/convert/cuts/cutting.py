@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 
-from pytorch_to_triton.convert.cuts.function_text import FunctionText, Lines, function_text, statements
-from pytorch_to_triton.convert.cuts.outline import Outline, outline
+from pytorch_to_triton.convert.cuts.function_text import (
+    FunctionText,
+    Lines,
+    function_text,
+    statements,
+    with_values_apart,
+)
+from pytorch_to_triton.convert.cuts.outline import Outline, SizesSeen, outline
 from pytorch_to_triton.convert.cuts.ranges import Ranges, StatementRange
-from pytorch_to_triton.convert.cuts.shapes import SizesSeen
-from pytorch_to_triton.convert.cuts.values_apart import with_values_apart
 from pytorch_to_triton.draft.file.module import Source, draft
 from pytorch_to_triton.draft.file.part import snake
 from pytorch_to_triton.draft.file.reference import Reference

@@ -104,11 +104,8 @@ class Ranges:
             s.lineno
             for s in tests
             if not isinstance(s.test, ast.Constant)
-            and (loaded(s.test) & self.of_values or self.needs_test(s.test))
+            and (loaded(s.test) & self.of_values or any(n.line == s.test.lineno for n in self.seen.needs))
         )
-
-    def needs_test(self, test: ast.expr) -> bool:
-        return any(need.line == test.lineno for need in self.seen.needs)
 
     @cached_property
     def _operators(self) -> frozenset[int]:

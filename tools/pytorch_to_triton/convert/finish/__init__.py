@@ -8,5 +8,4 @@ interpreted.py    what Triton's own interpreter lacks
 drawing.py       how the tests draw the arguments of a call
 files.py         the files as text; templates/ has what is the same in all of them
 report.py         what one attaches to a pull request
-test_run.py      the tests, run once
 """

@@ -11,7 +11,7 @@ from pathlib import Path
 from pytorch_to_triton.benchmark.figures import percent, size_of
 from pytorch_to_triton.benchmark.speed_report import brief_table
 from pytorch_to_triton.benchmark.tuning.freeze import autotuned_kernels
-from pytorch_to_triton.convert.finish.split import described_kernels
+from pytorch_to_triton.convert.finish.converted import described_kernels
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.schema.benchmark import KERNEL, Benchmark
 from pytorch_to_triton.schema.finding import AuditReport

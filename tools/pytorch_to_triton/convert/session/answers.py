@@ -6,8 +6,7 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from pytorch_to_triton.convert.session.state import LAST, best_of, stage_of
-from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord
+from pytorch_to_triton.convert.session.store import LAST, SessionFolder, SessionRecord, best_of, stage_of
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.session import (

@@ -11,8 +11,7 @@ from pytorch_to_triton.benchmark.timing_trial import Implementation
 from pytorch_to_triton.convert.gates import COMPILE, EAGER
 from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
 from pytorch_to_triton.convert.session import gate
-from pytorch_to_triton.convert.session.state import LAST, before
-from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord
+from pytorch_to_triton.convert.session.store import LAST, SessionFolder, SessionRecord, before
 from pytorch_to_triton.convert.work import timed_once
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.versions import versions

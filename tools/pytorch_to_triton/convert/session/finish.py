@@ -1,4 +1,6 @@
-"""A session's best file, finished: the function, its tests and its benchmark in a folder of the user's."""
+"""A session's best file, finished: the function, its tests and its benchmark in a folder of the user's; the
+tests are run once, in the Python that has torch and triton.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,9 @@ from pytorch_to_triton.convert.finish.converted import recipe_of, submitted_file
 from pytorch_to_triton.convert.finish.files import files, page
 from pytorch_to_triton.convert.finish.recipe import Recipe
 from pytorch_to_triton.convert.finish.report import Dossier, markdown, report_of
-from pytorch_to_triton.convert.finish.test_run import run_tests
 from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
 from pytorch_to_triton.convert.session.start import digest
-from pytorch_to_triton.convert.session.state import best_of
-from pytorch_to_triton.convert.session.store import BENCHMARK, SessionFolder, SessionRecord
+from pytorch_to_triton.convert.session.store import BENCHMARK, SessionFolder, SessionRecord, best_of
 from pytorch_to_triton.convert.session.submit import refuse_changed_target
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.versions import Versions, origin_of, today, versions
@@ -31,7 +31,7 @@ from pytorch_to_triton.results import folder_for, owner_of, put_file, refuse_for
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.dtype import ITEM_BYTES
 from pytorch_to_triton.schema.finished import FinishedConversion, FinishedFile, TestRun
-from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.session import Attempt
 from pytorch_to_triton.schema.target import Target
 
@@ -266,4 +266,24 @@ def finished_conversion(
         files=written,
         tests=tests,
         notes=notes,
+    )
+
+
+MOST_LINES = 12
+"""Of what failed; pytest itself says the rest."""
+
+
+async def run_tests(worker: WorkerClient, file: Path, runtime: Runtime, seconds: float) -> TestRun:
+    """Run pytest on a file; that it is missing there, or takes too long, is no failure of a test."""
+    job = Job(kind="run_tests", arguments={"file": str(file)})
+    outcome = await worker.ask(job, runtime, seconds=seconds)
+    if outcome.answer is None:
+        return TestRun(passed=False, summary=f"its tests did not end: {outcome.detail}")
+    status, output = outcome.answer["status"], str(outcome.answer["output"])
+    if status is None:
+        return TestRun(passed=True, summary="not run, as pytest is not installed there")
+    last = output.strip().splitlines()[-1].strip("= ") if output.strip() else f"exit status {status}"
+    failed = [line for line in output.splitlines() if line.startswith(("FAILED ", "ERROR ", "E  "))]
+    return TestRun(
+        passed=status == 0, summary=last, output="" if status == 0 else "\n".join(failed[:MOST_LINES])
     )

@@ -1,25 +1,269 @@
-"""Opening a session: the target is traced and understood, and a stage-1 file lies ready to be edited."""
+"""Opening a session: the target is traced and understood, and a stage-1 file lies ready to be edited.
+
+Where nothing can be drafted, that file says all that is known, and has a kernel to be written.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pytorch_to_triton import places
+from pytorch_to_triton.benchmark.roofline import limit_of, work_of
+from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
 from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
 from pytorch_to_triton.convert.session.answers import session_of
-from pytorch_to_triton.convert.session.blank import blank
 from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord, Setting, new_folder
-from pytorch_to_triton.convert.session.understanding import understanding_of
+from pytorch_to_triton.draft.file.lines import WIDTH
+from pytorch_to_triton.draft.file.module import Drafted, declarations
 from pytorch_to_triton.draft.file.part import snake
+from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.hardware.datasheets import datasheet
+from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.inputs.input_spec import TensorSpec
+from pytorch_to_triton.inputs.option_text import option_of_value
+from pytorch_to_triton.inputs.packed_input import written
 from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.description import Description
+from pytorch_to_triton.schema.graph import (
+    ArgumentList,
+    Graph,
+    Literal_,
+    Node,
+    NodeArgument,
+    NodeRef,
+    NonFinite,
+    ScalarRef,
+    Shape,
+    SizeRef,
+)
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.session import ConversionSession, Understanding
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.example_call import Proposal, proposed
+
+TECHNIQUES: tuple[tuple[tuple[str, ...], str, tuple[str, ...]], ...] = (
+    (("scaled_dot_product",), "flash_attention", ("attention", "pipelining", "stability")),
+    (("mm", "matmul", "linear", "einsum"), "matmul_bias_activation", ("matmul", "pipelining", "fusion")),
+    (("conv",), "matmul_bias_activation", ("matmul", "pipelining")),
+    (("nll_loss", "cross_entropy"), "cross_entropy", ("reductions", "stability")),
+    (("log_softmax", "logsumexp"), "logsumexp", ("reductions", "stability")),
+    (("softmax",), "softmax", ("reductions", "stability")),
+    (("layer_norm", "group_norm", "batch_norm", "var"), "layer_norm", ("reductions", "stability")),
+    (("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"), "cumulative_sum", ("reductions",)),
+    (("topk", "sort"), "grouped_top_k", ("reductions", "masks")),
+    (("argmax", "argmin"), "argmax", ("reductions",)),
+    (("embedding", "index", "gather", "scatter"), "embedding", ("masks", "memory_access")),
+    (("dropout", "bernoulli", "rand"), "dropout", ("fusion",)),
+    (("mean", "rsqrt"), "rms_norm", ("reductions", "stability")),
+    (("sum", "amax", "amin", "norm"), "column_sum", ("reductions",)),
+    (("silu", "sigmoid"), "swiglu", ("fusion", "memory_access")),
+    (("gelu", "tanh"), "bias_gelu", ("fusion", "memory_access")),
+)
+"""Parts of operators' names; the reference kernel and the guides whose techniques they want."""
+PLAIN = ("vector_add", ("masks", "memory_access", "fusion"))
+MOST_READ = 6
+
+
+def understanding_of(target: ResolvedTarget, drafted: Drafted | None, why: str) -> Understanding:
+    """Of a target; `why` there is no draft."""
+    description, declaration, graph = target.description, target.declaration, target.graph
+    if graph is None:
+        return untraced(description, declaration, why).model_copy(update=in_parts(target, drafted))
+    constants = (f"{name} = {graph.constants[name]!r}" for name in graph.fixed if name in graph.constants)
+    return Understanding(
+        function=graph.function,
+        inputs=tuple(inputs_of(declaration, graph)),
+        frozen=(*constants, *defaults_of(description, declaration)),
+        steps=tuple(step_of(node) for node in graph.nodes),
+        guards=target.convertible().holds_where,
+        kernels=kernels_of(drafted),
+        calls=tuple(dict.fromkeys(drafted.left)) if drafted else (),
+        no_draft=why,
+        work=work_text(graph, target.timing_case().dims),
+        gradients=gradients_of(graph, backward=target.request.backward),
+        read=read_first([node.op for node in graph.nodes]),
+    )
+
+
+def kernels_of(drafted: Drafted | None) -> tuple[str, ...]:
+    """Each kernel of a draft with what it does."""
+    return tuple(f"{kernel.name}: {kernel.doc}" for kernel in drafted.kernels) if drafted else ()
+
+
+def in_parts(target: ResolvedTarget, drafted: Drafted | None) -> dict[str, object]:
+    """What there is to say of a function that is traced in parts."""
+    if not isinstance(target.origin, CutOrigin):
+        return {}
+    return {
+        "steps": target.origin.cut.notes,
+        "guards": target.origin.holds_where,
+        "kernels": kernels_of(drafted),
+        "calls": target.origin.cut.left_to_pytorch,
+    }
+
+
+def untraced(description: Description, declaration: Declaration, why: str) -> Understanding:
+    """Of a target that torch.export cannot follow."""
+    inputs = list(declared_inputs(declaration))
+    state = [f"{t.name}: {t.dtype}{list(t.shape)}, of the module" for t in description.state]
+    return Understanding(
+        function=description.name,
+        inputs=(*inputs, *state),
+        no_draft=why,
+        read=read_first([]),
+    )
+
+
+def defaults_of(description: Description, declaration: Declaration) -> Iterator[str]:
+    """The parameters that were not declared: the trace holds for their defaults."""
+    for parameter in description.parameters:
+        if parameter.default and parameter.name not in declaration.inputs:
+            default = f"{parameter.name} = {parameter.default}, its default"
+            yield f"{default}; declare it as an input for another value"
+
+
+def inputs_of(declaration: Declaration, graph: Graph) -> Iterator[str]:
+    """The declared inputs, and what a module's state adds."""
+    yield from declared_inputs(declaration)
+    for tensor in graph.inputs:
+        if tensor.name in graph.state:
+            yield f"{tensor.name}: {tensor.dtype}[{', '.join(tensor.shape.expressions)}], of the module"
+
+
+def declared_inputs(declaration: Declaration) -> Iterator[str]:
+    """Each input as one writes it."""
+    for name, value in written(declaration.inputs).items():
+        yield f"{name}: {option_of_value(value) if isinstance(value, str | dict | list) else repr(value)}"
+
+
+def step_of(node: Node) -> str:
+    """One operator call as a line."""
+    arguments = [argument_text(a) for a in node.args]
+    arguments += [f"{key}={argument_text(a)}" for key, a in node.kwargs.items()]
+    result = f" -> {node.dtype}{shape_text(node.shape)}" if node.shape is not None else ""
+    where = f", line {node.line}" if node.line else ""
+    return f"{node.name} = {node.op}({', '.join(arguments)}){result}{where}"
+
+
+def shape_text(shape: Shape) -> str:
+    return f"[{', '.join(shape.expressions)}]"
+
+
+def argument_text(argument: NodeArgument) -> str:
+    match argument:
+        case NodeRef() | ScalarRef():
+            return argument.name
+        case SizeRef():
+            return argument.label or argument.expression
+        case Literal_() | NonFinite():
+            return str(argument.value)
+        case ArgumentList():
+            return f"[{', '.join(argument_text(item) for item in argument.items)}]"
+
+
+def work_text(graph: Graph, dims: Mapping[str, int], gpu: str = "H100 SXM") -> str:
+    """Bytes and operations at the sizes that are timed; the least time by a data sheet."""
+    dtypes = {i.name: i.dtype for i in graph.inputs}
+    work = work_of(graph, dims, dtypes, None)
+    if work is None:
+        return ""
+    count = sum(work.flops.values())
+    where = f"at {point_name(dims)}, large enough to be timed"
+    text = f"{where}: {work.bytes_moved:,} bytes, {count:,} floating-point operations"
+    sheet = datasheet(gpu)
+    limit = limit_of(work, sheet.ceilings, tf32=False)
+    if limit is None:
+        return text
+    return f"{text}; at least {max(limit.bytes_ms, limit.flops_ms):.4f} ms on an {gpu}, by its data sheet"
+
+
+def gradients_of(graph: Graph, *, backward: bool) -> str:
+    """Whether the session has a backward pass, and what a module trains."""
+    if backward:
+        return "the backward pass is part of the session, and validated in every stage"
+    trained = f"; the module's {', '.join(graph.state)} may be trained" if graph.state else ""
+    return (
+        "no backward pass: the finished function leaves calls that want gradients to PyTorch"
+        f"{trained}; a session that is started with backward has one"
+    )
+
+
+def read_first(operators: Sequence[str]) -> tuple[str, ...]:
+    """Reference kernels and guides for these operators, those that the most particular ones want first."""
+    pages: dict[str, None] = {}
+    for parts, kernel, guides in TECHNIQUES:
+        if any(part in op for op in operators for part in parts):
+            pages |= dict.fromkeys([kernel_file(kernel), *(f"guides/{guide}" for guide in guides)])
+    if not pages:
+        kernel, guides = PLAIN
+        pages |= dict.fromkeys([kernel_file(kernel), *(f"guides/{guide}" for guide in guides)])
+    return tuple(pages)[:MOST_READ]
+
+
+def kernel_file(name: str) -> str:
+    """A reference kernel's file, wherever this project is installed."""
+    return str(Path(places.shipped("reference_kernels")) / f"{name}.py")
+
+
+STEPS = 40
+"""At most this many are repeated in the file."""
+
+
+def blank(
+    understood: Understanding,
+    reference: Reference | None,
+    parameters: Sequence[str],
+    tensors: Sequence[str],
+    declared: Mapping[str, object],
+) -> str:
+    """A kernel file that says what is to be computed, and raises until somebody has written it.
+
+    `parameters` are those of `run`, of which `tensors` go to the kernel; without a `reference` of its own the
+    file is checked against the session's target all the same.
+    """
+    name = snake(understood.function)
+    imports = {"import torch", "import triton", "import triton.language as tl"}
+    if reference is not None:
+        imports |= set(reference.imports)
+    signature = reference.parameters if reference is not None else ", ".join(parameters)
+    pointers = "".join(f"    {tensor}_ptr,\n" for tensor in tensors)
+    blocks = [
+        f'"""{understood.function} in Triton, stage 1 of 3: to be written.\n\n{shapes(understood)}\n"""',
+        "\n".join(sorted(imports)),
+        declarations(declared),
+        *([*reference.definitions] if reference is not None else []),
+        f"@triton.jit\ndef {name}_kernel(\n"
+        f"{pointers}    out_ptr,\n    n_elements,\n    BLOCK: tl.constexpr,\n):\n"
+        '    """Write the kernel here: which part of the result a program computes, and from what."""\n'
+        "    pass",
+        f"def run({signature}):\n"
+        '    """The same as `reference`: allocate the result, launch the kernel, return it."""\n'
+        f"{remarks(understood)}"
+        f'    raise NotImplementedError("write {name}_kernel and launch it here")',
+    ]
+    head, body = blocks[:3], blocks[3:]
+    return "\n\n".join(block for block in head if block) + "\n\n\n" + "\n\n\n".join(body) + "\n"
+
+
+def shapes(understood: Understanding) -> str:
+    """The inputs, a line each."""
+    return "\n".join(f"    {line}" for line in understood.inputs)
+
+
+def remarks(understood: Understanding) -> str:
+    """Why there is no draft, and the graph in words, as comments in `run`."""
+    shown = [*understood.steps[:STEPS]]
+    if len(understood.steps) > STEPS:
+        shown.append(f"and {len(understood.steps) - STEPS} more operators")
+    texts = [understood.no_draft, *(["PyTorch computes, in order:"] if shown else []), *shown]
+    lines = [line for text in texts for line in textwrap.wrap(text, WIDTH - 6) or [""]]
+    return "".join(f"    # {line}\n" for line in lines)
 
 
 async def start(

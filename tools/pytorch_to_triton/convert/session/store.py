@@ -1,7 +1,8 @@
 """A session's folder: `session.json`, the stages' files to edit, and every attempt in a folder of its own.
 
 An attempt appears whole or not at all: its folder is written beside the others and renamed. So a process may
-end at any moment, and the next one finds the session as it was before or after.
+end at any moment, and the next one finds the session as it was before or after. Where it
+stands follows from its attempts alone.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import datetime
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +21,11 @@ from pydantic import ValidationError
 
 from pytorch_to_triton import places
 from pytorch_to_triton.convert.request import ConversionRequest
-from pytorch_to_triton.convert.session.state import best_of
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.declaration import parse_options
 from pytorch_to_triton.schema.finding import AuditReport
-from pytorch_to_triton.schema.session import Attempt, Stage, Understanding
+from pytorch_to_triton.schema.session import Attempt, Condition, Stage, Understanding
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import Verdict
@@ -300,3 +300,31 @@ def drop(folder: SessionFolder) -> int:
 def now() -> str:
     """The time in UTC, as attempts have it."""
     return datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
+
+
+STAGES: tuple[Stage, ...] = (1, 2, 3)
+LAST: Stage = 3
+
+
+def stage_of(attempts: Sequence[Attempt]) -> Stage:
+    """The stage whose gate is next: behind the last one that opened; the last one stays."""
+    best = best_of(attempts)
+    if best is None:
+        return 1
+    return LAST if best.stage == LAST else (2, 3)[best.stage - 1]
+
+
+def best_of(attempts: Sequence[Attempt]) -> Attempt | None:
+    """The last attempt whose gate opened, or that was restored."""
+    return next((attempt for attempt in reversed(attempts) if attempt.opened), None)
+
+
+def before(attempts: Sequence[Attempt], stage: Stage) -> Attempt | None:
+    """The attempt that `stage` is compared with: the last opened one of an earlier stage."""
+    return next((attempt for attempt in reversed(attempts) if attempt.opened and attempt.stage < stage), None)
+
+
+def opens(conditions: Sequence[Condition], accepted: str, can_be_accepted: str) -> bool:
+    """Whether no condition is unmet, but for the one that the caller may accept with a reason."""
+    unmet = [condition.name for condition in conditions if condition.met == "not met"]
+    return not [name for name in unmet if not (accepted and name == can_be_accepted)]

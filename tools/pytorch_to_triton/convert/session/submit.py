@@ -1,9 +1,12 @@
-"""Submitting a file to the gate of a session's current stage, and what follows when it opens."""
+"""Submitting a file to the gate of a session's current stage, putting the next stage's file there where it
+opens, and going back to an earlier attempt.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytorch_to_triton import places
@@ -11,11 +14,21 @@ from pytorch_to_triton.convert.gates import EAGER
 from pytorch_to_triton.convert.session import gate
 from pytorch_to_triton.convert.session.answers import step_of
 from pytorch_to_triton.convert.session.evidence import Submission
-from pytorch_to_triton.convert.session.next_stage import later_draft, put_next
 from pytorch_to_triton.convert.session.start import digest, digest_of_file
-from pytorch_to_triton.convert.session.state import LAST, STAGES, opens, stage_of
-from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord, attempt_path, now
-from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.convert.session.store import (
+    LAST,
+    STAGES,
+    SessionFolder,
+    SessionRecord,
+    attempt_path,
+    now,
+    opens,
+    stage_of,
+)
+from pytorch_to_triton.convert.work import ConversionWork, tune
+from pytorch_to_triton.draft.file.module import STAGE_NAMES
+from pytorch_to_triton.draft.library import PURE
+from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.job import Runtime
@@ -155,3 +168,132 @@ def read(path: Path) -> str:
         why = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
         hint = "Name a Python file, or the stage's own."
         raise BadInput(f"{path} cannot be read: {why}.", hint) from problem
+
+
+TASKS = {
+    2: (
+        "every load and store coalesced: neighbouring lanes on neighbouring elements",
+        "blocks that are powers of two, chosen by size, and masks for what they overhang",
+        "@triton.autotune over a handful of configurations, with a key of the sizes that matter",
+        "one pass over memory where two are not needed; accumulation in float32",
+    ),
+    3: (
+        "launch configurations fixed to the measured best, or a key that covers the sizes in use",
+        "no spills, enough programs for the device, loops pipelined where they load",
+        "times beside eager PyTorch and torch.compile, and the share of the device's limit",
+    ),
+}
+"""What each later stage is to bring, for a file that was written by hand."""
+
+
+async def put_next(submission: Submission, stage: Stage) -> tuple[str, ...]:
+    """Put the next stage's file there: drafted after a draft, else the same file with what is to be done.
+
+    One that somebody has changed is kept; notes say which case it is.
+    """
+    file, text = submission.folder.file(stage), submission.text
+    if is_changed(submission, stage):
+        return (f"{file} was there already and is kept.",)
+    if is_draft(submission) and await put_draft(submission, stage):
+        return ()
+    put(submission, stage, with_tasks(text, stage), submission.record.drafted)
+    return (f"{file} is the file that passed, headed by what stage {stage} is to bring.",)
+
+
+async def later_draft(submission: Submission, current: Stage) -> Submission | None:
+    """The draft of the last stage that is asked for, put there, in place of the unchanged one of `current`.
+
+    None where that is no unchanged draft, or the last stage's file is somebody's own or cannot be drafted.
+    """
+    last = submission.stage
+    if last == current or not is_draft(submission) or is_changed(submission, last):
+        return None
+    return await put_draft(submission, last)
+
+
+def is_draft(submission: Submission) -> bool:
+    """Whether what is submitted is a draft as it was put there."""
+    return digest(submission.text) in submission.record.drafted.values()
+
+
+def is_changed(submission: Submission, stage: Stage) -> bool:
+    """Whether a stage's file is there and differs from what was put there."""
+    file = submission.folder.file(stage)
+    return file.exists() and digest_of_file(file) != submission.record.put.get(stage)
+
+
+async def put_draft(submission: Submission, stage: Stage) -> Submission | None:
+    """The stage's draft, put there, as what is submitted; None where there is none."""
+    text = await drafted_text(submission, stage)
+    if text is None:
+        return None
+    record = put(submission, stage, text, {**submission.record.drafted, stage: digest(text)})
+    return replace(submission, record=record, file=submission.folder.file(stage), text=text)
+
+
+def put(submission: Submission, stage: Stage, text: str, drafted: Mapping[int, str]) -> SessionRecord:
+    """Write a stage's file; the session's record, which has it."""
+    record = submission.record
+    record = record.model_copy(update={"drafted": drafted, "put": {**record.put, stage: digest(text)}})
+    submission.folder.write(record)
+    places.write_atomically(submission.folder.file(stage), text)
+    return record
+
+
+async def drafted_text(submission: Submission, stage: Stage) -> str | None:
+    """The next stage's draft, on a device with measured launch configurations; None where there is none."""
+    target = await submission.target()
+    try:
+        origin = target.convertible()
+        if stage == LAST and not submission.runtime.interpreter:
+            folder = submission.folder.path
+            work = ConversionWork(submission.worker, submission.runtime, submission.listener, target, folder)
+            return (await tune(work, [])).drafted.text
+        return origin.drafted(stage, PURE if target.request.pure else None).text
+    except NotConvertible:
+        return None
+
+
+def with_tasks(text: str, stage: Stage) -> str:
+    """A file that was written by hand, headed by what the next stage asks."""
+    tasks = "".join(f"#   - {task}\n" for task in TASKS[stage])
+    return f"# Stage {stage} of 3 ({STAGE_NAMES[stage]}) is to bring:\n{tasks}{text}"
+
+
+def restore(folder: SessionFolder, number: int) -> SessionStep:
+    """Go back to an attempt whose gate opened: its file is the stage's again, and counts as the best.
+
+    What the stage's file held is kept as an attempt if it was submitted, else beside it. Raises BadInput for
+    an attempt that is not there or did not pass.
+    """
+    with folder.locked():
+        attempts = folder.attempts()
+        chosen = next((attempt for attempt in attempts if attempt.number == number), None)
+        if chosen is None:
+            numbers = ", ".join(str(attempt.number) for attempt in attempts) or "none"
+            raise BadInput(f"{folder.path} has no attempt {number}.", f"Its attempts are: {numbers}.")
+        if not chosen.opened:
+            raise BadInput(
+                f"Attempt {number} did not pass its gate.", f"Its file is {folder.kernel(chosen)}: submit it."
+            )
+        text = folder.text(chosen)
+        notes = tuple(set_aside(folder, attempts, chosen.stage, text))
+        places.write_atomically(folder.file(chosen.stage), text)
+        again = folder.next_number()
+        copy = {"number": again, "file": attempt_path(again), "restored": number, "when": now()}
+        folder.keep(chosen.model_copy(update=copy), text)
+        return step_of(folder, "restored", notes)
+
+
+def set_aside(folder: SessionFolder, attempts: tuple[Attempt, ...], stage: Stage, text: str) -> list[str]:
+    """Keep what a stage's file holds that was never submitted; a note about it."""
+    file = folder.file(stage)
+    if not file.exists():
+        return []
+    present = file.read_text(encoding="utf-8")
+    submitted = map(folder.text, attempts)
+    if present == text or present in submitted:
+        return []
+    kept = file.with_name(f"{file.stem}.before_restore.py")
+    places.write_atomically(kept, present)
+    return [f"What {file.name} held was never submitted: it is kept as {kept.name}."]

@@ -6,7 +6,7 @@
     arithmetic.py    operations and casts on those formats, NaN in minimum and maximum, TF32, bfloat16 atomics
     reductions.py    reduce and scan: rounding, NaN, and custom combine functions on whole blocks at once
     syntax.py        `and`, `or`, `not` on blocks, loop indices as tensors, conditions that a compiler refuses
-    launching.py     a kernel's arguments, its grid, calls between kernels, numpy's warnings
+    launching.py     a kernel's arguments, its programs in order, calls between kernels, numpy's warnings
     libdevice.py     libdevice functions
     promises.py      promises to the compiler, for the guard to check
     block_types.py   types and tensors made from what blocks of one shape share
@@ -18,10 +18,7 @@ What else is here, and not installed by it:
     memory_guard.py  keeps loads and stores inside the tensors they may touch, and reports races
     bounds.py        the memory that one launch may touch
     races.py         programs, and threads of one program, that conflict over an element
-    happens_before.py  which programs atomic operations order
-    owners.py        who did something, when and where, as a number
-    program_order.py  in which order the programs of a launch run
-    strides.py       how far apart the lanes of a block lie
+    happens_before.py  who touched what, and which programs atomic operations order
     fake_cuda.py     code written for one CUDA GPU runs on CPU tensors
     cuda_answers.py  what torch.cuda answers there
 """

@@ -14,7 +14,7 @@ from triton.runtime import interpreter as upstream
 from . import libdevice
 from .block_types import Semantic
 from .formats import Array, encode, handle_of, is_packed, numbers
-from .turns import Resume
+from .launching import Resume
 
 TF32_KEPT_BITS = np.uint32(0xFFFFE000)
 

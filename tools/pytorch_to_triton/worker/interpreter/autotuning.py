@@ -11,7 +11,7 @@ from triton.runtime.errors import InterpreterError
 from triton.runtime.interpreter import InterpretedFunction
 
 from ..untimed_tuning import StaticAssertionFailed, UntimedTuning
-from .program_order import may_wait
+from .launching import may_wait
 
 ROOM_TO_WAIT = 13
 """Multiprocessors where kernels may wait: as many programs run at once as share a row of ten thousand

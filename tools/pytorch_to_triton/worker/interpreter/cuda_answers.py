@@ -48,6 +48,30 @@ class DeviceProperties:
 PROPERTIES = DeviceProperties()
 
 
+def always(value: Any) -> Callable[..., Any]:
+    """A function that returns `value` whatever it is called with."""
+    return lambda *args, **kwargs: value
+
+
+nothing, yes, no, one, zero = map(always, (None, True, False, 1, 0))
+"""`nothing` has no effect, where everything happens in order and on one device."""
+
+
+def refusing(message: str) -> Callable[..., NoReturn]:
+    """A function that raises InterpreterError whatever it is called with."""
+
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        raise InterpreterError(message)
+
+    return refuse
+
+
+no_timing = refusing("the interpreter cannot time a kernel: that needs a GPU")
+no_graphs = refusing("the interpreter cannot capture a CUDA graph: it needs a GPU")
+no_initialisation = refusing("this call needs a GPU: under the interpreter, tensors lie on the CPU")
+"""Whatever would use a real GPU ends there, also where there is one."""
+
+
 class Stream:
     """`torch.cuda.Stream`: whatever is put on it is done already."""
 
@@ -55,21 +79,11 @@ class Stream:
     device = DEVICE
     device_index = 0
     priority = 0
+    wait_stream = wait_event = synchronize = nothing
+    query = yes
 
     def __init__(self, device: Any = None, **settings: Any) -> None:
         ordinal(device)
-
-    def wait_stream(self, stream: Any) -> None:
-        pass
-
-    def wait_event(self, event: Any) -> None:
-        pass
-
-    def synchronize(self) -> None:
-        pass
-
-    def query(self) -> bool:
-        return True
 
     def record_event(self, event: Any = None) -> Any:
         return event or Event()
@@ -80,24 +94,12 @@ class Event:
 
     cuda_event = 0
     device = DEVICE
+    record = wait = synchronize = nothing
+    query = yes
+    elapsed_time = no_timing
 
     def __init__(self, *settings: Any, **named_settings: Any) -> None:
         pass
-
-    def record(self, stream: Any = None) -> None:
-        pass
-
-    def wait(self, stream: Any = None) -> None:
-        pass
-
-    def synchronize(self) -> None:
-        pass
-
-    def query(self) -> bool:
-        return True
-
-    def elapsed_time(self, end_event: Any) -> NoReturn:
-        no_timing()
 
 
 class StreamsInUse:
@@ -162,65 +164,14 @@ def on_device(device: Any) -> Iterator[None]:
     yield
 
 
-def always(value: Any) -> Callable[..., Any]:
-    """A function that returns `value` whatever it is called with."""
-    return lambda *args, **kwargs: value
-
-
-nothing, yes, no, one, zero = map(always, (None, True, False, 1, 0))
-"""`nothing` has no effect, where everything happens in order and on one device."""
-
-
-def whole_memory(device: Any = None) -> tuple[int, int]:
-    """Free and total memory in bytes."""
-    return PROPERTIES.total_memory, PROPERTIES.total_memory
-
-
 def device_properties(device: Any = None) -> DeviceProperties:
     ordinal(device)
     return replace(PROPERTIES, multi_processor_count=InterpreterDriver.multiprocessors)
 
 
-def device_name(device: Any = None) -> str:
-    return device_properties(device).name
-
-
 def device_capability(device: Any = None) -> tuple[int, int]:
     ordinal(device)
     return CAPABILITY
-
-
-def no_timing(*args: Any, **kwargs: Any) -> NoReturn:
-    raise InterpreterError("the interpreter cannot time a kernel: that needs a GPU")
-
-
-def no_graphs(*args: Any, **kwargs: Any) -> NoReturn:
-    raise InterpreterError("the interpreter cannot capture a CUDA graph: it needs a GPU")
-
-
-def no_initialisation() -> NoReturn:
-    """Whatever would use a real GPU ends here, also where there is one."""
-    raise InterpreterError("this call needs a GPU: under the interpreter, tensors lie on the CPU")
-
-
-def seeded(seed: int) -> None:
-    torch.default_generator.manual_seed(seed)
-
-
-def random_state(device: Any = None) -> torch.Tensor:
-    return torch.default_generator.get_state()
-
-
-def set_random_state(new_state: torch.Tensor, device: Any = None) -> None:
-    torch.default_generator.set_state(new_state)
-
-
-def random_states() -> list[torch.Tensor]:
-    return [random_state()]
-
-
-def set_random_states(new_states: list[torch.Tensor]) -> None:
-    set_random_state(new_states[0])
 
 
 def generator_class() -> type:
@@ -251,23 +202,20 @@ def no_kind_means_cuda(device: Any = None) -> Any:
     return getattr(torch, kind)
 
 
-def kernel_itself(kernel: Any) -> Any:
-    """`torch.library.wrap_triton`, which upstream knows compiled kernels only."""
-    return kernel
-
-
+GENERATOR = torch.default_generator
+# Functions of their own: torch._dynamo refuses to be imported where two modules have one object.
 RANDOM = {
-    "manual_seed": seeded,
-    "manual_seed_all": seeded,
+    "manual_seed": lambda seed: GENERATOR.manual_seed(seed),
+    "manual_seed_all": lambda seed: GENERATOR.manual_seed(seed),
     "seed": nothing,
     "seed_all": nothing,
-    "initial_seed": lambda: torch.default_generator.initial_seed(),
-    "get_rng_state": random_state,
-    "get_rng_state_all": random_states,
-    "set_rng_state": set_random_state,
-    "set_rng_state_all": set_random_states,
+    "initial_seed": lambda: GENERATOR.initial_seed(),
+    "get_rng_state": lambda device=None: GENERATOR.get_state(),
+    "get_rng_state_all": lambda: [GENERATOR.get_state()],
+    "set_rng_state": lambda new_state, device=None: GENERATOR.set_state(new_state),
+    "set_rng_state_all": lambda new_states: GENERATOR.set_state(new_states[0]),
 }
-MEMORY = {
+MEMORY: dict[str, Any] = {
     "memory_allocated": zero,
     "max_memory_allocated": zero,
     "memory_reserved": zero,
@@ -277,7 +225,7 @@ MEMORY = {
     "reset_accumulated_memory_stats": nothing,
     "reset_max_memory_allocated": nothing,
     "empty_cache": nothing,
-    "mem_get_info": whole_memory,
+    "mem_get_info": always((PROPERTIES.total_memory, PROPERTIES.total_memory)),
 }
 CUDA = {
     **RANDOM,
@@ -296,7 +244,7 @@ CUDA = {
     "device_of": on_device,
     "get_arch_list": lambda: ["sm_80"],
     "get_device_capability": device_capability,
-    "get_device_name": device_name,
+    "get_device_name": lambda device=None: device_properties(device).name,
     "get_device_properties": device_properties,
     "init": nothing,
     "ipc_collect": nothing,
@@ -346,4 +294,5 @@ def replacements() -> Iterator[Replacement]:
     yield torch.backends.cudnn, "is_acceptable", no
     yield torch, "Generator", generator_class()
     yield torch, "get_device_module", no_kind_means_cuda
-    yield torch.library, "wrap_triton", kernel_itself
+    # Upstream knows compiled kernels only.
+    yield torch.library, "wrap_triton", lambda kernel: kernel

@@ -205,11 +205,6 @@ def to_gpu(func: Any, args: Args, kwargs: Kwargs) -> Tensor:
     return call_on_cpu(Tensor.to, (args[0], as_device("cuda" if device is None else device)), kwargs)  # type: ignore[no-any-return]
 
 
-def to_host(func: Any, args: Args, kwargs: Kwargs) -> Tensor:
-    """`x.cpu(memory_format)`."""
-    return call_on_cpu(Tensor.to, (args[0], CPU), kwargs)  # type: ignore[no-any-return]
-
-
 def pin(func: Any, args: Args, kwargs: Kwargs) -> Tensor:
     """`x.pin_memory()`: a copy that kernels can reach."""
     tensor: Tensor = args[0]
@@ -243,10 +238,6 @@ def device_itself(func: Any, args: Args, kwargs: Kwargs) -> torch.device:
     return torch.device(*args, **kwargs)
 
 
-def call_as_it_is(func: Any, args: Args, kwargs: Kwargs) -> Any:
-    return func(*args, **kwargs)
-
-
 def getter(name: str) -> Any:
     """What torch hands to a mode in place of reading an attribute of a tensor."""
     return vars(torch._C.TensorBase)[name].__get__
@@ -258,14 +249,14 @@ ANSWERS: Mapping[Any, Callable[[Any, Args, Kwargs], Any]] = {
     getter("is_cpu"): lambda func, args, kwargs: device_of(args[0]).type == "cpu",
     Tensor.get_device: lambda func, args, kwargs: 0 if device_of(args[0]).type == "cuda" else -1,
     Tensor.cuda: to_gpu,
-    Tensor.cpu: to_host,
+    Tensor.cpu: lambda func, args, kwargs: call_on_cpu(Tensor.to, (args[0], CPU), kwargs),
     Tensor.pin_memory: pin,
     Tensor.is_pinned: lambda func, args, kwargs: place_of(args[0]) == PINNED,
     Tensor.numpy: as_array,
     Tensor.__array__: as_array,
     Tensor.type: type_name,
     torch.device: device_itself,
-    torch._C._nn._parse_to: call_as_it_is,
+    torch._C._nn._parse_to: lambda func, args, kwargs: func(*args, **kwargs),
 }
 
 

@@ -1,4 +1,4 @@
-"""One run of a kernel over its grid, under the memory guard."""
+"""One run of a kernel over its grid, under the memory guard, and the log of what was seen of kernels."""
 
 import functools
 import linecache
@@ -14,14 +14,81 @@ import triton
 
 from ..integrity.kernel_source import orders_by_atomics
 from .bounds import Bounds, signed_difference
-from .fault_log import AccessSite, FaultLog
 from .formats import Array
-from .happens_before import FOLLOWED_PROGRAMS, HappensBefore, is_weak
-from .owners import rank_of, site_of
-from .program_order import Program
+from .happens_before import FOLLOWED_PROGRAMS, HappensBefore, StoragePart, is_weak, rank_of, site_of
+from .launching import Program
 from .races import Races, differences, in_memory
-from .storage_part import StoragePart
-from .strides import SECTOR_BYTES, step_of
+
+KEPT_FAULTS = 20
+
+
+@dataclass(frozen=True)
+class AccessSite:
+    """A line of a kernel, and the argument whose elements it touches where that is known."""
+
+    file: str
+    line: int
+    origin: str | None
+
+
+class FaultLog:
+    """What kernels did that they must not do to memory, and what else is known of them."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self.faults: list[dict[str, Any]] = []
+        """At most KEPT_FAULTS, one for each kind, kernel, line and tensor, with `count` of its lanes:
+
+        kind "load_outside", "store_outside", "race", "missing_barrier" or "false_promise"; kernel; file, line
+        and source; tensor, empty for a promise; offset, in elements from the tensor's first; elements, from
+        its first to its storage's end; program [x, y, z]; detail, a clause for a reader.
+        """
+        self.launches_with_atomics: set[str] = set()
+        self.stored: set[int] = set()
+        """Addresses at which the storages begin that kernels have written to."""
+        self.by_place: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self.strided: dict[AccessSite, dict[str, Any]] = {}
+        """Blocks whose lanes lie a sector or more apart: kernel, file, line, tensor, step_bytes, lanes."""
+
+    def has_stored(self, tensor: Any) -> bool:
+        """Whether a kernel has written to the tensor's storage."""
+        return tensor.untyped_storage().data_ptr() in self.stored
+
+    def add(self, fault: dict[str, Any]) -> None:
+        place = tuple(fault[key] for key in ("kind", "kernel", "file", "line", "tensor"))
+        if place in self.by_place:
+            self.by_place[place]["count"] += fault["count"]
+        elif len(self.faults) < KEPT_FAULTS:
+            self.by_place[place] = fault
+            self.faults.append(fault)
+
+
+SECTOR_BYTES = 32
+"""What memory moves at least, however little of it is asked for."""
+FEWEST_LANES = 32
+"""A warp's."""
+
+
+def step_of(addresses: Array) -> int | None:
+    """Bytes from lane to lane along the axis where they lie nearest; 0 where lanes share a place.
+
+    None where there are too few lanes to know, and where they follow no order, as in a gather.
+    """
+    if addresses.size < FEWEST_LANES:
+        return None
+    signed = addresses.astype("int64")
+    steps = []
+    for axis, size in enumerate(addresses.shape):
+        if size > 1:
+            apart = signed.take(range(1, size), axis) - signed.take(range(size - 1), axis)
+            first = int(apart.flat[0])
+            if (apart != first).any():
+                return None
+            steps.append(abs(first))
+    return min(steps)
+
 
 ORIGIN = "origin"
 """The attribute of a pointer's handle that names the launch argument it was computed from."""
@@ -91,7 +158,7 @@ class GuardedLaunch:
         return Touch(parts, owner, active, chosen_mask(active, outside))
 
     def owner(self, pointers: Any, addresses: Array) -> int:
-        """The running program and the kernel's line, as owners.py numbers them."""
+        """The running program and the kernel's line, as happens_before.py numbers them."""
         site = AccessSite(*self.line(), pointers.attr.get(ORIGIN))
         if site not in self.sites:
             self.note_step(site, addresses)

@@ -1,18 +1,97 @@
-"""What a running program is sure to see of the others: what they released before it acquired.
+"""Who touched what, as numbers, and what a running program is sure to see of the others: what they released
+before it acquired.
 
 A release and an acquire are atomic operations on one place with these semantics; acq_rel, the default, has
 both. A relaxed one, or one of scope "cta", orders nothing between programs. All threads must have stored a
 block before one of them releases it: a barrier stands between.
+
+An owner is an int64 that encodes who did something, when and where; 0 is nobody. It holds the program's rank
+in the order in which programs run, from 1 on; the phase that it was in, which a barrier or an atomic
+operation of its own ends; and the number of the source line.
 """
 
+import functools
+import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from triton._C.libtriton import ir
 
-from .owners import Array, phase_of, rank_of
-from .storage_part import StoragePart
+Array = np.ndarray[Any, Any]
+
+SITE_BITS = 16
+SITES = (1 << SITE_BITS) - 1
+PHASE_BITS = 16
+PHASES = (1 << PHASE_BITS) - 1
+
+
+def owner_of(rank: int, phase: int, site: int) -> int:
+    """Phases and lines beyond the last number that fits share it."""
+    return (rank << PHASE_BITS | min(phase, PHASES)) << SITE_BITS | min(site, SITES)
+
+
+Owners = TypeVar("Owners", int, Array)
+"""One, or an array of them, element by element."""
+
+
+def rank_of(owner: Owners) -> Owners:
+    return owner >> (SITE_BITS + PHASE_BITS)
+
+
+def phase_of(owner: Owners) -> Owners:
+    return owner >> SITE_BITS & PHASES
+
+
+def phases_of(owner: Owners) -> Owners:
+    """The program and its phase in one number."""
+    return owner >> SITE_BITS
+
+
+def site_of(owner: Owners) -> Owners:
+    return owner & SITES
+
+
+LANE_BITS = 21
+"""For a lane's place in its block: the largest block has 2^20."""
+SHAPES = 1 << 10
+SHAPE_NUMBERS: dict[tuple[int, ...], int] = {(): 0}
+"""By a block's lengths, without its axes of one lane."""
+
+
+@dataclass(frozen=True)
+class StoragePart:
+    """The lanes of one operation that touch one storage."""
+
+    storage: int
+    addresses: Array
+    """uint64 [lanes], each the first byte of an element."""
+    width: int
+    """Bytes of an element: a power of two."""
+    inside: Array
+    """Which lanes of the block these are: bool, of the block's shape."""
+
+    @property
+    def lanes(self) -> Array:
+        """Each lane's place and its block's shape, int32 [lanes]: where both are alike, so is the thread."""
+        numbers = lane_numbers(self.inside.shape)
+        return numbers.ravel() if len(self.addresses) == numbers.size else numbers[self.inside]
+
+
+@functools.cache
+def lane_numbers(shape: tuple[int, ...]) -> Array:
+    """Each lane's place in a block, and in the upper bits a number of its shape, which is 0 for one lane."""
+    lengths = tuple(length for length in shape if length > 1)
+    number = SHAPE_NUMBERS.setdefault(lengths, len(SHAPE_NUMBERS) % SHAPES)
+    return np.arange(math.prod(shape), dtype=np.int32).reshape(shape) | number << LANE_BITS
+
+
+def is_scalar(lanes: Array) -> Array:
+    """Which of the numbers are of a lane that is alone in its block."""
+    alone: Array = lanes < 1 << LANE_BITS
+    return alone
+
 
 FOLLOWED_PROGRAMS = 4096
 """Launches of more programs are not followed: what each has released takes a number for every other one."""

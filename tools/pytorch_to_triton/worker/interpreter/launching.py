@@ -1,13 +1,23 @@
-"""How a kernel is launched: its arguments become Triton values, and its programs run one after the other, or
-in turns."""
+"""How a kernel is launched: its arguments become Triton values, and its programs run one after the other.
 
+A GPU promises no order, so no result may depend on it. Programs that may wait for one another take turns, as
+they run at the same time there: each in a thread of its own, only one at a time, which gives way after each
+turn of a `while` loop.
+"""
+
+import ast
+import functools
 import inspect
+import itertools
 import math
 import operator
+import random
+import threading
 import types
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import triton.language as tl
@@ -15,9 +25,130 @@ from triton.runtime import interpreter as upstream
 from triton.runtime.errors import InterpreterError
 from triton.runtime.jit import mangle_type
 
+from ..integrity.kernel_source import sources
 from .formats import storage
-from .program_order import Program, may_wait, programs_of
-from .turns import take_turns
+
+Order = Literal["forward", "reversed", "shuffled"]
+Program = tuple[int, int, int]
+
+
+def programs_of(grid: Program, function: Callable[..., Any], order: Order) -> Iterable[Program]:
+    """The programs of a grid, each once. Those that may wait for one another start forward in any case: a GPU
+    runs as many as it has room for, and what is there starts in this order."""
+    x, y, z = map(range, grid)
+    forward = itertools.product(x, y, z)
+    if order == "forward" or may_wait(function):
+        return forward
+    programs = list(forward)
+    if order == "reversed":
+        return programs[::-1]
+    random.Random(len(programs)).shuffle(programs)
+    return programs
+
+
+@functools.cache
+def may_wait(function: Callable[..., Any]) -> bool:
+    """Whether a kernel, or a jit function that it calls, loops until something happens, or is not known."""
+    return any(
+        source is None or any(isinstance(node, ast.While) for node in source.nodes)
+        for source in sources(function)
+    )
+
+
+RESIDENT = 64
+"""Programs that run at the same time, at most: as on a GPU, the others start as these end."""
+Resume = Callable[[], None]
+"""Makes a program that gave way the running one again."""
+
+
+class LaunchEnded(BaseException):
+    """Raised in a program whose launch is over because another one failed."""
+
+
+class RunningProgram:
+    """A program in a thread, which runs while `run_on` waits for it."""
+
+    def __init__(self, run: Callable[[], None], pause: Callable[[], Resume]) -> None:
+        self.is_done = False
+        self._pause = pause
+        self._resume: Resume | None = None
+        self._error: BaseException | None = None
+        self._launch_ended = False
+        self._turn, self._turn_over = threading.Semaphore(0), threading.Semaphore(0)
+        threading.Thread(target=self._run, args=(run,), daemon=True).start()
+
+    def run_on(self) -> None:
+        """Let it run until it gives way or ends. Raises what it raises."""
+        if self._resume is not None:
+            self._resume()
+        self._turn.release()
+        self._turn_over.acquire()
+        if self._error is not None:
+            raise self._error
+
+    def end(self) -> None:
+        """End it where it gave way."""
+        self._launch_ended = True
+        self._turn.release()
+        self._turn_over.acquire()
+
+    def give_way(self) -> None:
+        """To be called in its thread."""
+        self._resume = self._pause()
+        self._turn_over.release()
+        self._wait_for_turn()
+
+    def _wait_for_turn(self) -> None:
+        self._turn.acquire()
+        if self._launch_ended:
+            raise LaunchEnded
+
+    def _run(self, run: Callable[[], None]) -> None:
+        THREAD.program = self
+        try:
+            self._wait_for_turn()
+            with np.errstate(all="ignore"):
+                run()
+        except LaunchEnded:
+            pass
+        except BaseException as error:
+            self._error = error
+        self.is_done = True
+        self._turn_over.release()
+
+
+class _Thread(threading.local):
+    program: RunningProgram | None = None
+
+
+THREAD = _Thread()
+
+
+def give_way() -> None:
+    """Let the launch's other programs run, where they take turns; to be called after a turn of a loop."""
+    if THREAD.program is not None:
+        THREAD.program.give_way()
+
+
+def take_turns(programs: Iterable[Callable[[], None]], pause: Callable[[], Resume]) -> None:
+    """Run the programs of a launch. Raises what the first of them raises that fails.
+
+    `pause` is called in a program that gives way.
+    """
+    unstarted, waiting = iter(programs), deque[RunningProgram]()
+    try:
+        while True:
+            run = next(unstarted, None) if len(waiting) < RESIDENT else None
+            if run is None and not waiting:
+                return
+            program = waiting.popleft() if run is None else RunningProgram(run, pause)
+            program.run_on()
+            if not program.is_done:
+                waiting.append(program)
+    finally:
+        for program in waiting:
+            program.end()
+
 
 convert_upstream = upstream._implicit_cvt
 
@@ -84,14 +215,6 @@ def call_interpreted(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         raise InterpreterError(repr(error)) from error
 
 
-def call_device_function(self: Any, *args: Any, **kwargs: Any) -> Any:
-    return call_interpreted(self.rewrite(), args, kwargs)
-
-
-def no_more_patches(function: Any) -> Any:
-    return upstream._LangPatchScope()
-
-
 BINARY = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift", "pow",
     "gt", "ge", "lt", "le", "eq", "ne",
@@ -114,7 +237,11 @@ def install() -> None:
     # Upstream points triton.language at the interpreter again for each launch and each device function call,
     # which costs more than most kernels. In this process every kernel is interpreted: once is enough.
     upstream._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
-    upstream._patch_lang = no_more_patches
+    upstream._patch_lang = lambda function: upstream._LangPatchScope()
     upstream._implicit_cvt = argument
     upstream.GridExecutor = GridExecutor
+
+    def call_device_function(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return call_interpreted(self.rewrite(), args, kwargs)
+
     upstream.InterpretedFunction.__call__ = call_device_function

@@ -107,20 +107,14 @@ def itself(x: Array) -> Array:
 
 ROUNDINGS: dict[str, Function] = {"rn": np.rint, "rz": np.trunc, "rd": np.floor, "ru": np.ceil}
 
+SAME_IN_NUMPY = (
+    "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p",
+    "sqrt", "cbrt", "hypot", "signbit", "floor", "ceil", "trunc", "rint", "copysign", "nextafter", "fmod",
+    "ldexp", "isnan", "isinf", "abs", "fmax", "fmin",
+)  # fmt: skip
+
 FUNCTIONS: dict[str, Function] = {
-    **{
-        name: getattr(np, name)
-        for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "exp2", "expm1")
-    },
-    **{
-        name: getattr(np, name)
-        for name in ("log", "log2", "log10", "log1p", "sqrt", "cbrt", "hypot", "signbit")
-    },
-    **{
-        name: getattr(np, name)
-        for name in ("floor", "ceil", "trunc", "rint", "copysign", "nextafter", "fmod")
-    },
-    **{name: getattr(np, name) for name in ("ldexp", "isnan", "isinf", "abs", "fmax", "fmin")},
+    **{name: getattr(np, name) for name in SAME_IN_NUMPY},
     "asin": np.arcsin,
     "acos": np.arccos,
     "atan": np.arctan,

@@ -13,13 +13,10 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from .arithmetic import Builder
 from .bounds import Argument, Bounds, Range
-from .fault_log import FaultLog
 from .formats import Array, encode
-from .guarded_launch import ORIGIN, GuardedLaunch
-from .launching import GridExecutor
-from .program_order import Order, Program, programs_of
+from .guarded_launch import ORIGIN, FaultLog, GuardedLaunch
+from .launching import GridExecutor, Order, Program, Resume, programs_of
 from .promises import broken_promise
-from .turns import Resume
 
 
 class MemoryGuard(FaultLog):

@@ -16,7 +16,7 @@ import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter as upstream
 
-from .owners import Array
+from .happens_before import Array
 
 Check = Callable[[Array, int, int, int], str | None]
 """Of values along an axis: what was promised of each axis, and a contiguous step. None where it holds."""

@@ -13,10 +13,18 @@ from typing import Any
 import numpy as np
 from triton._C.libtriton import interpreter as native
 
-from .happens_before import HappensBefore
-from .owners import SITE_BITS, Array, owner_of, phases_of, rank_of, site_of
-from .storage_part import StoragePart, is_scalar
-from .turns import Resume
+from .happens_before import (
+    SITE_BITS,
+    Array,
+    HappensBefore,
+    StoragePart,
+    is_scalar,
+    owner_of,
+    phases_of,
+    rank_of,
+    site_of,
+)
+from .launching import Resume
 
 LOGGED_LANES = 1 << 22
 """Addresses of loads kept before they are summed up by element: 32 MiB."""

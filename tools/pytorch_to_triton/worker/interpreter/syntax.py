@@ -3,7 +3,7 @@
 A kernel's source is rewritten before it is interpreted; the rewritten code calls the functions of this module
 under the name `interpreter_syntax`. As in the compiler, `and`, `or` and `not` on blocks work lane by lane, a
 block as the condition of an `if` is refused, the index of a `range` loop is a tensor, and what a loop carries
-keeps its type.
+keeps its type. The turns of each loop are counted: what it carries shows from its second turn on.
 """
 
 import ast
@@ -19,8 +19,35 @@ from triton.runtime import interpreter as upstream
 from triton.runtime.errors import InterpreterError
 
 from .formats import encode
-from .loop_turns import count_turns
-from .turns import give_way
+from .launching import give_way
+
+Place = tuple[str, str, int]
+"""A loop's file, function and line."""
+MOST_TURNS: dict[Place, int] = {}
+"""Of each loop that was reached in this process, the turns of its longest run."""
+
+
+def count_turns(values: Iterable[Any]) -> Iterator[Any]:
+    """The values of a loop, which is counted at the place that calls this."""
+    frame = sys._getframe(1)
+    return turns_of(values, (frame.f_code.co_filename, frame.f_code.co_name, frame.f_lineno))
+
+
+def turns_of(values: Iterable[Any], place: Place) -> Iterator[Any]:
+    turns = 0
+    for value in values:
+        turns += 1
+        yield value
+    MOST_TURNS[place] = max(MOST_TURNS.get(place, 0), turns)
+
+
+def most_turns() -> list[dict[str, Any]]:
+    """`{"file": path, "function": name, "line": of the loop, "turns": of its longest run}` of each loop."""
+    return [
+        {"file": file, "function": function, "line": line, "turns": turns}
+        for (file, function, line), turns in MOST_TURNS.items()
+    ]
+
 
 NAMESPACE = "interpreter_syntax"
 NAMES_IN_REWRITTEN_CODE = (NAMESPACE, "interpreter_semantic", "_InterpreterComparison")

@@ -22,18 +22,17 @@ from ..calls.generate import large_strides
 from ..calls.gradients import gradcheck_failure, with_gradients
 from ..calls.tensors import Outputs, leaves, output_of, read_values, same_output, write_outputs
 from ..compilation import compile_otherwise
-from ..device import is_usable, release_cached, synchronize
+from ..device import is_usable, release_cached, seed_random_numbers, synchronize
 from ..failure import describe_failure
 from ..guarded_memory import GuardedMemory
 from ..integrity.returned_tensors import plain
 from ..interpreter.autotuning import make_room_to_wait
-from ..interpreter.program_order import Order
+from ..interpreter.launching import Order
 from ..job_report import JobReport
 from ..loading.redirect import redirect
 from ..loading.target import Loaded, load
-from ..loading.target_errors import TargetError
+from ..loading.target_file import TargetError
 from ..observer import Observer
-from ..random_numbers import seed_random_numbers
 from ..runtime import interpreting
 from ..tracing.description import description
 from ..untimed_tuning import UntimedTuning
@@ -71,7 +70,7 @@ def work(
         [report.folder, exchange.folder],
         lambda violation: report.item(validation.ViolationItem(violation=violation)),
     )
-    with observer.loading():
+    with observer.sandbox.watching():
         candidate = load(target, "candidate")
         make_room_to_wait(candidate.contents)
         report.during("describe")

@@ -21,7 +21,7 @@ def work(
     reference: wire.Target | None,
     case: wire.Case,
     profiler: str,
-) -> wire.ProfileAnswer:
+) -> dict[str, Any]:
     """Warm up, then call under the profiler: Proton, or ncu, which runs this process and sees one call."""
     report.during("load")
     loaded = load(candidate, "candidate")

@@ -11,8 +11,7 @@ from torch import nn
 from .. import wire
 from ..job_report import JobReport
 from ..loading.packing import unpacked
-from ..loading.target_errors import NameMissing
-from ..loading.target_file import described, load_file
+from ..loading.target_file import NameMissing, described, load_file
 from ..runtime import as_on_a_gpu
 from ..tracing.description import described_example
 from ..wire.packing import ContainerKind

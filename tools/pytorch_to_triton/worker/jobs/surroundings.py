@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from triton import knobs
 
+from ..compilation import assemblers
 from ..job_report import JobReport
 
 STUB = "#include <Python.h>\nint stub(void) { return PY_MAJOR_VERSION; }\n"
@@ -24,7 +25,7 @@ def work(report: JobReport) -> dict[str, Any]:
     report.during("look for a C compiler")
     return {
         "gpu_problem": gpu,
-        "assembler": assembler(),
+        "assembler": "{path} {version}".format(**found[0]) if (found := assemblers()) else "",
         "compiler": c_compiler() or "",
         "compiler_problem": compiler_problem(),
         "triton_cache": str(Path(knobs.cache.dir or Path.home() / ".triton" / "cache")),
@@ -40,17 +41,6 @@ def gpu_problem() -> str:
     except (RuntimeError, AssertionError) as error:
         return str(error).strip().splitlines()[0]
     return "" if torch.cuda.device_count() else "torch sees no device"
-
-
-def assembler() -> str:
-    """NVIDIA's assembler with its version, as Triton finds it; empty where it does not."""
-    try:
-        from triton.backends.nvidia.compiler import get_ptxas
-
-        assembler_file = get_ptxas(90)
-    except Exception:  # whatever a Triton without NVIDIA's backend, or with a broken one, raises
-        return ""
-    return f"{assembler_file.path} {assembler_file.version}"
 
 
 def c_compiler() -> str | None:

@@ -96,7 +96,9 @@ class Reader:
             if callable(_function_of(thing)):
                 self._entries[f"{path}.{name}"] = _method(thing)
             else:
-                self._entries[f"{path}.{name}"] = _entry("property", doc=_doc_of_property(thing))
+                self._entries[f"{path}.{name}"] = _entry(
+                    "property", doc=inspect.getdoc(thing) or "" if isinstance(thing, property) else ""
+                )
 
     def _unread(self, path: str) -> None:
         """The modules in a module that are not read: their names are known, what is in them is not."""
@@ -191,10 +193,6 @@ def _doc_of_class(owner: type) -> str:
     """Its docstring, or that of a base class in Triton; those of Python's own classes do not describe it."""
     docs = (ancestor.__doc__ for ancestor in owner.__mro__ if _is_triton_s(ancestor))
     return inspect.cleandoc(next((doc for doc in docs if doc), ""))
-
-
-def _doc_of_property(thing: Any) -> str:
-    return inspect.getdoc(thing) or "" if isinstance(thing, property) else ""
 
 
 def _is_ours(name: str, thing: Any) -> bool:

@@ -27,7 +27,7 @@ def add_one_kernel(x_ptr, out_ptr, n_elements, BLOCK: tl.constexpr):  # type: ig
     tl.store(out_ptr + offsets, x + 1, mask=mask)
 
 
-def work(report: JobReport, target: wire.KernelTarget | None) -> dict[str, Any]:
+def work(report: JobReport, target: wire.Json | None) -> dict[str, Any]:
     """`seconds` and `seen`. `target` None: run it here; else compile it for that GPU, which need not be here.
 
     Nothing comes out of Triton's cache, so that all its parts are tried: the assembler, the C compiler.
@@ -40,7 +40,7 @@ def work(report: JobReport, target: wire.KernelTarget | None) -> dict[str, Any]:
     return {"seconds": time.perf_counter() - began, "seen": place}
 
 
-def compile_for_target(target: wire.KernelTarget) -> str:
+def compile_for_target(target: wire.Json) -> str:
     """What the compiler made of it."""
     signature = {"x_ptr": "*fp32", "out_ptr": "*fp32", "n_elements": "i32", "BLOCK": "constexpr"}
     source = ASTSource(add_one_kernel, signature, constexprs={(3,): BLOCK})

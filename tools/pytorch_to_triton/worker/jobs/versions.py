@@ -6,7 +6,7 @@ from typing import Any
 import torch
 import triton
 
-from ..assemblers import SM_90, assemblers
+from ..compilation import SM_90, assemblers
 from ..job_report import JobReport
 from ..runtime import interpreting
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from .staging import only, stage, without
+from .target import NAMES_BY_ROLE
 
-ROLES = {"reference": ("reference", "Model"), "candidate": ("run", "ModelNew")}
-"""What a target without a name may stand for."""
 INPUT_FUNCTIONS = ("inputs", "get_inputs")
 CONSTRUCTOR_FUNCTIONS = ("get_init_inputs",)
 DECLARATIONS = ("INPUTS", "DIMS", "REQUIRES", "BYTES", "FLOPS")
@@ -30,7 +29,7 @@ def stage_candidate(reference: Target, candidate: Target, folder: Path) -> dict[
     staged = {}
     for path in {ours, theirs}:
         if (source := text_of(path)) is not None:
-            hidden = {*(referenced if path == theirs else ROLES["reference"]), *INPUT_FUNCTIONS}
+            hidden = {*(referenced if path == theirs else NAMES_BY_ROLE["reference"]), *INPUT_FUNCTIONS}
             shown = offered if path == ours else ()
             copy = without(source, hidden, {*shown, *CONSTRUCTOR_FUNCTIONS})
             staged[str(path)] = str(stage(path, copy, folder))
@@ -51,7 +50,7 @@ def stage_reference(reference: Target, candidate: Target, folder: Path) -> dict[
 
 
 def names_of(target: Target, role: str) -> Collection[str]:
-    return (target["name"],) if target["name"] else ROLES[role]
+    return (target["name"],) if target["name"] else NAMES_BY_ROLE[role]
 
 
 def path_of(target: Target) -> Path:

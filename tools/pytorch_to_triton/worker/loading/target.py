@@ -15,12 +15,12 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from ..random_numbers import seed_random_numbers
+from ..device import seed_random_numbers
 from ..runtime import as_on_a_gpu, interpreting
 from ..wire.packing import ContainerKind, Packing
 from .packing import Args, Kwargs, by_parameter
 from .redirect import redirect
-from .target_errors import (
+from .target_file import (
     ArityMismatch,
     ModuleUnconstructed,
     NameMissing,
@@ -28,8 +28,9 @@ from .target_errors import (
     ReferenceMissing,
     StateMismatch,
     TargetLoadFailed,
+    described,
+    load_file,
 )
-from .target_file import described, load_file
 
 Role = Literal["reference", "candidate"]
 Kind = Literal["kernel_file", "model_file", "function", "module"]
@@ -230,7 +231,9 @@ def construct(found: Found, name: str) -> nn.Module:
     seed_random_numbers(INITIAL_SEED)
     try:
         with found.constructing:
-            given: Any = dict(literal(text) for text in found.init) or initial_inputs(contents)
+            given: Any = (
+                dict(literal(text) for text in found.init) or getattr(contents, "get_init_inputs", list)()
+            )
             cls = getattr(contents, name)
             module: nn.Module = cls(**given) if isinstance(given, dict) else cls(*given)
             return module
@@ -249,10 +252,6 @@ def literal(text: str) -> tuple[str, Any]:
         return name.strip(), ast.literal_eval(value.strip())
     except (SyntaxError, ValueError):
         return name.strip(), value.strip()
-
-
-def initial_inputs(contents: ModuleType) -> Any:
-    return contents.get_init_inputs() if hasattr(contents, "get_init_inputs") else []
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:

@@ -1,7 +1,5 @@
 """What Triton's compiler makes of a target's kernels for a GPU that is not there.
 
-offline_gpu.py  the absent GPU: what Triton's driver and torch.cuda answer in its place
-dry_run.py      calling the target so that each launch is compiled, and none is run
-binary.py       registers and spills, read from what was compiled
-refusals.py     what the compiler reported, and of which line, where it refused a kernel
+offline_gpu.py  the absent GPU: what Triton's driver and torch.cuda answer, spills too
+dry_run.py      calling the target so that each launch is compiled, none is run, what is refused
 """

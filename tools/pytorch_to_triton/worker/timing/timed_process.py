@@ -1,11 +1,13 @@
-"""One callable's process, in which nothing else runs; and a process that calls nothing."""
+"""One callable's process, in which nothing else runs, and a process that calls nothing; a call may be
+forward, backward, or both.
+"""
 
 import dataclasses
 import gc
 import importlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -16,14 +18,45 @@ from torch.profiler import ProfilerActivity, profile
 from triton.runtime.jit import JITFunction
 
 from ..calls.exchange import CallInputs, Exchange, outputs_of, written_to
-from ..calls.tensors import read_values, write_outputs
+from ..calls.gradients import call_and_gradients, with_gradients
+from ..calls.tensors import leaves, read_values, write_outputs
 from ..device import MOST_COVER, Flush, cold_calls, cold_milliseconds, forget_persisting, peak_bytes
 from ..integrity.settings import SettingsSnapshot
 from ..loading.target import Loaded, Role, load
-from ..tuning.autotuned import chosen_configs
+from ..tuning.config_selector import chosen_configs
 from .input_pool import Pool, variant
-from .passes import PASSES, Timed
 from .workers import Commands
+
+Target = Callable[[CallInputs], Any]
+Timed = Callable[[], dict[str, Any]]
+"""Does the timed work; returns the results by path."""
+Ready = Callable[[Target, CallInputs], Timed]
+"""Does what comes before it."""
+
+
+def forward(target: Target, call: CallInputs) -> Timed:
+    """The call without gradients."""
+
+    def timed() -> dict[str, Any]:
+        with torch.no_grad():
+            return dict(leaves(target(call)))
+
+    return timed
+
+
+def backward(target: Target, call: CallInputs) -> Timed:
+    """The backward pass of a call that was made before."""
+    outputs, gradients = call_and_gradients(target, call)
+    return lambda: {**outputs, **gradients()}
+
+
+def both(target: Target, call: CallInputs) -> Timed:
+    """The call and its backward pass."""
+    return lambda: with_gradients(target, call)
+
+
+PASSES: dict[str, Ready] = {"forward": forward, "backward": backward, "both": both}
+
 
 FIRST_CALLS = 3
 LAUNCHES = 5

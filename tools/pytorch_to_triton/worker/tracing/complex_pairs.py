@@ -347,17 +347,10 @@ class Rewriting:
         return both
 
     def rule_cat(self, tensors: Any, dim: int = 0) -> Pair:
-        return Pair(
-            *(self.emit(ATEN.cat.default, list(p), dim) for p in zip(*map(self.parts, tensors), strict=True))
-        )
+        parts = zip(*map(self.parts, tensors), strict=True)
+        return Pair(*(self.emit(self.node.target, list(part), dim) for part in parts))
 
-    def rule_stack(self, tensors: Any, dim: int = 0) -> Pair:
-        return Pair(
-            *(
-                self.emit(ATEN.stack.default, list(p), dim)
-                for p in zip(*map(self.parts, tensors), strict=True)
-            )
-        )
+    rule_stack = rule_cat
 
     def rule_where(self, condition: Any, a: Any, b: Any) -> Pair:
         pairs = zip(self.parts(a), self.parts(b), strict=True)

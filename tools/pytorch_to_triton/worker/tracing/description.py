@@ -10,8 +10,8 @@ from .. import wire
 from ..calls.call_inputs import made_inputs, parameter_names
 from ..loading.packing import container
 from ..loading.target import Loaded, Role
-from ..loading.target_errors import TargetError
-from ..tuning.autotuned import tuners_in
+from ..loading.target_file import TargetError
+from ..tuning.config_selector import tuners_in
 from ..untimed_tuning import variants
 from ..wire.packing import Packing
 from .fake import FakeWhenEntered, example_inputs, fake_inputs, fake_mode, load_fake, range_of

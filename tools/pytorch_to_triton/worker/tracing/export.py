@@ -20,11 +20,17 @@ from ..loading.target import Loaded, load
 from ..wire import tracing
 from ..wire.packing import Packing, packing_of
 from .complex_pairs import with_pairs
-from .composite_operators import looked_up_once
-from .constant_tensors import known_constants
-from .exported_call import ExportedCall, Returned, copies_of, kept_by_squeezing, updatable, written_copies
+from .exported_call import (
+    ExportedCall,
+    Returned,
+    copies_of,
+    kept_by_squeezing,
+    looked_up_once,
+    part_of,
+    updatable,
+    written_copies,
+)
 from .fake import REAL_BYTES, fake_mode, load_fake
-from .function_parts import part_of
 from .graph_writer import (
     MutatesArguments,
     NodeWriter,
@@ -37,6 +43,7 @@ from .graph_writer import (
     written_arguments,
 )
 from .joint import OwnBackward, grad_names, halves, joint, own_backwards, saved_by, without_lines
+from .numbers_in_graph import known_constants
 from .source_names import SourceNames, name_nodes
 from .symbolic import pools_stay_symbolic, sizes_stay_symbolic
 

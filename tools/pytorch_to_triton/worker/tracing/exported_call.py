@@ -1,18 +1,24 @@
 """A target as torch.export wants it, and which of a module's buffers it writes to on its way."""
 
+import ast
 import dataclasses
+import inspect
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
 import torch
+from torch._export import utils
 from torch.export import ExportedProgram
 from torch.overrides import TorchFunctionMode
 
 from ..calls.call_inputs import parameter_names
 from ..loading.packing import unpacked_result
 from ..loading.target import Loaded
+from ..replacement import replaced
+from ..wire import tracing
 from ..wire.packing import Packing
 
 DATA = torch.Tensor.data.__get__  # type: ignore[attr-defined]
@@ -128,3 +134,43 @@ def _written(program: ExportedProgram) -> Iterator[Any]:
             yield from (given.get(a.name) for a in schema.arguments if a.is_write)
             if given.get(STATISTICS.get(schema.name.removeprefix("aten::"), "")):
                 yield from (given.get("running_mean"), given.get("running_var"))
+
+
+def part_of(loaded: Loaded, part: tracing.PartSource) -> Loaded:
+    """A part of the function as a function of the same file, its statements on their own lines."""
+    tree = ast.parse(part.text)
+    placed = [node for node in ast.walk(tree) if hasattr(node, "lineno")]
+    for node, line in zip(placed, part.lines, strict=False):
+        node.lineno = node.end_lineno = line  # type: ignore[attr-defined]
+        node.col_offset = node.end_col_offset = 0  # type: ignore[attr-defined]
+    found: dict[str, Callable[..., Any]] = {}
+    exec(compile(tree, str(loaded.file), "exec"), vars(loaded.contents), found)
+    function = found[part.name]
+    return dataclasses.replace(
+        loaded, kind="function", name=part.name, signature=inspect.signature(function), call=function
+    )
+
+
+KEY = "CompositeImplicitAutograd"
+LOOK = "_materialize_cpp_cia_ops"
+
+
+@contextmanager
+def looked_up_once() -> Iterator[None]:
+    """Inside, composite operators are made again only once another one is registered, as a traced file may.
+
+    torch.export looks for them dozens of times in each export: a fifth of its time.
+    """
+    if not hasattr(utils, LOOK):
+        yield
+        return
+    upstream, made = getattr(utils, LOOK), list[str]()
+
+    def look() -> None:
+        registered = torch._C._dispatch_get_registrations_for_dispatch_key(KEY)
+        if registered != made:
+            upstream()
+            made[:] = registered
+
+    with replaced(utils, LOOK, look):
+        yield

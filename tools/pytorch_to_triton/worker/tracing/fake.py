@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ..calls.call_inputs import named_inputs
 from ..dispatch import arguments_by_name
 from ..loading.target import Loaded, load
-from ..loading.target_errors import ModuleUnconstructed, TargetLoadFailed
+from ..loading.target_file import ModuleUnconstructed, TargetLoadFailed
 
 REAL_BYTES = 2**30
 """Up to this many bytes real tensors may stand in for fake ones, just to look at a target."""
@@ -83,8 +83,9 @@ def fake_of(tensor: torch.Tensor, mode: FakeTensorMode) -> torch.Tensor:
     return tensor if isinstance(tensor, FakeTensor) else mode.from_tensor(tensor)
 
 
-def tensors_of(given: Mapping[str, Any]) -> list[torch.Tensor]:
-    return [leaf for leaf in pytree.tree_leaves(dict(given)) if isinstance(leaf, torch.Tensor)]
+def tensors_of(value: Any) -> list[torch.Tensor]:
+    """The tensors in whatever containers."""
+    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
 def is_integer(tensor: torch.Tensor) -> bool:

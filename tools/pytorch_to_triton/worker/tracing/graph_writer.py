@@ -17,8 +17,7 @@ from ..loading.packing import SCALARS
 from ..wire.packing import key_source
 from .exported_call import Returned
 from .numbers_in_graph import Number, Numbers
-from .size_guards import conditions, least_asked_for, texts_of
-from .size_text import UnknownFunction, text_of, tidy
+from .size_guards import UnknownFunction, conditions, least_asked_for, text_of, texts_of, tidy
 from .source_names import SourceNames
 
 FIRST = {

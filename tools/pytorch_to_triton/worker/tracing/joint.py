@@ -27,9 +27,56 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils import _pytree as pytree
 
 from ..calls.gradients import GRADIENT_OF
+from ..replacement import replaced
 from .free_sizes import hint_of
 from .graph_writer import MutatesArguments, NodeWriter, NotRepresentable
-from .norms import NORMS
+
+Normalized = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+"""The result, the mean, and 1 / the deviation."""
+
+
+def normalized(x: torch.Tensor, dims: list[int], eps: float) -> Normalized:
+    """x with mean 0 and variance 1 over dimensions; 16 bits are computed in float32."""
+    wide = x if x.dtype == torch.float64 else x.to(torch.float32)
+    mean = wide.mean(dims, keepdim=True)
+    centered = wide - mean
+    rstd = torch.rsqrt(centered.square().mean(dims, keepdim=True) + eps)
+    return centered * rstd, mean, rstd
+
+
+def affine(x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None) -> torch.Tensor:
+    """x times the weight plus the bias, where there are any."""
+    x = x if weight is None else x * weight
+    return x if bias is None else x + bias
+
+
+def layer_norm(
+    x: torch.Tensor, shape: Sequence[int], weight: torch.Tensor | None, bias: torch.Tensor | None, eps: float
+) -> Normalized:
+    """aten.native_layer_norm."""
+    out, mean, rstd = normalized(x, list(range(x.dim() - len(shape), x.dim())), eps)
+    return affine(out, weight, bias).to(x.dtype), mean, rstd
+
+
+def group_norm(
+    x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, *given: Any
+) -> Normalized:
+    """aten.native_group_norm, whose last arguments are sizes, the number of groups and eps."""
+    batch, channels, inner, groups, eps = given
+    grouped = x.reshape(batch, groups, channels // groups, inner)
+    out, mean, rstd = normalized(grouped, [2, 3], eps)
+    along = (channels, *(1,) * (x.dim() - 2))
+    of_channels = (None if t is None else t.reshape(along) for t in (weight, bias))
+    out = affine(out.reshape(x.shape), *of_channels).to(x.dtype)
+    return out, mean.reshape(batch, groups), rstd.reshape(batch, groups)
+
+
+NORMS: Mapping[Any, Callable[..., Normalized]] = {
+    torch.ops.aten.native_layer_norm.default: layer_norm,
+    torch.ops.aten.native_group_norm.default: group_norm,
+}
+"""Norms as statistics and what follows from them by element: a backward pass saves those alone."""
+
 
 UNSUPPORTED = {
     "outputs that alias inputs": NotRepresentable("a result is an input; only new tensors have a backward"),
@@ -113,11 +160,8 @@ def own_backwards(file: Path) -> Iterator[list[str]]:
             applied.append(f"{cls.__name__}{line}")
         return usual.__get__(None, cls)(*given, **more)
 
-    setattr(torch.autograd.Function, "apply", classmethod(apply))  # noqa: B010
-    try:
+    with replaced(torch.autograd.Function, "apply", classmethod(apply)):
         yield applied
-    finally:
-        setattr(torch.autograd.Function, "apply", usual)  # noqa: B010
 
 
 @contextlib.contextmanager
@@ -189,10 +233,12 @@ def worth_saving(saved: Sequence[Node], returned: Collection[Node]) -> list[Node
     computed has to be written before it is read.
     """
     kept = list(saved)
+    # Products, and the like, take their operands from memory.
+    is_product = get_default_op_list().is_compute_intensive
     for node in sorted(saved, reverse=True):
         others = [n for n in kept if n is not node]
         found = sources(node, others)
-        if found is None or any(map(is_heavy, readers(node))):
+        if found is None or any(map(is_product, readers(node))):
             continue
         more = sum(n_bytes(n) for n in found if n not in kept)
         # What is not returned is written for the backward pass alone, by a kernel.
@@ -232,11 +278,6 @@ def readers(node: Node) -> Iterator[Node]:
         if isinstance(target, torch._ops.OpOverload) and (target.is_view or target in VIEWS):
             yield from readers(user)
         yield user
-
-
-def is_heavy(node: Node) -> bool:
-    """Whether it is a product or the like, which takes its operands from memory."""
-    return get_default_op_list().is_compute_intensive(node)
 
 
 def n_bytes(node: Node) -> int:

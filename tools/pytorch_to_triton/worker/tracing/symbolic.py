@@ -17,6 +17,8 @@ from typing import Any
 import torch
 from torch import _meta_registrations
 
+from ..replacement import all_replaced, replaced
+
 Function = Callable[..., Any]
 SIZES = (torch.SymInt, torch.SymFloat)
 
@@ -69,32 +71,26 @@ def pools_stay_symbolic() -> Iterator[None]:
     """
     with contextlib.ExitStack() as stack:
         if hasattr(_meta_registrations, "div_rtn"):
-            swap(stack, _meta_registrations, "div_rtn", operator.floordiv)
+            stack.enter_context(replaced(_meta_registrations, "div_rtn", operator.floordiv))
         yield
 
 
 @contextlib.contextmanager
 def sizes_stay_symbolic(contents: ModuleType, file: Path) -> Iterator[None]:
     """Inside, functions of `math`, `float`, `int`, `len` in the target's file, and max_pool1d, keep them."""
-    replaced = {getattr(math, name): following(getattr(math, name), new) for name, new in MATH.items()}
-    with contextlib.ExitStack() as stack:
-        swap(stack, torch, "max_pool1d", max_pool1d)
-        for name in MATH:
-            swap(stack, math, name, replaced[getattr(math, name)])
-        for name, value in list(vars(contents).items()):
-            if isinstance(value, BuiltinFunctionType) and value in replaced:
-                swap(stack, contents, name, replaced[value])
-        for name in only_called(file, BUILTINS) - vars(contents).keys():
-            stack.callback(delattr, contents, name)
-            setattr(
-                contents, name, following(getattr(builtins, name), BUILTINS[name], TAKEN.get(name, SIZES))
-            )
+    following_math = {getattr(math, name): following(getattr(math, name), new) for name, new in MATH.items()}
+    imported = [
+        (contents, name, following_math[value])
+        for name, value in vars(contents).items()
+        if isinstance(value, BuiltinFunctionType) and value in following_math
+    ]
+    of_python = [
+        (contents, name, following(getattr(builtins, name), BUILTINS[name], TAKEN.get(name, SIZES)))
+        for name in only_called(file, BUILTINS) - vars(contents).keys()
+    ]
+    of_math = [(math, name, following_math[getattr(math, name)]) for name in MATH]
+    with all_replaced([(torch, "max_pool1d", max_pool1d), *of_math, *imported, *of_python]):
         yield
-
-
-def swap(stack: contextlib.ExitStack, module: ModuleType, name: str, value: Any) -> None:
-    stack.callback(setattr, module, name, getattr(module, name))
-    setattr(module, name, value)
 
 
 def only_called(file: Path, names: dict[str, Function]) -> set[str]:

@@ -10,7 +10,7 @@ import torch
 
 from ..calls.exchange import CallInputs, map_tensors
 from ..calls.tensors import OutputLeaf, Outputs
-from ..random_numbers import seed_random_numbers
+from ..device import seed_random_numbers
 from .blocks import pieces
 from .declared_tensor import is_floating
 from .rounding import Rounding

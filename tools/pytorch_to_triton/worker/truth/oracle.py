@@ -18,9 +18,9 @@ from torch.overrides import TorchFunctionMode
 from ..calls.exchange import CallInputs, Exchange, all_outputs, map_tensors, written_to
 from ..calls.gradients import with_gradients
 from ..calls.tensors import OutputLeaf, Outputs, leaves, output_of
+from ..device import seed_random_numbers
 from ..integrity.returned_tensors import aliases
 from ..loading.target import Loaded, ModuleCall
-from ..random_numbers import seed_random_numbers
 from ..runtime import called_with_gpu
 from .budget import NEIGHBORS, SAMPLES
 from .choices import Choices, Choosing, choices_of

@@ -1,12 +1,9 @@
 """Finding the fastest configurations of autotuned kernels within a time budget.
 
-tuning_config.py    one configuration: as JSON, its neighbours, whether its blocks suit the problem
-resources.py        what a compiled configuration takes of the device, and which are left out for it
+tuning_config.py    one configuration: as JSON, its neighbours, whether it suits the problem and the device
 config_search.py    successive halving, then neighbours of the best; knows no device
-agreement.py        whether two configurations computed the same
-config_selector.py  every autotuned launch takes the configuration selected for it
-fresh_calls.py      calls of the target that all find the same inputs
+config_selector.py  every autotuned launch takes the configuration selected for it, or its own choice is read
+fresh_calls.py      calls of the target that all find the same inputs, and whether two computed the same
 timing_device.py    compiling in parallel, and timing with a cold L2 cache
 session.py          all of it, kernel by kernel, with reports on the way
-autotuned.py        what autotuned kernels chose by themselves, read from Triton
 """

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Protocol
 
-from .resources import DeviceLimits, KernelResources, over_budget
-from .tuning_config import TuningConfig, neighbours
+from .tuning_config import DeviceLimits, KernelResources, TuningConfig, neighbours, over_budget
 
 FIRST_CALLS = 5
 """Of each configuration before the slower half is left behind; doubled for each half that remains."""

@@ -2,48 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from .. import wire
 from ..calls.tensors import OutputLeaf
 from ..job_report import JobReport
-from .agreement import disagreement
 from .config_search import ConfigSearch
 from .config_selector import ConfigSelector, TuningSite
-from .fresh_calls import FreshCalls
-from .resources import DeviceLimits, KernelResources
-from .tuning_config import TuningConfig, too_large
+from .fresh_calls import FreshCalls, disagreement
+from .timing_device import TimingDevice
+from .tuning_config import DeviceLimits, KernelResources, TuningConfig, too_large
 
 Clock = Callable[[], float]
 """Seconds since some moment."""
-
-
-class Timer(Protocol):
-    """Where configurations are compiled and timed (timing_device.py)."""
-
-    @property
-    def limits(self) -> DeviceLimits:
-        """What the device grants a block."""
-
-    @property
-    def about(self) -> wire.TuningDeviceItem:
-        """Which device and which Triton."""
-
-    def synchronize(self) -> None:
-        """Wait until the device is done. Raises where a kernel left it unusable."""
-
-    def compiled(
-        self, site: TuningSite, configs: Sequence[TuningConfig]
-    ) -> dict[TuningConfig, KernelResources | str]:
-        """What each takes of the device; text: why it cannot be compiled."""
-
-    def round(
-        self,
-        site: TuningSite,
-        configs: Sequence[TuningConfig],
-        ready: Callable[[TuningConfig], Callable[[], Any]],
-    ) -> list[float]:
-        """Milliseconds of one call of each; `ready` gives a configuration's call fresh inputs."""
 
 
 @dataclass(frozen=True)
@@ -65,83 +36,65 @@ class TimeBudget:
 
 
 @dataclass
-class Session:
-    """One tuning."""
+class SiteTuning:
+    """The search for one site's configuration: where configurations are tried, and what is reported of it."""
 
     report: JobReport
     calls: FreshCalls
-    timer: Timer
+    timer: TimingDevice
     budget: TimeBudget
     selector: ConfigSelector
     expected: dict[str, OutputLeaf]
     """What the call gives back with the first configuration of every kernel that works."""
-
-    def tune(self, site: TuningSite, sites_left: int) -> None:
-        """The site's launches take the fastest configuration found from here on."""
-        until = self.budget.share(sites_left)
-        log = SiteLog(self.report, site, self.budget, self.budget.spent())
-        search = ConfigSearch(
-            bench=SiteBench(self, site),
-            log=log,
-            late=lambda: self.budget.clock() >= until,
-            suits=lambda configs: unsuited(site, configs),
-        )
-        self.selector.select(site, search.run(site.configs) or self.selector.selected(site))
-
-
-@dataclass
-class SiteBench:
-    """The bench of one site's search."""
-
-    session: Session
     site: TuningSite
+    began: float
+    """In seconds of the budget."""
+
+    def run(self, until: float) -> None:
+        """The site's launches take the fastest configuration found by then from here on."""
+        search = ConfigSearch(
+            bench=self,
+            log=self,
+            late=lambda: self.budget.clock() >= until,
+            suits=lambda configs: unsuited(self.site, configs),
+        )
+        best = search.run(self.site.configs)
+        self.selector.select(self.site, best or self.selector.selected(self.site))
 
     @property
     def limits(self) -> DeviceLimits:
         """What the device grants a block."""
-        return self.session.timer.limits
+        return self.timer.limits
 
     def compiled(self, configs: Sequence[TuningConfig]) -> dict[TuningConfig, KernelResources | str]:
         """What each takes of the device; text: why it cannot be compiled."""
-        self.session.report.during(f"compiling {self.site.kernel}")
-        return self.session.timer.compiled(self.site, configs)
+        self.report.during(f"compiling {self.site.kernel}")
+        return self.timer.compiled(self.site, configs)
 
     def disagreement(self, config: TuningConfig) -> str:
         """What is wrong with the target's results when the site takes this configuration."""
-        session = self.session
-        session.report.during(f"checking {self.site.kernel} with {config.as_json}")
-        session.selector.select(self.site, config)
+        self.report.during(f"checking {self.site.kernel} with {config.as_json}")
+        self.selector.select(self.site, config)
         try:
-            outputs = session.calls.outputs()
-            session.timer.synchronize()
+            outputs = self.calls.outputs()
+            self.timer.synchronize()
         except Exception as error:
-            session.timer.synchronize()
+            self.timer.synchronize()
             return f"it cannot be run: {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
-        return disagreement(outputs, session.expected)
+        return disagreement(outputs, self.expected)
 
     def round(self, configs: Sequence[TuningConfig]) -> list[float]:
         """Milliseconds of one call of the whole target for each configuration."""
         timing = f"timing {self.site.kernel}"
-        if self.session.report.phase != timing:
-            self.session.report.during(timing)
-        return self.session.timer.round(self.site, configs, self.ready)
+        if self.report.phase != timing:
+            self.report.during(timing)
+        return self.timer.round(self.site, configs, self.ready)
 
     def ready(self, config: TuningConfig) -> Callable[[], Any]:
         """The call with this configuration and fresh inputs."""
-        self.session.selector.select(self.site, config)
-        self.session.calls.refresh()
-        return self.session.calls
-
-
-@dataclass
-class SiteLog:
-    """Reports what a site's search finds, item by item."""
-
-    report: JobReport
-    site: TuningSite
-    budget: TimeBudget
-    began: float
-    """In seconds of the budget."""
+        self.selector.select(self.site, config)
+        self.calls.refresh()
+        return self.calls
 
     def dropped(self, config: TuningConfig, why: str) -> None:
         """It is out without a time."""
@@ -164,11 +117,13 @@ class SiteLog:
         return {"kernel": self.site.kernel, "key": self.site.key, "config": config.as_json}
 
 
-def tune(report: JobReport, calls: FreshCalls, timer: Timer, seconds: float, clock: Clock) -> wire.TuneAnswer:
+def tune(
+    report: JobReport, calls: FreshCalls, timer: TimingDevice, seconds: float, clock: Clock
+) -> wire.TuneAnswer:
     """Tune what one call launches, for about `seconds` by `clock`.
 
-    The first item is the device, the others are those of SiteLog. Raises what the call raises where a kernel
-    works with none of its configurations.
+    The first item is the device, the others are those of SiteTuning. Raises what the call raises where a
+    kernel works with none of its configurations.
     """
     report.item(timer.about)
     budget = TimeBudget(seconds, clock, clock())
@@ -176,10 +131,10 @@ def tune(report: JobReport, calls: FreshCalls, timer: Timer, seconds: float, clo
         report.during("the first call")
         expected = calls.outputs()
         timer.synchronize()
-        session = Session(report, calls, timer, budget, selector, expected)
         sites = [*selector.sites.values()]
         for number, site in enumerate(sites):
-            session.tune(site, len(sites) - number)
+            until = budget.share(len(sites) - number)
+            SiteTuning(report, calls, timer, budget, selector, expected, site, budget.spent()).run(until)
     return wire.TuneAnswer(sites=len(sites))
 
 

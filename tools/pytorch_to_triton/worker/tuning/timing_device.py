@@ -13,8 +13,7 @@ from triton.runtime.errors import OutOfResources
 from .. import wire
 from ..device import Flush, cold_milliseconds
 from .config_selector import TuningSite
-from .resources import DeviceLimits, KernelResources
-from .tuning_config import TuningConfig
+from .tuning_config import DeviceLimits, KernelResources, TuningConfig
 
 COVER = 2
 """Flushes before each call: while they run, the host launches the call."""

@@ -1,13 +1,13 @@
 """The types of everything that crosses the border between the tools and the worker's processes, as JSON.
 
 This folder is all that the tools import of the worker, and it imports nothing but the standard library. A
-job's keyword arguments are a TypedDict, what else crosses is a frozen dataclass, which `as_json.py` encodes
-and decodes. Messages and items are told apart by their `event`, requests by their `do`.
+job's arguments are those of its `work`; what is made of more than JSON is a frozen dataclass, which
+`as_json.py` encodes and decodes. Messages and items are told apart by their `event`, requests by their `do`.
 """
 
 from typing import Any, Literal, TypedDict
 
-from .value import WireValue
+from .as_json import WireValue
 
 Json = dict[str, Any]
 """An object whose fields are described elsewhere."""
@@ -121,42 +121,7 @@ class TimingSetting(TypedDict):
     state_seed: int
 
 
-class TimingArguments(TypedDict):
-    reference: Target
-    implementations: list[TimedTarget]
-    cases: list[Case]
-    setting: TimingSetting
-
-
-class SizeItem(TypedDict):
-    event: Literal["size"]
-    size: Json
-    """benchmark/measurement.py."""
-
-
-# Job `try_kernel`.
-
-
-class KernelTarget(TypedDict):
-    backend: str
-    arch: int | str
-    """What GPUTarget takes: 90, or "gfx942"."""
-    warp_size: int
-
-
-class TryKernelArguments(TypedDict):
-    target: KernelTarget | None
-
-
 # Job `tune`.
-
-
-class TuneArguments(TypedDict):
-    target: Target
-    reference: Target
-    case: Case
-    seed: int
-    seconds: float
 
 
 class TuningDeviceItem(WireValue):
@@ -247,42 +212,10 @@ class CompileRequest(WireValue):
     """Launch options and constexprs in place of what launches give, for the kernels that take them."""
 
 
-class CallArguments(TypedDict):
-    candidate: Target
-    reference: Target | None
-    """Declares the inputs and has the state that a candidate function takes; None: the candidate itself."""
-    case: Case
-
-
-class CompileArguments(CallArguments):
-    gpu: OfflineGpu
-    request: CompileRequest
-
-
-class TrafficArguments(TypedDict):
-    candidate: Target
-    arguments: list[Json]
-    """Those of a case, as in `Case`."""
-    needed: dict[str, int]
-    """Bytes that a launch reads of an argument at most."""
-    backward: bool
-
-
 class TrafficAnswer(WireValue):
     launches: tuple[str, ...]
     """Names of kernels and of PyTorch's operators, in order."""
     bytes_moved: int
-
-
-class ProfileArguments(CallArguments):
-    profiler: str
-
-
-class ProfileAnswer(TypedDict):
-    device: str
-    calls: int
-    tree: list[Any]
-    """Proton's, empty for other profilers."""
 
 
 class KernelItem(WireValue):
@@ -307,21 +240,3 @@ class CompileAnswer(WireValue):
     """`kernel` and `configuration` of each trial, compiled or not."""
     failure: Failure | None
     """What ended the call early."""
-
-
-# Jobs `record_calls`, `run_tests` and `first_call`.
-
-
-class RecordCallsArguments(TypedDict):
-    target: Target
-    example: Target
-
-
-class RunTestsArguments(TypedDict):
-    file: str
-
-
-class FirstCallArguments(TypedDict):
-    target: Target
-    case: Case
-    device: str

@@ -1,11 +1,71 @@
-"""Values as JSON and back: frozen dataclasses, tuples, sets, dicts, and what JSON has itself."""
+"""Values as JSON and back, and as messages on a socket: each behind a key that only its two ends know.
+
+Values are frozen dataclasses, tuples, sets, dicts, and what JSON has itself. Imported by both sides of the
+border; the standard library only.
+"""
 
 import dataclasses
 import json
+import struct
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+class WireValue:
+    """Its subclasses are frozen dataclasses, made with keyword arguments."""
+
+    __pydantic_config__: ClassVar[Any] = {"use_attribute_docstrings": True, "extra": "forbid"}
+    """For values of the tools that hold one."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
+
+
+KEY_BYTES = 16
+_LENGTH = struct.Struct("!I")
+
+
+class Garbled(Exception):
+    """What came is no message from the other end."""
+
+
+class Framing:
+    """Packs the messages of one end of a socket, and unpacks those of the other.
+
+    A kernel under validation runs in the job's process, where it may write to any descriptor. The key lies in
+    no file and in no global: without it nothing that it writes is taken for a message.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._unread = bytearray()
+
+    def pack(self, message: Any) -> bytes:
+        """A message as it is sent. Raises ValueError for NaN and infinities."""
+        text = encoded(message).encode()
+        return self._key + _LENGTH.pack(len(text)) + text
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes as they come."""
+        self._unread += data
+
+    def take(self) -> Any:
+        """The next message that has come whole, None if there is none. Raises Garbled."""
+        if not self._unread.startswith(self._key[: len(self._unread)]):
+            raise Garbled
+        start = KEY_BYTES + _LENGTH.size
+        if len(self._unread) < start:
+            return None
+        (length,) = _LENGTH.unpack_from(self._unread, KEY_BYTES)
+        text = bytes(self._unread[start : start + length])
+        if len(text) < length:
+            return None
+        del self._unread[: start + length]
+        return json.loads(text)
 
 
 def encoded(value: Any) -> str:

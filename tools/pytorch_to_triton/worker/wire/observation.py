@@ -3,7 +3,7 @@
 from dataclasses import field
 from typing import Literal
 
-from .value import WireValue
+from .as_json import WireValue
 
 RefusedKind = Literal[
     "hides_operators", "tampers", "native_code", "inspects_the_process", "starts_processes", "network",

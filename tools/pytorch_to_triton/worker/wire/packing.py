@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal
 
-from .value import WireValue
+from .as_json import WireValue
 
 ContainerKind = Literal["list", "tuple", "dict", "fields", "args", "kwargs"]
 """fields: an object that is made of and has the keys, such as a NamedTuple or a dataclass. args, kwargs:

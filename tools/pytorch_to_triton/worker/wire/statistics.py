@@ -2,7 +2,7 @@
 
 from dataclasses import field
 
-from .value import WireValue
+from .as_json import WireValue
 
 
 class Spread(WireValue):

@@ -1,17 +1,12 @@
 """Job `describe`: what is asked of a target, and what it answers.
 
-A `DescribeArguments` starts a process that loads the target, which then takes requests.
+The job loads the target, then takes requests.
 """
 
-from typing import Literal, TypedDict
+from typing import Literal
 
-from . import Case, Failure, Json, Target
-from .value import WireValue
-
-
-class DescribeArguments(TypedDict):
-    target: Target
-    role: Literal["reference", "candidate"]
+from . import Case, Failure, Json
+from .as_json import WireValue
 
 
 class DescribedItem(WireValue):

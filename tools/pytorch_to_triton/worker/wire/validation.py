@@ -1,15 +1,15 @@
 """Jobs `reference` and `candidate`: what a validation asks of its two processes, and what they answer.
 
-A `CandidateArguments` or `ReferenceArguments` starts a process, which then takes requests.
+Each job loads its side, then takes requests.
 """
 
 from dataclasses import field
-from typing import Literal, TypedDict
+from typing import Literal
 
 from . import Case, Failure, Json, Target
+from .as_json import WireValue
 from .observation import Observation, SandboxViolation, Traces
 from .statistics import CaseStatistics
-from .value import WireValue
 
 # Job `reference`.
 
@@ -20,14 +20,6 @@ class ExchangeSetting(WireValue):
     folder: str
     device: str
     backward: bool
-
-
-class ReferenceArguments(TypedDict):
-    target: Target
-    candidate: Target
-    """The first that will be compared: where one file holds both, the reference loads its own part of it."""
-    setting: ExchangeSetting
-    state_seed: int
 
 
 class StageRequest(WireValue):
@@ -140,15 +132,6 @@ class CandidateSetting(ExchangeSetting):
     """The candidate's name in the exchange folder."""
     compilation: Compilation | None
     """None: as launches say."""
-
-
-class CandidateArguments(TypedDict):
-    target: Target
-    setting: CandidateSetting
-    secret: list[str]
-    """Files and folders that the candidate must not read."""
-    red_zone_bytes: int | None
-    """None: what suits the device; 0: no red zones."""
 
 
 class CandidateRequest(WireValue):

@@ -1,20 +1,20 @@
 """The outcome of a conversion, from its stages."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.convert import concluded
+from pytorch_to_triton.convert.convert import conclude
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.resolve import resolve
 from pytorch_to_triton.convert.stages import Staged
 from pytorch_to_triton.convert.work import ConversionWork
 from pytorch_to_triton.hardware.versions import versions
 from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.schema.conversion import StageReport
 from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.target import Target
 
+from ..conftest import Written
 from .stages import stage
 
 pytestmark = pytest.mark.anyio
@@ -32,18 +32,14 @@ OUTCOMES = [
 ]
 
 
-@pytest.mark.parametrize(("stages", "verdict", "kept"), OUTCOMES)
 async def test_a_function_is_converted_only_where_the_last_stage_passed(
-    stages: list[StageReport],
-    verdict: str,
-    kept: bool,
-    worker: WorkerClient,
-    interpreter: Runtime,
-    tmp_path: Path,
+    worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
 ) -> None:
-    target = Target(path=tmp_path / "f.py", name="f")
-    target.path.write_text(FILE)
-    request = ConversionRequest(target=target, seed=7)
-    work = ConversionWork(worker, interpreter, None, await resolve(worker, request, interpreter), tmp_path)
-    found = concluded(work, Staged(stages), await versions(worker, interpreter))
-    assert (found.verdict, found.kernel) == (verdict, tmp_path / "f_triton.py" if kept else None)
+    request = ConversionRequest(target=written(FILE), seed=7)
+    target = replace(await resolve(worker, request, interpreter), fixed={"T": 4})
+    work = ConversionWork(worker, interpreter, None, target, tmp_path)
+    installed = await versions(worker, interpreter)
+    for stages, verdict, kept in OUTCOMES:
+        found = conclude(work, Staged(stages), installed)
+        assert (found.verdict, found.kernel) == (verdict, tmp_path / "f_triton.py" if kept else None)
+        assert found.notes[0] == "T is 4 in the kernel: it shapes the program."
