@@ -8,10 +8,6 @@ kernel_source.py      what a kernel's source calls, and whether it orders progra
 uncompilable.py       what it uses that the interpreter runs and no compiler accepts
 launches.py           which Triton kernels were launched, and with which tensors
 sandbox.py            what the author's code must not do, recorded and refused
-audit_events.py       which Python audit events are violations
-guarded_functions.py  the same for functions that raise no audit event
-folders.py            folders that the author's code must not read, or must not write to
-patches.py            which functions of torch, triton, Python and this worker were replaced
-settings.py           which settings of the process were changed, hooks included, and which threads still run
+settings.py           what it leaves in the process: changed settings, replaced functions, running threads
 returned_tensors.py   whether what a candidate returns is a plain tensor, and whose memory it shares
 """

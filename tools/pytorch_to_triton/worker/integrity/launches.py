@@ -18,13 +18,11 @@ from .uncompilable import python_in
 class Launches:
     """A context in which every launch is recorded and its tensors made known to `operators`.
 
-    A warm-up, a grid without programs and a launch that raised are no launches. `at_launch` is called before
-    each, when the grid is known and the author's code has nothing left to do but the kernel.
+    A warm-up, a grid without programs and a launch that raised are no launches.
     """
 
-    def __init__(self, operators: Operators, at_launch: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, operators: Operators) -> None:
         self._operators = operators
-        self._at_launch = at_launch
         self._counts: dict[Callable[..., Any], int] = {}
         self._python: dict[Callable[..., Any], set[str]] = {}
         self._recording = ExitStack()
@@ -56,7 +54,6 @@ class Launches:
 
     def _launching(self, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Before a kernel runs, which may put other things behind the names that it uses."""
-        self._at_launch()
         names = self._python.setdefault(kernel.fn, set())
         if isinstance(kernel, InterpretedFunction):
             names |= python_in(kernel.fn, dict(zip(kernel.arg_names, args, strict=False)) | kwargs)

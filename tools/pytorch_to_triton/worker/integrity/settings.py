@@ -1,22 +1,26 @@
-"""Which settings of the process were changed since they were first seen, and which threads are left running.
+"""What a candidate leaves behind in its process: changed settings, replaced functions, running threads.
 
-Processes are refused when they start.
+Each class compares what is with what was when its object was made. Processes are refused when they start.
 """
 
 import functools
 import gc
+import inspect
 import operator
 import os
 import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
 
 import torch
 
-from .frames import owner_of
+from ..wire.observation import ChangedSetting, Leftover, Patch
+from .frames import TORCH, WORKER, owner_of, owner_of_value
+from .sandbox import owner_at
 
 ENVIRONMENT = ("TRITON_", "CUDA_", "TORCH", "PYTORCH", "NVIDIA_")
 SET_BY_TORCH = frozenset({
@@ -27,24 +31,24 @@ Value = str | int | float | None
 
 
 class SettingsSnapshot:
-    """What the settings are now is compared with what they were when this was made."""
+    """Settings of the whole process, hooks included."""
 
     def __init__(self) -> None:
         self._before = settings()
-        self._noted: dict[str, dict[str, Any]] = {}
+        self._noted: dict[str, ChangedSetting] = {}
 
     def note(self) -> None:
         """Have `changed` report what is set now, even if it is put back: a hook may remove itself."""
         now = settings()
         for name in {**self._before, **now}:
             if self._before.get(name) != now.get(name):
-                change = {"name": name, "before": self._before.get(name), "now": now.get(name)}
+                change = ChangedSetting(name=name, before=self._before.get(name), now=now.get(name))
                 self._noted.setdefault(name, change)
 
-    def changed(self) -> list[dict[str, Any]]:
-        """`{"name": "torch.backends.cuda.matmul.allow_tf32", "before": ..., "now": ...}` for each."""
+    def changed(self) -> tuple[ChangedSetting, ...]:
+        """Those that are other ones now, or were when they were noted."""
         self.note()
-        return [*self._noted.values()]
+        return tuple(self._noted.values())
 
 
 def settings() -> dict[str, Value]:
@@ -112,18 +116,15 @@ def is_watched(variable: str) -> bool:
 
 
 class Leftovers:
-    """What runs now is compared with what ran when this was made.
-
-    Threads without Python code (torch's own pools) are invisible to it.
-    """
+    """Threads; those without Python code (torch's own pools) are invisible to it."""
 
     def __init__(self) -> None:
         self._threads = set(threading.enumerate())
 
-    def found(self) -> list[dict[str, str]]:
-        """`{"kind": "thread", "name": ...}` for each."""
+    def running(self) -> tuple[Leftover, ...]:
+        """Those that have been started since."""
         new = (thread for thread in threading.enumerate() if thread not in self._threads)
-        return [{"kind": "thread", "name": thread.name} for thread in new if not is_machinery(thread)]
+        return tuple(Leftover(kind="thread", name=t.name) for t in new if not is_machinery(t))
 
 
 def is_machinery(thread: threading.Thread) -> bool:
@@ -131,3 +132,87 @@ def is_machinery(thread: threading.Thread) -> bool:
     code = getattr(getattr(thread, "_target", None) or type(thread).run, "__code__", None)
     runs = owner_of(code.co_filename) if code else "author"
     return runs in ("torch", "worker") or isinstance(thread, threading._DummyThread)
+
+
+WATCHED = (
+    "builtins", "json", "os", "os.path", "threading:Thread", "time",
+    "torch", "torch:Tensor", "torch.autograd", "torch.cuda", "torch.cuda:Event", "torch.cuda:Stream",
+    "torch.linalg", "torch.nn.functional", "torch.random", "torch.testing",
+    "triton", "triton.runtime.autotuner:Autotuner", "triton.runtime.jit:JITFunction", "triton.testing",
+)  # fmt: skip
+"""Modules, and classes of one after a colon."""
+INTERPRETED = (
+    "numpy", "triton._C.libtriton:interpreter", "triton.language", "triton.language.extra.libdevice",
+    "triton.language.math", "triton.language.core:tensor", "triton.runtime.interpreter",
+    "triton.runtime.interpreter:InterpretedFunction", "triton.runtime.interpreter:InterpreterBuilder",
+)  # fmt: skip
+"""What computes an interpreted kernel. Triton and this worker replace parts of it; the author may not."""
+WRAPPERS = (WORKER, os.path.join(TORCH, "_compile.py"))
+"""Whose wrappers around the very same function are fine; torch._dynamo wraps one when it is imported."""
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """A module or a class, and the functions that it held by name."""
+
+    place: str
+    owner: object
+    held: Mapping[str, object]
+
+
+class Patches:
+    """Functions of torch, Triton and Python, by identity.
+
+    Attributes added later are fine, unless they hide an inherited one.
+    """
+
+    def __init__(self) -> None:
+        self._namespaces = [
+            Namespace(place, owner_at(place), functions_of(owner_at(place)))
+            for place in (*WATCHED, *INTERPRETED)
+        ]
+
+    def changed(self) -> tuple[Patch, ...]:
+        """Those that are other ones now."""
+        return tuple(patch for namespace in self._namespaces for patch in changes_in(namespace))
+
+
+def changes_in(namespace: Namespace) -> Iterator[Patch]:
+    now = contents(namespace.owner)
+    for name, before in namespace.held.items():
+        value = now.get(name)
+        if value is not before and not is_excused(namespace, before, value):
+            yield Patch(name=f"{namespace.place.replace(':', '.')}.{name}", now=description(value))
+
+
+def contents(owner: object) -> dict[str, object]:
+    """The raw attributes of a module, or of a class with those it inherits."""
+    owners = reversed(owner.__mro__) if isinstance(owner, type) else [owner]
+    return {name: value for each in owners for name, value in vars(each).items()}
+
+
+def functions_of(owner: object) -> dict[str, object]:
+    """Public functions, classes and modules of a module; all methods and properties of a class."""
+    every = contents(owner).items()
+    if isinstance(owner, type):
+        return {name: value for name, value in every if callable(value) or inspect.isdatadescriptor(value)}
+    return {
+        name: value
+        for name, value in every
+        if not name.startswith("_") and (callable(value) or isinstance(value, ModuleType))
+    }
+
+
+def is_excused(namespace: Namespace, before: object, now: object) -> bool:
+    """Whether Triton or this worker has replaced a function for itself."""
+    defined = inspect.unwrap(now) if isinstance(now, FunctionType) else now
+    is_authors = owner_of_value(defined) == "author"
+    if namespace.place in INTERPRETED and not (isinstance(before, ModuleType) or is_authors):
+        return True
+    if not isinstance(now, FunctionType) or not now.__code__.co_filename.startswith(WRAPPERS):
+        return False
+    return any(cell.cell_contents is before for cell in now.__closure__ or ())
+
+
+def description(value: object) -> str:
+    return object.__repr__(value) if not isinstance(value, type | FunctionType) else repr(value)
