@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from pytorch_to_triton.inputs.case import Case, TensorArgument, tensors_in
 from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
 from pytorch_to_triton.inputs.sizes import Point
-from pytorch_to_triton.validate.case_names import case_named as case_of
 from pytorch_to_triton.validate.cases import CasePlan, build_plan, plan_of
 from pytorch_to_triton.validate.host_code import Switch
 from pytorch_to_triton.validate.plan import CaseSizeLimits
+from pytorch_to_triton.validate.plan import case_named as case_of
 
 LIMIT = 10_000_000
 SPAN = 2**36

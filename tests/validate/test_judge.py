@@ -15,7 +15,7 @@ from pytorch_to_triton.validate.judge import (
     judge_case,
     reference_failed,
 )
-from pytorch_to_triton.validate.notes import note_on_confirmed
+from pytorch_to_triton.validate.notes import notes_on
 from pytorch_to_triton.validate.run_outcome import RunOutcome
 from pytorch_to_triton.worker.wire.observation import Differs, MemoryFault, Observation, ObservedLaunch
 from pytorch_to_triton.worker.wire.statistics import CaseStatistics, OutputStatistics, Traits
@@ -101,9 +101,9 @@ def test_an_element_that_neither_pytorch_nor_the_truth_confirms_leaves_a_case_un
 def test_a_candidate_that_rounds_as_pytorch_does_passes_however_far_the_truth_is() -> None:
     judged = judge_case(case(), measured(unjudged=8, as_pytorch=8))
     assert judged.status == "passed"
-    [note] = note_on_confirmed([judged])
+    [note] = notes_on([judged])
     assert note.startswith("In 1 case, such as N=8, ")
-    assert note_on_confirmed([judge_case(case(), measured())]) == ()
+    assert [*notes_on([judge_case(case(), measured())])] == []
 
 
 def test_a_candidate_may_be_better_than_pytorch_in_rare_elements_only() -> None:

@@ -8,10 +8,17 @@ import pytest
 
 from pytorch_to_triton.inputs.case import Case, Layout, TensorArgument
 from pytorch_to_triton.schema.case_group import Group
-from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, NoResult, Violation, ViolationKind
+from pytorch_to_triton.schema.verdict import (
+    CaseResult,
+    CaseStatus,
+    LimitKind,
+    NoResult,
+    Violation,
+    ViolationKind,
+)
 from pytorch_to_triton.validate.behavior import OVERFLOW, Policy, violations_of
 from pytorch_to_triton.validate.judge import candidate_failed, judge_case
-from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
+from pytorch_to_triton.validate.limits import limits_in, with_limits
 from pytorch_to_triton.validate.run_outcome import RunOutcome
 from pytorch_to_triton.worker.wire import Failure
 from pytorch_to_triton.worker.wire.observation import MemoryFault, Observation, ObservedLaunch
@@ -21,8 +28,8 @@ from .kernel_files import double_file
 from .verdicts import Judge
 from .verdicts import case as case_of
 
-INT64 = Strictness(int64_offsets=True)
-MIXED = Strictness(mixed_dtypes=True)
+INT64: tuple[LimitKind, ...] = ("offsets",)
+MIXED: tuple[LimitKind, ...] = ("dtypes",)
 KERNELS = Path(__file__).parents[1] / "kernels"
 LAUNCH = ObservedLaunch(kernel="k", file="k.py", line=3, count=1, atomics=False)
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytorch_to_triton.validate.mismatch import CAUSES, mismatches_of
-from pytorch_to_triton.validate.place import place_of
+from pytorch_to_triton.validate.mismatch import CAUSES, mismatches_of, place_of
 from pytorch_to_triton.worker.wire.statistics import (
     CaseStatistics,
     Diagnostics,

@@ -12,6 +12,7 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult, ElementValues, Mismatch, Violation
 from pytorch_to_triton.targets.describe import declaration_of, describe
 from pytorch_to_triton.validate.at_fault import (
+    NO_CULPRIT,
     UNSTEADY,
     Culprit,
     find_culprit,
@@ -91,7 +92,7 @@ def wrong(case: Case, **changes: object) -> CaseResult:
     return result.model_copy(update=changes)
 
 
-async def fault_of(file: Path, worker: WorkerClient, runtime: Runtime, **changes: object) -> Culprit | None:
+async def fault_of(file: Path, worker: WorkerClient, runtime: Runtime, **changes: object) -> Culprit:
     """Of one of its cases, called wrong whatever it is."""
     target = Target(path=file)
     described = await describe(worker, target, "reference", runtime)
@@ -110,7 +111,6 @@ async def test_a_kernel_that_is_wrong_under_the_interpreter_is_at_fault(
     file = tmp_path / "double.py"
     file.write_text(ADDS_ONE)
     found = await fault_of(file, worker, interpreter)
-    assert found is not None
     assert found.sentence.endswith(
         "is wrong under Triton's interpreter: the kernel is at fault, not the compiler."
     )
@@ -121,7 +121,6 @@ async def test_a_right_kernel_is_called_in_each_other_way_and_found_right(
     worker: WorkerClient, interpreter: Runtime
 ) -> None:
     found = await fault_of(REFERENCE_KERNELS / "vector_add.py", worker, interpreter)
-    assert found is not None
     assert UNSTEADY in found.sentence
     assert "with num_stages=1 and with another num_warps" in found.sentence
 
@@ -129,7 +128,7 @@ async def test_a_right_kernel_is_called_in_each_other_way_and_found_right(
 @pytest.mark.anyio
 async def test_nothing_is_called_where_the_cause_is_known(worker: WorkerClient, interpreter: Runtime) -> None:
     file = REFERENCE_KERNELS / "vector_add.py"
-    assert await fault_of(file, worker, interpreter, violations=(VIOLATION,)) is None
+    assert await fault_of(file, worker, interpreter, violations=(VIOLATION,)) == NO_CULPRIT
 
 
 def test_doubt_is_left_by_wrong_values_and_crashes_without_a_known_cause() -> None:

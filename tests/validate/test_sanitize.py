@@ -8,7 +8,7 @@ import pytest
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.profilers.sanitizer_report import Hazard, parse_report
-from pytorch_to_triton.validate.sanitize import ELEMENTS, remarks, sample_cases, violations
+from pytorch_to_triton.validate.memory_check import ELEMENTS, remarks, sample_cases, violations
 
 from .plans import plan_cases
 

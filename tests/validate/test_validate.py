@@ -10,8 +10,8 @@ from pytorch_to_triton.inputs.declaration import Options, parse_options
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.validate.cases import MOST_TELLING
 from pytorch_to_triton.validate.request import ValidationRequest
-from pytorch_to_triton.validate.telling import MOST_TELLING
 from pytorch_to_triton.validate.validate import validate
 
 from .kernel_files import KERNELS, changed_file, corpus_file, plain_file

@@ -9,10 +9,9 @@ from pytorch_to_triton.schema.description import Description, Example
 from pytorch_to_triton.schema.verdict import Skip
 from pytorch_to_triton.targets.describe import EXAMPLES_CASE, examples_case, source_of
 from pytorch_to_triton.targets.problem import Problem
-from pytorch_to_triton.validate.case_names import case_named
 from pytorch_to_triton.validate.cases import CasePlan, build_plan, plan_of
 from pytorch_to_triton.validate.host_code import switches_in
-from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder
+from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder, case_named
 from pytorch_to_triton.validate.request import ValidationRequest
 
 

@@ -11,8 +11,7 @@ from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.validate.run_outcome import OK, RunOutcome
-from pytorch_to_triton.validate.target_worker import LostAnswer, TargetWorker
-from pytorch_to_triton.validate.validation_setting import ValidationSetting
+from pytorch_to_triton.validate.target_worker import LostAnswer, TargetWorker, ValidationSetting
 from pytorch_to_triton.worker.wire import validation
 from pytorch_to_triton.worker.wire.statistics import CaseStatistics
 

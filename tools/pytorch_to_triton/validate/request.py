@@ -6,6 +6,7 @@ from pytorch_to_triton.command_line import NOT_REPEATED, Option
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.schema.verdict import LimitKind
 
 Stop = Literal["never", "early", "at once"]
 """early: the most telling cases come first, and where one of them is wrong, the others are left out. at once:
@@ -43,3 +44,12 @@ class ValidationRequest(Value):
     """Elements of the largest case; None: what suits the runtime."""
     stop: Annotated[Stop, NOT_REPEATED] = "never"
     """Which cases are left out after a wrong one."""
+
+    @property
+    def refused_limits(self) -> tuple[LimitKind, ...]:
+        """The kinds of limits that count as failures."""
+        kinds: dict[LimitKind, bool] = {
+            "offsets": self.require_int64_offsets,
+            "dtypes": self.require_mixed_dtypes,
+        }
+        return tuple(kind for kind, is_refused in kinds.items() if is_refused)
