@@ -22,6 +22,7 @@ from pytorch_to_triton.validate.factors import (
     dtype_changes,
     free_tensors,
     is_floating,
+    is_ragged,
     layout_changes,
     row_dims,
     size_levels,
@@ -296,7 +297,7 @@ def conditions_of(case: Case) -> set[str]:
     tensors = tensors_in(case.arguments)
     of_tensors = {text for tensor in tensors for text in (tensor.dtype, tensor.layout, tensor.fill)}
     sizes = {
-        f"{dim} {size.bit_length() // 3} {size.bit_count() > 1} in {case.configuration}"
+        f"{dim} {size.bit_length() // 3} {is_ragged(size)} in {case.configuration}"
         for dim, size in case.dims.items()
     }
     all_alike = {"square"} if len(case.dims) > 1 and len(set(case.dims.values())) == 1 else set[str]()

@@ -194,11 +194,11 @@ def _levels_of(
     at_switches = tuple(size for size in at_switches if size <= PAST_A_SWITCH * most)
     allowed = [size for size in sizes if size > 1 and (size <= most or size in at_switches)]
     levels = {
-        "ragged": tuple(size for size in allowed if _is_ragged(size) and size <= max(declared)),
-        "aligned": tuple(size for size in allowed if not _is_ragged(size)),
+        "ragged": tuple(size for size in allowed if is_ragged(size) and size <= max(declared)),
+        "aligned": tuple(size for size in allowed if not is_ragged(size)),
         # Where the code takes another way for long rows, long ones are those that take it.
         LONG: tuple(
-            size for size in at_switches if size in allowed and size > max(declared) and _is_ragged(size)
+            size for size in at_switches if size in allowed and size > max(declared) and is_ragged(size)
         )
         or beyond,
         "one": (1,),
@@ -208,10 +208,10 @@ def _levels_of(
 
 def fills_no_block(size: int) -> bool:
     """Whether a block, which is a power of two, has lanes past the end."""
-    return size == 1 or _is_ragged(size)
+    return size == 1 or is_ragged(size)
 
 
-def _is_ragged(size: int) -> bool:
+def is_ragged(size: int) -> bool:
     return size.bit_count() > 1
 
 
@@ -222,7 +222,7 @@ def _uneven_sizes(plan: PlanBuilder, base: Point, name: str) -> Iterator[int]:
     near = (size + 1 + size % 2, PRIME, 3, *(power + step for power in powers for step in (-1, 1)))
     yield from (odd for odd in near if odd <= largest)
     if any(name in names_in(text) for text in plan.declaration.requires):
-        candidates = (c for c in range(size + 1, size + _STEPS_TRIED + 1) if _is_ragged(c))
+        candidates = (c for c in range(size + 1, size + _STEPS_TRIED + 1) if is_ragged(c))
         yield from islice((c for c in candidates if plan.problem({**base, name: c}) is None), 1)
 
 

@@ -3,6 +3,7 @@
 import secrets
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import anyio
 
@@ -90,9 +91,9 @@ class ReferenceProcess:
 
     async def measured(self, case: Case) -> tuple[int, ...]:
         """The elements of each value that the reference computes in this case; none where that is lost."""
-        with_seed = {**case.model_dump(mode="json"), "id": secrets.token_hex(4), "seed": 0}
+        request = validation.MeasureRequest(name=case.name, case=as_wire(case, secrets.token_hex(4), 0))
         try:
-            item = await self.worker.answer(validation.MeasureRequest(name=case.name, case=with_seed))
+            item = await self.worker.answer(request)
         except LostAnswer:
             return ()
         assert isinstance(item, validation.MeasuredItem)
@@ -128,11 +129,16 @@ class ReferenceProcess:
 
     async def _prepare(self, case: Case) -> Prepared:
         prepared = Prepared(OK, secrets.token_hex(4), self.setting.seed_of(case.name))
-        with_seed = {**case.model_dump(mode="json"), "id": prepared.id, "seed": prepared.seed}
+        request = validation.PrepareRequest(name=case.name, case=as_wire(case, prepared.id, prepared.seed))
         try:
-            item = await self.worker.answer(validation.PrepareRequest(name=case.name, case=with_seed))
+            item = await self.worker.answer(request)
         except LostAnswer as lost:
             return replace(prepared, outcome=lost.outcome)
         if isinstance(item, validation.PreparedItem):
             return replace(prepared, digest=item.digest, aliases=item.aliases)
         return replace(prepared, outcome=self.worker.outcome_of(item))
+
+
+def as_wire(case: Case, case_id: str, seed: int) -> dict[str, Any]:
+    """The case as job `reference` takes it."""
+    return {**case.model_dump(mode="json"), "id": case_id, "seed": seed}
