@@ -264,6 +264,11 @@ def test_failures_of_one_generated_group_are_explained_by_that_group(group: Grou
     assert next_step_of("failed", results).startswith(ONLY[group])
 
 
+def test_failures_of_large_strides_and_other_layouts_are_explained_together() -> None:
+    wrong = [result(group, "failed", mismatches=(mismatch(),)) for group in ("layout", "large_stride")]
+    assert next_step_of("failed", [result("declared", "passed"), *wrong]).startswith(ONLY["layout"])
+
+
 def test_failures_of_several_groups_are_explained_by_their_cause() -> None:
     results = [
         result("layout", "failed", mismatches=(mismatch(),)),

@@ -11,8 +11,7 @@ from pytorch_to_triton.inputs.declaration import parse_options
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
-from pytorch_to_triton.validate.replay import command
-from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.request import ValidationRequest, command
 from pytorch_to_triton_server.commands import build_app
 
 from .kernel_files import corpus_file, double_file

@@ -48,10 +48,6 @@ def linear(a: Tensor, b: Tensor) -> Tensor:
     return F.linear(a, b.t(), torch.zeros(SIDE))
 
 
-def batched(a: Tensor, b: Tensor) -> Tensor:
-    return torch.bmm(a[None], b[None])[0]
-
-
 def as_convolution(a: Tensor, b: Tensor) -> Tensor:
     return F.conv1d(b.t()[:, :, None], a[:, :, None])[:, :, 0].t()
 
@@ -64,7 +60,7 @@ def activated(a: Tensor, b: Tensor) -> Tensor:
     return F.gelu(a @ b)
 
 
-PRODUCTS = [product, linear, batched, as_convolution, as_transposed_convolution]
+PRODUCTS = [product, linear, as_convolution, as_transposed_convolution]
 
 
 def failing(candidate: Mapping[str, Tensor], truth: Truth, arguments: Mapping[str, Any]) -> int:
@@ -147,7 +143,7 @@ def test_gradients_of_a_norm_s_weights_are_sums_over_all_rows(tmp_path: Path) ->
         return F.layer_norm(x, (SIDE,), None, bias)
 
     a, _ = operands()
-    x, bias = a.view(-1, SIDE), torch.zeros(SIDE)
+    x, bias = a.view(-1, SIDE)[:2048], torch.zeros(SIDE)
     upstream = torch.randn(x.shape, generator=torch.Generator().manual_seed(6))
     arguments = {"x": x, "bias": bias}
     truth = truth_of(normalised, arguments, tmp_path, {"out": upstream})

@@ -4,8 +4,7 @@ import triton
 from author import Author
 
 from pytorch_to_triton.worker.integrity.kernel_source import uses_atomics
-from pytorch_to_triton.worker.integrity.launches import Launches
-from pytorch_to_triton.worker.integrity.operators import Operators
+from pytorch_to_triton.worker.integrity.operators import Launches, Operators
 from pytorch_to_triton.worker.integrity.settings import Patches
 
 SOURCE = """

@@ -16,8 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from pytorch_to_triton.worker.integrity.launches import Launches
-from pytorch_to_triton.worker.integrity.operators import Operators
+from pytorch_to_triton.worker.integrity.operators import Launches, Operators
 from pytorch_to_triton.worker.integrity.returned_tensors import aliases, plain
 from pytorch_to_triton.worker.integrity.settings import Leftovers, Patches, SettingsSnapshot
 from pytorch_to_triton.worker.wire.observation import ChangedSetting

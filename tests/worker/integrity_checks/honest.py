@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from author import Author, act
 
-from pytorch_to_triton.worker.integrity.launches import Launches
-from pytorch_to_triton.worker.integrity.operators import Operators
+from pytorch_to_triton.worker.integrity.operators import Launches, Operators
 from pytorch_to_triton.worker.integrity.returned_tensors import aliases, plain
 from pytorch_to_triton.worker.integrity.sandbox import Sandbox
 from pytorch_to_triton.worker.integrity.settings import Leftovers, Patches, SettingsSnapshot

@@ -11,8 +11,7 @@ import triton.language as tl
 from triton._C.libtriton import interpreter as native
 from triton.runtime import interpreter
 
-from pytorch_to_triton.worker.integrity.launches import Launches
-from pytorch_to_triton.worker.integrity.operators import Operators
+from pytorch_to_triton.worker.integrity.operators import Launches, Operators
 from pytorch_to_triton.worker.integrity.settings import Patches
 from pytorch_to_triton.worker.interpreter.memory_guard import MemoryGuard
 

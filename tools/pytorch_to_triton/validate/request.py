@@ -1,9 +1,11 @@
-"""What is asked of a validation."""
+"""What is asked of a validation, and the command that asks it once more on the same inputs."""
 
+import sys
 from typing import Annotated, Literal
 
-from pytorch_to_triton.command_line import NOT_REPEATED, Option
+from pytorch_to_triton.command_line import NOT_REPEATED, Option, replay
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import LimitKind
@@ -53,3 +55,15 @@ class ValidationRequest(Value):
             "dtypes": self.require_mixed_dtypes,
         }
         return tuple(kind for kind, is_refused in kinds.items() if is_refused)
+
+
+def command(request: ValidationRequest, runtime: Runtime, seed: int, case: str | None) -> str:
+    """As it would be typed; `case` None: all those that the request names, or all of the plan."""
+    return replay(
+        "validate",
+        request,
+        device="interpreter" if runtime.interpreter else "cuda",
+        python=None if runtime.python == sys.executable else runtime.python,
+        seed=seed,
+        cases=(case,) if case else request.cases,
+    )

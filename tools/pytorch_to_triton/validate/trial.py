@@ -21,13 +21,14 @@ from pytorch_to_triton.validate.behavior import Policy
 from pytorch_to_triton.validate.cases import telling_cases
 from pytorch_to_triton.validate.conclusion import WRONG
 from pytorch_to_triton.validate.judge import candidate_failed, judge_case, reference_failed
-from pytorch_to_triton.validate.reference_process import Prepared, ReferenceProcess
 from pytorch_to_triton.validate.request import Stop
 from pytorch_to_triton.validate.run_outcome import OK, RunOutcome
 from pytorch_to_triton.validate.target_worker import (
     CrashCount,
     Item,
     LostAnswer,
+    Prepared,
+    ReferenceProcess,
     TargetWorker,
     ValidationSetting,
 )

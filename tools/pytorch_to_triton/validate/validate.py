@@ -36,15 +36,28 @@ from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_me
 from pytorch_to_triton.validate.notes import loops_of_one_turn, notes_on
 from pytorch_to_triton.validate.phrases import times
 from pytorch_to_triton.validate.plan import CaseSizeLimits
-from pytorch_to_triton.validate.ready_plan import ReadyPlan, ready_plan
-from pytorch_to_triton.validate.reduction import Reduction, reduce_failure
-from pytorch_to_triton.validate.reference_process import ReferenceProcess
-from pytorch_to_triton.validate.replay import command
-from pytorch_to_triton.validate.request import ValidationRequest
-from pytorch_to_triton.validate.retries import retry_milder, with_blame, with_trials_blamed
-from pytorch_to_triton.validate.target_worker import LostAnswer, ValidationSetting, exchange_folder
+from pytorch_to_triton.validate.ready_plan import (
+    ReadyPlan,
+    not_judged,
+    ready_plan,
+    without_timeouts,
+    without_too_large,
+)
+from pytorch_to_triton.validate.reduction import (
+    Reduction,
+    reduce_failure,
+    retry_milder,
+    with_blame,
+    with_trials_blamed,
+)
+from pytorch_to_triton.validate.request import ValidationRequest, command
+from pytorch_to_triton.validate.target_worker import (
+    LostAnswer,
+    ReferenceProcess,
+    ValidationSetting,
+    exchange_folder,
+)
 from pytorch_to_triton.validate.trial import CandidateWorkers, JudgedCase, ValidationTrial, device_workers
-from pytorch_to_triton.validate.undeclared_sizes import not_judged, without_timeouts, without_too_large
 from pytorch_to_triton.worker.wire.observation import Observation
 
 INTERPRETER_ELEMENTS = 2**21
@@ -144,7 +157,11 @@ class Validation:
 
     async def plan(self, request: ValidationRequest, candidate: Description) -> ReadyPlan:
         """What the candidate is tried on. Raises BadInput where that cannot be."""
-        problem = await self.problem(request, candidate)
+        if self.shared_problem is None:
+            problem = problem_of(self.description, candidate, request.options)
+            await refuse_too_large(self.setting.worker, problem.declaration, self.setting.runtime)
+        else:
+            problem = self.shared_problem.with_candidate(candidate)
         plan = ready_plan(request, problem, self.limits, seed=self.setting.seed)
         if not request.cases:
             limit, declaration = self.limits.elements, problem.declaration
@@ -152,14 +169,6 @@ class Validation:
             plan = replace(plan, cases=cases)
         refuse_empty(plan.cases)
         return plan
-
-    async def problem(self, request: ValidationRequest, candidate: Description) -> Problem:
-        """Both sides with their inputs."""
-        if self.shared_problem is not None:
-            return self.shared_problem.with_candidate(candidate)
-        problem = problem_of(self.description, candidate, request.options)
-        await refuse_too_large(self.setting.worker, problem.declaration, self.setting.runtime)
-        return problem
 
 
 async def description_of(side: ReferenceProcess | CandidateWorkers, role: Role) -> Description:

@@ -10,8 +10,7 @@ import torch
 
 from .calls.exchange import CallInputs
 from .guarded_memory import GuardedMemory
-from .integrity.launches import Launches
-from .integrity.operators import Operators, Readings
+from .integrity.operators import Launches, Operators, Readings
 from .integrity.returned_tensors import aliases
 from .integrity.sandbox import Sandbox
 from .integrity.settings import Leftovers, Patches, SettingsSnapshot

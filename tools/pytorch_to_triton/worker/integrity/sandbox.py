@@ -13,7 +13,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -103,7 +102,7 @@ class Sandbox:
     ) -> None:
         self.violations: list[SandboxViolation] = []
         self._report = report
-        self._folders = Folders(real_paths(secret), real_paths(kept))
+        self._secret, self._kept = (tuple(map(os.path.realpath, folders)) for folders in (secret, kept))
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -119,9 +118,36 @@ class Sandbox:
 
     def check(self, event: str, args: tuple[Any, ...], frame: FrameType) -> None:
         """Raises SandboxRefusal where the author's code caused an event that is a violation."""
-        violation = violation_in(event, args, frame, self._folders)
+        violation = self._violation_in(event, args, frame)
         if violation is not None:
             self._refuse(violation, frame)
+
+    def _violation_in(self, event: str, args: tuple[Any, ...], frame: FrameType) -> Violation | None:
+        """What an event reveals about the code of the frame that caused it; None where that is allowed."""
+        if event in KIND_OF:
+            return KIND_OF[event], f"calls {event}({', '.join(filter(None, map(shown, args)))})"
+        if event in LOOKING_AROUND:
+            return ("inspects_the_process", f"calls {event}") if looks_around(frame) else None
+        if event == "object.__setattr__":
+            if args[1] != "__code__":
+                return None
+            return "tampers", f"replaces the code of {type(args[0]).__name__} {args[0].__name__}"
+        if event == "import":
+            # An extension module that is not installed is the author's own native code.
+            file = plain_text(args[1])
+            real = os.path.realpath(file) if file is not None else None
+            if real is None or any(below(real, root) for root in (*LIBRARY, *INSTALLED)):
+                return None
+            return "native_code", f"loads the extension module {real}"
+        writing = event in CHANGES or (event == "open" and bool((args[2] or 0) & WRITING))
+        closed = (*self._secret, *self._kept) if writing else self._secret
+        paths = args if event in CHANGES else args[:1]
+        real = next(filter(None, (first_below(path, closed) for path in paths)), None)
+        if real is None or is_bytecode(real, frame):
+            return None
+        if event == "open":
+            return "touches_files", f"opens {real}{' for writing' if writing else ''}"
+        return "touches_files", f"lists {real}" if event in LISTINGS else f"calls {event} on {real}"
 
     def _refuse(self, violation: Violation, frame: FrameType) -> None:
         """Folders are closed to torch and Triton too, when the author's code leads to them."""
@@ -162,25 +188,9 @@ def hook(event: str, args: tuple[Any, ...]) -> None:
         _busy.now = False
 
 
-@dataclass(frozen=True)
-class Folders:
-    """Folders that the author's code must not read, or must not write to; real paths."""
-
-    secret: tuple[str, ...]
-    kept: tuple[str, ...]
-
-    def refused(self, path: object, frame: FrameType, *, writing: bool) -> str | None:
-        """The real path, where it is not to be opened or, when writing, not to be changed."""
-        real = first_below(path, (*self.secret, *self.kept) if writing else self.secret)
-        # Python itself caches the modules that are imported.
-        is_bytecode = BYTECODE in f"{real}{os.sep}" and frame.f_code.co_filename == (
-            "<frozen importlib._bootstrap_external>"
-        )
-        return None if is_bytecode else real
-
-
-def real_paths(folders: Sequence[Path]) -> tuple[str, ...]:
-    return tuple(os.path.realpath(folder) for folder in folders)
+def is_bytecode(real: str, frame: FrameType) -> bool:
+    """Whether Python itself caches a module that is being imported."""
+    return BYTECODE in real + os.sep and frame.f_code.co_filename == "<frozen importlib._bootstrap_external>"
 
 
 def first_below(path: object, folders: Sequence[str]) -> str | None:
@@ -202,33 +212,6 @@ def plain_text(path: object) -> str | None:
     if isinstance(path, Path):
         return os.fspath(path) if type(path).__module__.startswith("pathlib") else None
     return None
-
-
-def violation_in(event: str, args: tuple[Any, ...], frame: FrameType, folders: Folders) -> Violation | None:
-    """What an event reveals about the code of the frame that caused it; None where that is allowed."""
-    if event in KIND_OF:
-        return KIND_OF[event], f"calls {event}({', '.join(filter(None, map(shown, args)))})"
-    if event in LOOKING_AROUND:
-        return ("inspects_the_process", f"calls {event}") if looks_around(frame) else None
-    if event == "object.__setattr__":
-        if args[1] != "__code__":
-            return None
-        return "tampers", f"replaces the code of {type(args[0]).__name__} {args[0].__name__}"
-    if event == "import":
-        # An extension module that is not installed is the author's own native code.
-        file = plain_text(args[1])
-        real = os.path.realpath(file) if file is not None else None
-        if real is None or any(below(real, root) for root in (*LIBRARY, *INSTALLED)):
-            return None
-        return "native_code", f"loads the extension module {real}"
-    writing = event in CHANGES or (event == "open" and bool((args[2] or 0) & WRITING))
-    paths = args if event in CHANGES else args[:1]
-    refused = (folders.refused(path, frame, writing=writing) for path in paths)
-    if (real := next(filter(None, refused), None)) is None:
-        return None
-    if event == "open":
-        return "touches_files", f"opens {real}{' for writing' if writing else ''}"
-    return "touches_files", f"lists {real}" if event in LISTINGS else f"calls {event} on {real}"
 
 
 def looks_around(frame: FrameType) -> bool:

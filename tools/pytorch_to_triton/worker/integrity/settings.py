@@ -13,7 +13,6 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import FunctionType, ModuleType
 
 import torch
@@ -151,15 +150,6 @@ WRAPPERS = (WORKER, os.path.join(TORCH, "_compile.py"))
 """Whose wrappers around the very same function are fine; torch._dynamo wraps one when it is imported."""
 
 
-@dataclass(frozen=True)
-class Namespace:
-    """A module or a class, and the functions that it held by name."""
-
-    place: str
-    owner: object
-    held: Mapping[str, object]
-
-
 class Patches:
     """Functions of torch, Triton and Python, by identity.
 
@@ -167,22 +157,20 @@ class Patches:
     """
 
     def __init__(self) -> None:
-        self._namespaces = [
-            Namespace(place, owner_at(place), functions_of(owner_at(place)))
-            for place in (*WATCHED, *INTERPRETED)
-        ]
+        self._held = {place: functions_of(owner_at(place)) for place in (*WATCHED, *INTERPRETED)}
 
     def changed(self) -> tuple[Patch, ...]:
         """Those that are other ones now."""
-        return tuple(patch for namespace in self._namespaces for patch in changes_in(namespace))
+        return tuple(patch for place, held in self._held.items() for patch in changes_in(place, held))
 
 
-def changes_in(namespace: Namespace) -> Iterator[Patch]:
-    now = contents(namespace.owner)
-    for name, before in namespace.held.items():
+def changes_in(place: str, held: Mapping[str, object]) -> Iterator[Patch]:
+    """What differs from the functions that a module or class held by name."""
+    now = contents(owner_at(place))
+    for name, before in held.items():
         value = now.get(name)
-        if value is not before and not is_excused(namespace, before, value):
-            yield Patch(name=f"{namespace.place.replace(':', '.')}.{name}", now=description(value))
+        if value is not before and not is_excused(place, before, value):
+            yield Patch(name=f"{place.replace(':', '.')}.{name}", now=description(value))
 
 
 def contents(owner: object) -> dict[str, object]:
@@ -203,11 +191,11 @@ def functions_of(owner: object) -> dict[str, object]:
     }
 
 
-def is_excused(namespace: Namespace, before: object, now: object) -> bool:
+def is_excused(place: str, before: object, now: object) -> bool:
     """Whether Triton or this worker has replaced a function for itself."""
     defined = inspect.unwrap(now) if isinstance(now, FunctionType) else now
     is_authors = owner_of_value(defined) == "author"
-    if namespace.place in INTERPRETED and not (isinstance(before, ModuleType) or is_authors):
+    if place in INTERPRETED and not (isinstance(before, ModuleType) or is_authors):
         return True
     if not isinstance(now, FunctionType) or not now.__code__.co_filename.startswith(WRAPPERS):
         return False
