@@ -28,7 +28,7 @@ from pytorch_to_triton.validate.factors import (
     size_levels,
     value_changes,
 )
-from pytorch_to_triton.validate.host_code import MOST_SWITCHES, Switch, ways_taken
+from pytorch_to_triton.validate.host_code import MOST_SWITCHES, Switch
 from pytorch_to_triton.validate.plan import NO_CHANGE, CaseSizeLimits, Change, PlanBuilder
 
 DETAIL_ELEMENTS = 2**20
@@ -149,7 +149,7 @@ def add_plain_sizes(plan: PlanBuilder, base: Point, switches: Sequence[Switch]) 
         fitting = (point for point in alike if plan.problem(point) is None)
         plan.add("odd", next(fitting, alike[0]))
     rows = row_dims(plan.declaration)
-    of_programs = [(size, name) for size, name in ways_taken(switches) if name not in rows]
+    of_programs = [(size, name) for size, name in switches if name not in rows]
     for size, name in of_programs[:MOST_SWITCHES]:
         if size >= max(dims[name]):
             plan.add_nearest("beyond", {**base, name: size + 1}, fixed=name)
@@ -216,7 +216,7 @@ def add_large_strides_of_long_rows(plan: PlanBuilder, switches: Sequence[Switch]
     """
     declaration = plan.declaration
     for name in sorted(row_dims(declaration)) if len(declaration.dims) > 1 else ():
-        past = {size + 1 for size, dim in ways_taken(switches) if dim == name}
+        past = {size + 1 for size, dim in switches if dim == name}
         lengths = past | {size for size in declaration.dims[name] if size > LONG_ROW}
         for others in (ROWS_APART, 1):
             fitting = sorted(n for n in lengths if others > 1 or n <= MOST_APART)

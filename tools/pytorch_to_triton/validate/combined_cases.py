@@ -29,7 +29,7 @@ from pytorch_to_triton.validate.factors import (
     layout_changes,
     value_changes,
 )
-from pytorch_to_triton.validate.host_code import Switch, ways_taken
+from pytorch_to_triton.validate.host_code import Switch
 from pytorch_to_triton.validate.plan import NO_CHANGE, Change, PlanBuilder, parts_of
 
 Level = tuple[str, str]
@@ -93,7 +93,7 @@ class Combination:
         self.plan = plan
         self.sizes = sizes
         self.traits = {
-            (name, size): _traits(name, size, [switch for switch, dim in ways_taken(switches) if dim == name])
+            (name, size): _traits(name, size, [switch for switch, dim in switches if dim == name])
             for name, levels in sizes.items()
             for size in (size for sizes in levels.values() for size in sizes)
         }

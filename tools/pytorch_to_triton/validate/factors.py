@@ -16,7 +16,7 @@ from pytorch_to_triton.inputs.expression import names_in
 from pytorch_to_triton.inputs.input_spec import INTEGERS, TensorSpec
 from pytorch_to_triton.inputs.sizes import Point, smallest_point
 from pytorch_to_triton.schema.dtype import DType
-from pytorch_to_triton.validate.host_code import MOST_SWITCHES, Switch, ways_taken
+from pytorch_to_triton.validate.host_code import MOST_SWITCHES, Switch
 from pytorch_to_triton.validate.plan import NO_CHANGE, Change, PlanBuilder
 
 ALL = "all"
@@ -247,7 +247,7 @@ def _sizes_at_switches(
     plan: PlanBuilder, base: Point, name: str, switches: Sequence[Switch]
 ) -> Iterator[int]:
     """Each side of each size at which the candidate takes another way."""
-    of_dim = [size for size, dim in ways_taken(switches) if dim == name]
+    of_dim = [size for size, dim in switches if dim == name]
     for size in of_dim[:MOST_SWITCHES]:
         yield size
         yield from _just_past(plan, base, name, size, *ROUND_STEPS)

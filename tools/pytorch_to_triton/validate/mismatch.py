@@ -1,7 +1,7 @@
 """What is wrong with an output: the kind of mistake, where it is, and its cause where that is certain."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -271,77 +271,50 @@ def wrong_values(output: OutputStatistics, numbers: Mapping[str, float]) -> Mism
     diagnostics = output.diagnostics
     assert diagnostics is not None
     place = place_of(diagnostics)
-    rule = next(rule for rule in RULES if rule.fits(diagnostics))
+    kind, text = kind_of(diagnostics)
     first = ElementValues(index=diagnostics.first, **diagnostics.values)
-    ours = "unwritten" if rule.kind == "unwritten" else number(first.candidate)
+    ours = "unwritten" if kind == "unwritten" else number(first.candidate)
     message = (
-        f"{output.path} is wrong {place.text}: {rule.text(diagnostics)}. First at {list(diagnostics.first)}: "
+        f"{output.path} is wrong {place.text}: {text}. First at {list(diagnostics.first)}: "
         f"{ours}, PyTorch {number(first.pytorch)}, float64 {number(first.truth)}."
     )
-    causes = causes_of(rule.kind, diagnostics, place, numbers)
+    causes = causes_of(kind, diagnostics, place, numbers)
     return Mismatch(
-        output=output.path, kind=rule.kind, where=place.where, message=message, causes=causes, first=first
+        output=output.path, kind=kind, where=place.where, message=message, causes=causes, first=first
     )
 
 
-@dataclass(frozen=True)
-class MismatchRule:
-    """A kind of wrong values: when it fits, and how it is described."""
-
-    kind: Kind
-    fits: Callable[[Diagnostics], bool]
-    text: Callable[[Diagnostics], str]
-
-
-RULES = (
-    MismatchRule("transposed", lambda f: f.transposed, lambda f: "it holds the right values transposed"),
-    MismatchRule(
-        "unwritten",
-        lambda f: f.unwritten == f.flat.count,
-        lambda f: "never written, it still holds what was in memory before",
-    ),
-    MismatchRule(
-        "not_propagated",
-        lambda f: f.truth_not_finite == f.flat.count,
-        lambda f: "NaN or infinity is expected, and something else is returned",
-    ),
-    MismatchRule("nan_only", lambda f: f.failing_nan == f.flat.count, lambda f: "NaN instead of numbers"),
-    MismatchRule(
-        "infinite", lambda f: f.failing_inf == f.flat.count, lambda f: "infinities instead of numbers"
-    ),
-    MismatchRule("all_zero", lambda f: f.failing_zero == f.flat.count, lambda f: "zero instead of numbers"),
-    MismatchRule(
-        "equals_input", lambda f: bool(f.equals_input), lambda f: f"it equals the input {f.equals_input}"
-    ),
-    MismatchRule(
-        "constant", lambda f: f.constant and f.flat.size > 1, lambda f: "every element has the same value"
-    ),
-    MismatchRule(
-        "constant_factor",
-        lambda f: (
-            is_constant_error(f) and is_explained(f.factor_leaves) and not is_explained(f.offset_leaves)
-        ),
-        lambda f: f"the right values times a constant {f.factor:.6g}",
-    ),
-    MismatchRule(
-        "constant_offset",
-        lambda f: (
-            is_constant_error(f) and is_explained(f.offset_leaves) and not is_explained(f.factor_leaves)
-        ),
-        lambda f: f"the right values plus a constant {f.offset:.6g}",
-    ),
-    MismatchRule(
-        "low_precision",
-        lambda f: f.rounded_to is not None or is_imprecise(f),
-        lambda f: (
-            f"only as precise as {f.rounded_to}"
-            if f.rounded_to
-            else f"off by a few digits, by {f.relative_error:.2g} of its size"
-        ),
-    ),
-    MismatchRule("values", lambda f: True, lambda f: "the values differ"),
+ALL_ALIKE: tuple[tuple[Kind, str, str], ...] = (
+    ("unwritten", "unwritten", "never written, it still holds what was in memory before"),
+    ("not_propagated", "truth_not_finite", "NaN or infinity is expected, and something else is returned"),
+    ("nan_only", "failing_nan", "NaN instead of numbers"),
+    ("infinite", "failing_inf", "infinities instead of numbers"),
+    ("all_zero", "failing_zero", "zero instead of numbers"),
 )
-"""The first that fits counts."""
+"""Kinds of which all failing elements are, each with the field of Diagnostics that counts these."""
+
+
+def kind_of(diagnostics: Diagnostics) -> tuple[Kind, str]:
+    """The kind of wrong values, and how it is described: the first that fits."""
+    if diagnostics.transposed:
+        return "transposed", "it holds the right values transposed"
+    for kind, count, text in ALL_ALIKE:
+        if getattr(diagnostics, count) == diagnostics.flat.count:
+            return kind, text
+    if diagnostics.equals_input:
+        return "equals_input", f"it equals the input {diagnostics.equals_input}"
+    if diagnostics.constant and diagnostics.flat.size > 1:
+        return "constant", "every element has the same value"
+    by_factor, by_offset = map(is_explained, (diagnostics.factor_leaves, diagnostics.offset_leaves))
+    if by_factor != by_offset and is_constant_error(diagnostics):
+        if by_factor:
+            return "constant_factor", f"the right values times a constant {diagnostics.factor:.6g}"
+        return "constant_offset", f"the right values plus a constant {diagnostics.offset:.6g}"
+    if diagnostics.rounded_to is not None:
+        return "low_precision", f"only as precise as {diagnostics.rounded_to}"
+    if is_imprecise(diagnostics):
+        return "low_precision", f"off by a few digits, by {diagnostics.relative_error:.2g} of its size"
+    return "values", "the values differ"
 
 
 def is_explained(leaves: float | None) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import psutil
 
 from pytorch_to_triton import places
 from pytorch_to_triton.inputs.case import Case
@@ -71,23 +72,14 @@ def exchange_folder() -> Iterator[Path]:
     with cache_required():
         root.mkdir(parents=True, exist_ok=True)
         for old in root.iterdir():
-            if not alive(old.name.partition("-")[0]):
+            pid = old.name.partition("-")[0]
+            if not (pid.isdigit() and psutil.pid_exists(int(pid))):
                 shutil.rmtree(old, ignore_errors=True)
         folder.mkdir()
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def alive(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except (ValueError, ProcessLookupError):
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 Item = validation.ReferenceItem | validation.CandidateItem

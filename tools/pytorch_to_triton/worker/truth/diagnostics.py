@@ -82,23 +82,16 @@ def fits(wrong: torch.Tensor, right: torch.Tensor) -> dict[str, float | None]:
 
     None where fewer than three elements determine them.
     """
-    nothing: dict[str, float | None] = dict.fromkeys(("factor", "factor_leaves", "offset", "offset_leaves"))
+    fit: dict[str, float | None] = dict.fromkeys(("factor", "factor_leaves", "offset", "offset_leaves"))
     error, size = rms([wrong - right]), float(right.square().sum())
     if wrong.numel() < 3 or not error:
-        return nothing
+        return fit
     offset = float((wrong - right).mean())
-    shifted = {
-        "offset": finite_or_none(offset),
-        "offset_leaves": finite_or_none(rms([wrong - right - offset]) / error),
-    }
-    if not size:
-        return {**nothing, **shifted}
-    factor = float((wrong * right).sum()) / size
-    scaled = {
-        "factor": finite_or_none(factor),
-        "factor_leaves": finite_or_none(rms([wrong - factor * right]) / error),
-    }
-    return {**scaled, **shifted}
+    fit |= {"offset": offset, "offset_leaves": rms([wrong - right - offset]) / error}
+    if size:
+        factor = float((wrong * right).sum()) / size
+        fit |= {"factor": factor, "factor_leaves": rms([wrong - factor * right]) / error}
+    return {name: None if value is None else finite_or_none(value) for name, value in fit.items()}
 
 
 def finite_or_none(value: float) -> float | None:
