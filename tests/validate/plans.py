@@ -29,7 +29,7 @@ def plan_cases(
     declaration: Declaration,
     *,
     limit: int = LIMIT,
-    span: int | None = SPAN,
+    span: int = SPAN,
     seed: int | None = None,
     switches: Sequence[Switch] = (),
     configurations: int = 1,
@@ -46,14 +46,14 @@ def plan_cases(
     return plan_of(builder)
 
 
-def case_for(declaration: Declaration, name: str, *, limit: int = LIMIT, span: int | None = SPAN) -> Case:
+def case_for(declaration: Declaration, name: str, *, limit: int = LIMIT, span: int = SPAN) -> Case:
     """The case of this name, planned or not."""
     (case,) = cases_for(declaration, [name], limit=limit, span=span)
     return case
 
 
 def cases_for(
-    declaration: Declaration, names: Iterable[str], *, limit: int = LIMIT, span: int | None = SPAN
+    declaration: Declaration, names: Iterable[str], *, limit: int = LIMIT, span: int = SPAN
 ) -> list[Case]:
     builder = build_plan(declaration, CaseSizeLimits(limit, span), all_mixtures=True)
     return [case_of(builder, name) for name in names]

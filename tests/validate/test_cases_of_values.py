@@ -24,7 +24,7 @@ def combined(plan: CasePlan) -> list[Case]:
 def values_of(case: Case) -> frozenset[str]:
     """The kinds of values in it, by the first word that names them."""
     fills = {argument.fill for argument in tensors_in(case.arguments)} - {"random", "same_corners"}
-    kinds = {fill: kind for kind, alike in VALUES.items() for fill in (*alike.of_all, *alike.of_each)}
+    kinds = {fill: kind for kind, alike in VALUES.items() for fill in sum(alike, ())}
     return frozenset(kinds.get(fill, "inf") for fill in fills)
 
 
@@ -235,9 +235,7 @@ def test_rows_and_columns_of_long_rows_are_far_apart_too(
 
 def test_large_strides_that_the_run_has_no_room_for_are_listed() -> None:
     declaration = parse_declaration({"x": "float32[4]", "h": "int8[4]", "s": "float32[]"}, {})
-    without = reasons(plan_cases(declaration, span=None))
     what = {name: f"offsets beyond 2^31 elements in {name}" for name in "xhs"}
-    assert without[what["x"]] == "it would span 8.0 GiB, and this run sets no memory aside for that"
     tight = plan_cases(declaration, span=2**32)
     assert names(tight, "large_stride") == ["h rows far apart"]
     assert reasons(tight)[what["x"]] == "8.0 GiB are over this run's limit of 4.0 GiB"

@@ -106,7 +106,7 @@ async def test_what_is_killed_each_time_is_a_crash(own_client: WorkerClient, tmp
     finally:
         await worker.close()
     assert crashed.value.outcome.status == "crashed"
-    assert worker.crashes.count == 1
+    assert len(worker.crashes) == 1
 
 
 async def test_a_request_that_is_lost_twice_is_lost_and_no_crash(
@@ -119,7 +119,7 @@ async def test_a_request_that_is_lost_twice_is_lost_and_no_crash(
     finally:
         await worker.close()
     assert lost.value.outcome.status == "lost"
-    assert worker.crashes.count == 0
+    assert worker.crashes == []
     result = candidate_failed(CASE, lost.value.outcome)
     assert result.status == "lost"
 

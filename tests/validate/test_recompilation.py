@@ -96,7 +96,7 @@ async def fault_of(file: Path, worker: WorkerClient, runtime: Runtime, **changes
     """Of one of its cases, called wrong whatever it is."""
     target = Target(path=file)
     described = await describe(worker, target, "reference", runtime)
-    cases = plan_cases(declaration_of(described, described), limit=2**12, span=None).cases
+    cases = plan_cases(declaration_of(described, described), limit=2**12, span=0).cases
     case = next(case for case in cases if case.elements > 1)
     async with open_validation(worker, ValidationRequest(candidate=target, seed=7), runtime) as validation:
         candidate = CandidateWorkers(validation.setting, target, "candidate", ())

@@ -13,7 +13,7 @@ from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.case import LARGE_OFFSET, Case, tensors_in
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec
-from pytorch_to_triton.inputs.sizes import Point, Sizes, largest_point, middle_point, smallest_point
+from pytorch_to_triton.inputs.sizes import Point, largest_point, middle_point, smallest_point
 from pytorch_to_triton.schema.dtype import ITEM_BYTES, DType
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import Skip
@@ -233,18 +233,14 @@ def add_large_strides_of_long_rows(plan: PlanBuilder, switches: Sequence[Switch]
 
 def largest_elements(declaration: Declaration, name: str) -> int:
     """How many elements the tensor has at the largest of its declared sizes, however large."""
+    dims, base = declaration.dims, middle_point(declaration.dims)
+    singles = ({**base, dim: size} for dim, sizes in dims.items() for size in sizes)
     elements = [0]
-    for point in declared_points(declaration.dims, middle_point(declaration.dims)):
+    for point in (base, *singles, smallest_point(dims), largest_point(dims)):
         if not declaration.violated(point):
             with suppress(BadDeclaration):
                 elements.append(math.prod(declaration.shape_of(name, point)))
     return max(elements)
-
-
-def declared_points(dims: Sizes, base: Point) -> list[Point]:
-    """The base, each declared size with the others of the base, and all of the smallest and largest ones."""
-    singles = ({**base, name: size} for name, sizes in dims.items() for size in sizes)
-    return [base, *singles, smallest_point(dims), largest_point(dims)]
 
 
 def add_options(plan: PlanBuilder, base: Point) -> None:

@@ -6,7 +6,6 @@ meets in some case, and so do each kind of values, each dtype and a size that fi
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, combinations, islice, product
 from math import isqrt
@@ -56,26 +55,18 @@ def add_combined(
 ) -> None:
     """Adds the design's cases; what does not meet in any of them is left out, with the reason."""
     combination = Combination(plan, sizes, switches, configurations)
-    design = cover(combination, combination.goals(), MOST)
-    for point, change in design.rows:
+    rows, unmet = cover(combination, combination.goals(), MOST)
+    for point, change in rows:
         case = plan.case(plan.groups_of(point, parts_of(change.label)), point, change)
         plan.cases.setdefault(case.name, case)
-    if design.unmet:
-        plan.leave_out(f"{len(design.unmet)} combinations of conditions", _unmet_text(design.unmet))
+    if unmet:
+        plan.leave_out(f"{len(unmet)} combinations of conditions", _unmet_text(unmet))
 
 
 def _unmet_text(unmet: Sequence[Goal]) -> str:
     named = (" with ".join(f"{factor} {level}" for factor, level in sorted(goal)) for goal in unmet)
     shown = [*islice(named, _SHOWN), *["..."] * (len(unmet) > _SHOWN)]
     return f"no case of this run has them: {'; '.join(shown)}"
-
-
-@dataclass(frozen=True)
-class Design:
-    """The rows, and the goals that none of them meets."""
-
-    rows: tuple[Row, ...]
-    unmet: tuple[Goal, ...]
 
 
 def every_pair(some: Iterable[Level], others: Iterable[Level]) -> Iterator[Goal]:
@@ -253,8 +244,8 @@ class Combination:
         return {**of_sizes, **traits, **layouts, **contiguous, **differ, **values, **others}
 
 
-def cover(space: Combination, goals: Iterable[Goal], most: int) -> Design:
-    """At most `most` rows that meet the goals, the first goals first.
+def cover(space: Combination, goals: Iterable[Goal], most: int) -> tuple[list[Row], list[Goal]]:
+    """At most `most` rows that meet the goals, the first goals first; and the goals that none of them meets.
 
     Greedy, after AETG (Cohen, Dalal, Fredman and Patton, IEEE TSE 23(7), 1997): each row starts from a goal
     that no row meets yet and takes, factor by factor, the level that meets most of the others. The packages
@@ -277,7 +268,7 @@ def cover(space: Combination, goals: Iterable[Goal], most: int) -> Design:
         progress.meet(levels)
         space.take(levels, row)
         rows.append((frozenset(goal for goal in goals_of(levels) if goal in open_goals), row))
-    return Design(tuple(without_redundant(rows)), (*impossible, *progress.goals))
+    return without_redundant(rows), [*impossible, *progress.goals]
 
 
 def without_redundant(rows: Sequence[tuple[frozenset[Goal], Row]]) -> list[Row]:

@@ -6,7 +6,6 @@ block, `small` for subnormal numbers and for 1e-4.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
@@ -47,29 +46,22 @@ SizeLevels = Mapping[str, Mapping[str, tuple[int, ...]]]
 """By dim and level, the sizes that may stand for it."""
 
 
-@dataclass(frozen=True)
-class Values:
-    """Fills that are alike: given to all tensors at once, and to one at a time."""
-
-    of_all: tuple[Fill, ...] = ()
-    of_each: tuple[Fill, ...] = ()
-
-
-VALUES: dict[str, Values] = {
-    "negative": Values(of_all=("negative",)),
-    "positive": Values(of_all=("positive",)),
-    "nan": Values(of_all=("nan_ends",), of_each=("nan",)),
-    "inf": Values(of_all=("inf_ends",), of_each=("inf",)),
+Fills = tuple[Fill, ...]
+VALUES: dict[str, tuple[Fills, Fills]] = {
+    "negative": (("negative",), ()),
+    "positive": (("positive",), ()),
+    "nan": (("nan_ends",), ("nan",)),
+    "inf": (("inf_ends",), ("inf",)),
     # The product of two huge tensors overflows whatever the kernel does next.
-    "large": Values(of_all=("large",), of_each=("huge",)),
-    "minus inf": Values(of_each=("minus_inf_row", "minus_inf_column")),
-    "plus inf": Values(of_each=("plus_inf_row", "plus_inf_column")),
-    "small": Values(of_all=("small",), of_each=("faint_rows",)),
-    "equal": Values(of_all=("zeros", "equal_rows", "ones")),
-    "signs": Values(of_all=("ties", "alternating", "negative_zero")),
-    "shifted": Values(of_each=("shifted",)),
+    "large": (("large",), ("huge",)),
+    "minus inf": ((), ("minus_inf_row", "minus_inf_column")),
+    "plus inf": ((), ("plus_inf_row", "plus_inf_column")),
+    "small": (("small",), ("faint_rows",)),
+    "equal": (("zeros", "equal_rows", "ones"), ()),
+    "signs": (("ties", "alternating", "negative_zero"), ()),
+    "shifted": ((), ("shifted",)),
 }
-"""By level, the most telling first."""
+"""By level, the most telling first: fills that are alike, given to all tensors at once and to one at a time."""
 GROWING = ("negative", "positive")
 """Values that grow in size along every dimension: whatever misses the last of many rows shows in them."""
 EVERY_HOLDER = ("nan", "inf")
@@ -100,13 +92,13 @@ def value_changes(declaration: Declaration) -> dict[tuple[str, str], tuple[Chang
     free = list(free_tensors(declaration))
     tied = [name for name, spec in declaration.tensors().items() if spec.dtypes[0] in INTEGERS]
     changes: dict[tuple[str, str], tuple[Change, ...]] = {(RANDOM, ALL): (NO_CHANGE,)}
-    for level, values in VALUES.items() if free else ():
-        of_all = [fill for fill in values.of_all if len(free) > 1 or not fill.endswith("_ends")]
+    for level, (of_all_tensors, of_each) in VALUES.items() if free else ():
+        of_all = [fill for fill in of_all_tensors if len(free) > 1 or not fill.endswith("_ends")]
         if of_all:
             changes[level, ALL] = tuple(_in_all(fill, free, tied) for fill in of_all)
-        for name in free if values.of_each else ():
+        for name in free if of_each else ():
             changes[level, name] = tuple(
-                Change(f"{_words(fill)} in {name}", fills={name: fill}) for fill in values.of_each
+                Change(f"{_words(fill)} in {name}", fills={name: fill}) for fill in of_each
             )
     if tied and not free:
         changes["signs", ALL] = (Change("ties", fills=dict.fromkeys(tied, "ties")),)

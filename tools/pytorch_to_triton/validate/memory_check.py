@@ -63,56 +63,50 @@ def sample_cases(cases: Sequence[Case]) -> list[Case]:
     return [case for case in cases if case.name in names]
 
 
-def violations(hazards: Sequence[Hazard]) -> tuple[Violation, ...]:
+def violations_of_hazards(hazards: Sequence[Hazard]) -> tuple[Violation, ...]:
     """What the candidate may not do: accesses outside of tensors, misaligned ones, and races.
 
     A Triton kernel's shared memory is the compiler's: what is reported of it alone is in `remarks`. So are
     races between writes, which the tool reports of every reduction whose lanes round differently
     (github.com/triton-lang/triton/issues/7264).
     """
-    return tuple(filter(None, map(_violation, hazards)))
+    return tuple(filter(None, map(violation_of_hazard, hazards)))
 
 
 def remarks(hazards: Sequence[Hazard]) -> tuple[str, ...]:
     """The hazards that are no violations, in a sentence each."""
-    return tuple(
-        f"compute-sanitizer reports for {_where(hazard)}: {_hazard_name(hazard)} "
-        f"({times(hazard.count, 'time')}). "
-        "It reports the same of right kernels, whose shared memory the compiler manages."
-        for hazard in hazards
-        if _violation(hazard) is None
-    )
+    texts = []
+    for hazard in (hazard for hazard in hazards if violation_of_hazard(hazard) is None):
+        space = f" in {hazard.space} memory" if hazard.space else ""
+        detail = f", {hazard.detail}" if hazard.detail else ""
+        texts.append(
+            f"compute-sanitizer reports for {kernel_of(hazard)}: {hazard.kind}{space}{detail} "
+            f"({times(hazard.count, 'time')}). "
+            "It reports the same of right kernels, whose shared memory the compiler manages."
+        )
+    return tuple(texts)
 
 
-def _violation(hazard: Hazard) -> Violation | None:
-    if hazard.kind in ACCESSES and hazard.space == "global":
-        return _outside(hazard)
+def violation_of_hazard(hazard: Hazard) -> Violation | None:
+    place = {"file": hazard.file, "line": hazard.line}
     if hazard.kind == "race":
         count = times(hazard.count, "hazard")
-        message = f"{_where(hazard)} races on shared memory: {hazard.detail} ({count})."
-        return violation("race", message, BARRIER, file=hazard.file, line=hazard.line)
-    return None
-
-
-def _outside(hazard: Hazard) -> Violation:
+        message = f"{kernel_of(hazard)} races on shared memory: {hazard.detail} ({count})."
+        return violation("race", message, BARRIER, **place)
+    if hazard.kind not in ACCESSES or hazard.space != "global":
+        return None
     kind, does = ACCESSES[hazard.kind]
-    place = "at a misaligned address" if hazard.misaligned else "outside of every tensor"
+    where = "at a misaligned address" if hazard.misaligned else "outside of every tensor"
     detail = BOUNDS.sub("", hazard.detail)
     at = f", {detail}" if detail else ""
     size = times(hazard.size_bytes or 1, "byte")
-    message = f"{_where(hazard)} {does} {size} {place}{at} ({times(hazard.count, 'thread')})."
+    message = f"{kernel_of(hazard)} {does} {size} {where}{at} ({times(hazard.count, 'thread')})."
     overflow = not hazard.misaligned and (hazard.outside_bytes or 0) > FAR_BYTES
     suggestion = MISALIGNED if hazard.misaligned else OVERFLOW if overflow else OUTSIDE
-    return violation(kind, message, suggestion, file=hazard.file, line=hazard.line, overflow=overflow)
+    return violation(kind, message, suggestion, **place, overflow=overflow)
 
 
-def _hazard_name(hazard: Hazard) -> str:
-    space = f" in {hazard.space} memory" if hazard.space else ""
-    detail = f", {hazard.detail}" if hazard.detail else ""
-    return f"{hazard.kind}{space}{detail}"
-
-
-def _where(hazard: Hazard) -> str:
+def kernel_of(hazard: Hazard) -> str:
     """The kernel, and file and line where they are known."""
     at = f" ({hazard.file}:{hazard.line})" if hazard.file else ""
     return f"{hazard.kernel or 'A kernel'}{at}"
@@ -173,7 +167,7 @@ async def check_memory(
         group.start_soon(look_under_the_interpreter, trial, [*small, *strided[:LARGE_STRIDE_CASES]], memory)
         if tools and find_sanitizer() is not None:
             group.start_soon(look_under_the_sanitizer, trial, small, tools, reports)
-    memory.violations = tuple(v for report in reports.values() for v in violations(report.hazards))
+    memory.violations = tuple(v for report in reports.values() for v in violations_of_hazards(report.hazards))
     memory.notes = notes_of(reports, len(small), tools)
 
 

@@ -49,14 +49,10 @@ class ValidationSetting:
     """Whether gradients are compared too."""
 
     @property
-    def device(self) -> str:
-        """The torch device on which tensors lie."""
-        return "cpu" if self.runtime.interpreter else "cuda"
-
-    @property
     def shared(self) -> validation.ExchangeSetting:
         """As the jobs take it."""
-        return validation.ExchangeSetting(folder=str(self.folder), device=self.device, backward=self.backward)
+        device = "cpu" if self.runtime.interpreter else "cuda"
+        return validation.ExchangeSetting(folder=str(self.folder), device=device, backward=self.backward)
 
     def seed_of(self, name: str) -> int:
         """The seed of one case: it tells nothing about those of others."""
@@ -101,13 +97,6 @@ class LostAnswer(Exception):
 
 
 @dataclass
-class CrashCount:
-    """Crashes and time-outs of all processes of one candidate, or of the reference."""
-
-    count: int = 0
-
-
-@dataclass
 class TargetWorker:
     """A process that answers requests in their order; after a crash or a time-out a fresh one takes the next.
 
@@ -120,7 +109,8 @@ class TargetWorker:
     target: Target
     seconds: float
     """How long loading, and each answer, may take."""
-    crashes: CrashCount = field(default_factory=CrashCount)
+    crashes: list[str] = field(default_factory=list)
+    """Crashes and time-outs, of all processes of one candidate."""
     traces: list[Traces] = field(default_factory=list)
     """What its processes left behind."""
     loaded: Item | None = None
@@ -141,8 +131,8 @@ class TargetWorker:
         async with self._turn:
             if self.unloadable is not None:
                 raise LostAnswer(self.unloadable)
-            if self.crashes.count >= MOST_CRASHES:
-                why = f"not run after {self.crashes.count} crashes or time-outs"
+            if len(self.crashes) >= MOST_CRASHES:
+                why = f"not run after {len(self.crashes)} crashes or time-outs"
                 raise LostAnswer(RunOutcome("not_run", why))
             return await self._ask_with_retry(request)
 
@@ -200,7 +190,7 @@ class TargetWorker:
                     retried.add(status)
                     continue
                 if status != "lost":
-                    self.crashes.count += 1
+                    self.crashes.append(status)
                 raise LostAnswer(without_answer(end.outcome, self.seconds)) from end
 
     async def _after_violations(self, channel: JobChannel, arrived: dict[str, Any]) -> Item:

@@ -24,7 +24,6 @@ from pytorch_to_triton.validate.judge import candidate_failed, judge_case, refer
 from pytorch_to_triton.validate.request import Stop
 from pytorch_to_triton.validate.run_outcome import OK, RunOutcome
 from pytorch_to_triton.validate.target_worker import (
-    CrashCount,
     Item,
     LostAnswer,
     Prepared,
@@ -67,7 +66,7 @@ class CandidateWorkers:
     """On a device several processes; under the interpreter one, whose calls come in order."""
 
     def __post_init__(self) -> None:
-        crashes, setting, job = CrashCount(), self.setting, self.job()
+        crashes, setting, job = list[str](), self.setting, self.job()
         self.workers = [
             TargetWorker(setting.worker, setting.runtime, job, self.target, setting.seconds, crashes)
             for _ in range(1 if setting.runtime.interpreter else device_workers())
@@ -227,15 +226,14 @@ class TrialRun:
 
     async def conclude(self, case: Case, outcome: RunOutcome, observation: Observation) -> None:
         """Compare, where there is something to compare, and judge."""
-        trial = self.trial
+        reference, policy, name = self.trial.reference, self.trial.policy, self.trial.candidate.name
         if outcome is not OK:
-            return await self.finished(
-                case, candidate_failed(case, outcome, observation, trial.policy), observation
-            )
-        compared = await trial.reference.compared(case, trial.candidate.name)
-        if isinstance(compared, RunOutcome):
-            return await self.finished(case, reference_failed(case, compared), observation)
-        return await self.finished(case, judge_case(case, compared, observation, trial.policy), observation)
+            result = candidate_failed(case, outcome, observation, policy)
+        elif isinstance(compared := await reference.compared(case, name), RunOutcome):
+            result = reference_failed(case, compared)
+        else:
+            result = judge_case(case, compared, observation, policy)
+        await self.finished(case, result, observation)
 
     async def finished(
         self, case: Case, result: CaseResult, observation: Observation = NO_OBSERVATION

@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
-from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ..calls.exchange import CallInputs, map_tensors
@@ -319,16 +318,6 @@ def negate(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     return compute(mode, NEGATIONS[func.overloadpacket.__name__], args, kwargs)
 
 
-def change_view_in_place(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    """Operators that change the view of a tensor in place: the outer tensor's and the held one's."""
-    if isinstance(args[0], DeclaredTensor):
-        func(held(args[0]), *args[1:], **kwargs)
-        with no_dispatch():
-            func(*args, **kwargs)
-        return args[0]
-    return func(*args, **kwargs)
-
-
 def refuse(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """What exchanges a tensor's memory, and kernels for short dtypes alone, some of which are random."""
     raise NotFollowed(str(func))
@@ -345,10 +334,6 @@ COMPUTED: Mapping[str, Callable[[DeclaredDtypes, Any, Args, Kwargs], Any]] = {
     "native_dropout": drop_out,
     "nextafter": random_op,
     "nextafter_": random_op,
-    "squeeze_": change_view_in_place,
-    "unsqueeze_": change_view_in_place,
-    "transpose_": change_view_in_place,
-    "t_": change_view_in_place,
     "set_": refuse,
     "_scaled_dot_product_flash_attention": refuse,
     "_scaled_dot_product_flash_attention_for_cpu": refuse,
