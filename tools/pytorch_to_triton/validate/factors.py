@@ -61,7 +61,7 @@ VALUES: dict[str, tuple[Fills, Fills]] = {
     "signs": (("ties", "alternating", "negative_zero"), ()),
     "shifted": ((), ("shifted",)),
 }
-"""By level, the most telling first: fills that are alike, given to all tensors at once and to one at a time."""
+"""By level, the most telling first: fills that are alike, given to all tensors at once, and to one alone."""
 GROWING = ("negative", "positive")
 """Values that grow in size along every dimension: whatever misses the last of many rows shows in them."""
 EVERY_HOLDER = ("nan", "inf")

@@ -6,6 +6,7 @@ Nothing is run. Kernels and code in other files are not looked at.
 import ast
 import operator
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import pairwise
 
 from pytorch_to_triton.inputs.declaration import Declaration
@@ -270,11 +271,9 @@ def shape_read(value: ast.expr, shapes: Mapping[str, tuple[str, ...]]) -> tuple[
 
 
 def number_of_place(node: ast.expr) -> int | None:
-    match node:
-        case ast.Constant(value=int() as number):
-            return number
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)):
-            return -number
+    with suppress(ValueError):
+        number = ast.literal_eval(node)
+        return number if isinstance(number, int) else None
     return None
 
 

@@ -197,6 +197,7 @@ class PlanBuilder:
     def case(self, conditions: tuple[Group, ...], point: Point, change: Change = NO_CHANGE) -> Case:
         """The case, in the plan or not. Raises BadDeclaration where a tensor cannot be generated."""
         group = "combined" if len(conditions) > 1 else (*conditions, "declared")[0]
+        before = change.label.removesuffix(AGAIN).removesuffix(SEPARATOR)
         return Case(
             name=name_of(point, change.label),
             group=group,
@@ -205,7 +206,7 @@ class PlanBuilder:
             arguments=self._arguments(point, change),
             label=change.label,
             configuration=change.configuration,
-            again_after=name_of(point, without_again(change.label)) if "repeat" in conditions else None,
+            again_after=name_of(point, before) if "repeat" in conditions else None,
             declared=change.declared,
         )
 
@@ -260,8 +261,6 @@ class PlanBuilder:
 
     def _span_problem(self, tensors: Collection[TensorArgument]) -> str | None:
         strided = [tensor for tensor in tensors if tensor.layout == "large_stride"]
-        if not strided:
-            return None
         if any(tensor.elements == 0 or max(tensor.shape, default=1) < 2 for tensor in strided):
             return "it has no two rows to move apart"
         span, limit = sum(tensor.span_bytes for tensor in tensors), self.limits.span_bytes
@@ -309,11 +308,6 @@ def names_values(name: str) -> bool:
     last = parts_of(name.rpartition("=")[2])
     words = " ".join(last).split(" ", 1)[-1]
     return any(f" {fill.replace('_', ' ')} " in f" {words} " for fill in get_args(Fill))
-
-
-def without_again(label: str) -> str:
-    """The label of the case that is called again."""
-    return label.removesuffix(AGAIN).removesuffix(SEPARATOR)
 
 
 def name_of(point: Point, label: str = "") -> str:

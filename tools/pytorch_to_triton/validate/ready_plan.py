@@ -66,12 +66,10 @@ def all_cases(reference: Description, request: ValidationRequest, builder: PlanB
     elements, most = sum(map(elements_of, reference.examples or ())), builder.limits.own_elements
     if elements > most:
         why = f"{elements:,} elements are over this run's limit of {most:,}"
-        return CasePlan(
-            cases=plan.cases, skipped=(*plan.skipped, Skip(what=EXAMPLES_CASE, why=why, declared=True))
-        )
-    return CasePlan(
-        cases=(call, *(beside_own(case, builder.declaration) for case in plan.cases)), skipped=plan.skipped
-    )
+        large = Skip(what=EXAMPLES_CASE, why=why, declared=True)
+        return CasePlan(cases=plan.cases, skipped=(*plan.skipped, large))
+    others = (beside_own(case, builder.declaration) for case in plan.cases)
+    return CasePlan(cases=(call, *others), skipped=plan.skipped)
 
 
 def beside_own(case: Case, declaration: Declaration) -> Case:

@@ -36,7 +36,7 @@ def milder_of(plan: PlanBuilder, cases: Sequence[Case], results: Sequence[CaseRe
     """By the name of each combined case that was refused, one that asks for less."""
     refused = {result.name for result in results if is_refused(result)}
     combined = [case for case in cases if case.name in refused and case.group == "combined"]
-    return {case.name: milder for case in combined for milder in milder_cases(plan, case)}
+    return {case.name: milder for case in combined if (milder := milder_case(plan, case)) is not None}
 
 
 def with_blame(results: Sequence[CaseResult], milder: Mapping[str, Case]) -> list[CaseResult]:
@@ -62,14 +62,12 @@ def is_refused(result: CaseResult) -> bool:
     return result.reason == "raised" and result.status in ("limited", "raised", "skipped", "reference_raised")
 
 
-def milder_cases(plan: PlanBuilder, case: Case) -> Iterator[Case]:
-    """The case in contiguous memory; of one that is so already, at the base's sizes."""
+def milder_case(plan: PlanBuilder, case: Case) -> Case | None:
+    """The case in contiguous memory; of one that is so already, at the base's sizes. None: it is that."""
     parts = parts_of(case.label)
     contiguous = [part for part in parts if plan.labels[part][0] != "layout"]
-    point = case.dims if contiguous != parts else plan.base
-    milder = plan.combined(point, contiguous)
-    if milder is not None and milder.name != case.name:
-        yield milder
+    milder = plan.combined(case.dims if contiguous != parts else plan.base, contiguous)
+    return None if milder is not None and milder.name == case.name else milder
 
 
 CAUSE = (
@@ -131,11 +129,6 @@ class Reduction:
     right_at: Mapping[str, int]
     """Of the dims whose size is a condition, a size at which the rest is right."""
     declared: Declaration
-
-    def further(self, results: Sequence[CaseResult]) -> list[CaseResult]:
-        """Its result, where it is none of these."""
-        names = {result.name for result in results}
-        return [self.judged.result] if self.case.name not in names else []
 
     @property
     def sentence(self) -> str:

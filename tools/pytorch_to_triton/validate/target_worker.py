@@ -153,7 +153,7 @@ class TargetWorker:
             if self._channel is None:
                 return OK
             outcome = await self._channel.end(seconds=self.seconds)
-            await self._drop()
+            await self.close()
             if outcome.detail == KILLED:
                 # It had answered all: what it would have said at its end is not known.
                 return RunOutcome("lost", f"could not be run to its end: {outcome.detail}")
@@ -166,7 +166,8 @@ class TargetWorker:
 
     async def close(self) -> None:
         """Kill the process."""
-        await self._drop()
+        self._channel = None
+        await self._stack.aclose()
 
     async def _ask_with_retry(self, request: Request | None) -> Item:
         """The answer, or without a request what was loaded.
@@ -184,7 +185,7 @@ class TargetWorker:
                 return self.loaded
             except Ended as end:
                 self._refuse_unusable(end.outcome)
-                await self._drop()
+                await self.close()
                 status = "killed" if end.outcome.detail == KILLED else end.outcome.status
                 if status in RETRYABLE and status not in retried:
                     retried.add(status)
@@ -228,10 +229,6 @@ class TargetWorker:
         last = self.sandbox_violations[-1]
         self.unloadable = RunOutcome("sandbox_violation", outcome.failure.message, stopped_by=last)
         raise LostAnswer(self.unloadable)
-
-    async def _drop(self) -> None:
-        self._channel = None
-        await self._stack.aclose()
 
 
 NEEDS = ("torch.fx.experimental.symbolic_shapes",)

@@ -59,7 +59,7 @@ class CandidateWorkers:
     name: str
     """What the exchange folder calls the candidate."""
     secret: tuple[Path, ...]
-    """Files and folders that are none of its business."""
+    """Paths that the candidate must not read."""
     compilation: validation.Compilation | None = None
     """How its kernels are compiled, whatever their launches say."""
     workers: list[TargetWorker] = field(init=False)
@@ -132,7 +132,9 @@ class ValidationTrial:
         done: dict[str, JudgedCase] = {}
         for batch in self.batches(cases):
             done |= await TrialRun(self, listener, len(cases), done).of(batch)
-            if self.stop != "never" and any(is_surely_wrong(judged.result) for judged in done.values()):
+            wrong = (judged.result for judged in done.values() if judged.result.status in WRONG)
+            # Where strides are large, it may be a limit, whatever the others show.
+            if self.stop != "never" and any(result.group != "large_stride" for result in wrong):
                 break
         return [done[case.name] for case in cases if case.name in done]
 
@@ -270,11 +272,6 @@ def units(cases: Sequence[Case]) -> list[Unit]:
     for case in cases:
         by_shape.setdefault((*case.dims.items(), *case.dtypes.items()), []).append(case)
     return list(by_shape.values())
-
-
-def is_surely_wrong(result: CaseResult) -> bool:
-    """Whether the case fails whatever the others show: where strides are large, it may be a limit."""
-    return result.status in WRONG and result.group != "large_stride"
 
 
 def batches(cases: Sequence[Case], most_elements: int = BATCH_ELEMENTS) -> Iterator[list[Case]]:

@@ -218,7 +218,8 @@ async def findings(
             return await findings(trial, request, plan, listener)
         if request.stop != "at once":
             reduction = await reduce_failure(trial, builder, cases, results)
-    results = [*results, *reduction.further(results)] if reduction else results
+    if reduction and all(reduction.case.name != result.name for result in results):
+        results = [*results, reduction.judged.result]
     culprit = await culprit_behind(trial, cases, results, reduction, plan.source)
     observations = tuple(case.observation for case in judged)
     return Findings(skipped, tuple(results), observations, memory, reduction, culprit)

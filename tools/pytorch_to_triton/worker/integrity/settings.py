@@ -52,13 +52,14 @@ class SettingsSnapshot:
 
 def settings() -> dict[str, Value]:
     """Every setting by name; what this torch does not have, or refuses to read is named as such."""
+    watched = [name for name in os.environ if name.startswith(ENVIRONMENT) and name not in SET_BY_TORCH]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {
             **{f"torch.{name}": read(functools.partial(of_torch, name)) for name in TORCH_SETTINGS},
             **{name: read(getter) for name, getter in OTHER_SETTINGS.items()},
             **{name: plain(signal.getsignal(number)) for name, number in SIGNALS.items()},
-            **{f"os.environ[{name!r}]": os.environ[name] for name in os.environ if is_watched(name)},
+            **{f"os.environ[{name!r}]": os.environ[name] for name in watched},
         }
 
 
@@ -108,10 +109,6 @@ OTHER_SETTINGS: dict[str, Callable[[], object]] = {
     "len(sys.meta_path)": lambda: len(sys.meta_path),
 }
 SIGNALS = {f"signal {getattr(number, 'name', number)}": int(number) for number in signal.valid_signals()}
-
-
-def is_watched(variable: str) -> bool:
-    return variable.startswith(ENVIRONMENT) and variable not in SET_BY_TORCH
 
 
 class Leftovers:
@@ -170,7 +167,8 @@ def changes_in(place: str, held: Mapping[str, object]) -> Iterator[Patch]:
     for name, before in held.items():
         value = now.get(name)
         if value is not before and not is_excused(place, before, value):
-            yield Patch(name=f"{place.replace(':', '.')}.{name}", now=description(value))
+            shown = repr(value) if isinstance(value, type | FunctionType) else object.__repr__(value)
+            yield Patch(name=f"{place.replace(':', '.')}.{name}", now=shown)
 
 
 def contents(owner: object) -> dict[str, object]:
@@ -200,7 +198,3 @@ def is_excused(place: str, before: object, now: object) -> bool:
     if not isinstance(now, FunctionType) or not now.__code__.co_filename.startswith(WRAPPERS):
         return False
     return any(cell.cell_contents is before for cell in now.__closure__ or ())
-
-
-def description(value: object) -> str:
-    return object.__repr__(value) if not isinstance(value, type | FunctionType) else repr(value)

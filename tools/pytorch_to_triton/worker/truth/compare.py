@@ -97,12 +97,10 @@ class Comparison:
         """The names of arguments by the paths that they have as outputs."""
         passed_over = {f"{name}{AFTER_THE_CALL}" for name in truth.updated}
         returned = {path: output for path, output in candidate.items() if path not in passed_over}
-        self.candidate = {**self.unwritten_arguments(), **returned}
-
-    def unwritten_arguments(self) -> Outputs:
-        """Arguments that the reference writes to, as they were before the call."""
-        names = {path: name for path, name in self.arguments.items() if path in self.truth.pytorch}
-        return {path: output_of(self.inputs[name]) for path, name in names.items()}
+        # Arguments that the reference writes to, as they were before the call.
+        unwritten = {path: name for path, name in self.arguments.items() if path in truth.pytorch}
+        before = {path: output_of(self.inputs[name]) for path, name in unwritten.items()}
+        self.candidate = {**before, **returned}
 
     def statistics(self) -> dict[str, Any]:
         """For CaseStatistics of wire/statistics.py."""

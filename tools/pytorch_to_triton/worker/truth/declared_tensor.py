@@ -200,8 +200,10 @@ class Underneath:
     def known(self, result: Any) -> Any:
         """Of an argument that was written to, itself; of any other part of a result, as it is."""
         outer = self.outer.get(id(result), result)
-        if isinstance(outer, DeclaredTensor) and traits(outer) != traits(outer.held):
-            raise NotFollowed("a tensor that becomes another shape in place")
+        if isinstance(outer, DeclaredTensor):
+            held = outer.held
+            if (outer.shape, outer.stride()) != (held.shape, held.stride()):
+                raise NotFollowed("a tensor that becomes another shape in place")
         return outer
 
 
@@ -341,10 +343,6 @@ COMPUTED: Mapping[str, Callable[[DeclaredDtypes, Any, Args, Kwargs], Any]] = {
     "_scaled_dot_product_cudnn_attention": refuse,
 }
 """Operators computed in their own way; `random_op` also suits those that depend on the spacing of numbers."""
-
-
-def traits(tensor: torch.Tensor) -> tuple[torch.Size, tuple[int, ...]]:
-    return tensor.shape, tensor.stride()
 
 
 def is_floating(tensor: torch.Tensor) -> bool:

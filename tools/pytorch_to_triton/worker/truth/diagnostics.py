@@ -12,6 +12,7 @@ FEW_ROUNDED = 4
 """Fewer values than this may be round by chance."""
 FEW_ON_A_DIAGONAL = 3
 """Fewer failing elements than this lie on some diagonal by chance."""
+SHORT = (torch.float8_e4m3fn, torch.bfloat16, torch.float16)
 ALIKE = 1e-3
 """Largest relative deviation at which two tensors count as the same values."""
 
@@ -130,17 +131,9 @@ def relative_error(wrong: torch.Tensor, right: torch.Tensor) -> float | None:
 
 def rounded_to(candidate: torch.Tensor, truth: torch.Tensor) -> str | None:
     """The shorter dtype that holds every candidate value but not every true one, if there is one."""
-    if candidate.numel() < FEW_ROUNDED:
-        return None
-    for name in ("float8_e4m3fn", "bfloat16", "float16"):
-        dtype: torch.dtype = getattr(torch, name)
-        if (
-            candidate.dtype.itemsize > dtype.itemsize
-            and same_when(candidate, dtype)
-            and not same_when(truth, dtype)
-        ):
-            return name
-    return None
+    shorter = [d for d in SHORT if d.itemsize < candidate.dtype.itemsize] * (candidate.numel() >= FEW_ROUNDED)
+    holding = (d for d in shorter if same_when(candidate, d) and not same_when(truth, d))
+    return next((str(dtype).removeprefix("torch.") for dtype in holding), None)
 
 
 def same_when(values: torch.Tensor, dtype: torch.dtype) -> bool:
