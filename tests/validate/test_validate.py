@@ -54,7 +54,7 @@ async def test_for_the_decision_alone_no_size_is_tried_after_a_wrong_one(
 async def test_a_mistake_that_the_most_telling_cases_show_ends_the_validation_with_its_smallest_case(
     judge: Judge, tmp_path: Path
 ) -> None:
-    verdict = await judge(corpus_file(tmp_path, "wrong/grid_rounds_down"), stop="early")
+    verdict = await judge(corpus_file(tmp_path, "wrong/drops_tail"), stop="early")
     assert verdict.verdict == "failed"
     assert len(verdict.cases) <= MOST_TELLING + 1
     assert verdict.smallest is not None
