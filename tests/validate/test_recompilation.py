@@ -24,6 +24,7 @@ from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.trial import CandidateWorkers, ValidationTrial
 from pytorch_to_triton.validate.validate import open_validation, validate
 
+from .kernel_files import double_file
 from .plans import plan_cases
 
 REFERENCE_KERNELS = Path(__file__).parents[2] / "reference_kernels"
@@ -32,31 +33,7 @@ MISMATCH = Mismatch(
     output="out", kind="values", where="everywhere", message="out is wrong.", causes=(), first=FIRST
 )
 VIOLATION = Violation(kind="load_outside", message="It loads outside.", suggestion="Mask it.")
-ADDS_ONE = """
-import torch
-import triton
-import triton.language as tl
-
-INPUTS = {"x": "float32[N]"}
-DIMS = {"N": [5, 64]}
-
-
-def reference(x):
-    return x * 2
-
-
-@triton.jit
-def double_kernel(x_ptr, out_ptr, n, x_stride, BLOCK: tl.constexpr):
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out_ptr + i, 2 * tl.load(x_ptr + i * x_stride, mask=i < n) + 1, mask=i < n)
-
-
-def run(x):
-    out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    if x.numel():
-        double_kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), x.stride(0), BLOCK=64)
-    return out
-"""
+ADDS_ONE = ("x * 2, mask", "x * 2 + 1, mask")
 DROPS_A_CONSTANT = '''
 """Numbers at their own places, by way of remainders that ptxas 12.8 to 13.1 adds up wrongly in 16 bits."""
 import torch
@@ -108,9 +85,7 @@ async def fault_of(file: Path, worker: WorkerClient, runtime: Runtime, **changes
 async def test_a_kernel_that_is_wrong_under_the_interpreter_is_at_fault(
     worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    file = tmp_path / "double.py"
-    file.write_text(ADDS_ONE)
-    found = await fault_of(file, worker, interpreter)
+    found = await fault_of(double_file(tmp_path, ADDS_ONE), worker, interpreter)
     assert found.sentence.endswith(
         "is wrong under Triton's interpreter: the kernel is at fault, not the compiler."
     )
@@ -160,8 +135,7 @@ def test_the_newest_other_assemblers_are_tried_and_none_where_there_is_none() ->
 async def test_on_a_gpu_a_wrong_kernel_is_told_from_a_wrong_compiler(
     worker: WorkerClient, device: Runtime, tmp_path: Path
 ) -> None:
-    file = tmp_path / "double.py"
-    file.write_text(ADDS_ONE)
+    file = double_file(tmp_path, ADDS_ONE)
     verdict = await validate(worker, ValidationRequest(candidate=Target(path=file), seed=7), device)
     assert verdict.notes[0].endswith("the kernel is at fault, not the compiler.")
     file = tmp_path / "scattered.py"

@@ -118,6 +118,7 @@ async def test_a_candidate_that_aborts_is_a_crash_of_one_case(judge: Judge) -> N
     assert verdict.verdict == "failed"
     assert case(verdict, "N=9").status == "crashed"
     assert "SIGABRT" in case(verdict, "N=9").why
+    assert verdict.smallest is None
     assert {r.status for r in verdict.cases if r.name != "N=9"} == {"passed"}
 
 
@@ -179,18 +180,6 @@ async def test_an_input_that_the_reference_writes_to_is_an_output(judge: Judge, 
     )
     assert wrong.verdict == "failed"
     assert most_wrong(wrong)[1].output == "x after the call"
-
-
-async def test_a_reference_that_computes_in_float32_is_still_compared_with_float64(
-    judge: Judge, tmp_path: Path
-) -> None:
-    reference = "return (x.float() / 3).to(x.dtype)"
-    verdict = await judge(
-        plain_file(tmp_path, reference, "return x / 3"), allow_torch=ANY, cases=("N=4", "N=9")
-    )
-    assert verdict.verdict == "passed"
-    assert {result.truth for result in verdict.cases} == {"float64"}
-    assert max(o.pytorch_error for r in verdict.cases for o in r.outputs) > 0
 
 
 async def test_nested_results_are_compared_path_by_path(judge: Judge, tmp_path: Path) -> None:
@@ -301,17 +290,13 @@ async def test_a_kernel_takes_a_dict_as_the_reference_does_or_what_it_holds_one_
 
 
 async def test_the_same_seed_gives_the_same_inputs_and_another_gives_others(
-    judge: Judge, tmp_path: Path
+    judge: Judge, cache: Path, tmp_path: Path
 ) -> None:
     path = corpus_file(tmp_path, "wrong/one_column_wrong")
     largest = ("M=6 N=20",)
     first, second, other = [most_wrong(await judge(path, seed=s, cases=largest))[1].first for s in (1, 1, 2)]
     assert first == second
     assert first != other
-
-
-async def test_no_tensors_are_left_behind(judge: Judge, cache: Path, tmp_path: Path) -> None:
-    await judge(corpus_file(tmp_path, "wrong/one_column_wrong"), cases=("M=6 N=20",))
     assert list((cache / "exchange").iterdir()) == []
 
 

@@ -191,22 +191,12 @@ def flag_changes(change: Callable[[], object], undo: Callable[[], object]) -> tu
 
 def changed_settings_are_found() -> None:
     matmul, cwd = torch.backends.cuda.matmul, os.getcwd()
-    threads, old = torch.get_num_threads(), signal.getsignal(signal.SIGALRM)
+    old = signal.getsignal(signal.SIGALRM)
     cases: tuple[tuple[str, Callable[[], object], Callable[[], object]], ...] = (
         (
             "torch.get_default_dtype",
             lambda: torch.set_default_dtype(torch.float64),
             lambda: torch.set_default_dtype(torch.float32),
-        ),
-        (
-            "torch.is_grad_enabled",
-            lambda: torch.set_grad_enabled(False),
-            lambda: torch.set_grad_enabled(True),
-        ),
-        (
-            "torch.get_num_threads",
-            lambda: torch.set_num_threads(threads + 1),
-            lambda: torch.set_num_threads(threads),
         ),
         (
             "torch.backends.cuda.matmul.allow_tf32",
