@@ -195,7 +195,7 @@ async def look_under_the_interpreter(
 
 async def look_at(trial: ValidationTrial, worker: TargetWorker, case: Case, memory: MemoryCheck) -> None:
     """One guarded call."""
-    prepared = await trial.reference.prepared(case)
+    prepared = await trial.reference.prepare(case)
     try:
         if prepared.outcome is not OK:
             return
@@ -216,7 +216,7 @@ async def look_under_the_sanitizer(
 ) -> None:
     """The candidate alone, each tensor in an allocation of its own, under each of the tools."""
     setting, reference = trial.setting, trial.reference
-    prepared = [(case, await reference.prepared(case)) for case in cases]
+    prepared = [(case, await reference.prepare(case)) for case in cases]
     requests = [request_for(case, ready) for case, ready in prepared if ready.outcome is OK]
     seconds = setting.seconds * (len(requests) + 1)
 

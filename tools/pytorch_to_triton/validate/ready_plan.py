@@ -121,7 +121,7 @@ async def without_too_large(
     if all(prod(points[name].values()) * max(points[name].values()) <= limit for name in undeclared):
         return plan
     growths = [
-        Growth(case.dims, primes, await reference.measured(case)) for case, primes in calls(declaration)
+        Growth(case.dims, primes, await reference.measure(case)) for case, primes in calls(declaration)
     ]
     if not growths:
         return plan

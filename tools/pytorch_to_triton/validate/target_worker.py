@@ -295,16 +295,16 @@ class ReferenceProcess:
         assert isinstance(item, validation.StagedItem)
         self.staged[name] = item.digest
 
-    async def prepared(self, case: Case) -> Prepared:
+    async def prepare(self, case: Case) -> Prepared:
         """The case with its inputs generated, once for all candidates; `done_with` it when it is compared."""
         async with self._preparing:
             if case.name not in self._prepared:
-                self._prepared[case.name] = await self._prepare(case)
+                self._prepared[case.name] = await self._ask_to_prepare(case)
                 self._kept += case.elements
         self._users[case.name] += 1
         return self._prepared[case.name]
 
-    async def measured(self, case: Case) -> tuple[int, ...]:
+    async def measure(self, case: Case) -> tuple[int, ...]:
         """The elements of each value that the reference computes in this case; none where that is lost."""
         request = validation.MeasureRequest(name=case.name, case=as_wire(case, secrets.token_hex(4), 0))
         try:
@@ -314,7 +314,7 @@ class ReferenceProcess:
         assert isinstance(item, validation.MeasuredItem)
         return item.elements
 
-    async def compared(self, case: Case, candidate: str) -> RunOutcome | CaseStatistics:
+    async def compare(self, case: Case, candidate: str) -> RunOutcome | CaseStatistics:
         """The statistics of what the candidate returned; a RunOutcome where there are none."""
         prepared = self._prepared[case.name]
         request = validation.CompareRequest(
@@ -342,7 +342,7 @@ class ReferenceProcess:
         except LostAnswer:
             return
 
-    async def _prepare(self, case: Case) -> Prepared:
+    async def _ask_to_prepare(self, case: Case) -> Prepared:
         prepared = Prepared(OK, secrets.token_hex(4), self.setting.seed_of(case.name))
         request = validation.PrepareRequest(name=case.name, case=as_wire(case, prepared.id, prepared.seed))
         try:

@@ -189,9 +189,9 @@ class TrialRun:
     async def prepare(self, cases: Sequence[Case]) -> None:
         """Prepare one case after the other; what the reference cannot do ends here."""
         for case in cases:
-            prepared = self.prepared[case.name] = await self.trial.reference.prepared(case)
+            prepared = self.prepared[case.name] = await self.trial.reference.prepare(case)
             if prepared.outcome is not OK:
-                await self.finished(case, reference_failed(case, prepared.outcome))
+                await self.record(case, reference_failed(case, prepared.outcome))
             self.ready[case.name].set()
 
     async def call(
@@ -203,10 +203,10 @@ class TrialRun:
                 for case in unit:
                     await self.ready[case.name].wait()
                     if self.prepared[case.name].outcome is OK:
-                        outcome, observation = await self.called(worker, case)
+                        outcome, observation = await self.answer_of(worker, case)
                         group.start_soon(self.conclude, case, outcome, observation)
 
-    async def called(self, worker: TargetWorker, case: Case) -> tuple[RunOutcome, Observation]:
+    async def answer_of(self, worker: TargetWorker, case: Case) -> tuple[RunOutcome, Observation]:
         if self.listener:
             await self.listener.progress(len(self.done), self.total, f"candidate: {case.name}")
         try:
@@ -231,15 +231,13 @@ class TrialRun:
         reference, policy, name = self.trial.reference, self.trial.policy, self.trial.candidate.name
         if outcome is not OK:
             result = candidate_failed(case, outcome, observation, policy)
-        elif isinstance(compared := await reference.compared(case, name), RunOutcome):
+        elif isinstance(compared := await reference.compare(case, name), RunOutcome):
             result = reference_failed(case, compared)
         else:
             result = judge_case(case, compared, observation, policy)
-        await self.finished(case, result, observation)
+        await self.record(case, result, observation)
 
-    async def finished(
-        self, case: Case, result: CaseResult, observation: Observation = NO_OBSERVATION
-    ) -> None:
+    async def record(self, case: Case, result: CaseResult, observation: Observation = NO_OBSERVATION) -> None:
         self.done[case.name] = JudgedCase(result, observation)
         await self.trial.reference.done_with(case)
 

@@ -270,7 +270,7 @@ def cast(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     return result
 
 
-def copied(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
+def copy_into(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """`copy_(to, from)`: a cast as well."""
     to, source = args[0], args[1]
     if isinstance(to, DeclaredTensor) and to.dtype != source.dtype:
@@ -328,7 +328,7 @@ def refuse(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
 NEGATIONS = {"_conj": torch.ops.aten._conj_physical.default, "_neg_view": torch.ops.aten.neg.default}
 COMPUTED: Mapping[str, Callable[[DeclaredDtypes, Any, Args, Kwargs], Any]] = {
     "_to_copy": cast,
-    "copy_": copied,
+    "copy_": copy_into,
     "_conj": negate,
     "_neg_view": negate,
     "_softmax": softmax,
