@@ -5,18 +5,20 @@ run at sizes of the tool's own making, the reference is called at two small poin
 Those that divide a value's number of elements say which sizes it grows with.
 """
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
-from pytorch_to_triton.errors import BadDeclaration
+from pytorch_to_triton.errors import BadDeclaration, BadInput, TargetBroken
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import point_name
+from pytorch_to_triton.schema.case_group import DECLARED_GROUPS
 from pytorch_to_triton.schema.description import Description, Example
-from pytorch_to_triton.schema.verdict import CaseResult, Skip
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.verdict import CaseResult, NoResult, Skip
 from pytorch_to_triton.targets.describe import EXAMPLES_CASE, examples_case, source_of
+from pytorch_to_triton.targets.first_call import CORRECT_IT
 from pytorch_to_triton.targets.problem import Problem
 from pytorch_to_triton.validate.cases import CasePlan, build_plan, plan_of
 from pytorch_to_triton.validate.host_code import switches_in
@@ -97,7 +99,7 @@ def requested_cases(plan: CasePlan, request: ValidationRequest, builder: PlanBui
 
 
 def elements_of(example: Example) -> int:
-    return math.prod(example.shape) if example.form == "tensor" else 0
+    return prod(example.shape) if example.form == "tensor" else 0
 
 
 PRIMES = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
@@ -213,3 +215,40 @@ def not_judged(results: Iterable[CaseResult]) -> Iterator[Skip]:
     for result in results:
         if (result.status, result.reason) == ("skipped", "timed_out"):
             yield Skip(what=result.name, why=result.why)
+
+
+HINTS: dict[NoResult, str] = {
+    "raised": CORRECT_IT,
+    "crashed": "Take what ends or crashes the process out of the function, or declare inputs that it takes.",
+    "timed_out": "Allow more with --timeout, or declare smaller sizes, or values for which it ends.",
+}
+"""Other reasons are not about the reference's own code."""
+
+
+def refuse_empty(plan: CasePlan) -> None:
+    """Raises BadInput where nothing of what is declared can be run."""
+    if not plan.cases and plan.skipped:
+        first = plan.skipped[0]
+        raise BadInput(
+            f"No declared case can be run: {first.what}: {first.why}.",
+            "Declare sizes within that, with DIMS or --dim, or a smaller shape with --input.",
+        )
+
+
+def refuse_unrunnable_reference(
+    results: Sequence[CaseResult], reference: Target, requested: Sequence[str] = ()
+) -> None:
+    """Raises TargetBroken where the reference fails at the middle of the declared sizes, the first case.
+
+    One that fails at other cases only leaves them undecided, and so do cases that were `requested` by name.
+    """
+    declared = [result for result in results if result.group in DECLARED_GROUPS]
+    if requested or not declared or declared[0].status != "reference_raised":
+        return
+    first, count = declared[0], sum(result.status == "reference_raised" for result in declared)
+    if first.reason in HINTS:
+        raise TargetBroken(
+            f"{reference} cannot be used. {first.why.rstrip(' :.')}, at {first.name} and in {count} of "
+            f"{len(declared)} declared cases.",
+            HINTS[first.reason],
+        )

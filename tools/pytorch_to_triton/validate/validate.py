@@ -21,15 +21,7 @@ from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import Problem, problem_of, reference_of
 from pytorch_to_triton.validate.at_fault import NO_CULPRIT, Culprit, compiled_wrongly, find_culprit
 from pytorch_to_triton.validate.behavior import Policy, behavior_of, notes_of, violations_of_traces
-from pytorch_to_triton.validate.conclusion import (
-    decide,
-    most_telling,
-    next_step_of,
-    refuse_empty,
-    refuse_unrunnable_reference,
-    summary_of,
-    wrong_of,
-)
+from pytorch_to_triton.validate.conclusion import decide, most_telling, next_step_of, summary_of, wrong_of
 from pytorch_to_triton.validate.host_code import kernels_in
 from pytorch_to_triton.validate.limits import limits_in, with_limits
 from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_memory, under_interpreter
@@ -40,6 +32,8 @@ from pytorch_to_triton.validate.ready_plan import (
     ReadyPlan,
     not_judged,
     ready_plan,
+    refuse_empty,
+    refuse_unrunnable_reference,
     without_timeouts,
     without_too_large,
 )
