@@ -131,7 +131,9 @@ def relative_error(wrong: torch.Tensor, right: torch.Tensor) -> float | None:
 
 def rounded_to(candidate: torch.Tensor, truth: torch.Tensor) -> str | None:
     """The shorter dtype that holds every candidate value but not every true one, if there is one."""
-    shorter = [d for d in SHORT if d.itemsize < candidate.dtype.itemsize] * (candidate.numel() >= FEW_ROUNDED)
+    if candidate.numel() < FEW_ROUNDED:
+        return None
+    shorter = (dtype for dtype in SHORT if dtype.itemsize < candidate.dtype.itemsize)
     holding = (d for d in shorter if same_when(candidate, d) and not same_when(truth, d))
     return next((str(dtype).removeprefix("torch.") for dtype in holding), None)
 
