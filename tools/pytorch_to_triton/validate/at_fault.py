@@ -53,6 +53,9 @@ OF_WRONG_ADDRESSES: tuple[ViolationKind, ...] = ("not_reproducible", "reads_unin
 """Violations that follow where a compiler stores elsewhere: what nobody wrote holds what was there."""
 INTERPRETED_ELEMENTS = 2**21
 """Largest case that is interpreted."""
+LOADS = ("load", "load_tile")
+REDUCED_BY = {"sum": "add", "max": "maximum", "min": "minimum"}
+"""What combines two elements where a tile is reduced."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +199,6 @@ def blame(good: Sequence[str], bad: Sequence[str], ptxas: str) -> tuple[str, str
 
 
 Test = Callable[[ast.AST], bool]
-LOADS = ("load", "load_tile")
 
 
 def shown_in(source: str, entries: Sequence[Miscompilation]) -> tuple[Miscompilation, ...]:
@@ -216,10 +218,6 @@ def two_dots_into_one(kernel: ast.AST) -> bool:
     """Two tl.dot in one loop whose results have one name."""
     operands = [[n for n, value in assignments(loop) if holds(value, calls("dot"))] for loop in loops(kernel)]
     return any(len(set(names)) < len(names) for names in operands)
-
-
-REDUCED_BY = {"sum": "add", "max": "maximum", "min": "minimum"}
-"""What combines two elements where a tile is reduced."""
 
 
 def two_reductions_of_a_loop(kernel: ast.AST) -> bool:

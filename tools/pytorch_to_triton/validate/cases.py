@@ -45,6 +45,12 @@ HALVED = 1e-3
 """A float constant of this size or more is tried at half its value, in the ordinary range of its function."""
 LARGE_EPS = 0.1
 """Smaller ones, such as an eps or zero, show only where they are large."""
+MOST_TELLING = 10
+"""So many: seconds under the interpreter."""
+LEFT_FOR_LATER = ("large_stride", "mixed", "repeat", "beyond")
+"""What may turn out to be a limit, takes another case first, or takes long."""
+MOST_ELEMENTS = 2**14
+"""A case of more takes longer under the interpreter than all others together; one is taken all the same."""
 
 
 class CasePlan(Value):
@@ -260,14 +266,6 @@ def halves(size: int) -> list[int]:
 def is_square(point: Point) -> bool:
     """Whether all sizes are alike, and not one."""
     return len(set(point.values())) == 1 and min(point.values()) > 1
-
-
-MOST_TELLING = 10
-"""So many: seconds under the interpreter."""
-LEFT_FOR_LATER = ("large_stride", "mixed", "repeat", "beyond")
-"""What may turn out to be a limit, takes another case first, or takes long."""
-MOST_ELEMENTS = 2**14
-"""A case of more takes longer under the interpreter than all others together; one is taken all the same."""
 
 
 def telling_cases(cases: Sequence[Case]) -> list[Case]:

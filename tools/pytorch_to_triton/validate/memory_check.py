@@ -40,6 +40,11 @@ BARRIER = "Put a barrier between the write and the read, such as tl.debug_barrie
 MISALIGNED = "Remove tl.multiple_of and the like where they do not hold; step by whole elements."
 OUTSIDE = "Mask the access with the tensor's own length; check the strides."
 BOUNDS = re.compile(r"^(?:Address|Access) is (?:out of bounds|misaligned)(?: and is )?")
+TOOLS: tuple[Tool, ...] = ("memcheck", "racecheck")
+SEEN_HERE: tuple[ViolationKind, ...] = (*MEMORY, "output_without_kernel")
+"""On a device it is not known what a kernel stored, only what it was given."""
+LARGE_STRIDE_CASES = 2
+"""Where an offset overflows, a device says no more than that an access was illegal."""
 
 
 def sample_cases(cases: Sequence[Case]) -> list[Case]:
@@ -110,13 +115,6 @@ def kernel_of(hazard: Hazard) -> str:
     """The kernel, and file and line where they are known."""
     at = f" ({hazard.file}:{hazard.line})" if hazard.file else ""
     return f"{hazard.kernel or 'A kernel'}{at}"
-
-
-TOOLS: tuple[Tool, ...] = ("memcheck", "racecheck")
-SEEN_HERE: tuple[ViolationKind, ...] = (*MEMORY, "output_without_kernel")
-"""On a device it is not known what a kernel stored, only what it was given."""
-LARGE_STRIDE_CASES = 2
-"""Where an offset overflows, a device says no more than that an access was illegal."""
 
 
 @dataclass

@@ -17,6 +17,51 @@ MANY = 64
 SMALLEST_BLOCK = 8
 FEW = 8
 """One wrong element of fewer than this is no pattern."""
+FACTOR_TOLERANCE = 1e-3
+"""Relative: a factor this close to a known one is that one."""
+CAUSES: dict[Kind, tuple[str, ...]] = {
+    "missing_output": ("run returns fewer values than reference, or under other names.",),
+    "extra_output": ("run returns more values than reference, or under other names.",),
+    "mutates_input": (
+        "A kernel writes to an input: contiguous() and view() may return the input itself.",
+    ),
+    "type": ("run returns a tensor where reference returns a Python number, or the reverse.",),
+    "dtype": ("The output is not allocated in the dtype that the reference returns.",),
+    "shape": ("The output is not allocated in the shape that the reference returns.",),
+    "device": ("The output is allocated without device=x.device.",),
+    "transposed": (
+        "Row and column are swapped, in the pointer arithmetic or in how the output is allocated.",
+    ),
+    "unwritten": (
+        "No program stores these elements: the grid or the mask of the store does not cover the output.",
+    ),
+    "equals_input": ("The input is stored unchanged.",),
+    "constant": ("One value is stored everywhere.",),
+}  # fmt: skip
+"""Of the kinds that show the cause by themselves; the others need more."""
+ROUNDED = "Values are rounded to {dtype} on their way to the output: keep them in float32 until the store."
+NOT_STORED = (
+    "The last, partial tile is not stored: launch triton.cdiv(n, BLOCK) programs, masked with n itself."
+)
+DROPS_NAN = (
+    "NaN is dropped: tl.maximum, tl.minimum, tl.max and tl.min do that by default, and so do comparisons."
+)
+EXPLAINED = 2.0**-6
+"""A constant factor or offset is named when it leaves less than this share of the error."""
+FEWEST = 4
+"""A constant factor or offset of fewer elements is chance."""
+LOW_PRECISION = 2.0**-6
+"""Relative error up to which a wrong result looks like one computed in bfloat16, float16 or TF32."""
+UNLIKE = "which the reference does not"
+NOTHING_KNOWN: Mapping[str, float] = {}
+ALL_ALIKE: tuple[tuple[Kind, str, str], ...] = (
+    ("unwritten", "unwritten", "never written, it still holds what was in memory before"),
+    ("not_propagated", "truth_not_finite", "NaN or infinity is expected, and something else is returned"),
+    ("nan_only", "failing_nan", "NaN instead of numbers"),
+    ("infinite", "failing_inf", "infinities instead of numbers"),
+    ("all_zero", "failing_zero", "zero instead of numbers"),
+)
+"""Kinds of which all failing elements are, each with the field of Diagnostics that counts these."""
 
 
 @dataclass(frozen=True)
@@ -108,37 +153,6 @@ def ordinal(number: int) -> str:
     return f"{number}{suffix}"
 
 
-FACTOR_TOLERANCE = 1e-3
-"""Relative: a factor this close to a known one is that one."""
-CAUSES: dict[Kind, tuple[str, ...]] = {
-    "missing_output": ("run returns fewer values than reference, or under other names.",),
-    "extra_output": ("run returns more values than reference, or under other names.",),
-    "mutates_input": (
-        "A kernel writes to an input: contiguous() and view() may return the input itself.",
-    ),
-    "type": ("run returns a tensor where reference returns a Python number, or the reverse.",),
-    "dtype": ("The output is not allocated in the dtype that the reference returns.",),
-    "shape": ("The output is not allocated in the shape that the reference returns.",),
-    "device": ("The output is allocated without device=x.device.",),
-    "transposed": (
-        "Row and column are swapped, in the pointer arithmetic or in how the output is allocated.",
-    ),
-    "unwritten": (
-        "No program stores these elements: the grid or the mask of the store does not cover the output.",
-    ),
-    "equals_input": ("The input is stored unchanged.",),
-    "constant": ("One value is stored everywhere.",),
-}  # fmt: skip
-"""Of the kinds that show the cause by themselves; the others need more."""
-ROUNDED = "Values are rounded to {dtype} on their way to the output: keep them in float32 until the store."
-NOT_STORED = (
-    "The last, partial tile is not stored: launch triton.cdiv(n, BLOCK) programs, masked with n itself."
-)
-DROPS_NAN = (
-    "NaN is dropped: tl.maximum, tl.minimum, tl.max and tl.min do that by default, and so do comparisons."
-)
-
-
 def causes_of(
     kind: Kind, diagnostics: Diagnostics, place: Place, numbers: Mapping[str, float]
 ) -> tuple[str, ...]:
@@ -220,17 +234,6 @@ def near(value: float, other: float) -> bool:
     return math.isclose(value, other, rel_tol=FACTOR_TOLERANCE)
 
 
-EXPLAINED = 2.0**-6
-"""A constant factor or offset is named when it leaves less than this share of the error."""
-FEWEST = 4
-"""A constant factor or offset of fewer elements is chance."""
-LOW_PRECISION = 2.0**-6
-"""Relative error up to which a wrong result looks like one computed in bfloat16, float16 or TF32."""
-
-UNLIKE = "which the reference does not"
-NOTHING_KNOWN: Mapping[str, float] = {}
-
-
 def mismatches_of(
     statistics: CaseStatistics, numbers: Mapping[str, float] = NOTHING_KNOWN
 ) -> tuple[Mismatch, ...]:
@@ -282,16 +285,6 @@ def wrong_values(output: OutputStatistics, numbers: Mapping[str, float]) -> Mism
     return Mismatch(
         output=output.path, kind=kind, where=place.where, message=message, causes=causes, first=first
     )
-
-
-ALL_ALIKE: tuple[tuple[Kind, str, str], ...] = (
-    ("unwritten", "unwritten", "never written, it still holds what was in memory before"),
-    ("not_propagated", "truth_not_finite", "NaN or infinity is expected, and something else is returned"),
-    ("nan_only", "failing_nan", "NaN instead of numbers"),
-    ("infinite", "failing_inf", "infinities instead of numbers"),
-    ("all_zero", "failing_zero", "zero instead of numbers"),
-)
-"""Kinds of which all failing elements are, each with the field of Diagnostics that counts these."""
 
 
 def kind_of(diagnostics: Diagnostics) -> tuple[Kind, str]:

@@ -33,6 +33,8 @@ _NEIGHBOURS_TRIED = 2_000
 _HEADROOM = 4
 """A reduced middle point stays this far below the limit, so that one dimension can still grow."""
 _GIB = 2**30
+_NAMES_SHOWN = 3
+_SIMILAR = 0.4
 
 
 @dataclass(frozen=True)
@@ -314,10 +316,6 @@ def name_of(point: Point, label: str = "") -> str:
     """`M=7 N=64 x transposed`; without sizes the label alone, and of plain calls `base`."""
     sizes = point_name(point) or ("base" if label in ("", AGAIN) else "")
     return " ".join(part for part in (sizes, label) if part)
-
-
-_NAMES_SHOWN = 3
-_SIMILAR = 0.4
 
 
 def case_named(plan: PlanBuilder, name: str) -> Case:

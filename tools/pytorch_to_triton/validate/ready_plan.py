@@ -26,6 +26,18 @@ from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder, case_na
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.target_worker import ReferenceProcess
 
+PRIMES = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
+MOST_ELEMENTS = 2**18
+"""Of the inputs at a point of primes: a call there takes milliseconds."""
+PAST_DECLARED = 2
+"""A value may have so many times the elements that it has at declared sizes: one row more is worth trying."""
+HINTS: dict[NoResult, str] = {
+    "raised": CORRECT_IT,
+    "crashed": "Take what ends or crashes the process out of the function, or declare inputs that it takes.",
+    "timed_out": "Allow more with --timeout, or declare smaller sizes, or values for which it ends.",
+}
+"""Other reasons are not about the reference's own code."""
+
 
 @dataclass(frozen=True)
 class ReadyPlan:
@@ -100,13 +112,6 @@ def requested_cases(plan: CasePlan, request: ValidationRequest, builder: PlanBui
 
 def elements_of(example: Example) -> int:
     return prod(example.shape) if example.form == "tensor" else 0
-
-
-PRIMES = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
-MOST_ELEMENTS = 2**18
-"""Of the inputs at a point of primes: a call there takes milliseconds."""
-PAST_DECLARED = 2
-"""A value may have so many times the elements that it has at declared sizes: one row more is worth trying."""
 
 
 async def without_too_large(
@@ -215,14 +220,6 @@ def not_judged(results: Iterable[CaseResult]) -> Iterator[Skip]:
     for result in results:
         if (result.status, result.reason) == ("skipped", "timed_out"):
             yield Skip(what=result.name, why=result.why)
-
-
-HINTS: dict[NoResult, str] = {
-    "raised": CORRECT_IT,
-    "crashed": "Take what ends or crashes the process out of the function, or declare inputs that it takes.",
-    "timed_out": "Allow more with --timeout, or declare smaller sizes, or values for which it ends.",
-}
-"""Other reasons are not about the reference's own code."""
 
 
 def refuse_empty(plan: CasePlan) -> None:

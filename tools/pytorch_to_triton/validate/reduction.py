@@ -13,6 +13,16 @@ from pytorch_to_triton.validate.plan import PlanBuilder, parts_of
 from pytorch_to_triton.validate.trial import JudgedCase, ValidationTrial
 from pytorch_to_triton.worker.wire.observation import Observation
 
+CAUSE = (
+    "{kernel} runs on trial before the run that counts: name {arguments} in reset_to_zero or restore_value "
+    "of triton.autotune."
+)
+EVIDENCE = "It is right where what autotuned kernels do on trial is undone."
+SMALL = (1, 2, 3, 5, 17, 33, 65, 129, 257, 513, 1025, 4097)
+"""Sizes that each dim is tried at: tiny ones, and those just past a block."""
+CLEAR = 0.75
+"""Cases in which a smaller share than this of the largest is wrong may be so by chance."""
+
 
 async def retry_milder(
     trial: ValidationTrial, plan: PlanBuilder, cases: Sequence[Case], judged: Sequence[JudgedCase]
@@ -70,13 +80,6 @@ def milder_case(plan: PlanBuilder, case: Case) -> Case | None:
     return None if milder is not None and milder.name == case.name else milder
 
 
-CAUSE = (
-    "{kernel} runs on trial before the run that counts: name {arguments} in reset_to_zero or restore_value "
-    "of triton.autotune."
-)
-EVIDENCE = "It is right where what autotuned kernels do on trial is undone."
-
-
 async def with_trials_blamed(
     trial: ValidationTrial, cases: Sequence[Case], results: Sequence[CaseResult]
 ) -> Sequence[CaseResult]:
@@ -112,12 +115,6 @@ def with_causes(result: CaseResult, causes: tuple[str, ...]) -> CaseResult:
     mismatches = tuple(mismatch.model_copy(update={"causes": causes}) for mismatch in result.mismatches)
     why = " ".join([*(mismatch.message for mismatch in mismatches), EVIDENCE])
     return result.model_copy(update={"mismatches": mismatches, "violations": (), "why": why})
-
-
-SMALL = (1, 2, 3, 5, 17, 33, 65, 129, 257, 513, 1025, 4097)
-"""Sizes that each dim is tried at: tiny ones, and those just past a block."""
-CLEAR = 0.75
-"""Cases in which a smaller share than this of the largest is wrong may be so by chance."""
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,15 @@ from pytorch_to_triton.worker.wire.statistics import CaseStatistics
 
 SEED_BYTES = 6
 """Seeds stay below 2**48: JSON numbers are exact that far."""
+MOST_CRASHES = 3
+"""After so many crashes and time-outs the further cases are not run."""
+RETRYABLE = ("lost", "answered", "killed")
+"""Ends that need be nobody's fault, once for a request: our own, that of a process which was done, and a kill
+from outside. What asks for all of the memory is killed again."""
+NEEDS = ("torch.fx.experimental.symbolic_shapes",)
+"""What torch's own meta kernels import in most references' processes."""
+KEPT_ELEMENTS = 2**27
+"""Inputs stay on disk for further candidates up to this many elements over all cases."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +89,6 @@ def exchange_folder() -> Iterator[Path]:
 
 Item = validation.ReferenceItem | validation.CandidateItem
 Request = validation.ReferenceRequest | validation.CandidateRequest
-
-MOST_CRASHES = 3
-"""After so many crashes and time-outs the further cases are not run."""
-RETRYABLE = ("lost", "answered", "killed")
-"""Ends that need be nobody's fault, once for a request: our own, that of a process which was done, and a kill
-from outside. What asks for all of the memory is killed again."""
 
 
 class LostAnswer(Exception):
@@ -229,12 +232,6 @@ class TargetWorker:
         last = self.sandbox_violations[-1]
         self.unloadable = RunOutcome("sandbox_violation", outcome.failure.message, stopped_by=last)
         raise LostAnswer(self.unloadable)
-
-
-NEEDS = ("torch.fx.experimental.symbolic_shapes",)
-"""What torch's own meta kernels import in most references' processes."""
-KEPT_ELEMENTS = 2**27
-"""Inputs stay on disk for further candidates up to this many elements over all cases."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,20 @@ from ..dispatch import DispatchMode, without_compiler
 KNOWN: dict[Any, tuple[torch.dtype, ...]] = {}
 """By operator and `kind_of` its arguments."""
 VALUES = (bool, str, torch.dtype, torch.layout, torch.memory_format, type(None))
+WIDE = {
+    torch.float32: torch.float64,
+    torch.float16: torch.float64,
+    torch.bfloat16: torch.float64,
+    torch.float8_e4m3fn: torch.float64,
+    torch.float8_e4m3fnuz: torch.float64,
+    torch.float8_e5m2: torch.float64,
+    torch.float8_e5m2fnuz: torch.float64,
+    torch.complex32: torch.complex128,
+    torch.complex64: torch.complex128,
+}
+"""The dtype that is held for each dtype that is not held itself."""
+SHORT = frozenset(WIDE) - {torch.float32, torch.complex64}
+NEGATIONS = {"_conj": torch.ops.aten._conj_physical.default, "_neg_view": torch.ops.aten.neg.default}
 
 
 def result_dtypes(
@@ -76,20 +90,6 @@ def as_reported(tensor: torch.Tensor) -> torch.Tensor:
 
 Args = tuple[Any, ...]
 Kwargs = Mapping[str, Any]
-
-WIDE = {
-    torch.float32: torch.float64,
-    torch.float16: torch.float64,
-    torch.bfloat16: torch.float64,
-    torch.float8_e4m3fn: torch.float64,
-    torch.float8_e4m3fnuz: torch.float64,
-    torch.float8_e5m2: torch.float64,
-    torch.float8_e5m2fnuz: torch.float64,
-    torch.complex32: torch.complex128,
-    torch.complex64: torch.complex128,
-}
-"""The dtype that is held for each dtype that is not held itself."""
-SHORT = frozenset(WIDE) - {torch.float32, torch.complex64}
 
 
 class NotFollowed(BaseException):
@@ -325,7 +325,6 @@ def refuse(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     raise NotFollowed(str(func))
 
 
-NEGATIONS = {"_conj": torch.ops.aten._conj_physical.default, "_neg_view": torch.ops.aten.neg.default}
 COMPUTED: Mapping[str, Callable[[DeclaredDtypes, Any, Args, Kwargs], Any]] = {
     "_to_copy": cast,
     "copy_": copy_into,

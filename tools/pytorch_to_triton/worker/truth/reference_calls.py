@@ -17,6 +17,8 @@ TIMES_LONGEST = 10
 """And so many times what the longest has taken that returned: sizes and precisions differ."""
 AGAIN_SECONDS = 0.5
 """After the limit it is raised again and again: a callback, or an `except Exception`, may swallow it."""
+CLOSE = 1e-2
+"""Relative: numbers that were read from tensors of two precisions; an eps for each dtype differs by more."""
 
 
 class NotEnded(Exception):
@@ -56,10 +58,6 @@ def raised_after(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-CLOSE = 1e-2
-"""Relative: numbers that were read from tensors of two precisions; an eps for each dtype differs by more."""
 
 
 class Steps(TorchFunctionMode):
