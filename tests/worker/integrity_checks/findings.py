@@ -19,6 +19,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from pytorch_to_triton.worker.integrity.operators import Launches, Operators
 from pytorch_to_triton.worker.integrity.returned_tensors import aliases, plain
 from pytorch_to_triton.worker.integrity.settings import Leftovers, Patches, SettingsSnapshot
+from pytorch_to_triton.worker.interpreter.cuda_answers import Event
 from pytorch_to_triton.worker.wire.observation import ChangedSetting
 
 
@@ -170,6 +171,7 @@ def replaced_functions_are_found() -> None:
         (JITFunction, "run", "triton.runtime.jit.JITFunction.run"),
         (time, "perf_counter", "time.perf_counter"),
         (os, "replace", "os.replace"),
+        (Event, "elapsed_time", f"{Event.__module__}.Event.elapsed_time"),
     )
     for owner, name, full in places:
         assert full in changed(owner, name, fake), full

@@ -17,6 +17,7 @@ from types import FunctionType, ModuleType
 
 import torch
 
+from ..interpreter.cuda_answers import Event, Stream
 from ..wire.observation import ChangedSetting, Leftover, Patch
 from .frames import TORCH, WORKER, owner_of, owner_of_value
 from .sandbox import owner_at
@@ -143,6 +144,8 @@ INTERPRETED = (
     "triton.runtime.interpreter:InterpretedFunction", "triton.runtime.interpreter:InterpreterBuilder",
 )  # fmt: skip
 """What computes an interpreted kernel. Triton and this worker replace parts of it; the author may not."""
+POSING = tuple(f"{kind.__module__}:{kind.__name__}" for kind in (Event, Stream))
+"""What poses as torch.cuda's classes without a GPU."""
 WRAPPERS = (WORKER, os.path.join(TORCH, "_compile.py"))
 """Whose wrappers around the very same function are fine; torch._dynamo wraps one when it is imported."""
 
@@ -154,7 +157,7 @@ class Patches:
     """
 
     def __init__(self) -> None:
-        self._held = {place: functions_of(owner_at(place)) for place in (*WATCHED, *INTERPRETED)}
+        self._held = {place: functions_of(owner_at(place)) for place in (*WATCHED, *INTERPRETED, *POSING)}
 
     def changed(self) -> tuple[Patch, ...]:
         """Those that are other ones now."""
