@@ -96,6 +96,7 @@ CASES = {
     "wrong/first_to_claim_a_label": "N=300",
     "wrong/floor_for_round": "base",
     "wrong/forgets_float16_clamp": "N=100 float16",
+    "wrong/grid_rounds_down": "N=1500",
     "wrong/half_accumulator": "M=33 N=40 K=2500 bfloat16",
     "wrong/ignores_nan": "M=2 N=8 nan in x",
     "wrong/ignores_strides": "M=5 N=9 x transposed",
