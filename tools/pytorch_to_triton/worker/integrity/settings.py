@@ -17,7 +17,6 @@ from types import FunctionType, ModuleType
 
 import torch
 
-from ..interpreter.cuda_answers import Event, Stream
 from ..wire.observation import ChangedSetting, Leftover, Patch
 from .frames import TORCH, WORKER, owner_of, owner_of_value
 from .sandbox import owner_at
@@ -144,7 +143,9 @@ INTERPRETED = (
     "triton.runtime.interpreter:InterpretedFunction", "triton.runtime.interpreter:InterpreterBuilder",
 )  # fmt: skip
 """What computes an interpreted kernel. Triton and this worker replace parts of it; the author may not."""
-POSING = tuple(f"{kind.__module__}:{kind.__name__}" for kind in (Event, Stream))
+POSING = tuple(
+    f"{__name__.rsplit('.', 2)[0]}.interpreter.cuda_answers:{kind}" for kind in ("Event", "Stream")
+)
 """What poses as torch.cuda's classes without a GPU."""
 WRAPPERS = (WORKER, os.path.join(TORCH, "_compile.py"))
 """Whose wrappers around the very same function are fine; torch._dynamo wraps one when it is imported."""
