@@ -23,8 +23,8 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.targets.describe import declaration_of
 from pytorch_to_triton.validate.conclusion import WRONG
+from pytorch_to_triton.validate.notes import second_turn
 from pytorch_to_triton.validate.request import ValidationRequest
-from pytorch_to_triton.validate.single_turns import second_turn
 from pytorch_to_triton.validate.validate import Validation, open_validation
 
 PHASE = "validate"

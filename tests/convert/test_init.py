@@ -13,8 +13,7 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import describe
-from pytorch_to_triton.validate.replay import command
-from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.request import ValidationRequest, command
 
 from .drafting import sourced
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from pytorch_to_triton.inputs.case import Case, TensorArgument, tensors_in
 from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
 from pytorch_to_triton.inputs.sizes import Point
-from pytorch_to_triton.validate.case_names import case_named as case_of
 from pytorch_to_triton.validate.cases import CasePlan, build_plan, plan_of
 from pytorch_to_triton.validate.host_code import Switch
 from pytorch_to_triton.validate.plan import CaseSizeLimits
+from pytorch_to_triton.validate.plan import case_named as case_of
 
 LIMIT = 10_000_000
 SPAN = 2**36
@@ -29,7 +29,7 @@ def plan_cases(
     declaration: Declaration,
     *,
     limit: int = LIMIT,
-    span: int | None = SPAN,
+    span: int = SPAN,
     seed: int | None = None,
     switches: Sequence[Switch] = (),
     configurations: int = 1,
@@ -46,14 +46,14 @@ def plan_cases(
     return plan_of(builder)
 
 
-def case_for(declaration: Declaration, name: str, *, limit: int = LIMIT, span: int | None = SPAN) -> Case:
+def case_for(declaration: Declaration, name: str, *, limit: int = LIMIT, span: int = SPAN) -> Case:
     """The case of this name, planned or not."""
     (case,) = cases_for(declaration, [name], limit=limit, span=span)
     return case
 
 
 def cases_for(
-    declaration: Declaration, names: Iterable[str], *, limit: int = LIMIT, span: int | None = SPAN
+    declaration: Declaration, names: Iterable[str], *, limit: int = LIMIT, span: int = SPAN
 ) -> list[Case]:
     builder = build_plan(declaration, CaseSizeLimits(limit, span), all_mixtures=True)
     return [case_of(builder, name) for name in names]

@@ -4,8 +4,8 @@ from pathlib import Path
 from textwrap import indent
 from typing import get_args
 
-from pytorch_to_triton.hardware.miscompilations import MISCOMPILATIONS, Pattern
-from pytorch_to_triton.validate.compiler_patterns import PATTERNS, matching_miscompilations
+from pytorch_to_triton.hardware.miscompilations import MISCOMPILATIONS, Pattern, concerning
+from pytorch_to_triton.validate.at_fault import PATTERNS, shown_in
 from pytorch_to_triton.validate.host_code import functions, is_kernel, parse
 
 from ..hardware.test_miscompilations import machine
@@ -79,7 +79,7 @@ def test_the_attention_that_ptxas_compiled_wrongly_shows_its_pattern_and_an_addi
 def test_an_entry_fits_where_both_the_machine_and_the_source_do() -> None:
     source = kernel(SHOWN["two_dots_into_one"][0])
     entry = next(entry for entry in MISCOMPILATIONS if entry.pattern == "two_dots_into_one")
-    assert matching_miscompilations(source, machine("3.7.1", "12.7", (10, 0))) == (entry,)
-    assert matching_miscompilations(source, machine("3.9.0", "12.7", (10, 0))) == ()
-    assert matching_miscompilations(kernel("pass"), machine("3.7.1", "12.7", (10, 0))) == ()
-    assert matching_miscompilations("not Python", machine("3.7.1", "12.7", (10, 0))) == ()
+    entries = concerning(machine("3.7.1", "12.7", (10, 0)))
+    assert shown_in(source, entries) == (entry,)
+    assert shown_in(source, concerning(machine("3.9.0", "12.7", (10, 0)))) == ()
+    assert shown_in(kernel("pass"), entries) == shown_in("not Python", entries) == ()

@@ -26,7 +26,7 @@ from pytorch_to_triton.validate.conclusion import (
     summary_of,
     wrong_of,
 )
-from pytorch_to_triton.validate.notes import notes_on_values
+from pytorch_to_triton.validate.notes import notes_on
 
 
 def result(group: Group, status: CaseStatus, **fields: Any) -> CaseResult:
@@ -264,6 +264,11 @@ def test_failures_of_one_generated_group_are_explained_by_that_group(group: Grou
     assert next_step_of("failed", results).startswith(ONLY[group])
 
 
+def test_failures_of_large_strides_and_other_layouts_are_explained_together() -> None:
+    wrong = [result(group, "failed", mismatches=(mismatch(),)) for group in ("layout", "large_stride")]
+    assert next_step_of("failed", [result("declared", "passed"), *wrong]).startswith(ONLY["layout"])
+
+
 def test_failures_of_several_groups_are_explained_by_their_cause() -> None:
     results = [
         result("layout", "failed", mismatches=(mismatch(),)),
@@ -310,18 +315,18 @@ def test_a_pass_outside_fixed_tolerances_is_noted_once() -> None:
         result("declared", "passed", name="N=4", outputs=(figures(),)),
         result("special", "passed", name="N=5 large", outputs=(figures(**loose),)),
     ]
-    wide, narrow = notes_on_values(results)
+    wide, narrow = notes_on(results)
     assert "outside the loose tolerance" in wide
     assert wide.endswith(": N=1.")
     assert "outside the strict tolerance" in narrow
     assert narrow.endswith(": N=2.")
-    assert notes_on_values(results[2:]) == ()
+    assert [*notes_on(results[2:])] == []
 
 
 def test_many_cases_outside_a_tolerance_are_shortened() -> None:
     outputs = (figures(meets_strict=False),)
     results = [result("declared", "passed", name=f"N={n}", outputs=outputs) for n in range(5)]
-    [note] = notes_on_values(results)
+    [note] = notes_on(results)
     assert note.endswith(": N=0, N=1, N=2 and 2 more.")
 
 
@@ -330,7 +335,7 @@ def test_a_reference_that_always_returns_one_value_is_noted() -> None:
     one_element = result("declared", "passed", outputs=(figures(1),))
     varied = result("declared", "passed", outputs=(figures(constant=True), figures()))
     zeros = result("special", "passed", outputs=(figures(),))
-    [note] = notes_on_values([constant, one_element, zeros])
+    [note] = notes_on([constant, one_element, zeros])
     assert "the same value everywhere" in note
-    assert notes_on_values([constant, varied]) == ()
-    assert notes_on_values([one_element]) == ()
+    assert [*notes_on([constant, varied])] == []
+    assert [*notes_on([one_element])] == []

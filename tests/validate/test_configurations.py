@@ -120,7 +120,7 @@ async def test_each_configuration_is_judged_by_itself(
 
 
 async def test_the_plan_tries_each_configuration_and_names_the_wrong_one(judge: Judge) -> None:
-    verdict = await judge(WRONG / f"{LOOP}.py")
+    verdict = await judge(WRONG / f"{LOOP}.py", stop="early")
     assert verdict.verdict == "failed"
     assert ", with BLOCK_N=32 of row_sum_kernel." in verdict.summary
     assert "configuration 1" in (verdict.smallest or "")

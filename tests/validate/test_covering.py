@@ -1,12 +1,19 @@
 """A covering design: every pair of levels meets, in few rows, and what cannot meet is named."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import combinations
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytorch_to_triton.validate.covering import Goal, Level, Levels, cover, every_pair
+from pytorch_to_triton.validate.combined_cases import (
+    Goal,
+    Level,
+    Levels,
+    cover,
+    every_pair,
+)
 
 
 class Table:
@@ -40,34 +47,35 @@ class Table:
         self.taken.append(row)
 
 
+def covered(table: Any, goals: Sequence[Goal], most: int = 100) -> tuple[list[Any], list[Goal]]:
+    return cover(table, goals, most)
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=5))
-def test_every_pair_meets_in_few_rows(sizes: list[int]) -> None:
+def test_every_pair_meets_in_few_rows_none_of_which_is_to_spare(sizes: list[int]) -> None:
     table = Table(sizes)
-    design = cover(table, table.goals(), most=100)
-    assert design.unmet == ()
+    rows, unmet = covered(table, table.goals())
+    assert unmet == []
     for goal in table.goals():
-        assert any(goal <= row.items() for row in design.rows)
+        assert any(goal <= row.items() for row in rows)
+    for row in rows:
+        met = [goal for goal in table.goals() if goal <= row.items()]
+        assert any(sum(goal <= other.items() for other in rows) == 1 for goal in met)
     first, second = sorted(sizes)[-2:]
-    assert len(design.rows) <= 2 * first * second + len(sizes)
+    assert len(rows) <= 2 * first * second + len(sizes)
 
 
 def test_a_pair_that_no_row_may_have_is_named_and_the_others_meet() -> None:
     forbidden = frozenset({("f0", "1"), ("f1", "2")})
     table = Table([3, 3], [forbidden])
-    design = cover(table, table.goals(), most=100)
-    assert design.unmet == (forbidden,)
-    assert len(design.rows) == 8
+    rows, unmet = covered(table, table.goals())
+    assert unmet == [forbidden]
+    assert len(rows) == 8
 
 
 def test_goals_past_the_most_rows_are_named() -> None:
     table = Table([3, 3])
-    design = cover(table, table.goals(), most=4)
-    assert (len(design.rows), len(design.unmet)) == (4, 5)
-    assert table.taken == list(design.rows)
-
-
-def test_rows_of_which_others_meet_every_goal_are_left_out() -> None:
-    table = Table([2, 2])
-    goals = [frozenset({("f0", "0")}.union({("f1", "0")})), *table.goals()]
-    assert len(cover(table, goals, most=100).rows) == 4
+    rows, unmet = covered(table, table.goals(), most=4)
+    assert (len(rows), len(unmet)) == (4, 5)
+    assert table.taken == rows

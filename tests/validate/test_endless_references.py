@@ -24,9 +24,6 @@ def run(x):
 ENDING = """while (largest := x.abs().max()) > 1 and torch.isfinite(largest):
         x = x * 0.5
     return x"""
-ENDLESS = """while not x.abs().max() <= 1:
-        x = x * 0.5
-    return x"""
 CASES = ("N=8", "N=8 inf in x", "N=8 nan in x", "N=8 ones")
 
 
@@ -45,12 +42,3 @@ async def test_where_the_reference_does_not_end_the_case_is_skipped_with_what_to
     assert endless.why.startswith("The reference did not end within ")
     assert "declare the values for which it ends, such as `in -8..8`" in endless.why
     assert {r.status for r in verdict.cases if r != endless} == {"passed"}
-
-
-async def test_a_candidate_that_does_not_end_where_the_reference_does_is_wrong(
-    judge: Judge, tmp_path: Path
-) -> None:
-    verdict = await judge(file(tmp_path, ENDLESS), allow_torch=ANY, cases=CASES[2:], seconds=8.0)
-    assert verdict.verdict == "failed"
-    assert case(verdict, "N=8 nan in x").status == "timed_out"
-    assert case(verdict, "N=8 ones").status == "passed"

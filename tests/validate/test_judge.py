@@ -15,26 +15,13 @@ from pytorch_to_triton.validate.judge import (
     judge_case,
     reference_failed,
 )
-from pytorch_to_triton.validate.notes import note_on_confirmed
+from pytorch_to_triton.validate.notes import notes_on
 from pytorch_to_triton.validate.run_outcome import RunOutcome
-from pytorch_to_triton.worker.wire.observation import Differs, MemoryFault, Observation, ObservedLaunch
-from pytorch_to_triton.worker.wire.statistics import CaseStatistics, OutputStatistics, Traits
+from pytorch_to_triton.worker.wire.observation import Differs, Observation
+from pytorch_to_triton.worker.wire.statistics import CaseStatistics
 
-TENSOR = Traits(type="Tensor", dtype="float32", shape=(8,), device="cpu")
-FAULT = MemoryFault(
-    kind="store_outside",
-    kernel="add_kernel",
-    file="k.py",
-    line=12,
-    source="tl.store(out_ptr + i, x)",
-    tensor="out_ptr",
-    offset=8,
-    elements=8,
-    count=1,
-    program=(0, 0, 0),
-    detail="writes element 8 of 8",
-)
-LAUNCH = ObservedLaunch(kernel="add_kernel", file="k.py", line=3, count=1, atomics=False)
+from .builders import FAULT, LAUNCH, TENSOR, output, statistics
+
 CORRUPTS_AND_CHEATS = Observation(launches=(LAUNCH,), faults=(FAULT,), operators={"aten.mm": 1})
 
 
@@ -44,20 +31,7 @@ def case(group: Group = "declared", name: str = "N=8") -> Case:
 
 
 def measured(*, inputs_untouched: bool = True, truth: str = "float64", **figures: Any) -> CaseStatistics:
-    output = OutputStatistics(
-        **{
-            "path": "out",
-            "differs": None,
-            "candidate": TENSOR,
-            "pytorch": TENSOR,
-            "elements": 8,
-            "failing": 0,
-            **figures,
-        }
-    )
-    return CaseStatistics(
-        case="N=8", missing=(), extra=(), outputs=(output,), truth=truth, inputs_untouched=inputs_untouched
-    )
+    return statistics(output(**figures), truth=truth, inputs_untouched=inputs_untouched)
 
 
 RAISED = RunOutcome("raised", "raised.")
@@ -101,9 +75,9 @@ def test_an_element_that_neither_pytorch_nor_the_truth_confirms_leaves_a_case_un
 def test_a_candidate_that_rounds_as_pytorch_does_passes_however_far_the_truth_is() -> None:
     judged = judge_case(case(), measured(unjudged=8, as_pytorch=8))
     assert judged.status == "passed"
-    [note] = note_on_confirmed([judged])
+    [note] = notes_on([judged])
     assert note.startswith("In 1 case, such as N=8, ")
-    assert note_on_confirmed([judge_case(case(), measured())]) == ()
+    assert [*notes_on([judge_case(case(), measured())])] == []
 
 
 def test_a_candidate_may_be_better_than_pytorch_in_rare_elements_only() -> None:

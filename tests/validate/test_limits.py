@@ -8,23 +8,29 @@ import pytest
 
 from pytorch_to_triton.inputs.case import Case, Layout, TensorArgument
 from pytorch_to_triton.schema.case_group import Group
-from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, NoResult, Violation, ViolationKind
+from pytorch_to_triton.schema.verdict import (
+    CaseResult,
+    CaseStatus,
+    LimitKind,
+    NoResult,
+    Violation,
+    ViolationKind,
+)
 from pytorch_to_triton.validate.behavior import OVERFLOW, Policy, violations_of
 from pytorch_to_triton.validate.judge import candidate_failed, judge_case
-from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
+from pytorch_to_triton.validate.limits import limits_in, with_limits
 from pytorch_to_triton.validate.run_outcome import RunOutcome
 from pytorch_to_triton.worker.wire import Failure
-from pytorch_to_triton.worker.wire.observation import MemoryFault, Observation, ObservedLaunch
-from pytorch_to_triton.worker.wire.statistics import CaseStatistics, OutputStatistics, Traits
+from pytorch_to_triton.worker.wire.observation import Observation
 
+from .builders import FAULT, LAUNCH, TENSOR, output, statistics
 from .kernel_files import double_file
 from .verdicts import Judge
 from .verdicts import case as case_of
 
-INT64 = Strictness(int64_offsets=True)
-MIXED = Strictness(mixed_dtypes=True)
+INT64: tuple[LimitKind, ...] = ("offsets",)
+MIXED: tuple[LimitKind, ...] = ("dtypes",)
 KERNELS = Path(__file__).parents[1] / "kernels"
-LAUNCH = ObservedLaunch(kernel="k", file="k.py", line=3, count=1, atomics=False)
 
 
 def case(group: Group, name: str = "N=8", layout: Layout = "contiguous", **fields: Any) -> Case:
@@ -94,11 +100,7 @@ def test_an_error_of_a_device_that_touched_foreign_memory_is_no_refusal(message:
 
 
 def test_a_candidate_that_corrupts_memory_or_calls_pytorch_before_it_refuses_has_no_limit() -> None:
-    fault = MemoryFault(
-        kind="store_outside", kernel="k", file="k.py", line=12, source="", tensor="x_ptr", offset=8,
-        elements=8, count=1, program=(0, 0, 0), detail="writes element 8 of 8",
-    )  # fmt: skip
-    corrupting = Observation(launches=(LAUNCH,), faults=(fault,))
+    corrupting = Observation(launches=(LAUNCH,), faults=(FAULT,))
     assert candidate_failed(case("empty"), raised(), corrupting, Policy()).status == "raised"
     foreign = Observation(launches=(LAUNCH,), operators={"aten.mm": 1})
     assert candidate_failed(case("empty"), raised(), foreign, Policy()).status == "raised"
@@ -198,10 +200,8 @@ def test_another_rule_that_is_broken_at_large_strides_still_counts() -> None:
     ("offset", "wraps"), [(-(2**31), True), (2**31 + 9, False), (2**33, True), (9, False)]
 )
 def test_only_an_access_far_from_its_tensor_has_overflowed(offset: int, wraps: bool) -> None:
-    fault = MemoryFault(
-        kind="load_outside", kernel="k", file="k.py", line=12, source="", tensor="x_ptr", offset=offset,
-        elements=2**31 + 8 if abs(offset) > 2**30 else 8, count=1, program=(0, 0, 0), detail="reads",
-    )  # fmt: skip
+    elements = 2**31 + 8 if abs(offset) > 2**30 else 8
+    fault = replace(FAULT, kind="load_outside", offset=offset, elements=elements)
     [found] = violations_of(SPREAD, Observation(launches=(LAUNCH,), faults=(fault,)), Policy())
     assert found.overflow is wraps
 
@@ -212,16 +212,9 @@ SEEN = Observation(launches=(LAUNCH,))
 
 
 def mixture(seen: Observation = SEEN, **figures: Any) -> CaseResult:
-    wanted = Traits(type="Tensor", dtype="float32", shape=(8,), device="cpu")
-    got = replace(wanted, dtype="bfloat16")
-    output = OutputStatistics(
-        **{
-            "path": "out", "differs": "dtype", "candidate": got, "pytorch": wanted, "elements": 0,
-            "failing": 0, **figures,
-        }
-    )  # fmt: skip
-    statistics = CaseStatistics(case="c", missing=(), extra=(), outputs=(output,))
-    return judge_case(MIXTURE, statistics, seen)
+    got = replace(TENSOR, dtype="bfloat16")
+    other = output(**{"differs": "dtype", "candidate": got, **figures})
+    return judge_case(MIXTURE, statistics(other), seen)
 
 
 MIXTURE = case("mixed", "only x bfloat16")
@@ -255,13 +248,8 @@ def test_who_asks_for_mixtures_accepts_an_exception_that_names_dtypes() -> None:
 
 
 def test_a_wrong_dtype_outside_of_mixtures_is_a_mistake() -> None:
-    wanted = Traits(type="Tensor", dtype="float32", shape=(8,), device="cpu")
-    output = OutputStatistics(
-        path="out", differs="dtype", candidate=replace(wanted, dtype="bfloat16"),
-        pytorch=wanted, elements=0, failing=0, right_values=True,
-    )  # fmt: skip
-    statistics = CaseStatistics(case="c", missing=(), extra=(), outputs=(output,))
-    assert judge_case(case("dtype"), statistics).status == "failed"
+    other = output(differs="dtype", candidate=replace(TENSOR, dtype="bfloat16"), right_values=True)
+    assert judge_case(case("dtype"), statistics(other)).status == "failed"
 
 
 # From end to end

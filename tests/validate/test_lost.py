@@ -37,23 +37,30 @@ REQUEST = validation.ForgetRequest(name="N=3", id="0")
 CASE = Case(name="N=3", group="odd", dims={"N": 3}, arguments=())
 
 
-@pytest.fixture
-async def own_client(tmp_path: Path) -> AsyncIterator[WorkerClient]:
+@pytest.fixture(scope="module")
+def others() -> list[psutil.Process]:
+    """What other tests have started: it is not to be killed."""
+    return psutil.Process().children()
+
+
+@pytest.fixture(scope="module")
+async def own_client(
+    anyio_backend: str, others: list[psutil.Process], tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[WorkerClient]:
     """A client whose fork servers may be killed."""
-    async with open_client(RunFolders(tmp_path / "runs")) as worker:
+    async with open_client(RunFolders(tmp_path_factory.mktemp("runs"))) as worker:
         yield worker
 
 
 class Killing:
     """Watches a validation, and kills its fork server once, while the candidate runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, others: list[psutil.Process]) -> None:
         self.killed = 0
-        self.others = psutil.Process().children()
+        self.others = others
 
     def servers(self) -> list[psutil.Process]:
-        """The fork servers that were started since: those of other tests are not to be killed."""
-        return [one for one in psutil.Process().children() if one not in self.others]
+        return [server for server in psutil.Process().children() if server not in self.others]
 
     async def progress(self, done: float, total: float | None, message: str) -> None:
         if message.startswith("candidate: ") and not self.killed:
@@ -76,9 +83,13 @@ class KillingJobs(Killing):
 
 @pytest.mark.parametrize("kind", [Killing, KillingJobs])
 async def test_a_fork_server_or_a_job_that_is_killed_in_mid_validation_changes_no_verdict(
-    kind: type[Killing], own_client: WorkerClient, interpreter: Runtime, tmp_path: Path
+    kind: type[Killing],
+    own_client: WorkerClient,
+    others: list[psutil.Process],
+    interpreter: Runtime,
+    tmp_path: Path,
 ) -> None:
-    killing = kind()
+    killing = kind(others)
     request = ValidationRequest(
         candidate=Target(path=double_file(tmp_path)), seed=7, cases=("N=4", "N=9", "N=5")
     )
@@ -92,7 +103,7 @@ def dying(worker: WorkerClient, folder: Path, victim: str) -> TargetWorker:
     """A process that kills itself, or its fork server, at each request."""
     job = folder / "dies.py"
     job.write_text(DIES)
-    runtime = Runtime(python=sys.executable, interpreter=False)
+    runtime = Runtime(python=sys.executable, interpreter=True)
     return TargetWorker(
         worker, runtime, Job(kind=str(job), arguments={"victim": victim}), Target(path=job), seconds=60.0
     )
@@ -106,7 +117,7 @@ async def test_what_is_killed_each_time_is_a_crash(own_client: WorkerClient, tmp
     finally:
         await worker.close()
     assert crashed.value.outcome.status == "crashed"
-    assert worker.crashes.count == 1
+    assert len(worker.crashes) == 1
 
 
 async def test_a_request_that_is_lost_twice_is_lost_and_no_crash(
@@ -119,7 +130,7 @@ async def test_a_request_that_is_lost_twice_is_lost_and_no_crash(
     finally:
         await worker.close()
     assert lost.value.outcome.status == "lost"
-    assert worker.crashes.count == 0
+    assert worker.crashes == []
     result = candidate_failed(CASE, lost.value.outcome)
     assert result.status == "lost"
 

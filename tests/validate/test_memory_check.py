@@ -41,7 +41,7 @@ sys.exit(code)
 
 async def planned(worker: WorkerClient, target: Target, runtime: Runtime) -> tuple[Case, ...]:
     described = await describe(worker, target, "reference", runtime)
-    return plan_cases(declaration_of(described, described), limit=2**12, span=None).cases
+    return plan_cases(declaration_of(described, described), limit=2**12, span=0).cases
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,18 @@
 """From statistics to a mismatch: the kind of a mistake, its place and its likely causes."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from pytorch_to_triton.validate.mismatch import CAUSES, mismatches_of
-from pytorch_to_triton.validate.place import place_of
+from pytorch_to_triton.validate.mismatch import CAUSES, mismatches_of, place_of
 from pytorch_to_triton.worker.wire.statistics import (
     CaseStatistics,
     Diagnostics,
-    OutputStatistics,
     Spread,
-    Traits,
 )
+
+from .builders import TENSOR, output, statistics
 
 
 def spread(size: int, *failing: int, step: int = 1) -> Spread:
@@ -47,21 +47,8 @@ def facts(*along: Spread, flat: Spread | None = None, **seen: Any) -> Diagnostic
     return Diagnostics(along=along, flat=whole, **{**nothing, **seen})
 
 
-def traits(**changes: Any) -> Traits:
-    return Traits(**{"type": "Tensor", "dtype": "float32", "shape": (4,), "device": "cpu", **changes})
-
-
-def statistics(found: Diagnostics) -> CaseStatistics:
-    output = OutputStatistics(
-        path="out",
-        differs=None,
-        candidate=traits(),
-        pytorch=traits(),
-        elements=found.flat.size,
-        failing=found.flat.count,
-        diagnostics=found,
-    )
-    return CaseStatistics(case="N=4", missing=(), extra=(), outputs=(output,))
+def measured(found: Diagnostics) -> CaseStatistics:
+    return statistics(output(elements=found.flat.size, failing=found.flat.count, diagnostics=found))
 
 
 def on_diagonal(offset: int) -> Diagnostics:
@@ -155,7 +142,7 @@ KINDS: list[tuple[dict[str, Any], str, str]] = [
 def test_wrong_values_are_named_by_what_they_have_in_common(
     seen: dict[str, Any], kind: str, words: str
 ) -> None:
-    [mismatch] = mismatches_of(statistics(facts(**seen)))
+    [mismatch] = mismatches_of(measured(facts(**seen)))
     assert mismatch.kind == kind
     assert words in mismatch.message
     ours = "unwritten" if kind == "unwritten" else "1.5"
@@ -166,7 +153,7 @@ def test_wrong_values_are_named_by_what_they_have_in_common(
     ("differs", "candidate", "kind", "words"),
     [
         ("dtype", {"dtype": "float16"}, "dtype", "dtype float16 instead of float32"),
-        ("shape", {"shape": (4, 1)}, "shape", "shape [4, 1] instead of [4]"),
+        ("shape", {"shape": (4, 1)}, "shape", "shape [4, 1] instead of [8]"),
         ("device", {"device": "cuda"}, "device", "device cuda instead of cpu"),
         ("type", {"type": "float"}, "type", "type float instead of Tensor"),
     ],
@@ -174,23 +161,14 @@ def test_wrong_values_are_named_by_what_they_have_in_common(
 def test_a_wrong_trait_is_named_with_both_values(
     differs: str, candidate: dict[str, Any], kind: str, words: str
 ) -> None:
-    output = OutputStatistics(
-        path="out[1]",
-        differs=differs,
-        candidate=traits(**candidate),
-        pytorch=traits(),
-        elements=0,
-        failing=0,
-    )
-    [mismatch] = mismatches_of(CaseStatistics(case="c", missing=(), extra=(), outputs=(output,)))
+    other = output(path="out[1]", differs=differs, candidate=replace(TENSOR, **candidate))
+    [mismatch] = mismatches_of(statistics(other))
     assert mismatch.kind == kind
     assert words in mismatch.message
 
 
 def test_outputs_that_only_one_side_has_are_named() -> None:
-    found = CaseStatistics(
-        case="c", missing=("out[1]",), extra=("out[2]",), mutated={"x after the call": "x"}, outputs=()
-    )
+    found = statistics(missing=("out[1]",), extra=("out[2]",), mutated={"x after the call": "x"})
     kinds = [(mismatch.output, mismatch.kind) for mismatch in mismatches_of(found)]
     assert kinds == [
         ("out[1]", "missing_output"),
@@ -200,7 +178,7 @@ def test_outputs_that_only_one_side_has_are_named() -> None:
 
 
 def causes(found: Diagnostics, **known: float) -> tuple[str, ...]:
-    [mismatch] = mismatches_of(statistics(found), known)
+    [mismatch] = mismatches_of(measured(found), known)
     return mismatch.causes
 
 
@@ -255,7 +233,7 @@ def test_a_few_scattered_elements_make_no_constant_factor() -> None:
         factor=1.5,
         factor_leaves=1e-6,
     )
-    [mismatch] = mismatches_of(statistics(scattered), {"N": 9})
+    [mismatch] = mismatches_of(measured(scattered), {"N": 9})
     assert (mismatch.kind, mismatch.causes) == ("values", ())
 
 
@@ -283,12 +261,12 @@ def test_values_that_a_short_dtype_holds_were_rounded_to_it_and_others_are_only_
 
 
 def test_a_wrong_diagonal_points_at_a_comparison_of_row_and_column() -> None:
-    [mismatch] = mismatches_of(statistics(on_diagonal(1)))
+    [mismatch] = mismatches_of(measured(on_diagonal(1)))
     assert (mismatch.kind, mismatch.where) == ("values", "diagonal")
     assert "causal mask" in mismatch.causes[0]
 
 
 def test_a_small_error_in_one_column_is_no_lack_of_precision() -> None:
     column = facts(spread(8, *range(8)), spread(9, 3), relative_error=1e-3)
-    [mismatch] = mismatches_of(statistics(column))
+    [mismatch] = mismatches_of(measured(column))
     assert mismatch.kind == "values"

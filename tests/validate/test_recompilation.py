@@ -12,6 +12,7 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult, ElementValues, Mismatch, Violation
 from pytorch_to_triton.targets.describe import declaration_of, describe
 from pytorch_to_triton.validate.at_fault import (
+    NO_CULPRIT,
     UNSTEADY,
     Culprit,
     find_culprit,
@@ -23,6 +24,7 @@ from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.trial import CandidateWorkers, ValidationTrial
 from pytorch_to_triton.validate.validate import open_validation, validate
 
+from .kernel_files import double_file
 from .plans import plan_cases
 
 REFERENCE_KERNELS = Path(__file__).parents[2] / "reference_kernels"
@@ -31,31 +33,7 @@ MISMATCH = Mismatch(
     output="out", kind="values", where="everywhere", message="out is wrong.", causes=(), first=FIRST
 )
 VIOLATION = Violation(kind="load_outside", message="It loads outside.", suggestion="Mask it.")
-ADDS_ONE = """
-import torch
-import triton
-import triton.language as tl
-
-INPUTS = {"x": "float32[N]"}
-DIMS = {"N": [5, 64]}
-
-
-def reference(x):
-    return x * 2
-
-
-@triton.jit
-def double_kernel(x_ptr, out_ptr, n, x_stride, BLOCK: tl.constexpr):
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out_ptr + i, 2 * tl.load(x_ptr + i * x_stride, mask=i < n) + 1, mask=i < n)
-
-
-def run(x):
-    out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    if x.numel():
-        double_kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), x.stride(0), BLOCK=64)
-    return out
-"""
+ADDS_ONE = ("x * 2, mask", "x * 2 + 1, mask")
 DROPS_A_CONSTANT = '''
 """Numbers at their own places, by way of remainders that ptxas 12.8 to 13.1 adds up wrongly in 16 bits."""
 import torch
@@ -91,11 +69,11 @@ def wrong(case: Case, **changes: object) -> CaseResult:
     return result.model_copy(update=changes)
 
 
-async def fault_of(file: Path, worker: WorkerClient, runtime: Runtime, **changes: object) -> Culprit | None:
+async def fault_of(file: Path, worker: WorkerClient, runtime: Runtime, **changes: object) -> Culprit:
     """Of one of its cases, called wrong whatever it is."""
     target = Target(path=file)
     described = await describe(worker, target, "reference", runtime)
-    cases = plan_cases(declaration_of(described, described), limit=2**12, span=None).cases
+    cases = plan_cases(declaration_of(described, described), limit=2**12, span=0).cases
     case = next(case for case in cases if case.elements > 1)
     async with open_validation(worker, ValidationRequest(candidate=target, seed=7), runtime) as validation:
         candidate = CandidateWorkers(validation.setting, target, "candidate", ())
@@ -107,10 +85,7 @@ async def fault_of(file: Path, worker: WorkerClient, runtime: Runtime, **changes
 async def test_a_kernel_that_is_wrong_under_the_interpreter_is_at_fault(
     worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    file = tmp_path / "double.py"
-    file.write_text(ADDS_ONE)
-    found = await fault_of(file, worker, interpreter)
-    assert found is not None
+    found = await fault_of(double_file(tmp_path, ADDS_ONE), worker, interpreter)
     assert found.sentence.endswith(
         "is wrong under Triton's interpreter: the kernel is at fault, not the compiler."
     )
@@ -121,7 +96,6 @@ async def test_a_right_kernel_is_called_in_each_other_way_and_found_right(
     worker: WorkerClient, interpreter: Runtime
 ) -> None:
     found = await fault_of(REFERENCE_KERNELS / "vector_add.py", worker, interpreter)
-    assert found is not None
     assert UNSTEADY in found.sentence
     assert "with num_stages=1 and with another num_warps" in found.sentence
 
@@ -129,7 +103,7 @@ async def test_a_right_kernel_is_called_in_each_other_way_and_found_right(
 @pytest.mark.anyio
 async def test_nothing_is_called_where_the_cause_is_known(worker: WorkerClient, interpreter: Runtime) -> None:
     file = REFERENCE_KERNELS / "vector_add.py"
-    assert await fault_of(file, worker, interpreter, violations=(VIOLATION,)) is None
+    assert await fault_of(file, worker, interpreter, violations=(VIOLATION,)) == NO_CULPRIT
 
 
 def test_doubt_is_left_by_wrong_values_and_crashes_without_a_known_cause() -> None:
@@ -161,8 +135,7 @@ def test_the_newest_other_assemblers_are_tried_and_none_where_there_is_none() ->
 async def test_on_a_gpu_a_wrong_kernel_is_told_from_a_wrong_compiler(
     worker: WorkerClient, device: Runtime, tmp_path: Path
 ) -> None:
-    file = tmp_path / "double.py"
-    file.write_text(ADDS_ONE)
+    file = double_file(tmp_path, ADDS_ONE)
     verdict = await validate(worker, ValidationRequest(candidate=Target(path=file), seed=7), device)
     assert verdict.notes[0].endswith("the kernel is at fault, not the compiler.")
     file = tmp_path / "scattered.py"

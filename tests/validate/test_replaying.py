@@ -11,12 +11,11 @@ from pytorch_to_triton.inputs.declaration import parse_options
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
-from pytorch_to_triton.validate.replay import command
-from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.request import ValidationRequest, command
 from pytorch_to_triton_server.commands import build_app
 
 from .kernel_files import corpus_file, double_file
-from .verdicts import Judge, case, most_wrong, statuses
+from .verdicts import Judge, most_wrong, statuses
 
 pytestmark = pytest.mark.anyio
 
@@ -96,13 +95,6 @@ async def test_a_smaller_case_that_fails_for_another_reason_is_passed_over(
 
 def size_of(name: str) -> int:
     return int(name.split()[0].removeprefix("N="))
-
-
-async def test_a_case_that_crashes_is_not_made_smaller(judge: Judge) -> None:
-    path = Path(__file__).parents[1] / "kernels" / "aborts.py"
-    verdict = await judge(path, allow_torch=frozenset({"any"}), cases=("N=9",))
-    assert case(verdict, "N=9").status == "crashed"
-    assert verdict.smallest is None
 
 
 # The command

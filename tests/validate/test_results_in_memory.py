@@ -53,16 +53,10 @@ def run(x, h):
 CASES = ("M=5 N=9", "M=1 N=9", "M=5 N=9 bfloat16", "M=5 N=9 x transposed")
 HONEST = {
     "an input as it is": ("return silu(h), x", "return silu(h), x"),
-    "a view of an input": ("return silu(h), x.t()", "return silu(h), x.t()"),
     "a view at some layouts": ("return silu(h), x.reshape(-1)", "return silu(h), x.reshape(-1)"),
-    "an input at some layouts": ("return x.contiguous(), silu(h)", "return x.contiguous(), silu(h)"),
     "an input in one dtype": ("return silu(h), x.float()", "return silu(h), x.float()"),
-    "nothing but an input": ("return x[1:]", "return x[1:]"),
     "a copy for an input": ("return silu(h), x", "return silu(h), x.clone()"),
-    "a copy beside a result": ("return silu(h), x.t().contiguous()", "return silu(h), x.t().contiguous()"),
-    "one result twice": ("y = silu(h); return y, y", "y = silu(h); return y, y"),
     "a view of a result": ("y = silu(h); return y, y[:1]", "y = silu(h); return y, y[:1]"),
-    "apart for together": ("y = silu(h); return y, y", "return silu(h), silu(h)"),
     "halves of a buffer": (
         "return silu(h), silu(h)",
         "both = torch.empty(2, *h.shape, device=h.device); "
@@ -74,9 +68,7 @@ HONEST = {
         "return both[..., 0], both[..., 1]",
     ),
     "an input changed in place": ("return silu(h, inplace=True)", "return launch(silu_kernel, h, h)"),
-    "no rows": ("return silu(h)[1:]", "return silu(h[1:])"),
     "no rows beside an input": ("return silu(h)[1:], x", "return silu(h[1:]), x"),
-    "an allowed operator": ("return silu(h), x.topk(2)[1]", "return silu(h), x.topk(2)[1]"),
     "no rows beside an allowed operator": (
         "return silu(h)[1:], x.sort(-1)[1]",
         "return silu(h[1:]), x.sort(-1)[1]",
@@ -84,9 +76,7 @@ HONEST = {
 }
 WRONG = {
     "an input for a copy": ("return x * 1", "return launch(copy_kernel, x, x)", "shares_memory"),
-    "a view for a copy": ("return silu(h), (x + 0)[:1]", "return silu(h), x[:1]", "shares_memory"),
     "a view at other layouts": ("return silu(h), x.contiguous()", "return silu(h), x", "shares_memory"),
-    "one buffer for two": ("return silu(h), silu(h)", "y = silu(h); return y, y", "shares_memory"),
     "overlapping windows": (
         "return silu(h)[:-1], silu(h)[1:]",
         "y = silu(h); return y[:-1], y[1:]",
@@ -98,7 +88,6 @@ WRONG = {
         "launch(copy_kernel, x, torch.empty_like(x)); return x.t().contiguous(), h.clone()",
         "output_without_kernel",
     ),
-    "nothing but an allowed operator": ("return x.topk(2)[1]", "return x.topk(2)[1]", "no_triton_kernel"),
 }
 
 

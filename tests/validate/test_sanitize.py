@@ -8,7 +8,7 @@ import pytest
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.profilers.sanitizer import Hazard, parse_report
-from pytorch_to_triton.validate.sanitize import ELEMENTS, remarks, sample_cases, violations
+from pytorch_to_triton.validate.memory_check import ELEMENTS, remarks, sample_cases, violations_of_hazards
 
 from .plans import plan_cases
 
@@ -68,7 +68,7 @@ def test_a_target_that_generates_its_own_inputs_is_chosen_as_it_is() -> None:
 
 
 def test_a_read_past_the_end_is_reported_with_its_place_its_distance_and_how_many() -> None:
-    read, write = violations(recorded("overrun"))
+    read, write = violations_of_hazards(recorded("overrun"))
     assert (read.kind, read.file, read.line) == ("load_outside", "scale.py", 14)
     assert read.message == (
         "scale_rows (scale.py:14) loads 16 bytes outside of every tensor, "
@@ -80,24 +80,24 @@ def test_a_read_past_the_end_is_reported_with_its_place_its_distance_and_how_man
 
 
 def test_an_atomic_outside_is_a_store() -> None:
-    (violation,) = violations([hazard(kind="atomic", size_bytes=4)])
+    (violation,) = violations_of_hazards([hazard(kind="atomic", size_bytes=4)])
     assert violation.kind == "store_outside"
     assert violation.message == "k (san.py:4) atomically changes 4 bytes outside of every tensor (1 thread)."
 
 
 def test_an_access_gigabytes_away_is_put_down_to_narrow_offsets() -> None:
-    (violation,) = violations([hazard(outside_bytes=3_396_604_021)])
+    (violation,) = violations_of_hazards([hazard(outside_bytes=3_396_604_021)])
     assert "int64" in violation.suggestion
 
 
 def test_a_misaligned_access_is_not_reported_as_outside() -> None:
-    (violation,) = violations(recorded("misaligned"))
+    (violation,) = violations_of_hazards(recorded("misaligned"))
     assert "at a misaligned address, inside the nearest allocation" in violation.message
     assert "multiple_of" in violation.suggestion
 
 
 def test_a_race_between_a_write_and_a_read_is_a_violation() -> None:
-    (violation,) = violations(recorded("races"))
+    (violation,) = violations_of_hazards(recorded("races"))
     assert (violation.kind, violation.line) == ("race", 27)
     assert "stage.py:30" in violation.message
     assert "1040 hazards" in violation.message
@@ -105,7 +105,7 @@ def test_a_race_between_a_write_and_a_read_is_a_violation() -> None:
 
 def test_what_honest_reductions_and_the_compiler_cause_is_remarked_only() -> None:
     hazards = [*recorded("races"), *recorded("shared"), hazard(kind="leak", space="", kernel="")]
-    assert len(violations(hazards)) == 1
+    assert len(violations_of_hazards(hazards)) == 1
     remarked = remarks(hazards)
     assert len(remarked) == len(hazards) - 1
     assert "total (" in remarked[0]
@@ -117,4 +117,4 @@ def test_what_honest_reductions_and_the_compiler_cause_is_remarked_only() -> Non
 def test_each_hazard_is_either_a_violation_or_remarked(report: str) -> None:
     hazards = recorded(report)
     assert hazards
-    assert len(violations(hazards)) + len(remarks(hazards)) == len(hazards)
+    assert len(violations_of_hazards(hazards)) + len(remarks(hazards)) == len(hazards)

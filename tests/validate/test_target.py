@@ -3,6 +3,7 @@
 import os
 import py_compile
 import textwrap
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,19 @@ def write(folder: Path, name: str, source: str) -> Path:
     return path
 
 
+Loading = Callable[..., Awaitable[Description]]
+
+
+@pytest.fixture
+def loaded(worker: WorkerClient, interpreter: Runtime) -> Loading:
+    """Describes a file, or a name in it."""
+
+    async def load(path: Path, name: str | None = None, role: Role = "reference") -> Description:
+        return await describe(worker, Target(path=path, name=name), role, interpreter)
+
+    return load
+
+
 @pytest.mark.parametrize(
     ("file", "name", "source", "refusal", "fragments"), BAD_TARGETS, ids=[str(b[4][0]) for b in BAD_TARGETS]
 )
@@ -87,14 +101,13 @@ async def test_a_target_that_cannot_be_used_is_refused(
     source: str | None,
     refusal: type[BadInput],
     fragments: list[str],
-    worker: WorkerClient,
-    interpreter: Runtime,
+    loaded: Loading,
     tmp_path: Path,
 ) -> None:
     if source is not None:
         write(tmp_path, file, source)
     with pytest.raises(refusal) as refused:
-        await describe(worker, Target(path=tmp_path / file, name=name), "candidate", interpreter)
+        await loaded(tmp_path / file, name, "candidate")
     for fragment in fragments:
         assert fragment in refused.value.message
     assert refused.value.hint
@@ -119,16 +132,8 @@ async def test_what_a_candidate_declares_counts_though_it_is_stopped_while_it_is
     assert [violation.kind for violation in verdict.violations] == ["starts_processes"]
 
 
-async def loaded(
-    worker: WorkerClient, runtime: Runtime, path: Path, name: str | None = None, role: Role = "reference"
-) -> Description:
-    return await describe(worker, Target(path=path, name=name), role, runtime)
-
-
-async def test_a_kernel_file_is_described_with_what_it_declares(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
-) -> None:
-    description = await loaded(worker, interpreter, write(tmp_path, "add.py", ADD))
+async def test_a_kernel_file_is_described_with_what_it_declares(loaded: Loading, tmp_path: Path) -> None:
+    description = await loaded(write(tmp_path, "add.py", ADD))
     assert description.kind == "kernel_file"
     assert description.name == "reference"
     assert [parameter.name for parameter in description.parameters] == ["x", "y"]
@@ -137,7 +142,7 @@ async def test_a_kernel_file_is_described_with_what_it_declares(
 
 
 async def test_a_project_with_packages_called_tools_and_server_can_be_a_target(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    loaded: Loading, tmp_path: Path
 ) -> None:
     for package in ("tools", "server"):
         write(tmp_path, f"{package}/__init__.py", "")
@@ -149,26 +154,22 @@ async def test_a_project_with_packages_called_tools_and_server_can_be_a_target(
         def triple(x): return scaled(x, FACTOR)
     """
     path = write(tmp_path, "tools/triple.py", source)
-    assert (await loaded(worker, interpreter, path, "triple")).name == "triple"
+    assert (await loaded(path, "triple")).name == "triple"
 
 
-async def test_a_lone_file_may_import_its_neighbour(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
-) -> None:
+async def test_a_lone_file_may_import_its_neighbour(loaded: Loading, tmp_path: Path) -> None:
     write(tmp_path, "neighbour.py", "def double(x): return 2 * x")
     path = write(tmp_path, "lone-file.py", "from neighbour import double\ndef run(x): return double(x)")
-    assert (await loaded(worker, interpreter, path, role="candidate")).name == "run"
+    assert (await loaded(path, role="candidate")).name == "run"
 
 
-async def test_a_file_named_like_a_standard_module_loads(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
-) -> None:
+async def test_a_file_named_like_a_standard_module_loads(loaded: Loading, tmp_path: Path) -> None:
     path = write(tmp_path, "select.py", "import subprocess\ndef run(x): return x")
-    assert (await loaded(worker, interpreter, path, role="candidate")).name == "run"
+    assert (await loaded(path, role="candidate")).name == "run"
 
 
 async def test_a_module_is_described_with_its_state_and_example_inputs(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    loaded: Loading, tmp_path: Path
 ) -> None:
     source = """
         import torch
@@ -182,7 +183,7 @@ async def test_a_module_is_described_with_its_state_and_example_inputs(
         def get_inputs(): return [torch.rand(4, 3), torch.randint(0, 3, (4,))]
         def get_init_inputs(): return [3]
     """
-    description = await loaded(worker, interpreter, write(tmp_path, "model.py", source))
+    description = await loaded(write(tmp_path, "model.py", source))
     assert description.kind == "model_file"
     state = {tensor.name: tensor.trained for tensor in description.state}
     assert state["norm_weight"] is True
@@ -195,14 +196,14 @@ async def test_a_module_is_described_with_its_state_and_example_inputs(
 
 
 async def test_gigabytes_of_example_inputs_are_described_without_being_drawn(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    loaded: Loading, tmp_path: Path
 ) -> None:
     source = """
         import torch
         Model = torch.nn.ReLU
         def get_inputs(): return [torch.rand(1 << 20, 1 << 20)]
     """
-    description = await loaded(worker, interpreter, write(tmp_path, "large.py", source))
+    description = await loaded(write(tmp_path, "large.py", source))
     assert description.examples is not None
     assert description.examples[0].form == "tensor"
     assert description.examples[0].shape == (1 << 20, 1 << 20)
@@ -218,20 +219,18 @@ NO_FIT = [
 
 @pytest.mark.parametrize(("signature", "message", "options"), NO_FIT, ids=[n[1] for n in NO_FIT])
 async def test_inputs_that_do_not_fit_the_signature_are_refused(
-    signature: str, message: str, options: Options, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    signature: str, message: str, options: Options, loaded: Loading, tmp_path: Path
 ) -> None:
     source = ADD.replace("def reference(x, y): return x + y", signature)
-    description = await loaded(worker, interpreter, write(tmp_path, "add.py", source))
+    description = await loaded(write(tmp_path, "add.py", source))
     with pytest.raises(TargetBroken) as refused:
         declaration_of(description, description, options)
     assert message in refused.value.message
 
 
-async def test_one_function_of_several_needs_only_its_own_inputs(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
-) -> None:
+async def test_one_function_of_several_needs_only_its_own_inputs(loaded: Loading, tmp_path: Path) -> None:
     source = ADD + 'INPUTS["w"] = "float32[M]"\nDIMS["M"] = [2, 3]\ndef double(x): return 2 * x\n'
-    description = await loaded(worker, interpreter, write(tmp_path, "add.py", source), "double")
+    description = await loaded(write(tmp_path, "add.py", source), "double")
     declaration = declaration_of(description, description)
     assert list(declaration.inputs) == ["x"]
     assert list(declaration.dims) == ["N"]
@@ -250,7 +249,7 @@ async def test_other_keys_in_the_state_are_refused_with_both_lists(
 
 @pytest.mark.parametrize("name", ["k.py", "package/k.py"])
 async def test_a_target_rewritten_within_a_second_is_read_again_and_what_it_imports_keeps_its_bytecode(
-    name: str, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    name: str, loaded: Loading, tmp_path: Path
 ) -> None:
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
@@ -261,7 +260,7 @@ async def test_a_target_rewritten_within_a_second_is_read_again_and_what_it_impo
     async def declared(size: int) -> object:
         path.write_text(f"import neighbour\n{ADD.replace('[4, 9]', f'[{size}, 9]')}", encoding="utf-8")
         os.utime(path, (1_700_000_000, 1_700_000_000))
-        return (await describe(worker, Target(path=path), "candidate", interpreter)).dims
+        return (await loaded(path, role="candidate")).dims
 
     assert await declared(4) == {"N": [4, 9]}
     kept = {file.name.partition(".")[0] for file in tmp_path.rglob("*.pyc")}

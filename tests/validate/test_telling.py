@@ -1,7 +1,7 @@
 """Ten cases of a plan come first where a wrong one ends the validation, and they are unlike one another."""
 
 from pytorch_to_triton.inputs.case import tensors_in
-from pytorch_to_triton.validate.telling import MOST_ELEMENTS, MOST_TELLING, telling_cases
+from pytorch_to_triton.validate.cases import MOST_ELEMENTS, MOST_TELLING, telling_cases
 
 from .plans import planned
 

@@ -14,8 +14,8 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus
 from pytorch_to_triton.validate.cases import CasePlan
 from pytorch_to_triton.validate.conclusion import decide
+from pytorch_to_triton.validate.ready_plan import without_timeouts, without_too_large
 from pytorch_to_triton.validate.request import ValidationRequest
-from pytorch_to_triton.validate.undeclared_sizes import without_timeouts, without_too_large
 from pytorch_to_triton.validate.validate import open_validation
 
 from .kernel_files import changed_file

@@ -9,7 +9,7 @@ from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, NoResult
-from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
+from pytorch_to_triton.validate.ready_plan import refuse_empty, refuse_unrunnable_reference
 
 from .plans import plan_cases
 

@@ -10,24 +10,16 @@ from pytorch_to_triton.inputs.declaration import Options, parse_options
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.validate.cases import MOST_TELLING
 from pytorch_to_triton.validate.request import ValidationRequest
-from pytorch_to_triton.validate.telling import MOST_TELLING
 from pytorch_to_triton.validate.validate import validate
 
-from .kernel_files import KERNELS, changed_file, corpus_file, plain_file
+from .kernel_files import KERNELS, corpus_file, double_file, plain_file
 from .verdicts import ANY, Judge, case, most_wrong, statuses
 
 pytestmark = pytest.mark.anyio
 
 MODULES = KERNELS / "linear_norm_module.py"
-
-
-async def test_an_honest_kernel_passes_cases_of_every_group(judge: Judge) -> None:
-    verdict = await judge(KERNELS / "honest" / "row_mean.py")
-    assert verdict.verdict == "passed", verdict.summary
-    assert statuses(verdict) == {"passed"}
-    groups = {result.group for result in verdict.cases}
-    assert groups >= {"declared", "repeat", "odd", "empty", "large_stride", "combined"}
 
 
 async def test_each_side_of_a_kernel_file_is_loaded_by_one_process(
@@ -62,65 +54,62 @@ async def test_for_the_decision_alone_no_size_is_tried_after_a_wrong_one(
 async def test_a_mistake_that_the_most_telling_cases_show_ends_the_validation_with_its_smallest_case(
     judge: Judge, tmp_path: Path
 ) -> None:
-    verdict = await judge(corpus_file(tmp_path, "wrong/grid_rounds_down"), stop="early")
+    verdict = await judge(corpus_file(tmp_path, "wrong/drops_tail"), stop="early")
     assert verdict.verdict == "failed"
     assert len(verdict.cases) <= MOST_TELLING + 1
     assert verdict.smallest is not None
     assert verdict.smallest in verdict.replay
+    assert "together" not in verdict.summary
     (skip,) = [skip for skip in verdict.skipped if "further cases" in skip.what]
     assert "an earlier case is wrong" in skip.why
 
 
-async def test_where_the_most_telling_cases_are_right_the_whole_plan_is_run(
-    judge: Judge, tmp_path: Path
-) -> None:
-    file = corpus_file(tmp_path, "honest/square")
-    early, whole = [await judge(file, stop=stop, seed=7) for stop in ("early", "never")]
-    assert early.verdict == whole.verdict == "passed"
-    assert [case.name for case in early.cases] == [case.name for case in whole.cases]
+async def test_where_the_most_telling_cases_are_right_cases_of_every_group_are_run(judge: Judge) -> None:
+    verdict = await judge(KERNELS / "honest" / "row_mean.py", stop="early")
+    assert verdict.verdict == "passed", verdict.summary
+    assert statuses(verdict) == {"passed"}
+    groups = {result.group for result in verdict.cases}
+    assert groups >= {"declared", "repeat", "odd", "empty", "large_stride", "combined"}
+    assert len(verdict.cases) > MOST_TELLING
+
+
+UNUSED = """
+@triton.jit
+def unused_kernel(x_ptr, n):
+    tl.store(x_ptr, n)
+
+
+def run(x):
+    if x.numel() < 0:
+        unused_kernel[(1,)](x, 0)
+    return double(x)
+"""
+
+
+async def test_what_no_case_launches_or_repeats_is_listed_as_not_tried(judge: Judge, tmp_path: Path) -> None:
+    store = "    tl.store(out_ptr + index, x * 2, mask=mask)"
+    loop = "    for start in range(0, n, 2**18):\n        x += start\n" + store
+    path = double_file(tmp_path, (store, loop), ("\ndef run(x):\n    return double(x)\n", UNUSED))
+    verdict = await judge(path)
+    assert verdict.verdict == "passed", verdict.summary
+    assert verdict.never_launched == ("unused_kernel",)
+    assert "unused_kernel was never launched: not validated." in verdict.summary
+    assert verdict.next_step.startswith("Declare sizes at which unused_kernel is launched")
+    (turn,) = [skip.what for skip in verdict.skipped if "second turn" in skip.what]
+    assert turn.endswith(" of double_kernel")
+    chosen = await judge(path, cases=("N=9",))
+    assert (chosen.never_launched, chosen.skipped) == ((), ())
 
 
 async def test_sizes_at_which_the_code_takes_another_way_are_tried_though_none_is_declared(
     judge: Judge, tmp_path: Path
 ) -> None:
-    verdict = await judge(corpus_file(tmp_path, "wrong/long_rows_forgotten"))
+    verdict = await judge(corpus_file(tmp_path, "wrong/long_rows_forgotten"), stop="at once")
     assert verdict.verdict == "failed"
     wrong = [c for c in verdict.cases if c.status == "failed"]
     assert wrong
     assert all(int(c.name.split()[1].removeprefix("N=")) > 1024 for c in wrong)
     assert verdict.never_launched == ()
-
-
-async def test_a_kernel_that_no_case_launched_is_named_in_the_summary(judge: Judge, tmp_path: Path) -> None:
-    text = (KERNELS / "honest" / "long_rows.py").read_text()
-    verdict = await judge(changed_file(tmp_path, text, ("if n_cols <= WHOLE:", "if n_cols >= 0:")))
-    assert verdict.verdict == "passed"
-    assert verdict.never_launched == ("row_sum_long_rows_kernel",)
-    assert "row_sum_long_rows_kernel was never launched: not validated." in verdict.summary
-    assert verdict.next_step.startswith("Declare sizes at which row_sum_long_rows_kernel is launched")
-
-
-@pytest.mark.parametrize("named", [True, False], ids=["in the whole plan", "not where cases were chosen"])
-async def test_a_loop_of_which_no_case_takes_a_second_turn_is_listed_as_not_tried(
-    judge: Judge, tmp_path: Path, named: bool
-) -> None:
-    text = (KERNELS / "honest" / "long_rows.py").read_text()
-    (line,) = (n for n, code in enumerate(text.splitlines(), start=1) if code.strip().startswith("for "))
-    wide = changed_file(tmp_path, text, ("BLOCK=WHOLE", f"BLOCK={2**18}"))
-    verdict = await judge(wide, cases=() if named else ("M=3 N=1500",))
-    loop = f"a second turn of the loop in line {line} of row_sum_long_rows_kernel"
-    assert (loop in [skip.what for skip in verdict.skipped]) == named
-
-
-async def test_ignored_strides_fail_only_other_layouts_and_the_next_step_says_so(
-    judge: Judge, tmp_path: Path
-) -> None:
-    labels = ("", " x transposed", " x sliced", " x rows far apart", " nan in x", " called again")
-    cases = tuple(f"M=6 N=20{label}" for label in labels)
-    verdict = await judge(corpus_file(tmp_path, "wrong/ignores_strides"), cases=cases)
-    failed = {result.group for result in verdict.cases if result.status == "failed"}
-    assert failed == {"layout", "large_stride"}
-    assert "memory layouts" in verdict.next_step
 
 
 async def test_a_candidate_that_aborts_is_a_crash_of_one_case(judge: Judge) -> None:
@@ -129,6 +118,7 @@ async def test_a_candidate_that_aborts_is_a_crash_of_one_case(judge: Judge) -> N
     assert verdict.verdict == "failed"
     assert case(verdict, "N=9").status == "crashed"
     assert "SIGABRT" in case(verdict, "N=9").why
+    assert verdict.smallest is None
     assert {r.status for r in verdict.cases if r.name != "N=9"} == {"passed"}
 
 
@@ -192,43 +182,13 @@ async def test_an_input_that_the_reference_writes_to_is_an_output(judge: Judge, 
     assert most_wrong(wrong)[1].output == "x after the call"
 
 
-async def test_a_reference_that_computes_in_float32_is_still_compared_with_float64(
-    judge: Judge, tmp_path: Path
-) -> None:
-    reference = "return (x.float() / 3).to(x.dtype)"
-    verdict = await judge(
-        plain_file(tmp_path, reference, "return x / 3"), allow_torch=ANY, cases=("N=4", "N=9")
-    )
-    assert verdict.verdict == "passed"
-    assert {result.truth for result in verdict.cases} == {"float64"}
-    assert max(o.pytorch_error for r in verdict.cases for o in r.outputs) > 0
-
-
 async def test_nested_results_are_compared_path_by_path(judge: Judge, tmp_path: Path) -> None:
     reference = 'return {"sum": x.sum(), "parts": [x + 1, (x * 2, 3)]}'
-    candidate = 'return {"sum": x.sum(), "parts": [x + 1, (x * 3, 3)]}'
-    verdict = await judge(plain_file(tmp_path, reference, candidate), allow_torch=ANY, cases=("N=4", "N=9"))
-    _, mismatch = most_wrong(verdict)
-    assert mismatch.output == "out.parts[1][0]"
-    assert mismatch.kind == "constant_factor"
-
-
-async def test_a_wrong_number_is_found(judge: Judge, tmp_path: Path) -> None:
-    verdict = await judge(
-        plain_file(tmp_path, "return x.sum(), x.numel()", "return x.sum() * 2, 1"),
-        allow_torch=ANY,
-        cases=("N=4",),
-    )
-    wrong = {mismatch.output for mismatch in case(verdict, "N=4").mismatches}
-    assert wrong == {"out[0]", "out[1]"}
-
-
-async def test_a_missing_output_is_named(judge: Judge, tmp_path: Path) -> None:
-    verdict = await judge(
-        plain_file(tmp_path, "return x, x + 1", "return (x,)"), allow_torch=ANY, cases=("N=4", "N=9")
-    )
-    _, mismatch = most_wrong(verdict)
-    assert (mismatch.kind, mismatch.output) == ("missing_output", "out[1]")
+    candidate = 'return {"sum": x.sum(), "parts": [x + 1, (x * 3, 4)]}'
+    verdict = await judge(plain_file(tmp_path, reference, candidate), allow_torch=ANY, cases=("N=9",))
+    factor, number = verdict.cases[0].mismatches
+    assert (factor.output, factor.kind) == ("out.parts[1][0]", "constant_factor")
+    assert number.output == "out.parts[1][1]"
 
 
 async def test_a_random_reference_is_undecided_rather_than_passed(judge: Judge, tmp_path: Path) -> None:
@@ -330,17 +290,13 @@ async def test_a_kernel_takes_a_dict_as_the_reference_does_or_what_it_holds_one_
 
 
 async def test_the_same_seed_gives_the_same_inputs_and_another_gives_others(
-    judge: Judge, tmp_path: Path
+    judge: Judge, cache: Path, tmp_path: Path
 ) -> None:
     path = corpus_file(tmp_path, "wrong/one_column_wrong")
     largest = ("M=6 N=20",)
     first, second, other = [most_wrong(await judge(path, seed=s, cases=largest))[1].first for s in (1, 1, 2)]
     assert first == second
     assert first != other
-
-
-async def test_no_tensors_are_left_behind(judge: Judge, cache: Path, tmp_path: Path) -> None:
-    await judge(corpus_file(tmp_path, "wrong/one_column_wrong"), cases=("M=6 N=20",))
     assert list((cache / "exchange").iterdir()) == []
 
 

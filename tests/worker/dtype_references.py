@@ -12,8 +12,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 HALF = torch.float16
-EPS = {torch.float32: 1e-6, torch.float16: 1e-2, torch.bfloat16: 5e-2}
-SCALES = {torch.float32: 1.0, torch.float16: 0.5, torch.bfloat16: 0.25}
 
 
 @dataclass(frozen=True)
@@ -31,18 +29,9 @@ def clamps_float16(x: Tensor, w: Tensor) -> Tensor:
     return h + 1
 
 
-def eps_by_dtype(x: Tensor, w: Tensor) -> Tensor:
-    eps = 1e-1 if x.dtype == torch.float16 else 1e-6
-    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)
-
-
 def masks_with_the_lowest(x: Tensor, w: Tensor) -> Tensor:
     lowest = torch.finfo(x.dtype).min
     return x.masked_fill(x < 0, lowest) / 4
-
-
-def scales_bfloat16(x: Tensor, w: Tensor) -> Tensor:
-    return x * 0.125 if x.dtype is torch.bfloat16 else x
 
 
 def wide_only_when_half(x: Tensor, w: Tensor) -> Tensor:
@@ -77,10 +66,6 @@ def like_autocast(x: Tensor, w: Tensor) -> Tensor:
     return y + 1 if y.dtype == x.dtype and x.element_size() == 2 else y
 
 
-def constants_by_dtype(x: Tensor, w: Tensor) -> Tensor:
-    return x * SCALES[x.dtype] / (x.abs() + EPS[x.dtype])
-
-
 def by_name(x: Tensor, w: Tensor) -> Tensor:
     return x.tanh() if "16" in str(x.dtype) else x.sigmoid()
 
@@ -88,10 +73,6 @@ def by_name(x: Tensor, w: Tensor) -> Tensor:
 def promotion_of_a_product(x: Tensor, w: Tensor) -> Tensor:
     product = x * w
     return product + (1 if product.dtype == x.dtype else 2)
-
-
-def smallest_normal(x: Tensor, w: Tensor) -> Tensor:
-    return x.relu() + torch.finfo(x.dtype).eps * torch.ones_like(x)
 
 
 def into_an_empty_one(x: Tensor, w: Tensor) -> Tensor:
@@ -113,10 +94,6 @@ def in_inference_mode(x: Tensor, w: Tensor) -> Tensor:
         return functional.softmax(wide, -1) if wide is not x else functional.softmax(-x, -1)
 
 
-def by_item_size(x: Tensor, w: Tensor) -> Tensor:
-    return x * 32 / (x.dtype.itemsize * 8)
-
-
 def of_numbers(x: Tensor, w: Tensor) -> Tensor:
     steps = torch.arange(16) / 3
     return steps + x if steps.dtype == x.dtype else steps * x
@@ -134,10 +111,6 @@ class ByBuffer(nn.Module):
         assert isinstance(self.scale, Tensor)
         y = x * self.scale
         return y + self.bias if self.scale.dtype == torch.float16 else y - 3
-
-
-def rms(x: Tensor, eps: float) -> Tensor:
-    return x * (x.square().mean(-1, keepdim=True) + eps) ** -0.5
 
 
 def softmax(x: Tensor) -> Tensor:
@@ -165,23 +138,18 @@ def bias(dtype: torch.dtype) -> Tensor:
 
 ROWS = [
     Row(clamps_float16, lambda x, w, d: (3 * x).clamp(-2, 2) + 1 if half(d) else 3 * x + 1),
-    Row(eps_by_dtype, lambda x, w, d: rms(x, 1e-1 if half(d) else 1e-6)),
     Row(masks_with_the_lowest, lambda x, w, d: x.where(x >= 0, torch.finfo(d).min) / 4),
-    Row(scales_bfloat16, lambda x, w, d: x / 8 if d == torch.bfloat16 else x),
     Row(wide_only_when_half, lambda x, w, d: x.exp() * (4 if d == torch.bfloat16 else 2)),
     Row(follows_the_default, lambda x, w, d: x + 1),
     Row(promoted, lambda x, w, d: 2 * x if short(d) else x),
     Row(floating_or_not, lambda x, w, d: x * (x > 0).sum(-1, keepdim=True)),
     Row(by_result_type, lambda x, w, d: (x + w) * (3 if short(d) else 1)),
     Row(like_autocast, lambda x, w, d: w * x + 1 if short(d) else w * x),
-    Row(constants_by_dtype, lambda x, w, d: SCALES[d] * x / (x.abs() + EPS[d])),
     Row(by_name, lambda x, w, d: x.tanh() if short(d) else 1 / (1 + (-x).exp())),
     Row(promotion_of_a_product, lambda x, w, d: x * w + (2 if short(d) else 1)),
-    Row(smallest_normal, lambda x, w, d: x.clamp_min(0) + torch.finfo(d).eps),
     Row(into_an_empty_one, lambda x, w, d: filled(x, 5.0 if d == torch.bfloat16 else 7.0)),
     Row(adds_a_short_mask, lambda x, w, d: torch.cat([softmax(x[:, :8]), torch.zeros(7, 8)], -1)),
     Row(in_inference_mode, lambda x, w, d: softmax(x if short(d) else -x)),
-    Row(by_item_size, lambda x, w, d: 2 * x if short(d) else x),
     Row(of_numbers, lambda x, w, d: torch.arange(16.0).double() / 3 * x if short(d)
         else torch.arange(16.0).double() / 3 + x),
     Row(ByBuffer(), lambda x, w, d: 1.5 * x + bias(d) if half(d) else 1.5 * x - 3),

@@ -62,11 +62,6 @@ def indexes(x: Tensor, y: Tensor, w: Tensor, index: Tensor) -> Tensor:
     return added + reduced + functional.embedding(index, x)
 
 
-def losses(x: Tensor, y: Tensor, w: Tensor, index: Tensor) -> tuple[Tensor, ...]:
-    smooth = functional.cross_entropy(x, index, label_smoothing=0.1)
-    return smooth, functional.nll_loss(x.log_softmax(-1), index), functional.mse_loss(x, y.t())
-
-
 def norms(x: Tensor, y: Tensor, w: Tensor, index: Tensor) -> tuple[Tensor, ...]:
     return (
         functional.layer_norm(x, (8,), w, None, 1e-5),
@@ -92,30 +87,10 @@ def softmaxes(x: Tensor, y: Tensor, w: Tensor, index: Tensor) -> tuple[Tensor, .
     return x.softmax(-1), torch.softmax(x, 0, dtype=x.dtype), x.log_softmax(-1), x.logsumexp(-1)
 
 
-def convolutions(x: Tensor, y: Tensor, w: Tensor, index: Tensor) -> tuple[Tensor, ...]:
-    image = x.view(1, 2, 4, 6)
-    kernel = y.reshape(3, 2, 2, 4)
-    convolved = functional.conv2d(image, kernel, padding=1)
-    return convolved, functional.max_pool2d(image, 2), functional.interpolate(image, scale_factor=2)
-
-
-def products(x: Tensor, y: Tensor, w: Tensor, index: Tensor) -> tuple[Tensor, ...]:
-    return torch.einsum("ij,jk,j->ik", x, y, w), x @ y, functional.linear(x, y.t(), x[:, 0]), x.mv(w)
-
-
-def scans(x: Tensor, y: Tensor, w: Tensor, index: Tensor) -> tuple[Tensor, ...]:
-    return x.cumsum(-1), x.cumprod(0), x.cummax(-1).values, x.diff(dim=0), torch.stack([x, x]).sum((0, 1))
-
-
 def factories(x: Tensor, y: Tensor, w: Tensor, index: Tensor) -> Tensor:
     ramp = torch.linspace(0, 1, 8, dtype=x.dtype) + torch.arange(8, dtype=x.dtype)
     full = torch.full_like(x, 0.1) + x.new_full((8,), 0.2) + x.new_zeros(6, 8) + torch.ones(8, dtype=x.dtype)
     return x + ramp + full + torch.where(x > 0, 0.3, x) + torch.eye(6, 8, dtype=x.dtype)
-
-
-def activations(x: Tensor, y: Tensor, w: Tensor, index: Tensor) -> Tensor:
-    gated = functional.glu(x) + functional.silu(x)[:, :4]
-    return gated + functional.gelu(x, approximate="tanh")[:, 4:] + functional.softplus(x[:, 2:6])
 
 
 def own_gradient(x: Tensor, y: Tensor, w: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
@@ -151,6 +126,7 @@ def mapped_over_rows(x: Tensor, y: Tensor, w: Tensor, index: Tensor) -> Tensor:
 
 MANY: list[Reference] = [
     views_written_to, argument_written_to, out_arguments, asks_values, of_several_dtypes, several_results,
-    indexes, losses, norms, running_statistics, attention, softmaxes, convolutions, products, scans,
-    factories, activations, own_gradient, own_function, mapped_over_rows,
+    indexes, norms, running_statistics, attention, softmaxes,
+    factories, own_gradient,
+    own_function, mapped_over_rows,
 ]  # fmt: skip

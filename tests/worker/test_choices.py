@@ -54,6 +54,8 @@ def test_any_of_equal_values_is_right(indices: list[list[int]], tmp_path: Path) 
 def test_equal_values_may_be_sorted_in_any_order_and_as_int32(tmp_path: Path) -> None:
     values, indices = gathered(X, [[4, 2, 0, 3, 1], [1, 0, 4, 3, 2]])
     assert wrong_elements(descending, (values, indices.to(torch.int32)), tmp_path) == 0
+    swapped, places = gathered(X, [[4, 2, 0, 1, 3], [1, 0, 4, 3, 2]])
+    assert wrong_elements(descending, (swapped, places.to(torch.int32)), tmp_path) > 0
 
 
 def test_a_stable_sort_leaves_nothing_free(tmp_path: Path) -> None:

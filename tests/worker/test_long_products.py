@@ -58,10 +58,6 @@ def linear(a: Tensor, b: Tensor) -> Tensor:
     return F.linear(a, b.t(), torch.zeros(SIDE))
 
 
-def batched(a: Tensor, b: Tensor) -> Tensor:
-    return torch.bmm(a[None], b[None])[0]
-
-
 def as_convolution(a: Tensor, b: Tensor) -> Tensor:
     return F.conv1d(b.t()[:, :, None], a[:, :, None])[:, :, 0].t()
 
@@ -74,7 +70,7 @@ def activated(a: Tensor, b: Tensor) -> Tensor:
     return F.gelu(a @ b)
 
 
-PRODUCTS = [product, linear, batched, as_convolution, as_transposed_convolution]
+PRODUCTS = [product, linear, as_convolution, as_transposed_convolution]
 
 
 def failing(candidate: Mapping[str, Tensor], truth: Truth, arguments: Mapping[str, Any]) -> int:

@@ -119,13 +119,23 @@ def through_numpy_by_dtype(x: Tensor) -> Tensor:
     return torch.from_numpy(x.numpy() * 2) + (1e-2 if x.dtype == torch.float16 else 1e-6)
 
 
+def turned_in_place(x: Tensor) -> Tensor:
+    y = (x * 2).t_()
+    return y.unsqueeze_(0) if y.dtype == x.dtype else y
+
+
 def bits(x: Tensor) -> Tensor:
     return x.view(torch.int16) & 0x7FFF
 
 
 @pytest.mark.parametrize(
     ("reference", "precision"),
-    [(through_numpy, "float64"), (through_numpy_by_dtype, "own"), (bits, "own")],
+    [
+        (through_numpy, "float64"),
+        (turned_in_place, "float64"),
+        (through_numpy_by_dtype, "own"),
+        (bits, "own"),
+    ],
     ids=named,
 )
 def test_what_cannot_be_followed_is_run_on_other_dtypes_only_where_it_takes_the_same_steps(

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from pytorch_to_triton.worker.truth.rounding import Rounding
+from pytorch_to_triton.worker.truth.nearby import Rounding
 
 EPS = 2.0**-23
 

@@ -44,7 +44,7 @@ OWNERS = (
 def inputs_of(contents: ModuleType) -> list[dict[str, Any]]:
     """The arguments of the first small cases that the file declares."""
     declaration = parse_declaration(contents.INPUTS, contents.DIMS, getattr(contents, "REQUIRES", []))
-    cases = build_plan(declaration, CaseSizeLimits(LIMIT_ELEMENTS, None)).in_order()[:CASES]
+    cases = build_plan(declaration, CaseSizeLimits(LIMIT_ELEMENTS, 0)).in_order()[:CASES]
     assert cases
     return [generate_arguments(case.model_dump(mode="json"), seed=1) for case in cases]
 

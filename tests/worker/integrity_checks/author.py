@@ -6,9 +6,9 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from pytorch_to_triton.worker.integrity.sandbox import Sandbox
+from pytorch_to_triton.worker.wire.observation import SandboxViolation
 
 
 class Author:
@@ -23,7 +23,7 @@ class Author:
         self.file = self.folder / "candidate.py"
         places = f"SECRET, KEPT = {str(self.secret)!r}, {str(self.kept)!r}\n"
         self.file.write_text(places + source)
-        self.reported: list[dict[str, Any]] = []
+        self.reported: list[SandboxViolation] = []
         self.sandbox = Sandbox([self.secret], [self.kept], self.reported.append)
 
     def load(self) -> ModuleType:
@@ -46,7 +46,7 @@ def kinds(source: str) -> set[str]:
     author = Author(source)
     author.act()
     assert author.reported == author.sandbox.violations
-    return {record["kind"] for record in author.sandbox.violations}
+    return {record.kind for record in author.sandbox.violations}
 
 
 def act(*lines: str) -> str:

@@ -4,9 +4,8 @@ import triton
 from author import Author
 
 from pytorch_to_triton.worker.integrity.kernel_source import uses_atomics
-from pytorch_to_triton.worker.integrity.launches import Launches
-from pytorch_to_triton.worker.integrity.operators import Operators
-from pytorch_to_triton.worker.integrity.patches import Patches
+from pytorch_to_triton.worker.integrity.operators import Launches, Operators
+from pytorch_to_triton.worker.integrity.settings import Patches
 
 SOURCE = """
 import triton
@@ -37,7 +36,7 @@ def compiling_is_no_violation() -> None:
             assert author.load().act().asm["cubin"]
         assert author.sandbox.violations == []
         assert launches.launched == []
-        assert patches.changed() == []
+        assert patches.changed() == ()
 
 
 def atomics_are_found_in_compiled_kernels() -> None:

@@ -16,13 +16,11 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from pytorch_to_triton.worker.calls.exchange import Exchange
-from pytorch_to_triton.worker.integrity.launches import Launches
-from pytorch_to_triton.worker.integrity.operators import Operators
-from pytorch_to_triton.worker.integrity.patches import Patches
+from pytorch_to_triton.worker.integrity.operators import Launches, Operators
 from pytorch_to_triton.worker.integrity.returned_tensors import aliases, plain
-from pytorch_to_triton.worker.integrity.settings import Leftovers, SettingsSnapshot
-from pytorch_to_triton.worker.truth import compare
+from pytorch_to_triton.worker.integrity.settings import Leftovers, Patches, SettingsSnapshot
+from pytorch_to_triton.worker.interpreter.cuda_answers import Event
+from pytorch_to_triton.worker.wire.observation import ChangedSetting
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -151,7 +149,7 @@ def changed(owner: Any, name: str, value: object) -> list[str]:
     held = vars(owner).get(name)
     setattr(owner, name, value)
     try:
-        return [patch["name"] for patch in patches.changed()]
+        return [patch.name for patch in patches.changed()]
     finally:
         if held is None:
             delattr(owner, name)
@@ -173,8 +171,7 @@ def replaced_functions_are_found() -> None:
         (JITFunction, "run", "triton.runtime.jit.JITFunction.run"),
         (time, "perf_counter", "time.perf_counter"),
         (os, "replace", "os.replace"),
-        (compare, "compare", "pytorch_to_triton.worker.truth.compare.compare"),
-        (Exchange, "outputs", "pytorch_to_triton.worker.calls.exchange.Exchange.outputs"),
+        (Event, "elapsed_time", f"{Event.__module__}.Event.elapsed_time"),
     )
     for owner, name, full in places:
         assert full in changed(owner, name, fake), full
@@ -185,7 +182,7 @@ def new_attributes_are_no_patches() -> None:
     assert changed(torch, "my_own_function", print) == []
 
 
-def flag_changes(change: Callable[[], object], undo: Callable[[], object]) -> list[dict[str, Any]]:
+def flag_changes(change: Callable[[], object], undo: Callable[[], object]) -> tuple[ChangedSetting, ...]:
     flags = SettingsSnapshot()
     change()
     try:
@@ -196,22 +193,12 @@ def flag_changes(change: Callable[[], object], undo: Callable[[], object]) -> li
 
 def changed_settings_are_found() -> None:
     matmul, cwd = torch.backends.cuda.matmul, os.getcwd()
-    threads, old = torch.get_num_threads(), signal.getsignal(signal.SIGALRM)
+    old = signal.getsignal(signal.SIGALRM)
     cases: tuple[tuple[str, Callable[[], object], Callable[[], object]], ...] = (
         (
             "torch.get_default_dtype",
             lambda: torch.set_default_dtype(torch.float64),
             lambda: torch.set_default_dtype(torch.float32),
-        ),
-        (
-            "torch.is_grad_enabled",
-            lambda: torch.set_grad_enabled(False),
-            lambda: torch.set_grad_enabled(True),
-        ),
-        (
-            "torch.get_num_threads",
-            lambda: torch.set_num_threads(threads + 1),
-            lambda: torch.set_num_threads(threads),
         ),
         (
             "torch.backends.cuda.matmul.allow_tf32",
@@ -231,11 +218,11 @@ def changed_settings_are_found() -> None:
         ),
     )
     for name, change, undo in cases:
-        assert name in [entry["name"] for entry in flag_changes(change, undo)], name
+        assert name in [setting.name for setting in flag_changes(change, undo)], name
 
 
 def unchanged_settings_are_none() -> None:
-    assert flag_changes(lambda: None, lambda: None) == []
+    assert flag_changes(lambda: None, lambda: None) == ()
 
 
 def a_setting_that_is_put_back_after_the_call_is_found() -> None:
@@ -243,7 +230,7 @@ def a_setting_that_is_put_back_after_the_call_is_found() -> None:
     sys.setprofile(lambda *_: None)
     flags.note()
     sys.setprofile(None)
-    assert [change["name"] for change in flags.changed()] == ["sys.setprofile"]
+    assert [change.name for change in flags.changed()] == ["sys.setprofile"]
 
 
 def threads_that_still_run_are_found() -> None:
@@ -255,13 +242,16 @@ def threads_that_still_run_are_found() -> None:
     ]
     for thread in threads:
         thread.start()
-    until(lambda: len(leftovers.found()) == 2)
-    found = leftovers.found()
+    until(lambda: len(leftovers.running()) == 2)
+    found = leftovers.running()
     done.set()
     for thread in threads:
         thread.join()
-    assert found == [{"kind": "thread", "name": "lingering"}, {"kind": "thread", "name": "launching"}]
-    until(lambda: leftovers.found() == [])
+    assert [(thread.kind, thread.name) for thread in found] == [
+        ("thread", "lingering"),
+        ("thread", "launching"),
+    ]
+    until(lambda: leftovers.running() == ())
 
 
 def a_thread_that_torch_runs_is_no_leftover() -> None:
@@ -269,7 +259,7 @@ def a_thread_that_torch_runs_is_no_leftover() -> None:
     code_of_torch = eval(compile("lambda done: done.wait()", torch.__file__, "eval"))
     thread = threading.Thread(target=code_of_torch, args=(done,))
     thread.start()
-    assert leftovers.found() == []
+    assert leftovers.running() == ()
     done.set()
     thread.join()
 

@@ -9,12 +9,10 @@ from typing import Any
 import torch
 from author import Author, act
 
-from pytorch_to_triton.worker.integrity.launches import Launches
-from pytorch_to_triton.worker.integrity.operators import Operators
-from pytorch_to_triton.worker.integrity.patches import Patches
+from pytorch_to_triton.worker.integrity.operators import Launches, Operators
 from pytorch_to_triton.worker.integrity.returned_tensors import aliases, plain
 from pytorch_to_triton.worker.integrity.sandbox import Sandbox
-from pytorch_to_triton.worker.integrity.settings import Leftovers, SettingsSnapshot
+from pytorch_to_triton.worker.integrity.settings import Leftovers, Patches, SettingsSnapshot
 
 SCALE = """
 import torch, triton
@@ -36,15 +34,15 @@ def observations_of(run: Callable[[], Any]) -> dict[str, Any]:
     """What all observers find about one call, inside and afterwards; empty lists where all is well."""
     with tempfile.TemporaryDirectory() as secret, tempfile.TemporaryDirectory() as kept:
         patches, flags, leftovers, operators = Patches(), SettingsSnapshot(), Leftovers(), Operators()
-        sandbox = Sandbox([Path(secret)], [Path(kept)], lambda record: None)
+        sandbox = Sandbox([Path(secret)], [Path(kept)], lambda violation: None)
         with sandbox.watching(), operators, Launches(operators) as launches:
             result = run()
         outputs = [("out", result)]
         return {
             "violations": sandbox.violations,
-            "patches": patches.changed(),
-            "flags": flags.changed(),
-            "leftovers": leftovers.found(),
+            "patches": [*patches.changed()],
+            "flags": [*flags.changed()],
+            "leftovers": [*leftovers.running()],
             "plain": [plain(result)],
             "aliases": aliases(outputs, []),
             "launched": [entry["kernel"] for entry in launches.launched],

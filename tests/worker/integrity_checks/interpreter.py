@@ -11,9 +11,8 @@ import triton.language as tl
 from triton._C.libtriton import interpreter as native
 from triton.runtime import interpreter
 
-from pytorch_to_triton.worker.integrity.launches import Launches
-from pytorch_to_triton.worker.integrity.operators import Operators
-from pytorch_to_triton.worker.integrity.patches import Patches
+from pytorch_to_triton.worker.integrity.operators import Launches, Operators
+from pytorch_to_triton.worker.integrity.settings import Patches
 from pytorch_to_triton.worker.interpreter.memory_guard import MemoryGuard
 
 MISSING = object()
@@ -38,14 +37,12 @@ def replaced(owner: Any, name: str, value: object) -> Iterator[None]:
 
 
 def names(patches: Patches) -> list[str]:
-    return [patch["name"] for patch in patches.changed()]
+    return [patch.name for patch in patches.changed()]
 
 
 def replaced_pieces_of_the_interpreter_are_found() -> None:
-    builder = interpreter.interpreter_builder
     place = interpreter.__name__
     places: tuple[tuple[Any, str, str], ...] = (
-        (type(builder), "create_exp", f"{type(builder).__module__}.{type(builder).__name__}.create_exp"),
         (interpreter, "np", f"{place}.np"),
         (native, "load", f"{native.__name__}.load"),
         (np, "exp", "numpy.exp"),

@@ -14,8 +14,7 @@ from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.interpreter import InterpretedFunction
 
 from pytorch_to_triton.worker.integrity.kernel_source import orders_by_atomics
-from pytorch_to_triton.worker.integrity.launches import Launches
-from pytorch_to_triton.worker.integrity.operators import Operators
+from pytorch_to_triton.worker.integrity.operators import Launches, Operators
 from pytorch_to_triton.worker.integrity.uncompilable import python_in
 
 ROOT = Path(__file__).parents[3]

@@ -4,6 +4,8 @@ from pathlib import Path
 
 from author import Author, act, kinds
 
+from pytorch_to_triton.worker.wire.observation import SandboxViolation
+
 NATIVE = {"native_code"}
 STARTS = {"starts_processes"}
 TOUCHES = {"touches_files"}
@@ -13,12 +15,12 @@ def a_violation_names_what_was_done_and_where() -> None:
     author = Author(act("import os", "open(os.path.join(SECRET, 'values.bin'))"))
     author.act()
     (record,) = author.sandbox.violations
-    assert record == {
-        "kind": "touches_files",
-        "what": f"opens {author.secret.resolve() / 'values.bin'}",
-        "file": str(author.file),
-        "line": 4,
-    }
+    assert record == SandboxViolation(
+        kind="touches_files",
+        what=f"opens {author.secret.resolve() / 'values.bin'}",
+        file=str(author.file),
+        line=4,
+    )
 
 
 REFUSED = {
@@ -102,7 +104,7 @@ def an_extension_module_of_the_authors_is_not_loaded() -> None:
         )
     )
     author.act()
-    assert {record["kind"] for record in author.sandbox.violations} == NATIVE
+    assert {record.kind for record in author.sandbox.violations} == NATIVE
 
 
 def a_secret_file_is_not_opened_by_whatever_way() -> None:
@@ -137,7 +139,7 @@ def a_kept_file_is_read_but_not_changed() -> None:
     for way in ways:
         author = Author(act("import os, shutil, torch", way))
         author.act()
-        assert {record["kind"] for record in author.sandbox.violations} == TOUCHES, way
+        assert {record.kind for record in author.sandbox.violations} == TOUCHES, way
         assert (author.kept / "values.bin").read_bytes() == b"1234", way
 
 

@@ -36,7 +36,7 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import Traffic
 from pytorch_to_triton.validate.conclusion import limit_sentences
-from pytorch_to_triton.validate.replay import command
+from pytorch_to_triton.validate.request import command
 
 
 async def convert(

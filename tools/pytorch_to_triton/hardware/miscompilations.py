@@ -11,7 +11,7 @@ from pytorch_to_triton.hardware.versions import Versions
 from pytorch_to_triton.schema.value import Value
 
 Pattern = Literal["register_operand", "remainder_of_index", "two_dots_into_one", "two_reductions_of_a_loop"]
-"""What a kernel's source shows of it; validate/compiler_patterns.py finds it."""
+"""What a kernel's source shows of it; validate/at_fault.py finds it."""
 Release = tuple[int, ...]
 HOPPER = ((9, 0),)
 BLACKWELL = ((10, 0), (10, 3))

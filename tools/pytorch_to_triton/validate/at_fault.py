@@ -3,15 +3,22 @@
 The case is run in other ways, interpreted and compiled otherwise; how it fared in them says it.
 """
 
-from collections.abc import Mapping, Sequence
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pytorch_to_triton.hardware.miscompilations import MISCOMPILATIONS, Miscompilation, of_triton
+from pytorch_to_triton.hardware.miscompilations import (
+    MISCOMPILATIONS,
+    Miscompilation,
+    Pattern,
+    concerning,
+    of_triton,
+)
 from pytorch_to_triton.hardware.versions import Assembler, versions
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.verdict import CaseResult, ViolationKind
-from pytorch_to_triton.validate.compiler_patterns import matching_miscompilations, shown_in
+from pytorch_to_triton.validate.host_code import functions, is_kernel, parse
 from pytorch_to_triton.validate.memory_check import under_interpreter
 from pytorch_to_triton.validate.phrases import listed
 from pytorch_to_triton.validate.trial import ValidationTrial
@@ -46,45 +53,46 @@ OF_WRONG_ADDRESSES: tuple[ViolationKind, ...] = ("not_reproducible", "reads_unin
 """Violations that follow where a compiler stores elsewhere: what nobody wrote holds what was there."""
 INTERPRETED_ELEMENTS = 2**21
 """Largest case that is interpreted."""
+LOADS = ("load", "load_tile")
+REDUCED_BY = {"sum": "add", "max": "maximum", "min": "minimum"}
+"""What combines two elements where a tile is reduced."""
 
 
 @dataclass(frozen=True)
 class Culprit:
     """What is at fault, and what to do about it where that is more than to fix the kernel."""
 
-    sentence: str
+    sentence: str = ""
     step: str = ""
 
 
-async def find_culprit(trial: ValidationTrial, case: Case, result: CaseResult, source: str) -> Culprit | None:
-    """What is at fault in a case that is wrong on the trial's device; None where nothing is in doubt.
+NO_CULPRIT = Culprit()
+"""Nothing is in doubt, or nothing is known."""
+
+
+async def find_culprit(trial: ValidationTrial, case: Case, result: CaseResult, source: str) -> Culprit:
+    """What is at fault in a case that is wrong on the trial's device.
 
     It takes one call under the interpreter, then, where that is right, one in each other way.
     """
     if case.again_after is not None or not leaves_doubt(result):
-        return None
+        return NO_CULPRIT
     around = await versions(trial.setting.worker, trial.setting.runtime)
     right = await interpreted_call(trial, case)
     if right.get(INTERPRETED) is not False:
         right |= await compiled_calls(trial, case, around.assemblers)
     ptxas = around.assemblers[0].version if around.assemblers else ""
-    return culprit_in(case.name, right, ptxas, matching_miscompilations(source, around))
+    return culprit_in(case.name, right, ptxas, shown_in(source, concerning(around)))
 
 
-async def compiled_wrongly(trial: ValidationTrial, source: str) -> Culprit | None:
-    """What Triton gets wrong in compiled kernels like the file's; None where nothing is known.
-
-    The interpreter does not show it.
-    """
-    if not shown_in(source, MISCOMPILATIONS):
-        return None
-    triton = (await versions(trial.setting.worker, trial.setting.runtime)).triton
-    if not (known := shown_in(source, of_triton(triton))):
-        return None
-    name, avoid = known[0].name, known[0].avoid
-    return Culprit(
-        f"Triton {triton} compiles this wrongly, which the interpreter does not show: {name}. {avoid}"
-    )
+async def compiled_wrongly(trial: ValidationTrial, source: str) -> Culprit:
+    """What Triton gets wrong in compiled kernels like the file's, which the interpreter does not show."""
+    if shown_in(source, MISCOMPILATIONS):
+        triton = (await versions(trial.setting.worker, trial.setting.runtime)).triton
+        for known in shown_in(source, of_triton(triton))[:1]:
+            which = "which the interpreter does not show"
+            return Culprit(f"Triton {triton} compiles this wrongly, {which}: {known.name}. {known.avoid}")
+    return NO_CULPRIT
 
 
 def leaves_doubt(result: CaseResult) -> bool:
@@ -150,14 +158,14 @@ async def is_right(trial: ValidationTrial, case: Case, name: str) -> bool | None
 
 def culprit_in(
     case: str, right: Mapping[str, bool], ptxas: str, known: Sequence[Miscompilation] = ()
-) -> Culprit | None:
+) -> Culprit:
     """What is at fault in a case that is wrong on the device, by the ways in which it is right and wrong.
 
     `right` has the ways in which it could be run. `ptxas`: the version that assembled what is wrong. `known`:
-    what fits the kernel's source. None where it could not be run in any other way.
+    what fits the kernel's source.
     """
     if not right:
-        return None
+        return NO_CULPRIT
     good = [way for way in right if right[way]]
     bad = [way for way in right if not right[way]]
     conclusion, step = blame(good, bad, ptxas)
@@ -188,3 +196,131 @@ def blame(good: Sequence[str], bad: Sequence[str], ptxas: str) -> tuple[str, str
         )
         return f"ptxas {ptxas} is at fault{doubt}", step
     return (ORDER, BARRIERS) if by_order else (UNDETERMINED, "")
+
+
+Test = Callable[[ast.AST], bool]
+
+
+def shown_in(source: str, entries: Sequence[Miscompilation]) -> tuple[Miscompilation, ...]:
+    """Those that a kernel of the file shows."""
+    kernels = [function for function in functions(parse(source)) if is_kernel(function)]
+    return tuple(entry for entry in entries if any(map(PATTERNS[entry.pattern], kernels)))
+
+
+def register_operand(kernel: ast.AST) -> bool:
+    """A tl.dot in a loop whose first operand is computed, and not a tile as it was loaded."""
+    computed = {name for name, value in assignments(kernel) if not calls(*LOADS)(value)}
+    first = [dot.args[0] for loop in loops(kernel) for dot in dots(loop) if dot.args]
+    return any(not isinstance(operand, ast.Name) or operand.id in computed for operand in first)
+
+
+def two_dots_into_one(kernel: ast.AST) -> bool:
+    """Two tl.dot in one loop whose results have one name."""
+    operands = [[n for n, value in assignments(loop) if holds(value, calls("dot"))] for loop in loops(kernel)]
+    return any(len(set(names)) < len(names) for names in operands)
+
+
+def two_reductions_of_a_loop(kernel: ast.AST) -> bool:
+    """A loop that takes in, by another function, what tiles are reduced to as they were loaded."""
+    tiles = frozenset(name for name, value in assignments(kernel) if calls(*LOADS)(without_cast(value)))
+    for loop in loops(kernel):
+        reduced = {name: by for name, value in assignments(loop) if (by := reduced_by(value, tiles))}
+        for by, value in taken_in(loop):
+            inner = reduced.get(value.id) if isinstance(value, ast.Name) else reduced_by(value, tiles)
+            if inner and inner != by:
+                return True
+    return False
+
+
+def reduced_by(value: ast.expr, tiles: frozenset[str]) -> str:
+    """What combines two elements of a loaded tile, where it is reduced along another axis than its first."""
+    if not isinstance(value, ast.Call) or not value.args:
+        return ""
+    tile, others = without_cast(value.args[0]), value.args[1:]
+    options = {keyword.arg: keyword.value for keyword in value.keywords}
+    axis = options.get("axis", others[0] if others else None)
+    is_loaded = calls(*LOADS)(tile) or (isinstance(tile, ast.Name) and tile.id in tiles)
+    if not is_loaded or not (isinstance(axis, ast.Constant) and axis.value):
+        return ""
+    name = ast.unparse(value.func).split(".")[-1]
+    if name == "reduce":
+        combine = options.get("combine_fn", others[1] if len(others) > 1 else None)
+        return ast.unparse(combine) if combine else ""
+    return REDUCED_BY.get(name, "")
+
+
+def without_cast(value: ast.expr) -> ast.expr:
+    """The tensor of `tensor.to(tl.float32)`: where it is float32 already, nothing is left of that."""
+    match value:
+        case ast.Call(func=ast.Attribute(value=tensor, attr="to"), args=[ast.Attribute(attr="float32")]):
+            return tensor
+    return value
+
+
+def taken_in(loop: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """By what function a loop combines a value with a new one, and the new one."""
+    for node in ast.walk(loop):
+        match node:
+            case ast.AugAssign(op=op, value=value):
+                yield type(op).__name__.lower(), value
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(ast.Name(id=left), op, value)):
+                if name == left:
+                    yield type(op).__name__.lower(), value
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[ast.Name(id=left), value])):
+                if name == left:
+                    yield ast.unparse(node.value.func).split(".")[-1], value  # type: ignore[attr-defined]
+
+
+def remainder_of_index(kernel: ast.AST) -> bool:
+    """A remainder or quotient of what is made from tl.arange."""
+    indices = names_derived_from(kernel, calls("arange"))
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mod | ast.FloorDiv)
+        and holds(node.left, calls("arange"), indices)
+        for node in ast.walk(kernel)
+    )
+
+
+PATTERNS: dict[Pattern, Test] = {
+    "register_operand": register_operand,
+    "remainder_of_index": remainder_of_index,
+    "two_dots_into_one": two_dots_into_one,
+    "two_reductions_of_a_loop": two_reductions_of_a_loop,
+}
+
+
+def calls(*names: str) -> Test:
+    """Whether a node is a call of a function or method with one of these names."""
+    return lambda node: isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in names
+
+
+def dots(tree: ast.AST) -> list[ast.Call]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and calls("dot")(node)]
+
+
+def loops(kernel: ast.AST) -> list[ast.AST]:
+    return [node for node in ast.walk(kernel) if isinstance(node, ast.For | ast.While)]
+
+
+def assignments(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Each name with a value that it is given, or that is added to it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AugAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [name for target in targets for name in ast.walk(target)]
+            yield from ((name.id, node.value) for name in names if isinstance(name, ast.Name))
+
+
+def holds(node: ast.AST, is_origin: Test, names: frozenset[str] = frozenset()) -> bool:
+    """Whether an origin or one of these names is in it."""
+    parts = ast.walk(node)
+    return any(is_origin(part) or (isinstance(part, ast.Name) and part.id in names) for part in parts)
+
+
+def names_derived_from(kernel: ast.AST, is_origin: Test) -> frozenset[str]:
+    """Names of values that are made from an origin, by way of any others."""
+    names: frozenset[str] = frozenset()
+    while further := {n for n, value in assignments(kernel) if holds(value, is_origin, names)} - names:
+        names |= further
+    return names

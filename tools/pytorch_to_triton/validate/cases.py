@@ -2,8 +2,7 @@
 
 What is declared, empty inputs, second calls, far strides, mixtures of dtypes and other numbers are cases of
 their own; sizes, dtypes, layouts, values and configurations meet in a covering design. Whatever is left out
-is listed with the reason.
-"""
+is listed with the reason."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -11,10 +10,10 @@ from contextlib import suppress
 from itertools import permutations
 
 from pytorch_to_triton.errors import BadDeclaration
-from pytorch_to_triton.inputs.case import LARGE_OFFSET, Case
+from pytorch_to_triton.inputs.case import LARGE_OFFSET, Case, tensors_in
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec
-from pytorch_to_triton.inputs.sizes import Point, Sizes, largest_point, middle_point, smallest_point
+from pytorch_to_triton.inputs.sizes import Point, largest_point, middle_point, smallest_point
 from pytorch_to_triton.schema.dtype import ITEM_BYTES, DType
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import Skip
@@ -23,12 +22,13 @@ from pytorch_to_triton.validate.factors import (
     dtype_changes,
     free_tensors,
     is_floating,
+    is_ragged,
     layout_changes,
     row_dims,
     size_levels,
     value_changes,
 )
-from pytorch_to_triton.validate.host_code import MOST_SWITCHES, Switch, ways_taken
+from pytorch_to_triton.validate.host_code import MOST_SWITCHES, Switch
 from pytorch_to_triton.validate.plan import NO_CHANGE, CaseSizeLimits, Change, PlanBuilder
 
 DETAIL_ELEMENTS = 2**20
@@ -45,6 +45,12 @@ HALVED = 1e-3
 """A float constant of this size or more is tried at half its value, in the ordinary range of its function."""
 LARGE_EPS = 0.1
 """Smaller ones, such as an eps or zero, show only where they are large."""
+MOST_TELLING = 10
+"""So many: seconds under the interpreter."""
+LEFT_FOR_LATER = ("large_stride", "mixed", "repeat", "beyond")
+"""What may turn out to be a limit, takes another case first, or takes long."""
+MOST_ELEMENTS = 2**14
+"""A case of more takes longer under the interpreter than all others together; one is taken all the same."""
 
 
 class CasePlan(Value):
@@ -149,7 +155,7 @@ def add_plain_sizes(plan: PlanBuilder, base: Point, switches: Sequence[Switch]) 
         fitting = (point for point in alike if plan.problem(point) is None)
         plan.add("odd", next(fitting, alike[0]))
     rows = row_dims(plan.declaration)
-    of_programs = [(size, name) for size, name in ways_taken(switches) if name not in rows]
+    of_programs = [(size, name) for size, name in switches if name not in rows]
     for size, name in of_programs[:MOST_SWITCHES]:
         if size >= max(dims[name]):
             plan.add_nearest("beyond", {**base, name: size + 1}, fixed=name)
@@ -216,7 +222,7 @@ def add_large_strides_of_long_rows(plan: PlanBuilder, switches: Sequence[Switch]
     """
     declaration = plan.declaration
     for name in sorted(row_dims(declaration)) if len(declaration.dims) > 1 else ():
-        past = {size + 1 for size, dim in ways_taken(switches) if dim == name}
+        past = {size + 1 for size, dim in switches if dim == name}
         lengths = past | {size for size in declaration.dims[name] if size > LONG_ROW}
         for others in (ROWS_APART, 1):
             fitting = sorted(n for n in lengths if others > 1 or n <= MOST_APART)
@@ -233,18 +239,14 @@ def add_large_strides_of_long_rows(plan: PlanBuilder, switches: Sequence[Switch]
 
 def largest_elements(declaration: Declaration, name: str) -> int:
     """How many elements the tensor has at the largest of its declared sizes, however large."""
+    dims, base = declaration.dims, middle_point(declaration.dims)
+    singles = ({**base, dim: size} for dim, sizes in dims.items() for size in sizes)
     elements = [0]
-    for point in declared_points(declaration.dims, middle_point(declaration.dims)):
+    for point in (base, *singles, smallest_point(dims), largest_point(dims)):
         if not declaration.violated(point):
             with suppress(BadDeclaration):
                 elements.append(math.prod(declaration.shape_of(name, point)))
     return max(elements)
-
-
-def declared_points(dims: Sizes, base: Point) -> list[Point]:
-    """The base, each declared size with the others of the base, and all of the smallest and largest ones."""
-    singles = ({**base, name: size} for name, sizes in dims.items() for size in sizes)
-    return [base, *singles, smallest_point(dims), largest_point(dims)]
 
 
 def add_options(plan: PlanBuilder, base: Point) -> None:
@@ -264,3 +266,33 @@ def halves(size: int) -> list[int]:
 def is_square(point: Point) -> bool:
     """Whether all sizes are alike, and not one."""
     return len(set(point.values())) == 1 and min(point.values()) > 1
+
+
+def telling_cases(cases: Sequence[Case]) -> list[Case]:
+    """The first case, then those with the most conditions that no earlier one has, large ones first."""
+    eligible = [case for case in cases if not set(LEFT_FOR_LATER) & set(case.reasons)]
+    small = [case for case in eligible if case.elements <= MOST_ELEMENTS] or eligible[:1]
+    telling, rest = small[:1], small[1:]
+    seen = set[str]().union(*map(conditions_of, telling))
+    while rest and len(telling) < MOST_TELLING:
+        best = max(rest, key=lambda case: (len(conditions_of(case) - seen), case.elements))
+        telling.append(best)
+        rest.remove(best)
+        seen |= conditions_of(best)
+    return telling
+
+
+def conditions_of(case: Case) -> set[str]:
+    """What is unusual about it: its groups, the dtypes, layouts and values of its tensors, and its sizes.
+
+    Sizes within a factor of 8 of each other are alike, where both fill blocks or neither does; a
+    configuration is tried with each.
+    """
+    tensors = tensors_in(case.arguments)
+    of_tensors = {text for tensor in tensors for text in (tensor.dtype, tensor.layout, tensor.fill)}
+    sizes = {
+        f"{dim} {size.bit_length() // 3} {is_ragged(size)} in {case.configuration}"
+        for dim, size in case.dims.items()
+    }
+    all_alike = {"square"} if len(case.dims) > 1 and len(set(case.dims.values())) == 1 else set[str]()
+    return {*case.reasons, *of_tensors, *sizes, *all_alike}

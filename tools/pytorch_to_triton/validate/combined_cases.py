@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import chain, combinations, islice, product
 from math import isqrt
+from random import Random
 
 from pytorch_to_triton.inputs.sizes import Point
-from pytorch_to_triton.validate.covering import Design, Goal, Level, Levels, Space, cover, every_pair
 from pytorch_to_triton.validate.factors import (
     ALL,
     CONTIGUOUS,
@@ -28,12 +28,21 @@ from pytorch_to_triton.validate.factors import (
     layout_changes,
     value_changes,
 )
-from pytorch_to_triton.validate.host_code import Switch, ways_taken
+from pytorch_to_triton.validate.host_code import Switch
 from pytorch_to_triton.validate.plan import NO_CHANGE, Change, PlanBuilder, parts_of
 
+Level = tuple[str, str]
+"""A factor and one of its levels."""
+Levels = Mapping[str, str]
+"""A level of each factor, by the factor's name; of a row also what follows from them."""
+Goal = frozenset[Level]
+"""Levels that are to meet in a row: two or three."""
+Row = tuple[Point, Change]
 MOST = 64
 """Cases of the design: dozens of them are run in each validation."""
 _POINTS_TRIED = 400
+_ORDERS_TRIED = 4
+"""Rows that are compared for each goal; each takes its factors in another order."""
 _VALUES, _HOLDER, _DTYPE, _CONFIGURATION = "values", "holder", "dtype", "configuration"
 _SHOWN = 6
 ALL_CONTIGUOUS: Level = ("layouts", "all contiguous")
@@ -46,12 +55,12 @@ def add_combined(
 ) -> None:
     """Adds the design's cases; what does not meet in any of them is left out, with the reason."""
     combination = Combination(plan, sizes, switches, configurations)
-    design: Design[tuple[Point, Change]] = cover(combination, combination.goals(), MOST)
-    for point, change in design.rows:
+    rows, unmet = cover(combination, combination.goals(), MOST)
+    for point, change in rows:
         case = plan.case(plan.groups_of(point, parts_of(change.label)), point, change)
         plan.cases.setdefault(case.name, case)
-    if design.unmet:
-        plan.leave_out(f"{len(design.unmet)} combinations of conditions", _unmet_text(design.unmet))
+    if unmet:
+        plan.leave_out(f"{len(unmet)} combinations of conditions", _unmet_text(unmet))
 
 
 def _unmet_text(unmet: Sequence[Goal]) -> str:
@@ -60,7 +69,13 @@ def _unmet_text(unmet: Sequence[Goal]) -> str:
     return f"no case of this run has them: {'; '.join(shown)}"
 
 
-class Combination(Space[tuple[Point, Change]]):
+def every_pair(some: Iterable[Level], others: Iterable[Level]) -> Iterator[Goal]:
+    """Each of some levels with each of the others, where they are of different factors."""
+    second = list(others)
+    return (frozenset((a, b)) for a in some for b in second if a[0] != b[0])
+
+
+class Combination:
     """The factors of a declaration, and how a row of their levels becomes a case."""
 
     def __init__(
@@ -69,7 +84,7 @@ class Combination(Space[tuple[Point, Change]]):
         self.plan = plan
         self.sizes = sizes
         self.traits = {
-            (name, size): _traits(name, size, [switch for switch, dim in ways_taken(switches) if dim == name])
+            (name, size): _traits(name, size, [switch for switch, dim in switches if dim == name])
             for name, levels in sizes.items()
             for size in (size for sizes in levels.values() for size in sizes)
         }
@@ -154,8 +169,8 @@ class Combination(Space[tuple[Point, Change]]):
         sizes = self.sizes.get(name, {}).get(level[1], ()) if level[0] != name else ()
         return frozenset(chain.from_iterable(self.traits[name, size] for size in sizes))
 
-    def place(self, levels: Levels, goal: Goal) -> tuple[Levels, tuple[Point, Change]] | None:
-        """The first allowed case that meets the goal, of levels near those that are wanted."""
+    def place(self, levels: Levels, goal: Goal) -> tuple[Levels, Row] | None:
+        """The first allowed case that meets the goal, near the wanted levels, and the levels that it has."""
         kept = {factor for factor, _ in goal}
         holder = self._holder(levels, kept)
         for dtype in self._near(_DTYPE, levels, kept):
@@ -169,7 +184,7 @@ class Combination(Space[tuple[Point, Change]]):
             return None
         return self._levels_met(levels, holder, dtype, point), (point, change)
 
-    def take(self, levels: Levels, row: tuple[Point, Change]) -> None:
+    def take(self, levels: Levels, row: Row) -> None:
         """Count what the row uses, so that alternatives take turns."""
         point, change = row
         self.used.update(
@@ -227,6 +242,90 @@ class Combination(Space[tuple[Point, Change]]):
         values = {_VALUES: levels[_VALUES], _HOLDER: holder} if _VALUES in levels else {}
         others = {_DTYPE: dtype, _CONFIGURATION: levels[_CONFIGURATION]}
         return {**of_sizes, **traits, **layouts, **contiguous, **differ, **values, **others}
+
+
+def cover(space: Combination, goals: Iterable[Goal], most: int) -> tuple[list[Row], list[Goal]]:
+    """At most `most` rows that meet the goals, the first goals first; and the goals that none of them meets.
+
+    Greedy, after AETG (Cohen, Dalal, Fredman and Patton, IEEE TSE 23(7), 1997): each row starts from a goal
+    that no row meets yet and takes, factor by factor, the level that meets most of the others. The packages
+    that make such arrays take neither goals of several strengths nor levels that stand for whichever of
+    several values fits.
+    """
+    open_goals = dict.fromkeys(goals)
+    progress = _Progress(space, dict(open_goals))
+    rows: list[tuple[frozenset[Goal], Row]] = []
+    impossible: list[Goal] = []
+    while progress.goals and len(rows) < most:
+        goal = next(iter(progress.goals))
+        tried = (space.place(progress.completed(goal), goal) for _ in range(_ORDERS_TRIED))
+        placed = [candidate for candidate in tried if candidate is not None]
+        if not placed:
+            impossible.append(goal)
+            del progress.goals[goal]
+            continue
+        levels, row = max(placed, key=lambda candidate: progress.gain(candidate[0]))
+        progress.meet(levels)
+        space.take(levels, row)
+        rows.append((frozenset(goal for goal in goals_of(levels) if goal in open_goals), row))
+    return without_redundant(rows), [*impossible, *progress.goals]
+
+
+def without_redundant(rows: Sequence[tuple[frozenset[Goal], Row]]) -> list[Row]:
+    """The rows, in their order, without those of which others meet every goal too."""
+    met = Counter(goal for goals, _ in rows for goal in goals)
+    kept = []
+    for goals, row in rows:
+        if all(met[goal] > 1 for goal in goals):
+            met.subtract(goals)
+        else:
+            kept.append(row)
+    return kept
+
+
+class _Progress:
+    """The goals that are still to be met, and how often each level has been taken."""
+
+    def __init__(self, space: Combination, goals: dict[Goal, None]) -> None:
+        self.space = space
+        self.goals = goals
+        self._in_triples = {factor for goal in goals if len(goal) > 2 for factor, _ in goal}
+        self._taken: Counter[Level] = Counter()
+        self._random = Random(0)
+
+    def meet(self, levels: Levels) -> None:
+        for goal in goals_of(levels):
+            self.goals.pop(goal, None)
+        self._taken.update(levels.items())
+
+    def gain(self, levels: Levels) -> int:
+        return sum(goal in self.goals for goal in goals_of(levels))
+
+    def completed(self, goal: Goal) -> Levels:
+        """The goal's levels, then factor by factor the level that meets most other goals."""
+        excluded = self.space.excluded(goal)
+        row = {factor: level for factor, level in goal if factor in self.space.factors}
+        others = [factor for factor in self.space.factors if factor not in row]
+        self._random.shuffle(others)
+        for factor in others:
+            levels = [(factor, level) for level in self.space.factors[factor]]
+            allowed = [level for level in levels if level not in excluded]
+            row[factor] = max(allowed or levels, key=lambda level: self._worth(level, row))[1]
+        return row
+
+    def _worth(self, level: Level, row: Levels) -> tuple[int, int]:
+        """Goals that the level would meet with those of the row; then how seldom it was taken."""
+        strong = frozenset(item for item in row.items() if item[0] in self._in_triples)
+        gained = [level, *self.space.implied(level)]
+        pairs = sum(frozenset((item, other)) in self.goals for item in gained for other in row.items())
+        triples = sum(frozenset((item, *strong)) in self.goals for item in gained)
+        return pairs + triples, -self._taken[level]
+
+
+def goals_of(levels: Levels) -> Iterator[Goal]:
+    """Every pair and triple that meets in a row."""
+    for size in (2, 3):
+        yield from map(frozenset, combinations(levels.items(), size))
 
 
 def _traits(name: str, size: int, switches: Sequence[int]) -> frozenset[Level]:

@@ -6,7 +6,6 @@ block, `small` for subnormal numbers and for 1e-4.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
@@ -16,7 +15,7 @@ from pytorch_to_triton.inputs.expression import names_in
 from pytorch_to_triton.inputs.input_spec import INTEGERS, TensorSpec
 from pytorch_to_triton.inputs.sizes import Point, smallest_point
 from pytorch_to_triton.schema.dtype import DType
-from pytorch_to_triton.validate.host_code import MOST_SWITCHES, Switch, ways_taken
+from pytorch_to_triton.validate.host_code import MOST_SWITCHES, Switch
 from pytorch_to_triton.validate.plan import NO_CHANGE, Change, PlanBuilder
 
 ALL = "all"
@@ -47,29 +46,22 @@ SizeLevels = Mapping[str, Mapping[str, tuple[int, ...]]]
 """By dim and level, the sizes that may stand for it."""
 
 
-@dataclass(frozen=True)
-class Values:
-    """Fills that are alike: given to all tensors at once, and to one at a time."""
-
-    of_all: tuple[Fill, ...] = ()
-    of_each: tuple[Fill, ...] = ()
-
-
-VALUES: dict[str, Values] = {
-    "negative": Values(of_all=("negative",)),
-    "positive": Values(of_all=("positive",)),
-    "nan": Values(of_all=("nan_ends",), of_each=("nan",)),
-    "inf": Values(of_all=("inf_ends",), of_each=("inf",)),
+Fills = tuple[Fill, ...]
+VALUES: dict[str, tuple[Fills, Fills]] = {
+    "negative": (("negative",), ()),
+    "positive": (("positive",), ()),
+    "nan": (("nan_ends",), ("nan",)),
+    "inf": (("inf_ends",), ("inf",)),
     # The product of two huge tensors overflows whatever the kernel does next.
-    "large": Values(of_all=("large",), of_each=("huge",)),
-    "minus inf": Values(of_each=("minus_inf_row", "minus_inf_column")),
-    "plus inf": Values(of_each=("plus_inf_row", "plus_inf_column")),
-    "small": Values(of_all=("small",), of_each=("faint_rows",)),
-    "equal": Values(of_all=("zeros", "equal_rows", "ones")),
-    "signs": Values(of_all=("ties", "alternating", "negative_zero")),
-    "shifted": Values(of_each=("shifted",)),
+    "large": (("large",), ("huge",)),
+    "minus inf": ((), ("minus_inf_row", "minus_inf_column")),
+    "plus inf": ((), ("plus_inf_row", "plus_inf_column")),
+    "small": (("small",), ("faint_rows",)),
+    "equal": (("zeros", "equal_rows", "ones"), ()),
+    "signs": (("ties", "alternating", "negative_zero"), ()),
+    "shifted": ((), ("shifted",)),
 }
-"""By level, the most telling first."""
+"""By level, the most telling first: fills that are alike, given to all tensors at once, and to one alone."""
 GROWING = ("negative", "positive")
 """Values that grow in size along every dimension: whatever misses the last of many rows shows in them."""
 EVERY_HOLDER = ("nan", "inf")
@@ -100,13 +92,13 @@ def value_changes(declaration: Declaration) -> dict[tuple[str, str], tuple[Chang
     free = list(free_tensors(declaration))
     tied = [name for name, spec in declaration.tensors().items() if spec.dtypes[0] in INTEGERS]
     changes: dict[tuple[str, str], tuple[Change, ...]] = {(RANDOM, ALL): (NO_CHANGE,)}
-    for level, values in VALUES.items() if free else ():
-        of_all = [fill for fill in values.of_all if len(free) > 1 or not fill.endswith("_ends")]
+    for level, (of_all_tensors, of_each) in VALUES.items() if free else ():
+        of_all = [fill for fill in of_all_tensors if len(free) > 1 or not fill.endswith("_ends")]
         if of_all:
             changes[level, ALL] = tuple(_in_all(fill, free, tied) for fill in of_all)
-        for name in free if values.of_each else ():
+        for name in free if of_each else ():
             changes[level, name] = tuple(
-                Change(f"{_words(fill)} in {name}", fills={name: fill}) for fill in values.of_each
+                Change(f"{_words(fill)} in {name}", fills={name: fill}) for fill in of_each
             )
     if tied and not free:
         changes["signs", ALL] = (Change("ties", fills=dict.fromkeys(tied, "ties")),)
@@ -194,11 +186,11 @@ def _levels_of(
     at_switches = tuple(size for size in at_switches if size <= PAST_A_SWITCH * most)
     allowed = [size for size in sizes if size > 1 and (size <= most or size in at_switches)]
     levels = {
-        "ragged": tuple(size for size in allowed if _is_ragged(size) and size <= max(declared)),
-        "aligned": tuple(size for size in allowed if not _is_ragged(size)),
+        "ragged": tuple(size for size in allowed if is_ragged(size) and size <= max(declared)),
+        "aligned": tuple(size for size in allowed if not is_ragged(size)),
         # Where the code takes another way for long rows, long ones are those that take it.
         LONG: tuple(
-            size for size in at_switches if size in allowed and size > max(declared) and _is_ragged(size)
+            size for size in at_switches if size in allowed and size > max(declared) and is_ragged(size)
         )
         or beyond,
         "one": (1,),
@@ -208,10 +200,10 @@ def _levels_of(
 
 def fills_no_block(size: int) -> bool:
     """Whether a block, which is a power of two, has lanes past the end."""
-    return size == 1 or _is_ragged(size)
+    return size == 1 or is_ragged(size)
 
 
-def _is_ragged(size: int) -> bool:
+def is_ragged(size: int) -> bool:
     return size.bit_count() > 1
 
 
@@ -222,7 +214,7 @@ def _uneven_sizes(plan: PlanBuilder, base: Point, name: str) -> Iterator[int]:
     near = (size + 1 + size % 2, PRIME, 3, *(power + step for power in powers for step in (-1, 1)))
     yield from (odd for odd in near if odd <= largest)
     if any(name in names_in(text) for text in plan.declaration.requires):
-        candidates = (c for c in range(size + 1, size + _STEPS_TRIED + 1) if _is_ragged(c))
+        candidates = (c for c in range(size + 1, size + _STEPS_TRIED + 1) if is_ragged(c))
         yield from islice((c for c in candidates if plan.problem({**base, name: c}) is None), 1)
 
 
@@ -247,7 +239,7 @@ def _sizes_at_switches(
     plan: PlanBuilder, base: Point, name: str, switches: Sequence[Switch]
 ) -> Iterator[int]:
     """Each side of each size at which the candidate takes another way."""
-    of_dim = [size for size, dim in ways_taken(switches) if dim == name]
+    of_dim = [size for size, dim in switches if dim == name]
     for size in of_dim[:MOST_SWITCHES]:
         yield size
         yield from _just_past(plan, base, name, size, *ROUND_STEPS)

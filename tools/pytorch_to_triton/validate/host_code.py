@@ -5,8 +5,8 @@ Nothing is run. Kernels and code in other files are not looked at.
 
 import ast
 import operator
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import pairwise
 
 from pytorch_to_triton.inputs.declaration import Declaration
@@ -26,20 +26,8 @@ _LARGEST_EXPONENT = 64
 MOST_SWITCHES = 8
 """At most so many sizes at which the candidate's own code takes another way are tried."""
 Functions = list[ast.FunctionDef]
-
-
-@dataclass(frozen=True)
-class Switch:
-    """A size past which the candidate takes another way."""
-
-    size: int
-    dims: tuple[str, ...]
-    """The declared dimensions that it may be a size of."""
-
-
-def ways_taken(switches: Sequence[Switch]) -> list[tuple[int, str]]:
-    """Each size with each dimension that may pass it."""
-    return [(switch.size, name) for switch in switches for name in switch.dims]
+Switch = tuple[int, str]
+"""A size past which the candidate takes another way, and the declared dimension that it may be a size of."""
 
 
 def kernels_in(source: str) -> frozenset[str]:
@@ -52,7 +40,8 @@ def kernels_in(source: str) -> frozenset[str]:
 
 
 def switches_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
-    """The sizes that the code compares with, in kernels and around them, the smaller ones first.
+    """The sizes that the code compares with, in kernels and around them, the smaller ones first; each with
+    each dimension that may pass it.
 
     Where the code only refuses what is beyond, there is no other way.
     """
@@ -72,7 +61,7 @@ def switches_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
         beyond = [dim for dim in dims if max(declaration.dims[dim]) <= block <= MOST]
         if beyond:
             dims_by_size.setdefault(block, {}).update(dict.fromkeys(beyond))
-    return tuple(Switch(size, tuple(dims)) for size, dims in sorted(dims_by_size.items()))
+    return tuple((size, dim) for size, dims in sorted(dims_by_size.items()) for dim in dims)
 
 
 def is_of_gradients(kernel: str) -> bool:
@@ -282,11 +271,9 @@ def shape_read(value: ast.expr, shapes: Mapping[str, tuple[str, ...]]) -> tuple[
 
 
 def number_of_place(node: ast.expr) -> int | None:
-    match node:
-        case ast.Constant(value=int() as number):
-            return number
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)):
-            return -number
+    with suppress(ValueError):
+        number = ast.literal_eval(node)
+        return number if isinstance(number, int) else None
     return None
 
 

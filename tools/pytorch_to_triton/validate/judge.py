@@ -46,7 +46,7 @@ def in_order_of_weight(violations: Sequence[Violation], others: Iterable[str]) -
 def reference_failed(case: Case, outcome: RunOutcome) -> CaseResult:
     """The reference has no result: a declared case stays open, a generated one is left out.
 
-    Where our own machinery is why, the case is lost: that says nothing about anybody.
+    If the worker itself failed, the case is lost and counts for neither side.
     """
     status: CaseStatus = "reference_raised" if case.group in DECLARED_GROUPS else "skipped"
     if outcome.status == "lost":

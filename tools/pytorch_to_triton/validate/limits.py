@@ -5,7 +5,6 @@ references/validating.md.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,17 +58,6 @@ conditions the first counts."""
 DECLARED: tuple[Group, ...] = ("odd", "one")
 """Among the declared sizes only a `raise` or `assert` refuses, of the candidate or of Triton's compiler.
 Beyond them any exception keeps a caller from wrong results."""
-
-
-@dataclass(frozen=True)
-class Strictness:
-    """Limits that the caller does not accept."""
-
-    int64_offsets: bool = False
-    mixed_dtypes: bool = False
-
-
-LENIENT = Strictness()
 
 
 def refusal(case: Case, failure: Failure, violations: Iterable[Violation]) -> Limit | None:
@@ -131,18 +119,18 @@ def other_dtype(case: Case, statistics: CaseStatistics) -> Limit | None:
 def with_limits(
     results: Sequence[CaseResult],
     cases: Iterable[Case],
-    strictness: Strictness = LENIENT,
+    refused: Collection[LimitKind] = (),
     *,
     every_access: bool = False,
 ) -> list[CaseResult]:
-    """The results, 32-bit offsets told apart from mistakes; a limit that is not accepted counts as wrong.
+    """The results, 32-bit offsets told apart from mistakes; limits of the `refused` kinds count as wrong.
 
     `every_access`: the runtime reports each access that lies outside of its tensor, as the interpreter does.
     """
     by_name = {case.name: case for case in cases}
     strided = set[str]() if every_access else strided_tensors(results, by_name)
     return [
-        with_strictness(offsets_limited(result, case, strided), case, strictness)
+        counted_as_wrong(offsets_limited(result, case, strided), case, refused)
         if (case := by_name.get(result.name))
         else result
         for result in results
@@ -190,13 +178,10 @@ def strided_tensors(results: Sequence[CaseResult], cases: Mapping[str, Case]) ->
     return {name for name, _ in tried} - {name for name, passed in tried if not passed}
 
 
-def with_strictness(result: CaseResult, case: Case, strictness: Strictness) -> CaseResult:
-    """A limited case as wrong, where the caller does not accept its limit."""
+def counted_as_wrong(result: CaseResult, case: Case, refused: Collection[LimitKind]) -> CaseResult:
+    """A limited case as wrong, where the caller does not accept its limit, or the declaration reaches it."""
     kind = result.limit.kind if result.limit else None
-    refused = (kind == "offsets" and (strictness.int64_offsets or case.declared)) or (
-        kind == "dtypes" and strictness.mixed_dtypes
-    )
-    if result.status != "limited" or not refused:
+    if result.status != "limited" or not (kind in refused or (kind == "offsets" and case.declared)):
         return result
     status: CaseStatus = "failed" if result.mismatches or result.violations else "raised"
     return result.model_copy(update={"status": status})

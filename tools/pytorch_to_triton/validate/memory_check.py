@@ -5,27 +5,115 @@ again: under Triton's interpreter, where every access is checked and named with 
 installed, under NVIDIA's compute-sanitizer.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import anyio
 
-from pytorch_to_triton.inputs.case import Case
-from pytorch_to_triton.profilers.sanitizer import Sanitized, Tool, find_sanitizer, sanitize
+from pytorch_to_triton.inputs.case import Case, Layout, tensors_in
+from pytorch_to_triton.profilers.sanitizer import Hazard, Sanitized, Tool, find_sanitizer, sanitize
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.verdict import CaseResult, Violation, ViolationKind
-from pytorch_to_triton.validate.behavior import violations_of
+from pytorch_to_triton.validate.behavior import OVERFLOW, violation, violations_of
 from pytorch_to_triton.validate.judge import MEMORY, in_order_of_weight
+from pytorch_to_triton.validate.phrases import times
 from pytorch_to_triton.validate.run_outcome import OK
-from pytorch_to_triton.validate.sanitize import ELEMENTS, remarks, sample_cases, violations
 from pytorch_to_triton.validate.target_worker import LostAnswer, TargetWorker
 from pytorch_to_triton.validate.trial import ValidationTrial, observation_of, request_for
 
+ELEMENTS = 2**16
+"""Largest case: under the tool a kernel is many times slower, and sizes beyond a few blocks show no more."""
+LAYOUTS: tuple[Layout, ...] = ("transposed", "sliced", "offset")
+"""Those in which a tensor's elements do not lie where a careless kernel looks for them."""
+FAR_BYTES = 2**30
+"""An access so far from every allocation has lost the upper bits of its offset."""
+ACCESSES: dict[str, tuple[ViolationKind, str]] = {
+    "read": ("load_outside", "loads"),
+    "write": ("store_outside", "stores"),
+    "atomic": ("store_outside", "atomically changes"),
+    "access": ("load_outside", "accesses"),
+}
+"""By the kind of a hazard in global memory."""
+BARRIER = "Put a barrier between the write and the read, such as tl.debug_barrier()."
+MISALIGNED = "Remove tl.multiple_of and the like where they do not hold; step by whole elements."
+OUTSIDE = "Mask the access with the tensor's own length; check the strides."
+BOUNDS = re.compile(r"^(?:Address|Access) is (?:out of bounds|misaligned)(?: and is )?")
 TOOLS: tuple[Tool, ...] = ("memcheck", "racecheck")
 SEEN_HERE: tuple[ViolationKind, ...] = (*MEMORY, "output_without_kernel")
 """On a device it is not known what a kernel stored, only what it was given."""
 LARGE_STRIDE_CASES = 2
 """Where an offset overflows, a device says no more than that an access was illegal."""
+
+
+def sample_cases(cases: Sequence[Case]) -> list[Case]:
+    """A few small ones of a plan, one or two of every sort that shows a wrong access, in its order."""
+    small = [case for case in cases if case.elements <= ELEMENTS]
+    plain = [case for case in small if case.group in ("declared", "reduced")]
+    combined = [case for case in small if case.group == "combined" and case.elements]
+    first = cases[0].dtypes if cases else {}
+    sorts = [
+        plain[:1],  # the middle one leads a plan
+        sorted(plain, key=lambda case: case.elements)[:1],
+        [case for case in small if case.group == "odd" and not case.label][:2],
+        [case for case in combined if 1 in case.dims.values()][:1],
+        *(
+            [case for case in combined if any(t.layout == layout for t in tensors_in(case.arguments))][:1]
+            for layout in LAYOUTS
+        ),
+        [case for case in small if case.group in ("dtype", "odd") and case.dtypes != first][:1],
+    ]
+    names = {case.name for sort in sorts for case in sort}
+    return [case for case in cases if case.name in names]
+
+
+def violations_of_hazards(hazards: Sequence[Hazard]) -> tuple[Violation, ...]:
+    """What the candidate may not do: accesses outside of tensors, misaligned ones, and races.
+
+    A Triton kernel's shared memory is the compiler's: what is reported of it alone is in `remarks`. So are
+    races between writes, which the tool reports of every reduction whose lanes round differently
+    (github.com/triton-lang/triton/issues/7264).
+    """
+    return tuple(filter(None, map(violation_of_hazard, hazards)))
+
+
+def remarks(hazards: Sequence[Hazard]) -> tuple[str, ...]:
+    """The hazards that are no violations, in a sentence each."""
+    texts = []
+    for hazard in (hazard for hazard in hazards if violation_of_hazard(hazard) is None):
+        space = f" in {hazard.space} memory" if hazard.space else ""
+        detail = f", {hazard.detail}" if hazard.detail else ""
+        texts.append(
+            f"compute-sanitizer reports for {kernel_of(hazard)}: {hazard.kind}{space}{detail} "
+            f"({times(hazard.count, 'time')}). "
+            "It reports the same of right kernels, whose shared memory the compiler manages."
+        )
+    return tuple(texts)
+
+
+def violation_of_hazard(hazard: Hazard) -> Violation | None:
+    place = {"file": hazard.file, "line": hazard.line}
+    if hazard.kind == "race":
+        count = times(hazard.count, "hazard")
+        message = f"{kernel_of(hazard)} races on shared memory: {hazard.detail} ({count})."
+        return violation("race", message, BARRIER, **place)
+    if hazard.kind not in ACCESSES or hazard.space != "global":
+        return None
+    kind, does = ACCESSES[hazard.kind]
+    where = "at a misaligned address" if hazard.misaligned else "outside of every tensor"
+    detail = BOUNDS.sub("", hazard.detail)
+    at = f", {detail}" if detail else ""
+    size = times(hazard.size_bytes or 1, "byte")
+    message = f"{kernel_of(hazard)} {does} {size} {where}{at} ({times(hazard.count, 'thread')})."
+    overflow = not hazard.misaligned and (hazard.outside_bytes or 0) > FAR_BYTES
+    suggestion = MISALIGNED if hazard.misaligned else OVERFLOW if overflow else OUTSIDE
+    return violation(kind, message, suggestion, **place, overflow=overflow)
+
+
+def kernel_of(hazard: Hazard) -> str:
+    """The kernel, and file and line where they are known."""
+    at = f" ({hazard.file}:{hazard.line})" if hazard.file else ""
+    return f"{hazard.kernel or 'A kernel'}{at}"
 
 
 @dataclass
@@ -76,7 +164,7 @@ async def check_memory(
         group.start_soon(look_under_the_interpreter, trial, [*small, *strided[:LARGE_STRIDE_CASES]], memory)
         if tools and find_sanitizer() is not None:
             group.start_soon(look_under_the_sanitizer, trial, small, tools, reports)
-    memory.violations = tuple(v for report in reports.values() for v in violations(report.hazards))
+    memory.violations = tuple(v for report in reports.values() for v in violations_of_hazards(report.hazards))
     memory.notes = notes_of(reports, len(small), tools)
 
 
@@ -104,7 +192,7 @@ async def look_under_the_interpreter(
 
 async def look_at(trial: ValidationTrial, worker: TargetWorker, case: Case, memory: MemoryCheck) -> None:
     """One guarded call."""
-    prepared = await trial.reference.prepared(case)
+    prepared = await trial.reference.prepare(case)
     try:
         if prepared.outcome is not OK:
             return
@@ -125,7 +213,7 @@ async def look_under_the_sanitizer(
 ) -> None:
     """The candidate alone, each tensor in an allocation of its own, under each of the tools."""
     setting, reference = trial.setting, trial.reference
-    prepared = [(case, await reference.prepared(case)) for case in cases]
+    prepared = [(case, await reference.prepare(case)) for case in cases]
     requests = [request_for(case, ready) for case, ready in prepared if ready.outcome is OK]
     seconds = setting.seconds * (len(requests) + 1)
 

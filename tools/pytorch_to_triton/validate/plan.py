@@ -1,13 +1,15 @@
 """A plan of cases while it is made: what runs, what is left out and why, and what each label means."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import reduce
 from itertools import islice
 from typing import get_args
 
-from pytorch_to_triton.errors import BadDeclaration
+from pytorch_to_triton.errors import BadDeclaration, BadInput
 from pytorch_to_triton.inputs.case import (
     Argument,
     Case,
@@ -31,6 +33,8 @@ _NEIGHBOURS_TRIED = 2_000
 _HEADROOM = 4
 """A reduced middle point stays this far below the limit, so that one dimension can still grow."""
 _GIB = 2**30
+_NAMES_SHOWN = 3
+_SIMILAR = 0.4
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ class CaseSizeLimits:
     """The largest case: elements over all its tensors, and the bytes that strides may span."""
 
     elements: int
-    span_bytes: int | None
+    span_bytes: int
     own_elements: int = 0
     """Of the call that a file with get_inputs() makes: it may be larger than all others."""
 
@@ -195,6 +199,7 @@ class PlanBuilder:
     def case(self, conditions: tuple[Group, ...], point: Point, change: Change = NO_CHANGE) -> Case:
         """The case, in the plan or not. Raises BadDeclaration where a tensor cannot be generated."""
         group = "combined" if len(conditions) > 1 else (*conditions, "declared")[0]
+        before = change.label.removesuffix(AGAIN).removesuffix(SEPARATOR)
         return Case(
             name=name_of(point, change.label),
             group=group,
@@ -203,7 +208,7 @@ class PlanBuilder:
             arguments=self._arguments(point, change),
             label=change.label,
             configuration=change.configuration,
-            again_after=name_of(point, without_again(change.label)) if "repeat" in conditions else None,
+            again_after=name_of(point, before) if "repeat" in conditions else None,
             declared=change.declared,
         )
 
@@ -258,13 +263,9 @@ class PlanBuilder:
 
     def _span_problem(self, tensors: Collection[TensorArgument]) -> str | None:
         strided = [tensor for tensor in tensors if tensor.layout == "large_stride"]
-        if not strided:
-            return None
         if any(tensor.elements == 0 or max(tensor.shape, default=1) < 2 for tensor in strided):
             return "it has no two rows to move apart"
         span, limit = sum(tensor.span_bytes for tensor in tensors), self.limits.span_bytes
-        if limit is None:
-            return f"it would span {span / _GIB:.1f} GiB, and this run sets no memory aside for that"
         if span > limit:
             return f"{span / _GIB:.1f} GiB are over this run's limit of {limit / _GIB:.1f} GiB"
         return None
@@ -311,12 +312,66 @@ def names_values(name: str) -> bool:
     return any(f" {fill.replace('_', ' ')} " in f" {words} " for fill in get_args(Fill))
 
 
-def without_again(label: str) -> str:
-    """The label of the case that is called again."""
-    return label.removesuffix(AGAIN).removesuffix(SEPARATOR)
-
-
 def name_of(point: Point, label: str = "") -> str:
     """`M=7 N=64 x transposed`; without sizes the label alone, and of plain calls `base`."""
     sizes = point_name(point) or ("base" if label in ("", AGAIN) else "")
     return " ".join(part for part in (sizes, label) if part)
+
+
+def case_named(plan: PlanBuilder, name: str) -> Case:
+    """The case of this name: as planned, else built from its sizes and its label.
+
+    Raises BadInput for a dimension, a size or a label that does not fit, and where the case cannot be run.
+    """
+    name = " ".join(name.split())
+    planned = {case.name: case for case in plan.in_order()}
+    if name in planned:
+        return planned[name]
+    point, label = _sizes_and_label(plan, name, planned)
+    parts = parts_of(label)
+    for part in parts:
+        if part not in plan.labels:
+            raise _unknown_condition(plan, point, part, planned)
+    if (case := plan.combined(point, parts)) is not None:
+        return case
+    why = plan.problem(point, plan.change_of(parts)) or ""
+    hint = f"Name other sizes. {_nearest(name, planned)}"
+    raise BadInput(f"The case {name_of(point, label)} cannot be run: {why.rstrip('.')}.", hint)
+
+
+def _sizes_and_label(plan: PlanBuilder, name: str, planned: Collection[str]) -> tuple[Point, str]:
+    """The sizes that the name starts with, in the declaration's order, and what follows them."""
+    dims, words, sizes = plan.declaration.dims, name.split(), Point()
+    while words and "=" in words[0]:
+        dim, _, size = words.pop(0).partition("=")
+        if dim not in dims:
+            dims_text = f"Dimensions are {', '.join(dims)}." if dims else "The target has no dimensions."
+            raise BadInput(f"The case {name} names {dim}, which is no dimension.", dims_text)
+        if dim in sizes:
+            raise BadInput(f"The case {name} names {dim} twice.", f"Keep one {dim}=SIZE.")
+        if not re.fullmatch(r"[0-9]{1,18}", size):
+            raise BadInput(
+                f"The case {name}: {size!r} is no size of {dim}.",
+                "Sizes are integers, 0 or more; a label follows after a space.",
+            )
+        sizes[dim] = int(size)
+    if missing := [dim for dim in dims if dim not in sizes]:
+        hint = f"Start with {' '.join(f'{dim}=SIZE' for dim in dims)}. {_nearest(name, planned)}"
+        raise BadInput(f"The case {name} has no size of {', '.join(missing)}.", hint)
+    return {dim: sizes[dim] for dim in dims}, " ".join(words)
+
+
+def _unknown_condition(plan: PlanBuilder, point: Point, condition: str, planned: Collection[str]) -> BadInput:
+    nearest = _nearest(name_of(point, condition), planned)
+    if condition in plan.skipped:
+        return BadInput(f"{condition} is left out: {plan.skipped[condition]}.", nearest)
+    similar = get_close_matches(condition, plan.labels, n=_NAMES_SHOWN, cutoff=_SIMILAR)
+    if similar:
+        nearest = f"Nearest: {'; '.join(name_of(point, near) for near in similar)}."
+    return BadInput(f"No case has the condition {condition!r}.", nearest)
+
+
+def _nearest(name: str, planned: Collection[str]) -> str:
+    near = get_close_matches(name, planned, n=_NAMES_SHOWN, cutoff=_SIMILAR)
+    shown = near or list(planned)[:_NAMES_SHOWN]
+    return f"Nearest: {'; '.join(shown)}." if shown else "Validate without naming a case to see all of them."

@@ -1,19 +1,42 @@
-"""A plan that is ready to be tried: the cases that a request means, out of those that a problem allows."""
+"""A plan that is ready to be tried: the cases that a request means, out of those that a problem allows.
 
-import math
+A plan counts the elements of inputs, which says nothing about an N x N value of N rows. So before anything is
+run at sizes of the tool's own making, the reference is called at two small points whose sizes are primes.
+Those that divide a value's number of elements say which sizes it grows with.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import gcd, prod
 
+from pytorch_to_triton.errors import BadDeclaration, BadInput, TargetBroken
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import point_name
+from pytorch_to_triton.schema.case_group import DECLARED_GROUPS
 from pytorch_to_triton.schema.description import Description, Example
-from pytorch_to_triton.schema.verdict import Skip
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.verdict import CaseResult, NoResult, Skip
 from pytorch_to_triton.targets.describe import EXAMPLES_CASE, examples_case, source_of
+from pytorch_to_triton.targets.first_call import CORRECT_IT
 from pytorch_to_triton.targets.problem import Problem
-from pytorch_to_triton.validate.case_names import case_named
 from pytorch_to_triton.validate.cases import CasePlan, build_plan, plan_of
 from pytorch_to_triton.validate.host_code import switches_in
-from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder
+from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder, case_named
 from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.target_worker import ReferenceProcess
+
+PRIMES = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
+MOST_ELEMENTS = 2**18
+"""Of the inputs at a point of primes: a call there takes milliseconds."""
+PAST_DECLARED = 2
+"""A value may have so many times the elements that it has at declared sizes: one row more is worth trying."""
+HINTS: dict[NoResult, str] = {
+    "raised": CORRECT_IT,
+    "crashed": "Take what ends or crashes the process out of the function, or declare inputs that it takes.",
+    "timed_out": "Allow more with --timeout, or declare smaller sizes, or values for which it ends.",
+}
+"""Other reasons are not about the reference's own code."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +80,10 @@ def all_cases(reference: Description, request: ValidationRequest, builder: PlanB
     elements, most = sum(map(elements_of, reference.examples or ())), builder.limits.own_elements
     if elements > most:
         why = f"{elements:,} elements are over this run's limit of {most:,}"
-        return CasePlan(
-            cases=plan.cases, skipped=(*plan.skipped, Skip(what=EXAMPLES_CASE, why=why, declared=True))
-        )
-    return CasePlan(
-        cases=(call, *(beside_own(case, builder.declaration) for case in plan.cases)), skipped=plan.skipped
-    )
+        large = Skip(what=EXAMPLES_CASE, why=why, declared=True)
+        return CasePlan(cases=plan.cases, skipped=(*plan.skipped, large))
+    others = (beside_own(case, builder.declaration) for case in plan.cases)
+    return CasePlan(cases=(call, *others), skipped=plan.skipped)
 
 
 def beside_own(case: Case, declaration: Declaration) -> Case:
@@ -90,4 +111,141 @@ def requested_cases(plan: CasePlan, request: ValidationRequest, builder: PlanBui
 
 
 def elements_of(example: Example) -> int:
-    return math.prod(example.shape) if example.form == "tensor" else 0
+    return prod(example.shape) if example.form == "tensor" else 0
+
+
+async def without_too_large(
+    reference: ReferenceProcess, plan: CasePlan, declaration: Declaration, *, limit: int
+) -> CasePlan:
+    """The plan without the undeclared sizes at which the reference computes a value of more elements than the
+    limit, and than it computes at declared ones: they are listed as skipped.
+    """
+    # The call of get_inputs() has no sizes of its own.
+    points = {point_name(case.dims): case.dims for case in plan.cases if case.dims}
+    sizes = sizes_of(declaration)
+    undeclared = [p for p, dims in points.items() if any(n not in sizes[dim] for dim, n in dims.items())]
+    # Of a value that has all dims, and one of them twice.
+    if all(prod(points[name].values()) * max(points[name].values()) <= limit for name in undeclared):
+        return plan
+    growths = [
+        Growth(case.dims, primes, await reference.measure(case)) for case, primes in calls(declaration)
+    ]
+    if not growths:
+        return plan
+    # A fixed size may be a multiple of a prime: then the other call shows the smaller number, which is right.
+    largest = {name: min(growth.largest_at(dims) for growth in growths) for name, dims in points.items()}
+    most = max([limit, *(PAST_DECLARED * largest[name] for name in points.keys() - undeclared)])
+    left_out = [name for name in undeclared if largest[name] > most]
+    why = "the reference computes a value of {:,} elements there, over this run's limit of {:,}"
+    skips = (Skip(what=name, why=why.format(largest[name], most)) for name in left_out)
+    cases = tuple(case for case in plan.cases if point_name(case.dims) not in left_out)
+    return CasePlan(cases=cases, skipped=(*plan.skipped, *skips))
+
+
+def sizes_of(declaration: Declaration) -> dict[str, tuple[int, ...]]:
+    """Each dim's declared sizes, and the one at which the file generates its inputs."""
+    generated = declaration.generated
+    return {
+        dim: (*sizes, generated[dim]) if dim in generated else sizes
+        for dim, sizes in declaration.dims.items()
+    }
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How many elements values have at one point, of which each dim's size has a prime of its own."""
+
+    point: Mapping[str, int]
+    primes: Mapping[str, int]
+    elements: Sequence[int]
+
+    def largest_at(self, point: Mapping[str, int]) -> int:
+        """Elements of the largest value at other sizes."""
+        largest = 0
+        for count in filter(None, self.elements):
+            grown = count
+            for name, prime in self.primes.items():
+                power = prime
+                while count % power == 0:
+                    grown = grown * point[name] // self.point[name]
+                    power *= prime
+            largest = max(largest, grown)
+        return largest
+
+
+def calls(declaration: Declaration) -> Iterator[tuple[Case, Mapping[str, int]]]:
+    """Up to two calls at small sizes with a prime of its own each, and these primes."""
+    dims = declaration.dims
+    for first in (0, len(dims)) if declaration.inputs else ():
+        primes = dict(zip(dims, PRIMES[first:], strict=False))
+        multiples = {name: prime * (gcd(*dims[name]) or 1) for name, prime in primes.items()}
+        for point in (primes, multiples):
+            case = small_case(declaration, point) if len(point) == len(dims) else None
+            if case is not None:
+                yield case, primes
+                break
+
+
+def small_case(declaration: Declaration, point: dict[str, int]) -> Case | None:
+    """The call at these sizes; None where there is none, or it is not small."""
+    if declaration.violated(point) is not None:
+        return None
+    try:
+        arguments = declaration.arguments(point)
+    except BadDeclaration:
+        return None
+    case = Case(name=point_name(point), group="beyond", dims=point, arguments=arguments)
+    return case if case.elements <= MOST_ELEMENTS else None
+
+
+def without_timeouts(
+    results: Sequence[CaseResult], cases: Iterable[Case], declaration: Declaration
+) -> list[CaseResult]:
+    """The results, with time-outs at sizes above the declared ones not judged.
+
+    At sizes up to the declared ones a candidate that does not return in time never does.
+    """
+    largest = {dim: max(sizes) for dim, sizes in sizes_of(declaration).items()}
+    larger = {case.name for case in cases if any(size > largest[dim] for dim, size in case.dims.items())}
+
+    def excused(result: CaseResult) -> CaseResult:
+        why = f"{result.why}, at sizes that are not declared"
+        return result.model_copy(update={"status": "skipped", "why": why})
+
+    return [excused(r) if r.status == "timed_out" and r.name in larger else r for r in results]
+
+
+def not_judged(results: Iterable[CaseResult]) -> Iterator[Skip]:
+    """The cases that ran out of time and say nothing, as what was not tried."""
+    for result in results:
+        if (result.status, result.reason) == ("skipped", "timed_out"):
+            yield Skip(what=result.name, why=result.why)
+
+
+def refuse_empty(plan: CasePlan) -> None:
+    """Raises BadInput where nothing of what is declared can be run."""
+    if not plan.cases and plan.skipped:
+        first = plan.skipped[0]
+        raise BadInput(
+            f"No declared case can be run: {first.what}: {first.why}.",
+            "Declare sizes within that, with DIMS or --dim, or a smaller shape with --input.",
+        )
+
+
+def refuse_unrunnable_reference(
+    results: Sequence[CaseResult], reference: Target, requested: Sequence[str] = ()
+) -> None:
+    """Raises TargetBroken where the reference fails at the middle of the declared sizes, the first case.
+
+    One that fails at other cases only leaves them undecided, and so do cases that were `requested` by name.
+    """
+    declared = [result for result in results if result.group in DECLARED_GROUPS]
+    if requested or not declared or declared[0].status != "reference_raised":
+        return
+    first, count = declared[0], sum(result.status == "reference_raised" for result in declared)
+    if first.reason in HINTS:
+        raise TargetBroken(
+            f"{reference} cannot be used. {first.why.rstrip(' :.')}, at {first.name} and in {count} of "
+            f"{len(declared)} declared cases.",
+            HINTS[first.reason],
+        )

@@ -1,11 +1,14 @@
-"""What is asked of a validation."""
+"""What is asked of a validation, and the command that asks it once more on the same inputs."""
 
+import sys
 from typing import Annotated, Literal
 
-from pytorch_to_triton.command_line import NOT_REPEATED, Option
+from pytorch_to_triton.command_line import NOT_REPEATED, Option, replay
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.schema.verdict import LimitKind
 
 Stop = Literal["never", "early", "at once"]
 """early: the most telling cases come first, and where one of them is wrong, the others are left out. at once:
@@ -43,3 +46,24 @@ class ValidationRequest(Value):
     """Elements of the largest case; None: what suits the runtime."""
     stop: Annotated[Stop, NOT_REPEATED] = "never"
     """Which cases are left out after a wrong one."""
+
+    @property
+    def refused_limits(self) -> tuple[LimitKind, ...]:
+        """The kinds of limits that count as failures."""
+        kinds: dict[LimitKind, bool] = {
+            "offsets": self.require_int64_offsets,
+            "dtypes": self.require_mixed_dtypes,
+        }
+        return tuple(kind for kind, is_refused in kinds.items() if is_refused)
+
+
+def command(request: ValidationRequest, runtime: Runtime, seed: int, case: str | None) -> str:
+    """As it would be typed; `case` None: all those that the request names, or all of the plan."""
+    return replay(
+        "validate",
+        request,
+        device="interpreter" if runtime.interpreter else "cuda",
+        python=None if runtime.python == sys.executable else runtime.python,
+        seed=seed,
+        cases=(case,) if case else request.cases,
+    )

@@ -1,14 +1,26 @@
-"""A process of a validation: it is given requests one by one, and replaced when it is lost."""
+"""The processes of a validation: each is given requests one by one, and replaced when it is lost."""
 
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+import hashlib
+import os
+import secrets
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import anyio
+import psutil
 
+from pytorch_to_triton import places
+from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.job_channel import Ended, JobChannel
+from pytorch_to_triton.jobs.no_answer import cache_required
 from pytorch_to_triton.jobs.outcome import KILLED
+from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import HINTS, refusal_of, refusal_of_failure
@@ -16,15 +28,67 @@ from pytorch_to_triton.validate.run_outcome import OK, RunOutcome, outcome_of_ex
 from pytorch_to_triton.worker.wire import validation
 from pytorch_to_triton.worker.wire.as_json import decoded
 from pytorch_to_triton.worker.wire.observation import SandboxViolation, Traces
+from pytorch_to_triton.worker.wire.statistics import CaseStatistics
 
-Item = validation.ReferenceItem | validation.CandidateItem
-Request = validation.ReferenceRequest | validation.CandidateRequest
-
+SEED_BYTES = 6
+"""Seeds stay below 2**48: JSON numbers are exact that far."""
 MOST_CRASHES = 3
 """After so many crashes and time-outs the further cases are not run."""
 RETRYABLE = ("lost", "answered", "killed")
 """Ends that need be nobody's fault, once for a request: our own, that of a process which was done, and a kill
 from outside. What asks for all of the memory is killed again."""
+NEEDS = ("torch.fx.experimental.symbolic_shapes",)
+"""What torch's own meta kernels import in most references' processes."""
+KEPT_ELEMENTS = 2**27
+"""Inputs stay on disk for further candidates up to this many elements over all cases."""
+
+
+@dataclass(frozen=True)
+class ValidationSetting:
+    """One validation, or one conversion: its folder, its seed, where it runs."""
+
+    worker: WorkerClient
+    runtime: Runtime
+    seconds: float
+    """How long one call of one side may take."""
+    folder: Path
+    """The exchange folder."""
+    seed: int
+    backward: bool
+    """Whether gradients are compared too."""
+
+    @property
+    def shared(self) -> validation.ExchangeSetting:
+        """As the jobs take it."""
+        device = "cpu" if self.runtime.interpreter else "cuda"
+        return validation.ExchangeSetting(folder=str(self.folder), device=device, backward=self.backward)
+
+    def seed_of(self, name: str) -> int:
+        """The seed of one case: it tells nothing about those of others."""
+        digest = hashlib.sha256(f"{self.seed}\0{name}".encode()).digest()
+        return int.from_bytes(digest[:SEED_BYTES], "big")
+
+
+@contextmanager
+def exchange_folder() -> Iterator[Path]:
+    """A new folder, removed with the block; those that ended processes left behind are removed first."""
+    root = places.cache() / "exchange"
+    folder = root / f"{os.getpid()}-{secrets.token_hex(4)}"
+    with cache_required():
+        root.mkdir(parents=True, exist_ok=True)
+        for old in root.iterdir():
+            pid = old.name.partition("-")[0]
+            if not (pid.isdigit() and psutil.pid_exists(int(pid))):
+                shutil.rmtree(old, ignore_errors=True)
+        folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+Item = validation.ReferenceItem | validation.CandidateItem
+Request = validation.ReferenceRequest | validation.CandidateRequest
 
 
 class LostAnswer(Exception):
@@ -33,13 +97,6 @@ class LostAnswer(Exception):
     def __init__(self, outcome: RunOutcome) -> None:
         super().__init__(outcome.why)
         self.outcome = outcome
-
-
-@dataclass
-class CrashCount:
-    """Crashes and time-outs of all processes of one candidate, or of the reference."""
-
-    count: int = 0
 
 
 @dataclass
@@ -55,7 +112,8 @@ class TargetWorker:
     target: Target
     seconds: float
     """How long loading, and each answer, may take."""
-    crashes: CrashCount = field(default_factory=CrashCount)
+    crashes: list[str] = field(default_factory=list)
+    """Crashes and time-outs, of all processes of one candidate."""
     traces: list[Traces] = field(default_factory=list)
     """What its processes left behind."""
     loaded: Item | None = None
@@ -76,8 +134,8 @@ class TargetWorker:
         async with self._turn:
             if self.unloadable is not None:
                 raise LostAnswer(self.unloadable)
-            if self.crashes.count >= MOST_CRASHES:
-                why = f"not run after {self.crashes.count} crashes or time-outs"
+            if len(self.crashes) >= MOST_CRASHES:
+                why = f"not run after {len(self.crashes)} crashes or time-outs"
                 raise LostAnswer(RunOutcome("not_run", why))
             return await self._ask_with_retry(request)
 
@@ -98,7 +156,7 @@ class TargetWorker:
             if self._channel is None:
                 return OK
             outcome = await self._channel.end(seconds=self.seconds)
-            await self._drop()
+            await self.close()
             if outcome.detail == KILLED:
                 # It had answered all: what it would have said at its end is not known.
                 return RunOutcome("lost", f"could not be run to its end: {outcome.detail}")
@@ -111,7 +169,8 @@ class TargetWorker:
 
     async def close(self) -> None:
         """Kill the process."""
-        await self._drop()
+        self._channel = None
+        await self._stack.aclose()
 
     async def _ask_with_retry(self, request: Request | None) -> Item:
         """The answer, or without a request what was loaded.
@@ -129,13 +188,13 @@ class TargetWorker:
                 return self.loaded
             except Ended as end:
                 self._refuse_unusable(end.outcome)
-                await self._drop()
+                await self.close()
                 status = "killed" if end.outcome.detail == KILLED else end.outcome.status
                 if status in RETRYABLE and status not in retried:
                     retried.add(status)
                     continue
                 if status != "lost":
-                    self.crashes.count += 1
+                    self.crashes.append(status)
                 raise LostAnswer(without_answer(end.outcome, self.seconds)) from end
 
     async def _after_violations(self, channel: JobChannel, arrived: dict[str, Any]) -> Item:
@@ -174,6 +233,127 @@ class TargetWorker:
         self.unloadable = RunOutcome("sandbox_violation", outcome.failure.message, stopped_by=last)
         raise LostAnswer(self.unloadable)
 
-    async def _drop(self) -> None:
-        self._channel = None
-        await self._stack.aclose()
+
+@dataclass(frozen=True)
+class Prepared:
+    """A case whose inputs lie in the exchange folder, unless the reference could not do it."""
+
+    outcome: RunOutcome
+    id: str
+    """Of the case's folders in the exchange folder."""
+    seed: int
+    digest: str = ""
+    aliases: frozenset[tuple[str, str]] = frozenset()
+    """The reference's own outputs, each with an input or another output whose memory it shares."""
+
+
+@dataclass
+class ReferenceProcess:
+    """One process that prepares cases and compares what candidates returned."""
+
+    setting: ValidationSetting
+    target: Target
+    worker: TargetWorker
+    staged: dict[str, str] = field(default_factory=dict)
+    """Digests of the candidates' files, by the names of the candidates."""
+    device: str = ""
+    """The device's name, once the process has started."""
+    free_bytes: int | None = None
+    """Of the device; None for a CPU."""
+    _prepared: dict[str, Prepared] = field(default_factory=dict)
+    _users: Counter[str] = field(default_factory=Counter)
+    _kept: int = 0
+    _preparing: anyio.Lock = field(default_factory=anyio.Lock)
+
+    @staticmethod
+    def of(setting: ValidationSetting, target: Target, candidate: Target) -> "ReferenceProcess":
+        """`candidate` is the first that will be compared."""
+        job = Job(
+            kind="reference",
+            arguments={
+                "target": target.as_json(),
+                "candidate": candidate.as_json(),
+                "setting": setting.shared,
+                "state_seed": setting.seed_of("state"),
+            },
+            needs=NEEDS,
+        )
+        return ReferenceProcess(
+            setting, target, TargetWorker(setting.worker, setting.runtime, job, target, setting.seconds)
+        )
+
+    async def start(self) -> Description | None:
+        """Load the reference; what it is, where the process says it. Raises TargetBroken, LostAnswer."""
+        item = await self.worker.start()
+        assert isinstance(item, validation.ReferenceLoadedItem)
+        self.device, self.free_bytes = item.device, item.free_bytes
+        return None if item.description is None else Description.model_validate(item.description)
+
+    async def stage(self, candidate: Target, name: str) -> None:
+        """Write the files that the candidate will load. Raises LostAnswer."""
+        item = await self.worker.answer(validation.StageRequest(name=name, candidate=candidate.as_json()))
+        assert isinstance(item, validation.StagedItem)
+        self.staged[name] = item.digest
+
+    async def prepare(self, case: Case) -> Prepared:
+        """The case with its inputs generated, once for all candidates; `done_with` it when it is compared."""
+        async with self._preparing:
+            if case.name not in self._prepared:
+                self._prepared[case.name] = await self._ask_to_prepare(case)
+                self._kept += case.elements
+        self._users[case.name] += 1
+        return self._prepared[case.name]
+
+    async def measure(self, case: Case) -> tuple[int, ...]:
+        """The elements of each value that the reference computes in this case; none where that is lost."""
+        request = validation.MeasureRequest(name=case.name, case=as_wire(case, secrets.token_hex(4), 0))
+        try:
+            item = await self.worker.answer(request)
+        except LostAnswer:
+            return ()
+        assert isinstance(item, validation.MeasuredItem)
+        return item.elements
+
+    async def compare(self, case: Case, candidate: str) -> RunOutcome | CaseStatistics:
+        """The statistics of what the candidate returned; a RunOutcome where there are none."""
+        prepared = self._prepared[case.name]
+        request = validation.CompareRequest(
+            name=case.name,
+            id=prepared.id,
+            seed=prepared.seed,
+            side=candidate,
+            digests=(prepared.digest, self.staged[candidate]),
+        )
+        try:
+            item = await self.worker.answer(request)
+        except LostAnswer as lost:
+            return lost.outcome
+        return item.statistics if isinstance(item, validation.ComparedItem) else self.worker.outcome_of(item)
+
+    async def done_with(self, case: Case) -> None:
+        """One user less; what is too large to be kept goes with the last one."""
+        self._users[case.name] -= 1
+        if self._users[case.name] or self._kept <= KEPT_ELEMENTS:
+            return
+        prepared = self._prepared.pop(case.name)
+        self._kept -= case.elements
+        try:
+            await self.worker.answer(validation.ForgetRequest(name=case.name, id=prepared.id))
+        except LostAnswer:
+            return
+
+    async def _ask_to_prepare(self, case: Case) -> Prepared:
+        prepared = Prepared(OK, secrets.token_hex(4), self.setting.seed_of(case.name))
+        request = validation.PrepareRequest(name=case.name, case=as_wire(case, prepared.id, prepared.seed))
+        try:
+            item = await self.worker.answer(request)
+        except LostAnswer as lost:
+            return replace(prepared, outcome=lost.outcome)
+        if isinstance(item, validation.PreparedItem):
+            return replace(prepared, digest=item.digest, aliases=item.aliases)
+        return replace(prepared, outcome=self.worker.outcome_of(item))
+
+
+def as_wire(case: Case, case_id: str, seed: int) -> dict[str, Any]:
+    """The case as job `reference` takes it."""
+    return {**case.model_dump(mode="json"), "id": case_id, "seed": seed}

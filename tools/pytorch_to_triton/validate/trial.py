@@ -18,14 +18,19 @@ from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
 from pytorch_to_triton.validate.behavior import Policy
+from pytorch_to_triton.validate.cases import telling_cases
 from pytorch_to_triton.validate.conclusion import WRONG
 from pytorch_to_triton.validate.judge import candidate_failed, judge_case, reference_failed
-from pytorch_to_triton.validate.reference_process import Prepared, ReferenceProcess
 from pytorch_to_triton.validate.request import Stop
 from pytorch_to_triton.validate.run_outcome import OK, RunOutcome
-from pytorch_to_triton.validate.target_worker import CrashCount, Item, LostAnswer, TargetWorker
-from pytorch_to_triton.validate.telling import telling_cases
-from pytorch_to_triton.validate.validation_setting import ValidationSetting
+from pytorch_to_triton.validate.target_worker import (
+    Item,
+    LostAnswer,
+    Prepared,
+    ReferenceProcess,
+    TargetWorker,
+    ValidationSetting,
+)
 from pytorch_to_triton.worker.wire import validation
 from pytorch_to_triton.worker.wire.observation import Observation, Traces
 
@@ -54,14 +59,14 @@ class CandidateWorkers:
     name: str
     """What the exchange folder calls the candidate."""
     secret: tuple[Path, ...]
-    """Files and folders that are none of its business."""
+    """Paths that the candidate must not read."""
     compilation: validation.Compilation | None = None
     """How its kernels are compiled, whatever their launches say."""
     workers: list[TargetWorker] = field(init=False)
     """On a device several processes; under the interpreter one, whose calls come in order."""
 
     def __post_init__(self) -> None:
-        crashes, setting, job = CrashCount(), self.setting, self.job()
+        crashes, setting, job = list[str](), self.setting, self.job()
         self.workers = [
             TargetWorker(setting.worker, setting.runtime, job, self.target, setting.seconds, crashes)
             for _ in range(1 if setting.runtime.interpreter else device_workers())
@@ -130,7 +135,9 @@ class ValidationTrial:
         done: dict[str, JudgedCase] = {}
         for batch in self.batches(cases):
             done |= await TrialRun(self, listener, len(cases), done).of(batch)
-            if self.stop != "never" and any(is_surely_wrong(judged.result) for judged in done.values()):
+            wrong = (judged.result for judged in done.values() if judged.result.status in WRONG)
+            # Where strides are large, it may be a limit, whatever the others show.
+            if self.stop != "never" and any(result.group != "large_stride" for result in wrong):
                 break
         return [done[case.name] for case in cases if case.name in done]
 
@@ -185,9 +192,9 @@ class TrialRun:
     async def prepare(self, cases: Sequence[Case]) -> None:
         """Prepare one case after the other; what the reference cannot do ends here."""
         for case in cases:
-            prepared = self.prepared[case.name] = await self.trial.reference.prepared(case)
+            prepared = self.prepared[case.name] = await self.trial.reference.prepare(case)
             if prepared.outcome is not OK:
-                await self.finished(case, reference_failed(case, prepared.outcome))
+                await self.record(case, reference_failed(case, prepared.outcome))
             self.ready[case.name].set()
 
     async def call(
@@ -199,10 +206,10 @@ class TrialRun:
                 for case in unit:
                     await self.ready[case.name].wait()
                     if self.prepared[case.name].outcome is OK:
-                        outcome, observation = await self.called(worker, case)
+                        outcome, observation = await self.answer_of(worker, case)
                         group.start_soon(self.conclude, case, outcome, observation)
 
-    async def called(self, worker: TargetWorker, case: Case) -> tuple[RunOutcome, Observation]:
+    async def answer_of(self, worker: TargetWorker, case: Case) -> tuple[RunOutcome, Observation]:
         if self.listener:
             await self.listener.progress(len(self.done), self.total, f"candidate: {case.name}")
         try:
@@ -224,19 +231,16 @@ class TrialRun:
 
     async def conclude(self, case: Case, outcome: RunOutcome, observation: Observation) -> None:
         """Compare, where there is something to compare, and judge."""
-        trial = self.trial
+        reference, policy, name = self.trial.reference, self.trial.policy, self.trial.candidate.name
         if outcome is not OK:
-            return await self.finished(
-                case, candidate_failed(case, outcome, observation, trial.policy), observation
-            )
-        compared = await trial.reference.compared(case, trial.candidate.name)
-        if isinstance(compared, RunOutcome):
-            return await self.finished(case, reference_failed(case, compared), observation)
-        return await self.finished(case, judge_case(case, compared, observation, trial.policy), observation)
+            result = candidate_failed(case, outcome, observation, policy)
+        elif isinstance(compared := await reference.compare(case, name), RunOutcome):
+            result = reference_failed(case, compared)
+        else:
+            result = judge_case(case, compared, observation, policy)
+        await self.record(case, result, observation)
 
-    async def finished(
-        self, case: Case, result: CaseResult, observation: Observation = NO_OBSERVATION
-    ) -> None:
+    async def record(self, case: Case, result: CaseResult, observation: Observation = NO_OBSERVATION) -> None:
         self.done[case.name] = JudgedCase(result, observation)
         await self.trial.reference.done_with(case)
 
@@ -269,11 +273,6 @@ def units(cases: Sequence[Case]) -> list[Unit]:
     for case in cases:
         by_shape.setdefault((*case.dims.items(), *case.dtypes.items()), []).append(case)
     return list(by_shape.values())
-
-
-def is_surely_wrong(result: CaseResult) -> bool:
-    """Whether the case fails whatever the others show: where strides are large, it may be a limit."""
-    return result.status in WRONG and result.group != "large_stride"
 
 
 def batches(cases: Sequence[Case], most_elements: int = BATCH_ELEMENTS) -> Iterator[list[Case]]:

@@ -1,7 +1,7 @@
 """validate: does a kernel compute what its reference computes, wherever kernels are known to break?"""
 
 import secrets
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
@@ -12,7 +12,6 @@ from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.task_group import task_group
-from pytorch_to_triton.profilers.sanitizer import Tool
 from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Role
@@ -20,33 +19,39 @@ from pytorch_to_triton.schema.verdict import CaseResult, Skip, Verdict
 from pytorch_to_triton.targets.describe import describe
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import Problem, problem_of, reference_of
-from pytorch_to_triton.validate.at_fault import Culprit, compiled_wrongly, find_culprit
+from pytorch_to_triton.validate.at_fault import NO_CULPRIT, Culprit, compiled_wrongly, find_culprit
 from pytorch_to_triton.validate.behavior import Policy, behavior_of, notes_of, violations_of_traces
 from pytorch_to_triton.validate.conclusion import decide, most_telling, next_step_of, summary_of, wrong_of
 from pytorch_to_triton.validate.host_code import kernels_in
-from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
+from pytorch_to_triton.validate.limits import limits_in, with_limits
 from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_memory, under_interpreter
-from pytorch_to_triton.validate.notes import (
-    note_on_confirmed,
-    notes_on_configurations,
-    notes_on_truth,
-    notes_on_values,
-)
+from pytorch_to_triton.validate.notes import loops_of_one_turn, notes_on
 from pytorch_to_triton.validate.phrases import times
-from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder
-from pytorch_to_triton.validate.ready_plan import ReadyPlan, ready_plan
-from pytorch_to_triton.validate.reduction import Reduction, reduce_failure
-from pytorch_to_triton.validate.reference_process import ReferenceProcess
-from pytorch_to_triton.validate.refusals import milder_of, with_blame
-from pytorch_to_triton.validate.replay import command
-from pytorch_to_triton.validate.request import ValidationRequest
-from pytorch_to_triton.validate.single_turns import loops_of_one_turn
-from pytorch_to_triton.validate.target_worker import LostAnswer
+from pytorch_to_triton.validate.plan import CaseSizeLimits
+from pytorch_to_triton.validate.ready_plan import (
+    ReadyPlan,
+    not_judged,
+    ready_plan,
+    refuse_empty,
+    refuse_unrunnable_reference,
+    without_timeouts,
+    without_too_large,
+)
+from pytorch_to_triton.validate.reduction import (
+    Reduction,
+    reduce_failure,
+    retry_milder,
+    with_blame,
+    with_trials_blamed,
+)
+from pytorch_to_triton.validate.request import ValidationRequest, command
+from pytorch_to_triton.validate.target_worker import (
+    LostAnswer,
+    ReferenceProcess,
+    ValidationSetting,
+    exchange_folder,
+)
 from pytorch_to_triton.validate.trial import CandidateWorkers, JudgedCase, ValidationTrial, device_workers
-from pytorch_to_triton.validate.tuning_trials import with_trials_blamed
-from pytorch_to_triton.validate.undeclared_sizes import not_judged, without_timeouts, without_too_large
-from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
-from pytorch_to_triton.validate.validation_setting import ValidationSetting, exchange_folder
 from pytorch_to_triton.worker.wire.observation import Observation
 
 INTERPRETER_ELEMENTS = 2**21
@@ -140,13 +145,17 @@ class Validation:
         trial = ValidationTrial(self.setting, policy, self.reference, workers, request.stop)
         try:
             plan = await self.plan(request, await description_of(workers, "candidate"))
-            return verdict_of(await findings(trial, request, plan, listener), trial)
+            return verdict_of(await findings(trial, request, plan, listener), trial, request, plan.source)
         finally:
             await workers.close()
 
     async def plan(self, request: ValidationRequest, candidate: Description) -> ReadyPlan:
         """What the candidate is tried on. Raises BadInput where that cannot be."""
-        problem = await self.problem(request, candidate)
+        if self.shared_problem is None:
+            problem = problem_of(self.description, candidate, request.options)
+            await refuse_too_large(self.setting.worker, problem.declaration, self.setting.runtime)
+        else:
+            problem = self.shared_problem.with_candidate(candidate)
         plan = ready_plan(request, problem, self.limits, seed=self.setting.seed)
         if not request.cases:
             limit, declaration = self.limits.elements, problem.declaration
@@ -154,14 +163,6 @@ class Validation:
             plan = replace(plan, cases=cases)
         refuse_empty(plan.cases)
         return plan
-
-    async def problem(self, request: ValidationRequest, candidate: Description) -> Problem:
-        """Both sides with their inputs."""
-        if self.shared_problem is not None:
-            return self.shared_problem.with_candidate(candidate)
-        problem = problem_of(self.description, candidate, request.options)
-        await refuse_too_large(self.setting.worker, problem.declaration, self.setting.runtime)
-        return problem
 
 
 async def description_of(side: ReferenceProcess | CandidateWorkers, role: Role) -> Description:
@@ -182,72 +183,40 @@ async def findings(
 ) -> "Findings":
     """What the candidate does on a plan of cases."""
     builder, declaration, memory = plan.builder, plan.builder.declaration, MemoryCheck()
-    judged = await try_cases(trial, plan.cases.cases, TOOLS if request.thorough else (), memory, listener)
+    interpreter = trial.setting.runtime.interpreter
+    judged: list[JudgedCase] = []
+    async with task_group() as group:
+        if not interpreter:
+            # What a device does not show.
+            tools = TOOLS if request.thorough else ()
+            group.start_soon(check_memory, trial, plan.cases.cases, tools, memory)
+        judged += await trial.run(plan.cases.cases, listener)
     trial, left_out = replace(trial, stop="never"), len(plan.cases.cases) - len(judged)
     cases, judged, milder = await retry_milder(trial, builder, plan.cases.cases, judged)
     judged = await trial.finish(judged, cases[-1] if cases else None)
     measured = [memory.merged(case.result) for case in judged]
     refuse_unrunnable_reference(measured, trial.reference.target, request.cases)
     limited = with_limits(
-        with_blame(measured, milder),
-        cases,
-        strictness_of(request),
-        every_access=trial.setting.runtime.interpreter,
+        with_blame(measured, milder), cases, request.refused_limits, every_access=interpreter
     )
     results = await with_trials_blamed(trial, cases, limited)
     skipped = plan.cases.skipped
     reduction = None
     if not request.cases:
         results = without_timeouts(results, cases, declaration)
-        skipped = (*skipped, *not_judged(results), *([not_run(left_out)] if left_out else []))
+        skipped = (*skipped, *not_judged(results))
+        if left_out:
+            why = "not run, as an earlier case is wrong"
+            skipped = (*skipped, Skip(what=times(left_out, "further case"), why=why))
         if left_out and not wrong_of(results):
             return await findings(trial, request, plan, listener)
         if request.stop != "at once":
             reduction = await reduce_failure(trial, builder, cases, results)
-    results = [*results, *reduction.further(results)] if reduction else results
+    if reduction and all(reduction.case.name != result.name for result in results):
+        results = [*results, reduction.judged.result]
     culprit = await culprit_behind(trial, cases, results, reduction, plan.source)
     observations = tuple(case.observation for case in judged)
-    return Findings(request, skipped, tuple(results), observations, memory, reduction, plan.source, culprit)
-
-
-def not_run(count: int) -> Skip:
-    """That cases were left out after a wrong one."""
-    return Skip(what=times(count, "further case"), why="not run, as an earlier case is wrong")
-
-
-async def try_cases(
-    trial: ValidationTrial,
-    cases: Sequence[Case],
-    tools: Sequence[Tool],
-    memory: MemoryCheck,
-    listener: ProgressListener | None,
-) -> list[JudgedCase]:
-    """Each case as it was judged; `memory` is given what a device does not show."""
-    judged: list[JudgedCase] = []
-    async with task_group() as group:
-        if not trial.setting.runtime.interpreter:
-            group.start_soon(check_memory, trial, cases, tools, memory)
-        judged += await trial.run(cases, listener)
-    return judged
-
-
-async def retry_milder(
-    trial: ValidationTrial, plan: PlanBuilder, cases: Sequence[Case], judged: Sequence[JudgedCase]
-) -> tuple[list[Case], list[JudgedCase], dict[str, Case]]:
-    """The cases with those that stand for refused ones, as they were judged; and which stand for which."""
-    run, results, milder = list(cases), list(judged), dict[str, Case]()
-    latest: Sequence[Case] = cases
-    while latest:
-        names = {case.name for case in latest}
-        milder_cases = milder_of(plan, latest, [case.result for case in results if case.result.name in names])
-        milder |= milder_cases
-        run_names = {case.name for case in run}
-        latest = list(
-            {case.name: case for case in milder_cases.values() if case.name not in run_names}.values()
-        )
-        results += await trial.run(latest) if latest else []
-        run += latest
-    return run, results, milder
+    return Findings(skipped, tuple(results), observations, memory, reduction, culprit)
 
 
 async def culprit_behind(
@@ -256,23 +225,17 @@ async def culprit_behind(
     results: Sequence[CaseResult],
     reduction: Reduction | None,
     source: str,
-) -> Culprit | None:
+) -> Culprit:
     """What is at fault in the case to look at first, on a device; under the interpreter what a compiler would
-    get wrong. None where there is no such case."""
-    wrong = wrong_of(results)
+    get wrong. It says nothing where there is no such case."""
     if trial.setting.runtime.interpreter:
         return await compiled_wrongly(trial, source)
-    if not wrong:
-        return None
     if reduction is not None:
         return await find_culprit(trial, reduction.case, reduction.judged.result, source)
+    if not (wrong := wrong_of(results)):
+        return NO_CULPRIT
     telling = most_telling(wrong)
     return await find_culprit(trial, next(c for c in cases if c.name == telling.name), telling, source)
-
-
-def strictness_of(request: ValidationRequest) -> Strictness:
-    """The limits that the caller does not accept."""
-    return Strictness(request.require_int64_offsets, request.require_mixed_dtypes)
 
 
 def limits_of(request: ValidationRequest, free_bytes: int | None) -> CaseSizeLimits:
@@ -289,68 +252,57 @@ def limits_of(request: ValidationRequest, free_bytes: int | None) -> CaseSizeLim
 
 @dataclass(frozen=True)
 class Findings:
-    """What a verdict is made of, beside the trial."""
+    """What a verdict is made of, beside the trial and its plan."""
 
-    request: ValidationRequest
     skipped: tuple[Skip, ...]
     """What was not tried."""
     results: tuple[CaseResult, ...]
     observations: tuple[Observation, ...]
     memory: MemoryCheck
     reduction: Reduction | None
-    source: str
-    """Of the candidate's file."""
-    culprit: Culprit | None = None
+    culprit: Culprit
     """What is at fault, as far as other ways of running a wrong case show it."""
 
-    def never_launched(self, launched: Collection[str]) -> tuple[str, ...]:
-        """Kernels of the candidate's file that no case of the whole plan launched."""
-        return () if self.request.cases else tuple(sorted(kernels_in(self.source).difference(launched)))
 
-    def of_one_turn(self) -> tuple[Skip, ...]:
-        """Second turns of loops that no case of the whole plan takes."""
-        file = str(self.request.candidate.path.resolve())
-        return () if self.request.cases else loops_of_one_turn(self.observations, file)
-
-
-def verdict_of(findings: Findings, trial: ValidationTrial) -> Verdict:
-    setting, results = trial.setting, findings.results
+def verdict_of(
+    findings: Findings, trial: ValidationTrial, request: ValidationRequest, source: str
+) -> Verdict:
+    """The verdict; `source` is that of the candidate's file."""
+    setting, results, reduction = trial.setting, findings.results, findings.reduction
     interpreter = setting.runtime.interpreter
     violations = (*findings.memory.violations, *violations_of_traces(trial.candidate.traces))
-    decision = decide(results, violations, findings.request.cases)
+    decision = decide(results, violations, request.cases)
     wrong = wrong_of(results)
-    reduction = findings.reduction
     smallest = reduction.case.name if reduction else None
-    takes = reduction.sentence if reduction else ""
     telling = smallest or (most_telling(wrong).name if wrong else None)
     how = "under Triton's interpreter on CPU tensors" if interpreter else "compiled kernels on the device"
     behavior = behavior_of(findings.observations)
-    never_launched = findings.never_launched(behavior.kernels)
-    culprit = findings.culprit or Culprit("")
-    notes = (
-        *filter(None, (culprit.sentence,)),
-        *notes_of(findings.observations, trial.policy),
-        *notes_on_values(results),
-        *note_on_confirmed(results),
-        *notes_on_truth(results),
-        *notes_on_configurations(findings.observations),
-        *findings.memory.notes_on(results),
-    )
+    never_launched: tuple[str, ...] = ()
+    single_turns: tuple[Skip, ...] = ()
+    if not request.cases:  # all of the plan
+        never_launched = tuple(sorted(kernels_in(source).difference(behavior.kernels)))
+        single_turns = loops_of_one_turn(findings.observations, str(request.candidate.path.resolve()))
+    takes = reduction.sentence if reduction else ""
     return Verdict(
         summary=summary_of(decision, results, violations, findings.skipped, never_launched, takes),
-        next_step=culprit.step or next_step_of(decision, results, violations, never_launched),
+        next_step=findings.culprit.step or next_step_of(decision, results, violations, never_launched),
         verdict=decision,
-        candidate=str(findings.request.candidate),
+        candidate=str(request.candidate),
         reference=str(trial.reference.target),
         cases=results,
-        skipped=(*findings.skipped, *findings.of_one_turn()),
+        skipped=(*findings.skipped, *single_turns),
         violations=violations,
-        notes=notes,
+        notes=(
+            *filter(None, (findings.culprit.sentence,)),
+            *notes_of(findings.observations, trial.policy),
+            *notes_on(results, findings.observations),
+            *findings.memory.notes_on(results),
+        ),
         limits=limits_in(results),
         behavior=behavior,
         never_launched=never_launched,
         smallest=smallest,
-        replay=command(findings.request, setting.runtime, setting.seed, telling),
+        replay=command(request, setting.runtime, setting.seed, telling),
         seed=setting.seed,
         device="CPU, Triton's interpreter" if interpreter else trial.reference.device,
         provenance=f"measured: every output compared with float64, {how}",

@@ -10,12 +10,10 @@ import torch
 
 from .calls.exchange import CallInputs
 from .guarded_memory import GuardedMemory
-from .integrity.launches import Launches
-from .integrity.operators import Operators, Readings
-from .integrity.patches import Patches
+from .integrity.operators import Launches, Operators, Readings
 from .integrity.returned_tensors import aliases
 from .integrity.sandbox import Sandbox
-from .integrity.settings import Leftovers, SettingsSnapshot
+from .integrity.settings import Leftovers, Patches, SettingsSnapshot
 from .interpreter.bounds import Range
 from .interpreter.launching import Order
 from .interpreter.memory_guard import MemoryGuard
@@ -23,7 +21,7 @@ from .interpreter.syntax import most_turns
 from .loading.redirect import original
 from .runtime import as_on_a_gpu, interpreting
 from .wire.as_json import decoded
-from .wire.observation import ChangedSetting, Leftover, Observation, Patch, SandboxViolation, Traces
+from .wire.observation import Observation, SandboxViolation, Traces
 
 
 @dataclass
@@ -72,7 +70,7 @@ class Observer:
     def __init__(
         self, secret: list[Path], kept: list[Path], report: Callable[[SandboxViolation], None]
     ) -> None:
-        self.sandbox = Sandbox(secret, kept, lambda record: report(violation_of(record)))
+        self.sandbox = Sandbox(secret, kept, report)
         self.patches = Patches()
         self.flags = SettingsSnapshot()
         self.leftovers = Leftovers()
@@ -104,15 +102,11 @@ class Observer:
     def traces(self) -> Traces:
         """What the candidate has changed in this process so far, and what it was refused."""
         return Traces(
-            sandbox_violations=tuple(map(violation_of, self.sandbox.violations)),
-            patches=tuple(Patch(**patch) for patch in self.patches.changed()),
-            flags=tuple(ChangedSetting(**change) for change in self.flags.changed()),
-            leftovers=tuple(Leftover(**leftover) for leftover in self.leftovers.found()),
+            sandbox_violations=tuple(self.sandbox.violations),
+            patches=self.patches.changed(),
+            flags=self.flags.changed(),
+            leftovers=self.leftovers.running(),
         )
-
-
-def violation_of(record: dict[str, Any]) -> SandboxViolation:
-    return SandboxViolation(**in_original_file(record))
 
 
 def in_original_file(record: dict[str, Any]) -> dict[str, Any]:

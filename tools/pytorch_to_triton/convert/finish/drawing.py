@@ -14,7 +14,7 @@ from pytorch_to_triton.inputs.input_spec import SizeSpec, TensorSpec, default_ra
 from pytorch_to_triton.inputs.sizes import Point, largest_point, middle_point, nearby, smallest_point
 from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.schema.dtype import ITEM_BYTES
-from pytorch_to_triton.validate.host_code import switches_in, ways_taken
+from pytorch_to_triton.validate.host_code import switches_in
 
 MOST_BYTES = 2**19
 """Of one value in a test: more would keep the interpreter busy for minutes."""
@@ -98,7 +98,7 @@ def tested_sizes(recipe: Recipe) -> list[Point]:
 
 def past_switches(recipe: Recipe, declaration: Declaration, small: Point) -> Iterator[Point]:
     """A point past each size at which `run` takes another way, where a test has time for it."""
-    for size, name in ways_taken(switches_in(recipe.text, declaration)):
+    for size, name in switches_in(recipe.text, declaration):
         if size < max(declaration.dims[name]):
             continue
         points = ({**small, name: size + step} for step in STEPS)

@@ -151,15 +151,12 @@ def device_type(tensor: torch.Tensor) -> str:
 def write_outputs(outputs: Outputs, folder: Path) -> None:
     """Write the leaves of a call by path: outputs.json holds a record for each."""
     folder.mkdir(parents=True, exist_ok=True)
-    records = {
-        path: {"traits": output.traits, "tensor": written(output.tensor, folder / f"{i}.bin")}
-        for i, (path, output) in enumerate(outputs.items())
-    }
+    records: dict[str, Record] = {}
+    for i, (path, output) in enumerate(outputs.items()):
+        tensor = output.tensor
+        record = None if tensor is None else write_tensor(tensor, folder / f"{i}.bin")
+        records[path] = {"traits": output.traits, "tensor": record}
     (folder / "outputs.json").write_text(json.dumps(records))
-
-
-def written(tensor: torch.Tensor | None, file: Path) -> Record | None:
-    return None if tensor is None else write_tensor(tensor, file)
 
 
 def read_outputs(folder: Path, device: str) -> Outputs:

@@ -29,9 +29,9 @@ from ..job_report import JobReport
 from ..loading.sides import stage_candidate, stage_reference
 from ..loading.target import load
 from ..tracing.description import description, has_examples
-from ..truth.call_limit import CallLimit
 from ..truth.compare import compare
 from ..truth.oracle import Oracle, Truth, with_own_module
+from ..truth.reference_calls import CallLimit
 from ..wire import validation
 from ..wire.as_json import decoded
 from ..wire.statistics import CaseStatistics

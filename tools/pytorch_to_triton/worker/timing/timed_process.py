@@ -279,7 +279,8 @@ class TimedImplementation:
         self.calls, self.timed, self.results = [], [], []
         del self.pool
         torch.cuda.empty_cache()
-        return {"tuned": chosen_configs([self.loaded.contents]), "changed": self.flags.changed()}
+        changed = [vars(setting) for setting in self.flags.changed()]
+        return {"tuned": chosen_configs([self.loaded.contents]), "changed": changed}
 
 
 class IdleProcess:

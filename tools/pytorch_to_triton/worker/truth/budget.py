@@ -53,7 +53,7 @@ NEAR_TIES = 0.01
 SAMPLES_OF_TIES = range(5, 14)
 """The numbers of those after them: each moves every other number that is near a tie."""
 
-# What rounding does inside the reference (rounding.py)
+# What rounding does inside the reference (nearby.py)
 
 TERMS = 4
 """A sum of n terms, one after the other, errs by about eps * n / 8 of a term; kernels add up columns so."""

@@ -104,18 +104,15 @@ class Choice:
 
 def choices_of(candidate: Outputs, made: Sequence[torch.Tensor], outputs: Outputs) -> Choices:
     """The candidate's indices for each operator whose own are an output, in whatever integer dtype."""
+    numbers = {path: whole_numbers(output) for path, output in outputs.items()}
+    flat = {path: values.flatten() for path, values in numbers.items() if values is not None}
     choices = {}
     for number, indices in enumerate(made):
-        paths = [path for path, output in outputs.items() if is_equal(whole_numbers(output), indices)]
+        paths = [path for path, values in flat.items() if torch.equal(values, indices.flatten())]
         chosen = whole_numbers(candidate.get(paths[0])) if paths else None
         if chosen is not None and chosen.numel() == indices.numel():
             choices[number] = chosen.reshape(indices.shape)
     return choices
-
-
-def is_equal(values: torch.Tensor | None, indices: torch.Tensor) -> bool:
-    """Whether the values are those indices, in whatever shape."""
-    return values is not None and torch.equal(values.flatten(), indices.flatten())
 
 
 def whole_numbers(output: OutputLeaf | None) -> torch.Tensor | None:

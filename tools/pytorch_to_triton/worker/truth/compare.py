@@ -49,8 +49,7 @@ def statistics_of(candidate: Outputs, truth: Truth, call: CallInputs) -> Statist
     """
     statistics = Comparison(candidate, truth, call).statistics()
     if wrong_in(statistics) and (following := truth.following(candidate)):
-        truth = following
-        statistics = Comparison(candidate, truth, call).statistics()
+        statistics = Comparison(candidate, truth := following, call).statistics()
     if fails_by_little(statistics):
         truth = truth.with_more_samples()
         statistics = Comparison(candidate, truth, call).statistics()
@@ -98,12 +97,10 @@ class Comparison:
         """The names of arguments by the paths that they have as outputs."""
         passed_over = {f"{name}{AFTER_THE_CALL}" for name in truth.updated}
         returned = {path: output for path, output in candidate.items() if path not in passed_over}
-        self.candidate = {**self.unwritten_arguments(), **returned}
-
-    def unwritten_arguments(self) -> Outputs:
-        """Arguments that the reference writes to, as they were before the call."""
-        names = {path: name for path, name in self.arguments.items() if path in self.truth.pytorch}
-        return {path: output_of(self.inputs[name]) for path, name in names.items()}
+        # Arguments that the reference writes to, as they were before the call.
+        unwritten = {path: name for path, name in self.arguments.items() if path in truth.pytorch}
+        before = {path: output_of(self.inputs[name]) for path, name in unwritten.items()}
+        self.candidate = {**before, **returned}
 
     def statistics(self) -> dict[str, Any]:
         """For CaseStatistics of wire/statistics.py."""
@@ -172,7 +169,8 @@ class Comparison:
         """Errors in units of the allowed rounding error, and diagnostics of the failing elements."""
         sides = {**sides, "candidate": self.excused(path, sides["candidate"], sides["truth"])}
         pytorch = sides["pytorch"]
-        parts = [self.errors_of(block) for block in blocks(sides)]
+        is_float = pytorch.is_floating_point()
+        parts = [float_errors(b, self.inputs_rms) if is_float else exact_errors(b) for b in blocks(sides)]
         total = merge([figures_of(part) for part in parts])
         failing = torch.cat([part.failing.reshape(-1) for part in parts]).view(pytorch.shape)
         strict, deviation = for_dtype(STRICT, pytorch.dtype), total.pop("deviation")
@@ -226,11 +224,6 @@ class Comparison:
         floats = [values.float() for values in self.inputs.values() if values.is_floating_point()]
         has_infinity, has_nan = (any(bool(f(v).any()) for v in floats) for f in (torch.isinf, torch.isnan))
         return has_infinity and not has_nan
-
-    def errors_of(self, sides: Mapping[str, torch.Tensor]) -> Errors:
-        """The errors of a whole output, or of one block of it."""
-        is_floating = sides["pytorch"].is_floating_point()
-        return float_errors(sides, self.inputs_rms) if is_floating else exact_errors(sides)
 
     def diagnostics(self, sides: Mapping[str, torch.Tensor], failing: torch.Tensor) -> Statistics:
         """Where it fails, and, by the first block that does, what the wrong values look like."""

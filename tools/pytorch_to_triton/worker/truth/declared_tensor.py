@@ -15,15 +15,14 @@ from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
-from torch.utils._mode_utils import no_dispatch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from ..calls.exchange import CallInputs, map_tensors
-from ..dispatch import DispatchMode
-from .result_dtypes import result_dtypes
+from ..dispatch import DispatchMode, without_compiler
 
-Args = tuple[Any, ...]
-Kwargs = Mapping[str, Any]
-
+KNOWN: dict[Any, tuple[torch.dtype, ...]] = {}
+"""By operator and `kind_of` its arguments."""
+VALUES = (bool, str, torch.dtype, torch.layout, torch.memory_format, type(None))
 WIDE = {
     torch.float32: torch.float64,
     torch.float16: torch.float64,
@@ -37,6 +36,60 @@ WIDE = {
 }
 """The dtype that is held for each dtype that is not held itself."""
 SHORT = frozenset(WIDE) - {torch.float32, torch.complex64}
+NEGATIONS = {"_conj": torch.ops.aten._conj_physical.default, "_neg_view": torch.ops.aten.neg.default}
+
+
+def result_dtypes(
+    func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], count: int
+) -> tuple[torch.dtype, ...]:
+    """The dtypes of the `count` tensors that `func` returns, nested ones in order.
+
+    Sizes and numbers do not matter, so meta tensors are enough; where an operator has no meta kernel, it is
+    run once on tensors of the dtypes that its arguments report.
+    """
+    kind = (func, count, torch.get_default_dtype(), kind_of(args), tuple(map(kind_of, kwargs.items())))
+    if kind not in KNOWN:
+        with _disable_current_modes():
+            leaves = pytree.tree_leaves(result_on_meta(func, args, kwargs))
+        KNOWN[kind] = tuple(leaf.dtype for leaf in leaves if isinstance(leaf, torch.Tensor))
+    return KNOWN[kind]
+
+
+def kind_of(value: Any) -> Any:
+    """All that matters of an argument."""
+    if isinstance(value, torch.Tensor):
+        return value.dtype, value.dim() == 0, value.device.type
+    if isinstance(value, list | tuple):
+        kinds = tuple(map(kind_of, value))
+        return frozenset(kinds) if {*map(type, value)} <= {int, float} else kinds
+    return value if isinstance(value, VALUES) else type(value)
+
+
+def result_on_meta(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    arguments = args, dict(kwargs)
+    try:
+        # Torch's own operators run no user code.
+        with without_compiler() if func.namespace in ("aten", "prims") else nullcontext():
+            on_meta, named = pytree.tree_map(without_values, arguments)
+            return func(*on_meta, **named)
+    except Exception:
+        copies, named = pytree.tree_map_only(torch.Tensor, as_reported, arguments)
+        return func(*copies, **named)
+
+
+def without_values(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+    return torch.device("meta") if isinstance(value, torch.device) else value
+
+
+def as_reported(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy: the operator may write to it."""
+    return getattr(tensor, "held", tensor).detach().to(tensor.dtype, copy=True)
+
+
+Args = tuple[Any, ...]
+Kwargs = Mapping[str, Any]
 
 
 class NotFollowed(BaseException):
@@ -147,8 +200,10 @@ class Underneath:
     def known(self, result: Any) -> Any:
         """Of an argument that was written to, itself; of any other part of a result, as it is."""
         outer = self.outer.get(id(result), result)
-        if isinstance(outer, DeclaredTensor) and traits(outer) != traits(outer.held):
-            raise NotFollowed("a tensor that becomes another shape in place")
+        if isinstance(outer, DeclaredTensor):
+            held = outer.held
+            if (outer.shape, outer.stride()) != (held.shape, held.stride()):
+                raise NotFollowed("a tensor that becomes another shape in place")
         return outer
 
 
@@ -215,7 +270,7 @@ def cast(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     return result
 
 
-def copied(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
+def copy_into(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """`copy_(to, from)`: a cast as well."""
     to, source = args[0], args[1]
     if isinstance(to, DeclaredTensor) and to.dtype != source.dtype:
@@ -265,25 +320,14 @@ def negate(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     return compute(mode, NEGATIONS[func.overloadpacket.__name__], args, kwargs)
 
 
-def change_view_in_place(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    """Operators that change the view of a tensor in place: the outer tensor's and the held one's."""
-    if isinstance(args[0], DeclaredTensor):
-        func(held(args[0]), *args[1:], **kwargs)
-        with no_dispatch():
-            func(*args, **kwargs)
-        return args[0]
-    return func(*args, **kwargs)
-
-
 def refuse(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """What exchanges a tensor's memory, and kernels for short dtypes alone, some of which are random."""
     raise NotFollowed(str(func))
 
 
-NEGATIONS = {"_conj": torch.ops.aten._conj_physical.default, "_neg_view": torch.ops.aten.neg.default}
 COMPUTED: Mapping[str, Callable[[DeclaredDtypes, Any, Args, Kwargs], Any]] = {
     "_to_copy": cast,
-    "copy_": copied,
+    "copy_": copy_into,
     "_conj": negate,
     "_neg_view": negate,
     "_softmax": softmax,
@@ -291,10 +335,6 @@ COMPUTED: Mapping[str, Callable[[DeclaredDtypes, Any, Args, Kwargs], Any]] = {
     "native_dropout": drop_out,
     "nextafter": random_op,
     "nextafter_": random_op,
-    "squeeze_": change_view_in_place,
-    "unsqueeze_": change_view_in_place,
-    "transpose_": change_view_in_place,
-    "t_": change_view_in_place,
     "set_": refuse,
     "_scaled_dot_product_flash_attention": refuse,
     "_scaled_dot_product_flash_attention_for_cpu": refuse,
@@ -302,10 +342,6 @@ COMPUTED: Mapping[str, Callable[[DeclaredDtypes, Any, Args, Kwargs], Any]] = {
     "_scaled_dot_product_cudnn_attention": refuse,
 }
 """Operators computed in their own way; `random_op` also suits those that depend on the spacing of numbers."""
-
-
-def traits(tensor: torch.Tensor) -> tuple[torch.Size, tuple[int, ...]]:
-    return tensor.shape, tensor.stride()
 
 
 def is_floating(tensor: torch.Tensor) -> bool:

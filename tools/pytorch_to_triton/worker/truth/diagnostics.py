@@ -12,6 +12,7 @@ FEW_ROUNDED = 4
 """Fewer values than this may be round by chance."""
 FEW_ON_A_DIAGONAL = 3
 """Fewer failing elements than this lie on some diagonal by chance."""
+SHORT = (torch.float8_e4m3fn, torch.bfloat16, torch.float16)
 ALIKE = 1e-3
 """Largest relative deviation at which two tensors count as the same values."""
 
@@ -82,23 +83,16 @@ def fits(wrong: torch.Tensor, right: torch.Tensor) -> dict[str, float | None]:
 
     None where fewer than three elements determine them.
     """
-    nothing: dict[str, float | None] = dict.fromkeys(("factor", "factor_leaves", "offset", "offset_leaves"))
+    fit: dict[str, float | None] = dict.fromkeys(("factor", "factor_leaves", "offset", "offset_leaves"))
     error, size = rms([wrong - right]), float(right.square().sum())
     if wrong.numel() < 3 or not error:
-        return nothing
+        return fit
     offset = float((wrong - right).mean())
-    shifted = {
-        "offset": finite_or_none(offset),
-        "offset_leaves": finite_or_none(rms([wrong - right - offset]) / error),
-    }
-    if not size:
-        return {**nothing, **shifted}
-    factor = float((wrong * right).sum()) / size
-    scaled = {
-        "factor": finite_or_none(factor),
-        "factor_leaves": finite_or_none(rms([wrong - factor * right]) / error),
-    }
-    return {**scaled, **shifted}
+    fit |= {"offset": offset, "offset_leaves": rms([wrong - right - offset]) / error}
+    if size:
+        factor = float((wrong * right).sum()) / size
+        fit |= {"factor": factor, "factor_leaves": rms([wrong - factor * right]) / error}
+    return {name: None if value is None else finite_or_none(value) for name, value in fit.items()}
 
 
 def finite_or_none(value: float) -> float | None:
@@ -139,15 +133,9 @@ def rounded_to(candidate: torch.Tensor, truth: torch.Tensor) -> str | None:
     """The shorter dtype that holds every candidate value but not every true one, if there is one."""
     if candidate.numel() < FEW_ROUNDED:
         return None
-    for name in ("float8_e4m3fn", "bfloat16", "float16"):
-        dtype: torch.dtype = getattr(torch, name)
-        if (
-            candidate.dtype.itemsize > dtype.itemsize
-            and same_when(candidate, dtype)
-            and not same_when(truth, dtype)
-        ):
-            return name
-    return None
+    shorter = (dtype for dtype in SHORT if dtype.itemsize < candidate.dtype.itemsize)
+    holding = (d for d in shorter if same_when(candidate, d) and not same_when(truth, d))
+    return next((str(dtype).removeprefix("torch.") for dtype in holding), None)
 
 
 def same_when(values: torch.Tensor, dtype: torch.dtype) -> bool:

@@ -34,7 +34,7 @@ from .declared_tensor import (
     with_declared_dtypes,
 )
 from .nearby import comparable, farthest, good_eps, move_by_eps, own_eps, rounding, traits_of
-from .steps import Steps, same_steps
+from .reference_calls import Steps, same_steps
 
 HUGE_BYTES = 2**32
 """Of inputs and outputs: above, no truth is computed in float64."""
