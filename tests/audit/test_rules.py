@@ -28,7 +28,7 @@ UNFIT = [
     if "tl.make_block_ptr" in file.read_text(encoding="utf-8")
     and (BLOCK_POINTERS is None or BLOCK_POINTERS.standing != "current")
 ]
-NO_KERNELS = ("run.py", "cuda_autocast.py", "language.py")
+NO_KERNELS = ("run.py", "cuda_autocast.py", "language.py", "staged_kernels.py")
 """Without kernels, or, language.py, with what only the interpreter or a newer Triton takes."""
 RIGHT = [
     *sorted(places.shipped("reference_kernels").glob("*.py")),
