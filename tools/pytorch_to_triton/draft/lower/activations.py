@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Const, Value, kind_of, op
 from pytorch_to_triton.draft.lower.comparisons import between
 from pytorch_to_triton.draft.lower.formulas import is_literal, mapped, scaled, where
-from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, row
+from pytorch_to_triton.draft.lower.row import Context, Operand, row
 from pytorch_to_triton.draft.lower.tensor import Tensor
 from pytorch_to_triton.draft.lower.views import cut
 
@@ -47,22 +45,15 @@ def softplus(ctx: Context, input: Tensor, beta: Operand = 1, threshold: Operand 
 
 @row("aten.log_sigmoid.default")
 def log_sigmoid(ctx: Context, input: Tensor) -> Tensor:
-    return mapped(ctx, log_of_sigmoid, input)
+    def formula(x: Value) -> Value:
+        return op("sub", op("minimum", x, 0.0), op("log1p", op("exp", op("neg", op("abs", x)))))
 
-
-def log_of_sigmoid(x: Value) -> Value:
-    """The logarithm of the sigmoid, without overflow."""
-    return op("sub", op("minimum", x, 0.0), op("log1p", op("exp", op("neg", op("abs", x)))))
+    return mapped(ctx, formula, input)  # without overflow
 
 
 @row("aten.leaky_relu.default")
 def leaky_relu(ctx: Context, input: Tensor, negative_slope: Operand = 0.01) -> Tensor:
     return mapped(ctx, _sloped, input, negative_slope)
-
-
-@row("aten._prelu_kernel.default")
-def prelu_kernel(ctx: Context, input: Tensor, weight: Tensor) -> Tensor:
-    return mapped(ctx, _sloped, input, weight)
 
 
 @row("aten.prelu.default")
@@ -112,35 +103,9 @@ def celu(ctx: Context, input: Tensor, alpha: Operand = 1.0) -> Tensor:
     return mapped(ctx, formula, input, alpha)
 
 
-@row("aten.threshold.default")
-def threshold(ctx: Context, input: Tensor, threshold: Operand, value: Operand) -> Tensor:
-    return mapped(ctx, lambda x, t, v: where(op("le", x, t), v, x), input, threshold, value)
-
-
-@row("aten.softshrink.default")
-def softshrink(ctx: Context, input: Tensor, lambd: Operand = 0.5) -> Tensor:
-    def formula(x: Value, by: Value) -> Value:
-        nearer = where(op("gt", x, by), op("sub", x, by), op("add", x, by))
-        return where(op("le", op("abs", x), by), 0.0, nearer)
-
-    return mapped(ctx, formula, input, lambd)
-
-
-@row("aten.hardshrink.default")
-def hardshrink(ctx: Context, input: Tensor, lambd: Operand = 0.5) -> Tensor:
-    return mapped(ctx, lambda x, by: where(op("le", op("abs", x), by), 0.0, x), input, lambd)
-
-
 @row("aten.glu.default")
 def glu(ctx: Context, input: Tensor, dim: int = -1) -> Tensor:
     half = ctx.shape[dim]
     x, gate = (cut(ctx, input, dim, start, half) for start in (sizes.ZERO, half))
     aligned = Tensor(x.dims, gate.at(*x.indices), gate.dtype)
     return mapped(ctx, lambda a, b: op("mul", a, op("sigmoid", b)), x, aligned)
-
-
-@row("aten.dropout.default")
-def dropout(ctx: Context, input: Tensor, p: Any, train: bool) -> Tensor:
-    if train and p != 0:
-        raise Refused("it draws random numbers")
-    return input

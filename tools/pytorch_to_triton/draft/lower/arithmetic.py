@@ -24,7 +24,7 @@ def sub(ctx: Context, input: Tensor, other: Operand, alpha: Operand = 1) -> Tens
     return mapped(ctx, lambda a, b, k: op("sub", a, scaled(b, k)), input, other, alpha)
 
 
-@row("aten.rsub.Tensor", "aten.rsub.Scalar")
+@row("aten.rsub.Scalar")
 def rsub(ctx: Context, input: Tensor, other: Operand, alpha: Operand = 1) -> Tensor:
     return mapped(ctx, lambda a, b, k: op("sub", b, scaled(a, k)), input, other, alpha)
 
@@ -35,7 +35,7 @@ def mul(ctx: Context, input: Tensor, other: Operand) -> Tensor:
     return mapped(ctx, lambda a, b: op(fn, a, b), input, other)
 
 
-@row("aten.div.Tensor", "aten.div.Scalar", "aten.true_divide.Tensor", "aten.true_divide.Scalar")
+@row("aten.div.Tensor", "aten.div.Scalar")
 def div(ctx: Context, input: Tensor, other: Operand) -> Tensor:
     if ctx.dtype != "float64" and isinstance(other, int | float) and SMALLEST <= abs(other) <= 1 / SMALLEST:
         return mapped(ctx, lambda a, b: op("div_literal", a, b), input, other)
@@ -54,11 +54,6 @@ def div_mode(ctx: Context, input: Tensor, other: Operand, rounding_mode: str | N
         case "trunc":
             return mapped(ctx, _whole_quotient, input, other)
     return div(ctx, input, other)
-
-
-@row("aten.floor_divide.default", "aten.floor_divide.Scalar")
-def floor_divide(ctx: Context, input: Tensor, other: Operand) -> Tensor:
-    return mapped(ctx, floor_quotient, input, other)
 
 
 def _whole_quotient(a: Value, b: Value) -> Value:
@@ -181,19 +176,3 @@ def _lerp(start: Value, end: Value, weight: Value) -> Value:
     if isinstance(weight, Const):
         return from_end
     return where(op("lt", op("abs", weight), 0.5), from_start, from_end)
-
-
-@row("aten.addcmul.default")
-def addcmul(ctx: Context, input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Operand = 1) -> Tensor:
-    def formula(x: Value, a: Value, b: Value, k: Value) -> Value:
-        return op("add", x, op("mul", scaled(a, k), b))
-
-    return mapped(ctx, formula, input, tensor1, tensor2, value)
-
-
-@row("aten.addcdiv.default")
-def addcdiv(ctx: Context, input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Operand = 1) -> Tensor:
-    def formula(x: Value, a: Value, b: Value, k: Value) -> Value:
-        return op("add", x, scaled(op("div", a, b), k))
-
-    return mapped(ctx, formula, input, tensor1, tensor2, value)

@@ -48,46 +48,6 @@ def scaled_dot_product_attention(
     return attention(ctx, query, key, value, attn_mask, dropout_p, is_causal, scale).output
 
 
-@row("aten._scaled_dot_product_attention_math.default")
-def attention_math(
-    ctx: Context,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    dropout_mask: Tensor | None = None,
-    *,
-    scale: Operand | None = None,
-    enable_gqa: bool = False,
-) -> tuple[Tensor, ...]:
-    if dropout_mask is not None:
-        raise Refused("it has a dropout mask")
-    if attn_mask is not None and attn_mask.kind == "bool":
-        raise Refused("its mask is boolean, which this operator adds as a number")
-    if enable_gqa:
-        key, value = (shared_by_heads(ctx, x, query) for x in (key, value))
-    found = attention(ctx, query, key, value, attn_mask, dropout_p, is_causal, scale)
-    return found.output, found.weights
-
-
-@row("aten._scaled_dot_product_flash_attention_for_cpu.default")
-def flash_attention_for_cpu(
-    ctx: Context,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    *,
-    attn_mask: Tensor | None = None,
-    scale: Operand | None = None,
-) -> tuple[Tensor, ...]:
-    found = attention(ctx, query, key, value, attn_mask, dropout_p, is_causal, scale)
-    return found.output, found.logsumexp
-
-
 def attention(
     ctx: Context,
     query: Tensor,

@@ -10,9 +10,11 @@ from pytorch_to_triton.draft.ir.sizes import product as size_product
 from pytorch_to_triton.draft.ir.values import Value, op
 from pytorch_to_triton.draft.lower.backward import less, product
 from pytorch_to_triton.draft.lower.formulas import mapped
-from pytorch_to_triton.draft.lower.losses import MEAN
 from pytorch_to_triton.draft.lower.row import Context, row
 from pytorch_to_triton.draft.lower.tensor import Tensor
+
+MEAN = 1
+"""PyTorch's number for a loss that is the mean of its elements; 0 stands for all of them, 2 for their sum."""
 
 
 def _of_loss(ctx: Context, slope: Callable[..., Value], reduction: int, *operands: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from pytorch_to_triton.draft.ir.values import Const, Value, op
 from pytorch_to_triton.draft.lower.activations import along_channels
 from pytorch_to_triton.draft.lower.formulas import mapped
 from pytorch_to_triton.draft.lower.norms import Statistics, affine, normalized, reciprocal_root
-from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, count, inside, row
+from pytorch_to_triton.draft.lower.row import Context, Operand, count, inside, row
 from pytorch_to_triton.draft.lower.spread import moments, statistic
 from pytorch_to_triton.draft.lower.tensor import Tensor
 
@@ -56,27 +56,6 @@ def no_training(
 ) -> Statistics:
     out = _by_running(ctx, input, running_mean, running_var, eps)
     return _scaled(ctx, out, weight, bias), _nothing(ctx, input), _nothing(ctx, input)
-
-
-@row(
-    "aten.batch_norm.default",
-    arguments="input weight bias running_mean running_var training momentum eps cudnn_enabled",
-)
-def batch_norm(
-    ctx: Context,
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    eps: Operand,
-) -> Tensor:
-    if running_mean is None or running_var is None:
-        return _scaled(ctx, _of_batch(ctx, input, eps)[0], weight, bias)
-    if training:
-        raise Refused("it updates its running statistics in place")
-    return _scaled(ctx, _by_running(ctx, input, running_mean, running_var, eps), weight, bias)
 
 
 @row("aten._native_batch_norm_legit.no_stats", arguments="input weight bias training momentum eps")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pytorch_to_triton.draft.ir.values import Const, Value, kind_of, op
 from pytorch_to_triton.draft.lower.formulas import compared, mapped
 from pytorch_to_triton.draft.lower.formulas import where as chosen
-from pytorch_to_triton.draft.lower.row import WIDTHS, Context, Operand, Refused, RowFunction, as_kind, row
+from pytorch_to_triton.draft.lower.row import WIDTHS, Context, Operand, Refused, RowFunction, row
 from pytorch_to_triton.draft.lower.tensor import Tensor
 
 
@@ -36,8 +36,7 @@ for _fn in ("eq", "ne", "lt", "le", "gt", "ge"):
 
 for _fn in ("and", "or", "xor"):
     row(f"aten.logical_{_fn}.default")(_logic(_fn))
-    _overloads = (f"bitwise_{_fn}.Tensor", f"bitwise_{_fn}.Scalar", f"bitwise_{_fn}.Scalar_Tensor")
-    row(*(f"aten.{o}" for o in (*_overloads, f"__{_fn}__.Tensor", f"__{_fn}__.Scalar")))(_bits(_fn))
+    row(*(f"aten.bitwise_{_fn}.{overload}" for overload in ("Tensor", "Scalar", "Scalar_Tensor")))(_bits(_fn))
 
 
 @row("aten.logical_not.default")
@@ -98,12 +97,12 @@ def _within(shift: Value, width: int) -> Value:
     return op("and", op("ge", shift, 0), op("lt", shift, width))
 
 
-@row("aten.where.self", "aten.where.ScalarOther", "aten.where.ScalarSelf", "aten.where.Scalar")
+@row("aten.where.self")
 def where(ctx: Context, condition: Tensor, input: Operand, other: Operand) -> Tensor:
     return ctx.where(condition, input, other)
 
 
-@row("aten.masked_fill.Scalar", "aten.masked_fill.Tensor")
+@row("aten.masked_fill.Scalar")
 def masked_fill(ctx: Context, input: Tensor, mask: Tensor, value: Operand) -> Tensor:
     return ctx.where(mask, value, input)
 
@@ -118,12 +117,12 @@ def smaller(a: Value, b: Value) -> Value:
     return op({"float": "minimum", "int": "smaller", "bool": "and"}[kind_of(a)], a, b)
 
 
-@row("aten.maximum.default", "aten.max.other")
+@row("aten.maximum.default")
 def maximum(ctx: Context, input: Tensor, other: Tensor) -> Tensor:
     return mapped(ctx, larger, input, other)
 
 
-@row("aten.minimum.default", "aten.min.other")
+@row("aten.minimum.default")
 def minimum(ctx: Context, input: Tensor, other: Tensor) -> Tensor:
     return mapped(ctx, smaller, input, other)
 
@@ -138,7 +137,7 @@ def fmin(ctx: Context, input: Tensor, other: Tensor) -> Tensor:
     return mapped(ctx, lambda a, b: op("and" if kind_of(a) == "bool" else "smaller", a, b), input, other)
 
 
-@row("aten.clamp.default", "aten.clamp.Tensor", "aten.clip.default", "aten.clip.Tensor")
+@row("aten.clamp.default", "aten.clamp.Tensor")
 def clamp(ctx: Context, input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     if min is None or max is None:
         return mapped(ctx, larger, input, min) if max is None else mapped(ctx, smaller, input, max)
@@ -153,19 +152,11 @@ def between(x: Value, low: Value, high: Value) -> Value:
     return smaller(larger(x, low), high)
 
 
-@row("aten.clamp_min.default", "aten.clamp_min.Tensor")
+@row("aten.clamp_min.default")
 def clamp_min(ctx: Context, input: Tensor, min: Operand) -> Tensor:
     return mapped(ctx, larger, input, min)
 
 
-@row("aten.clamp_max.default", "aten.clamp_max.Tensor")
+@row("aten.clamp_max.default")
 def clamp_max(ctx: Context, input: Tensor, max: Operand) -> Tensor:
     return mapped(ctx, smaller, input, max)
-
-
-@row("aten.heaviside.default")
-def heaviside(ctx: Context, input: Tensor, values: Tensor) -> Tensor:
-    def formula(x: Value, at_zero: Value) -> Value:
-        return chosen(op("eq", x, 0), at_zero, as_kind(op("gt", x, 0), kind_of(x)))
-
-    return mapped(ctx, formula, input, values)

@@ -31,12 +31,6 @@ def contracted(ctx: Context, a: Tensor, b: Tensor, name: str | None = None) -> T
     return ctx.tensor((*kept, n), Reduce(SUM, (terms,), k, name) if k else terms)
 
 
-def outer_product(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
-    """[M] and [N] -> [M, N]."""
-    column = replace(a, dims=(*a.dims, ()))
-    return ctx.pointwise("mul", column, distinct(ctx, b, a))
-
-
 def product(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
     """What `a @ b` is for vectors, matrices and stacks of them."""
     tall = a if len(a) > 1 else replace(a, dims=((), *a.dims))
@@ -50,26 +44,6 @@ def product(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
 @row("aten.mm.default", "aten.bmm.default")
 def mm(ctx: Context, input: Tensor, mat2: Tensor) -> Tensor:
     return contracted(ctx, input, mat2)
-
-
-@row("aten.matmul.default", "aten.vdot.default")
-def matmul(ctx: Context, input: Tensor, other: Tensor) -> Tensor:
-    return product(ctx, input, other)
-
-
-@row("aten.mv.default")
-def mv(ctx: Context, input: Tensor, vec: Tensor) -> Tensor:
-    return product(ctx, input, vec)
-
-
-@row("aten.dot.default")
-def dot(ctx: Context, input: Tensor, tensor: Tensor) -> Tensor:
-    return product(ctx, input, tensor)
-
-
-@row("aten.outer.default", "aten.ger.default")
-def outer(ctx: Context, input: Tensor, vec2: Tensor) -> Tensor:
-    return outer_product(ctx, input, vec2)
 
 
 @row("aten.linear.default")
@@ -135,13 +109,6 @@ def addmv(
     ctx: Context, input: Tensor, mat: Tensor, vec: Tensor, *, beta: Operand = 1, alpha: Operand = 1
 ) -> Tensor:
     return added(ctx, input, product(ctx, mat, vec), beta, alpha)
-
-
-@row("aten.addr.default")
-def addr(
-    ctx: Context, input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Operand = 1, alpha: Operand = 1
-) -> Tensor:
-    return added(ctx, input, outer_product(ctx, vec1, vec2), beta, alpha)
 
 
 def added(ctx: Context, input: Tensor, found: Tensor, beta: Operand, alpha: Operand) -> Tensor:

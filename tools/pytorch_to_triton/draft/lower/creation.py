@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytorch_to_triton.draft.ir.indices import minus, plus
+from pytorch_to_triton.draft.ir.indices import plus
 from pytorch_to_triton.draft.ir.values import Const, kind_of_dtype, op
 from pytorch_to_triton.draft.lower.formulas import where
 from pytorch_to_triton.draft.lower.row import WIDTHS, Context, Operand, Refused, as_kind, number, row
@@ -26,7 +26,6 @@ def filled(ctx: Context, value: Operand) -> Tensor:
 
 @row("aten.full.default", arguments=f"size fill_value {PLACE}")
 @row("aten.full_like.default", arguments=f"input fill_value {PLACE} memory_format")
-@row("aten.new_full.default", arguments=f"input size fill_value {PLACE}")
 def full(ctx: Context, fill_value: Operand) -> Tensor:
     return filled(ctx, fill_value)
 
@@ -36,22 +35,6 @@ def scalar_tensor(ctx: Context, s: Operand) -> Tensor:
     return filled(ctx, s)
 
 
-@row("aten.zeros.default", arguments=f"size {PLACE}")
-@row("aten.zeros_like.default", arguments=f"input {PLACE} memory_format")
-@row("aten.new_zeros.default", arguments=f"input size {PLACE}")
-def zeros(ctx: Context) -> Tensor:
-    return filled(ctx, 0)
-
-
-@row("aten.ones.default", arguments=f"size {PLACE}")
-@row("aten.ones_like.default", arguments=f"input {PLACE} memory_format")
-@row("aten.new_ones.default", arguments=f"input size {PLACE}")
-def ones(ctx: Context) -> Tensor:
-    return filled(ctx, 1)
-
-
-@row("aten.arange.default", arguments=f"end {PLACE}")
-@row("aten.arange.start", arguments=f"start end {PLACE}")
 @row("aten.arange.start_step", arguments=f"start end step {PLACE}")
 def arange(ctx: Context, start: Operand = 0, step: Operand = 1) -> Tensor:
     dims = ctx.names.dims(ctx.shape, "i")
@@ -62,31 +45,6 @@ def arange(ctx: Context, start: Operand = 0, step: Operand = 1) -> Tensor:
     if start != 0:
         found = op("add", found, as_kind(number(start), kind))
     return Tensor(dims, found, ctx.dtype)
-
-
-@row("aten.linspace.default", arguments=f"start end steps {PLACE}")
-def linspace(ctx: Context, start: Any, end: Any, steps: Any) -> Tensor:
-    """From the nearer end, so that both are met exactly."""
-    if (
-        not all(isinstance(x, int | float) for x in (start, end, steps))
-        or kind_of_dtype(ctx.dtype) != "float"
-    ):
-        raise Refused("its ends are no literals, or it makes whole numbers")
-    dims = ctx.names.dims(ctx.shape, "i")
-    if not dims[0]:
-        return Tensor(dims, Const(float(start)), ctx.dtype)
-    at, step = position(dims[0]), (end - start) / (steps - 1)
-    up = op("add", op("mul", as_kind(at, "float"), step), float(start))
-    down = op("sub", float(end), op("mul", as_kind(minus(Const(steps - 1), at), "float"), step))
-    return Tensor(dims, where(op("lt", at, steps // 2), up, down), ctx.dtype)
-
-
-@row("aten.eye.default", arguments=f"n {PLACE}")
-@row("aten.eye.m", arguments=f"n m {PLACE}")
-def eye(ctx: Context) -> Tensor:
-    dims = ctx.names.dims(ctx.shape)
-    found = op("eq", *map(position, dims))
-    return Tensor(dims, as_kind(found, kind_of_dtype(ctx.dtype)), ctx.dtype)
 
 
 @row("aten.tril.default")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from pytorch_to_triton.draft.ir.values import Const, Value, kind_of, op
+from pytorch_to_triton.draft.ir.values import Value, kind_of, op
 from pytorch_to_triton.draft.lower.formulas import Formula, compared, is_whole, mapped, where
 from pytorch_to_triton.draft.lower.row import Context, Operand, RowFunction, row
 from pytorch_to_triton.draft.lower.tensor import Tensor
@@ -46,12 +46,7 @@ def round_decimals(ctx: Context, input: Tensor, decimals: int) -> Tensor:
     return mapped(ctx, lambda x: op(back, op("round", op(there, x, ten)), ten), input)
 
 
-@row("aten.frac.default")
-def frac(ctx: Context, input: Tensor) -> Tensor:
-    return mapped(ctx, lambda x: op("sub", x, op("trunc", x)), input)
-
-
-@row("aten.sign.default", "aten.sgn.default")
+@row("aten.sign.default")
 def sign(ctx: Context, input: Tensor) -> Tensor:
     if ctx.dtype == "bool":
         return input
@@ -90,11 +85,6 @@ def isinf(ctx: Context, input: Tensor) -> Tensor:
     return compared(lambda x: op("is_inf", x) if kind_of(x) == "float" else False, input)
 
 
-@row("aten.isfinite.default")
-def isfinite(ctx: Context, input: Tensor) -> Tensor:
-    return compared(lambda x: op("lt", op("abs", x), math.inf) if kind_of(x) == "float" else True, input)
-
-
 LARGEST = {
     "float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38,
     "float64": 1.7976931348623157e308,
@@ -121,34 +111,6 @@ def nan_to_num(
     return mapped(ctx, formula, input, *given, -largest if neginf is None else neginf)
 
 
-@row("aten.logit.default")
-def logit(ctx: Context, input: Tensor, eps: float | None = None) -> Tensor:
-    def formula(x: Value) -> Value:
-        p = x if eps is None else op("clamp", x, eps, 1.0 - eps)
-        return op("log", op("div", p, op("sub", 1.0, p)))
-
-    return mapped(ctx, formula, input)
-
-
-@row("aten.sinc.default")
-def sinc(ctx: Context, input: Tensor) -> Tensor:
-    def formula(x: Value) -> Value:
-        angle = op("mul", x, math.pi)
-        return where(op("eq", x, 0.0), 1.0, op("div", op("sin", angle), angle))
-
-    return mapped(ctx, formula, input)
-
-
-@row("aten.deg2rad.default")
-def deg2rad(ctx: Context, input: Tensor) -> Tensor:
-    return mapped(ctx, lambda x: op("mul", x, math.pi / 180), input)
-
-
-@row("aten.rad2deg.default")
-def rad2deg(ctx: Context, input: Tensor) -> Tensor:
-    return mapped(ctx, lambda x: op("mul", x, 180 / math.pi), input)
-
-
 def _of_two(fn: str) -> RowFunction:
     def lowered(ctx: Context, input: Tensor, other: Operand) -> Tensor:
         return mapped(ctx, lambda a, b: op(fn, a, b), input, other)
@@ -159,33 +121,3 @@ def _of_two(fn: str) -> RowFunction:
 row("aten.atan2.default")(_of_two("atan2"))
 row("aten.hypot.default")(_of_two("hypot"))
 row("aten.copysign.Tensor", "aten.copysign.Scalar")(_of_two("copysign"))
-
-
-@row("aten.xlogy.Tensor", "aten.xlogy.Scalar_Other", "aten.xlogy.Scalar_Self")
-def xlogy(ctx: Context, input: Operand, other: Operand) -> Tensor:
-    return mapped(ctx, x_log_y, input, other)
-
-
-def x_log_y(x: Value, y: Value) -> Value:
-    """x log(y), which is 0 where x is, but for a NaN in y."""
-    product = where(op("eq", x, 0.0), 0.0, op("mul", x, op("log", y)))
-    if isinstance(y, Const):
-        return product
-    return where(op("is_nan", y), math.nan, product)
-
-
-@row("aten.logaddexp.default")
-def logaddexp(ctx: Context, input: Tensor, other: Tensor) -> Tensor:
-    return mapped(ctx, lambda a, b: _log_of_sum(a, b, "exp", 1.0), input, other)
-
-
-@row("aten.logaddexp2.default")
-def logaddexp2(ctx: Context, input: Tensor, other: Tensor) -> Tensor:
-    return mapped(ctx, lambda a, b: _log_of_sum(a, b, "exp2", 1 / math.log(2)), input, other)
-
-
-def _log_of_sum(a: Value, b: Value, exp: str, unit: float) -> Value:
-    """From the larger one, whose power could overflow; two equal infinities have no difference."""
-    apart = op("log1p", op(exp, op("neg", op("abs", op("sub", a, b)))))
-    total = op("add", op("maximum", a, b), apart if unit == 1.0 else op("mul", apart, unit))
-    return where(op("and", op("is_inf", a), op("eq", a, b)), a, total)

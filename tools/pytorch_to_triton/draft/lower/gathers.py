@@ -8,11 +8,11 @@ from dataclasses import replace
 from pytorch_to_triton.draft.ir.indices import bound, extent, plus
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.rewriting import substitute
-from pytorch_to_triton.draft.ir.sizes import Size, product
+from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import Axis, Index, Value, op
 from pytorch_to_triton.draft.lower.formulas import compared
 from pytorch_to_triton.draft.lower.row import Context, Refused, cast, row
-from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, broadcast, reshaped
+from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, broadcast
 
 
 def apart(ctx: Context, x: Tensor, taken: Sequence[Dim]) -> Tensor:
@@ -58,13 +58,6 @@ def gather(ctx: Context, input: Tensor, dim: int, index: Tensor) -> Tensor:
     places = list(index.indices)
     places[dim % len(input)] = index.value
     return replace(input, dims=index.dims, value=input.at(*places))
-
-
-@row("aten.take.default")
-def take(ctx: Context, input: Tensor, index: Tensor) -> Tensor:
-    size = product(input.shape)
-    flat = reshaped(ctx.names, input, (size,))
-    return replace(flat, dims=index.dims, value=flat.at(wrapped(index.value, size)))
 
 
 @row("aten.bucketize.Tensor", arguments="input boundaries out_int32 right")
@@ -113,7 +106,7 @@ def arranged(x: Tensor, new: Sequence[Dim], given: Sequence[int]) -> tuple[Dim, 
     return (*kept[:place], *new, *kept[place:])
 
 
-@row("aten.index.Tensor", "aten._unsafe_index.Tensor")
+@row("aten.index.Tensor")
 def index(ctx: Context, input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     given = indexed_dims(indices)
     if not given:

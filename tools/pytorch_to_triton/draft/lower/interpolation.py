@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import sympy
 
-from pytorch_to_triton.draft.ir.indices import extent, plus, quotient, times
+from pytorch_to_triton.draft.ir.indices import extent, quotient, times
 from pytorch_to_triton.draft.ir.sizes import Size, equal, text
-from pytorch_to_triton.draft.ir.sizes import size as sized
 from pytorch_to_triton.draft.ir.values import Argument, Const, Value, named, op
 from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, row
 from pytorch_to_triton.draft.lower.tensor import Tensor, position
@@ -66,11 +65,6 @@ class Resized:
 Placed = Callable[[Value, Resized], Place]
 
 
-@row("aten.upsample_linear1d.default", arguments="input output_size align_corners scales")
-def linear1d(ctx: Context, input: Tensor, align_corners: bool, scales: float | None = None) -> Tensor:
-    return linear(ctx, input, [scales], align_corners=align_corners)
-
-
 @row("aten.upsample_bilinear2d.default", arguments="input output_size align_corners scales_h scales_w")
 def bilinear2d(
     ctx: Context,
@@ -97,15 +91,9 @@ def trilinear3d(
     return linear(ctx, input, [scales_d, scales_h, scales_w], align_corners=align_corners)
 
 
-@row(
-    "aten.upsample_linear1d.vec",
-    "aten.upsample_bilinear2d.vec",
-    "aten.upsample_trilinear3d.vec",
-    arguments="input output_size align_corners scale_factors",
-)
+@row("aten.upsample_bilinear2d.vec", arguments="input output_size align_corners scale_factors")
 def linear_vec(ctx: Context, input: Tensor, align_corners: bool, scale_factors: Scales | None) -> Tensor:
-    scales = scale_factors or [None] * (len(input) - 2)
-    return linear(ctx, input, scales, align_corners=align_corners)
+    return linear(ctx, input, scale_factors or (None, None), align_corners=align_corners)
 
 
 def linear(ctx: Context, x: Tensor, scales: Scales, *, align_corners: bool) -> Tensor:
@@ -159,16 +147,6 @@ def nearest(out: Value, r: Resized) -> Place:
     return Place(whole(r, op("mul", as_kind(out, "float"), r.step)))
 
 
-def nearest_exact(out: Value, r: Resized) -> Place:
-    """The input that holds the output's centre."""
-    ratio = r.ratio
-    if ratio.is_Integer:
-        return Place(quotient(out, ratio))
-    if (1 / ratio).is_Integer:
-        return Place(plus(times(out, 1 / ratio), extent(sized(int(1 / ratio) // 2))))
-    return Place(whole(r, op("mul", op("add", as_kind(out, "float"), 0.5), r.step)))
-
-
 def between_corners(out: Value, r: Resized) -> Place:
     """The first and the last outputs are the first and the last inputs."""
     return between(r, op("mul", as_kind(out, "float"), r.step_between_corners, name=f"source_{r.letter}"))
@@ -192,33 +170,6 @@ def whole(r: Resized, source: Value) -> Value:
     return named(f"i{r.letter}", op("smaller", op("to_int32", source), extent(r.size - 1)))
 
 
-def _rows_of(name: str, placed: Placed) -> None:
-    """The rows of `upsample_nearest`, or those of the exact one."""
-
-    @row(f"aten.{name}1d.default", arguments="input output_size scales")
-    def of_1d(ctx: Context, input: Tensor, scales: float | None = None) -> Tensor:
-        return resized(ctx, input, [scales], placed)
-
-    @row(f"aten.{name}2d.default", arguments="input output_size scales_h scales_w")
-    def of_2d(
-        ctx: Context, input: Tensor, scales_h: float | None = None, scales_w: float | None = None
-    ) -> Tensor:
-        return resized(ctx, input, [scales_h, scales_w], placed)
-
-    @row(f"aten.{name}3d.default", arguments="input output_size scales_d scales_h scales_w")
-    def of_3d(
-        ctx: Context,
-        input: Tensor,
-        scales_d: float | None = None,
-        scales_h: float | None = None,
-        scales_w: float | None = None,
-    ) -> Tensor:
-        return resized(ctx, input, [scales_d, scales_h, scales_w], placed)
-
-    @row(*(f"aten.{name}{rank}d.vec" for rank in LETTERS), arguments="input output_size scale_factors")
-    def of_vec(ctx: Context, input: Tensor, scale_factors: Scales | None) -> Tensor:
-        return resized(ctx, input, scale_factors or [None] * (len(input) - 2), placed)
-
-
-_rows_of("upsample_nearest", nearest)
-_rows_of("_upsample_nearest_exact", nearest_exact)
+@row("aten.upsample_nearest2d.vec", arguments="input output_size scale_factors")
+def nearest2d(ctx: Context, input: Tensor, scale_factors: Scales | None) -> Tensor:
+    return resized(ctx, input, scale_factors or (None, None), nearest)

@@ -78,12 +78,6 @@ def _chosen(parts: Sequence[Tensor], index: Sequence[Value], at: int) -> Value:
     return found
 
 
-@row("aten.stack.default")
-def stack(ctx: Context, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    at = dim % len(ctx.shape)
-    return joined(ctx, [_with_one(t, at) for t in tensors], at)
-
-
 def _with_one(x: Tensor, at: int) -> Tensor:
     """The tensor with a dimension of size 1 more."""
     return replace(x, dims=(*x.dims[:at], (), *x.dims[at:]))
@@ -116,43 +110,9 @@ def repeat(ctx: Context, input: Tensor, repeats: Sequence[Any]) -> Tensor:
     return replace(input, dims=tuple(_times(ctx, n) + d for n, d in zip(repeats, padded, strict=True)))
 
 
-@row("aten.repeat_interleave.self_int", arguments="input repeats dim output_size")
-def repeat_interleave(ctx: Context, input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
-    if dim is None or not len(input):
-        input, dim = reshaped(ctx.names, input, (sizes.product(input.shape),)), 0
-    at = dim % len(input)
-    dims = (*input.dims[:at], input.dims[at] + _times(ctx, repeats), *input.dims[at + 1 :])
-    return replace(input, dims=dims)
-
-
 def _times(ctx: Context, repeats: Any) -> Dim:
     """An axis along which nothing changes."""
     return ctx.dim("r", as_size(repeats))
-
-
-@row("aten.unbind.int")
-def unbind(ctx: Context, input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    at = dim % len(input)
-    parts = _parts(ctx, input, at, ONE)
-    return tuple(replace(p, dims=(*p.dims[:at], *p.dims[at + 1 :])) for p in parts)
-
-
-@row("aten.split.Tensor")
-def split(ctx: Context, input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    if input.shape[dim] == ZERO:
-        return (input,)
-    return _parts(ctx, input, dim % len(input), as_size(split_size))
-
-
-def _parts(ctx: Context, x: Tensor, at: int, part: Size) -> tuple[Tensor, ...]:
-    """Parts of one size, the last of what is left."""
-    count = sizes.FloorDiv(x.shape[at], part)
-    rest = (x.shape[at] - count * part).expand()
-    if not (count.is_Integer and rest.is_Integer):
-        raise Refused("how many parts there are depends on the sizes")
-    whole = [cut(ctx, x, at, i * part, part) for i in range(int(count))]
-    last = [] if rest == ZERO else [cut(ctx, x, at, count * part, rest)]
-    return (*whole, *last)
 
 
 @row("aten.diagonal.default")
@@ -164,11 +124,6 @@ def diagonal(ctx: Context, input: Tensor, offset: int = 0, dim1: int = 0, dim2: 
     index[right] = plus(position(new), Const(max(offset, 0)))
     kept = tuple(d for i, d in enumerate(input.dims) if i not in (down, right))
     return replace(input, dims=(*kept, new), value=input.at(*index))
-
-
-@row("aten.diag_embed.default")
-def diag_embed(ctx: Context, input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    return with_diagonal(zeros(ctx, input), input, offset, dim1, dim2)
 
 
 def zeros(ctx: Context, like: Tensor) -> Tensor:
@@ -205,19 +160,3 @@ def unfold(ctx: Context, input: Tensor, dimension: int, size: int, step: int) ->
     index[at] = plus(times(position(window), sizes.size(step)), position(tap))
     dims = (*input.dims[:at], window, *input.dims[at + 1 :], tap)
     return replace(input, dims=dims, value=input.at(*index))
-
-
-@row("aten.expand_as.default", arguments="input other")
-def expand_as(ctx: Context, input: Tensor) -> Tensor:
-    return _expanded(ctx, input)
-
-
-@row("aten.broadcast_to.default", arguments="input size")
-def broadcast_to(ctx: Context, input: Tensor) -> Tensor:
-    return _expanded(ctx, input)
-
-
-def _expanded(ctx: Context, x: Tensor) -> Tensor:
-    padded: tuple[Dim, ...] = ((),) * (len(ctx.shape) - len(x)) + x.dims
-    fresh = ctx.names.dims(ctx.shape)
-    return replace(x, dims=tuple(d or new for d, new in zip(padded, fresh, strict=True)))

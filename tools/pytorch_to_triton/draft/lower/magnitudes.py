@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PEAK, SUM
+from pytorch_to_triton.draft.ir.monoids import MAX, MIN, SUM
 from pytorch_to_triton.draft.ir.values import Value, op
 from pytorch_to_triton.draft.lower.arithmetic import power
 from pytorch_to_triton.draft.lower.contractions import distinct
-from pytorch_to_triton.draft.lower.formulas import mapped, name_of, where
+from pytorch_to_triton.draft.lower.formulas import mapped, where
 from pytorch_to_triton.draft.lower.reductions import Dims
 from pytorch_to_triton.draft.lower.row import Context, Refused, all_dims, cast, row
 from pytorch_to_triton.draft.lower.tensor import Tensor
@@ -52,26 +52,6 @@ def linalg_vector_norm(
     return vector_norm(ctx, input, ord, all_dims(input, dim), keepdim=keepdim)
 
 
-@row("aten.norm.Scalar")
-def norm_all(ctx: Context, input: Tensor, p: Any = 2) -> Tensor:
-    return vector_norm(ctx, input, p, all_dims(input, None))
-
-
-@row("aten.norm.ScalarOpt_dim")
-def norm(ctx: Context, input: Tensor, p: Any, dim: Dims, keepdim: bool = False) -> Tensor:
-    return vector_norm(ctx, input, 2 if p is None else p, all_dims(input, dim), keepdim=keepdim)
-
-
-@row("aten.norm.ScalarOpt_dim_dtype", arguments="input p dim keepdim dtype")
-def norm_in_dtype(ctx: Context, input: Tensor, p: Any, dim: Dims, keepdim: bool) -> Tensor:
-    return vector_norm(ctx, input, 2 if p is None else p, all_dims(input, dim), keepdim=keepdim)
-
-
-@row("aten.norm.ScalarOpt_dtype", arguments="input p dtype")
-def norm_all_in_dtype(ctx: Context, input: Tensor, p: Any) -> Tensor:
-    return vector_norm(ctx, input, 2 if p is None else p, all_dims(input, None))
-
-
 @row("aten.dist.default")
 def dist(ctx: Context, input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     apart = ctx.pointwise("sub", input, other)
@@ -85,21 +65,3 @@ def cdist(ctx: Context, x1: Tensor, x2: Tensor, p: float) -> Tensor:
     other = replace(x2, dims=(*x2.dims[:-2], (), *x2.dims[-2:]))
     # Whether PyTorch multiplies matrices for it is a matter of its speed.
     return vector_norm(ctx, ctx.pointwise("sub", one, other), p, (len(one) - 1,))
-
-
-@row("aten.frobenius_norm.dim")
-def frobenius_norm(ctx: Context, input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
-    return vector_norm(ctx, input, 2, all_dims(input, dim), keepdim=keepdim)
-
-
-@row("aten.logsumexp.default")
-def logsumexp(ctx: Context, input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
-    dims = all_dims(input, dim)
-    x = cast(input, ctx.dtype)
-    top = ctx.reduce(PEAK, x, dims, keepdim=True, name=f"{name_of(input)}_max")
-    shift = mapped(ctx, lambda m: where(op("is_inf", m), 0.0, m), top)
-    shares = mapped(ctx, lambda v, s: op("exp", op("sub", v, s)), x, shift)
-    total = ctx.reduce(SUM, shares, dims, keepdim=True)
-    found = mapped(ctx, lambda t, s: op("add", op("log", t), s), total, shift)
-    kept = found.dims if keepdim else tuple(d for i, d in enumerate(found.dims) if i not in dims)
-    return replace(found, dims=kept)

@@ -76,22 +76,6 @@ def _last(x: Tensor, shape: Sequence[Any]) -> range:
     return range(len(x) - len(shape), len(x))
 
 
-@row("aten._fused_rms_norm.default")
-def fused_rms_norm(
-    ctx: Context,
-    input: Tensor,
-    normalized_shape: Sequence[Any],
-    weight: Tensor | None,
-    eps: Operand | None,
-) -> tuple[Tensor, Tensor]:
-    squares = mapped(ctx, lambda v: op("square", v), input, dtype=input.dtype)
-    mean = average(ctx, squares, _last(input, normalized_shape), keepdim=True, name="mean_square")
-    step = SMALLEST_STEP.get(input.dtype, FLOAT32_STEP)
-    rstd = reciprocal_root(ctx, mean, step if eps is None else eps)
-    out = mapped(ctx, lambda v, r: op("mul", v, r), input, rstd, dtype=input.dtype)
-    return affine(ctx, out, weight, None), statistic(rstd)
-
-
 @row("aten.rms_norm.default")
 def rms_norm(
     ctx: Context,
@@ -100,7 +84,12 @@ def rms_norm(
     weight: Tensor | None = None,
     eps: Operand | None = None,
 ) -> Tensor:
-    return fused_rms_norm(ctx, input, normalized_shape, weight, eps)[0]
+    squares = mapped(ctx, lambda v: op("square", v), input, dtype=input.dtype)
+    mean = average(ctx, squares, _last(input, normalized_shape), keepdim=True, name="mean_square")
+    step = SMALLEST_STEP.get(input.dtype, FLOAT32_STEP)
+    rstd = reciprocal_root(ctx, mean, step if eps is None else eps)
+    out = mapped(ctx, lambda v, r: op("mul", v, r), input, rstd, dtype=input.dtype)
+    return affine(ctx, out, weight, None)
 
 
 @row("aten.native_group_norm.default", arguments="input weight bias N C HxW group eps")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from pytorch_to_triton.draft.ir.indices import every, extent, minus, plus, remainder
+from pytorch_to_triton.draft.ir.indices import every, extent, minus, plus
 from pytorch_to_triton.draft.ir.sizes import ZERO, Size, equal
 from pytorch_to_triton.draft.ir.sizes import size as sized
-from pytorch_to_triton.draft.ir.values import Const, Number, Value, named, op
+from pytorch_to_triton.draft.ir.values import Number, Value, named, op
 from pytorch_to_triton.draft.lower.row import Context, Refused, row
 from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, position
 
 Padding = Sequence[int | Size]
 """Before and after the last dimension, then before and after the one before it, ..."""
-Continued = Callable[[Value, Size, Size], Value]
-"""The input's index of an output's, where the input has a size and a padding before it."""
 
 
 @row("aten.constant_pad_nd.default")
@@ -31,32 +29,6 @@ def constant_pad(ctx: Context, input: Tensor, pad: Padding, value: Number = 0) -
         return ctx.tensor(outs, input.at(*index))
     filled = {"float": float, "int": int, "bool": bool}[input.kind](value)
     return ctx.tensor(outs, input.where(index, named("inside", inside), filled))
-
-
-@row("aten.reflection_pad1d.default", "aten.reflection_pad2d.default", "aten.reflection_pad3d.default")
-def reflection_pad(ctx: Context, input: Tensor, padding: Padding) -> Tensor:
-    return continued(ctx, input, padding, mirrored)
-
-
-@row("aten.replication_pad1d.default", "aten.replication_pad2d.default", "aten.replication_pad3d.default")
-def replication_pad(ctx: Context, input: Tensor, padding: Padding) -> Tensor:
-    return continued(ctx, input, padding, repeated)
-
-
-@row("aten._pad_circular.default")
-def circular_pad(ctx: Context, input: Tensor, pad: Padding) -> Tensor:
-    return continued(ctx, input, pad, wrapped)
-
-
-@row("aten.pad.default")
-def pad(
-    ctx: Context, input: Tensor, pad: Padding, mode: str = "constant", value: float | None = None
-) -> Tensor:
-    if mode == "constant":
-        found = constant_pad(ctx, input, pad, 0 if value is None else value)
-        assert isinstance(found, Tensor)
-        return found
-    return continued(ctx, input, pad, {"reflect": mirrored, "replicate": repeated, "circular": wrapped}[mode])
 
 
 def around(x: Tensor, padding: Padding) -> list[tuple[Size, Size]]:
@@ -82,32 +54,3 @@ def grows(padding: Size) -> bool:
 def shifted(at: Value, before: Size) -> Value:
     """The position without the padding before it; with a negative one, after what is cut off."""
     return plus(at, extent(-before)) if before.is_nonpositive else minus(at, extent(before))
-
-
-def continued(ctx: Context, x: Tensor, padding: Padding, index: Continued) -> Tensor:
-    """The input where it is padded by elements of its own."""
-    pairs, outs = around(x, padding), new_dims(ctx, x, padding)
-    if any(n.is_negative for pair in pairs for n in pair):
-        raise Refused("it cuts off with a padding below zero")
-    at = [
-        index(position(o), size, before) if o != own else position(own)
-        for o, own, size, (before, _) in zip(outs, x.dims, x.shape, pairs, strict=True)
-    ]
-    return ctx.tensor(outs, x.at(*at))
-
-
-def mirrored(out: Value, size: Size, before: Size) -> Value:
-    """Away from an end and back: the end itself is not repeated."""
-    last = extent(size - 1)
-    from_start = op("abs", minus(out, extent(before)))
-    return minus(last, op("abs", minus(last, from_start)))
-
-
-def repeated(out: Value, size: Size, before: Size) -> Value:
-    """The end, again and again."""
-    return op("smaller", op("larger", minus(out, extent(before)), Const(0)), extent(size - 1))
-
-
-def wrapped(out: Value, size: Size, before: Size) -> Value:
-    """From one end to the other."""
-    return remainder(plus(out, extent(size - before)), size)

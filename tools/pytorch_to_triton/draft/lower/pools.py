@@ -40,11 +40,7 @@ def max_pool(
     return largest(input, slid(ctx, input, moves))[0]
 
 
-@row(
-    "aten.max_pool1d_with_indices.default",
-    "aten.max_pool2d_with_indices.default",
-    "aten.max_pool3d_with_indices.default",
-)
+@row("aten.max_pool2d_with_indices.default", "aten.max_pool3d_with_indices.default")
 def max_pool_with_indices(
     ctx: Context,
     input: Tensor,

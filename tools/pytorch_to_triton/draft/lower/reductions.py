@@ -8,7 +8,6 @@ from dataclasses import replace
 from pytorch_to_triton.draft.ir.indices import extent, plus, times
 from pytorch_to_triton.draft.ir.monoids import ARGMAX, ARGMIN, MAX, MIN, PEAK, PROD, SUM
 from pytorch_to_triton.draft.ir.values import Const, Get, Monoid, Reduce, Value, op
-from pytorch_to_triton.draft.lower.formulas import compared, mapped, where
 from pytorch_to_triton.draft.lower.row import Context, all_dims, cast, count, row
 from pytorch_to_triton.draft.lower.tensor import Tensor, position
 
@@ -23,14 +22,6 @@ def sum_all(ctx: Context, input: Tensor) -> Tensor:
 @row("aten.sum.dim_IntList", arguments="input dim keepdim dtype")
 def sum_(ctx: Context, input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     return ctx.reduce(SUM, cast(input, ctx.dtype), all_dims(input, dim), keepdim)
-
-
-@row("aten.nansum.default", arguments="input dim keepdim dtype")
-def nansum(ctx: Context, input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    x = cast(input, ctx.dtype)
-    if x.kind == "float":
-        x = mapped(ctx, lambda v: where(op("is_nan", v), 0.0, v), x)
-    return ctx.reduce(SUM, x, all_dims(input, dim), keepdim)
 
 
 @row("aten.mean.default", arguments="input dtype")
@@ -59,12 +50,6 @@ def prod_all(ctx: Context, input: Tensor) -> Tensor:
 @row("aten.prod.dim_int", arguments="input dim keepdim dtype")
 def prod(ctx: Context, input: Tensor, dim: int, keepdim: bool = False) -> Tensor:
     return ctx.reduce(PROD, cast(input, ctx.dtype), all_dims(input, dim), keepdim)
-
-
-@row("aten.count_nonzero.default", "aten.count_nonzero.dim_IntList")
-def count_nonzero(ctx: Context, input: Tensor, dim: Dims = None) -> Tensor:
-    found = cast(compared(lambda x: op("ne", x, 0) if input.kind != "bool" else x, input), "int64")
-    return ctx.reduce(SUM, found, all_dims(input, dim))
 
 
 def _extreme(ctx: Context, monoid: Monoid, x: Tensor, dims: Dims, *, keepdim: bool = False) -> Tensor:
@@ -99,14 +84,6 @@ def max_all(ctx: Context, input: Tensor) -> Tensor:
 @row("aten.min.default")
 def min_all(ctx: Context, input: Tensor) -> Tensor:
     return _extreme(ctx, MIN, input, None)
-
-
-@row("aten.aminmax.default")
-def aminmax(
-    ctx: Context, input: Tensor, dim: int | None = None, keepdim: bool = False
-) -> tuple[Tensor, Tensor]:
-    low, high = (_extreme(ctx, m, input, dim, keepdim=keepdim) for m in (MIN, MAX))
-    return low, high
 
 
 @row("aten.max.dim")
@@ -151,33 +128,14 @@ def _any(ctx: Context, truths: Tensor, dims: Sequence[int], *, keepdim: bool = F
     return replace(found, value=op("gt", found.value, 0.0))
 
 
-def _all(ctx: Context, x: Tensor, dims: Sequence[int], *, keepdim: bool = False) -> Tensor:
-    """Whether none does not hold."""
-    return _negated(_any(ctx, _negated(cast(x, "bool")), dims, keepdim=keepdim))
-
-
-def _negated(truths: Tensor) -> Tensor:
-    return replace(truths, value=op("not", truths.value))
-
-
 @row("aten.any.default")
 def any_all(ctx: Context, input: Tensor) -> Tensor:
     return _any(ctx, cast(input, "bool"), all_dims(input, None))
 
 
-@row("aten.all.default")
-def all_all(ctx: Context, input: Tensor) -> Tensor:
-    return _all(ctx, input, all_dims(input, None))
-
-
 @row("aten.any.dim", "aten.any.dims")
 def any_(ctx: Context, input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     return _any(ctx, cast(input, "bool"), _given(input, dim), keepdim=keepdim)
-
-
-@row("aten.all.dim", "aten.all.dims")
-def all_(ctx: Context, input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    return _all(ctx, input, _given(input, dim), keepdim=keepdim)
 
 
 def _given(x: Tensor, dims: Dims) -> tuple[int, ...]:

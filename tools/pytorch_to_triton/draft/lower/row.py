@@ -36,7 +36,6 @@ from pytorch_to_triton.draft.ir.values import (
     Reduce,
     Value,
     kind_of,
-    named,
     op,
 )
 from pytorch_to_triton.draft.lower.tensor import Dim, Names, Tensor, broadcast
@@ -248,11 +247,6 @@ def cast(x: Tensor, dtype: str) -> Tensor:
     if dtype == "float8_e4m3fn":
         value = as_kind(value, "float")
     return replace(x, value=op(WIDTHS[dtype], value), dtype=dtype)
-
-
-def with_name(x: Tensor, name: str | None) -> Tensor:
-    """The tensor with a name for the reader."""
-    return replace(x, value=named(name, x.value))
 
 
 AS_THEY_ARE = frozenset({"where", *WIDTHS.values()})

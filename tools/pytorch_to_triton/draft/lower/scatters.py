@@ -43,11 +43,6 @@ def copy(ctx: Context, input: Tensor, src: Tensor) -> Tensor:
     return cast(replace(src, dims=dims, value=value), input.dtype)
 
 
-@row("aten.select_scatter.default")
-def select_scatter(ctx: Context, input: Tensor, src: Tensor, dim: int, index: Any) -> Tensor:
-    return with_selected(input, src, dim % len(input), index)
-
-
 def with_selected(x: Tensor, src: Tensor, at: int, index: Any) -> Tensor:
     """x, with `src` at one index of a dimension."""
     places = list(x.indices)
@@ -223,28 +218,7 @@ def index_reduce(
     return replace(input, value=found.reduced(input.value, reduce, include_self=include_self))
 
 
-@row("aten.index_add.default")
-def index_add(
-    ctx: Context, input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1
-) -> Tensor:
-    found = _search_at(ctx, input, dim, index, source)
-    scaled = found.value if alpha == 1 else op("mul", found.value, as_kind(number(alpha), input.kind))
-    return replace(input, value=replace(found, value=scaled).onto(input.value, "sum"))
-
-
-@row("aten.index_fill.int_Scalar")
-def index_fill(ctx: Context, input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    found = _search_at(ctx, input, dim, index, None)
-    return replace(input, value=found.instead(input.value, as_kind(number(value), input.kind)))
-
-
-@row("aten.index_fill.int_Tensor")
-def index_fill_tensor(ctx: Context, input: Tensor, dim: int, index: Tensor, value: Tensor) -> Tensor:
-    found = _search_at(ctx, input, dim, index, None)
-    return replace(input, value=found.instead(input.value, cast(value, input.dtype).value))
-
-
-@row("aten.index_put.default", "aten._unsafe_index_put.default")
+@row("aten.index_put.default")
 def index_put(
     ctx: Context,
     input: Tensor,

@@ -44,68 +44,19 @@ def _freedom(x: Tensor, dims: Sequence[int], correction: float) -> Value:
     return Const(max(float(n) - correction, 0.0))
 
 
-def _var_mean(
-    ctx: Context, x: Tensor, dim: Dims, correction: float | None, *, keepdim: bool
-) -> tuple[Tensor, Tensor]:
-    dims = all_dims(x, dim)
-    inner = replace(ctx, stored=inside)
-    _, mean, var = moments(inner, x, dims, 1 if correction is None else correction)
-    mean = replace(mean, dtype=x.dtype)
-    return _kept(var, dims, keepdim=keepdim), _kept(mean, dims, keepdim=keepdim)
-
-
-def _kept(x: Tensor, dims: Sequence[int], *, keepdim: bool) -> Tensor:
-    return x if keepdim else replace(x, dims=tuple(d for i, d in enumerate(x.dims) if i not in dims))
-
-
-def _root(x: Tensor) -> Tensor:
-    return replace(x, value=op("sqrt", x.value, name="std"))
-
-
 @row("aten.var_mean.correction")
 def var_mean(
     ctx: Context, input: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
-    return _var_mean(ctx, input, dim, correction, keepdim=keepdim)
-
-
-@row("aten.std_mean.correction")
-def std_mean(
-    ctx: Context, input: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False
-) -> tuple[Tensor, Tensor]:
-    var, mean = _var_mean(ctx, input, dim, correction, keepdim=keepdim)
-    return _root(var), mean
+    dims = all_dims(input, dim)
+    inner = replace(ctx, stored=inside)
+    _, mean, var = moments(inner, input, dims, 1 if correction is None else correction)
+    kept = tuple(d for i, d in enumerate(var.dims) if keepdim or i not in dims)
+    return replace(var, dims=kept), replace(mean, dims=kept, dtype=input.dtype)
 
 
 @row("aten.var.correction")
 def var(
     ctx: Context, input: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False
 ) -> Tensor:
-    return _var_mean(ctx, input, dim, correction, keepdim=keepdim)[0]
-
-
-@row("aten.std.correction")
-def std(
-    ctx: Context, input: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False
-) -> Tensor:
-    return _root(var(ctx, input, dim, correction, keepdim))
-
-
-@row("aten.var.dim")
-def var_dim(ctx: Context, input: Tensor, dim: Dims, unbiased: bool = True, keepdim: bool = False) -> Tensor:
-    return _var_mean(ctx, input, dim, int(unbiased), keepdim=keepdim)[0]
-
-
-@row("aten.std.dim")
-def std_dim(ctx: Context, input: Tensor, dim: Dims, unbiased: bool = True, keepdim: bool = False) -> Tensor:
-    return _root(_var_mean(ctx, input, dim, int(unbiased), keepdim=keepdim)[0])
-
-
-@row("aten.var.default")
-def var_all(ctx: Context, input: Tensor, unbiased: bool = True) -> Tensor:
-    return _var_mean(ctx, input, None, int(unbiased), keepdim=False)[0]
-
-
-@row("aten.std.default")
-def std_all(ctx: Context, input: Tensor, unbiased: bool = True) -> Tensor:
-    return _root(_var_mean(ctx, input, None, int(unbiased), keepdim=False)[0])
+    return var_mean(ctx, input, dim, correction, keepdim)[0]

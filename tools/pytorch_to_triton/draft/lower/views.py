@@ -16,7 +16,7 @@ from pytorch_to_triton.draft.lower.row import Context, Refused, row
 from pytorch_to_triton.draft.lower.tensor import Tensor, position, reshaped
 
 
-@row("aten.alias.default", "aten.detach.default", "aten.lift_fresh_copy.default")
+@row("aten.alias.default", "aten.lift_fresh_copy.default")
 def same(ctx: Context, input: Tensor) -> Tensor:
     return input
 
@@ -26,27 +26,9 @@ def clone(ctx: Context, input: Tensor) -> Tensor:
     return input
 
 
-@row("aten.contiguous.default", arguments="input memory_format")
-def contiguous(ctx: Context, input: Tensor) -> Tensor:
-    return input
-
-
 @row("aten.permute.default", "aten.permute_copy.default")
 def permute(ctx: Context, input: Tensor, dims: Sequence[int]) -> Tensor:
     return replace(input, dims=tuple(input.dims[d % len(input)] for d in dims))
-
-
-@row("aten.transpose.int")
-def transpose(ctx: Context, input: Tensor, dim0: int, dim1: int) -> Tensor:
-    order = list(range(len(input)))
-    if order:
-        order[dim0], order[dim1] = order[dim1], order[dim0]
-    return replace(input, dims=tuple(input.dims[i] for i in order))
-
-
-@row("aten.t.default")
-def t(ctx: Context, input: Tensor) -> Tensor:
-    return replace(input, dims=input.dims[::-1])
 
 
 @row("aten.unsqueeze.default")
@@ -55,12 +37,7 @@ def unsqueeze(ctx: Context, input: Tensor, dim: int) -> Tensor:
     return replace(input, dims=(*input.dims[:at], (), *input.dims[at:]))
 
 
-@row("aten.squeeze.default")
-def squeeze(ctx: Context, input: Tensor) -> Tensor:
-    return replace(input, dims=tuple(d for d in input.dims if d))
-
-
-@row("aten.squeeze.dim", "aten.squeeze.dims")
+@row("aten.squeeze.dims")
 def squeeze_dims(ctx: Context, input: Tensor, dim: int | Sequence[int]) -> Tensor:
     given = [dim] if isinstance(dim, int) else dim
     gone = {d % len(input) for d in given} if len(input) else set()
@@ -74,13 +51,8 @@ def expand(ctx: Context, input: Tensor) -> Tensor:
     return replace(input, dims=tuple(d or new for d, new in zip(kept, fresh, strict=True)))
 
 
-@row("aten.view.default", "aten._unsafe_view.default", "aten.view_copy.default", arguments="input size")
+@row("aten.view.default", "aten.view_copy.default", arguments="input size")
 def view(ctx: Context, input: Tensor) -> Tensor:
-    return reshaped(ctx.names, input, ctx.shape)
-
-
-@row("aten.reshape.default", arguments="input shape")
-def reshape(ctx: Context, input: Tensor) -> Tensor:
     return reshaped(ctx.names, input, ctx.shape)
 
 
