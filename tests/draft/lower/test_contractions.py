@@ -5,12 +5,12 @@ import pytest
 import torch
 
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.evaluate import evaluate
 from pytorch_to_triton.draft.ir.values import Buffer, Cluster, Store
 from pytorch_to_triton.draft.lower.contractions import mm
 from pytorch_to_triton.draft.lower.row import Context
 from pytorch_to_triton.draft.lower.tensor import Names, Tensor, source
 
+from ..evaluate import evaluate
 from ..lowering import agrees
 
 A, B, V = torch.randn(3, 5), torch.randn(5, 7), torch.randn(5)

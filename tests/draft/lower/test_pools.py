@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.evaluate import evaluate
 from pytorch_to_triton.draft.ir.values import Buffer, Cluster, Store
 from pytorch_to_triton.draft.lower.pools import max_pool
 from pytorch_to_triton.draft.lower.row import Context, Refused
 from pytorch_to_triton.draft.lower.tensor import Names, Tensor, source
 
+from ..evaluate import evaluate
 from ..lowering import agrees, lowered
 
 IMAGES = {1: torch.randn(2, 3, 11), 2: torch.randn(2, 3, 7, 9), 3: torch.randn(1, 2, 5, 6, 7)}

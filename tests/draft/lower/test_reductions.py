@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from pytorch_to_triton.draft.ir.values import Argument
-from pytorch_to_triton.draft.lower.magnitudes import vector_norm
+from pytorch_to_triton.draft.lower.reductions import vector_norm
 from pytorch_to_triton.draft.lower.row import Refused
 
 from ..lowering import agrees

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.evaluate import evaluate
 from pytorch_to_triton.draft.ir.values import Buffer, Cluster, Const, Reduce, Store, walk
 from pytorch_to_triton.draft.lower.row import ROWS, Context, Refused
 from pytorch_to_triton.draft.lower.tensor import Names, Tensor, loaded, source
 
+from ..evaluate import evaluate
 from ..lowering import agrees, lowered
 
 X = torch.randn(4, 6, 5)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pytorch_to_triton.draft.emit import blocks, memory, reductions
 from pytorch_to_triton.draft.emit.padding import padded
 from pytorch_to_triton.draft.emit.printer import Printer
+from pytorch_to_triton.draft.emit.scans import WRITERS
 from pytorch_to_triton.draft.emit.tidy import WIDTH, tidied
-from pytorch_to_triton.draft.emit.writers import WRITERS
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import identities
 from pytorch_to_triton.draft.ir.values import (

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytorch_to_triton.draft.defects import DraftingDefect
-from pytorch_to_triton.draft.emit.combine_functions import helper
+from pytorch_to_triton.draft.emit.names import helper
 from pytorch_to_triton.draft.file import run as runs
 from pytorch_to_triton.draft.file import write_back
 from pytorch_to_triton.draft.file.autograd import Halves, applied, class_name, function_class, loads

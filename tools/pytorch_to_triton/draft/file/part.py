@@ -16,15 +16,13 @@ from pytorch_to_triton.draft.file.lines import without_repeats, wrapped
 from pytorch_to_triton.draft.groups import Group, group_of, made_by, read_by
 from pytorch_to_triton.draft.ir.values import Cluster
 from pytorch_to_triton.draft.library import Ways
-from pytorch_to_triton.draft.nested import with_nested_apart
 from pytorch_to_triton.draft.partition.partition import partition
 from pytorch_to_triton.draft.program import Call, Program
 from pytorch_to_triton.draft.reading import read_program
 from pytorch_to_triton.draft.refinement import with_refined_axes
-from pytorch_to_triton.draft.results import with_results_stored
 from pytorch_to_triton.draft.schedule.schedule import Config
-from pytorch_to_triton.draft.storage import with_wide_results
-from pytorch_to_triton.draft.sums import with_sums_by_row
+from pytorch_to_triton.draft.storage import with_results_stored, with_wide_results
+from pytorch_to_triton.draft.sums import with_nested_apart, with_sums_by_row
 from pytorch_to_triton.draft.twins import Form, counterparts, form
 from pytorch_to_triton.graph.trace_sizes import at_pinned_sizes
 from pytorch_to_triton.graph.tracing import ARGUMENT

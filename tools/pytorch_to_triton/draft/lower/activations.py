@@ -5,8 +5,7 @@ from __future__ import annotations
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Const, Value, kind_of, op
 from pytorch_to_triton.draft.lower.comparisons import between
-from pytorch_to_triton.draft.lower.formulas import is_literal, mapped, scaled, where
-from pytorch_to_triton.draft.lower.row import Context, Operand, row
+from pytorch_to_triton.draft.lower.row import Context, Operand, is_literal, mapped, row, scaled, where
 from pytorch_to_triton.draft.lower.tensor import Tensor
 from pytorch_to_triton.draft.lower.views import cut
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from pytorch_to_triton.draft.ir.values import Const, Value, kind_of, kind_of_dtype, op
-from pytorch_to_triton.draft.lower.formulas import is_literal, mapped, scaled, where
-from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, row
+from pytorch_to_triton.draft.lower.row import (
+    Context,
+    Operand,
+    Refused,
+    is_literal,
+    mapped,
+    row,
+    scaled,
+    where,
+)
 from pytorch_to_triton.draft.lower.tensor import Tensor
 
 

@@ -10,8 +10,8 @@ from pytorch_to_triton.draft.ir.monoids import PEAK, SUM
 from pytorch_to_triton.draft.ir.sizes import FloorDiv, equal, text
 from pytorch_to_triton.draft.ir.values import Argument, Reduce, Value, named, op
 from pytorch_to_triton.draft.lower.contractions import contracted
+from pytorch_to_triton.draft.lower.reductions import statistic
 from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, number, row
-from pytorch_to_triton.draft.lower.spread import statistic
 from pytorch_to_triton.draft.lower.tensor import Tensor
 
 WITH_HEADS = 4

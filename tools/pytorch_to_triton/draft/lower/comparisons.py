@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from pytorch_to_triton.draft.ir.values import Const, Value, kind_of, op
-from pytorch_to_triton.draft.lower.formulas import compared, mapped
-from pytorch_to_triton.draft.lower.formulas import where as chosen
-from pytorch_to_triton.draft.lower.row import WIDTHS, Context, Operand, Refused, RowFunction, row
+from pytorch_to_triton.draft.lower.row import (
+    WIDTHS,
+    Context,
+    Operand,
+    Refused,
+    RowFunction,
+    compared,
+    mapped,
+    row,
+)
+from pytorch_to_triton.draft.lower.row import where as chosen
 from pytorch_to_triton.draft.lower.tensor import Tensor
 
 

@@ -1,12 +1,24 @@
-"""Functions of one number: transcendental ones, rounding, signs, and what becomes of NaN."""
+"""Functions of one number: casts, transcendental ones, rounding, signs, and what becomes of NaN."""
 
 from __future__ import annotations
 
 import math
 
 from pytorch_to_triton.draft.ir.values import Value, kind_of, op
-from pytorch_to_triton.draft.lower.formulas import Formula, compared, is_whole, mapped, where
-from pytorch_to_triton.draft.lower.row import Context, Operand, RowFunction, row
+from pytorch_to_triton.draft.lower.row import (
+    WIDTHS,
+    Context,
+    Formula,
+    Operand,
+    Refused,
+    RowFunction,
+    cast,
+    compared,
+    is_whole,
+    mapped,
+    row,
+    where,
+)
 from pytorch_to_triton.draft.lower.tensor import Tensor
 
 FLOATS = (
@@ -121,3 +133,10 @@ def _of_two(fn: str) -> RowFunction:
 row("aten.atan2.default")(_of_two("atan2"))
 row("aten.hypot.default")(_of_two("hypot"))
 row("aten.copysign.Tensor", "aten.copysign.Scalar")(_of_two("copysign"))
+
+
+@row("aten._to_copy.default", arguments="input dtype layout device pin_memory non_blocking memory_format")
+def to(ctx: Context, input: Tensor) -> Tensor:
+    if ctx.dtype not in WIDTHS:
+        raise Refused(f"it casts to {ctx.dtype}")
+    return cast(input, ctx.dtype)

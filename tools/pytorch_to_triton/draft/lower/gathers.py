@@ -10,8 +10,7 @@ from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.rewriting import substitute
 from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import Axis, Index, Value, op
-from pytorch_to_triton.draft.lower.formulas import compared
-from pytorch_to_triton.draft.lower.row import Context, Refused, cast, row
+from pytorch_to_triton.draft.lower.row import Context, Refused, cast, compared, row
 from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, broadcast
 
 

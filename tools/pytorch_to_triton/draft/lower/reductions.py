@@ -1,14 +1,32 @@
-"""Reductions over dimensions: sums, extremes and where they stand, logic, spread, norms."""
+"""Reductions over dimensions: sums, extremes and where they stand, variances, norms of vectors, softmaxes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+import sympy
+
+from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, plus, times
 from pytorch_to_triton.draft.ir.monoids import ARGMAX, ARGMIN, MAX, MIN, PEAK, PROD, SUM
 from pytorch_to_triton.draft.ir.values import Const, Get, Monoid, Reduce, Value, op
-from pytorch_to_triton.draft.lower.row import Context, all_dims, cast, count, row
+from pytorch_to_triton.draft.lower.arithmetic import power
+from pytorch_to_triton.draft.lower.contractions import distinct
+from pytorch_to_triton.draft.lower.row import (
+    Context,
+    Refused,
+    all_dims,
+    cast,
+    count,
+    inside,
+    mapped,
+    name_of,
+    row,
+    where,
+)
 from pytorch_to_triton.draft.lower.tensor import Tensor, position
 
 Dims = Sequence[int] | int | None
@@ -141,3 +159,135 @@ def any_(ctx: Context, input: Tensor, dim: Dims = None, keepdim: bool = False) -
 def _given(x: Tensor, dims: Dims) -> tuple[int, ...]:
     """To any and all, no dimension given is none."""
     return () if dims is not None and not isinstance(dims, int) and not len(dims) else all_dims(x, dims)
+
+
+def moments(
+    ctx: Context, x: Tensor, dims: Sequence[int], correction: float = 0
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What deviates from the mean, the mean and the variance over dimensions, which are kept."""
+    mean = ctx.stored("mean", statistic(average(ctx, x, dims, keepdim=True, name="mean")))
+    centered = mapped(ctx, lambda v, m: op("sub", v, m, name="centered"), x, mean, dtype=x.dtype)
+    squares = mapped(ctx, lambda v: op("square", v), centered, dtype=x.dtype)
+    total = ctx.reduce(SUM, squares, dims, keepdim=True, dtype=x.dtype)
+    var = replace(total, value=op("div", total.value, _freedom(x, dims, correction), name="var"))
+    return centered, mean, var
+
+
+def statistic(x: Tensor) -> Tensor:
+    """A statistic of halves is float32."""
+    return replace(x, dtype=x.dtype if x.dtype == "float64" else "float32")
+
+
+def _freedom(x: Tensor, dims: Sequence[int], correction: float) -> Value:
+    n = count(x, dims)
+    if correction == int(correction):
+        left = n - int(correction)
+        return extent(sympy.Max(left, sizes.ZERO) if correction else left)
+    if not n.is_Integer:
+        raise Refused("its correction is no whole number")
+    return Const(max(float(n) - correction, 0.0))
+
+
+@row("aten.var_mean.correction")
+def var_mean(
+    ctx: Context, input: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    dims = all_dims(input, dim)
+    inner = replace(ctx, stored=inside)
+    _, mean, var = moments(inner, input, dims, 1 if correction is None else correction)
+    kept = tuple(d for i, d in enumerate(var.dims) if keepdim or i not in dims)
+    return replace(var, dims=kept), replace(mean, dims=kept, dtype=input.dtype)
+
+
+@row("aten.var.correction")
+def var(
+    ctx: Context, input: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False
+) -> Tensor:
+    return var_mean(ctx, input, dim, correction, keepdim)[0]
+
+
+def vector_norm(ctx: Context, x: Tensor, ord: Any, dims: Sequence[int], *, keepdim: bool = False) -> Tensor:
+    """The norm of this order over dimensions, in the result's dtype."""
+    if not isinstance(ord, int | float):
+        raise Refused("the norm's order is no literal")
+
+    def reduced(monoid: Any, term: Any) -> Tensor:
+        return ctx.reduce(monoid, mapped(ctx, term, cast(x, ctx.dtype)), dims, keepdim)
+
+    match ord:
+        case math.inf:
+            return reduced(MAX, _magnitude)
+        case _ if ord == -math.inf:
+            return reduced(MIN, _magnitude)
+        case 0:
+            return reduced(SUM, lambda v: where(op("ne", v, 0.0), 1.0, 0.0))
+        case 1:
+            return reduced(SUM, _magnitude)
+        case 2:
+            total = reduced(SUM, lambda v: op("square", v))
+            return replace(total, value=op("sqrt", total.value))
+    total = reduced(SUM, lambda v: power(_magnitude(v), ord))
+    return replace(total, value=power(total.value, 1.0 / ord))
+
+
+def _magnitude(v: Value) -> Value:
+    return op("abs", v)
+
+
+@row("aten.linalg_vector_norm.default", arguments="input ord dim keepdim dtype")
+def linalg_vector_norm(
+    ctx: Context, input: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False
+) -> Tensor:
+    return vector_norm(ctx, input, ord, all_dims(input, dim), keepdim=keepdim)
+
+
+@row("aten.dist.default")
+def dist(ctx: Context, input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
+    apart = ctx.pointwise("sub", input, other)
+    return vector_norm(ctx, apart, p, all_dims(apart, None))
+
+
+@row("aten._cdist_forward.default", arguments="x1 x2 p compute_mode")
+def cdist(ctx: Context, x1: Tensor, x2: Tensor, p: float) -> Tensor:
+    x2 = distinct(ctx, x2, x1)
+    one = replace(x1, dims=(*x1.dims[:-1], (), x1.dims[-1]))
+    other = replace(x2, dims=(*x2.dims[:-2], (), *x2.dims[-2:]))
+    # Whether PyTorch multiplies matrices for it is a matter of its speed.
+    return vector_norm(ctx, ctx.pointwise("sub", one, other), p, (len(one) - 1,))
+
+
+def _with_maxima(ctx: Context, input: Tensor, dim: Dims) -> tuple[Tensor, Tensor]:
+    """The operand in the result's dtype, and its maxima along dimensions, which are kept."""
+    x = cast(input, ctx.dtype)
+    return x, ctx.reduce(PEAK, x, all_dims(x, dim), keepdim=True, name=f"{name_of(input)}_max")
+
+
+@row("aten.softmax.int", arguments="input dim dtype")
+@row("aten._softmax.default", arguments="input dim half_to_float")
+def softmax(ctx: Context, input: Tensor, dim: int) -> Tensor:
+    x, top = _with_maxima(ctx, input, dim)
+    numerator = mapped(ctx, lambda v, m: op("exp", op("sub", v, m), name="numerator"), x, top)
+    total = ctx.reduce(SUM, numerator, all_dims(x, dim), keepdim=True, name="denominator")
+    return mapped(ctx, lambda v, t: op("div", v, t), numerator, total)
+
+
+@row("aten.log_softmax.int", arguments="input dim dtype")
+@row("aten._log_softmax.default", arguments="input dim half_to_float")
+def log_softmax(ctx: Context, input: Tensor, dim: int) -> Tensor:
+    x, top = _with_maxima(ctx, input, dim)
+    shifted = mapped(ctx, lambda v, m: op("sub", v, m, name="shifted"), x, top)
+    total = ctx.reduce(SUM, mapped(ctx, lambda v: op("exp", v), shifted), all_dims(x, dim), keepdim=True)
+    log_sum = replace(total, value=op("log", total.value, name="log_sum"))
+    return mapped(ctx, lambda v, s: op("sub", v, s), shifted, log_sum)
+
+
+@row("aten.logsumexp.default")
+def logsumexp(ctx: Context, input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
+    dims = all_dims(input, dim)
+    x, top = _with_maxima(ctx, input, dim)
+    shift = mapped(ctx, lambda m: where(op("is_inf", m), 0.0, m), top)
+    shares = mapped(ctx, lambda v, s: op("exp", op("sub", v, s)), x, shift)
+    total = ctx.reduce(SUM, shares, dims, keepdim=True)
+    found = mapped(ctx, lambda t, s: op("add", op("log", t), s), total, shift)
+    kept = found.dims if keepdim else tuple(d for i, d in enumerate(found.dims) if i not in dims)
+    return replace(found, dims=kept)

@@ -17,12 +17,11 @@ from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PROD, SUM, identities
 from pytorch_to_triton.draft.ir.rewriting import substitute
 from pytorch_to_triton.draft.ir.sizes import ONE, ZERO, Size
 from pytorch_to_triton.draft.ir.values import Axis, Const, Monoid, Number, Reduce, Value, axes_of, kind_of, op
-from pytorch_to_triton.draft.lower.formulas import where
+from pytorch_to_triton.draft.lower.creation import Triangle, triangle_of
 from pytorch_to_triton.draft.lower.gathers import apart, arranged, indexed_dims, wrapped
 from pytorch_to_triton.draft.lower.joins import between
-from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, cast, number, row
+from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, cast, number, row, where
 from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, broadcast, guarded, position
-from pytorch_to_triton.draft.lower.triangles import Triangle, triangle_of
 from pytorch_to_triton.draft.lower.views import first_of_slice, from_start
 
 FEW = 64

@@ -16,8 +16,18 @@ from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, Value, axes
 from pytorch_to_triton.draft.patterns import rows
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering, stages
-from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
-from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Rewrite, Schedule, Share, Walk
+from pytorch_to_triton.draft.schedule.schedule import (
+    Alternative,
+    Mismatch,
+    Rewrite,
+    Schedule,
+    Share,
+    Walk,
+    always,
+    at_most,
+    more_than,
+    together,
+)
 from pytorch_to_triton.draft.schedule.split import by_row, in_shares
 
 EXAMPLES = (

@@ -22,9 +22,17 @@ from pytorch_to_triton.draft.ir.values import (
 from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering, stages
-from pytorch_to_triton.draft.schedule.conditions import always, at_most, kernels_by_first
 from pytorch_to_triton.draft.schedule.parts import in_parts
-from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
+from pytorch_to_triton.draft.schedule.schedule import (
+    Alternative,
+    Mismatch,
+    Schedule,
+    Share,
+    Walk,
+    always,
+    at_most,
+    kernels_by_first,
+)
 from pytorch_to_triton.draft.schedule.split import by_row, in_shares, staged
 
 EXAMPLES = (
