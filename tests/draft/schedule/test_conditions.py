@@ -2,7 +2,7 @@
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.schedule.blocks import power_of_two
-from pytorch_to_triton.draft.schedule.schedule import half_empty
+from pytorch_to_triton.draft.schedule.conditions import half_empty
 from pytorch_to_triton.inputs.expression import holds
 
 

@@ -67,8 +67,7 @@ def form(group: Group) -> Form:
 
     described = tuple((type(v), own(v), tuple(value_of[c] for c in children(v))) for v in values)
     stores = tuple(
-        (buffer_of[s.buffer], s.combine, s.where is None, tuple(value_of[r] for r in s.roots))
-        for s in cluster.stores
+        (buffer_of[s.buffer], s.where is None, tuple(value_of[r] for r in s.roots)) for s in cluster.stores
     )
     layout = tuple((b.shape, b.dtype) for b in buffers)
     return Form(group.pattern, described, stores, layout, tuple(a.size for a in axes))

@@ -20,10 +20,8 @@ from pytorch_to_triton.schema.graph import (
 )
 
 METHODS: Mapping[str, str] = {
-    "permute": "permute", "transpose": "transpose", "t": "t", "unsqueeze": "unsqueeze", "squeeze": "squeeze",
-    "expand": "expand", "view": "reshape", "_unsafe_view": "reshape", "reshape": "reshape", "flip": "flip",
-    "clone": "clone", "contiguous": "contiguous", "detach": "detach", "select": "select",
-    "unbind": "unbind",
+    "permute": "permute", "unsqueeze": "unsqueeze", "squeeze": "squeeze", "expand": "expand",
+    "view": "reshape", "flip": "flip", "clone": "clone", "select": "select",
 }  # fmt: skip
 """Operators that a person writes as a method of the tensor."""
 Operand = Callable[[str], str]
@@ -192,6 +190,6 @@ def _size(values: Sequence[int]) -> str:
 
 
 PRETTY: Mapping[str, Callable[[Node, Operand], str]] = {
-    "convolution": _biased_convolution, "split": _split, "split_with_sizes": _split,
+    "convolution": _biased_convolution, "split_with_sizes": _split,
 }  # fmt: skip
 """Operators that a person writes in a way of their own."""

@@ -19,8 +19,8 @@ from pytorch_to_triton.draft.file.checks import Checks, checks
 from pytorch_to_triton.draft.file.choices import Lines, decided
 from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.draft.file.launches import Kernel, Stage
-from pytorch_to_triton.draft.file.part import Part, computed, conditions
-from pytorch_to_triton.draft.file.programs import DraftSetting, halves_of, parts_of, suffixes
+from pytorch_to_triton.draft.file.part import DraftSetting, Part, computed, conditions
+from pytorch_to_triton.draft.file.programs import halves_of, parts_of, suffixes
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.library import PURE, Ways, ways_of

@@ -56,46 +56,48 @@ class Part:
     """Conditions on sizes, beyond which it has no kernels."""
 
 
-def part_of(
-    program: Program,
-    stage: Stage,
-    tuned: Mapping[str, Config],
-    points: Sequence[Mapping[str, int]],
-    suffix: str = "",
-) -> Part:
+@dataclass(frozen=True)
+class DraftSetting:
+    """How a program is drafted."""
+
+    ways: Ways
+    stage: Stage
+    tuned: Mapping[str, Config]
+    points: Sequence[Mapping[str, int]]
+    """The declared sizes and the timed ones."""
+    implied: frozenset[str] = frozenset()
+    """Guards that hold where no branch is taken."""
+    suffix: str = ""
+    """Of its kernels' names."""
+
+
+def part_of(program: Program, setting: DraftSetting) -> Part:
     """Raises DraftingDefect for the steps that have no kernel even by themselves, else for the group's."""
     try:
-        return _part_of(program, stage, tuned, points, suffix)
+        return _part_of(program, setting)
     except DraftingDefect as defect:
-        raise DraftingDefect(dict(_failing_alone(program, stage, points)) or defect.left) from defect
+        raise DraftingDefect(dict(_failing_alone(program, setting)) or defect.left) from defect
 
 
-def _failing_alone(
-    program: Program, stage: Stage, points: Sequence[Mapping[str, int]]
-) -> Iterator[tuple[str, str]]:
+def _failing_alone(program: Program, setting: DraftSetting) -> Iterator[tuple[str, str]]:
     """The steps whose own kernel cannot be drafted, by their nodes, with the reason."""
     for step in program.steps.values():
         try:
             with concerning([step.node]):
                 group = group_of(Cluster(step.name, (step.store,)), (step,))
                 assert isinstance(group, Group), group
-                choices(group, step.name, stage, points, 0)
+                choices(group, step.name, setting.stage, setting.points, 0)
         except DraftingDefect as defect:
             yield from defect.left.items()
 
 
-def _part_of(
-    program: Program,
-    stage: Stage,
-    tuned: Mapping[str, Config],
-    points: Sequence[Mapping[str, int]],
-    suffix: str,
-) -> Part:
+def _part_of(program: Program, setting: DraftSetting) -> Part:
+    stage = setting.stage
     outputs = [n for r in program.results if (n := runs.result_text(program, r)) in program.steps]
     items = partition(program, outputs, plain=stage == 1)
     groups = [g for g in items if isinstance(g, Group)]
     program = with_wide_results(program, {name for g in groups for name in read_by(g) - {*made_by(g)}})
-    function = re.sub(r"\W", "_", snake(program.graph.function)) + suffix
+    function = re.sub(r"\W", "_", snake(program.graph.function)) + setting.suffix
     models = in_order(program, items)
     found: list[Lines] = []
     read = {v.buffer.name for g in groups for v in g.cluster.loads()}
@@ -110,10 +112,10 @@ def _part_of(
             own = forms[item.cluster]
             if own not in first:
                 base = function if len(groups) == 1 else f"{function}_{item.cluster.name}"
-                first[own] = item, choices(item, base, stage, points, alike[own] - 1)
+                first[own] = item, choices(item, base, stage, setting.points, alike[own] - 1)
             twin, taken = first[own]
             others = counterparts(item.cluster, of=twin.cluster)
-            found += launches(item, [c.on(others) for c in taken], stage, tuned, program.kept, models)
+            found += launches(item, [c.on(others) for c in taken], stage, setting.tuned, program.kept, models)
     kernels = tuple(k for _, taken in first.values() for c in taken for k in c.kernels)
     limits = dict.fromkeys(limit_of(taken) for _, taken in first.values() if taken[-1].condition)
     return Part(program, items, kernels, tuple(without_repeats(found)), limits=tuple(limits))

@@ -265,7 +265,7 @@ def _check_store(s: Store) -> None:
         raise Malformed(f"{s.buffer.name} has {len(s.buffer.shape)} dimensions and {len(s.index)} indices")
     written = {a for i in s.index for a in axes_of(i)}
     stray = axes_of(s.value) - written
-    if stray and s.combine is None:
+    if stray:
         raise Malformed(
             f"{s.buffer.name} varies along {', '.join(a.name for a in stray)}, which no index has"
         )

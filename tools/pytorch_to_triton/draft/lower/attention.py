@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 
 from pytorch_to_triton.draft.ir.indices import quotient
@@ -18,18 +18,6 @@ WITH_HEADS = 4
 """Dimensions of what PyTorch's own kernels for attention take."""
 
 
-@dataclass(frozen=True)
-class Attention:
-    """What one attention gives."""
-
-    output: Tensor
-    """[..., L, Ev]."""
-    weights: Tensor
-    """[..., L, S]; a row is 0 where no key is seen."""
-    logsumexp: Tensor
-    """[..., L]; 0 where no key is seen."""
-
-
 @row("aten.scaled_dot_product_attention.default")
 def scaled_dot_product_attention(
     ctx: Context,
@@ -43,22 +31,9 @@ def scaled_dot_product_attention(
     scale: Operand | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
+    """softmax(query @ key.T * scale + mask) @ value, for [..., L, E], [..., S, E] and [..., S, Ev]."""
     if enable_gqa:
         key, value = (shared_by_heads(ctx, x, query) for x in (key, value))
-    return attention(ctx, query, key, value, attn_mask, dropout_p, is_causal, scale).output
-
-
-def attention(
-    ctx: Context,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None,
-    dropout_p: float,
-    is_causal: bool,
-    scale: Operand | None,
-) -> Attention:
-    """softmax(query @ key.T * scale + mask) @ value, for [..., L, E], [..., S, E] and [..., S, Ev]."""
     if dropout_p != 0.0:
         raise Refused("it drops weights at random")
     ctx = replace(ctx, dtype=query.dtype)
@@ -67,18 +42,15 @@ def attention(
     scores = ctx.pointwise("mul", product, factor, name="scores")
     if is_causal:
         scores = causal(scores)
-    if mask is not None:
-        scores = masked(ctx, scores, mask)
+    if attn_mask is not None:
+        scores = masked(ctx, scores, attn_mask)
     # What of them is in memory is not rounded to 16 bits: PyTorch's own kernels never store them.
     scores = ctx.stored("scores", statistic(scores))
-    weights, logsumexp = softmax(scores)
-    weights = ctx.stored("weights", weights)
-    output = contracted(ctx, weights, value)
-    return Attention(output, replace(weights, dtype=query.dtype), logsumexp)
+    return contracted(ctx, ctx.stored("weights", softmax(scores)), value)
 
 
-def softmax(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """The weights of the keys, and the logarithm of what they were divided by.
+def softmax(scores: Tensor) -> Tensor:
+    """The weights of the keys.
 
     Where all scores are -inf, by a mask or by an infinite key, the weights are 0, as in PyTorch.
     """
@@ -88,9 +60,7 @@ def softmax(scores: Tensor) -> tuple[Tensor, Tensor]:
     numerator = op("exp", op("sub", scores.value, shift), name="numerator")
     total: Value = Reduce(SUM, (numerator,), keys, name="total") if keys else numerator
     total = op("where", op("eq", total, 0.0), 1.0, total, name="denominator")
-    weights = replace(scores, value=op("div", numerator, total, name="weights"))
-    logsumexp = op("add", shift, op("log", total), name="logsumexp")
-    return weights, Tensor(scores.dims[:-1], logsumexp, "float32")
+    return replace(scores, value=op("div", numerator, total, name="weights"))
 
 
 def causal(scores: Tensor) -> Tensor:

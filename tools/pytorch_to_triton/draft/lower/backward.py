@@ -13,7 +13,16 @@ from pytorch_to_triton.draft.ir.sizes import Size, size
 from pytorch_to_triton.draft.ir.sizes import product as size_product
 from pytorch_to_triton.draft.ir.values import Axis, Const, Index, Operand, Reduce, Value, op
 from pytorch_to_triton.draft.lower.joins import joined, with_diagonal, zeros
-from pytorch_to_triton.draft.lower.row import Context, Refused, cast, mapped, row
+from pytorch_to_triton.draft.lower.row import (
+    Context,
+    Refused,
+    cast,
+    mapped,
+    register_formulas,
+    row,
+    scaled,
+    where,
+)
 from pytorch_to_triton.draft.lower.scatters import with_selected, with_slice
 from pytorch_to_triton.draft.lower.tensor import Tensor, guarded, position
 from pytorch_to_triton.draft.lower.views import cut
@@ -37,19 +46,59 @@ def either(a: Value, b: Value) -> Value:
     return op("or", a, b)
 
 
-@row("aten.tanh_backward.default")
-def tanh_backward(ctx: Context, grad_output: Tensor, output: Tensor) -> Tensor:
-    return mapped(ctx, lambda g, y: product(g, less(1.0, op("square", y))), grad_output, output)
+def _silu(grad: Value, x: Value) -> Value:
+    sigmoid = op("sigmoid", x, name="sigmoid")
+    return product(grad, sigmoid, op("add", 1.0, product(x, less(1.0, sigmoid))))
 
 
-@row("aten.sigmoid_backward.default")
-def sigmoid_backward(ctx: Context, grad_output: Tensor, output: Tensor) -> Tensor:
-    return mapped(ctx, lambda g, y: product(g, less(1.0, y), y), grad_output, output)
+def _mish(grad: Value, x: Value) -> Value:
+    tanh = op("tanh", op("softplus", x), name="tanh_softplus")
+    return product(grad, op("add", tanh, product(x, op("sigmoid", x), less(1.0, op("square", tanh)))))
 
 
-@row("aten.threshold_backward.default")
-def threshold_backward(ctx: Context, grad_output: Tensor, input: Tensor, threshold: Any) -> Tensor:
-    return mapped(ctx, lambda g, x: op("where", op("le", x, float(threshold)), 0.0, g), grad_output, input)
+def _hardsigmoid(grad: Value, x: Value) -> Value:
+    inside = op("and", op("gt", x, -3.0), op("lt", x, 3.0))
+    return where(inside, product(grad, 1 / 6), 0.0)
+
+
+def _hardswish(grad: Value, x: Value) -> Value:
+    between = product(grad, op("add", op("div", x, 3.0), 0.5))
+    return where(op("le", x, -3.0), 0.0, where(op("lt", x, 3.0), between, grad))
+
+
+def _shrunk(grad: Value, x: Value, lambd: Value) -> Value:
+    return where(op("le", op("abs", x), lambd), 0.0, grad)
+
+
+def _softplus(grad: Value, x: Value, beta: Value, threshold: Value) -> Value:
+    steep = scaled(x, beta)
+    return where(op("gt", steep, threshold), grad, product(grad, op("sigmoid", steep)))
+
+
+register_formulas({
+    "tanh_backward.default": lambda grad_output, output: (
+        product(grad_output, less(1.0, op("square", output)))
+    ),
+    "sigmoid_backward.default": lambda grad_output, output: (
+        product(grad_output, less(1.0, output), output)
+    ),
+    "threshold_backward.default": lambda grad_output, input, threshold: (
+        where(op("le", input, threshold), 0.0, grad_output)
+    ),
+    "silu_backward.default": lambda grad_output, input: _silu(grad_output, input),
+    "mish_backward.default": lambda grad_output, input: _mish(grad_output, input),
+    "hardtanh_backward.default": lambda grad_output, input, min_val, max_val: (
+        where(either(op("le", input, min_val), op("ge", input, max_val)), 0.0, grad_output)
+    ),
+    "hardsigmoid_backward.default": lambda grad_output, input: _hardsigmoid(grad_output, input),
+    "hardswish_backward.default": lambda grad_output, input: _hardswish(grad_output, input),
+    "softshrink_backward.default": lambda grad_output, input, lambd: _shrunk(grad_output, input, lambd),
+    "hardshrink_backward.default": lambda grad_out, input, lambd: _shrunk(grad_out, input, lambd),
+    "softplus_backward.default": lambda grad_output, input, beta, threshold: (
+        _softplus(grad_output, input, beta, threshold)
+    ),
+    "native_dropout_backward.default": lambda grad_output, mask, scale: product(grad_output, mask, scale),
+})  # fmt: skip
 
 
 @row("aten.gelu_backward.default")
@@ -71,24 +120,6 @@ def _gelu_tanh_slope(x: Value) -> Value:
     inner_slope = product(beta, op("add", 1.0, product(3 * kappa, op("square", x))))
     right = product(0.5, x, less(1.0, op("square", tanh)), inner_slope)
     return op("add", product(0.5, op("add", 1.0, tanh)), right)
-
-
-@row("aten.silu_backward.default")
-def silu_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
-    def slope(g: Value, x: Value) -> Value:
-        sigmoid = op("sigmoid", x, name="sigmoid")
-        return product(g, sigmoid, op("add", 1.0, product(x, less(1.0, sigmoid))))
-
-    return mapped(ctx, slope, grad_output, input)
-
-
-@row("aten.mish_backward.default")
-def mish_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
-    def slope(g: Value, x: Value) -> Value:
-        tanh = op("tanh", op("softplus", x), name="tanh_softplus")
-        return product(g, op("add", tanh, product(x, op("sigmoid", x), less(1.0, op("square", tanh)))))
-
-    return mapped(ctx, slope, grad_output, input)
 
 
 @row("aten.leaky_relu_backward.default", arguments="grad_output input negative_slope self_is_result")
@@ -121,55 +152,6 @@ def elu_backward(
     return mapped(ctx, slope, grad_output, self_or_result)
 
 
-@row("aten.hardtanh_backward.default")
-def hardtanh_backward(ctx: Context, grad_output: Tensor, input: Tensor, min_val: Any, max_val: Any) -> Tensor:
-    def slope(g: Value, x: Value) -> Value:
-        return op("where", either(op("le", x, float(min_val)), op("ge", x, float(max_val))), 0.0, g)
-
-    return mapped(ctx, slope, grad_output, input)
-
-
-@row("aten.hardsigmoid_backward.default")
-def hardsigmoid_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
-    def slope(g: Value, x: Value) -> Value:
-        inside = op("and", op("gt", x, -3.0), op("lt", x, 3.0))
-        return op("where", inside, product(g, 1 / 6), 0.0)
-
-    return mapped(ctx, slope, grad_output, input)
-
-
-@row("aten.hardswish_backward.default")
-def hardswish_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
-    def slope(g: Value, x: Value) -> Value:
-        between = product(g, op("add", op("div", x, 3.0), 0.5))
-        return op("where", op("le", x, -3.0), 0.0, op("where", op("lt", x, 3.0), between, g))
-
-    return mapped(ctx, slope, grad_output, input)
-
-
-@row("aten.softshrink_backward.default")
-def softshrink_backward(ctx: Context, grad_output: Tensor, input: Tensor, lambd: Any) -> Tensor:
-    return _shrunk(ctx, grad_output, input, float(lambd))
-
-
-@row("aten.hardshrink_backward.default")
-def hardshrink_backward(ctx: Context, grad_out: Tensor, input: Tensor, lambd: Any) -> Tensor:
-    return _shrunk(ctx, grad_out, input, float(lambd))
-
-
-def _shrunk(ctx: Context, grad: Tensor, x: Tensor, lambd: float) -> Tensor:
-    return mapped(ctx, lambda g, x: op("where", op("le", op("abs", x), lambd), 0.0, g), grad, x)
-
-
-@row("aten.softplus_backward.default")
-def softplus_backward(ctx: Context, grad_output: Tensor, input: Tensor, beta: Any, threshold: Any) -> Tensor:
-    def slope(g: Value, x: Value) -> Value:
-        scaled = x if beta == 1 else product(x, float(beta))
-        return op("where", op("gt", scaled, float(threshold)), g, product(g, op("sigmoid", scaled)))
-
-    return mapped(ctx, slope, grad_output, input)
-
-
 @row("aten.log_sigmoid_backward.default", arguments="grad_output input buffer")
 def log_sigmoid_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
     return mapped(ctx, lambda g, x: product(g, op("sigmoid", op("neg", x))), grad_output, input)
@@ -200,29 +182,18 @@ def glu_backward(ctx: Context, grad_output: Tensor, input: Tensor, dim: int) -> 
     return joined(ctx, [left, mapped(ctx, of_gate, grad_output, a, b)], at)
 
 
-@row("aten.native_dropout_backward.default")
-def native_dropout_backward(ctx: Context, grad_output: Tensor, mask: Tensor, scale: Any) -> Tensor:
-    return mapped(ctx, lambda g, kept: product(g, kept, scale), grad_output, mask)
-
-
 @row("aten._softmax_backward_data.default", arguments="grad_output output dim input_dtype")
 def softmax_backward(ctx: Context, grad_output: Tensor, output: Tensor, dim: int) -> Tensor:
     weighted = mapped(ctx, product, grad_output, output)
     total = ctx.reduce(SUM, weighted, [dim], keepdim=True, name="total")
-    return _as(ctx, mapped(ctx, lambda g, y, t: product(y, less(g, t)), grad_output, output, total))
+    return cast(mapped(ctx, lambda g, y, t: product(y, less(g, t)), grad_output, output, total), ctx.dtype)
 
 
 @row("aten._log_softmax_backward_data.default", arguments="grad_output output dim input_dtype")
 def log_softmax_backward(ctx: Context, grad_output: Tensor, output: Tensor, dim: int) -> Tensor:
     total = ctx.reduce(SUM, grad_output, [dim], keepdim=True, name="total")
-    return _as(
-        ctx,
-        mapped(ctx, lambda g, y, t: less(g, product(op("exp", y), t)), grad_output, output, total),
-    )
-
-
-def _as(ctx: Context, x: Tensor) -> Tensor:
-    return cast(x, ctx.dtype)
+    grad = mapped(ctx, lambda g, y, t: less(g, product(op("exp", y), t)), grad_output, output, total)
+    return cast(grad, ctx.dtype)
 
 
 MEAN = 1

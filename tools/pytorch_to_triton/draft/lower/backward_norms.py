@@ -10,12 +10,11 @@ from pytorch_to_triton.draft.ir.indices import extent
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import ONE, FloorDiv, Size
 from pytorch_to_triton.draft.ir.values import Value, op
-from pytorch_to_triton.draft.lower.activations import along_channels
 from pytorch_to_triton.draft.lower.backward import less, product
 from pytorch_to_triton.draft.lower.norms import affine, reciprocal_root
 from pytorch_to_triton.draft.lower.reductions import average, statistic
 from pytorch_to_triton.draft.lower.row import Context, count, mapped, row
-from pytorch_to_triton.draft.lower.tensor import Tensor, reshaped
+from pytorch_to_triton.draft.lower.tensor import Tensor, along_channels, reshaped
 
 Gradients = tuple[Tensor, Tensor, Tensor]
 

@@ -10,10 +10,9 @@ from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent
 from pytorch_to_triton.draft.ir.sizes import ZERO, Size
 from pytorch_to_triton.draft.ir.values import Const, Value, op
-from pytorch_to_triton.draft.lower.activations import along_channels
 from pytorch_to_triton.draft.lower.reductions import average, moments, statistic
-from pytorch_to_triton.draft.lower.row import Context, Formula, Operand, Refused, count, inside, mapped, row
-from pytorch_to_triton.draft.lower.tensor import Tensor, reshaped
+from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, count, inside, mapped, row
+from pytorch_to_triton.draft.lower.tensor import Tensor, along_channels, reshaped
 
 Statistics = tuple[Tensor, Tensor, Tensor]
 SMALLEST_STEP = {"float64": 2.220446049250313e-16}
@@ -25,7 +24,7 @@ def normalized(ctx: Context, x: Tensor, dims: Sequence[int], eps: Operand) -> St
     """x with mean 0 and variance 1 over dimensions; its mean and 1 / its deviation, with these kept."""
     centered, mean, var = moments(ctx, x, dims)
     rstd = ctx.stored("rstd", statistic(reciprocal_root(ctx, var, eps)))
-    return mapped(ctx, lambda c, r: op("mul", c, r), centered, rstd, dtype=x.dtype), mean, rstd
+    return ctx.pointwise("mul", centered, rstd, dtype=x.dtype), mean, rstd
 
 
 def reciprocal_root(ctx: Context, var: Tensor, eps: Operand) -> Tensor:
@@ -38,12 +37,8 @@ def affine(ctx: Context, x: Tensor, weight: Tensor | None, bias: Tensor | None) 
     given: list[tuple[str, Tensor | None]] = [("mul", weight), ("add", bias)]
     for fn, operand in given:
         if operand is not None:
-            x = mapped(ctx, _called(fn), x, operand, dtype=x.dtype)
+            x = ctx.pointwise(fn, x, operand, dtype=x.dtype)
     return x
-
-
-def _called(fn: str) -> Formula:
-    return lambda a, b: op(fn, a, b)
 
 
 @row("aten.native_layer_norm.default")
@@ -83,11 +78,11 @@ def rms_norm(
     weight: Tensor | None = None,
     eps: Operand | None = None,
 ) -> Tensor:
-    squares = mapped(ctx, lambda v: op("square", v), input, dtype=input.dtype)
+    squares = ctx.pointwise("square", input, dtype=input.dtype)
     mean = average(ctx, squares, _last(input, normalized_shape), keepdim=True, name="mean_square")
     step = SMALLEST_STEP.get(input.dtype, FLOAT32_STEP)
     rstd = reciprocal_root(ctx, mean, step if eps is None else eps)
-    out = mapped(ctx, lambda v, r: op("mul", v, r), input, rstd, dtype=input.dtype)
+    out = ctx.pointwise("mul", input, rstd, dtype=input.dtype)
     return affine(ctx, out, weight, None)
 
 
@@ -154,7 +149,7 @@ def _scaled(ctx: Context, x: Tensor, weight: Tensor | None, bias: Tensor | None)
 def _by_running(ctx: Context, x: Tensor, mean: Tensor, var: Tensor, eps: Operand) -> Tensor:
     rstd = reciprocal_root(ctx, along_channels(var, len(x)), eps)
     centered = mapped(ctx, lambda v, m: op("sub", v, m), x, along_channels(mean, len(x)), dtype=x.dtype)
-    return mapped(ctx, lambda c, r: op("mul", c, r), centered, rstd, dtype=x.dtype)
+    return ctx.pointwise("mul", centered, rstd, dtype=x.dtype)
 
 
 def _of_batch(ctx: Context, x: Tensor, eps: Operand) -> Statistics:

@@ -166,8 +166,8 @@ def moments(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """What deviates from the mean, the mean and the variance over dimensions, which are kept."""
     mean = ctx.stored("mean", statistic(average(ctx, x, dims, keepdim=True, name="mean")))
-    centered = mapped(ctx, lambda v, m: op("sub", v, m, name="centered"), x, mean, dtype=x.dtype)
-    squares = mapped(ctx, lambda v: op("square", v), centered, dtype=x.dtype)
+    centered = ctx.pointwise("sub", x, mean, dtype=x.dtype, name="centered")
+    squares = ctx.pointwise("square", centered, dtype=x.dtype)
     total = ctx.reduce(SUM, squares, dims, keepdim=True, dtype=x.dtype)
     var = replace(total, value=op("div", total.value, _freedom(x, dims, correction), name="var"))
     return centered, mean, var
@@ -268,17 +268,17 @@ def softmax(ctx: Context, input: Tensor, dim: int) -> Tensor:
     x, top = _with_maxima(ctx, input, dim)
     numerator = mapped(ctx, lambda v, m: op("exp", op("sub", v, m), name="numerator"), x, top)
     total = ctx.reduce(SUM, numerator, all_dims(x, dim), keepdim=True, name="denominator")
-    return mapped(ctx, lambda v, t: op("div", v, t), numerator, total)
+    return ctx.pointwise("div", numerator, total)
 
 
 @row("aten.log_softmax.int", arguments="input dim dtype")
 @row("aten._log_softmax.default", arguments="input dim half_to_float")
 def log_softmax(ctx: Context, input: Tensor, dim: int) -> Tensor:
     x, top = _with_maxima(ctx, input, dim)
-    shifted = mapped(ctx, lambda v, m: op("sub", v, m, name="shifted"), x, top)
-    total = ctx.reduce(SUM, mapped(ctx, lambda v: op("exp", v), shifted), all_dims(x, dim), keepdim=True)
+    shifted = ctx.pointwise("sub", x, top, name="shifted")
+    total = ctx.reduce(SUM, ctx.pointwise("exp", shifted), all_dims(x, dim), keepdim=True)
     log_sum = replace(total, value=op("log", total.value, name="log_sum"))
-    return mapped(ctx, lambda v, s: op("sub", v, s), shifted, log_sum)
+    return ctx.pointwise("sub", shifted, log_sum)
 
 
 @row("aten.logsumexp.default")

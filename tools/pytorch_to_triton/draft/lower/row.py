@@ -4,6 +4,8 @@
     def lerp(ctx, input, end, weight):
         return ctx.pointwise("add", input, ctx.pointwise("mul", weight, ctx.pointwise("sub", end, input)))
 
+or, where it is a formula of values, an entry of a table that `register_formulas` takes.
+
 Arguments have the names of torch's schema. A row takes all of them, or names them all and takes those that it
 reads: a test holds every row against the installed torch. A tensor comes as a Tensor, a number as a number, a
 size that depends on the inputs as a sympy expression, a number computed from sizes or an argument of the
@@ -154,27 +156,14 @@ class Context:
         return Tensor(tuple(dims), value, dtype or self.dtype)
 
     def pointwise(self, fn: str, *operands: Operand, dtype: str = "", name: str | None = None) -> Tensor:
-        """A row of FUNCTIONS over operands that broadcast; in a float result, whole numbers become floats."""
-        tensors = [o for o in operands if isinstance(o, Tensor)]
-        dims, values = broadcast(tensors)
-        given = iter(values)
-        dtype = dtype or self.dtype
-        taken = [next(given) if isinstance(o, Tensor) else number(o) for o in operands]
-        if fn not in AS_THEY_ARE:
-            kinds: set[Kind] = {kind_of(v) for v in taken}
-            if "float" in kinds or dtype.startswith(("float", "bfloat")):
-                taken = [as_kind(v, "float") for v in taken]
-        return Tensor(dims, op(fn, *taken, name=name), dtype)
+        """A row of FUNCTIONS of operands in the kind of the result."""
+        return mapped(self, lambda *values: op(fn, *values, name=name), *operands, dtype=dtype)
 
-    def where(self, condition: Operand, x: Operand, y: Operand, dtype: str = "") -> Tensor:
+    def where(self, condition: Operand, x: Operand, y: Operand) -> Tensor:
         """torch.where, whose branches get the result's kind."""
-        tensors = [o for o in (condition, x, y) if isinstance(o, Tensor)]
-        dims, values = broadcast(tensors)
-        given = iter(values)
-        c, a, b = (next(given) if isinstance(o, Tensor) else number(o) for o in (condition, x, y))
-        dtype = dtype or self.dtype
-        kind = "float" if dtype.startswith(("float", "bfloat")) else kind_of_result(a, b)
-        return Tensor(dims, op("where", as_kind(c, "bool"), as_kind(a, kind), as_kind(b, kind)), dtype)
+        dims, (c, a, b) = _aligned((condition, x, y))
+        kind = "float" if kind_of_dtype(self.dtype) == "float" else kind_of_result(a, b)
+        return Tensor(dims, where(as_kind(c, "bool"), as_kind(a, kind), as_kind(b, kind)), self.dtype)
 
     def reduce(
         self,
@@ -252,10 +241,6 @@ def cast(x: Tensor, dtype: str) -> Tensor:
     return replace(x, value=op(WIDTHS[dtype], value), dtype=dtype)
 
 
-AS_THEY_ARE = frozenset({"where", *WIDTHS.values()})
-"""Functions whose operands keep their kinds."""
-
-
 Formula = Callable[..., Term]
 
 
@@ -272,10 +257,43 @@ def compared(formula: Formula, *operands: Operand) -> Tensor:
 
 
 def _applied(formula: Formula, operands: tuple[Operand, ...], kind: Kind, dtype: str) -> Tensor:
+    dims, values = _aligned(operands)
+    return Tensor(dims, const(formula(*(as_kind(v, kind) for v in values))), dtype)
+
+
+def _aligned(operands: Sequence[Operand]) -> tuple[tuple[Dim, ...], list[Value]]:
+    """What operands broadcast to, and their values over these dimensions."""
     dims, values = broadcast([o for o in operands if isinstance(o, Tensor)])
     given = iter(values)
-    taken = [next(given) if isinstance(o, Tensor) else number(o) for o in operands]
-    return Tensor(dims, const(formula(*(as_kind(v, kind) for v in taken))), dtype)
+    return dims, [next(given) if isinstance(o, Tensor) else number(o) for o in operands]
+
+
+def register_formulas(formulas: Mapping[str, Formula]) -> None:
+    """Registers formulas as rows of operators such as `add.Tensor add.Scalar`.
+
+    The operators' arguments are a formula's parameters; it gets them as values in the kind of the result.
+    """
+    for operators, formula in formulas.items():
+        _register(operators, formula, lambda ctx, *applied: mapped(ctx, *applied))
+
+
+def register_comparisons(formulas: Mapping[str, Formula]) -> None:
+    """The same for formulas that give bools, of values in the kind that the operands promote to."""
+    for operators, formula in formulas.items():
+        _register(operators, formula, lambda _, *applied: compared(*applied))
+
+
+def _register(operators: str, formula: Formula, apply: Callable[..., Tensor]) -> None:
+    taken = inspect.signature(formula)
+
+    def lowered(ctx: Context, **given: Operand) -> Tensor:
+        bound = taken.bind(**given)
+        bound.apply_defaults()
+        return apply(ctx, formula, *bound.args)
+
+    context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    lowered.__signature__ = taken.replace(parameters=[context, *taken.parameters.values()])  # type: ignore[attr-defined]
+    row(*(f"aten.{name}" for name in operators.split()))(lowered)
 
 
 def where(condition: Value, x: Term, y: Term) -> Value:

@@ -9,16 +9,9 @@ from pytorch_to_triton.draft.ir.values import Axis, Cluster, axes_of
 from pytorch_to_triton.draft.patterns import contraction, rows
 from pytorch_to_triton.draft.schedule.axes import fuse, rename
 from pytorch_to_triton.draft.schedule.blocks import SMALLEST, covering, power_of_two
+from pytorch_to_triton.draft.schedule.conditions import at_most, kernels_by_first, together
 from pytorch_to_triton.draft.schedule.online import online
-from pytorch_to_triton.draft.schedule.schedule import (
-    Alternative,
-    Mismatch,
-    Schedule,
-    Walk,
-    at_most,
-    kernels_by_first,
-    together,
-)
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import staged
 
 EXAMPLES = (

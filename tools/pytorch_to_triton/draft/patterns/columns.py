@@ -15,18 +15,9 @@ from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.patterns.rows import no_single_walk
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, rename
 from pytorch_to_triton.draft.schedule.blocks import SMALLEST, covering, where_wide, within
+from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online_softmax
-from pytorch_to_triton.draft.schedule.schedule import (
-    Alternative,
-    Mismatch,
-    Schedule,
-    Share,
-    Walk,
-    always,
-    at_most,
-    more_than,
-    together,
-)
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import at_once, can_split, in_shares, split, staged
 
 EXAMPLES = ("def column_sums(x: 'float32[M, N]'):\n    return x.sum(dim=0)",)

@@ -12,15 +12,8 @@ from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, Reduce, axes_o
 from pytorch_to_triton.draft.patterns import columns
 from pytorch_to_triton.draft.schedule.axes import fuse
 from pytorch_to_triton.draft.schedule.blocks import pipelined, tiles_in_loop, within
-from pytorch_to_triton.draft.schedule.schedule import (
-    Alternative,
-    Mismatch,
-    Schedule,
-    Walk,
-    at_most,
-    more_than,
-    together,
-)
+from pytorch_to_triton.draft.schedule.conditions import at_most, more_than, together
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import split
 
 EXAMPLES = (

@@ -16,18 +16,8 @@ from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, Value, axes
 from pytorch_to_triton.draft.patterns import rows
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering, stages
-from pytorch_to_triton.draft.schedule.schedule import (
-    Alternative,
-    Mismatch,
-    Rewrite,
-    Schedule,
-    Share,
-    Walk,
-    always,
-    at_most,
-    more_than,
-    together,
-)
+from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Rewrite, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import by_row, in_shares
 
 EXAMPLES = (
@@ -47,7 +37,7 @@ ALONE = tuple({"num_warps": f"min(max(block_n // {per_warp}, 1), 16)"} for per_w
 
 
 def match(cluster: Cluster) -> Mismatch | None:
-    if cluster.scans() or any(s.combine or s.where for s in cluster.stores):
+    if cluster.scans() or any(s.where for s in cluster.stores):
         return Mismatch("it scans, or scatters")
     inner = cluster.inner_reduces()
     outer = [r for r in cluster.reduces() if r not in inner]

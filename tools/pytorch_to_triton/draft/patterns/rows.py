@@ -15,19 +15,9 @@ from pytorch_to_triton.draft.lower.tensor import digits
 from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering
+from pytorch_to_triton.draft.schedule.conditions import always, at_most, half_empty, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online
-from pytorch_to_triton.draft.schedule.schedule import (
-    Alternative,
-    Mismatch,
-    Rewrite,
-    Schedule,
-    Walk,
-    always,
-    at_most,
-    half_empty,
-    more_than,
-    together,
-)
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Rewrite, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import at_once, can_split_at_once, split, staged
 
 EXAMPLES = (

@@ -22,17 +22,9 @@ from pytorch_to_triton.draft.ir.values import (
 from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.blocks import covering, stages
+from pytorch_to_triton.draft.schedule.conditions import always, at_most, kernels_by_first
 from pytorch_to_triton.draft.schedule.parts import in_parts
-from pytorch_to_triton.draft.schedule.schedule import (
-    Alternative,
-    Mismatch,
-    Schedule,
-    Share,
-    Walk,
-    always,
-    at_most,
-    kernels_by_first,
-)
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import by_row, in_shares, staged
 
 EXAMPLES = (
@@ -52,7 +44,7 @@ def match(cluster: Cluster) -> Mismatch | None:
     sums = across(cluster)
     if not sums:
         return Mismatch("it sums nothing across rows")
-    if cluster.scans() or any(s.combine or s.where for s in cluster.stores):
+    if cluster.scans() or any(s.where for s in cluster.stores):
         return Mismatch("it scans, or scatters")
     outer, everything = set(sums[0].axes), {a for v in cluster.values() for a in axes_of(v)}
     if any(set(r.axes) != outer or axes_of(r.args[0]) != axes_of(sums[0].args[0]) for r in sums):

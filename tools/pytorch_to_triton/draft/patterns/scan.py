@@ -13,15 +13,8 @@ from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Scan, Value, axes_in_order, walk
 from pytorch_to_triton.draft.schedule.axes import fuse, rename
 from pytorch_to_triton.draft.schedule.blocks import covering
-from pytorch_to_triton.draft.schedule.schedule import (
-    Alternative,
-    Config,
-    Mismatch,
-    Rewrite,
-    Schedule,
-    Walk,
-    at_most,
-)
+from pytorch_to_triton.draft.schedule.conditions import at_most
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Rewrite, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import scans_in_chunks
 
 EXAMPLES = (
