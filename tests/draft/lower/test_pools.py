@@ -8,9 +8,9 @@ import torch
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer, Cluster, Store
-from pytorch_to_triton.draft.lower.pools import max_pool
 from pytorch_to_triton.draft.lower.row import Context, Refused
 from pytorch_to_triton.draft.lower.tensor import Names, Tensor, source
+from pytorch_to_triton.draft.lower.windows import max_pool
 
 from ..evaluate import evaluate
 from ..lowering import agrees, lowered

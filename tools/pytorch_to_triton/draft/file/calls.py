@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from pytorch_to_triton.draft.file.choices import Lines
-from pytorch_to_triton.draft.file.lines import wrapped
+from pytorch_to_triton.draft.file.lines import Lines, wrapped
 from pytorch_to_triton.draft.program import Call, ConvolutionCall, Program, buffers_of, is_plain
 from pytorch_to_triton.schema.dtype import ITEM_BYTES
 from pytorch_to_triton.schema.graph import (

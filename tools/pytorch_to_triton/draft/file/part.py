@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pytorch_to_triton.draft.defects import DraftingDefect, concerning
 from pytorch_to_triton.draft.file import run as runs
 from pytorch_to_triton.draft.file.calls import called
-from pytorch_to_triton.draft.file.choices import Lines, choice_source
 from pytorch_to_triton.draft.file.launches import Choice, Kernel, Memory, Stage, choices, launches
-from pytorch_to_triton.draft.file.lines import without_repeats, wrapped
+from pytorch_to_triton.draft.file.lines import Lines, choice_source, without_repeats, wrapped
 from pytorch_to_triton.draft.groups import Group, group_of, made_by, read_by
 from pytorch_to_triton.draft.ir.values import Cluster
 from pytorch_to_triton.draft.library import Ways

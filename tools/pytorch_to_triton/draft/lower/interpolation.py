@@ -12,7 +12,6 @@ import sympy
 from pytorch_to_triton.draft.ir.indices import extent, quotient, times
 from pytorch_to_triton.draft.ir.sizes import Size, equal, text
 from pytorch_to_triton.draft.ir.values import Argument, Const, Value, named, op
-from pytorch_to_triton.draft.lower.gathers import apart
 from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, row, where
 from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, position
 from pytorch_to_triton.draft.lower.windows import LETTERS
@@ -190,7 +189,7 @@ def grid_sampler(
 ) -> Tensor:
     if interpolation_mode not in (BILINEAR, NEAREST):
         raise Refused("it interpolates by cubic curves")
-    x = apart(ctx, input, grid.dims)
+    x = ctx.apart(input, grid.dims)
     batch, *out, _ = grid.dims
     letters, spatial = LETTERS[len(out)], x.shape[2:]
     corners: list[Sequence[Corner]] = []

@@ -1,4 +1,4 @@
-"""Reductions over dimensions: sums, extremes and where they stand, variances, norms of vectors, softmaxes."""
+"""Reductions over dimensions, and running totals: sums, extremes, variances, norms of vectors, softmaxes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,27 @@ import sympy
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, plus, times
-from pytorch_to_triton.draft.ir.monoids import ARGMAX, ARGMIN, MAX, MIN, PEAK, PROD, SUM
-from pytorch_to_triton.draft.ir.values import Const, Get, Monoid, Reduce, Value, op
+from pytorch_to_triton.draft.ir.monoids import (
+    ARGMAX,
+    ARGMIN,
+    LAST_ARGMAX,
+    LAST_ARGMIN,
+    LOG_SUM_EXP,
+    MAX,
+    MIN,
+    PEAK,
+    PROD,
+    SUM,
+)
+from pytorch_to_triton.draft.ir.values import Axis, Const, Get, Index, Monoid, Reduce, Scan, Value, op
 from pytorch_to_triton.draft.lower.arithmetic import power
-from pytorch_to_triton.draft.lower.contractions import distinct
 from pytorch_to_triton.draft.lower.row import (
     Context,
     Refused,
     all_dims,
     cast,
     count,
+    first_of,
     inside,
     mapped,
     name_of,
@@ -199,11 +210,7 @@ def var_mean(
     return replace(var, dims=kept), replace(mean, dims=kept, dtype=input.dtype)
 
 
-@row("aten.var.correction")
-def var(
-    ctx: Context, input: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False
-) -> Tensor:
-    return var_mean(ctx, input, dim, correction, keepdim)[0]
+row("aten.var.correction")(first_of(var_mean))
 
 
 def vector_norm(ctx: Context, x: Tensor, ord: Any, dims: Sequence[int], *, keepdim: bool = False) -> Tensor:
@@ -249,7 +256,7 @@ def dist(ctx: Context, input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
 
 @row("aten._cdist_forward.default", arguments="x1 x2 p compute_mode")
 def cdist(ctx: Context, x1: Tensor, x2: Tensor, p: float) -> Tensor:
-    x2 = distinct(ctx, x2, x1)
+    x2 = ctx.apart(x2, x1.dims)
     one = replace(x1, dims=(*x1.dims[:-1], (), x1.dims[-1]))
     other = replace(x2, dims=(*x2.dims[:-2], (), *x2.dims[-2:]))
     # Whether PyTorch multiplies matrices for it is a matter of its speed.
@@ -291,3 +298,59 @@ def logsumexp(ctx: Context, input: Tensor, dim: Dims, keepdim: bool = False) -> 
     found = mapped(ctx, lambda t, s: op("add", op("log", t), s), total, shift)
     kept = found.dims if keepdim else tuple(d for i, d in enumerate(found.dims) if i not in dims)
     return replace(found, dims=kept)
+
+
+@row("aten.cumsum.default", arguments="input dim dtype")
+def cumsum(ctx: Context, input: Tensor, dim: int) -> Tensor:
+    return _running(ctx, SUM, input, dim)
+
+
+@row("aten.cumprod.default", arguments="input dim dtype")
+def cumprod(ctx: Context, input: Tensor, dim: int) -> Tensor:
+    return _running(ctx, PROD, input, dim)
+
+
+@row("aten.logcumsumexp.default")
+def logcumsumexp(ctx: Context, input: Tensor, dim: int) -> Tensor:
+    return _running(ctx, LOG_SUM_EXP, input, dim)
+
+
+def _running(ctx: Context, monoid: Monoid, x: Tensor, dim: int) -> Tensor:
+    x, axis = _along(ctx, cast(x, ctx.dtype), dim)
+    if axis is None:
+        return x
+    return replace(x, value=Scan(monoid, (x.value,), axis, Index(axis)))
+
+
+@row("aten.cummax.default")
+def cummax(ctx: Context, input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    return _best_so_far(ctx, LAST_ARGMAX, input, dim)
+
+
+@row("aten.cummin.default")
+def cummin(ctx: Context, input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    return _best_so_far(ctx, LAST_ARGMIN, input, dim)
+
+
+def _best_so_far(ctx: Context, monoid: Monoid, x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    x, axis = _along(ctx, x, dim)
+    if axis is None:
+        return x, replace(x, value=Const(0), dtype="int64")
+    value = cast(x, "int32").value if x.kind == "bool" else x.value
+    found = Scan(monoid, (value, Index(axis)), axis, Index(axis))
+    best = op("ne", Get(found, 0), 0) if x.kind == "bool" else Get(found, 0)
+    return replace(x, value=best), replace(x, value=Get(found, 1), dtype="int64")
+
+
+def _along(ctx: Context, x: Tensor, dim: int) -> tuple[Tensor, Axis | None]:
+    """The tensor with one axis, or none, in this dimension, and that axis."""
+    if not len(x):
+        return x, None
+    at = dim % len(x)
+    axes = x.dims[at]
+    if len(axes) < 2:
+        return x, next(iter(axes), None)
+    whole = ctx.axis(axes[0].name, x.shape[at])
+    index = [Index(whole) if i == at else p for i, p in enumerate(x.indices)]
+    merged = replace(x, dims=(*x.dims[:at], (whole,), *x.dims[at + 1 :]), value=x.at(*index))
+    return merged, whole

@@ -19,7 +19,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, wraps
 from typing import Any, TypeVar
 
 import sympy
@@ -27,11 +27,12 @@ import sympy
 from pytorch_to_triton.draft import lower
 from pytorch_to_triton.draft.ir.functions import Kind
 from pytorch_to_triton.draft.ir.indices import extent
-from pytorch_to_triton.draft.ir.rewriting import decided, rewrite
+from pytorch_to_triton.draft.ir.rewriting import decided, rewrite, substitute
 from pytorch_to_triton.draft.ir.sizes import Size, product
 from pytorch_to_triton.draft.ir.values import (
     Const,
     Extent,
+    Index,
     Load,
     Monoid,
     Number,
@@ -99,6 +100,16 @@ def row(*operators: str, arguments: str = "") -> Callable[[F], F]:
     return registered
 
 
+def first_of(function: Callable[..., tuple[Tensor, ...]]) -> RowFunction:
+    """The row of an operator that gives the first of another's results alone."""
+
+    @wraps(function)
+    def first(*given: Any, **named: Any) -> Tensor:
+        return function(*given, **named)[0]
+
+    return first
+
+
 @cache
 def parameters_of(function: RowFunction) -> tuple[str, ...]:
     """What it takes after its context."""
@@ -150,6 +161,15 @@ class Context:
     def dim(self, hint: str, size: Size) -> Dim:
         """A new dimension: an axis, or none for a size of 1."""
         return self.names.dim(hint, size)
+
+    def apart(self, x: Tensor, taken: Sequence[Dim]) -> Tensor:
+        """The tensor, with axes of its own in place of those that `taken` has: both may be of one operand."""
+        others = {a for d in taken for a in d}
+        fresh = {a: self.axis(a.name, a.size) for a in x.axes if a in others}
+        if not fresh:
+            return x
+        dims = tuple(tuple(fresh.get(a, a) for a in d) for d in x.dims)
+        return replace(x, dims=dims, value=substitute(x.value, {a: Index(b) for a, b in fresh.items()}))
 
     def tensor(self, dims: Sequence[Dim], value: Value, dtype: str = "") -> Tensor:
         """A result, in this dtype or the call's own."""

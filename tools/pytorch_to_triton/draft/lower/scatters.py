@@ -18,7 +18,7 @@ from pytorch_to_triton.draft.ir.rewriting import substitute
 from pytorch_to_triton.draft.ir.sizes import ONE, ZERO, Size
 from pytorch_to_triton.draft.ir.values import Axis, Const, Monoid, Number, Reduce, Value, axes_of, kind_of, op
 from pytorch_to_triton.draft.lower.creation import Triangle, triangle_of
-from pytorch_to_triton.draft.lower.gathers import apart, arranged, indexed_dims, wrapped
+from pytorch_to_triton.draft.lower.gathers import arranged, indexed_dims, wrapped
 from pytorch_to_triton.draft.lower.joins import between
 from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, cast, number, row, where
 from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, broadcast, guarded, position
@@ -141,7 +141,7 @@ def _search_along(ctx: Context, x: Tensor, dim: int, index: Tensor, src: Tensor 
         raise Refused("it scatters into a number")
     at = dim % len(x)
     _short(x.shape[at], index.shape[at])
-    index = apart(ctx, index, x.dims)
+    index = ctx.apart(index, x.dims)
     places = list(x.indices)
     bounds = [
         op("lt", place, extent(n))
@@ -161,7 +161,7 @@ def _search_at(ctx: Context, x: Tensor, dim: int, index: Tensor, src: Tensor | N
     if not x.dims:
         raise Refused("it scatters into a number")
     at = dim % len(x)
-    index = apart(ctx, index, x.dims)
+    index = ctx.apart(index, x.dims)
     along = index.dims[0] if index.dims else ()
     _short(x.shape[at], index.shape[0] if index.dims else ONE)
     hit = op("eq", wrapped(index.value, x.shape[at]), position(x.dims[at]))
@@ -269,7 +269,7 @@ def _indexed(
     """Where index tensors say; also the tensor, with no axis that is one of theirs."""
     given = indexed_dims(indices)
     new, found = broadcast(list(given.values()))
-    x = apart(ctx, x, new)
+    x = ctx.apart(x, new)
     if (triangle := _triangle(ctx, x, given, new, found)) is not None:
         return x, _at_places(triangle, x, min(given), values)
     axes = tuple(a for d in new for a in d)

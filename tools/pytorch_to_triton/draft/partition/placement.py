@@ -10,9 +10,9 @@ from functools import cached_property
 
 from pytorch_to_triton.draft.defects import concerning
 from pytorch_to_triton.draft.groups import Group, group_of, is_large, read_by, repeats
+from pytorch_to_triton.draft.ir.padding import without_tails
 from pytorch_to_triton.draft.ir.rewriting import decided, picked, rewrite, written_out
 from pytorch_to_triton.draft.ir.sizes import product
-from pytorch_to_triton.draft.ir.tails import without_tails
 from pytorch_to_triton.draft.ir.values import (
     Cluster,
     Const,
