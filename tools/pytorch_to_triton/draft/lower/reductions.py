@@ -28,6 +28,7 @@ from pytorch_to_triton.draft.lower.arithmetic import power
 from pytorch_to_triton.draft.lower.row import (
     Context,
     Refused,
+    RowFunction,
     all_dims,
     cast,
     count,
@@ -43,23 +44,21 @@ from pytorch_to_triton.draft.lower.tensor import Tensor, position
 Dims = Sequence[int] | int | None
 
 
-@row("aten.sum.default", arguments="input dtype")
-def sum_all(ctx: Context, input: Tensor) -> Tensor:
-    return sum_(ctx, input, None)
+def _folded(monoid: Monoid) -> RowFunction:
+    def lowered(ctx: Context, input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+        return ctx.reduce(monoid, cast(input, ctx.dtype), all_dims(input, dim), keepdim)
+
+    return lowered
 
 
-@row("aten.sum.dim_IntList", arguments="input dim keepdim dtype")
-def sum_(ctx: Context, input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
-    return ctx.reduce(SUM, cast(input, ctx.dtype), all_dims(input, dim), keepdim)
+for _name, _along_dims, _monoid in (("sum", "dim_IntList", SUM), ("prod", "dim_int", PROD)):
+    _lowered = row(f"aten.{_name}.default", arguments="input dtype")(_folded(_monoid))
+    row(f"aten.{_name}.{_along_dims}", arguments="input dim keepdim dtype")(_lowered)
 
 
 @row("aten.mean.default", arguments="input dtype")
-def mean_all(ctx: Context, input: Tensor) -> Tensor:
-    return mean(ctx, input, None)
-
-
 @row("aten.mean.dim", arguments="input dim keepdim dtype")
-def mean(ctx: Context, input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
+def mean(ctx: Context, input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     return average(ctx, cast(input, ctx.dtype), all_dims(input, dim), keepdim=keepdim)
 
 
@@ -71,22 +70,6 @@ def average(
     return replace(total, value=op("div", total.value, extent(count(x, dims)), name=name))
 
 
-@row("aten.prod.default", arguments="input dtype")
-def prod_all(ctx: Context, input: Tensor) -> Tensor:
-    return ctx.reduce(PROD, cast(input, ctx.dtype), all_dims(input, None))
-
-
-@row("aten.prod.dim_int", arguments="input dim keepdim dtype")
-def prod(ctx: Context, input: Tensor, dim: int, keepdim: bool = False) -> Tensor:
-    return ctx.reduce(PROD, cast(input, ctx.dtype), all_dims(input, dim), keepdim)
-
-
-def _extreme(ctx: Context, monoid: Monoid, x: Tensor, dims: Dims, *, keepdim: bool = False) -> Tensor:
-    """Of bools: by way of ints."""
-    kept = ctx.reduce(monoid, _ordered(x), all_dims(x, dims), keepdim, dtype=x.dtype)
-    return _unordered(kept, x)
-
-
 def _ordered(x: Tensor) -> Tensor:
     return cast(x, "int32") if x.kind == "bool" else x
 
@@ -95,49 +78,38 @@ def _unordered(found: Tensor, x: Tensor) -> Tensor:
     return replace(found, value=op("ne", found.value, 0)) if x.kind == "bool" else found
 
 
-@row("aten.amax.default")
-def amax(ctx: Context, input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
-    return _extreme(ctx, MAX, input, dim, keepdim=keepdim)
+def _extreme(monoid: Monoid) -> RowFunction:
+    """Of bools: by way of ints."""
+
+    def lowered(ctx: Context, input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
+        kept = ctx.reduce(monoid, _ordered(input), all_dims(input, dim), keepdim, dtype=input.dtype)
+        return _unordered(kept, input)
+
+    return lowered
 
 
-@row("aten.amin.default")
-def amin(ctx: Context, input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
-    return _extreme(ctx, MIN, input, dim, keepdim=keepdim)
+def _placed(monoid: Monoid) -> RowFunction:
+    def lowered(ctx: Context, input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+        return _best(monoid, input, all_dims(input, dim), keepdim=keepdim)
+
+    return lowered
 
 
-@row("aten.max.default")
-def max_all(ctx: Context, input: Tensor) -> Tensor:
-    return _extreme(ctx, MAX, input, None)
+def _place(monoid: Monoid) -> RowFunction:
+    def lowered(ctx: Context, input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+        return _best(monoid, input, all_dims(input, dim), keepdim=keepdim)[1]
+
+    return lowered
 
 
-@row("aten.min.default")
-def min_all(ctx: Context, input: Tensor) -> Tensor:
-    return _extreme(ctx, MIN, input, None)
+for _name, _monoid, _with_place in (("max", MAX, ARGMAX), ("min", MIN, ARGMIN)):
+    _lowered = row(f"aten.{_name}.default", arguments="input")(_extreme(_monoid))
+    row(f"aten.a{_name}.default")(_lowered)
+    row(f"aten.{_name}.dim")(_placed(_with_place))
+    row(f"aten.arg{_name}.default")(_place(_with_place))
 
 
-@row("aten.max.dim")
-def max_dim(ctx: Context, input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    return _best(ctx, ARGMAX, input, all_dims(input, dim), keepdim=keepdim)
-
-
-@row("aten.min.dim")
-def min_dim(ctx: Context, input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    return _best(ctx, ARGMIN, input, all_dims(input, dim), keepdim=keepdim)
-
-
-@row("aten.argmax.default")
-def argmax(ctx: Context, input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    return _best(ctx, ARGMAX, input, all_dims(input, dim), keepdim=keepdim)[1]
-
-
-@row("aten.argmin.default")
-def argmin(ctx: Context, input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    return _best(ctx, ARGMIN, input, all_dims(input, dim), keepdim=keepdim)[1]
-
-
-def _best(
-    ctx: Context, monoid: Monoid, x: Tensor, dims: Sequence[int], *, keepdim: bool
-) -> tuple[Tensor, Tensor]:
+def _best(monoid: Monoid, x: Tensor, dims: Sequence[int], *, keepdim: bool) -> tuple[Tensor, Tensor]:
     """The best value and its position among the elements of these dimensions."""
     at: Value = Const(0)
     for d in dims:
@@ -151,20 +123,13 @@ def _best(
     return best, Tensor(kept, Get(found, 1), "int64")
 
 
-def _any(ctx: Context, truths: Tensor, dims: Sequence[int], *, keepdim: bool = False) -> Tensor:
-    """Whether the largest of the truths as numbers is more than 0: of none it is -inf."""
-    found = ctx.reduce(PEAK, cast(truths, "float32"), dims, keepdim, dtype="bool")
-    return replace(found, value=op("gt", found.value, 0.0))
-
-
-@row("aten.any.default")
-def any_all(ctx: Context, input: Tensor) -> Tensor:
-    return _any(ctx, cast(input, "bool"), all_dims(input, None))
-
-
+@row("aten.any.default", arguments="input")
 @row("aten.any.dim", "aten.any.dims")
 def any_(ctx: Context, input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    return _any(ctx, cast(input, "bool"), _given(input, dim), keepdim=keepdim)
+    """Whether the largest of the truths as numbers is more than 0: of none it is -inf."""
+    truths = cast(cast(input, "bool"), "float32")
+    found = ctx.reduce(PEAK, truths, _given(input, dim), keepdim, dtype="bool")
+    return replace(found, value=op("gt", found.value, 0.0))
 
 
 def _given(x: Tensor, dims: Dims) -> tuple[int, ...]:
@@ -300,46 +265,31 @@ def logsumexp(ctx: Context, input: Tensor, dim: Dims, keepdim: bool = False) -> 
     return replace(found, dims=kept)
 
 
-@row("aten.cumsum.default", arguments="input dim dtype")
-def cumsum(ctx: Context, input: Tensor, dim: int) -> Tensor:
-    return _running(ctx, SUM, input, dim)
+def _running(monoid: Monoid) -> RowFunction:
+    def lowered(ctx: Context, input: Tensor, dim: int) -> Tensor:
+        x, axis = _along(ctx, cast(input, ctx.dtype), dim)
+        return x if axis is None else replace(x, value=Scan(monoid, (x.value,), axis, Index(axis)))
+
+    return lowered
 
 
-@row("aten.cumprod.default", arguments="input dim dtype")
-def cumprod(ctx: Context, input: Tensor, dim: int) -> Tensor:
-    return _running(ctx, PROD, input, dim)
+def _best_so_far(monoid: Monoid) -> RowFunction:
+    def lowered(ctx: Context, input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+        x, axis = _along(ctx, input, dim)
+        if axis is None:
+            return x, replace(x, value=Const(0), dtype="int64")
+        found = Scan(monoid, (_ordered(x).value, Index(axis)), axis, Index(axis))
+        best = _unordered(replace(x, value=Get(found, 0)), x)
+        return best, replace(x, value=Get(found, 1), dtype="int64")
+
+    return lowered
 
 
-@row("aten.logcumsumexp.default")
-def logcumsumexp(ctx: Context, input: Tensor, dim: int) -> Tensor:
-    return _running(ctx, LOG_SUM_EXP, input, dim)
-
-
-def _running(ctx: Context, monoid: Monoid, x: Tensor, dim: int) -> Tensor:
-    x, axis = _along(ctx, cast(x, ctx.dtype), dim)
-    if axis is None:
-        return x
-    return replace(x, value=Scan(monoid, (x.value,), axis, Index(axis)))
-
-
-@row("aten.cummax.default")
-def cummax(ctx: Context, input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    return _best_so_far(ctx, LAST_ARGMAX, input, dim)
-
-
-@row("aten.cummin.default")
-def cummin(ctx: Context, input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    return _best_so_far(ctx, LAST_ARGMIN, input, dim)
-
-
-def _best_so_far(ctx: Context, monoid: Monoid, x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    x, axis = _along(ctx, x, dim)
-    if axis is None:
-        return x, replace(x, value=Const(0), dtype="int64")
-    value = cast(x, "int32").value if x.kind == "bool" else x.value
-    found = Scan(monoid, (value, Index(axis)), axis, Index(axis))
-    best = op("ne", Get(found, 0), 0) if x.kind == "bool" else Get(found, 0)
-    return replace(x, value=best), replace(x, value=Get(found, 1), dtype="int64")
+for _name, _monoid in (("cumsum", SUM), ("cumprod", PROD)):
+    row(f"aten.{_name}.default", arguments="input dim dtype")(_running(_monoid))
+row("aten.logcumsumexp.default")(_running(LOG_SUM_EXP))
+for _name, _monoid in (("cummax", LAST_ARGMAX), ("cummin", LAST_ARGMIN)):
+    row(f"aten.{_name}.default")(_best_so_far(_monoid))
 
 
 def _along(ctx: Context, x: Tensor, dim: int) -> tuple[Tensor, Axis | None]:
