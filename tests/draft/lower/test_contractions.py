@@ -17,6 +17,9 @@ A, B, V = torch.randn(3, 5), torch.randn(5, 7), torch.randn(5)
 STACK, OTHER = torch.randn(2, 3, 5), torch.randn(2, 5, 4)
 WHOLE = torch.randint(-9, 9, (3, 5)), torch.randint(-9, 9, (5, 2))
 BIAS, NAN = torch.randn(7), torch.full((3, 7), torch.nan)
+TRILINEAR = "aten._trilinear.default"
+PLACES = ([1, 3], [0], [1, 2], [2, 3])
+"""Where each operand has dimensions of size 1, and over which the product is summed."""
 CALLS = {
     "mm": ("aten.mm.default", A, B),
     "mm of whole numbers": ("aten.mm.default", *WHOLE),
@@ -26,26 +29,8 @@ CALLS = {
     "bmm": ("aten.bmm.default", STACK, OTHER),
     "linear": ("aten.linear.default", A, B.T.contiguous()),
     "linear with a bias": ("aten.linear.default", STACK, B.T.contiguous(), BIAS),
-    "a bilinear layer's product": (
-        "aten._trilinear.default",
-        A,
-        torch.randn(4, 5, 6),
-        torch.randn(3, 6),
-        [1, 3],
-        [0],
-        [1, 2],
-        [2, 3],
-    ),
-    "a bilinear layer's product of one tensor": (
-        "aten._trilinear.default",
-        A,
-        torch.randn(4, 5, 5),
-        A,
-        [1, 3],
-        [0],
-        [1, 2],
-        [2, 3],
-    ),
+    "a bilinear layer's product": (TRILINEAR, A, torch.randn(4, 5, 6), torch.randn(3, 6), *PLACES),
+    "a bilinear layer's product of one tensor": (TRILINEAR, A, torch.randn(4, 5, 5), A, *PLACES),
     "linear of a vector": ("aten.linear.default", V, B.T.contiguous(), BIAS),
 }
 SUMS = {
