@@ -24,6 +24,13 @@ from pytorch_to_triton.worker.wire.packing import Packing
 
 from .random_statements import DIMS, INPUTS, RANGES, Composer, Dtype, Statement, Variable, traced
 
+TRACED = {
+    "aten.reshape.default": "aten.view.default",
+    "aten.to.dtype": "aten._to_copy.default",
+    "aten.var.dim": "aten.var.correction",
+}
+"""What a trace has in place of other operators, with the same arguments."""
+
 
 @dataclass(frozen=True)
 class RandomProgram:
@@ -50,7 +57,7 @@ class RandomProgram:
             nodes=tuple(
                 Node(
                     name=s.result.name,
-                    op=s.op,
+                    op=TRACED.get(s.op, s.op),
                     args=tuple(map(as_argument, s.arguments)),
                     kwargs={},
                     shape=shape_of(s.result),

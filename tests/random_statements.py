@@ -344,8 +344,8 @@ class Composer:
             return None
         bias = next((v for v in self.inputs if v.name == "b" and same(v.shape, w.shape[:1])), None)
         numbers = tuple([n] * rank for n in (stride, padding, dilation))
-        arguments = (self.bounded(a), w, bias, *numbers, int(groups))
-        return f"conv{rank}d.default", arguments, (a.shape[0], w.shape[0], *spatial), a.dtype
+        arguments = (self.bounded(a), w, bias, *numbers, False, [0] * rank, int(groups))
+        return "convolution.default", arguments, (a.shape[0], w.shape[0], *spatial), a.dtype
 
     def pooled(self, a: Variable) -> Made | None:
         rank = len(a.shape) - 2

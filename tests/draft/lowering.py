@@ -8,11 +8,12 @@ import numpy as np
 import torch
 
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.check import check
-from pytorch_to_triton.draft.ir.evaluate import evaluate
+from pytorch_to_triton.draft.ir.rewriting import check
 from pytorch_to_triton.draft.ir.values import Buffer, Cluster, Store
 from pytorch_to_triton.draft.lower.row import ROWS, Context, load_rows
 from pytorch_to_triton.draft.lower.tensor import Names, Tensor, source
+
+from .evaluate import evaluate
 
 
 def lowered(op: str, *args: Any, **kwargs: Any) -> list[np.ndarray[Any, Any]]:

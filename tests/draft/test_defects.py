@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pytorch_to_triton.draft.file import launches
+from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import draft
 from pytorch_to_triton.draft.lower.row import ROWS, load_rows
 from pytorch_to_triton.draft.patterns import pointwise
@@ -28,6 +29,9 @@ def f(x):
 """
 
 
+STAGES: tuple[Stage, ...] = (1, 2)
+
+
 def failing(function: Any, word: str) -> Any:
     """The same function, but for arguments that mention the word."""
 
@@ -40,24 +44,25 @@ def failing(function: Any, word: str) -> Any:
     return failing
 
 
-@pytest.mark.parametrize("where", ["row", "pattern", "printer"])
 async def test_a_defect_leaves_its_operator_to_pytorch_and_the_rest_is_drafted(
-    where: str, written: Written, worker: WorkerClient, interpreter: Runtime, monkeypatch: pytest.MonkeyPatch
+    written: Written, worker: WorkerClient, interpreter: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     origin = await sourced(worker, interpreter, written(SOURCE))
-    match where:
-        case "row":
-            row = load_rows()["aten.tanh.default"]
-            monkeypatch.setitem(ROWS, row.op, replace(row, function=failing(row.function, "")))
-        case "pattern":
-            monkeypatch.setattr(pointwise, "match", failing(pointwise.match, "tanh"))
-        case "printer":
-            monkeypatch.setattr(launches, "printed", failing(launches.printed, "tanh"))
-    for stage in (1, 2):
-        drafted = draft(origin.traced.graph, origin.source, stage)  # type: ignore[arg-type]
-        assert drafted.calls == ("aten.tanh.default",)
-        (left,) = drafted.left
-        assert "`aten.tanh` (line 9): a defect of pytorch-to-triton, please report it" in left
-        assert "ZeroDivisionError: of 3 by 0" in left
-        assert "tl.sigmoid" in drafted.text or "tl.exp" in drafted.text
-        assert left.split(": ", 1)[1] in drafted.text
+    row = load_rows()["aten.tanh.default"]
+    for where in ("row", "pattern", "printer"):
+        with monkeypatch.context() as patch:
+            match where:
+                case "row":
+                    patch.setitem(ROWS, row.op, replace(row, function=failing(row.function, "")))
+                case "pattern":
+                    patch.setattr(pointwise, "match", failing(pointwise.match, "tanh"))
+                case "printer":
+                    patch.setattr(launches, "printed", failing(launches.printed, "tanh"))
+            drafts = [draft(origin.traced.graph, origin.source, stage) for stage in STAGES]
+        for drafted in drafts:
+            assert drafted.calls == ("aten.tanh.default",), where
+            (left,) = drafted.left
+            assert "`aten.tanh` (line 9): a defect of pytorch-to-triton, please report it" in left
+            assert "ZeroDivisionError: of 3 by 0" in left
+            assert "tl.sigmoid" in drafted.text or "tl.exp" in drafted.text
+            assert left.split(": ", 1)[1] in drafted.text

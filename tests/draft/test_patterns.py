@@ -15,11 +15,10 @@ import pytest
 
 from pytorch_to_triton.draft.emit.kernel import printed
 from pytorch_to_triton.draft.file.part import programmed
-from pytorch_to_triton.draft.groups import Group
+from pytorch_to_triton.draft.groups import NEEDED, PATTERNS, Group, MalformedPattern, checked
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.draft.partition.partition import partition
 from pytorch_to_triton.draft.program import buffers_of
-from pytorch_to_triton.draft.registry import NEEDED, PATTERNS, MalformedPattern, checked
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target

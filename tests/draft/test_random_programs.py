@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from pytorch_to_triton.draft.groups import Group
-from pytorch_to_triton.draft.ir.check import check
-from pytorch_to_triton.draft.ir.evaluate import Array, evaluate
+from pytorch_to_triton.draft.ir.rewriting import check
 from pytorch_to_triton.draft.ir.values import Cluster, Store
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.draft.partition.partition import partition
@@ -15,12 +14,13 @@ from pytorch_to_triton.draft.patterns import columns, rows
 from pytorch_to_triton.draft.program import Program, buffers_of
 from pytorch_to_triton.draft.reading import read_program
 from pytorch_to_triton.draft.refinement import with_refined_axes
-from pytorch_to_triton.draft.results import with_results_stored
+from pytorch_to_triton.draft.storage import with_results_stored
 from pytorch_to_triton.draft.sums import with_sums_by_row
 from pytorch_to_triton.schema.graph import Graph
 
 from ..random_programs import random_program, with_column_sums
 from ..random_statements import RANGES, Variable, traced
+from .evaluate import Array, evaluate
 
 PROGRAMS = 20
 PROGRAMS_OF_THE_CORPORA = 500

@@ -48,7 +48,6 @@ LOGARITHMS = "return x.softmax(-1).log().sum(0)\n"
     ("dtypes", "kept"),
     [
         ("bfloat16", "torch.float32"),
-        ("float32|float16", "torch.float32"),
         ("float64|float32|bfloat16", "torch.promote_types(x.dtype, torch.float32)"),
         ("float64|float32", "x.dtype"),
     ],

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.draft.file.choices import FINFO
+from pytorch_to_triton.draft.file.lines import FINFO
 from pytorch_to_triton.graph.dtype_rules import (
     FLOATS,
     MOST_TRACED,

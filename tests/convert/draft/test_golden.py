@@ -8,12 +8,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from pytorch_to_triton.audit.read_source import read
+from pytorch_to_triton.convert.resolve import DraftOrigin
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import draft
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -31,30 +32,27 @@ STAGES: tuple[Stage, ...] = (1, 2, 3)
 KEPT = ("softmax", "rms_norm_residual", "channel_logsumexp")
 OTHERS = ("softmax", "channel_logsumexp", "layer_norm", "swiglu", "gelu_bias")
 
-Drafting = Callable[[str], Awaitable[dict[Stage, str]]]
+Drafting = Callable[[str, Sequence[Stage]], Awaitable[list[str]]]
 
 
 @pytest.fixture(scope="module")
 def drafted(worker: WorkerClient, interpreter: Runtime) -> Drafting:
-    """Drafts all stages of an example, by the example's name; once, as tracing takes seconds."""
-    drafts: dict[str, dict[Stage, str]] = {}
+    """Drafts stages of an example, by the example's name; traced once, as that takes seconds."""
+    origins: dict[str, DraftOrigin] = {}
 
-    async def drafted(name: str) -> dict[Stage, str]:
-        if name in drafts:
-            return drafts[name]
-        target = Target(path=EXAMPLES / f"{name}.py", name=name)
-        origin = await sourced(worker, interpreter, target)
-        traced, source = origin.traced, origin.source
-        source = dataclasses.replace(source, target=f"examples/{name}.py:{name}")
-        drafts[name] = {stage: draft(traced.graph, source, stage).text for stage in STAGES}
-        return drafts[name]
+    async def drafted(name: str, stages: Sequence[Stage]) -> list[str]:
+        if name not in origins:
+            target = Target(path=EXAMPLES / f"{name}.py", name=name)
+            origins[name] = await sourced(worker, interpreter, target)
+        source = dataclasses.replace(origins[name].source, target=f"examples/{name}.py:{name}")
+        return [draft(origins[name].traced.graph, source, stage).text for stage in stages]
 
     return drafted
 
 
 @pytest.mark.parametrize("name", KEPT)
 async def test_the_last_stage_is_drafted_as_it_was(name: str, drafted: Drafting) -> None:
-    text, golden = (await drafted(name))[3], GOLDEN / f"{name}.py"
+    (text,), golden = await drafted(name, [3]), GOLDEN / f"{name}.py"
     if os.environ.get("REWRITE_GOLDEN"):
         golden.write_text(text, encoding="utf-8")
     assert text == golden.read_text(encoding="utf-8")
@@ -69,7 +67,7 @@ async def test_drafted_files_pass_the_projects_linter_and_its_own_audit(
     ruff = Path(sys.executable).with_name("ruff")
     command = str(ruff) if ruff.exists() else shutil.which("ruff")
     assert command, "ruff is a development dependency"
-    for stage, text in (await drafted(name)).items():
+    for stage, text in enumerate(await drafted(name, STAGES), start=1):
         file = tmp_path / f"stage{stage}.py"
         file.write_text(text, encoding="utf-8")
         assert [f for f in read(file).findings if f.severity in ("critical", "high", "medium")] == []

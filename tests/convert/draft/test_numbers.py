@@ -3,7 +3,7 @@
 One process runs all drafts. Nothing of validate takes part.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -74,6 +74,14 @@ def source(body: str, dtype: str = "float32", constants: str = "") -> str:
     return f"{HEAD}{declaration}def f({parameters}):\n    {body}\n"
 
 
+def together(bodies: Mapping[str, str]) -> str:
+    """A file whose `f` gives what each of the bodies does: traced once."""
+    parts = [f"def part_{number}(x):\n    {body}\n\n\n" for number, body in enumerate(bodies.values())]
+    calls = ", ".join(f"part_{number}(x)" for number in range(len(parts)))
+    declared, function, rest = source(f"return {calls}").partition("def f(")
+    return "".join([declared, *parts, function, rest])
+
+
 @pytest.fixture
 def drafted(worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> Drafted:
     """Drafts all stages of a file with `f`, and says where everything lies."""
@@ -97,10 +105,9 @@ def drafted(worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> Draft
 async def test_drafts_equal_eager_pytorch_in_all_stages(
     worker: WorkerClient, interpreter: Runtime, drafted: Drafted
 ) -> None:
-    # Traced as one function with a result for each.
-    arguments = "return " + ", ".join(body.removeprefix("return ") for body in ARGUMENTS.values())
     functions = [
-        await drafted(name, source(body)) for name, body in {"arguments": arguments, **SIZES}.items()
+        await drafted(name, together(bodies))
+        for name, bodies in {"arguments": ARGUMENTS, "sizes": SIZES}.items()
     ]
     for name, body in MIXED.items():
         constants = "" if "+ k +" in body else ', "k": 0.002'

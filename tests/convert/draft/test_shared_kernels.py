@@ -39,6 +39,13 @@ def test_other_sizes_or_another_dim_are_other_kernels() -> None:
         assert "more alike" not in source
 
 
+def test_another_number_is_another_kernel() -> None:
+    for numbers in ((2.0, 3.0), (0.0, -0.0)):
+        nodes = [node(n, "add.Tensor", (f"{n}_in", x), ("M",)) for n, x in zip("ab", numbers, strict=True)]
+        source = text(graph({"a_in": ("M",), "b_in": ("M",)}, tuple(nodes), ("a", "b")), 3)
+        assert len({kernel for kernel, _ in launched(source)}) == 2
+
+
 def test_a_tensor_taken_twice_is_not_two_tensors() -> None:
     """x*x reads one tensor, y*z two: the same operator, but not the same kernel."""
     square = node("a", "mul.Tensor", ("x", "x"), ("M",))

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from pytorch_to_triton.draft.ir import monoids
-from pytorch_to_triton.draft.ir.evaluate import Array, evaluate
 from pytorch_to_triton.draft.ir.sizes import size
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -22,6 +21,8 @@ from pytorch_to_triton.draft.ir.values import (
     Store,
     Value,
 )
+
+from ..evaluate import Array, evaluate
 
 NUMBERS = (-2.0, 0.0, 0.5, 0.5, 3.0, -inf)
 WITH_NAN = ("max", "min", "argmax", "argmin")

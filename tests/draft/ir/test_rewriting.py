@@ -3,10 +3,11 @@
 import numpy as np
 
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.evaluate import evaluate
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.rewriting import picked
 from pytorch_to_triton.draft.ir.values import Axis, Buffer, Cluster, Index, Load, Reduce, Store, Value, op
+
+from ..evaluate import evaluate
 
 M, N = Axis("m", sizes.size("M")), Axis("n", sizes.size("N"))
 LABEL = Load(Buffer("label", (M.size,), "int64"), (Index(M),))

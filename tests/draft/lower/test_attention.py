@@ -53,16 +53,6 @@ def test_attention_needs_no_batch() -> None:
     agrees(ATTENTION, Q[0, 0], K[0, 0], V[0, 0], SEEN)
 
 
-def test_flash_attention_gives_its_logsumexp() -> None:
-    values = torch.randn(2, 4, 7, 3)
-    agrees("aten._scaled_dot_product_flash_attention_for_cpu.default", Q, K, values, attn_mask=BIAS)
-    agrees("aten._scaled_dot_product_flash_attention_for_cpu.default", Q, K, values, scale=0.2)
-
-
-def test_the_mathematical_form_gives_its_weights() -> None:
-    agrees("aten._scaled_dot_product_attention_math.default", Q, K, V, BIAS)
-
-
 def test_dropout_stays_with_pytorch() -> None:
     with pytest.raises(Refused, match="at random"):
         lowered(ATTENTION, Q, K, V, dropout_p=0.1)

@@ -5,18 +5,21 @@ import pytest
 import torch
 
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.evaluate import evaluate
 from pytorch_to_triton.draft.ir.values import Buffer, Cluster, Store
-from pytorch_to_triton.draft.lower.contractions import matmul, outer
+from pytorch_to_triton.draft.lower.contractions import mm
 from pytorch_to_triton.draft.lower.row import Context
-from pytorch_to_triton.draft.lower.tensor import Names, source
+from pytorch_to_triton.draft.lower.tensor import Names, Tensor, source
 
+from ..evaluate import evaluate
 from ..lowering import agrees
 
 A, B, V = torch.randn(3, 5), torch.randn(5, 7), torch.randn(5)
 STACK, OTHER = torch.randn(2, 3, 5), torch.randn(2, 5, 4)
 WHOLE = torch.randint(-9, 9, (3, 5)), torch.randint(-9, 9, (5, 2))
 BIAS, NAN = torch.randn(7), torch.full((3, 7), torch.nan)
+TRILINEAR = "aten._trilinear.default"
+PLACES = ([1, 3], [0], [1, 2], [2, 3])
+"""Where each operand has dimensions of size 1, and over which the product is summed."""
 CALLS = {
     "mm": ("aten.mm.default", A, B),
     "mm of whole numbers": ("aten.mm.default", *WHOLE),
@@ -24,38 +27,10 @@ CALLS = {
     "mm over none": ("aten.mm.default", A[:, :0], B[:0]),
     "mm of one row and one column": ("aten.mm.default", A[:1], B[:, :1]),
     "bmm": ("aten.bmm.default", STACK, OTHER),
-    "mv": ("aten.mv.default", A, V),
-    "dot": ("aten.dot.default", V, V + 1),
-    "vdot": ("aten.vdot.default", V, V + 1),
-    "outer": ("aten.outer.default", V, BIAS),
-    "matmul of vectors": ("aten.matmul.default", V, V),
-    "matmul of a vector and a matrix": ("aten.matmul.default", V, B),
-    "matmul of a stack and a vector": ("aten.matmul.default", STACK, V),
-    "matmul of a vector and a stack": ("aten.matmul.default", V, OTHER),
-    "matmul of a stack and a matrix": ("aten.matmul.default", STACK, B),
-    "matmul of stacks that broadcast": ("aten.matmul.default", STACK[:, None], torch.randn(1, 4, 5, 2)),
     "linear": ("aten.linear.default", A, B.T.contiguous()),
     "linear with a bias": ("aten.linear.default", STACK, B.T.contiguous(), BIAS),
-    "a bilinear layer's product": (
-        "aten._trilinear.default",
-        A,
-        torch.randn(4, 5, 6),
-        torch.randn(3, 6),
-        [1, 3],
-        [0],
-        [1, 2],
-        [2, 3],
-    ),
-    "a bilinear layer's product of one tensor": (
-        "aten._trilinear.default",
-        A,
-        torch.randn(4, 5, 5),
-        A,
-        [1, 3],
-        [0],
-        [1, 2],
-        [2, 3],
-    ),
+    "a bilinear layer's product": (TRILINEAR, A, torch.randn(4, 5, 6), torch.randn(3, 6), *PLACES),
+    "a bilinear layer's product of one tensor": (TRILINEAR, A, torch.randn(4, 5, 5), A, *PLACES),
     "linear of a vector": ("aten.linear.default", V, B.T.contiguous(), BIAS),
 }
 SUMS = {
@@ -65,7 +40,6 @@ SUMS = {
     "addbmm": ("aten.addbmm.default", torch.randn(3, 4), STACK, OTHER),
     "addbmm of one batch": ("aten.addbmm.default", torch.randn(4), STACK[:1], OTHER[:1]),
     "addmv": ("aten.addmv.default", torch.randn(3), A, V),
-    "addr": ("aten.addr.default", torch.randn(5, 7), V, BIAS),
 }
 
 
@@ -84,12 +58,12 @@ def test_with_beta_0_not_even_nan_is_added() -> None:
     agrees("aten.addmm.default", NAN, A, B, beta=0, alpha=2)
 
 
-@pytest.mark.parametrize(("product", "right"), [(matmul, np.matmul), (outer, np.outer)])
-def test_a_tensor_may_be_multiplied_with_itself(product, right) -> None:  # type: ignore[no-untyped-def]
-    names, shape = Names(), [sizes.size(3)] * (2 if product is matmul else 1)
-    x = source(names, "x", shape, "float32")
-    found = product(Context(names, (), "float32", "out"), x, x)
-    arrays = {"x": np.random.default_rng(0).normal(size=[3] * len(shape))}
+def test_a_tensor_may_be_multiplied_with_itself() -> None:
+    names = Names()
+    x = source(names, "x", [sizes.size(3)] * 2, "float32")
+    found = mm(Context(names, (), "float32", "out"), x, x)
+    assert isinstance(found, Tensor)
+    arrays = {"x": np.random.default_rng(0).normal(size=(3, 3))}
     store = Store(Buffer("out", found.shape, "float32"), found.indices, found.value)
     evaluate(Cluster("one", (store,)), arrays, {})
-    np.testing.assert_allclose(arrays["out"], right(arrays["x"], arrays["x"]))
+    np.testing.assert_allclose(arrays["out"], arrays["x"] @ arrays["x"])

@@ -32,24 +32,36 @@ SIZES = {1: (9,), 2: (7, 6), 3: (5, 4, 6)}
 TAPS = {1: (3,), 2: (3, 2), 3: (2, 3, 1)}
 
 
-def convolution(rank: int, options: dict[str, Any], *, transposed: bool, groups: int = 1) -> None:
+def called(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    stride: list[int] | None = None,
+    padding: list[int] | None = None,
+    dilation: list[int] | None = None,
+    *,
+    transposed: bool = False,
+    output_padding: list[int] | None = None,
+    groups: int = 1,
+) -> None:
+    """Compares a convolution; what is not given leaves each dimension as it is."""
+    ones, zeros = ([n] * (weight.dim() - 2) for n in (1, 0))
+    around = (stride or ones, padding or zeros, dilation or ones)
+    agrees("aten.convolution.default", x, weight, bias, *around, transposed, output_padding or zeros, groups)
+
+
+def convolution(rank: int, options: dict[str, int], *, transposed: bool, groups: int = 1) -> None:
     """Compares 4 channels convolved to 6."""
-    x = torch.randn(2, 4, *SIZES[rank])
     shape = (4, 6 // groups) if transposed else (6, 4 // groups)
-    numbers = {"stride": 1, "padding": 0, "dilation": 1, "output_padding": 0} | options
-    stride, padding, dilation, more = ([n] * rank for n in numbers.values())
+    numbers: dict[str, Any] = {name: [n] * rank for name, n in options.items()}
     weight = torch.randn(*shape, *TAPS[rank])
-    agrees(
-        "aten.convolution.default",
-        x,
+    called(
+        torch.randn(2, 4, *SIZES[rank]),
         weight,
         torch.randn(6),
-        stride,
-        padding,
-        dilation,
-        transposed,
-        more,
-        groups,
+        transposed=transposed,
+        groups=groups,
+        **numbers,
     )
 
 
@@ -72,9 +84,9 @@ def test_channels_fall_into_groups(transposed: bool) -> None:
 
 def test_each_channel_may_be_a_group() -> None:
     x, weight = torch.randn(2, 4, 7, 6), torch.randn(4, 1, 3, 3)
-    agrees("aten.conv2d.default", x, weight, None, [1, 1], [1, 1], [1, 1], 4)
-    agrees("aten.conv2d.default", x, torch.randn(8, 1, 3, 3), torch.randn(8), [2, 1], [1, 0], [1, 2], 4)
-    agrees("aten.conv_transpose2d.input", x, weight, None, [2, 2], [1, 1], [1, 0], 4)
+    called(x, weight, padding=[1, 1], groups=4)
+    called(x, torch.randn(8, 1, 3, 3), torch.randn(8), [2, 1], [1, 0], [1, 2], groups=4)
+    called(x, weight, None, [2, 2], [1, 1], transposed=True, output_padding=[1, 0], groups=4)
 
 
 @pytest.mark.parametrize(
@@ -82,23 +94,11 @@ def test_each_channel_may_be_a_group() -> None:
 )
 def test_every_output_meets_the_taps_that_reach_it(taps: int, stride: int, padding: int) -> None:
     x, weight = torch.randn(1, 2, 6), torch.randn(2, 3, taps)
-    agrees("aten.conv_transpose1d.default", x, weight, torch.randn(3), [stride], [padding], [stride - 1])
-
-
-@pytest.mark.parametrize(("taps", "dilation"), [(3, 1), (3, 2), (2, 1), (4, 3), (1, 1)])
-def test_the_same_padding_keeps_sizes(taps: int, dilation: int) -> None:
-    x, weight = torch.randn(2, 3, 9), torch.randn(2, 3, taps)
-    agrees("aten.conv1d.padding", x, weight, None, [1], "same", [dilation])
-    agrees("aten.conv1d.padding", x[:, :, :], weight, None, [2], "valid")
-
-
-def test_one_image_needs_no_batch() -> None:
-    agrees("aten.conv2d.default", torch.randn(3, 5, 6), torch.randn(2, 3, 3, 3), torch.randn(2), [1], [1])
-    agrees("aten.conv_transpose1d.default", torch.randn(3, 5), torch.randn(3, 2, 3), None, [2])
+    called(x, weight, torch.randn(3), [stride], [padding], transposed=True, output_padding=[stride - 1])
 
 
 def test_one_channel_and_one_tap_need_no_sum() -> None:
-    agrees("aten.conv2d.default", torch.randn(2, 1, 5, 6), torch.randn(3, 1, 1, 1), torch.randn(3))
+    called(torch.randn(2, 1, 5, 6), torch.randn(3, 1, 1, 1), torch.randn(3))
 
 
 @pytest.mark.parametrize(

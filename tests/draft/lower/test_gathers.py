@@ -27,7 +27,6 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "gather of a label": ("aten.gather.default", SQUARE, 1, torch.tensor([[4], [0], [2], [2], [1]])),
     "gather of booleans": ("aten.gather.default", SQUARE > 0, 0, torch.randint(5, (3, 4))),
     "gather from a number": ("aten.gather.default", torch.tensor(3.0), 0, torch.tensor(0)),
-    "take": ("aten.take.default", X, torch.tensor([[0, 119], [-1, 37]])),
     "one index": ("aten.index.Tensor", X, [IDS]),
     "one index from the end": ("aten.index.Tensor", X, [None, BACK]),
     "two indices side by side": ("aten.index.Tensor", X, [None, COLUMN, BACK]),
@@ -45,7 +44,6 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "buckets of a number": ("aten.bucketize.Tensor", torch.tensor(0.5), LIMITS),
     "a place in each row": ("aten.searchsorted.Tensor", SQUARE.sort(-1)[0], SQUARE[:, :2], {"side": "right"}),
     "a place in one row": ("aten.searchsorted.Tensor", LIMITS, SQUARE),
-    "unsafe index": ("aten._unsafe_index.Tensor", X, [None, COLUMN, IDS[0]]),
 }
 
 

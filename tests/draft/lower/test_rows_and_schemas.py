@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from pytorch_to_triton.draft.lower.row import Row, load_rows, parameters_of
+from pytorch_to_triton.graph.operators import KEPT
 
 ROWS = load_rows()
 
@@ -71,6 +72,11 @@ def test_every_row_takes_exactly_its_operators_arguments() -> None:
 )
 def test_a_row_that_takes_something_else_is_found(function: Any, fault: str) -> None:
     assert any(fault in f for f in faults(Row("aten.slice.Tensor", function, parameters_of(function))))
+
+
+def test_no_row_waits_for_an_operator_that_the_trace_takes_apart() -> None:
+    decomposed = {str(op) for op in torch.export.default_decompositions()} - set(KEPT)
+    assert sorted(decomposed & set(ROWS)) == []
 
 
 def named_operators(source: str, operators: set[str]) -> set[str]:

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.check import check
-from pytorch_to_triton.draft.ir.evaluate import evaluate
+from pytorch_to_triton.draft.ir.rewriting import check
 from pytorch_to_triton.draft.ir.values import Buffer, Cluster, Store
 from pytorch_to_triton.draft.lower.row import ROWS, Context, load_rows
 from pytorch_to_triton.draft.lower.tensor import Names, Tensor, source
+
+from ..evaluate import evaluate
 
 load_rows()
 VECTOR = np.arange(4.0)
@@ -44,7 +45,8 @@ def test_a_matrix_is_joined_with_its_own_transpose(dim: int) -> None:
     names = Names()
     x = source(names, "x", [sizes.size(3)] * 2, "float32")
     shape = (6, 3) if dim == 0 else (3, 6)
-    found = call(names, "aten.cat.default", [x, call(names, "aten.t.default", x)], dim, shape=shape)
+    turned = call(names, "aten.permute.default", x, [1, 0])
+    found = call(names, "aten.cat.default", [x, turned], dim, shape=shape)
     np.testing.assert_array_equal(computed(found, x=SQUARE), np.concatenate([SQUARE, SQUARE.T], dim))
 
 

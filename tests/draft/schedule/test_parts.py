@@ -3,7 +3,6 @@
 import numpy as np
 
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.evaluate import evaluate
 from pytorch_to_triton.draft.ir.indices import minus, quotient, remainder
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -18,6 +17,8 @@ from pytorch_to_triton.draft.ir.values import (
     op,
 )
 from pytorch_to_triton.draft.schedule.parts import in_parts
+
+from ..evaluate import evaluate
 
 N, M = sizes.size("N"), Axis("m", sizes.size("M"))
 COL = Axis("col", 2 * N)

@@ -3,11 +3,12 @@
 import numpy as np
 
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.evaluate import evaluate
 from pytorch_to_triton.draft.ir.monoids import PEAK, SUM
 from pytorch_to_triton.draft.ir.values import Axis, Buffer, Cluster, Index, Load, Reduce, Scan, Store, op
 from pytorch_to_triton.draft.schedule.online import online_softmax
 from pytorch_to_triton.draft.schedule.split import at_once, can_split_at_once, scans_in_chunks, split, staged
+
+from ..evaluate import evaluate
 
 
 def test_only_what_lies_along_the_split_axis_is_read_within_bounds() -> None:

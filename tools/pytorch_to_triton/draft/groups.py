@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
+from pytorch_to_triton.draft import patterns
 from pytorch_to_triton.draft.ir.rewriting import beside
 from pytorch_to_triton.draft.ir.values import Cluster, axes_of
 from pytorch_to_triton.draft.patterns import attention, window
 from pytorch_to_triton.draft.program import Call, Step
-from pytorch_to_triton.draft.registry import PATTERNS
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
 
 LARGEST = 160
@@ -84,3 +86,35 @@ def made_by(item: Group | Call) -> tuple[str, ...]:
 def read_by(item: Group | Call) -> set[str]:
     """Names of what it reads."""
     return set(item.reads) if isinstance(item, Call) else {v.buffer.name for v in item.cluster.loads()}
+
+
+NEEDED = {
+    "__doc__": "a docstring that says which computation it drafts",
+    "match": "match(cluster) -> Mismatch | None",
+    "alternatives": "alternatives(cluster) -> tuple[Alternative, ...]",
+    "EXAMPLES": "EXAMPLES, functions as text that it must draft",
+}
+LAST = ("rows", "columns", "window")
+"""Patterns that take what others leave, in this order."""
+
+
+class MalformedPattern(Exception):
+    """A file in patterns/ that is no pattern; the message says what it lacks."""
+
+
+def all_patterns() -> tuple[ModuleType, ...]:
+    """Every pattern; a cluster goes to the first that matches it. Raises MalformedPattern."""
+    names = sorted(module.name for module in pkgutil.iter_modules(patterns.__path__))
+    names.sort(key=lambda n: LAST.index(n) if n in LAST else -1)
+    return tuple(checked(importlib.import_module(f"{patterns.__name__}.{name}")) for name in names)
+
+
+def checked(pattern: ModuleType) -> ModuleType:
+    """The module, if it has all that a pattern needs."""
+    missing = [what for name, what in NEEDED.items() if not getattr(pattern, name, None)]
+    if missing:
+        raise MalformedPattern(f"{pattern.__name__} is no drafting pattern: it lacks {'; '.join(missing)}.")
+    return pattern
+
+
+PATTERNS = all_patterns()

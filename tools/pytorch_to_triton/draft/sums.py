@@ -1,4 +1,6 @@
-"""Sums over many rows of what other results are computed of row by row: each row's sum first.
+"""Steps for a part of what an operator reduces: sums of each row first, and what reduces what it reduced.
+
+Sums over many rows of what other results are computed of row by row: each row's sum first.
 
 The gradient of a temperature adds up what the gradient of the scores has in each row. By itself it would
 read all of that again; its rows' sums are one more result of the kernel that has the rows at hand.
@@ -10,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from pytorch_to_triton.draft.fresh_names import fresh
+from pytorch_to_triton.draft.groups import Group, group_of
 from pytorch_to_triton.draft.ir.monoids import SUM
-from pytorch_to_triton.draft.ir.rewriting import rewrite
+from pytorch_to_triton.draft.ir.rewriting import repeated, rewrite
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Cluster,
@@ -24,9 +27,17 @@ from pytorch_to_triton.draft.ir.values import (
     op,
     walk,
 )
-from pytorch_to_triton.draft.program import Program, Step, buffers_of, inner_step, read_through
-from pytorch_to_triton.draft.schedule.axes import innermost
-from pytorch_to_triton.draft.schedule.unified import unified
+from pytorch_to_triton.draft.patterns import window
+from pytorch_to_triton.draft.program import (
+    Call,
+    Program,
+    Step,
+    buffers_of,
+    inner_step,
+    read_through,
+    taken_apart,
+)
+from pytorch_to_triton.draft.schedule.axes import innermost, unified
 
 
 def with_sums_by_row(program: Program) -> Program:
@@ -163,3 +174,23 @@ def _row_dims(step: Step) -> list[int]:
     (store,) = unified(Cluster(step.name, (step.store,))).stores
     reduced = {a for v in walk(store.value) if isinstance(v, Reduce) for a in v.axes}
     return [d for d, i in enumerate(store.index) if axes_of(i) & reduced]
+
+
+def with_nested_apart(program: Program) -> Program:
+    """The same program, in which no step has to be computed again and again."""
+    taken = set(program.steps) | {i.name for i in program.graph.inputs}
+    items: list[Step | Call] = []
+    for item in program.items:
+        if isinstance(item, Step) and _repeats(item):
+            items += taken_apart(item, item.tensor.value, repeated, taken)
+        else:
+            items.append(item)
+    return replace(program, items=tuple(items))
+
+
+def _repeats(step: Step) -> bool:
+    """Whether a reduction lies inside of another, and no pattern has a walk for both."""
+    if repeated(step.tensor.value) is None:
+        return False
+    group = group_of(Cluster(step.name, (step.store,)), (step,))
+    return isinstance(group, Group) and group.pattern is window

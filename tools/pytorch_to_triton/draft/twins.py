@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 from pytorch_to_triton.draft.groups import Group
-from pytorch_to_triton.draft.ir.sizes import Size
+from pytorch_to_triton.draft.ir.rewriting import rewritten
 from pytorch_to_triton.draft.ir.values import (
     Argument,
     Axis,
     Buffer,
     Cluster,
     Const,
-    Extent,
-    Get,
     Index,
     Load,
-    Map,
     Reduce,
     Scan,
+    Store,
     Value,
-    children,
     walk,
 )
+from pytorch_to_triton.draft.schedule.axes import rename
 
 
 @dataclass(frozen=True)
@@ -32,46 +30,25 @@ class Form:
     """What a group computes, whatever its tensors and axes are called: twins have equal ones."""
 
     pattern: ModuleType
-    values: tuple[object, ...]
-    """Each with the numbers of its operands, of its buffers and of its axes."""
-    stores: tuple[object, ...]
-    buffers: tuple[tuple[tuple[Size, ...], str], ...]
-    axes: tuple[Size, ...]
+    stores: tuple[Store, ...]
+    """With numbers for names."""
 
 
 def form(group: Group) -> Form:
     """The group without names."""
-    cluster = group.cluster
-    values, buffers, axes = cluster.values(), _buffers(cluster), _axes(cluster)
-    value_of, buffer_of, axis_of = _numbers(values), _numbers(buffers), _numbers(axes)
+    buffers = {b: replace(b, name=str(n)) for n, b in enumerate(_buffers(group.cluster))}
 
-    def own(v: Value) -> object:
+    def nameless(v: Value) -> Value | None:
         match v:
-            case Load(buffer=buffer, other=other, where=where):
-                return buffer_of[buffer], type(other), other, where is None
-            case Index(axis=axis):
-                return axis_of[axis]
-            case Reduce(monoid=monoid, axes=bound):
-                return monoid, tuple(axis_of[a] for a in bound)
-            case Scan(monoid=monoid, axis=bound):
-                return monoid, axis_of[bound]
-            case Map(fn=fn):
-                return fn
-            case Get(part=part):
-                return part
-            case Const(value=number, kind=kind):
-                return kind, repr(number)
-            case Extent() | Argument():
-                return v
-        raise AssertionError(v)
+            case Load(buffer=buffer):
+                return replace(v, buffer=buffers[buffer])
+            case Const(value=number, kind=kind):  # Of the numbers, -0.0 equals 0.0, and NaN nothing.
+                return Argument(repr(number), "", kind)
+        return None
 
-    described = tuple((type(v), own(v), tuple(value_of[c] for c in children(v))) for v in values)
-    stores = tuple(
-        (buffer_of[s.buffer], s.combine, s.where is None, tuple(value_of[r] for r in s.roots))
-        for s in cluster.stores
-    )
-    layout = tuple((b.shape, b.dtype) for b in buffers)
-    return Form(group.pattern, described, stores, layout, tuple(a.size for a in axes))
+    numbered = rename({a: str(n) for n, a in enumerate(_axes(group.cluster))})(group.cluster)
+    stores = rewritten(numbered, nameless).stores
+    return Form(group.pattern, tuple(replace(s, buffer=buffers[s.buffer]) for s in stores))
 
 
 def counterparts(twin: Cluster, of: Cluster) -> Mapping[Buffer, Buffer]:
@@ -92,7 +69,3 @@ def _axes(cluster: Cluster) -> tuple[Axis, ...]:
             case Reduce(axes=axes):
                 found += axes
     return tuple(dict.fromkeys(found))
-
-
-def _numbers(items: tuple[object, ...] | list[Value]) -> dict[object, int]:
-    return {item: number for number, item in enumerate(items)}

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pytorch_to_triton.draft.emit import blocks, memory, reductions
 from pytorch_to_triton.draft.emit.padding import padded
 from pytorch_to_triton.draft.emit.printer import Printer
+from pytorch_to_triton.draft.emit.scans import WRITERS
 from pytorch_to_triton.draft.emit.tidy import WIDTH, tidied
-from pytorch_to_triton.draft.emit.writers import WRITERS
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import identities
 from pytorch_to_triton.draft.ir.values import (
@@ -58,8 +58,6 @@ class PrintedKernel:
     """It has a tl.dot."""
     loops: int
     """How many it has behind each other."""
-    exact: bool
-    """Numbers are constexpr: an argument would come as float32, and the kernel computes in float64."""
     compares: bool
     """Fused multiply-adds would round one side of a difference and not the other."""
     aligned: str
@@ -122,7 +120,7 @@ def _assembled(p: Printer, name: str, source: str) -> PrintedKernel:
     rest = free - {f"{b.name}_ptr" for b in buffers} - set(given) - set(constexprs) - set(p.helpers)
     order = [n for b in buffers for s in b.shape for n in sorted(sizes.names(s))]
     sized = tuple(sorted(rest, key=lambda n: (order.index(n) if n in order else len(order), n)))
-    exact = p.compute == "tl.float64"
+    exact = p.compute == "tl.float64"  # An argument would come as float32.
     unrolled = {
         n
         for a, w in p.walks.items()
@@ -152,7 +150,6 @@ def _assembled(p: Printer, name: str, source: str) -> PrintedKernel:
         helpers=dict(p.helpers),
         multiplies=p.multiplies,
         loops=p.loops,
-        exact=exact,
         compares=_compares(p),
         aligned=aligned_size(p),
     )

@@ -211,5 +211,4 @@ def store(p: Printer, s: Store) -> None:
     mask = conjunction(p, layout, s.where, s.buffer.name)
     parts = [address(p, s.buffer, s.index, layout), value]
     parts += [f"mask={p.text(mask, layout)}"] if mask is not None else []
-    function = "tl.store" if s.combine is None else "tl.atomic_add"
-    p.scopes[-1].lines.append(f"{function}({', '.join(parts)})")
+    p.scopes[-1].lines.append(f"tl.store({', '.join(parts)})")

@@ -1,10 +1,12 @@
-"""What the printer's parts share: variables, blocks of statements, literals."""
+"""Names of the values in a kernel, and the functions by which tl.reduce and tl.associative_scan combine."""
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
 
-from pytorch_to_triton.draft.ir.values import Number, Value
+from pytorch_to_triton.draft.ir.functions import FUNCTIONS
+from pytorch_to_triton.draft.ir.values import Const, Map, Monoid, Number, Value, Var
 
 
 @dataclass(frozen=True)
@@ -37,3 +39,51 @@ def constant(x: Number) -> str:
     if isinstance(x, float) and x in (float("inf"), float("-inf")):
         return f'{"-" if x < 0 else ""}float("inf")'
     return repr(x)
+
+
+NAMES = {
+    "max": "nan_max",
+    "min": "nan_min",
+    "prod": "multiply",
+    "argmax": "first_largest",
+    "argmin": "first_smallest",
+}
+
+
+def helper_name(m: Monoid) -> str:
+    """What the function is called."""
+    return NAMES.get(m.name, m.name)
+
+
+def helper(m: Monoid) -> str:
+    """The function's source."""
+    count = len(m.identity)
+    sides = [[f"{s}{f'_{field}' if count > 1 else ''}" for field in m.fields] for s in "ab"]
+    variables = {f"{s}{i}": n for s, names in zip("ab", sides, strict=True) for i, n in enumerate(names)}
+    both = (tuple(Var(f"{s}{i}") for i in range(count)) for s in "ab")
+    lines: list[str] = []
+    done: dict[Value, str] = {}
+    results = [_written(v, variables, lines, done) for v in m.combine(*both)]
+    given = ", ".join([*sides[0], *sides[1]])
+    body = "\n".join(f"    {line}" for line in [*lines, f"return {', '.join(results)}"])
+    return f"@triton.jit\ndef {helper_name(m)}({given}):\n{body}"
+
+
+def _written(v: Value, variables: dict[str, str], lines: list[str], done: dict[Value, str]) -> str:
+    if v in done:
+        return done[v]
+    match v:
+        case Var(name=name):
+            return variables[name]
+        case Const(value=x):
+            return constant(x)
+        case Map(fn=fn, args=args):
+            inside = (f"({_written(a, variables, lines, done)})" for a in args)
+            text = ast.unparse(ast.parse(FUNCTIONS[fn].triton.format(*inside)))
+            text = text.replace("'", '"')
+            if v.name:
+                lines.append(f"{v.name} = {text}")
+                text = v.name
+            done[v] = text
+            return text
+    raise AssertionError(v)

@@ -14,8 +14,8 @@ from pytorch_to_triton.draft.emit.names import Name, Scope, constant
 from pytorch_to_triton.draft.emit.tidy import TEMPORARY
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.check import check
 from pytorch_to_triton.draft.ir.functions import FUNCTIONS
+from pytorch_to_triton.draft.ir.rewriting import check
 from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import (
     Argument,

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit import memory
-from pytorch_to_triton.draft.emit.combine_functions import helper_name
-from pytorch_to_triton.draft.emit.names import Name, constant
+from pytorch_to_triton.draft.emit.names import Name, constant, helper_name
 from pytorch_to_triton.draft.emit.padding import padded, right_if_empty
 from pytorch_to_triton.draft.ir.functions import FUNCTIONS, Kind
 from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PEAK, SUM, identities

@@ -1,19 +1,20 @@
-"""Running totals: within a tile, on top of what came before it."""
+"""Running totals, and which part of the printer writes which kind of value."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pytorch_to_triton.draft.emit import reductions
-from pytorch_to_triton.draft.emit.combine_functions import helper_name
-from pytorch_to_triton.draft.emit.names import Name
+from pytorch_to_triton.draft.emit import memory, reductions, scans
+from pytorch_to_triton.draft.emit.names import Name, helper_name
 from pytorch_to_triton.draft.emit.padding import padded
+from pytorch_to_triton.draft.emit.printer import Printer, Writer
 from pytorch_to_triton.draft.ir.monoids import identities
-from pytorch_to_triton.draft.ir.values import Get, Index, Scan, Value, Var, kind_of
+from pytorch_to_triton.draft.ir.values import Get, Index, Load, Reduce, Scan, Value, Var, kind_of
 
 if TYPE_CHECKING:
     from pytorch_to_triton.draft.emit.printer import Printer
+
 
 BUILT_IN = {"sum": "tl.cumsum", "prod": "tl.cumprod"}
 
@@ -96,3 +97,36 @@ def _carry_on(
         zero = "0.0" if kind_of(v if v.monoid.is_plain else Get(v, i)) == "float" else "0"
         chosen = f"tl.where({p.fitted(last, layout)}, {name.text}, {zero})"
         p.scopes[depth].lines.append(f"{carry.text} = tl.sum({chosen}, axis={layout.index(v.axis.name)})")
+
+
+Layout = tuple[str, ...]
+
+
+def _index(p: Printer, v: Index, layout: Layout) -> Name:
+    return memory.opened(p, v.axis)
+
+
+def _load(p: Printer, v: Load, layout: Layout) -> Name:
+    text = memory.load(p, v, layout)
+    return p.defined(v, text, layout, p.depth(v))
+
+
+def _reduce(p: Printer, v: Reduce, layout: Layout) -> Name:
+    text = reductions.at_once(p, v, layout)
+    return p.defined(v, text, layout, p.depth(v))
+
+
+def _field(p: Printer, v: Get, layout: Layout) -> Name:
+    if isinstance(v.of, Scan):
+        return scans.scanned(p, v, layout)
+    reductions.compound_at_once(p, v.of)
+    return p.env[v]
+
+
+WRITERS: Mapping[type[Value], Writer] = {
+    Index: _index,
+    Load: _load,
+    Reduce: _reduce,
+    Get: _field,
+    Scan: scans.scanned,
+}

@@ -9,12 +9,17 @@ from dataclasses import dataclass, replace
 
 from pytorch_to_triton.draft.file import run as runs
 from pytorch_to_triton.draft.file.checks import names_in
-from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.lines import wrapped
-from pytorch_to_triton.draft.file.part import RESERVED, Part, computed, part_of, programmed, snake
+from pytorch_to_triton.draft.file.part import (
+    RESERVED,
+    DraftSetting,
+    Part,
+    computed,
+    part_of,
+    programmed,
+    snake,
+)
 from pytorch_to_triton.draft.file.reference import Reference
-from pytorch_to_triton.draft.library import Ways
-from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.draft.storage import full, with_storage
 from pytorch_to_triton.graph.joint import Backward, with_names
 from pytorch_to_triton.graph.skeleton import TensorDtypes
@@ -55,28 +60,16 @@ def dtypes_with_saved(
     return {**outputs, **saved}
 
 
-@dataclass(frozen=True)
-class Half:
-    """How the gradients are drafted."""
-
-    ways: Ways
-    stage: Stage
-    tuned: Mapping[str, Config]
-    points: Sequence[Mapping[str, int]]
-    suffix: str
-    """Of its kernels' names."""
-
-
-def halves(forward: Part, backward: Backward, how: Half) -> Halves:
+def halves(forward: Part, backward: Backward, setting: DraftSetting) -> Halves:
     """The gradients beside the drafted function, which returns what they need."""
     program = forward.program
     found = {r.node: runs.result_text(program, r) for r in program.results if r.path.startswith(SAVED)}
     saved = {name: found.get(name, name) for name in backward.saved}
     backward = with_names(backward, {name: text for name, text in saved.items() if text.isidentifier()})
     dtypes = {ARGUMENT.format(i.name) for i in program.graph.inputs}
-    gradient = programmed(backward.graph, how.ways, RESERVED | dtypes)
+    gradient = programmed(backward.graph, setting.ways, RESERVED | dtypes)
     stored = with_storage(gradient, backward.tensor_dtypes, backward.output_dtypes)
-    part = part_of(stored, how.stage, how.tuned, how.points, how.suffix)
+    part = part_of(stored, setting)
     # An operator may take a tensor only to know whether its gradient is wanted.
     used = loads([*body(part), *returned(part)])
     read = {name: text for name, text in zip(backward.saved, saved.values(), strict=True) if name in used}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from pytorch_to_triton.draft.file.choices import Lines
-from pytorch_to_triton.draft.file.lines import wrapped
+from pytorch_to_triton.draft.file.lines import Lines, wrapped
 from pytorch_to_triton.draft.program import Call, ConvolutionCall, Program, buffers_of, is_plain
 from pytorch_to_triton.schema.dtype import ITEM_BYTES
 from pytorch_to_triton.schema.graph import (
@@ -20,10 +19,8 @@ from pytorch_to_triton.schema.graph import (
 )
 
 METHODS: Mapping[str, str] = {
-    "permute": "permute", "transpose": "transpose", "t": "t", "unsqueeze": "unsqueeze", "squeeze": "squeeze",
-    "expand": "expand", "view": "reshape", "_unsafe_view": "reshape", "reshape": "reshape", "flip": "flip",
-    "clone": "clone", "contiguous": "contiguous", "detach": "detach", "select": "select",
-    "unbind": "unbind",
+    "permute": "permute", "unsqueeze": "unsqueeze", "squeeze": "squeeze", "expand": "expand",
+    "view": "reshape", "flip": "flip", "clone": "clone", "select": "select",
 }  # fmt: skip
 """Operators that a person writes as a method of the tensor."""
 Operand = Callable[[str], str]
@@ -192,6 +189,6 @@ def _size(values: Sequence[int]) -> str:
 
 
 PRETTY: Mapping[str, Callable[[Node, Operand], str]] = {
-    "convolution": _biased_convolution, "split": _split, "split_with_sizes": _split,
+    "convolution": _biased_convolution, "split_with_sizes": _split,
 }  # fmt: skip
 """Operators that a person writes in a way of their own."""

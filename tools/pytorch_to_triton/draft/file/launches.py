@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from pytorch_to_triton.draft.emit.kernel import PrintedKernel, printed
-from pytorch_to_triton.draft.file.choices import Lines
-from pytorch_to_triton.draft.file.lines import INDENT, WIDTH, listed, statements
+from pytorch_to_triton.draft.file.lines import INDENT, WIDTH, Lines, listed, statements
 from pytorch_to_triton.draft.groups import Group
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytorch_to_triton.draft.defects import DraftingDefect
-from pytorch_to_triton.draft.emit.combine_functions import helper
+from pytorch_to_triton.draft.emit.names import helper
 from pytorch_to_triton.draft.file import run as runs
 from pytorch_to_triton.draft.file import write_back
 from pytorch_to_triton.draft.file.autograd import Halves, applied, class_name, function_class, loads
 from pytorch_to_triton.draft.file.checks import Checks, checks
-from pytorch_to_triton.draft.file.choices import Lines, decided
 from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.draft.file.launches import Kernel, Stage
-from pytorch_to_triton.draft.file.part import Part, computed, conditions
-from pytorch_to_triton.draft.file.programs import DraftSetting, halves_of, parts_of, suffixes
+from pytorch_to_triton.draft.file.lines import Lines, decided
+from pytorch_to_triton.draft.file.part import DraftSetting, Part, computed, conditions
+from pytorch_to_triton.draft.file.programs import halves_of, parts_of, suffixes
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.library import PURE, Ways, ways_of

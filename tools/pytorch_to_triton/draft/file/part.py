@@ -10,21 +10,18 @@ from dataclasses import dataclass
 from pytorch_to_triton.draft.defects import DraftingDefect, concerning
 from pytorch_to_triton.draft.file import run as runs
 from pytorch_to_triton.draft.file.calls import called
-from pytorch_to_triton.draft.file.choices import Lines, choice_source
 from pytorch_to_triton.draft.file.launches import Choice, Kernel, Memory, Stage, choices, launches
-from pytorch_to_triton.draft.file.lines import without_repeats, wrapped
+from pytorch_to_triton.draft.file.lines import Lines, choice_source, without_repeats, wrapped
 from pytorch_to_triton.draft.groups import Group, group_of, made_by, read_by
 from pytorch_to_triton.draft.ir.values import Cluster
 from pytorch_to_triton.draft.library import Ways
-from pytorch_to_triton.draft.nested import with_nested_apart
 from pytorch_to_triton.draft.partition.partition import partition
 from pytorch_to_triton.draft.program import Call, Program
 from pytorch_to_triton.draft.reading import read_program
 from pytorch_to_triton.draft.refinement import with_refined_axes
-from pytorch_to_triton.draft.results import with_results_stored
 from pytorch_to_triton.draft.schedule.schedule import Config
-from pytorch_to_triton.draft.storage import with_wide_results
-from pytorch_to_triton.draft.sums import with_sums_by_row
+from pytorch_to_triton.draft.storage import with_results_stored, with_wide_results
+from pytorch_to_triton.draft.sums import with_nested_apart, with_sums_by_row
 from pytorch_to_triton.draft.twins import Form, counterparts, form
 from pytorch_to_triton.graph.trace_sizes import at_pinned_sizes
 from pytorch_to_triton.graph.tracing import ARGUMENT
@@ -58,46 +55,48 @@ class Part:
     """Conditions on sizes, beyond which it has no kernels."""
 
 
-def part_of(
-    program: Program,
-    stage: Stage,
-    tuned: Mapping[str, Config],
-    points: Sequence[Mapping[str, int]],
-    suffix: str = "",
-) -> Part:
+@dataclass(frozen=True)
+class DraftSetting:
+    """How a program is drafted."""
+
+    ways: Ways
+    stage: Stage
+    tuned: Mapping[str, Config]
+    points: Sequence[Mapping[str, int]]
+    """The declared sizes and the timed ones."""
+    implied: frozenset[str] = frozenset()
+    """Guards that hold where no branch is taken."""
+    suffix: str = ""
+    """Of its kernels' names."""
+
+
+def part_of(program: Program, setting: DraftSetting) -> Part:
     """Raises DraftingDefect for the steps that have no kernel even by themselves, else for the group's."""
     try:
-        return _part_of(program, stage, tuned, points, suffix)
+        return _part_of(program, setting)
     except DraftingDefect as defect:
-        raise DraftingDefect(dict(_failing_alone(program, stage, points)) or defect.left) from defect
+        raise DraftingDefect(dict(_failing_alone(program, setting)) or defect.left) from defect
 
 
-def _failing_alone(
-    program: Program, stage: Stage, points: Sequence[Mapping[str, int]]
-) -> Iterator[tuple[str, str]]:
+def _failing_alone(program: Program, setting: DraftSetting) -> Iterator[tuple[str, str]]:
     """The steps whose own kernel cannot be drafted, by their nodes, with the reason."""
     for step in program.steps.values():
         try:
             with concerning([step.node]):
                 group = group_of(Cluster(step.name, (step.store,)), (step,))
                 assert isinstance(group, Group), group
-                choices(group, step.name, stage, points, 0)
+                choices(group, step.name, setting.stage, setting.points, 0)
         except DraftingDefect as defect:
             yield from defect.left.items()
 
 
-def _part_of(
-    program: Program,
-    stage: Stage,
-    tuned: Mapping[str, Config],
-    points: Sequence[Mapping[str, int]],
-    suffix: str,
-) -> Part:
+def _part_of(program: Program, setting: DraftSetting) -> Part:
+    stage = setting.stage
     outputs = [n for r in program.results if (n := runs.result_text(program, r)) in program.steps]
     items = partition(program, outputs, plain=stage == 1)
     groups = [g for g in items if isinstance(g, Group)]
     program = with_wide_results(program, {name for g in groups for name in read_by(g) - {*made_by(g)}})
-    function = re.sub(r"\W", "_", snake(program.graph.function)) + suffix
+    function = re.sub(r"\W", "_", snake(program.graph.function)) + setting.suffix
     models = in_order(program, items)
     found: list[Lines] = []
     read = {v.buffer.name for g in groups for v in g.cluster.loads()}
@@ -112,10 +111,10 @@ def _part_of(
             own = forms[item.cluster]
             if own not in first:
                 base = function if len(groups) == 1 else f"{function}_{item.cluster.name}"
-                first[own] = item, choices(item, base, stage, points, alike[own] - 1)
+                first[own] = item, choices(item, base, stage, setting.points, alike[own] - 1)
             twin, taken = first[own]
             others = counterparts(item.cluster, of=twin.cluster)
-            found += launches(item, [c.on(others) for c in taken], stage, tuned, program.kept, models)
+            found += launches(item, [c.on(others) for c in taken], stage, setting.tuned, program.kept, models)
     kernels = tuple(k for _, taken in first.values() for c in taken for k in c.kernels)
     limits = dict.fromkeys(limit_of(taken) for _, taken in first.values() if taken[-1].condition)
     return Part(program, items, kernels, tuple(without_repeats(found)), limits=tuple(limits))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from pytorch_to_triton.draft.file.autograd import Half, Halves, dtypes_with_saved, halves, with_saved
-from pytorch_to_triton.draft.file.launches import Kernel, Stage
-from pytorch_to_triton.draft.file.part import Part, part_of, programmed
-from pytorch_to_triton.draft.library import Ways
-from pytorch_to_triton.draft.schedule.schedule import Config
+from pytorch_to_triton.draft.file.autograd import Halves, dtypes_with_saved, halves, with_saved
+from pytorch_to_triton.draft.file.launches import Kernel
+from pytorch_to_triton.draft.file.part import DraftSetting, Part, part_of, programmed
 from pytorch_to_triton.draft.storage import with_storage
 from pytorch_to_triton.graph.size_programs import met
 from pytorch_to_triton.graph.trace_sizes import joined
@@ -20,19 +18,6 @@ from pytorch_to_triton.graph.tracing import Branch
 WORDS: Mapping[type[ast.cmpop], str] = {
     ast.Eq: "", ast.NotEq: "not_", ast.Gt: "over_", ast.GtE: "from_", ast.Lt: "below_", ast.LtE: "upto_",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class DraftSetting:
-    """How programs are drafted."""
-
-    ways: Ways
-    stage: Stage
-    tuned: Mapping[str, Config]
-    points: Sequence[Mapping[str, int]]
-    """The declared sizes and the timed ones."""
-    implied: frozenset[str] = frozenset()
-    """Guards that hold where no branch is taken."""
 
 
 def parts_of(programs: Sequence[Branch], setting: DraftSetting) -> list[Part]:
@@ -55,28 +40,27 @@ def halves_of(programs: Sequence[Branch], setting: DraftSetting) -> list[Halves]
 
 
 def _part(program: Branch, suffix: str, setting: DraftSetting) -> Part:
-    read = programmed(program.graph, setting.ways)
-    stored = with_storage(read, program.tensor_dtypes, program.output_dtypes)
-    part = part_of(stored, setting.stage, setting.tuned, _points(program, setting), suffix)
-    return _taken(part, program, setting)
+    how = _at(program, suffix, setting)
+    read = programmed(program.graph, how.ways)
+    return _taken(
+        part_of(with_storage(read, program.tensor_dtypes, program.output_dtypes), how), program, how
+    )
 
 
 def _halves(program: Branch, suffix: str, setting: DraftSetting) -> Halves:
     """A program with what it saves, and its gradients."""
-    graph, backward = program.graph, program.backward
+    graph, backward, how = program.graph, program.backward, _at(program, suffix, setting)
     assert backward is not None
-    points = _points(program, setting)
     dtypes = dtypes_with_saved(graph, backward, program.tensor_dtypes, program.output_dtypes)
-    read = programmed(with_saved(graph, backward), setting.ways)
-    stored = with_storage(read, program.tensor_dtypes, dtypes)
-    part = part_of(stored, setting.stage, setting.tuned, points, suffix)
-    half = Half(setting.ways, setting.stage, setting.tuned, points, f"_backward{suffix}")
-    return halves(_taken(part, program, setting), backward, half)
+    read = programmed(with_saved(graph, backward), how.ways)
+    part = part_of(with_storage(read, program.tensor_dtypes, dtypes), how)
+    return halves(_taken(part, program, how), backward, replace(how, suffix=f"_backward{suffix}"))
 
 
-def _points(program: Branch, setting: DraftSetting) -> list[Mapping[str, int]]:
-    """The sizes at which the program is taken."""
-    return [p for p in setting.points if all(met(guard, dict(p)) for guard in program.graph.guards)]
+def _at(program: Branch, suffix: str, setting: DraftSetting) -> DraftSetting:
+    """The setting at the sizes at which the program is taken."""
+    points = [p for p in setting.points if all(met(guard, dict(p)) for guard in program.graph.guards)]
+    return replace(setting, points=points, suffix=suffix)
 
 
 def _taken(part: Part, program: Branch, setting: DraftSetting) -> Part:

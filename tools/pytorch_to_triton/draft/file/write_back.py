@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from pytorch_to_triton.draft.file import run as runs
-from pytorch_to_triton.draft.file.choices import Lines
+from pytorch_to_triton.draft.file.lines import Lines
 from pytorch_to_triton.draft.file.part import Part
 from pytorch_to_triton.draft.groups import Group, made_by, read_by
 from pytorch_to_triton.draft.ir.values import Load, Reduce, Scan

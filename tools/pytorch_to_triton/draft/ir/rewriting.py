@@ -1,4 +1,4 @@
-"""Values with other values in them: `rewrite` by a rule, `substitute` for indices."""
+"""Values with other values in them: `rewrite` by a rule, `substitute` for indices; `check` of a cluster."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 
+from pytorch_to_triton.draft.ir.functions import FUNCTIONS
 from pytorch_to_triton.draft.ir.indices import extent, is_less, simplified
 from pytorch_to_triton.draft.ir.monoids import SUM
-from pytorch_to_triton.draft.ir.sizes import equal, product
+from pytorch_to_triton.draft.ir.sizes import Size, equal, product
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Cluster,
@@ -19,8 +20,10 @@ from pytorch_to_triton.draft.ir.values import (
     Map,
     Reduce,
     Scan,
+    Store,
     Value,
     axes_of,
+    bound_axes,
     children,
     kind_of,
     op,
@@ -235,3 +238,34 @@ def beside(small: Reduce, large: Reduce) -> bool:
     """Whether a reduction costs next to nothing on the way to another one, which varies along more axes."""
     apart = small not in walk(*large.args) and large not in walk(*small.args)
     return set(small.axes) == set(large.axes) and axes_of(small) < axes_of(large) and apart
+
+
+class Malformed(AssertionError):
+    """A cluster that a pass left broken: a defect of the drafter, never of its user."""
+
+
+def check(cluster: Cluster) -> None:
+    """Ranks fit, every axis is bound by a Store, Reduce or Scan, one size for a name, functions are known."""
+    found: dict[str, Size] = {}
+    for s in cluster.stores:
+        _check_store(s)
+    for v in cluster.values():
+        match v:
+            case Load(buffer=buffer, index=index) if len(index) != len(buffer.shape):
+                raise Malformed(f"{buffer.name} has {len(buffer.shape)} dimensions and {len(index)} indices")
+            case Map(fn=fn) if fn not in FUNCTIONS:
+                raise Malformed(f"{fn} is no row of FUNCTIONS")
+        for a in (*axes_of(v), *bound_axes(v)):
+            if not equal(found.setdefault(a.name, a.size), a.size):
+                raise Malformed(f"{a.name} has the sizes {found[a.name]} and {a.size}")
+
+
+def _check_store(s: Store) -> None:
+    if len(s.index) != len(s.buffer.shape):
+        raise Malformed(f"{s.buffer.name} has {len(s.buffer.shape)} dimensions and {len(s.index)} indices")
+    written = {a for i in s.index for a in axes_of(i)}
+    stray = axes_of(s.value) - written
+    if stray:
+        raise Malformed(
+            f"{s.buffer.name} varies along {', '.join(a.name for a in stray)}, which no index has"
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, TypeVar, dataclass_transform
+from typing import Any, TypeVar, dataclass_transform
 
 from pytorch_to_triton.draft.ir.functions import FUNCTIONS, Kind
 from pytorch_to_triton.draft.ir.sizes import Size
@@ -173,8 +173,6 @@ class Store:
     buffer: Buffer
     index: tuple[Value, ...]
     value: Value
-    combine: Literal["add"] | None = None
-    """Adds to what is there: several positions may write one element."""
     where: Value | None = None
     """Writes only there."""
 

@@ -1,12 +1,24 @@
-"""Sums, products, quotients, remainders and powers."""
+"""Operators of several numbers: arithmetic, powers, comparisons, logic, bits and selection."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from pytorch_to_triton.draft.ir.values import Const, Value, kind_of, kind_of_dtype, op
-from pytorch_to_triton.draft.lower.formulas import is_literal, mapped, scaled, where
-from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, row
+from pytorch_to_triton.draft.lower.row import (
+    WIDTHS,
+    Context,
+    Formula,
+    Operand,
+    Refused,
+    is_literal,
+    mapped,
+    register_comparisons,
+    register_formulas,
+    row,
+    scaled,
+    where,
+)
 from pytorch_to_triton.draft.lower.tensor import Tensor
 
 
@@ -15,31 +27,15 @@ def add(ctx: Context, input: Tensor, other: Operand, alpha: Operand = 1) -> Tens
     if ctx.dtype == "bool":
         if alpha != 1:
             raise Refused("it scales bools")
-        return mapped(ctx, lambda a, b: op("or", a, b), input, other)
+        return ctx.pointwise("or", input, other)
     return mapped(ctx, lambda a, b, k: op("add", a, scaled(b, k)), input, other, alpha)
 
 
-@row("aten.sub.Tensor", "aten.sub.Scalar")
-def sub(ctx: Context, input: Tensor, other: Operand, alpha: Operand = 1) -> Tensor:
-    return mapped(ctx, lambda a, b, k: op("sub", a, scaled(b, k)), input, other, alpha)
-
-
-@row("aten.rsub.Tensor", "aten.rsub.Scalar")
-def rsub(ctx: Context, input: Tensor, other: Operand, alpha: Operand = 1) -> Tensor:
-    return mapped(ctx, lambda a, b, k: op("sub", b, scaled(a, k)), input, other, alpha)
-
-
-@row("aten.mul.Tensor", "aten.mul.Scalar")
-def mul(ctx: Context, input: Tensor, other: Operand) -> Tensor:
-    fn = "and" if ctx.dtype == "bool" else "mul"
-    return mapped(ctx, lambda a, b: op(fn, a, b), input, other)
-
-
-@row("aten.div.Tensor", "aten.div.Scalar", "aten.true_divide.Tensor", "aten.true_divide.Scalar")
+@row("aten.div.Tensor", "aten.div.Scalar")
 def div(ctx: Context, input: Tensor, other: Operand) -> Tensor:
     if ctx.dtype != "float64" and isinstance(other, int | float) and SMALLEST <= abs(other) <= 1 / SMALLEST:
-        return mapped(ctx, lambda a, b: op("div_literal", a, b), input, other)
-    return mapped(ctx, lambda a, b: op("div", a, b), input, other)
+        return ctx.pointwise("div_literal", input, other)
+    return ctx.pointwise("div", input, other)
 
 
 SMALLEST = 2.0**-126
@@ -54,11 +50,6 @@ def div_mode(ctx: Context, input: Tensor, other: Operand, rounding_mode: str | N
         case "trunc":
             return mapped(ctx, _whole_quotient, input, other)
     return div(ctx, input, other)
-
-
-@row("aten.floor_divide.default", "aten.floor_divide.Scalar")
-def floor_divide(ctx: Context, input: Tensor, other: Operand) -> Tensor:
-    return mapped(ctx, floor_quotient, input, other)
 
 
 def _whole_quotient(a: Value, b: Value) -> Value:
@@ -84,28 +75,12 @@ def _turns(rest: Value, b: Value) -> Value:
     return op("and", op("ne", rest, 0.0), op("xor", op("lt", rest, 0.0), op("lt", b, 0.0)))
 
 
-@row("aten.remainder.Tensor", "aten.remainder.Scalar")
-def remainder(ctx: Context, input: Tensor, other: Operand) -> Tensor:
-    return mapped(ctx, _remainder, input, other)
-
-
-@row("aten.remainder.Scalar_Tensor")
-def remainder_of_scalar(ctx: Context, input: Operand, other: Tensor) -> Tensor:
-    return mapped(ctx, _remainder, input, other)
-
-
 def _remainder(a: Value, b: Value) -> Value:
     """Python's a % b."""
     if kind_of(a) != "float":
         return op("mod_signed", a, b)
     rest = op("fmod", a, b)
     return where(_turns(rest, b), op("add", rest, b), rest)
-
-
-@row("aten.fmod.Tensor", "aten.fmod.Scalar")
-def fmod(ctx: Context, input: Tensor, other: Operand) -> Tensor:
-    fn = "fmod" if kind_of_dtype(ctx.dtype) == "float" else "fmod_int"
-    return mapped(ctx, lambda a, b: op(fn, a, b), input, other)
 
 
 @row("aten.pow.Tensor_Scalar")
@@ -149,25 +124,10 @@ def _whole_power(x: Value, exponent: int) -> Value:
     return op("mul", op("square", half), x) if exponent % 2 else op("square", half)
 
 
-@row("aten.pow.Tensor_Tensor")
-def pow_tensor(ctx: Context, input: Tensor, exponent: Tensor) -> Tensor:
-    return _general_power(ctx, input, exponent)
-
-
-@row("aten.pow.Scalar")
-def pow_of_scalar(ctx: Context, input: Operand, exponent: Tensor) -> Tensor:
-    return _general_power(ctx, input, exponent)
-
-
-def _general_power(ctx: Context, base: Operand, exponent: Operand) -> Tensor:
-    if kind_of_dtype(ctx.dtype) != "float":
+def _general_power(base: Value, exponent: Value) -> Value:
+    if kind_of(base) != "float":
         raise Refused("it raises whole numbers to a power that is no literal")
-    return mapped(ctx, lambda x, y: op("exp2", y) if is_literal(x, 2) else op("pow", x, y), base, exponent)
-
-
-@row("aten.lerp.Scalar", "aten.lerp.Tensor")
-def lerp(ctx: Context, input: Tensor, end: Tensor, weight: Operand) -> Tensor:
-    return mapped(ctx, _lerp, input, end, weight)
+    return op("exp2", exponent) if is_literal(base, 2) else op("pow", base, exponent)
 
 
 def _lerp(start: Value, end: Value, weight: Value) -> Value:
@@ -183,17 +143,128 @@ def _lerp(start: Value, end: Value, weight: Value) -> Value:
     return where(op("lt", op("abs", weight), 0.5), from_start, from_end)
 
 
-@row("aten.addcmul.default")
-def addcmul(ctx: Context, input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Operand = 1) -> Tensor:
-    def formula(x: Value, a: Value, b: Value, k: Value) -> Value:
-        return op("add", x, op("mul", scaled(a, k), b))
-
-    return mapped(ctx, formula, input, tensor1, tensor2, value)
+def larger(a: Value, b: Value) -> Value:
+    """NaN where either is."""
+    return op({"float": "maximum", "int": "larger", "bool": "or"}[kind_of(a)], a, b)
 
 
-@row("aten.addcdiv.default")
-def addcdiv(ctx: Context, input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Operand = 1) -> Tensor:
-    def formula(x: Value, a: Value, b: Value, k: Value) -> Value:
-        return op("add", x, scaled(op("div", a, b), k))
+def smaller(a: Value, b: Value) -> Value:
+    """NaN where either is."""
+    return op({"float": "minimum", "int": "smaller", "bool": "and"}[kind_of(a)], a, b)
 
-    return mapped(ctx, formula, input, tensor1, tensor2, value)
+
+def between(x: Value, low: Value, high: Value) -> Value:
+    """x where it is between the bounds, else the nearer one; the upper one where they are crossed."""
+    literal = isinstance(low, Const) and isinstance(high, Const) and low.value <= high.value
+    if kind_of(x) == "float" and literal:
+        return op("clamp", x, low, high)
+    return smaller(larger(x, low), high)
+
+
+def _of_two(fn: str) -> Formula:
+    return lambda input, other: op(fn, input, other)
+
+
+def _of_bools(fn: str, otherwise: str) -> Formula:
+    """A function of two numbers that is another one of bools."""
+    return lambda input, other: op(fn if kind_of(input) == "bool" else otherwise, input, other)
+
+
+register_comparisons({f"{fn}.Tensor {fn}.Scalar": _of_two(fn) for fn in ("eq", "ne", "lt", "le", "gt", "ge")})
+for _fn in ("and", "or", "xor"):
+    _overloads = " ".join(f"bitwise_{_fn}.{overload}" for overload in ("Tensor", "Scalar", "Scalar_Tensor"))
+    register_formulas({f"logical_{_fn}.default": _of_two(_fn), _overloads: _of_bools(_fn, f"bit_{_fn}")})
+register_formulas({
+    "sub.Tensor sub.Scalar": lambda input, other, alpha=1: op("sub", input, scaled(other, alpha)),
+    "rsub.Scalar": lambda input, other, alpha=1: op("sub", other, scaled(input, alpha)),
+    "mul.Tensor mul.Scalar": _of_bools("and", "mul"),
+    "remainder.Tensor remainder.Scalar remainder.Scalar_Tensor": (
+        lambda input, other: _remainder(input, other)
+    ),
+    "fmod.Tensor fmod.Scalar": (
+        lambda input, other: op("fmod" if kind_of(input) == "float" else "fmod_int", input, other)
+    ),
+    "pow.Tensor_Tensor": lambda input, exponent: _general_power(input, exponent),
+    "pow.Scalar": lambda input, exponent: _general_power(input, exponent),
+    "lerp.Scalar lerp.Tensor": lambda input, end, weight: _lerp(input, end, weight),
+    "maximum.default": lambda input, other: larger(input, other),
+    "minimum.default": lambda input, other: smaller(input, other),
+    "fmax.default": _of_bools("or", "larger"),
+    "fmin.default": _of_bools("and", "smaller"),
+    "clamp_min.default": lambda input, min: larger(input, min),
+    "clamp_max.default": lambda input, max: smaller(input, max),
+    "atan2.default": _of_two("atan2"),
+    "hypot.default": _of_two("hypot"),
+    "copysign.Tensor copysign.Scalar": _of_two("copysign"),
+    "ldexp.Tensor": lambda input, other: op("mul", input, op("exp2", other)),
+})  # fmt: skip
+
+
+@row("aten.clamp.default", "aten.clamp.Tensor")
+def clamp(ctx: Context, input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
+    if min is None or max is None:
+        return mapped(ctx, larger, input, min) if max is None else mapped(ctx, smaller, input, max)
+    return mapped(ctx, between, input, min, max)
+
+
+@row("aten.bitwise_not.default")
+def bitwise_not(ctx: Context, input: Tensor) -> Tensor:
+    if input.dtype == "uint8":  # Triton's ~ is x ^ -1, which its interpreter has no unsigned -1 for.
+        return mapped(ctx, lambda x: op("bit_xor", x, 255), input)
+    return mapped(ctx, lambda x: op("not" if kind_of(x) == "bool" else "bit_not", x), input)
+
+
+@row(
+    "aten.bitwise_left_shift.Tensor", "aten.bitwise_left_shift.Tensor_Scalar",
+    "aten.bitwise_left_shift.Scalar_Tensor", "aten.__lshift__.Tensor", "aten.__lshift__.Scalar",
+)  # fmt: skip
+def shift_left(ctx: Context, input: Operand, other: Operand) -> Tensor:
+    if _is_ordinary(ctx.dtype, other):
+        return mapped(ctx, lambda a, b: op(WIDTHS[ctx.dtype], op("shift_left", a, b)), input, other)
+    width = _signed_width(ctx.dtype)
+
+    def formula(a: Value, b: Value) -> Value:
+        return where(_within(b, width), op("shift_left", a, b), 0)
+
+    return mapped(ctx, formula, input, other)
+
+
+@row(
+    "aten.bitwise_right_shift.Tensor", "aten.bitwise_right_shift.Tensor_Scalar",
+    "aten.bitwise_right_shift.Scalar_Tensor", "aten.__rshift__.Tensor", "aten.__rshift__.Scalar",
+)  # fmt: skip
+def shift_right(ctx: Context, input: Operand, other: Operand) -> Tensor:
+    if _is_ordinary(ctx.dtype, other):
+        return ctx.pointwise("shift_right", input, other)
+    width = _signed_width(ctx.dtype)
+
+    def formula(a: Value, b: Value) -> Value:
+        return op("shift_right", a, where(_within(b, width), b, width - 1))
+
+    return mapped(ctx, formula, input, other)
+
+
+def _is_ordinary(dtype: str, shift: Operand) -> bool:
+    """Whether the shift is a literal that leaves some of the bits."""
+    return isinstance(shift, int) and 0 <= shift < int(dtype.lstrip("uint"))
+
+
+def _signed_width(dtype: str) -> int:
+    if not dtype.startswith("int"):
+        raise Refused(f"it shifts {dtype} by a number that is no literal")
+    return int(dtype.removeprefix("int"))
+
+
+def _within(shift: Value, width: int) -> Value:
+    """Whether hardware knows the shift; PyTorch defines all others."""
+    return op("and", op("ge", shift, 0), op("lt", shift, width))
+
+
+@row("aten.where.self")
+def where_(ctx: Context, condition: Tensor, input: Operand, other: Operand) -> Tensor:
+    return ctx.where(condition, input, other)
+
+
+@row("aten.masked_fill.Scalar")
+def masked_fill(ctx: Context, input: Tensor, mask: Tensor, value: Operand) -> Tensor:
+    return ctx.where(mask, value, input)

@@ -1,16 +1,30 @@
-"""Gradients of pointwise functions and of softmax, which only backward graphs hold."""
+"""Gradients of functions, losses, views and pools, which only backward graphs hold."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import reduce
 from math import pi, sqrt
 from typing import Any
 
+from pytorch_to_triton.draft.ir.indices import extent, minus, plus, quotient, times
 from pytorch_to_triton.draft.ir.monoids import SUM
-from pytorch_to_triton.draft.ir.values import Operand, Value, op
-from pytorch_to_triton.draft.lower.formulas import mapped
-from pytorch_to_triton.draft.lower.joins import joined
-from pytorch_to_triton.draft.lower.row import Context, cast, row
-from pytorch_to_triton.draft.lower.tensor import Tensor
+from pytorch_to_triton.draft.ir.sizes import Size, size
+from pytorch_to_triton.draft.ir.sizes import product as size_product
+from pytorch_to_triton.draft.ir.values import Axis, Const, Index, Operand, Reduce, Value, op
+from pytorch_to_triton.draft.lower.joins import joined, with_diagonal, zeros
+from pytorch_to_triton.draft.lower.row import (
+    Context,
+    Refused,
+    cast,
+    mapped,
+    register_formulas,
+    row,
+    scaled,
+    where,
+)
+from pytorch_to_triton.draft.lower.scatters import with_selected, with_slice
+from pytorch_to_triton.draft.lower.tensor import Tensor, guarded, position
 from pytorch_to_triton.draft.lower.views import cut
 
 
@@ -32,19 +46,59 @@ def either(a: Value, b: Value) -> Value:
     return op("or", a, b)
 
 
-@row("aten.tanh_backward.default")
-def tanh_backward(ctx: Context, grad_output: Tensor, output: Tensor) -> Tensor:
-    return mapped(ctx, lambda g, y: product(g, less(1.0, op("square", y))), grad_output, output)
+def _silu(grad: Value, x: Value) -> Value:
+    sigmoid = op("sigmoid", x, name="sigmoid")
+    return product(grad, sigmoid, op("add", 1.0, product(x, less(1.0, sigmoid))))
 
 
-@row("aten.sigmoid_backward.default")
-def sigmoid_backward(ctx: Context, grad_output: Tensor, output: Tensor) -> Tensor:
-    return mapped(ctx, lambda g, y: product(g, less(1.0, y), y), grad_output, output)
+def _mish(grad: Value, x: Value) -> Value:
+    tanh = op("tanh", op("softplus", x), name="tanh_softplus")
+    return product(grad, op("add", tanh, product(x, op("sigmoid", x), less(1.0, op("square", tanh)))))
 
 
-@row("aten.threshold_backward.default")
-def threshold_backward(ctx: Context, grad_output: Tensor, input: Tensor, threshold: Any) -> Tensor:
-    return mapped(ctx, lambda g, x: op("where", op("le", x, float(threshold)), 0.0, g), grad_output, input)
+def _hardsigmoid(grad: Value, x: Value) -> Value:
+    inside = op("and", op("gt", x, -3.0), op("lt", x, 3.0))
+    return where(inside, product(grad, 1 / 6), 0.0)
+
+
+def _hardswish(grad: Value, x: Value) -> Value:
+    between = product(grad, op("add", op("div", x, 3.0), 0.5))
+    return where(op("le", x, -3.0), 0.0, where(op("lt", x, 3.0), between, grad))
+
+
+def _shrunk(grad: Value, x: Value, lambd: Value) -> Value:
+    return where(op("le", op("abs", x), lambd), 0.0, grad)
+
+
+def _softplus(grad: Value, x: Value, beta: Value, threshold: Value) -> Value:
+    steep = scaled(x, beta)
+    return where(op("gt", steep, threshold), grad, product(grad, op("sigmoid", steep)))
+
+
+register_formulas({
+    "tanh_backward.default": lambda grad_output, output: (
+        product(grad_output, less(1.0, op("square", output)))
+    ),
+    "sigmoid_backward.default": lambda grad_output, output: (
+        product(grad_output, less(1.0, output), output)
+    ),
+    "threshold_backward.default": lambda grad_output, input, threshold: (
+        where(op("le", input, threshold), 0.0, grad_output)
+    ),
+    "silu_backward.default": lambda grad_output, input: _silu(grad_output, input),
+    "mish_backward.default": lambda grad_output, input: _mish(grad_output, input),
+    "hardtanh_backward.default": lambda grad_output, input, min_val, max_val: (
+        where(either(op("le", input, min_val), op("ge", input, max_val)), 0.0, grad_output)
+    ),
+    "hardsigmoid_backward.default": lambda grad_output, input: _hardsigmoid(grad_output, input),
+    "hardswish_backward.default": lambda grad_output, input: _hardswish(grad_output, input),
+    "softshrink_backward.default": lambda grad_output, input, lambd: _shrunk(grad_output, input, lambd),
+    "hardshrink_backward.default": lambda grad_out, input, lambd: _shrunk(grad_out, input, lambd),
+    "softplus_backward.default": lambda grad_output, input, beta, threshold: (
+        _softplus(grad_output, input, beta, threshold)
+    ),
+    "native_dropout_backward.default": lambda grad_output, mask, scale: product(grad_output, mask, scale),
+})  # fmt: skip
 
 
 @row("aten.gelu_backward.default")
@@ -66,24 +120,6 @@ def _gelu_tanh_slope(x: Value) -> Value:
     inner_slope = product(beta, op("add", 1.0, product(3 * kappa, op("square", x))))
     right = product(0.5, x, less(1.0, op("square", tanh)), inner_slope)
     return op("add", product(0.5, op("add", 1.0, tanh)), right)
-
-
-@row("aten.silu_backward.default")
-def silu_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
-    def slope(g: Value, x: Value) -> Value:
-        sigmoid = op("sigmoid", x, name="sigmoid")
-        return product(g, sigmoid, op("add", 1.0, product(x, less(1.0, sigmoid))))
-
-    return mapped(ctx, slope, grad_output, input)
-
-
-@row("aten.mish_backward.default")
-def mish_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
-    def slope(g: Value, x: Value) -> Value:
-        tanh = op("tanh", op("softplus", x), name="tanh_softplus")
-        return product(g, op("add", tanh, product(x, op("sigmoid", x), less(1.0, op("square", tanh)))))
-
-    return mapped(ctx, slope, grad_output, input)
 
 
 @row("aten.leaky_relu_backward.default", arguments="grad_output input negative_slope self_is_result")
@@ -116,55 +152,6 @@ def elu_backward(
     return mapped(ctx, slope, grad_output, self_or_result)
 
 
-@row("aten.hardtanh_backward.default")
-def hardtanh_backward(ctx: Context, grad_output: Tensor, input: Tensor, min_val: Any, max_val: Any) -> Tensor:
-    def slope(g: Value, x: Value) -> Value:
-        return op("where", either(op("le", x, float(min_val)), op("ge", x, float(max_val))), 0.0, g)
-
-    return mapped(ctx, slope, grad_output, input)
-
-
-@row("aten.hardsigmoid_backward.default")
-def hardsigmoid_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
-    def slope(g: Value, x: Value) -> Value:
-        inside = op("and", op("gt", x, -3.0), op("lt", x, 3.0))
-        return op("where", inside, product(g, 1 / 6), 0.0)
-
-    return mapped(ctx, slope, grad_output, input)
-
-
-@row("aten.hardswish_backward.default")
-def hardswish_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
-    def slope(g: Value, x: Value) -> Value:
-        between = product(g, op("add", op("div", x, 3.0), 0.5))
-        return op("where", op("le", x, -3.0), 0.0, op("where", op("lt", x, 3.0), between, g))
-
-    return mapped(ctx, slope, grad_output, input)
-
-
-@row("aten.softshrink_backward.default")
-def softshrink_backward(ctx: Context, grad_output: Tensor, input: Tensor, lambd: Any) -> Tensor:
-    return _shrunk(ctx, grad_output, input, float(lambd))
-
-
-@row("aten.hardshrink_backward.default")
-def hardshrink_backward(ctx: Context, grad_out: Tensor, input: Tensor, lambd: Any) -> Tensor:
-    return _shrunk(ctx, grad_out, input, float(lambd))
-
-
-def _shrunk(ctx: Context, grad: Tensor, x: Tensor, lambd: float) -> Tensor:
-    return mapped(ctx, lambda g, x: op("where", op("le", op("abs", x), lambd), 0.0, g), grad, x)
-
-
-@row("aten.softplus_backward.default")
-def softplus_backward(ctx: Context, grad_output: Tensor, input: Tensor, beta: Any, threshold: Any) -> Tensor:
-    def slope(g: Value, x: Value) -> Value:
-        scaled = x if beta == 1 else product(x, float(beta))
-        return op("where", op("gt", scaled, float(threshold)), g, product(g, op("sigmoid", scaled)))
-
-    return mapped(ctx, slope, grad_output, input)
-
-
 @row("aten.log_sigmoid_backward.default", arguments="grad_output input buffer")
 def log_sigmoid_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
     return mapped(ctx, lambda g, x: product(g, op("sigmoid", op("neg", x))), grad_output, input)
@@ -195,26 +182,166 @@ def glu_backward(ctx: Context, grad_output: Tensor, input: Tensor, dim: int) -> 
     return joined(ctx, [left, mapped(ctx, of_gate, grad_output, a, b)], at)
 
 
-@row("aten.native_dropout_backward.default")
-def native_dropout_backward(ctx: Context, grad_output: Tensor, mask: Tensor, scale: Any) -> Tensor:
-    return mapped(ctx, lambda g, kept: product(g, kept, scale), grad_output, mask)
-
-
 @row("aten._softmax_backward_data.default", arguments="grad_output output dim input_dtype")
 def softmax_backward(ctx: Context, grad_output: Tensor, output: Tensor, dim: int) -> Tensor:
     weighted = mapped(ctx, product, grad_output, output)
     total = ctx.reduce(SUM, weighted, [dim], keepdim=True, name="total")
-    return _as(ctx, mapped(ctx, lambda g, y, t: product(y, less(g, t)), grad_output, output, total))
+    return cast(mapped(ctx, lambda g, y, t: product(y, less(g, t)), grad_output, output, total), ctx.dtype)
 
 
 @row("aten._log_softmax_backward_data.default", arguments="grad_output output dim input_dtype")
 def log_softmax_backward(ctx: Context, grad_output: Tensor, output: Tensor, dim: int) -> Tensor:
     total = ctx.reduce(SUM, grad_output, [dim], keepdim=True, name="total")
-    return _as(
-        ctx,
-        mapped(ctx, lambda g, y, t: less(g, product(op("exp", y), t)), grad_output, output, total),
-    )
+    grad = mapped(ctx, lambda g, y, t: less(g, product(op("exp", y), t)), grad_output, output, total)
+    return cast(grad, ctx.dtype)
 
 
-def _as(ctx: Context, x: Tensor) -> Tensor:
-    return cast(x, ctx.dtype)
+MEAN = 1
+"""PyTorch's number for a loss that is the mean of its elements; 0 stands for all of them, 2 for their sum."""
+
+
+def _of_loss(ctx: Context, slope: Callable[..., Value], reduction: int, *operands: Tensor) -> Tensor:
+    """The slope of the loss in each element, where a mean divides it by their number."""
+    n = extent(size_product(ctx.shape))
+    return mapped(ctx, lambda *v: op("div", slope(*v), n) if reduction == MEAN else slope(*v), *operands)
+
+
+@row("aten.mse_loss_backward.default")
+def mse_loss_backward(
+    ctx: Context, grad_output: Tensor, input: Tensor, target: Tensor, reduction: int
+) -> Tensor:
+    return _of_loss(ctx, lambda g, x, t: product(2.0, less(x, t), g), reduction, grad_output, input, target)
+
+
+@row("aten.smooth_l1_loss_backward.default")
+def smooth_l1_loss_backward(
+    ctx: Context, grad_output: Tensor, input: Tensor, target: Tensor, reduction: int, beta: float
+) -> Tensor:
+    def slope(g: Value, x: Value, t: Value) -> Value:
+        error = op("sub", x, t, name="error")
+        near = op("div", product(error, g), beta)
+        above = op("where", op("ge", error, beta), g, near)
+        return op("where", op("le", error, -beta), op("neg", g), above)
+
+    return _of_loss(ctx, slope, reduction, grad_output, input, target)
+
+
+@row("aten.huber_loss_backward.default")
+def huber_loss_backward(
+    ctx: Context, grad_output: Tensor, input: Tensor, target: Tensor, reduction: int, delta: float
+) -> Tensor:
+    def slope(g: Value, x: Value, t: Value) -> Value:
+        error = op("sub", x, t, name="error")
+        above = op("where", op("ge", error, delta), product(g, delta), product(error, g))
+        return op("where", op("le", error, -delta), product(g, -delta), above)
+
+    return _of_loss(ctx, slope, reduction, grad_output, input, target)
+
+
+@row("aten.binary_cross_entropy_backward.default")
+def binary_cross_entropy_backward(
+    ctx: Context,
+    grad_output: Tensor,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: int = MEAN,
+) -> Tensor:
+    def slope(g: Value, x: Value, t: Value, *weights: Value) -> Value:
+        spread = op("maximum", product(less(1.0, x), x), 1e-12)
+        return product(op("div", product(g, less(x, t)), spread), *weights)
+
+    weights = [] if weight is None else [weight]
+    return _of_loss(ctx, slope, reduction, grad_output, input, target, *weights)
+
+
+@row("aten.nll_loss_backward.default", "aten.nll_loss2d_backward.default")
+def nll_loss_backward(
+    ctx: Context,
+    grad_output: Tensor,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: int,
+    ignore_index: Any,
+    total_weight: Tensor,
+) -> Tensor:
+    at = 0 if len(input) == 1 else 1
+    places = list(input.indices)
+    label_class = places.pop(at)
+    label = target.at(*places[len(places) - len(target) :])
+    grad = grad_output.at(*places) if len(grad_output) and len(target) else grad_output.value
+    share = op("neg", grad)
+    if weight is not None:
+        share = op("mul", share, weight.at(label_class))
+    if reduction == MEAN:
+        share = op("div", share, total_weight.value)
+    hit = op("and", op("eq", label, label_class), op("ne", label, ignore_index))
+    return ctx.tensor(input.dims, op("where", hit, share, 0.0))
+
+
+@row("aten.slice_backward.default", arguments="grad_output input_sizes dim start end step")
+def slice_backward(ctx: Context, grad_output: Tensor, dim: int, start: Any, step: int) -> Tensor:
+    return with_slice(zeros(ctx, grad_output), grad_output, dim % len(ctx.shape), start, step)
+
+
+@row("aten.select_backward.default", arguments="grad_output input_sizes dim index")
+def select_backward(ctx: Context, grad_output: Tensor, dim: int, index: Any) -> Tensor:
+    return with_selected(zeros(ctx, grad_output), grad_output, dim % len(ctx.shape), index)
+
+
+@row("aten.diagonal_backward.default", arguments="grad_output input_sizes offset dim1 dim2")
+def diagonal_backward(ctx: Context, grad_output: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
+    return with_diagonal(zeros(ctx, grad_output), grad_output, offset, dim1, dim2)
+
+
+@row(
+    "aten.avg_pool2d_backward.default",
+    arguments="grad_output input kernel_size stride padding ceil_mode count_include_pad divisor_override",
+)
+def avg_pool2d_backward(
+    ctx: Context,
+    grad_output: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Tensor:
+    if ceil_mode:
+        raise Refused("its windows may reach beyond the padding")
+    kernel, steps, pads = (_pair(n) for n in (kernel_size, stride or kernel_size, padding))
+    if divisor_override is None and not count_include_pad and any(pads):
+        raise Refused("its windows count unlike many elements")
+    dims = ctx.names.dims(ctx.shape)
+    index = [position(d) for d in dims]
+    windows = [
+        _windows(ctx, index[at], grad_output.shape[at], sizes)
+        for at, sizes in zip((-2, -1), zip(kernel, steps, pads, strict=True), strict=True)
+    ]
+    axes = tuple(a for _, _, several in windows for a in several)
+    inside = reduce(lambda a, b: op("and", a, b), (covers for _, covers, _ in windows))
+    grad = guarded(grad_output.at(*index[:-2], *(at for at, _, _ in windows)), inside)
+    taken = op("where", inside, grad, 0.0)
+    total = Reduce(SUM, (taken,), axes) if axes else taken
+    return ctx.tensor(dims, op("div", total, float(divisor_override or kernel[0] * kernel[1])))
+
+
+def _pair(given: Sequence[int]) -> tuple[int, int]:
+    return (given[0], given[-1])
+
+
+def _windows(
+    ctx: Context, index: Value, count: Size, sizes: tuple[int, int, int]
+) -> tuple[Value, Value, tuple[Axis, ...]]:
+    """Windows that may cover an index: which, whether it does, over how many. Sizes: kernel, stride, pad."""
+    kernel, stride, padding = sizes
+    padded = plus(index, Const(padding))
+    last = quotient(padded, size(stride))
+    most = -(-kernel // stride)
+    axes = ctx.dim("w", size(most))
+    window = minus(last, Index(axes[0])) if axes else last
+    reach = op("lt", minus(padded, times(window, size(stride))), kernel)
+    within = op("and", op("ge", window, 0), op("lt", window, extent(count)))
+    return window, op("and", within, reach), axes

@@ -1,40 +1,28 @@
-"""Sums of products: what PyTorch calls matmul, linear, dot and outer, of any ranks."""
+"""Sums of products: matrix products of any ranks, and attention with its softmax between two of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 
-from pytorch_to_triton.draft.ir.monoids import SUM
-from pytorch_to_triton.draft.ir.rewriting import substitute
-from pytorch_to_triton.draft.ir.values import Index, Reduce, op
-from pytorch_to_triton.draft.lower.row import Context, Operand, row
+from pytorch_to_triton.draft.ir.indices import quotient
+from pytorch_to_triton.draft.ir.monoids import PEAK, SUM
+from pytorch_to_triton.draft.ir.sizes import FloorDiv, equal, text
+from pytorch_to_triton.draft.ir.values import Argument, Reduce, Value, named, op
+from pytorch_to_triton.draft.lower.reductions import statistic
+from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, number, row
 from pytorch_to_triton.draft.lower.tensor import Tensor, broadcast
-
-
-def distinct(ctx: Context, x: Tensor, other: Tensor) -> Tensor:
-    """The tensor along axes that the other has not: both may come of one operand."""
-    fresh = {a: ctx.axis(a.name, a.size) for a in x.axes if a in other.axes}
-    if not fresh:
-        return x
-    dims = tuple(tuple(fresh.get(a, a) for a in d) for d in x.dims)
-    return replace(x, dims=dims, value=substitute(x.value, {old: Index(new) for old, new in fresh.items()}))
 
 
 def contracted(ctx: Context, a: Tensor, b: Tensor, name: str | None = None) -> Tensor:
     """[..., M, K] @ [..., K, N] -> [..., M, N]; the leading dimensions broadcast."""
-    b = distinct(ctx, b, a)
+    b = ctx.apart(b, a.dims)
     tall = replace(a, dims=(*a.dims, ()))
     wide = replace(b, dims=(*b.dims[:-2], (), *b.dims[-2:]))
     (*kept, k, n), values = broadcast([tall, wide])
     terms = op("mul", *values)
     return ctx.tensor((*kept, n), Reduce(SUM, (terms,), k, name) if k else terms)
-
-
-def outer_product(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
-    """[M] and [N] -> [M, N]."""
-    column = replace(a, dims=(*a.dims, ()))
-    return ctx.pointwise("mul", column, distinct(ctx, b, a))
 
 
 def product(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
@@ -50,26 +38,6 @@ def product(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
 @row("aten.mm.default", "aten.bmm.default")
 def mm(ctx: Context, input: Tensor, mat2: Tensor) -> Tensor:
     return contracted(ctx, input, mat2)
-
-
-@row("aten.matmul.default", "aten.vdot.default")
-def matmul(ctx: Context, input: Tensor, other: Tensor) -> Tensor:
-    return product(ctx, input, other)
-
-
-@row("aten.mv.default")
-def mv(ctx: Context, input: Tensor, vec: Tensor) -> Tensor:
-    return product(ctx, input, vec)
-
-
-@row("aten.dot.default")
-def dot(ctx: Context, input: Tensor, tensor: Tensor) -> Tensor:
-    return product(ctx, input, tensor)
-
-
-@row("aten.outer.default", "aten.ger.default")
-def outer(ctx: Context, input: Tensor, vec2: Tensor) -> Tensor:
-    return outer_product(ctx, input, vec2)
 
 
 @row("aten.linear.default")
@@ -116,9 +84,9 @@ def trilinear(
     expand3: Sequence[int],
     sumdim: Sequence[int],
 ) -> Tensor:
-    first, second = expanded(i1, expand1), expanded(distinct(ctx, i2, i1), expand2)
+    first, second = expanded(i1, expand1), expanded(ctx.apart(i2, i1.dims), expand2)
     both = ctx.pointwise("mul", first, second)
-    product = ctx.pointwise("mul", both, distinct(ctx, expanded(i3, expand3), both))
+    product = ctx.pointwise("mul", both, ctx.apart(expanded(i3, expand3), both.dims))
     return ctx.reduce(SUM, product, sumdim)  # How far it is unrolled changes no result.
 
 
@@ -137,13 +105,6 @@ def addmv(
     return added(ctx, input, product(ctx, mat, vec), beta, alpha)
 
 
-@row("aten.addr.default")
-def addr(
-    ctx: Context, input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Operand = 1, alpha: Operand = 1
-) -> Tensor:
-    return added(ctx, input, outer_product(ctx, vec1, vec2), beta, alpha)
-
-
 def added(ctx: Context, input: Tensor, found: Tensor, beta: Operand, alpha: Operand) -> Tensor:
     """beta * input + alpha * found; with beta 0 the input is not read, whatever NaN it holds."""
     scaled = times(ctx, found, alpha)
@@ -153,3 +114,97 @@ def added(ctx: Context, input: Tensor, found: Tensor, beta: Operand, alpha: Oper
 def times(ctx: Context, x: Tensor, factor: Operand) -> Tensor:
     """The tensor times a number."""
     return x if factor == 1 else ctx.pointwise("mul", x, factor)
+
+
+WITH_HEADS = 4
+"""Dimensions of what PyTorch's own kernels for attention take."""
+
+
+@row("aten.scaled_dot_product_attention.default")
+def scaled_dot_product_attention(
+    ctx: Context,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: Operand | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """softmax(query @ key.T * scale + mask) @ value, for [..., L, E], [..., S, E] and [..., S, Ev]."""
+    if enable_gqa:
+        key, value = (shared_by_heads(ctx, x, query) for x in (key, value))
+    if dropout_p != 0.0:
+        raise Refused("it drops weights at random")
+    ctx = replace(ctx, dtype=query.dtype)
+    factor = usual_scale(query) if scale is None else number(scale)
+    product = contracted(ctx, query, transposed(key))
+    scores = ctx.pointwise("mul", product, factor, name="scores")
+    if is_causal:
+        scores = causal(scores)
+    if attn_mask is not None:
+        scores = masked(ctx, scores, attn_mask)
+    # What of them is in memory is not rounded to 16 bits: PyTorch's own kernels never store them.
+    scores = ctx.stored("scores", statistic(scores))
+    return contracted(ctx, ctx.stored("weights", softmax(scores)), value)
+
+
+def softmax(scores: Tensor) -> Tensor:
+    """The weights of the keys.
+
+    Where all scores are -inf, by a mask or by an infinite key, the weights are 0, as in PyTorch.
+    """
+    keys = scores.dims[-1]
+    peak: Value = Reduce(PEAK, (scores.value,), keys, name="scores_max") if keys else scores.value
+    shift = op("where", op("eq", peak, -inf), 0.0, peak, name="shift")
+    numerator = op("exp", op("sub", scores.value, shift), name="numerator")
+    total: Value = Reduce(SUM, (numerator,), keys, name="total") if keys else numerator
+    total = op("where", op("eq", total, 0.0), 1.0, total, name="denominator")
+    return replace(scores, value=op("div", numerator, total, name="weights"))
+
+
+def causal(scores: Tensor) -> Tensor:
+    """A query sees the keys up to its own position, counted from the first of each.
+
+    Without heads PyTorch has no kernel of its own and adds -inf: a NaN that is not seen stays one.
+    """
+    query, key = scores.indices[-2:]
+    seen = op("le", key, query)
+    if len(scores.dims) != WITH_HEADS:
+        return replace(scores, value=op("add", scores.value, op("where", seen, 0.0, -inf), name="scores"))
+    return replace(scores, value=op("where", seen, scores.value, -inf, name="scores"))
+
+
+def masked(ctx: Context, scores: Tensor, mask: Tensor) -> Tensor:
+    """A boolean mask says which keys are seen, any other is added."""
+    if mask.kind == "bool":
+        found = ctx.where(mask, scores, -inf)
+        return replace(found, value=named("scores", found.value))
+    return ctx.pointwise("add", scores, mask, name="scores")
+
+
+def usual_scale(query: Tensor) -> Value:
+    """1 / sqrt(E)."""
+    size = query.shape[-1]
+    if size.is_Integer:
+        return number(float(size) ** -0.5)
+    return Argument("scale", f"max({text(size)}, 1) ** -0.5")
+
+
+def transposed(x: Tensor) -> Tensor:
+    """The last two dimensions exchanged."""
+    return replace(x, dims=(*x.dims[:-2], x.dims[-1], x.dims[-2]))
+
+
+def shared_by_heads(ctx: Context, x: Tensor, query: Tensor) -> Tensor:
+    """Keys or values of fewer heads than the queries': each serves as many consecutive ones as there are."""
+    heads, own = query.shape[-3], x.shape[-3]
+    if equal(heads, own):
+        return x
+    head = (ctx.axis("h", heads),)
+    index = list(x.indices)
+    alone = replace(x, dims=(*x.dims[:-3], head, *x.dims[-2:]))
+    index[-3] = quotient(alone.indices[-3], FloorDiv(heads, own))
+    return replace(alone, value=x.at(*index))

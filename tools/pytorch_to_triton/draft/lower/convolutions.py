@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from pytorch_to_triton.draft.ir.indices import every, extent, minus, plus, quotient, remainder, times
 from pytorch_to_triton.draft.ir.monoids import SUM
@@ -39,65 +38,27 @@ def convolution(
     groups: int,
 ) -> Lowered:
     if transposed:
-        return conv_transpose(ctx, input, weight, bias, stride, padding, output_padding, groups, dilation)
-    return conv(ctx, input, weight, bias, stride, padding, dilation, groups)
+        return _transposed(ctx, input, weight, bias, groups, (stride, padding, output_padding, dilation))
+    return _forward(ctx, input, weight, bias, groups, (stride, padding, dilation))
 
 
-@row("aten.conv1d.default", "aten.conv2d.default", "aten.conv3d.default")
-def conv(
+def _forward(
     ctx: Context,
-    input: Tensor,
+    x: Tensor,
     weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Numbers = 1,
-    padding: Numbers = 0,
-    dilation: Numbers = 1,
-    groups: int = 1,
-) -> Tensor:
-    rank = len(weight) - 2
-    around = [(p, p) for p in for_each(padding, rank)]
-    return convolved(ctx, input, weight, bias, groups, slides(weight, stride, around, dilation))
-
-
-@row("aten.conv1d.padding", "aten.conv2d.padding", "aten.conv3d.padding")
-def conv_with_named_padding(
-    ctx: Context,
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Numbers = 1,
-    padding: Literal["valid", "same"] = "valid",
-    dilation: Numbers = 1,
-    groups: int = 1,
-) -> Tensor:
-    rank = len(weight) - 2
-    around = [(0, 0)] * rank
-    if padding == "same":
-        reach = [
-            d * (k - 1)
-            for d, k in zip(for_each(dilation, rank), for_each(weight.shape[2:], rank), strict=True)
-        ]
-        around = [(n // 2, n - n // 2) for n in reach]
-    return convolved(ctx, input, weight, bias, groups, slides(weight, stride, around, dilation))
-
-
-def slides(
-    weight: Tensor, stride: Numbers, around: Sequence[tuple[int, int]], dilation: Numbers
-) -> list[Slide]:
-    """How the filter moves along each dimension; `around` is the padding before and after."""
-    rank = len(weight) - 2
-    given = zip(weight.shape[2:], for_each(stride, rank), around, for_each(dilation, rank), strict=True)
-    return [Slide(k, s, before, d, after) for k, s, (before, after), d in given]
-
-
-def convolved(
-    ctx: Context, x: Tensor, weight: Tensor, bias: Tensor | None, groups: int, moves: Sequence[Slide]
+    bias: Tensor | None,
+    groups: int,
+    options: tuple[Numbers, Numbers, Numbers],
 ) -> Tensor:
     """sum over c, k of x[n, c, o * stride + k * dilation - padding] * weight[oc, c, k], plus bias[oc]."""
-    rank = len(moves)
+    rank = len(weight) - 2
+    numbers = (for_each(n, rank) for n in options)
     channels = Channels.of(ctx, x, groups, FloorDiv(weight.shape[0], sized(groups)), rank)
-    along = zip(LETTERS[rank], x.shape[-rank:], ctx.shape[-rank:], moves, strict=True)
-    windows = [sliding(ctx, *each) for each in along]
+    along = zip(LETTERS[rank], x.shape[-rank:], ctx.shape[-rank:], weight.shape[2:], *numbers, strict=True)
+    windows = [
+        sliding(ctx, letter, size, out, Slide(taps, stride, padding, dilation, padding))
+        for letter, size, out, taps, stride, padding, dilation in along
+    ]
     filters = weight.at(
         position(channels.output), position(channels.inner), *(position(w.taps) for w in windows)
     )
@@ -146,24 +107,21 @@ class Channels:
         return ctx.tensor((*lead, self.output, *(w.out for w in windows)), value)
 
 
-@row("aten.conv_transpose1d.default", "aten.conv_transpose2d.input", "aten.conv_transpose3d.input")
-def conv_transpose(
+def _transposed(
     ctx: Context,
     input: Tensor,
     weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Numbers = 1,
-    padding: Numbers = 0,
-    output_padding: Numbers = 0,
-    groups: int = 1,
-    dilation: Numbers = 1,
+    bias: Tensor | None,
+    groups: int,
+    options: tuple[Numbers, Numbers, Numbers, Numbers],
 ) -> Tensor:
+    """The same of x spread by the stride; `options` are in the order of a Spread."""
     rank = len(weight) - 2
     channels = Channels.of(ctx, input, groups, weight.shape[1], rank)
-    options = (for_each(n, rank) for n in (weight.shape[2:], stride, padding, output_padding, dilation))
+    numbers_of_each = (for_each(n, rank) for n in (weight.shape[2:], *options))
     windows, of_filter = [], []
     for letter, size, out, *numbers in zip(
-        LETTERS[rank], input.shape[-rank:], ctx.shape[-rank:], *options, strict=True
+        LETTERS[rank], input.shape[-rank:], ctx.shape[-rank:], *numbers_of_each, strict=True
     ):
         spread = Spread(*numbers)
         window, tap = (residues if spread.dilation == 1 else divisible)(ctx, letter, size, out, spread)

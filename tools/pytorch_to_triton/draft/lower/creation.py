@@ -1,14 +1,16 @@
-"""Tensors from nothing: ranges, constants, triangles. Where they would lie is not a kernel's question."""
+"""Tensors from nothing: constants, ranges, and the places of a triangle as torch.tril_indices gives them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pytorch_to_triton.draft.ir.indices import minus, plus
-from pytorch_to_triton.draft.ir.values import Const, kind_of_dtype, op
-from pytorch_to_triton.draft.lower.formulas import where
-from pytorch_to_triton.draft.lower.row import WIDTHS, Context, Operand, Refused, as_kind, number, row
-from pytorch_to_triton.draft.lower.tensor import Tensor, position
+from pytorch_to_triton.draft.ir.sizes import Size
+from pytorch_to_triton.draft.ir.values import Const, Index, Value, kind_of_dtype, op
+from pytorch_to_triton.draft.lower.row import WIDTHS, Context, Operand, Refused, as_kind, number, row, where
+from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, position
 
 PLACE = "dtype layout device pin_memory"
 """Arguments of all that makes a tensor."""
@@ -26,7 +28,6 @@ def filled(ctx: Context, value: Operand) -> Tensor:
 
 @row("aten.full.default", arguments=f"size fill_value {PLACE}")
 @row("aten.full_like.default", arguments=f"input fill_value {PLACE} memory_format")
-@row("aten.new_full.default", arguments=f"input size fill_value {PLACE}")
 def full(ctx: Context, fill_value: Operand) -> Tensor:
     return filled(ctx, fill_value)
 
@@ -36,22 +37,6 @@ def scalar_tensor(ctx: Context, s: Operand) -> Tensor:
     return filled(ctx, s)
 
 
-@row("aten.zeros.default", arguments=f"size {PLACE}")
-@row("aten.zeros_like.default", arguments=f"input {PLACE} memory_format")
-@row("aten.new_zeros.default", arguments=f"input size {PLACE}")
-def zeros(ctx: Context) -> Tensor:
-    return filled(ctx, 0)
-
-
-@row("aten.ones.default", arguments=f"size {PLACE}")
-@row("aten.ones_like.default", arguments=f"input {PLACE} memory_format")
-@row("aten.new_ones.default", arguments=f"input size {PLACE}")
-def ones(ctx: Context) -> Tensor:
-    return filled(ctx, 1)
-
-
-@row("aten.arange.default", arguments=f"end {PLACE}")
-@row("aten.arange.start", arguments=f"start end {PLACE}")
 @row("aten.arange.start_step", arguments=f"start end step {PLACE}")
 def arange(ctx: Context, start: Operand = 0, step: Operand = 1) -> Tensor:
     dims = ctx.names.dims(ctx.shape, "i")
@@ -62,31 +47,6 @@ def arange(ctx: Context, start: Operand = 0, step: Operand = 1) -> Tensor:
     if start != 0:
         found = op("add", found, as_kind(number(start), kind))
     return Tensor(dims, found, ctx.dtype)
-
-
-@row("aten.linspace.default", arguments=f"start end steps {PLACE}")
-def linspace(ctx: Context, start: Any, end: Any, steps: Any) -> Tensor:
-    """From the nearer end, so that both are met exactly."""
-    if (
-        not all(isinstance(x, int | float) for x in (start, end, steps))
-        or kind_of_dtype(ctx.dtype) != "float"
-    ):
-        raise Refused("its ends are no literals, or it makes whole numbers")
-    dims = ctx.names.dims(ctx.shape, "i")
-    if not dims[0]:
-        return Tensor(dims, Const(float(start)), ctx.dtype)
-    at, step = position(dims[0]), (end - start) / (steps - 1)
-    up = op("add", op("mul", as_kind(at, "float"), step), float(start))
-    down = op("sub", float(end), op("mul", as_kind(minus(Const(steps - 1), at), "float"), step))
-    return Tensor(dims, where(op("lt", at, steps // 2), up, down), ctx.dtype)
-
-
-@row("aten.eye.default", arguments=f"n {PLACE}")
-@row("aten.eye.m", arguments=f"n m {PLACE}")
-def eye(ctx: Context) -> Tensor:
-    dims = ctx.names.dims(ctx.shape)
-    found = op("eq", *map(position, dims))
-    return Tensor(dims, as_kind(found, kind_of_dtype(ctx.dtype)), ctx.dtype)
 
 
 @row("aten.tril.default")
@@ -117,3 +77,87 @@ def one_hot(ctx: Context, input: Tensor, num_classes: Any = -1) -> Tensor:
     dim = ctx.dim("c", ctx.shape[-1])
     found = op("eq", input.value, position(dim))
     return Tensor((*input.dims, dim), as_kind(found, "int"), ctx.dtype)
+
+
+MOST = 2**21
+"""Places whose rows a square root in float32 tells apart."""
+
+
+@dataclass(frozen=True)
+class Triangle:
+    """Of a square matrix: what is `distance` or more below its diagonal, or above it."""
+
+    size: int
+    distance: int
+    upper: bool
+
+    @property
+    def rows(self) -> int:
+        """How many it has, the shortest of one place."""
+        return max(self.size - self.distance, 0)
+
+    @property
+    def places(self) -> int:
+        return self.rows * (self.rows + 1) // 2
+
+    def place(self, number: Value) -> tuple[Value, Value]:
+        """Row and column of the place of that number."""
+        if self.upper:
+            number = minus(Const(self.places - 1), number)
+        along = op("triangle_row", number)
+        within = op("triangle_column", number, along)
+        if self.upper:
+            return minus(Const(self.rows - 1), along), minus(Const(self.size - 1), within)
+        return plus(along, Const(self.distance)), within
+
+    def holds(self, i: Value, j: Value) -> Value:
+        """Whether row i and column j are a place of it."""
+        near, far = (i, j) if self.upper else (j, i)
+        return op("ge", far, plus(near, Const(self.distance)))
+
+    def number(self, i: Value, j: Value) -> Value:
+        """The number of a place."""
+        if self.upper:
+            along, within = minus(Const(self.rows - 1), i), minus(Const(self.size - 1), j)
+            return minus(Const(self.places - 1), plus(_places_before(along), within))
+        return plus(_places_before(minus(i, Const(self.distance))), j)
+
+
+def _places_before(along: Value) -> Value:
+    """How many places the shorter rows have."""
+    return op("floordiv", op("mul", along, plus(along, Const(1))), 2)
+
+
+def triangle_of(indices: Sequence[Value], dim: Dim, shape: Sequence[Size]) -> Triangle | None:
+    """The triangle whose places these are along `dim`, if they are: of a matrix of that shape."""
+    if len(indices) != 2 or len(dim) != 1 or shape[0] != shape[1] or not shape[0].is_Integer:
+        return None
+    size = int(shape[0])
+    for upper in (False, True):
+        for distance in range(size):
+            triangle = Triangle(size, distance, upper)
+            if dim[0].size == triangle.places and triangle.place(Index(dim[0])) == tuple(indices):
+                return triangle
+    return None
+
+
+@row("aten.tril_indices.default", arguments="row col offset dtype layout device pin_memory")
+def tril_indices(ctx: Context, row: int, col: int, offset: int = 0) -> Tensor:
+    return _places(ctx, row, col, -offset, upper=False)
+
+
+@row("aten.triu_indices.default", arguments="row col offset dtype layout device pin_memory")
+def triu_indices(ctx: Context, row: int, col: int, offset: int = 0) -> Tensor:
+    return _places(ctx, row, col, offset, upper=True)
+
+
+def _places(ctx: Context, row: int, col: int, distance: int, *, upper: bool) -> Tensor:
+    if row != col or distance < 0:
+        raise Refused("its triangle is cut off")
+    triangle = Triangle(row, distance, upper)
+    if triangle.places > MOST:
+        raise Refused(f"its triangle has more than {MOST} places")
+    dims = ctx.names.dims(ctx.shape, "i")
+    which, number = map(position, dims)
+    rows, columns = triangle.place(number)
+    return Tensor(dims, where(op("eq", which, 0), rows, columns), ctx.dtype)

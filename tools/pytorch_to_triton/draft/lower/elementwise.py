@@ -1,40 +1,143 @@
-"""Functions of one number: transcendental ones, rounding, signs, and what becomes of NaN."""
+"""Functions of one number: casts, transcendental ones, activations, rounding, signs, what becomes of NaN."""
 
 from __future__ import annotations
 
 import math
 
+from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Const, Value, kind_of, op
-from pytorch_to_triton.draft.lower.formulas import Formula, compared, is_whole, mapped, where
-from pytorch_to_triton.draft.lower.row import Context, Operand, RowFunction, row
-from pytorch_to_triton.draft.lower.tensor import Tensor
+from pytorch_to_triton.draft.lower.arithmetic import between
+from pytorch_to_triton.draft.lower.row import (
+    WIDTHS,
+    Context,
+    Formula,
+    Operand,
+    Refused,
+    cast,
+    is_literal,
+    is_whole,
+    mapped,
+    register_comparisons,
+    register_formulas,
+    row,
+    scaled,
+    where,
+)
+from pytorch_to_triton.draft.lower.tensor import Tensor, along_channels
+from pytorch_to_triton.draft.lower.views import cut
 
-FLOATS = (
+NAMESAKES = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "erf", "erfc",
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
-    "sigmoid", "silu", "mish", "hardsigmoid", "hardswish", "lgamma", "erfinv", "i0",
+    "sigmoid", "silu", "mish", "hardsigmoid", "hardswish", "lgamma", "erfinv", "i0", "neg", "abs",
+    "square",
 )  # fmt: skip
-"""Operators that are a row of FUNCTIONS under their own name and give floats."""
+"""Operators that are a row of FUNCTIONS under their own name."""
 
 
-def unary(formula: Formula) -> RowFunction:
-    """A row whose operator takes one tensor."""
-
-    def lowered(ctx: Context, input: Tensor) -> Tensor:
-        return mapped(ctx, formula, input)
-
-    return lowered
+ROUNDINGS = ("floor", "ceil", "round", "trunc")
 
 
 def _called(fn: str) -> Formula:
-    return lambda x: op(fn, x)
+    return lambda input: op(fn, input)
 
 
-for _name in (*FLOATS, "neg", "abs", "square"):
-    row(f"aten.{_name}.default")(unary(_called(_name)))
+def _of_floats(fn: str, otherwise: Formula) -> Formula:
+    """A function of floats, and what it is of other kinds."""
+    return lambda input: op(fn, input) if kind_of(input) == "float" else otherwise(input)
 
-for _name in ("floor", "ceil", "round", "trunc"):
-    row(f"aten.{_name}.default")(unary(lambda x, fn=_name: op(fn, x) if kind_of(x) == "float" else x))
+
+def _sign(x: Value) -> Value:
+    return x if kind_of(x) == "bool" else op("sign" if kind_of(x) == "float" else "sign_int", x)
+
+
+def _softplus(x: Value, beta: Value, threshold: Value) -> Value:
+    if is_literal(beta, 1) and is_literal(threshold, 20):
+        return op("softplus", x)
+    steep = scaled(x, beta)
+    curve = op("log1p", op("exp", steep))
+    return where(op("gt", steep, threshold), x, curve if is_literal(beta, 1) else op("div", curve, beta))
+
+
+def _log_sigmoid(x: Value) -> Value:
+    """Without overflow."""
+    return op("sub", op("minimum", x, 0.0), op("log1p", op("exp", op("neg", op("abs", x)))))
+
+
+def _elu(x: Value, alpha: Value, scale: Value, input_scale: Value) -> Value:
+    low = scaled(alpha, scale)
+    if isinstance(alpha, Const) and isinstance(scale, Const):
+        low = Const(alpha.value * scale.value)
+    return where(op("gt", x, 0.0), scaled(x, scale), scaled(op("expm1", scaled(x, input_scale)), low))
+
+
+def _celu(x: Value, alpha: Value) -> Value:
+    inner = x if is_literal(alpha, 1) else op("div", x, alpha)
+    return where(op("gt", x, 0.0), x, scaled(op("expm1", inner), alpha))
+
+
+def _sloped(x: Value, slope: Value) -> Value:
+    return where(op("gt", x, 0.0), x, op("mul", slope, x))
+
+
+register_formulas({f"{name}.default": _called(name) for name in NAMESAKES})
+register_formulas(
+    {f"{name}.default": _of_floats(name, lambda x: x) for name in ("floor", "ceil", "round", "trunc")}
+)
+register_formulas({
+    "sign.default": lambda input: _sign(input),
+    "angle.default": (
+        lambda input: where(op("is_nan", input), input, where(op("lt", input, 0.0), math.pi, 0.0))
+    ),
+    "special_ndtri.default": _called("normcdfinv"),
+    "relu.default": _of_floats("relu", lambda x: op("larger", x, 0)),
+    "hardtanh.default": lambda input, min_val=-1, max_val=1: between(input, min_val, max_val),
+    "softplus.default": lambda input, beta=1, threshold=20: _softplus(input, beta, threshold),
+    "log_sigmoid.default": lambda input: _log_sigmoid(input),
+    "leaky_relu.default": lambda input, negative_slope=0.01: _sloped(input, negative_slope),
+    "elu.default": (
+        lambda input, alpha=1, scale=1, input_scale=1: _elu(input, alpha, scale, input_scale)
+    ),
+    "celu.default": lambda input, alpha=1.0: _celu(input, alpha),
+})  # fmt: skip
+register_comparisons({
+    "logical_not.default": _called("not"),
+    "isnan.default": _of_floats("is_nan", lambda _: False),
+    "isinf.default": _of_floats("is_inf", lambda _: False),
+    "signbit.default": (
+        lambda input: op("lt", op("copysign", 1.0, input), 0.0)
+        if kind_of(input) == "float"
+        else op("lt", input, 0)
+    ),
+})  # fmt: skip
+
+
+@row("aten.relu6.default")
+def relu6(ctx: Context, input: Tensor) -> Tensor:
+    return mapped(ctx, between, input, 0, 6)
+
+
+@row("aten.selu.default")
+def selu(ctx: Context, input: Tensor) -> Tensor:
+    return mapped(ctx, _elu, input, 1.6732632423543772, 1.0507009873554805, 1)
+
+
+@row("aten.gelu.default")
+def gelu(ctx: Context, input: Tensor, approximate: str = "none") -> Tensor:
+    return mapped(ctx, lambda x: op("gelu_tanh" if approximate == "tanh" else "gelu", x), input)
+
+
+@row("aten.prelu.default")
+def prelu(ctx: Context, input: Tensor, weight: Tensor) -> Tensor:
+    return mapped(ctx, _sloped, input, along_channels(weight, len(input)))
+
+
+@row("aten.glu.default")
+def glu(ctx: Context, input: Tensor, dim: int = -1) -> Tensor:
+    half = ctx.shape[dim]
+    x, gate = (cut(ctx, input, dim, start, half) for start in (sizes.ZERO, half))
+    aligned = Tensor(x.dims, gate.at(*x.indices), gate.dtype)
+    return mapped(ctx, lambda a, b: op("mul", a, op("sigmoid", b)), x, aligned)
 
 
 @row("aten.round.decimals")
@@ -44,55 +147,6 @@ def round_decimals(ctx: Context, input: Tensor, decimals: int) -> Tensor:
     ten = 10.0 ** abs(decimals)
     there, back = ("mul", "div") if decimals > 0 else ("div", "mul")
     return mapped(ctx, lambda x: op(back, op("round", op(there, x, ten)), ten), input)
-
-
-@row("aten.frac.default")
-def frac(ctx: Context, input: Tensor) -> Tensor:
-    return mapped(ctx, lambda x: op("sub", x, op("trunc", x)), input)
-
-
-@row("aten.sign.default", "aten.sgn.default")
-def sign(ctx: Context, input: Tensor) -> Tensor:
-    if ctx.dtype == "bool":
-        return input
-    return mapped(ctx, lambda x: op("sign" if kind_of(x) == "float" else "sign_int", x), input)
-
-
-@row("aten.signbit.default")
-def signbit(ctx: Context, input: Tensor) -> Tensor:
-    return compared(
-        lambda x: op("lt", op("copysign", 1.0, x), 0.0) if kind_of(x) == "float" else op("lt", x, 0), input
-    )
-
-
-@row("aten.angle.default")
-def angle(ctx: Context, input: Tensor) -> Tensor:
-    return mapped(ctx, lambda x: where(op("is_nan", x), x, where(op("lt", x, 0.0), math.pi, 0.0)), input)
-
-
-@row("aten.special_ndtri.default")
-def ndtri(ctx: Context, input: Tensor) -> Tensor:
-    return mapped(ctx, lambda p: op("normcdfinv", p), input)
-
-
-@row("aten.ldexp.Tensor")
-def ldexp(ctx: Context, input: Tensor, other: Tensor) -> Tensor:
-    return mapped(ctx, lambda x, power: op("mul", x, op("exp2", power)), input, other)
-
-
-@row("aten.isnan.default")
-def isnan(ctx: Context, input: Tensor) -> Tensor:
-    return compared(lambda x: op("is_nan", x) if kind_of(x) == "float" else False, input)
-
-
-@row("aten.isinf.default")
-def isinf(ctx: Context, input: Tensor) -> Tensor:
-    return compared(lambda x: op("is_inf", x) if kind_of(x) == "float" else False, input)
-
-
-@row("aten.isfinite.default")
-def isfinite(ctx: Context, input: Tensor) -> Tensor:
-    return compared(lambda x: op("lt", op("abs", x), math.inf) if kind_of(x) == "float" else True, input)
 
 
 LARGEST = {
@@ -121,71 +175,8 @@ def nan_to_num(
     return mapped(ctx, formula, input, *given, -largest if neginf is None else neginf)
 
 
-@row("aten.logit.default")
-def logit(ctx: Context, input: Tensor, eps: float | None = None) -> Tensor:
-    def formula(x: Value) -> Value:
-        p = x if eps is None else op("clamp", x, eps, 1.0 - eps)
-        return op("log", op("div", p, op("sub", 1.0, p)))
-
-    return mapped(ctx, formula, input)
-
-
-@row("aten.sinc.default")
-def sinc(ctx: Context, input: Tensor) -> Tensor:
-    def formula(x: Value) -> Value:
-        angle = op("mul", x, math.pi)
-        return where(op("eq", x, 0.0), 1.0, op("div", op("sin", angle), angle))
-
-    return mapped(ctx, formula, input)
-
-
-@row("aten.deg2rad.default")
-def deg2rad(ctx: Context, input: Tensor) -> Tensor:
-    return mapped(ctx, lambda x: op("mul", x, math.pi / 180), input)
-
-
-@row("aten.rad2deg.default")
-def rad2deg(ctx: Context, input: Tensor) -> Tensor:
-    return mapped(ctx, lambda x: op("mul", x, 180 / math.pi), input)
-
-
-def _of_two(fn: str) -> RowFunction:
-    def lowered(ctx: Context, input: Tensor, other: Operand) -> Tensor:
-        return mapped(ctx, lambda a, b: op(fn, a, b), input, other)
-
-    return lowered
-
-
-row("aten.atan2.default")(_of_two("atan2"))
-row("aten.hypot.default")(_of_two("hypot"))
-row("aten.copysign.Tensor", "aten.copysign.Scalar")(_of_two("copysign"))
-
-
-@row("aten.xlogy.Tensor", "aten.xlogy.Scalar_Other", "aten.xlogy.Scalar_Self")
-def xlogy(ctx: Context, input: Operand, other: Operand) -> Tensor:
-    return mapped(ctx, x_log_y, input, other)
-
-
-def x_log_y(x: Value, y: Value) -> Value:
-    """x log(y), which is 0 where x is, but for a NaN in y."""
-    product = where(op("eq", x, 0.0), 0.0, op("mul", x, op("log", y)))
-    if isinstance(y, Const):
-        return product
-    return where(op("is_nan", y), math.nan, product)
-
-
-@row("aten.logaddexp.default")
-def logaddexp(ctx: Context, input: Tensor, other: Tensor) -> Tensor:
-    return mapped(ctx, lambda a, b: _log_of_sum(a, b, "exp", 1.0), input, other)
-
-
-@row("aten.logaddexp2.default")
-def logaddexp2(ctx: Context, input: Tensor, other: Tensor) -> Tensor:
-    return mapped(ctx, lambda a, b: _log_of_sum(a, b, "exp2", 1 / math.log(2)), input, other)
-
-
-def _log_of_sum(a: Value, b: Value, exp: str, unit: float) -> Value:
-    """From the larger one, whose power could overflow; two equal infinities have no difference."""
-    apart = op("log1p", op(exp, op("neg", op("abs", op("sub", a, b)))))
-    total = op("add", op("maximum", a, b), apart if unit == 1.0 else op("mul", apart, unit))
-    return where(op("and", op("is_inf", a), op("eq", a, b)), a, total)
+@row("aten._to_copy.default", arguments="input dtype layout device pin_memory non_blocking memory_format")
+def to(ctx: Context, input: Tensor) -> Tensor:
+    if ctx.dtype not in WIDTHS:
+        raise Refused(f"it casts to {ctx.dtype}")
+    return cast(input, ctx.dtype)

@@ -7,20 +7,10 @@ from dataclasses import replace
 
 from pytorch_to_triton.draft.ir.indices import bound, extent, plus
 from pytorch_to_triton.draft.ir.monoids import SUM
-from pytorch_to_triton.draft.ir.rewriting import substitute
-from pytorch_to_triton.draft.ir.sizes import Size, product
-from pytorch_to_triton.draft.ir.values import Axis, Index, Value, op
-from pytorch_to_triton.draft.lower.formulas import compared
-from pytorch_to_triton.draft.lower.row import Context, Refused, cast, row
-from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, broadcast, reshaped
-
-
-def apart(ctx: Context, x: Tensor, taken: Sequence[Dim]) -> Tensor:
-    """The tensor, with axes of its own in place of those that `taken` has."""
-    others = {a for d in taken for a in d}
-    fresh: dict[Axis, Axis] = {a: ctx.axis(a.name, a.size) for a in x.axes if a in others}
-    dims = tuple(tuple(fresh.get(a, a) for a in d) for d in x.dims)
-    return replace(x, dims=dims, value=substitute(x.value, {a: Index(b) for a, b in fresh.items()}))
+from pytorch_to_triton.draft.ir.sizes import Size
+from pytorch_to_triton.draft.ir.values import Value, op
+from pytorch_to_triton.draft.lower.row import Context, Refused, cast, compared, row
+from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, broadcast
 
 
 def wrapped(index: Value, size: Size) -> Value:
@@ -32,7 +22,7 @@ def wrapped(index: Value, size: Size) -> Value:
 
 def picked(ctx: Context, x: Tensor, at: int, index: Tensor) -> Tensor:
     """One dimension's elements where `index` says; its dimensions stand in place of that one."""
-    x = apart(ctx, x, index.dims)
+    x = ctx.apart(x, index.dims)
     places = [*x.indices[:at], index.value, *x.indices[at + 1 :]]
     return replace(x, dims=(*x.dims[:at], *index.dims, *x.dims[at + 1 :]), value=x.at(*places))
 
@@ -60,13 +50,6 @@ def gather(ctx: Context, input: Tensor, dim: int, index: Tensor) -> Tensor:
     return replace(input, dims=index.dims, value=input.at(*places))
 
 
-@row("aten.take.default")
-def take(ctx: Context, input: Tensor, index: Tensor) -> Tensor:
-    size = product(input.shape)
-    flat = reshaped(ctx.names, input, (size,))
-    return replace(flat, dims=index.dims, value=flat.at(wrapped(index.value, size)))
-
-
 @row("aten.bucketize.Tensor", arguments="input boundaries out_int32 right")
 def bucketize(ctx: Context, input: Tensor, boundaries: Tensor, *, right: bool = False) -> Tensor:
     return _places(ctx, boundaries, input, right=right)
@@ -89,7 +72,7 @@ def searchsorted(
 
 def _places(ctx: Context, boundaries: Tensor, x: Tensor, *, right: bool) -> Tensor:
     """How many boundaries lie before each element; with `right`, those that equal it too. NaN is the last."""
-    boundaries = apart(ctx, boundaries, x.dims)
+    boundaries = ctx.apart(boundaries, x.dims)
     *lead, along = boundaries.dims
     wide = replace(boundaries, dims=(*lead, (), along) if lead else (along,))
     column = replace(x, dims=(*x.dims, ()))
@@ -113,13 +96,13 @@ def arranged(x: Tensor, new: Sequence[Dim], given: Sequence[int]) -> tuple[Dim, 
     return (*kept[:place], *new, *kept[place:])
 
 
-@row("aten.index.Tensor", "aten._unsafe_index.Tensor")
+@row("aten.index.Tensor")
 def index(ctx: Context, input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     given = indexed_dims(indices)
     if not given:
         return input
     new, values = broadcast(list(given.values()))
-    x = apart(ctx, input, new)
+    x = ctx.apart(input, new)
     places = list(x.indices)
     for at, value in zip(given, values, strict=True):
         places[at] = wrapped(value, x.shape[at])

@@ -1,4 +1,4 @@
-"""Operators that put tensors side by side, repeat them, or look along them in another way."""
+"""Operators that put tensors side by side, pad or repeat them, or look along them in another way."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 import sympy
 
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.indices import below, extent, minus, plus, remainder, times
-from pytorch_to_triton.draft.ir.sizes import ONE, ZERO, Size
-from pytorch_to_triton.draft.ir.values import Const, Value, op
+from pytorch_to_triton.draft.ir.indices import below, every, extent, minus, plus, remainder, times
+from pytorch_to_triton.draft.ir.sizes import ONE, ZERO, Size, equal
+from pytorch_to_triton.draft.ir.sizes import size as sized
+from pytorch_to_triton.draft.ir.values import Const, Number, Value, named, op
 from pytorch_to_triton.draft.lower.row import Context, Refused, cast, row
 from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, guarded, position, reshaped
 from pytorch_to_triton.draft.lower.views import cut
@@ -78,12 +79,6 @@ def _chosen(parts: Sequence[Tensor], index: Sequence[Value], at: int) -> Value:
     return found
 
 
-@row("aten.stack.default")
-def stack(ctx: Context, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    at = dim % len(ctx.shape)
-    return joined(ctx, [_with_one(t, at) for t in tensors], at)
-
-
 def _with_one(x: Tensor, at: int) -> Tensor:
     """The tensor with a dimension of size 1 more."""
     return replace(x, dims=(*x.dims[:at], (), *x.dims[at:]))
@@ -116,43 +111,9 @@ def repeat(ctx: Context, input: Tensor, repeats: Sequence[Any]) -> Tensor:
     return replace(input, dims=tuple(_times(ctx, n) + d for n, d in zip(repeats, padded, strict=True)))
 
 
-@row("aten.repeat_interleave.self_int", arguments="input repeats dim output_size")
-def repeat_interleave(ctx: Context, input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
-    if dim is None or not len(input):
-        input, dim = reshaped(ctx.names, input, (sizes.product(input.shape),)), 0
-    at = dim % len(input)
-    dims = (*input.dims[:at], input.dims[at] + _times(ctx, repeats), *input.dims[at + 1 :])
-    return replace(input, dims=dims)
-
-
 def _times(ctx: Context, repeats: Any) -> Dim:
     """An axis along which nothing changes."""
     return ctx.dim("r", as_size(repeats))
-
-
-@row("aten.unbind.int")
-def unbind(ctx: Context, input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    at = dim % len(input)
-    parts = _parts(ctx, input, at, ONE)
-    return tuple(replace(p, dims=(*p.dims[:at], *p.dims[at + 1 :])) for p in parts)
-
-
-@row("aten.split.Tensor")
-def split(ctx: Context, input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    if input.shape[dim] == ZERO:
-        return (input,)
-    return _parts(ctx, input, dim % len(input), as_size(split_size))
-
-
-def _parts(ctx: Context, x: Tensor, at: int, part: Size) -> tuple[Tensor, ...]:
-    """Parts of one size, the last of what is left."""
-    count = sizes.FloorDiv(x.shape[at], part)
-    rest = (x.shape[at] - count * part).expand()
-    if not (count.is_Integer and rest.is_Integer):
-        raise Refused("how many parts there are depends on the sizes")
-    whole = [cut(ctx, x, at, i * part, part) for i in range(int(count))]
-    last = [] if rest == ZERO else [cut(ctx, x, at, count * part, rest)]
-    return (*whole, *last)
 
 
 @row("aten.diagonal.default")
@@ -164,11 +125,6 @@ def diagonal(ctx: Context, input: Tensor, offset: int = 0, dim1: int = 0, dim2: 
     index[right] = plus(position(new), Const(max(offset, 0)))
     kept = tuple(d for i, d in enumerate(input.dims) if i not in (down, right))
     return replace(input, dims=(*kept, new), value=input.at(*index))
-
-
-@row("aten.diag_embed.default")
-def diag_embed(ctx: Context, input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    return with_diagonal(zeros(ctx, input), input, offset, dim1, dim2)
 
 
 def zeros(ctx: Context, like: Tensor) -> Tensor:
@@ -207,17 +163,46 @@ def unfold(ctx: Context, input: Tensor, dimension: int, size: int, step: int) ->
     return replace(input, dims=dims, value=input.at(*index))
 
 
-@row("aten.expand_as.default", arguments="input other")
-def expand_as(ctx: Context, input: Tensor) -> Tensor:
-    return _expanded(ctx, input)
+Padding = Sequence[int | Size]
+"""Before and after the last dimension, then before and after the one before it, ..."""
 
 
-@row("aten.broadcast_to.default", arguments="input size")
-def broadcast_to(ctx: Context, input: Tensor) -> Tensor:
-    return _expanded(ctx, input)
+@row("aten.constant_pad_nd.default")
+def constant_pad(ctx: Context, input: Tensor, pad: Padding, value: Number = 0) -> Tensor:
+    if isinstance(value, Value):
+        raise Refused("it pads with a number that is an argument")
+    pairs, outs = around(input, pad), new_dims(ctx, input, pad)
+    index = [shifted(position(o), before) for o, (before, _) in zip(outs, pairs, strict=True)]
+    conditions: list[Value] = []
+    for at, (before, after), size in zip(index, pairs, input.shape, strict=True):
+        conditions += [op("ge", at, 0)] * grows(before) + [op("lt", at, extent(size))] * grows(after)
+    inside = every(conditions)
+    if inside is None:
+        return ctx.tensor(outs, input.at(*index))
+    filled = {"float": float, "int": int, "bool": bool}[input.kind](value)
+    return ctx.tensor(outs, input.where(index, named("inside", inside), filled))
 
 
-def _expanded(ctx: Context, x: Tensor) -> Tensor:
-    padded: tuple[Dim, ...] = ((),) * (len(ctx.shape) - len(x)) + x.dims
-    fresh = ctx.names.dims(ctx.shape)
-    return replace(x, dims=tuple(d or new for d, new in zip(padded, fresh, strict=True)))
+def around(x: Tensor, padding: Padding) -> list[tuple[Size, Size]]:
+    """The padding before and after each dimension."""
+    given = [sized(n) if isinstance(n, int) else n for n in padding]
+    pairs = list(zip(given[::2], given[1::2], strict=True))[::-1]
+    return [(ZERO, ZERO)] * (len(x) - len(pairs)) + pairs
+
+
+def new_dims(ctx: Context, x: Tensor, padding: Padding) -> list[Dim]:
+    """The dimensions of the result; those without padding stay as they are."""
+    return [
+        own if equal(before, ZERO) and equal(after, ZERO) else ctx.dim(own[0].name if own else "i", size)
+        for own, size, (before, after) in zip(x.dims, ctx.shape, around(x, padding), strict=True)
+    ]
+
+
+def grows(padding: Size) -> bool:
+    """Whether it may be more than 0."""
+    return not padding.is_nonpositive
+
+
+def shifted(at: Value, before: Size) -> Value:
+    """The position without the padding before it; with a negative one, after what is cut off."""
+    return plus(at, extent(-before)) if before.is_nonpositive else minus(at, extent(before))

@@ -1,4 +1,4 @@
-"""Normalizations over the last dimensions or groups of channels: layer, RMS, group and instance norm."""
+"""Normalizations: layer, RMS, group, instance and batch norm, and the gradients of those that have a row."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.sizes import Size
-from pytorch_to_triton.draft.ir.values import op
-from pytorch_to_triton.draft.lower.activations import along_channels
-from pytorch_to_triton.draft.lower.formulas import Formula, mapped
-from pytorch_to_triton.draft.lower.reductions import average
-from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, inside, row
-from pytorch_to_triton.draft.lower.spread import moments, statistic
-from pytorch_to_triton.draft.lower.tensor import Tensor, reshaped
+from pytorch_to_triton.draft.ir.indices import extent
+from pytorch_to_triton.draft.ir.monoids import SUM
+from pytorch_to_triton.draft.ir.sizes import ONE, ZERO, FloorDiv, Size
+from pytorch_to_triton.draft.ir.values import Const, Value, op
+from pytorch_to_triton.draft.lower.backward import less, product
+from pytorch_to_triton.draft.lower.reductions import average, moments, statistic
+from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, count, inside, mapped, row
+from pytorch_to_triton.draft.lower.tensor import Tensor, along_channels, reshaped
 
 Statistics = tuple[Tensor, Tensor, Tensor]
 SMALLEST_STEP = {"float64": 2.220446049250313e-16}
@@ -26,7 +26,7 @@ def normalized(ctx: Context, x: Tensor, dims: Sequence[int], eps: Operand) -> St
     """x with mean 0 and variance 1 over dimensions; its mean and 1 / its deviation, with these kept."""
     centered, mean, var = moments(ctx, x, dims)
     rstd = ctx.stored("rstd", statistic(reciprocal_root(ctx, var, eps)))
-    return mapped(ctx, lambda c, r: op("mul", c, r), centered, rstd, dtype=x.dtype), mean, rstd
+    return ctx.pointwise("mul", centered, rstd, dtype=x.dtype), mean, rstd
 
 
 def reciprocal_root(ctx: Context, var: Tensor, eps: Operand) -> Tensor:
@@ -39,12 +39,8 @@ def affine(ctx: Context, x: Tensor, weight: Tensor | None, bias: Tensor | None) 
     given: list[tuple[str, Tensor | None]] = [("mul", weight), ("add", bias)]
     for fn, operand in given:
         if operand is not None:
-            x = mapped(ctx, _called(fn), x, operand, dtype=x.dtype)
+            x = ctx.pointwise(fn, x, operand, dtype=x.dtype)
     return x
-
-
-def _called(fn: str) -> Formula:
-    return lambda a, b: op(fn, a, b)
 
 
 @row("aten.native_layer_norm.default")
@@ -76,22 +72,6 @@ def _last(x: Tensor, shape: Sequence[Any]) -> range:
     return range(len(x) - len(shape), len(x))
 
 
-@row("aten._fused_rms_norm.default")
-def fused_rms_norm(
-    ctx: Context,
-    input: Tensor,
-    normalized_shape: Sequence[Any],
-    weight: Tensor | None,
-    eps: Operand | None,
-) -> tuple[Tensor, Tensor]:
-    squares = mapped(ctx, lambda v: op("square", v), input, dtype=input.dtype)
-    mean = average(ctx, squares, _last(input, normalized_shape), keepdim=True, name="mean_square")
-    step = SMALLEST_STEP.get(input.dtype, FLOAT32_STEP)
-    rstd = reciprocal_root(ctx, mean, step if eps is None else eps)
-    out = mapped(ctx, lambda v, r: op("mul", v, r), input, rstd, dtype=input.dtype)
-    return affine(ctx, out, weight, None), statistic(rstd)
-
-
 @row("aten.rms_norm.default")
 def rms_norm(
     ctx: Context,
@@ -100,7 +80,12 @@ def rms_norm(
     weight: Tensor | None = None,
     eps: Operand | None = None,
 ) -> Tensor:
-    return fused_rms_norm(ctx, input, normalized_shape, weight, eps)[0]
+    squares = ctx.pointwise("square", input, dtype=input.dtype)
+    mean = average(ctx, squares, _last(input, normalized_shape), keepdim=True, name="mean_square")
+    step = SMALLEST_STEP.get(input.dtype, FLOAT32_STEP)
+    rstd = reciprocal_root(ctx, mean, step if eps is None else eps)
+    out = ctx.pointwise("mul", input, rstd, dtype=input.dtype)
+    return affine(ctx, out, weight, None)
 
 
 @row("aten.native_group_norm.default", arguments="input weight bias N C HxW group eps")
@@ -156,3 +141,228 @@ def instance_norm(
     out, _, _ = normalized(replace(ctx, stored=inside), input, range(2, len(input)), eps)
     scales = (None if p is None else along_channels(p, len(input)) for p in (weight, bias))
     return affine(ctx, out, *scales)
+
+
+def _scaled(ctx: Context, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    scales = (None if p is None else along_channels(p, len(x)) for p in (weight, bias))
+    return affine(ctx, x, *scales)
+
+
+def _by_running(ctx: Context, x: Tensor, mean: Tensor, var: Tensor, eps: Operand) -> Tensor:
+    rstd = reciprocal_root(ctx, along_channels(var, len(x)), eps)
+    centered = mapped(ctx, lambda v, m: op("sub", v, m), x, along_channels(mean, len(x)), dtype=x.dtype)
+    return ctx.pointwise("mul", centered, rstd, dtype=x.dtype)
+
+
+def _of_batch(ctx: Context, x: Tensor, eps: Operand) -> Statistics:
+    """Normalized by its own statistics; the mean and 1 / the deviation of each channel."""
+    out, mean, rstd = normalized(replace(ctx, stored=inside), x, _all_but_channels(x), eps)
+    return out, *(statistic(replace(s, dims=(s.dims[1],))) for s in (mean, rstd))  # type: ignore[return-value]
+
+
+def _all_but_channels(x: Tensor) -> tuple[int, ...]:
+    return tuple(i for i in range(len(x)) if i != 1)
+
+
+def _nothing(ctx: Context, x: Tensor) -> Tensor:
+    """The statistics that are not there."""
+    return statistic(Tensor(((ctx.axis("none", ZERO),),), Const(0.0), x.dtype))
+
+
+@row(
+    "aten._native_batch_norm_legit_no_training.default",
+    arguments="input weight bias running_mean running_var momentum eps",
+)
+def no_training(
+    ctx: Context,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    eps: Operand,
+) -> Statistics:
+    out = _by_running(ctx, input, running_mean, running_var, eps)
+    return _scaled(ctx, out, weight, bias), _nothing(ctx, input), _nothing(ctx, input)
+
+
+@row("aten._native_batch_norm_legit.no_stats", arguments="input weight bias training momentum eps")
+def no_stats(
+    ctx: Context, input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: Operand
+) -> Statistics:
+    out, mean, rstd = _of_batch(ctx, input, eps)
+    return _scaled(ctx, out, weight, bias), mean, rstd
+
+
+@row("aten._native_batch_norm_legit_functional.default")
+def functional(
+    ctx: Context,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    training: bool,
+    momentum: float,
+    eps: Operand,
+) -> tuple[Tensor, ...]:
+    if not training:
+        found = no_training(ctx, input, weight, bias, running_mean, running_var, eps)
+        return (*found, running_mean, running_var)
+    out, mean, rstd = _of_batch(ctx, input, eps)
+    new_mean, new_var = _updated(ctx, input, running_mean, running_var, momentum)
+    return _scaled(ctx, out, weight, bias), mean, rstd, new_mean, new_var
+
+
+def _updated(
+    ctx: Context, x: Tensor, running_mean: Tensor, running_var: Tensor, momentum: float
+) -> tuple[Tensor, Tensor]:
+    """The running statistics a step further; their variance is the unbiased one."""
+    dims = _all_but_channels(x)
+    _, mean, var = moments(replace(ctx, stored=inside), x, dims)
+    n = count(x, dims)
+    unbiased = op("div", op("mul", var.value, extent(n)), extent(n - 1))
+
+    def step(old: Tensor, new: Value) -> Tensor:
+        fresh = Tensor((mean.dims[1],), new, old.dtype)
+        return mapped(ctx, _moved, old, fresh, momentum, dtype=old.dtype)
+
+    return step(running_mean, mean.value), step(running_var, unbiased)
+
+
+def _moved(old: Value, new: Value, momentum: Value) -> Value:
+    assert isinstance(momentum, Const)
+    return op("add", op("mul", old, 1.0 - momentum.value), op("mul", new, momentum))
+
+
+Gradients = tuple[Tensor, Tensor, Tensor]
+
+
+def _of_input(ctx: Context, scaled: Tensor, x_hat: Tensor, rstd: Tensor, dims: Sequence[int]) -> Tensor:
+    """What g, `scaled` by the weight, gives by its mean and that of g * x_hat."""
+    mean = average(ctx, scaled, dims, keepdim=True, name="grad_mean")
+    along = average(ctx, _times(ctx, scaled, x_hat), dims, keepdim=True, name="grad_along")
+    return _by_means(ctx, scaled, x_hat, rstd, (mean, along))
+
+
+def _by_means(
+    ctx: Context, scaled: Tensor, x_hat: Tensor, rstd: Tensor, means: tuple[Tensor, Tensor]
+) -> Tensor:
+    """rstd * (g - mean(g) - x_hat * mean(g * x_hat)), where g is `scaled` by the weight."""
+
+    def gradient(g: Value, x: Value, r: Value, m: Value, a: Value) -> Value:
+        return product(r, less(less(g, m), product(x, a)))
+
+    return mapped(ctx, gradient, scaled, x_hat, rstd, *means, dtype=scaled.dtype)
+
+
+def _normalized(ctx: Context, x: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
+    return mapped(ctx, lambda x, m, r: op("mul", less(x, m), r, name="x_hat"), x, mean, rstd, dtype=x.dtype)
+
+
+def _times(ctx: Context, x: Tensor, factor: Tensor) -> Tensor:
+    return mapped(ctx, product, x, factor, dtype=x.dtype)
+
+
+def _in(x: Tensor, like: Tensor | None) -> Tensor:
+    return x if like is None else replace(x, dtype=like.dtype)
+
+
+@row(
+    "aten.native_layer_norm_backward.default",
+    arguments="grad_out input normalized_shape mean rstd weight bias output_mask",
+)
+def layer_norm_backward(
+    ctx: Context,
+    grad_out: Tensor,
+    input: Tensor,
+    normalized_shape: Sequence[Any],
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+) -> Gradients:
+    outer = len(input) - len(normalized_shape)
+    x_hat = _normalized(ctx, input, mean, rstd)
+    inner = range(outer, len(input))
+    x_grad = _of_input(ctx, affine(ctx, grad_out, weight, None), x_hat, rstd, inner)
+    weight_grad = ctx.reduce(SUM, _times(ctx, grad_out, x_hat), range(outer), dtype=input.dtype)
+    bias_grad = ctx.reduce(SUM, grad_out, range(outer), dtype=input.dtype)
+    return _in(x_grad, input), _in(weight_grad, weight), _in(bias_grad, bias)
+
+
+@row(
+    "aten.native_group_norm_backward.default",
+    arguments="grad_out input mean rstd weight N C HxW group output_mask",
+)
+def group_norm_backward(
+    ctx: Context,
+    grad_out: Tensor,
+    input: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
+    group: int,
+    output_mask: Sequence[bool],
+) -> Gradients:
+    batch, channels = input.shape[:2]
+    whole = (batch, ONE * group, FloorDiv(channels, ONE * group), count(input, range(2, len(input))))
+    grad, x = (reshaped(ctx.names, t, whole) for t in (grad_out, input))
+    mean, rstd = (replace(t, dims=(*t.dims, (), ())) for t in (mean, rstd))
+    by_group = None if weight is None else reshaped(ctx.names, weight, (*whole[1:3], ONE))
+    x_hat = _normalized(ctx, x, mean, rstd)
+    scaled = affine(ctx, grad, by_group, None)
+    if not any(output_mask[1:]):
+        x_grad = reshaped(ctx.names, _of_input(ctx, scaled, x_hat, rstd, (2, 3)), input.shape)
+        return (_in(x_grad, input),) * 3  # Nothing reads the others.
+    sums = [
+        ctx.stored(name, statistic(ctx.reduce(SUM, t, (3,), keepdim=True, dtype=t.dtype)))
+        for name, t in (("grad_sum", grad), ("grad_x_sum", _times(ctx, grad, x_hat)))
+    ]
+    n = count(x, (2, 3))
+    mean, along = (
+        _mean_of_groups(ctx, affine(ctx, t, by_group, None), n, name)
+        for t, name in zip(sums, ("grad_mean", "grad_along"), strict=True)
+    )
+    x_grad = reshaped(ctx.names, _by_means(ctx, scaled, x_hat, rstd, (mean, along)), input.shape)
+    bias_grad, weight_grad = (
+        reshaped(ctx.names, ctx.reduce(SUM, t, (0,), dtype=t.dtype), (channels,)) for t in sums
+    )
+    return _in(x_grad, input), _in(weight_grad, weight), _in(bias_grad, weight)
+
+
+def _mean_of_groups(ctx: Context, sums: Tensor, n: Size, name: str) -> Tensor:
+    """From sums of channels that of each group by its `n` elements; it lies in memory for all of them."""
+    total = ctx.reduce(SUM, sums, (2,), keepdim=True, dtype=sums.dtype)
+    return ctx.stored(name, replace(total, value=op("div", total.value, extent(n), name=name)))
+
+
+@row(
+    "aten.native_batch_norm_backward.default",
+    arguments="grad_out input weight running_mean running_var save_mean save_invstd train eps output_mask",
+)
+def batch_norm_backward(
+    ctx: Context,
+    grad_out: Tensor,
+    input: Tensor,
+    weight: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    save_mean: Tensor | None,
+    save_invstd: Tensor | None,
+    train: bool,
+    eps: float,
+) -> Gradients:
+    def by_channel(t: Tensor | None) -> Tensor:
+        assert t is not None
+        return along_channels(t, len(input))
+
+    dims = [d for d in range(len(input)) if d != 1]
+    mean = by_channel(save_mean if train else running_mean)
+    rstd = by_channel(save_invstd) if train else reciprocal_root(ctx, by_channel(running_var), eps)
+    x_hat = _normalized(ctx, input, mean, rstd)
+    scaled = grad_out if weight is None else _times(ctx, grad_out, by_channel(weight))
+    x_grad = _of_input(ctx, scaled, x_hat, rstd, dims) if train else _times(ctx, scaled, rstd)
+    weight_grad = ctx.reduce(SUM, _times(ctx, grad_out, x_hat), dims, dtype=input.dtype)
+    bias_grad = ctx.reduce(SUM, grad_out, dims, dtype=input.dtype)
+    return _in(x_grad, input), _in(weight_grad, weight), _in(bias_grad, weight)

@@ -4,6 +4,8 @@
     def lerp(ctx, input, end, weight):
         return ctx.pointwise("add", input, ctx.pointwise("mul", weight, ctx.pointwise("sub", end, input)))
 
+or, where it is a formula of values, an entry of a table that `register_formulas` takes.
+
 Arguments have the names of torch's schema. A row takes all of them, or names them all and takes those that it
 reads: a test holds every row against the installed torch. A tensor comes as a Tensor, a number as a number, a
 size that depends on the inputs as a sympy expression, a number computed from sizes or an argument of the
@@ -17,7 +19,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, wraps
 from typing import Any, TypeVar
 
 import sympy
@@ -25,20 +27,23 @@ import sympy
 from pytorch_to_triton.draft import lower
 from pytorch_to_triton.draft.ir.functions import Kind
 from pytorch_to_triton.draft.ir.indices import extent
-from pytorch_to_triton.draft.ir.rewriting import decided, rewrite
+from pytorch_to_triton.draft.ir.rewriting import decided, rewrite, substitute
 from pytorch_to_triton.draft.ir.sizes import Size, product
 from pytorch_to_triton.draft.ir.values import (
     Const,
     Extent,
+    Index,
     Load,
     Monoid,
     Number,
     Reduce,
     Value,
+    const,
     kind_of,
-    named,
+    kind_of_dtype,
     op,
 )
+from pytorch_to_triton.draft.ir.values import Operand as Term
 from pytorch_to_triton.draft.lower.tensor import Dim, Names, Tensor, broadcast
 
 Operand = Tensor | Value | Number | Size
@@ -95,6 +100,16 @@ def row(*operators: str, arguments: str = "") -> Callable[[F], F]:
     return registered
 
 
+def first_of(function: Callable[..., tuple[Tensor, ...]]) -> RowFunction:
+    """The row of an operator that gives the first of another's results alone."""
+
+    @wraps(function)
+    def first(*given: Any, **named: Any) -> Tensor:
+        return function(*given, **named)[0]
+
+    return first
+
+
 @cache
 def parameters_of(function: RowFunction) -> tuple[str, ...]:
     """What it takes after its context."""
@@ -147,32 +162,28 @@ class Context:
         """A new dimension: an axis, or none for a size of 1."""
         return self.names.dim(hint, size)
 
+    def apart(self, x: Tensor, taken: Sequence[Dim]) -> Tensor:
+        """The tensor, with axes of its own in place of those that `taken` has: both may be of one operand."""
+        others = {a for d in taken for a in d}
+        fresh = {a: self.axis(a.name, a.size) for a in x.axes if a in others}
+        if not fresh:
+            return x
+        dims = tuple(tuple(fresh.get(a, a) for a in d) for d in x.dims)
+        return replace(x, dims=dims, value=substitute(x.value, {a: Index(b) for a, b in fresh.items()}))
+
     def tensor(self, dims: Sequence[Dim], value: Value, dtype: str = "") -> Tensor:
         """A result, in this dtype or the call's own."""
         return Tensor(tuple(dims), value, dtype or self.dtype)
 
     def pointwise(self, fn: str, *operands: Operand, dtype: str = "", name: str | None = None) -> Tensor:
-        """A row of FUNCTIONS over operands that broadcast; in a float result, whole numbers become floats."""
-        tensors = [o for o in operands if isinstance(o, Tensor)]
-        dims, values = broadcast(tensors)
-        given = iter(values)
-        dtype = dtype or self.dtype
-        taken = [next(given) if isinstance(o, Tensor) else number(o) for o in operands]
-        if fn not in AS_THEY_ARE:
-            kinds: set[Kind] = {kind_of(v) for v in taken}
-            if "float" in kinds or dtype.startswith(("float", "bfloat")):
-                taken = [as_kind(v, "float") for v in taken]
-        return Tensor(dims, op(fn, *taken, name=name), dtype)
+        """A row of FUNCTIONS of operands in the kind of the result."""
+        return mapped(self, lambda *values: op(fn, *values, name=name), *operands, dtype=dtype)
 
-    def where(self, condition: Operand, x: Operand, y: Operand, dtype: str = "") -> Tensor:
+    def where(self, condition: Operand, x: Operand, y: Operand) -> Tensor:
         """torch.where, whose branches get the result's kind."""
-        tensors = [o for o in (condition, x, y) if isinstance(o, Tensor)]
-        dims, values = broadcast(tensors)
-        given = iter(values)
-        c, a, b = (next(given) if isinstance(o, Tensor) else number(o) for o in (condition, x, y))
-        dtype = dtype or self.dtype
-        kind = "float" if dtype.startswith(("float", "bfloat")) else kind_of_result(a, b)
-        return Tensor(dims, op("where", as_kind(c, "bool"), as_kind(a, kind), as_kind(b, kind)), dtype)
+        dims, (c, a, b) = _aligned((condition, x, y))
+        kind = "float" if kind_of_dtype(self.dtype) == "float" else kind_of_result(a, b)
+        return Tensor(dims, where(as_kind(c, "bool"), as_kind(a, kind), as_kind(b, kind)), self.dtype)
 
     def reduce(
         self,
@@ -250,10 +261,81 @@ def cast(x: Tensor, dtype: str) -> Tensor:
     return replace(x, value=op(WIDTHS[dtype], value), dtype=dtype)
 
 
-def with_name(x: Tensor, name: str | None) -> Tensor:
-    """The tensor with a name for the reader."""
-    return replace(x, value=named(name, x.value))
+Formula = Callable[..., Term]
 
 
-AS_THEY_ARE = frozenset({"where", *WIDTHS.values()})
-"""Functions whose operands keep their kinds."""
+def mapped(ctx: Context, formula: Formula, *operands: Operand, dtype: str = "") -> Tensor:
+    """The formula of operands in the kind of the result."""
+    dtype = dtype or ctx.dtype
+    return _applied(formula, operands, kind_of_dtype(dtype), dtype)
+
+
+def compared(formula: Formula, *operands: Operand) -> Tensor:
+    """The formula, which gives bools, of operands in the kind that they promote to."""
+    values = [o.value if isinstance(o, Tensor) else number(o) for o in operands]
+    return _applied(formula, operands, kind_of_result(*values), "bool")
+
+
+def _applied(formula: Formula, operands: tuple[Operand, ...], kind: Kind, dtype: str) -> Tensor:
+    dims, values = _aligned(operands)
+    return Tensor(dims, const(formula(*(as_kind(v, kind) for v in values))), dtype)
+
+
+def _aligned(operands: Sequence[Operand]) -> tuple[tuple[Dim, ...], list[Value]]:
+    """What operands broadcast to, and their values over these dimensions."""
+    dims, values = broadcast([o for o in operands if isinstance(o, Tensor)])
+    given = iter(values)
+    return dims, [next(given) if isinstance(o, Tensor) else number(o) for o in operands]
+
+
+def register_formulas(formulas: Mapping[str, Formula]) -> None:
+    """Registers formulas as rows of operators such as `add.Tensor add.Scalar`.
+
+    The operators' arguments are a formula's parameters; it gets them as values in the kind of the result.
+    """
+    for operators, formula in formulas.items():
+        _register(operators, formula, lambda ctx, *applied: mapped(ctx, *applied))
+
+
+def register_comparisons(formulas: Mapping[str, Formula]) -> None:
+    """The same for formulas that give bools, of values in the kind that the operands promote to."""
+    for operators, formula in formulas.items():
+        _register(operators, formula, lambda _, *applied: compared(*applied))
+
+
+def _register(operators: str, formula: Formula, apply: Callable[..., Tensor]) -> None:
+    taken = inspect.signature(formula)
+
+    def lowered(ctx: Context, **given: Operand) -> Tensor:
+        bound = taken.bind(**given)
+        bound.apply_defaults()
+        return apply(ctx, formula, *bound.args)
+
+    context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    lowered.__signature__ = taken.replace(parameters=[context, *taken.parameters.values()])  # type: ignore[attr-defined]
+    row(*(f"aten.{name}" for name in operators.split()))(lowered)
+
+
+def where(condition: Value, x: Term, y: Term) -> Value:
+    """x where the condition holds, else y."""
+    return op("where", condition, x, y)
+
+
+def scaled(x: Value, factor: Value) -> Value:
+    """The product, where the factor is not the literal 1."""
+    return x if is_literal(factor, 1) else op("mul", x, factor)
+
+
+def is_literal(v: Value, wanted: float) -> bool:
+    """Whether the value is this literal."""
+    return isinstance(v, Const) and v.value == wanted
+
+
+def is_whole(x: Tensor) -> bool:
+    """Whether the tensor holds whole numbers or bools."""
+    return kind_of(x.value) != "float"
+
+
+def name_of(x: Tensor) -> str:
+    """What a reader calls the tensor."""
+    return getattr(x.value, "name", None) or "x"

@@ -17,12 +17,11 @@ from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PROD, SUM, identities
 from pytorch_to_triton.draft.ir.rewriting import substitute
 from pytorch_to_triton.draft.ir.sizes import ONE, ZERO, Size
 from pytorch_to_triton.draft.ir.values import Axis, Const, Monoid, Number, Reduce, Value, axes_of, kind_of, op
-from pytorch_to_triton.draft.lower.formulas import where
-from pytorch_to_triton.draft.lower.gathers import apart, arranged, indexed_dims, wrapped
+from pytorch_to_triton.draft.lower.creation import Triangle, triangle_of
+from pytorch_to_triton.draft.lower.gathers import arranged, indexed_dims, wrapped
 from pytorch_to_triton.draft.lower.joins import between
-from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, cast, number, row
+from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, cast, number, row, where
 from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, broadcast, guarded, position
-from pytorch_to_triton.draft.lower.triangles import Triangle, triangle_of
 from pytorch_to_triton.draft.lower.views import first_of_slice, from_start
 
 FEW = 64
@@ -41,11 +40,6 @@ REDUCTIONS: Mapping[str, tuple[Monoid, str]] = {
 def copy(ctx: Context, input: Tensor, src: Tensor) -> Tensor:
     dims, (_, value) = broadcast([input, src])
     return cast(replace(src, dims=dims, value=value), input.dtype)
-
-
-@row("aten.select_scatter.default")
-def select_scatter(ctx: Context, input: Tensor, src: Tensor, dim: int, index: Any) -> Tensor:
-    return with_selected(input, src, dim % len(input), index)
 
 
 def with_selected(x: Tensor, src: Tensor, at: int, index: Any) -> Tensor:
@@ -147,7 +141,7 @@ def _search_along(ctx: Context, x: Tensor, dim: int, index: Tensor, src: Tensor 
         raise Refused("it scatters into a number")
     at = dim % len(x)
     _short(x.shape[at], index.shape[at])
-    index = apart(ctx, index, x.dims)
+    index = ctx.apart(index, x.dims)
     places = list(x.indices)
     bounds = [
         op("lt", place, extent(n))
@@ -167,7 +161,7 @@ def _search_at(ctx: Context, x: Tensor, dim: int, index: Tensor, src: Tensor | N
     if not x.dims:
         raise Refused("it scatters into a number")
     at = dim % len(x)
-    index = apart(ctx, index, x.dims)
+    index = ctx.apart(index, x.dims)
     along = index.dims[0] if index.dims else ()
     _short(x.shape[at], index.shape[0] if index.dims else ONE)
     hit = op("eq", wrapped(index.value, x.shape[at]), position(x.dims[at]))
@@ -223,28 +217,7 @@ def index_reduce(
     return replace(input, value=found.reduced(input.value, reduce, include_self=include_self))
 
 
-@row("aten.index_add.default")
-def index_add(
-    ctx: Context, input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1
-) -> Tensor:
-    found = _search_at(ctx, input, dim, index, source)
-    scaled = found.value if alpha == 1 else op("mul", found.value, as_kind(number(alpha), input.kind))
-    return replace(input, value=replace(found, value=scaled).onto(input.value, "sum"))
-
-
-@row("aten.index_fill.int_Scalar")
-def index_fill(ctx: Context, input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    found = _search_at(ctx, input, dim, index, None)
-    return replace(input, value=found.instead(input.value, as_kind(number(value), input.kind)))
-
-
-@row("aten.index_fill.int_Tensor")
-def index_fill_tensor(ctx: Context, input: Tensor, dim: int, index: Tensor, value: Tensor) -> Tensor:
-    found = _search_at(ctx, input, dim, index, None)
-    return replace(input, value=found.instead(input.value, cast(value, input.dtype).value))
-
-
-@row("aten.index_put.default", "aten._unsafe_index_put.default")
+@row("aten.index_put.default")
 def index_put(
     ctx: Context,
     input: Tensor,
@@ -296,7 +269,7 @@ def _indexed(
     """Where index tensors say; also the tensor, with no axis that is one of theirs."""
     given = indexed_dims(indices)
     new, found = broadcast(list(given.values()))
-    x = apart(ctx, x, new)
+    x = ctx.apart(x, new)
     if (triangle := _triangle(ctx, x, given, new, found)) is not None:
         return x, _at_places(triangle, x, min(given), values)
     axes = tuple(a for d in new for a in d)

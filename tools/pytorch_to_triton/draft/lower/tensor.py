@@ -146,6 +146,13 @@ def digits(index: Value, size: Size) -> Dim | None:
     return tuple(found) if sizes.equal(sizes.product(a.size for a in found), size) else None
 
 
+def along_channels(x: Tensor, rank: int) -> Tensor:
+    """One value a channel (or one for all, or one scalar), for a tensor [N, C, ...] of this rank."""
+    if not len(x) or rank < 2:
+        return x
+    return Tensor((x.dims[0], *((),) * (rank - 2)), x.value, x.dtype)
+
+
 SCHEDULED = frozenset(
     {"row", "col", "outer", "group", "batch", "head", "query", "key", "k", "d", "e", "i", "part"}
 )

@@ -1,4 +1,6 @@
-"""Operators that move no data: they change in which order, and which elements, a reader sees."""
+"""Operators that move no data: they change in which order, and which elements, a reader sees.
+
+Pixels that become channels, and back, are among them."""
 
 from __future__ import annotations
 
@@ -10,13 +12,14 @@ import sympy
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, minus, plus, times
-from pytorch_to_triton.draft.ir.sizes import Size
+from pytorch_to_triton.draft.ir.sizes import FloorDiv, Size
+from pytorch_to_triton.draft.ir.sizes import size as sized
 from pytorch_to_triton.draft.ir.values import Const, Value
 from pytorch_to_triton.draft.lower.row import Context, Refused, row
 from pytorch_to_triton.draft.lower.tensor import Tensor, position, reshaped
 
 
-@row("aten.alias.default", "aten.detach.default", "aten.lift_fresh_copy.default")
+@row("aten.alias.default", "aten.lift_fresh_copy.default")
 def same(ctx: Context, input: Tensor) -> Tensor:
     return input
 
@@ -26,27 +29,9 @@ def clone(ctx: Context, input: Tensor) -> Tensor:
     return input
 
 
-@row("aten.contiguous.default", arguments="input memory_format")
-def contiguous(ctx: Context, input: Tensor) -> Tensor:
-    return input
-
-
 @row("aten.permute.default", "aten.permute_copy.default")
 def permute(ctx: Context, input: Tensor, dims: Sequence[int]) -> Tensor:
     return replace(input, dims=tuple(input.dims[d % len(input)] for d in dims))
-
-
-@row("aten.transpose.int")
-def transpose(ctx: Context, input: Tensor, dim0: int, dim1: int) -> Tensor:
-    order = list(range(len(input)))
-    if order:
-        order[dim0], order[dim1] = order[dim1], order[dim0]
-    return replace(input, dims=tuple(input.dims[i] for i in order))
-
-
-@row("aten.t.default")
-def t(ctx: Context, input: Tensor) -> Tensor:
-    return replace(input, dims=input.dims[::-1])
 
 
 @row("aten.unsqueeze.default")
@@ -55,12 +40,7 @@ def unsqueeze(ctx: Context, input: Tensor, dim: int) -> Tensor:
     return replace(input, dims=(*input.dims[:at], (), *input.dims[at:]))
 
 
-@row("aten.squeeze.default")
-def squeeze(ctx: Context, input: Tensor) -> Tensor:
-    return replace(input, dims=tuple(d for d in input.dims if d))
-
-
-@row("aten.squeeze.dim", "aten.squeeze.dims")
+@row("aten.squeeze.dims")
 def squeeze_dims(ctx: Context, input: Tensor, dim: int | Sequence[int]) -> Tensor:
     given = [dim] if isinstance(dim, int) else dim
     gone = {d % len(input) for d in given} if len(input) else set()
@@ -74,13 +54,8 @@ def expand(ctx: Context, input: Tensor) -> Tensor:
     return replace(input, dims=tuple(d or new for d, new in zip(kept, fresh, strict=True)))
 
 
-@row("aten.view.default", "aten._unsafe_view.default", "aten.view_copy.default", arguments="input size")
+@row("aten.view.default", "aten.view_copy.default", arguments="input size")
 def view(ctx: Context, input: Tensor) -> Tensor:
-    return reshaped(ctx.names, input, ctx.shape)
-
-
-@row("aten.reshape.default", arguments="input shape")
-def reshape(ctx: Context, input: Tensor) -> Tensor:
     return reshaped(ctx.names, input, ctx.shape)
 
 
@@ -149,3 +124,21 @@ def flip(ctx: Context, input: Tensor, dims: Sequence[int]) -> Tensor:
         for i, (d, s) in enumerate(zip(fresh, input.shape, strict=True))
     ]
     return replace(input, dims=fresh, value=input.at(*index))
+
+
+@row("aten.pixel_shuffle.default")
+def pixel_shuffle(ctx: Context, input: Tensor, upscale_factor: int) -> Tensor:
+    r = sized(upscale_factor)
+    *lead, channels, height, width = input.shape
+    split = reshaped(ctx.names, input, (*lead, FloorDiv(channels, r * r), r, r, height, width))
+    *kept, below, beside, h, w = split.dims
+    return replace(split, dims=(*kept, h + below, w + beside))
+
+
+@row("aten.pixel_unshuffle.default")
+def pixel_unshuffle(ctx: Context, input: Tensor, downscale_factor: int) -> Tensor:
+    r = sized(downscale_factor)
+    *lead, height, width = input.shape
+    split = reshaped(ctx.names, input, (*lead, FloorDiv(height, r), r, FloorDiv(width, r), r))
+    *kept, c, h, below, w, beside = split.dims
+    return replace(split, dims=(*kept, c + below + beside, h, w))

@@ -1,20 +1,45 @@
-"""Which steps lie in memory. All others are computed in the kernels that read them."""
+"""Which steps lie in memory. All others are computed in the kernels that read them.
+
+Steps inside of an attention are placed together: each by itself would be cut off before the whole is seen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pytorch_to_triton.draft.defects import concerning
-from pytorch_to_triton.draft.groups import Group, group_of
+from pytorch_to_triton.draft.groups import Group, group_of, is_large, read_by, repeats
+from pytorch_to_triton.draft.ir.padding import without_tails
 from pytorch_to_triton.draft.ir.rewriting import decided, picked, rewrite, written_out
-from pytorch_to_triton.draft.ir.tails import without_tails
-from pytorch_to_triton.draft.ir.values import Cluster, Load, Map, Store, Value, axes_of, kind_of, named
-from pytorch_to_triton.draft.program import Call, Program, Step, anchors_of, buffers_of, read_through
-from pytorch_to_triton.draft.schedule.axes import merged
+from pytorch_to_triton.draft.ir.sizes import product
+from pytorch_to_triton.draft.ir.values import (
+    Cluster,
+    Const,
+    Index,
+    Load,
+    Map,
+    Reduce,
+    Store,
+    Value,
+    axes_of,
+    kind_of,
+    named,
+    walk,
+)
+from pytorch_to_triton.draft.patterns import attention, columns, contraction, rows, window
+from pytorch_to_triton.draft.patterns.rows_with_column_sums import largest
+from pytorch_to_triton.draft.program import (
+    Call,
+    Program,
+    Step,
+    anchors_of,
+    buffers_of,
+    read_through,
+    taken_apart,
+)
+from pytorch_to_triton.draft.schedule.axes import merged, over_axes_of, unified
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
-from pytorch_to_triton.draft.schedule.unified import over_axes_of, unified
 
 
 @dataclass(frozen=True)
@@ -133,3 +158,195 @@ def plain_float(v: Value) -> Value:
         case Map(fn="to_float", args=(x,)) if not isinstance(x, Load) and kind_of(x) == "float":
             return x
     return v
+
+
+LONG = frozenset({"sin", "cos", "tan", "pow"})
+"""Functions of dozens of instructions, more than memory leaves time for."""
+FEWEST_READS = 16
+"""Elements that a value has to be computed for, to be worth a kernel and its launch."""
+
+
+def with_producers_of(placement: Placement, step: Step) -> Placement:
+    """Producers stored until a pattern takes the step with those that are left."""
+    while True:
+        inside = placement.direct(step)
+        anchors = [n for n in inside if placement.has_anchor(n)]
+        if placement.plain and anchors and not _is_epilogue(placement, anchors, step):
+            placement = placement.storing(anchors)
+            continue
+        if beside := _laid_side_by_side(placement, step, anchors):
+            placement = placement.storing(beside)
+            continue
+        matched = placement.matched((step,))
+        if isinstance(matched, Group) and not is_large(matched):
+            once = not repeats(matched) or _goes_on_with_windows(placement, step, anchors, matched)
+            if once or all(map(placement.repeats_along_axes, anchors)):
+                return placement.storing(n for n in inside if _is_table(placement, n, step))
+        if not inside:
+            return placement
+        with_statistics = with_statistics_of_columns(placement, step, anchors)
+        placement = with_statistics or placement.storing((anchors or inside)[-1:])
+
+
+def with_shared_reductions(placement: Placement) -> Placement:
+    """Steps stored that reduce and that more than one kernel would compute."""
+    while shared := _computed_twice(placement):
+        placement = placement.storing(shared)
+    return placement
+
+
+def _is_epilogue(placement: Placement, anchors: Sequence[str], step: Step) -> bool:
+    """Whether the step only goes on with the one result that it reads."""
+    if step.anchors or len(anchors) != 1:
+        return False
+    return set(placement.steps[anchors[0]].tensor.axes) == set(step.tensor.axes)
+
+
+def _laid_side_by_side(placement: Placement, step: Step, anchors: Sequence[str]) -> list[str]:
+    """Sums of the same rows that the step only joins: it would read the rows again for each of them."""
+    if placement.plain or step.anchors:
+        return []
+    guarded = {v.buffer.name for v in walk(step.tensor.value) if isinstance(v, Load) and v.where is not None}
+    parts = [n for n in anchors if n in guarded and _is_sum(placement, n)]
+    read = [{v.buffer.name for v in walk(placement.value(n)) if isinstance(v, Load)} for n in parts]
+    return parts if len(parts) > 1 and set.intersection(*read) else []
+
+
+def _is_sum(placement: Placement, name: str) -> bool:
+    """Whether the step is smaller than what it reduces."""
+    reduces = [v for v in walk(placement.value(name)) if isinstance(v, Reduce)]
+    return bool(reduces) and not any(set(r.axes) & set(placement.steps[name].tensor.axes) for r in reduces)
+
+
+def _is_table(placement: Placement, name: str, reader: Step) -> bool:
+    """Whether the reader would compute long functions of it for each row, where loads give the same."""
+    value = placement.value(name)
+    if anchors_of(value):
+        return False
+    everything = {a for v in walk(reader.tensor.value) for a in axes_of(v)}
+    reads = [v for v in walk(reader.tensor.value) if isinstance(v, Load) and v.buffer.name == name]
+    again = [product(a.size for a in everything - axes_of(v)) for v in reads]
+    long = any(isinstance(v, Map) and v.fn in LONG and len(axes_of(v)) > 1 for v in walk(value))
+    return long and all(not n.is_Integer or int(n) >= FEWEST_READS for n in again)
+
+
+def _goes_on_with_windows(placement: Placement, step: Step, anchors: Sequence[str], group: Group) -> bool:
+    """Whether each window is computed just once: for the one element that goes on with it."""
+    if group.pattern is not window or step.anchors:
+        return False
+    alone = [*placement.matched_alone(anchors)]
+    if len(alone) < len(anchors) or any(g.pattern is not window for g in alone):
+        return False
+    reads = [v for v in walk(step.tensor.value) if isinstance(v, Load) and v.buffer.name in anchors]
+    plain = all(v.where is None and all(isinstance(i, Index | Const) for i in v.index) for v in reads)
+    return plain and all(set(step.tensor.axes) <= axes_of(v) for v in reads)
+
+
+def _computed_twice(placement: Placement) -> set[str]:
+    readers: dict[str, set[str]] = {}
+    for name in placement.stored:
+        for inner in placement.inside(name):
+            readers.setdefault(inner, set()).add(name)
+    twice = {n for n, by in readers.items() if len(by) > 1 and placement.steps[n].anchors}
+    twice = {n for n in twice if placement.plain or not _is_computed_at_once(placement, readers[n])}
+    # Only the outermost: what they compute themselves is computed once then.
+    return {n for n in twice if not any(n in placement.inside(m) for m in twice)}
+
+
+def _is_computed_at_once(placement: Placement, names: Collection[str]) -> bool:
+    """Whether one kernel of rows computes all of these: what they share is computed once there."""
+    both = placement.matched(placement.in_order_of_program(names))
+    return isinstance(both, Group) and both.pattern is rows and not is_large(both) and not repeats(both)
+
+
+def with_statistics_of_columns(placement: Placement, step: Step, anchors: Sequence[str]) -> Placement | None:
+    """The statistics stored of the last anchor that reduces columns; None where that spares nothing.
+
+    It spares something where the step goes on with that anchor and with a result of rows.
+    """
+    if placement.plain or step.anchors:
+        return None
+    groups = {g.steps[0].name: g.pattern for g in placement.matched_alone(anchors)}
+    across = [n for n, p in groups.items() if p is columns and not placement.repeats_along_axes(n)]
+    if not across or rows not in groups.values():
+        return None
+    return _with_reductions_stored(placement, placement.steps[across[-1]])
+
+
+def with_columns_apart(placement: Placement) -> Placement:
+    """The same for all that stores columns which it reduces, where a kernel of rows reads what it reads."""
+    groups = [*placement.matched_alone(n for n in placement.steps if n in placement.stored)]
+    read = {b for g in groups if g.pattern is rows for b in read_by(g)}
+    for group in groups:
+        if group.pattern is columns and _stores_all(group) and read & _read_in_full(group):
+            placement = _with_reductions_stored(placement, group.steps[0]) or placement
+    return placement
+
+
+def _stores_all(group: Group) -> bool:
+    return {a for r in group.cluster.reduces() for a in r.axes} <= set(group.cluster.free())
+
+
+def _read_in_full(group: Group) -> set[str]:
+    return {v.buffer.name for v in largest(group.cluster)}
+
+
+def _with_reductions_stored(placement: Placement, step: Step) -> Placement | None:
+    """A step for each of its reductions, inner ones first; None where one carries several values."""
+    value, program = placement.value(step.name), placement.program
+    if not all(v.monoid.is_plain for v in anchors_of(value)):
+        return None
+    taken = {*placement.steps, *(i.name for i in program.graph.inputs)}
+    *parts, whole = taken_apart(step, value, _first_reduction, taken)
+    apart = (*(replace(part, is_kept=True) for part in parts), whole)
+    items = tuple(new for i in program.items for new in (apart if i is step else (i,)))
+    return replace(placement, program=replace(program, items=items)).storing(p.name for p in parts)
+
+
+def _first_reduction(value: Value) -> Reduce | None:
+    return next((v for v in walk(value) if isinstance(v, Reduce)), None)
+
+
+MOST_ANCHORS = 3
+"""Steps of an attention that reduce, before the last one: the scores, and the softmax by hand."""
+
+
+def with_attentions(placement: Placement) -> tuple[Placement, set[str]]:
+    """What attentions read that reduces, such as a projection, stored; and the steps inside of them."""
+    products = {s.name for s in placement.steps.values() if _is_product(s)}
+    attended: set[str] = set()
+    for step in placement.in_order_of_program(products):
+        for inside in _from_products(placement, step, products):
+            others = [n for n, s in placement.steps.items() if n not in inside and s.anchors]
+            if cluster := _attention(placement.storing(others), step):
+                attended |= inside
+                read = {v.buffer.name for v in cluster.loads()} & placement.steps.keys()
+                placement = placement.storing(n for n in read if placement.steps[n].anchors)
+    return placement, attended - placement.stored
+
+
+def _is_product(step: Step) -> bool:
+    return bool(step.anchors) and contraction.match(Cluster(step.name, (step.store,))) is None
+
+
+def _attention(placement: Placement, step: Step) -> Cluster | None:
+    """The step with all that is not stored in one cluster, where that is an attention."""
+    store = Store(step.buffer, step.tensor.indices, placement.value(step.name))
+    cluster = Cluster(step.name, (store,))
+    return cluster if attention.match(cluster) is None else None
+
+
+def _from_products(placement: Placement, step: Step, products: set[str]) -> list[set[str]]:
+    """For each product shortly before this one: it, and what leads from it here past no other."""
+    leads: dict[str, set[str]] = {}
+
+    def sources(name: str) -> set[str]:
+        if name in products:
+            leads[name] = {name}
+        elif name not in leads:
+            leads[name] = {p for n in placement.direct(placement.steps[name]) for p in sources(n)}
+        return leads[name]
+
+    first = {p for n in placement.direct(step) for p in sources(n)}
+    ways = [{n for n, by in leads.items() if p in by} for p in sorted(first)]
+    return [w for w in ways if sum(bool(placement.steps[n].anchors) for n in w) <= MOST_ANCHORS]

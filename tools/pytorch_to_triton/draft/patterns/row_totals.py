@@ -37,7 +37,7 @@ ALONE = tuple({"num_warps": f"min(max(block_n // {per_warp}, 1), 16)"} for per_w
 
 
 def match(cluster: Cluster) -> Mismatch | None:
-    if cluster.scans() or any(s.combine or s.where for s in cluster.stores):
+    if cluster.scans() or any(s.where for s in cluster.stores):
         return Mismatch("it scans, or scatters")
     inner = cluster.inner_reduces()
     outer = [r for r in cluster.reduces() if r not in inner]

@@ -44,7 +44,7 @@ def match(cluster: Cluster) -> Mismatch | None:
     sums = across(cluster)
     if not sums:
         return Mismatch("it sums nothing across rows")
-    if cluster.scans() or any(s.combine or s.where for s in cluster.stores):
+    if cluster.scans() or any(s.where for s in cluster.stores):
         return Mismatch("it scans, or scatters")
     outer, everything = set(sums[0].axes), {a for v in cluster.values() for a in axes_of(v)}
     if any(set(r.axes) != outer or axes_of(r.args[0]) != axes_of(sums[0].args[0]) for r in sums):

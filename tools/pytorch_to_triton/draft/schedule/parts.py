@@ -69,7 +69,7 @@ def in_parts(cluster: Cluster) -> tuple[Cluster, Parts] | None:
     bound = {a for r in cluster.reduces() for a in r.axes} | {s.axis for s in cluster.scans()}
     for parts in dict.fromkeys(_candidates(cluster)):
         everywhere = all(any(parts.axis in axes_of(i) for i in s.index) for s in cluster.stores)
-        if everywhere and parts.axis not in bound and not any(s.combine or s.where for s in cluster.stores):
+        if everywhere and parts.axis not in bound and not any(s.where for s in cluster.stores):
             whole = parts.applied(cluster)
             if (parts.in_turn or parts.size == ONE) and _reads_shorter(whole):
                 continue

@@ -67,7 +67,7 @@ class _Evaluation:
         written: set[str] = set()
         for s in self.cluster.stores:
             shape = tuple(sizes.value(n, self.dims) for n in s.buffer.shape)
-            if s.buffer.name not in (self.arrays if s.combine else written):
+            if s.buffer.name not in written:
                 self.arrays[s.buffer.name] = np.zeros(shape, KINDS[s.buffer.kind])
             written.add(s.buffer.name)
             values = [self.of(v) for v in (*s.index, s.value)]
@@ -75,9 +75,7 @@ class _Evaluation:
             where = full if s.where is None else np.broadcast_to(self.of(s.where), full.shape)
             *at, value = (np.broadcast_to(x, full.shape)[where] for x in values)
             target = self.arrays[s.buffer.name]
-            if s.combine == "add":
-                np.add.at(target, tuple(at), value)
-            elif at:
+            if at:
                 target[tuple(at)] = value
             else:
                 target[...] = value.reshape(())
