@@ -63,6 +63,8 @@ RIGHT = {
     "value": "tl.maximum(x, 0.0)",
     "returned": "out",
 }
+ROUNDED = "torch.round((x + 4096.0 - 4096.0) * 1000.0).int()"
+"""In float32 by a step beside the nearest here and there."""
 ROWS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "right": ({}, {}),
     "wrong below zero": ({}, {"value": "x"}),
@@ -74,6 +76,11 @@ ROWS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     ),
     "random": ({"value": "torch.nn.functional.dropout(x)"}, {}),
     "of fixed sizes": ({}, {"shape": "4096, 393216", "dims": {}, "requires": []}),
+    "rounded nearer than eager": (
+        {"value": ROUNDED},
+        {"value": "tl.floor(x * 1000.0 + 0.5)", "returned": "out.int()"},
+    ),
+    "rounded down": ({"value": ROUNDED}, {"value": "tl.floor(x * 1000.0)", "returned": "out.int()"}),
 }
 
 
@@ -101,6 +108,8 @@ async def test_drafts_are_told_apart(worker: WorkerClient, interpreter: Runtime,
         "in the weight's terms": "right",
         "random": "random",
         "of fixed sizes": "too_large",
+        "rounded nearer than eager": "right",
+        "rounded down": "wrong",
     }
     assert found["right"]["dims"] == {"M": 5, "N": 7}
     assert found["one output too many"]["why"] == "2 outputs, not 1"
