@@ -74,7 +74,8 @@ def limits(cluster: Cluster, schedule: Schedule) -> dict[Size, int]:
     if len(schedule.configs) == 1 or "num_stages" in schedule.configs[0]:
         return {}
     axes = lengths_of_axes(cluster, schedule)
-    covers = {n: schedule.sized[w.block] for n, w in schedule.walks.items() if w.block in schedule.sized}
+    blocks = {n: walk.block for n, walk in schedule.walks.items() if walk.block}
+    covers = {n: schedule.sized[block] for n, block in blocks.items() if block in schedule.sized}
     known = math.prod(int(text) for text in covers.values() if text.isdigit())
     limit = LARGEST_TILE // (known * max(map(tile, schedule.configs)))
     long = {n: dict.fromkeys(sizes.names(axes[n]), LONG) for n in covers if n in axes}
