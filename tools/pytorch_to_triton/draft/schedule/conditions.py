@@ -47,7 +47,7 @@ def together(*conditions: str | None) -> str | None:
 
 
 LARGEST_TILE = 65536
-"""Elements of a program: more do not fit into registers, and take half a minute to compile, if they do."""
+"""Elements of a program: a multiprocessor has as many registers. More take half a minute to compile."""
 LONG = 2**20
 """Longer than any block that has a limit."""
 
