@@ -13,6 +13,7 @@ from pytorch_to_triton.draft.groups import Group
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer
 from pytorch_to_triton.draft.schedule.blocks import at_hand
+from pytorch_to_triton.draft.schedule.conditions import with_tiles_that_fit
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config
 from pytorch_to_triton.inputs.expression import holds
 
@@ -122,7 +123,9 @@ def chosen(group: Group, stage: Stage, points: Sequence[Mapping[str, int]]) -> t
         taken = [p for p in left if not alternative.condition or holds(alternative.condition, p)]
         if points and alternative.condition and not taken:
             continue
-        chain.append(_for_sizes(alternative, taken))
+        alternative = _for_sizes(alternative, taken)
+        alternative = with_tiles_that_fit(alternative) if stage == 2 else alternative
+        chain.append(alternative)
         left = [p for p in left if p not in taken]
         if not alternative.condition or (points and alternative.is_enough and not left):
             break

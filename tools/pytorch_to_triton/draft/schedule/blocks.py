@@ -122,8 +122,7 @@ def at_hand(cluster: Cluster, schedule: Schedule, points: Sequence[Mapping[str, 
     """
     if not points or any("num_stages" in config for config in schedule.configs):
         return schedule
-    values = schedule.applied(cluster).values()
-    axes = {a.name: a.size for v in values for a in (*axes_of(v), *bound_axes(v))}
+    axes = lengths_of_axes(cluster, schedule)
     walked = {n: w.block for n, w in schedule.walks.items() if w.block and n in axes}
     longest = {block: power_of_two(size_at_most(axes[n], points)) for n, block in walked.items()}
     whole = replace(schedule, sized={b: str(largest(t, points)) for b, t in schedule.sized.items()})
@@ -144,6 +143,12 @@ def at_hand(cluster: Cluster, schedule: Schedule, points: Sequence[Mapping[str, 
     lanes = schedule.order[-1] if schedule.order else ""
     in_part = lanes in axes and 1 < math.gcd(size_at_most(axes[lanes], points), WIDEST) < WIDEST
     return replace(schedule, configs=tuple(configs), aligned=lanes if in_part else "")
+
+
+def lengths_of_axes(cluster: Cluster, schedule: Schedule) -> dict[str, Size]:
+    """The sizes of the axes that are walked, by their names."""
+    values = schedule.applied(cluster).values()
+    return {a.name: a.size for v in values for a in (*axes_of(v), *bound_axes(v))}
 
 
 def size_at_most(size: Size, points: Iterable[Mapping[str, int]]) -> int:

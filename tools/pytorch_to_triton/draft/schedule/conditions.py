@@ -1,11 +1,14 @@
 """Conditions on sizes under which an alternative may be taken, as Python."""
 
+import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from types import ModuleType
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import Cluster
+from pytorch_to_triton.draft.schedule.blocks import largest, lengths_of_axes, tile
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Schedule
 
 
@@ -41,6 +44,51 @@ def together(*conditions: str | None) -> str | None:
     if None in conditions:
         return None
     return " and ".join(dict.fromkeys(c for c in conditions if c))
+
+
+LARGEST_TILE = 65536
+"""Elements of a program: a multiprocessor has as many registers. More take half a minute to compile."""
+LONG = 2**20
+"""Longer than any block that has a limit."""
+
+
+def with_tiles_that_fit(alternative: Alternative) -> Alternative:
+    """The alternative only where no configuration is a larger tile; other sizes are left to the next one.
+
+    A configuration for short rows holds as many of them where they are long.
+    """
+    condition = alternative.condition
+    for cluster, schedule in alternative.kernels:
+        for size, limit in limits(cluster, schedule).items():
+            condition = limited(condition, size, limit)
+    if condition == alternative.condition:
+        return alternative
+    return replace(alternative, condition=condition, is_enough=False)
+
+
+def limits(cluster: Cluster, schedule: Schedule) -> dict[Size, int]:
+    """Sizes that are at most so large where every configuration's tile fits.
+
+    Products take what their pipeline has room for.
+    """
+    if len(schedule.configs) == 1 or "num_stages" in schedule.configs[0]:
+        return {}
+    axes = lengths_of_axes(cluster, schedule)
+    blocks = {n: walk.block for n, walk in schedule.walks.items() if walk.block}
+    covers = {n: schedule.sized[block] for n, block in blocks.items() if block in schedule.sized}
+    known = math.prod(int(text) for text in covers.values() if text.isdigit())
+    limit = LARGEST_TILE // (known * max(map(tile, schedule.configs)))
+    long = {n: dict.fromkeys(sizes.names(axes[n]), LONG) for n in covers if n in axes}
+    return {axes[n]: limit for n, point in long.items() if point and largest(covers[n], [point]) > limit}
+
+
+def limited(condition: str, size: Size, limit: int) -> str:
+    """The condition with an upper limit of a size that is unknown, if it has no lower one."""
+    head = f"{sizes.text(size)} <= "
+    parts = condition.split(" and ") if condition else []
+    if any(int(p.removeprefix(head)) <= limit for p in parts if p.startswith(head)):
+        return condition
+    return " and ".join([*(p for p in parts if not p.startswith(head)), f"{head}{limit}"])
 
 
 def always(alternatives: Sequence[Alternative], where: str = "") -> Alternative:

@@ -1,0 +1,77 @@
+"""Configurations that are chosen for short rows are launched with no tile too large for registers."""
+
+import math
+
+import pytest
+
+from pytorch_to_triton.draft.file.launches import Kernel
+from pytorch_to_triton.draft.file.module import Source, draft
+from pytorch_to_triton.draft.file.reference import function_reference
+from pytorch_to_triton.inputs.expression import holds
+from pytorch_to_triton.schema.graph import Graph
+
+from .graphs import graph, node
+
+ROWS, STACK = ("M", "N"), ("B", "M", "N")
+SIZES = [*(1 << n for n in range(15)), 4097, 16385, 40000]
+FUNCTIONS = {
+    "softmax": graph({"x": ROWS}, (node("s", "softmax.int", ("x", -1), ROWS),), ("s",)),
+    "sums of rows": graph({"x": ROWS}, (node("s", "sum.dim_IntList", ("x", [1]), ("M",)),), ("s",)),
+    "sums of columns": graph({"x": ROWS}, (node("s", "sum.dim_IntList", ("x", [0]), ("N",)),), ("s",)),
+    "softmax of columns": graph({"x": ROWS}, (node("s", "softmax.int", ("x", 0), ROWS),), ("s",)),
+    "running sums": graph({"x": ROWS}, (node("s", "cumsum.default", ("x", 1), ROWS),), ("s",)),
+    "a bias": graph({"x": STACK, "w": ("N",)}, (node("s", "add.Tensor", ("x", "w"), STACK),), ("s",)),
+    "softmax of means": graph(
+        {"x": STACK},
+        (
+            node("m", "mean.dim", ("x", [1]), ("B", "N")),
+            node("s", "softmax.int", ("m", -1), ("B", "N")),
+        ),
+        ("s",),
+    ),
+}
+
+
+def drafted(traced: Graph, declared: dict[str, list[int]]) -> tuple[tuple[Kernel, ...], tuple[str, ...]]:
+    """The kernels of stage 2, and the limits of what `run` takes."""
+    reference = function_reference("import torch\n\n\ndef f(x):\n    return (x,)\n", "f")
+    dims = {name: sizes for name, sizes in declared.items() if name in traced.dims}
+    source = Source("f", reference, {"INPUTS": {}, "DIMS": dims, "REQUIRES": []}, {"out[0]": "x.dtype"})
+    made = draft(traced, source, 2)
+    return made.kernels, made.file.limits
+
+
+def largest_tile(kernel: Kernel, point: dict[str, int]) -> int:
+    """Elements of the largest configuration that is tried at these sizes; 0 where the kernel is not taken."""
+    found = [0]
+    for variant in kernel.variants:
+        if holds(variant.condition, point):
+            sized = [eval(text, {"min": min}, dict(point)) for text in kernel.printed.schedule.sized.values()]
+            blocks = [[n for b, n in c.items() if b.startswith("BLOCK")] for c in variant.candidates]
+            found += [math.prod([*sized, *each]) for each in blocks]
+    return max(found)
+
+
+@pytest.mark.parametrize("declared", [3, 64, 1000])
+@pytest.mark.parametrize("what", FUNCTIONS)
+def test_no_configuration_holds_more_than_registers_do_at_any_size_that_run_takes(
+    what: str, declared: int
+) -> None:
+    traced = FUNCTIONS[what]
+    kernels, limits = drafted(traced, {"B": [100000], "M": [declared, 100000], "N": [declared]})
+    points = [{"B": 7, "M": m, "N": n} for m in SIZES for n in SIZES]
+    for point in (p for p in points if all(holds(limit, p) for limit in limits)):
+        for kernel in kernels:
+            assert largest_tile(kernel, point) <= 65536, (kernel.name, point)
+
+
+def test_rows_too_long_for_the_configurations_of_short_ones_are_read_in_a_loop() -> None:
+    kernels, limits = drafted(FUNCTIONS["softmax"], {"M": [32], "N": [1, 33, 64]})
+    assert [kernel.printed.loops > 0 for kernel in kernels] == [False, True]
+    assert limits == ()
+
+
+def test_a_draft_for_long_rows_has_one_kernel() -> None:
+    kernels, limits = drafted(FUNCTIONS["softmax"], {"M": [32], "N": [1, 5000]})
+    assert [kernel.printed.loops for kernel in kernels] == [0]
+    assert limits == ("N <= 16384",)
