@@ -1,5 +1,6 @@
 """Arguments that are whole numbers and sizes: a draft takes any of them, as the reference does."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import validate
 
 from ..conftest import Written
-from .drafting import drafted, drafts_of
+from .drafting import drafted, drafts_of, sourced
 
 pytestmark = pytest.mark.anyio
 
@@ -23,6 +24,15 @@ GROUPS = (
     "def f(x, n_groups):\n"
     "    groups = x.view(x.shape[0], n_groups, x.shape[1] // n_groups)\n"
     "    return (groups - groups.mean(-1, keepdim=True)).reshape(x.shape)\n"
+)
+GROUP_NORM = (
+    'INPUTS = {"x": "float32[B, D]", "weight": "float32[D]", "n_groups": "G"}\n'
+    'DIMS = {"B": [1, 3], "D": [24], "G": [1, 4]}\nREQUIRES = ["D % G == 0"]\n\n\n'
+    "def f(x, weight, n_groups):\n"
+    "    B, D = x.shape\n"
+    "    groups = x.view(B, n_groups, D // n_groups)\n"
+    "    groups = groups * torch.rsqrt(groups.square().mean(-1, keepdim=True) + 1e-6)\n"
+    "    return groups.reshape(B, D) * weight\n"
 )
 WINDOW = (
     'INPUTS = {"x": "float32[B, D]", "shape": ["D"], "k": "2*H"}\n'
@@ -35,6 +45,7 @@ WINDOW = (
     ("text", "cases"),
     [
         (GROUPS, ("B=3 D=24 G=4", "B=2 D=30 G=6", "B=1 D=7 G=1")),
+        (GROUP_NORM, ("B=3 D=24 G=4", "B=2 D=30 G=6", "B=1 D=7 G=1", "B=2 D=8 G=8")),
         (WINDOW, ("B=3 D=24 H=5", "B=2 D=33 H=16")),
     ],
 )
@@ -53,10 +64,21 @@ async def test_a_draft_takes_every_size_that_is_passed_as_a_number(
     assert [case.status for case in verdict.cases] == ["passed"] * len(cases), verdict.summary
 
 
-async def test_gradients_are_drafted_for_every_number_too(
-    written: Written, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+async def test_groups_of_such_a_size_are_one_kernel_that_reads_each_element_once(
+    written: Written, worker: WorkerClient, interpreter: Runtime
 ) -> None:
-    target = written(GROUPS)
+    origin = await sourced(worker, interpreter, written(GROUP_NORM))
+    (kernel,) = origin.drafted(2).kernels
+    divided = re.findall(r"(\S+) (?:%|//) ", "\n".join(kernel.lines))
+    assert set(divided) <= {"row", "n_cols"}, "none of an element's own index"
+    assert sum("x_ptr +" in line for line in kernel.lines) == 1
+
+
+@pytest.mark.parametrize("text", [GROUPS, GROUP_NORM])
+async def test_gradients_are_drafted_for_every_number_too(
+    text: str, written: Written, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    target = written(text)
     request = ConversionRequest(target=target, backward=True)
     origin = (await resolve(worker, request, interpreter)).convertible()
     (draft,) = drafts_of(origin, (2,)).values()

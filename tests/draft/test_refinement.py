@@ -3,12 +3,15 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.resolve import resolve
+from pytorch_to_triton.draft.divisors import divisors_of
+from pytorch_to_triton.draft.ir.sizes import size
 from pytorch_to_triton.draft.library import PURE
-from pytorch_to_triton.draft.program import Program, divisors_of
+from pytorch_to_triton.draft.program import Program
 from pytorch_to_triton.draft.reading import read_program
 from pytorch_to_triton.draft.refinement import with_refined_axes
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -18,6 +21,7 @@ from pytorch_to_triton.schema.target import Target
 
 from ..convert.draft.graphs import graph, node
 from ..convert.draft.test_literal_sizes import text
+from .test_random_programs import disagreements
 
 GATED_NORM = """\
 import torch
@@ -131,6 +135,51 @@ def test_a_dim_is_divided_by_what_the_traces_guards_say_together() -> None:
     guards = ("N % 4 == 0", "N % 6 == 0", "M % (M // 32) == 0", "M // (M // 32) == 32", "K // (K // 8) == 8")
     given = viewed().model_copy(update={"guards": guards})
     assert divisors_of(given) == {"N": 12, "M": 32}
+
+
+def in_groups(shape: tuple[str, str], *guards: str) -> Graph:
+    """x [M, D] over the mean of each of its groups, which are the last dimension of a view, times w [D]."""
+    group = ("M", *shape)
+    nodes = (
+        node("v", "view.default", ("x", [0, 0, 0]), group),
+        node("m", "mean.dim", ("v", [-1], True), ("M", shape[0], "1")),
+        node("q", "div.Tensor", ("v", "m"), group),
+        node("f", "view.default", ("q", [0, 0]), ("M", f"({shape[0]})*({shape[1]})")),
+        node("y", "mul.Tensor", ("f", "w"), ("M", "D")),
+    )
+    given = graph({"x": ("M", "D"), "w": ("D",), "of_size": ("G",)}, nodes, ("y",))
+    return given.model_copy(update={"guards": guards})
+
+
+GROUPED = [
+    in_groups(("G", "D//G"), "D % G == 0"),
+    in_groups(("D//G", "D//(D//G)"), "D % (D // G) == 0", "G == D // (D // G)"),
+    in_groups(("2*G", "D//(2*G)"), "D % (2 * G) == 0"),
+    in_groups(("D//(2*G)", "2*G"), "D % (2 * G) == 0"),
+]
+
+
+@pytest.mark.parametrize("given", GROUPED)
+def test_groups_of_a_declared_size_are_axes_of_all_that_is_over_them(given: Graph) -> None:
+    source = text(given, 2)
+    kernel = source[source.index("@triton.jit") : source.index("def dtype_of_offsets")]
+    assert set(re.findall(r"(\S+) (?:%|//) ", kernel)) <= {"row", "G", "n_cols", "(D"}, "no element's index"
+    assert kernel.count("tl.load(x_ptr") == 1
+
+
+@pytest.mark.parametrize("given", GROUPED)
+def test_groups_of_a_declared_size_are_computed_as_step_by_step(given: Graph) -> None:
+    rng = np.random.default_rng(0)
+    assert not list(disagreements(given, {"x": rng.random((19, 24)) + 1, "w": rng.random(24)}))
+
+
+def test_a_dim_is_divided_by_other_dims_where_they_alone_cut_its_shapes() -> None:
+    by_group, by_pairs = in_groups(("G", "D//G"), "D % G == 0", "D % 3 == 0"), GROUPED[2]
+    assert divisors_of(by_group) == {"D": size("G")}
+    assert divisors_of(by_pairs) == {"D": size("2*G")}
+    assert divisors_of(in_groups(("4", "D//4"), "D % G == 0", "D % 4 == 0")) == {"D": 4}
+    assert divisors_of(in_groups(("M", "D//M"), "D % G == 0", "D % M == 0")) == {"D": size("M")}
+    assert divisors_of(in_groups(("G", "D//G"), "D % (D // G) == 0", "D % (G % M) == 0")) == {}
 
 
 def test_outputs_that_lie_in_another_order_in_memory_are_stored_by_kernels_of_their_own() -> None:

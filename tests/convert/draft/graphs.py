@@ -1,7 +1,6 @@
 """Small graphs written by hand, in the words of schema/graph.py."""
 
-from math import prod
-
+from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
@@ -16,13 +15,12 @@ from pytorch_to_triton.schema.graph import (
 )
 from pytorch_to_triton.worker.wire.packing import Packing
 
-DIMS = {"B": 11, "S": 13, "H": 17, "M": 19, "N": 23}
+DIMS = {"B": 11, "S": 13, "H": 17, "M": 19, "N": 23, "D": 24, "G": 6}
 
 
 def shape(*dims: str) -> Shape:
-    """A shape over DIMS; `1` and products like `B*S` are allowed."""
-    sizes = (prod(DIMS.get(f) or int(f) for f in d.split("*")) for d in dims)
-    return Shape(expressions=dims, traced=tuple(sizes))
+    """A shape over DIMS; `1`, products like `B*S` and quotients like `D//G` are allowed."""
+    return Shape(expressions=dims, traced=tuple(sizes.value(sizes.size(d), DIMS) for d in dims))
 
 
 def node(

@@ -7,6 +7,7 @@ import pytest
 from pytorch_to_triton.draft.ir.sizes import (
     FloorDiv,
     Mod,
+    Size,
     divides,
     equal,
     in_quotients,
@@ -57,15 +58,37 @@ def test_sizes_are_compared_as_polynomials() -> None:
 
 
 @pytest.mark.parametrize(
-    "written",
-    ["N", "N//4", "4*(N//4)", "(N + 1)//2", "M*N//4", "N//8", "N % 3", "N - 1", "N**2", "max(N, M)"],
+    "divisors", [{"N": 4}, {"N": size("K")}, {"N": size("2*K")}, {"N": size("K"), "K": 3}], ids=str
 )
-def test_a_size_in_shares_is_worth_the_same_and_written_over_the_dims(written: str) -> None:
-    shared = in_quotients(size(written), {"N": 4})
+@pytest.mark.parametrize(
+    "written",
+    [
+        "N//K",
+        "N//K + 1",
+        "(N//K + 2)//3",
+        "M*N//K",
+        "K*(N//K)",
+        "N//(2*K)",
+        "N",
+        "N//4",
+        "4*(N//4)",
+        "(N + 1)//2",
+        "M*N//4",
+        "N//8",
+        "N % 3",
+        "N - 1",
+        "N**2",
+        "max(N, M)",
+    ],
+)
+def test_a_size_in_shares_is_worth_the_same_and_written_over_the_dims(
+    written: str, divisors: dict[str, Size | int]
+) -> None:
+    shared = in_quotients(size(written), divisors)
     expected = eval(written, {"max": max}, dict(DIMS))
     assert value(shared, DIMS) == expected
     assert eval(text(shared), {"max": max}, dict(DIMS)) == expected
-    assert in_quotients(shared, {"N": 4}) == shared
+    assert in_quotients(shared, divisors) == shared
 
 
 def test_what_is_known_to_divide_is_no_division() -> None:
@@ -74,3 +97,12 @@ def test_what_is_known_to_divide_is_no_division() -> None:
     assert divides(size(2), n)
     assert not divides(size(8), n)
     assert (text(n), text(k)) == ("N", "N // 4")
+
+
+def test_what_a_dim_is_known_to_divide_is_no_division_by_it() -> None:
+    n, share, groups = (in_quotients(size(t), {"N": size("K")}) for t in ("N", "N//K", "N//(N//K)"))
+    assert equal(share * size("K"), n)
+    assert divides(size("K"), n)
+    assert divides(share, n)
+    assert not divides(size("M"), n)
+    assert [text(e) for e in (n, share, groups)] == ["N", "N // K", "K"]

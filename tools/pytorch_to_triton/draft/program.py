@@ -5,8 +5,6 @@ Views vanish here: they become arithmetic on the indices of what they look at.
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -167,25 +165,9 @@ def inner_step(step: Step, name: str, dims: tuple[Dim, ...], value: Value) -> St
     return Step(name, Tensor(dims, value, dtype), step.node.model_copy(update={"source_name": None}))
 
 
-def shape_of(shape: Shape, divisors: Mapping[str, int]) -> tuple[Size, ...]:
+def shape_of(shape: Shape, divisors: Mapping[str, Size]) -> tuple[Size, ...]:
     """A traced shape in sizes, in shares of dims with known `divisors`; what was 1 in the trace is 1."""
     return tuple(
         sizes.ONE if n == 1 else sizes.in_quotients(sizes.size(e), divisors)
         for e, n in zip(shape.expressions, shape.traced, strict=True)
     )
-
-
-def divisors_of(graph: Graph) -> dict[str, int]:
-    """Dim -> the number that divides it wherever the trace holds, by guards such as `D % 4 == 0`.
-
-    A view in groups of 4, `x.view(D // 4, 4)`, leaves two that say the same together.
-    """
-    given: dict[str, int] = {}
-    for guard in graph.guards:
-        plain = re.fullmatch(r"(\w+) % (\d+) == 0", guard)
-        groups = re.fullmatch(r"(\w+) // \(\1 // (\d+)\) == \2", guard)
-        if groups and f"{groups[1]} % ({groups[1]} // {groups[2]}) == 0" not in graph.guards:
-            continue
-        if divides := plain or groups:
-            given[divides[1]] = math.lcm(given.get(divides[1], 1), int(divides[2]))
-    return given

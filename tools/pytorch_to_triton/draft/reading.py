@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytorch_to_triton.draft.defects import reason_of
+from pytorch_to_triton.draft.divisors import divisors_of
 from pytorch_to_triton.draft.exactness import exact_steps, made_exact
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
@@ -46,7 +47,6 @@ from pytorch_to_triton.draft.program import (
     Result,
     Step,
     buffers_of,
-    divisors_of,
     is_plain,
     shape_of,
 )

@@ -151,7 +151,7 @@ class Printer:
 
     def size(self, size: Size) -> str:
         """A size as source, in the names that `run` computes."""
-        if size.is_Mul and len(size.free_symbols) > 1 and size not in self.size_names:
+        if size.is_Mul and len(sizes.names(sizes.in_dims(size))) > 1 and size not in self.size_names:
             # `run` computes it: a product of arguments would stay within 32 bits.
             self.size_names[size] = self.fresh("_".join(sorted(sizes.names(size))))
             self.taken.add(self.size_names[size])

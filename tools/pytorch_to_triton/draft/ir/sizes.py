@@ -102,14 +102,18 @@ class ExactQuotient(sympy.Function):  # type: ignore[misc]
 
     @classmethod
     def eval(cls, a: Size, b: Size) -> Size | None:
-        return None if a.is_Symbol and b.is_Integer else a / b
+        return None if a.is_Symbol and a not in b.free_symbols else a / b
 
 
-def in_quotients(expression: Size, divisors: Mapping[str, int]) -> Size:
-    """The size over quotients of those dims of which a divisor is known: N as 4 * (N // 4)."""
-    return expression.xreplace(
-        {symbol(n): d * ExactQuotient(symbol(n), size(d)) for n, d in divisors.items()}
-    )
+def in_quotients(expression: Size, divisors: Mapping[str, Size | int]) -> Size:
+    """The size over quotients of dims with a known divisor: N as 4 * (N // 4), D as G * (D // G)."""
+
+    def shared(name: str) -> Size:
+        divisor = size(divisors[name])
+        others = {n: d for n, d in divisors.items() if n != name}
+        return in_quotients(divisor, others) * ExactQuotient(symbol(name), divisor)
+
+    return expression.xreplace({symbol(n): shared(n) for n in divisors})
 
 
 def in_dims(expression: Size) -> Size:
