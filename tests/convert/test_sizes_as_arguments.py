@@ -34,6 +34,13 @@ GROUP_NORM = (
     "    groups = groups * torch.rsqrt(groups.square().mean(-1, keepdim=True) + 1e-6)\n"
     "    return groups.reshape(B, D) * weight\n"
 )
+MEMBERS = (
+    'INPUTS = {"x": "float32[B, G*D]", "weight": "float32[G*D]", "n_groups": "G"}\n'
+    'DIMS = {"B": [1, 3], "D": [6, 24], "G": [1, 4]}\n\n\n'
+    "def f(x, weight, n_groups):\n"
+    "    groups = x.unflatten(-1, (n_groups, -1))\n"
+    "    return (groups * torch.rsqrt(groups.square().mean(-1, keepdim=True) + 1e-6)).flatten(-2) * weight\n"
+)
 WINDOW = (
     'INPUTS = {"x": "float32[B, D]", "shape": ["D"], "k": "2*H"}\n'
     'DIMS = {"B": [1, 3], "D": [24], "H": [1, 5]}\nREQUIRES = ["2*H <= D"]\n\n\n'
@@ -46,6 +53,7 @@ WINDOW = (
     [
         (GROUPS, ("B=3 D=24 G=4", "B=2 D=30 G=6", "B=1 D=7 G=1")),
         (GROUP_NORM, ("B=3 D=24 G=4", "B=2 D=30 G=6", "B=1 D=7 G=1", "B=2 D=8 G=8")),
+        (MEMBERS, ("B=3 D=24 G=4", "B=2 D=5 G=7", "B=1 D=1 G=1", "B=2 D=0 G=3")),
         (WINDOW, ("B=3 D=24 H=5", "B=2 D=33 H=16")),
     ],
 )

@@ -177,7 +177,7 @@ def test_declared_sizes_that_were_not_tried_are_in_the_summary(decision: Decisio
 
 def test_without_a_certain_cause_none_is_named() -> None:
     wrong = result("declared", "failed", mismatches=(mismatch(causes=()),))
-    assert next_step_of("failed", [wrong]).startswith("Run the smallest case alone, look at the elements")
+    assert next_step_of("failed", [wrong]).startswith("Run the smallest case alone and look at the elements")
 
 
 def test_an_undecided_case_asks_for_a_reference_that_rounds_less() -> None:

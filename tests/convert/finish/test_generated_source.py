@@ -159,6 +159,21 @@ def test_a_whole_number_that_is_a_size_is_free_within_the_conditions() -> None:
         assert why_not(made, x, n, k) == why
 
 
+def test_a_dim_that_only_a_product_names_is_found_by_its_other_factor() -> None:
+    made = recipe(
+        {"x": "float32[B, G*D]", "w": "float32[G*D]", "n": "G"}, dims={"B": [2], "D": [8], "G": [1, 4]},
+        requires=("D <= 8",),
+    )  # fmt: skip
+    for columns, n, why in [
+        (12, 6, ""),
+        (12, 1, "D <= 8 does not hold"),
+        (12, 5, "x has shape (3, 12), not (3, 10)"),
+        (12, 0, "x has shape (3, 12), not (3, 0)"),
+    ]:
+        assert why_not(made, torch.ones(3, columns), torch.ones(columns), n).startswith(why)
+        assert bool(why) == bool(why_not(made, torch.ones(3, columns), torch.ones(columns), n))
+
+
 def test_names_that_are_added_meet_none_of_the_kernel_file() -> None:
     clashing = KERNEL.replace("import torch", "import torch\nLOGGER = why_not = compute = f_operator = None")
     made = recipe({"x": "float32[M, N]", "w": "float32[N]"}, file=split_kernel_file(clashing))

@@ -84,6 +84,18 @@ def names_in(text: str) -> frozenset[str]:
     return frozenset(named - {"math", *_FUNCTIONS})
 
 
+def other_factor(size: str, known: Collection[str]) -> tuple[str, str] | None:
+    """Of a size such as `2 * H` or `G*D` the dimension that is not known, and the factor that is."""
+    factors = re.fullmatch(r"(\w+) ?\* ?(\w+)", size)
+    if factors is None:
+        return None
+    left, right = factors.groups()
+    for dim, factor in ((left, right), (right, left)):
+        if dim not in known and dim.isidentifier() and (factor.isdecimal() or factor in known):
+            return dim, factor
+    return None
+
+
 def at_sizes(text: str, sizes: Mapping[str, int]) -> str:
     """The expression with these dimensions as numbers; one size where it names no other."""
     fixed = re.sub(r"\b[^\W\d]\w*\b", lambda name: str(sizes.get(name[0], name[0])), text)

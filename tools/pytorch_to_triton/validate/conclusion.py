@@ -250,7 +250,10 @@ def step_for_values(case: CaseResult, only: Group | None) -> str:
             "Only special values fail. Treat them as PyTorch does, or declare the range that the input has, "
             f"such as `float32[M, N] in -100..100`, {AGAIN}"
         )
-    return f"Run the smallest case alone, look at the elements that differ, fix the kernel, {AGAIN}"
+    return (
+        "Run the smallest case alone and look at the elements that differ; `audit` of the file names what it "
+        f"sees in the source, such as what masked lanes hold. Fix the kernel, {AGAIN}"
+    )
 
 
 def fix(suggestion: str) -> str:

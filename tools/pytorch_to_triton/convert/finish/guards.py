@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pytorch_to_triton.convert.finish.recipe import Operand, Recipe, constant_source
 from pytorch_to_triton.draft.file.packings import mismatches, taken_out
 from pytorch_to_triton.draft.fresh_names import fresh
-from pytorch_to_triton.inputs.expression import names_in
+from pytorch_to_triton.inputs.expression import names_in, other_factor
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, SizeSpec
 
 
@@ -107,6 +107,8 @@ def shapes(recipe: Recipe) -> Iterator[str]:
         if size.isidentifier():
             dims.setdefault(size, name)
     for tensor in later:
+        yield from by_products(tensor, dims, recipe)
+    for tensor in later:
         yield from size_check(tensor, dims)
     for name, size in numbers.items():
         expected = in_terms_of(size, dims)
@@ -116,6 +118,19 @@ def shapes(recipe: Recipe) -> Iterator[str]:
         if (condition := in_terms_of(text, dims)) is not None:
             met = " and ".join([*divisors(condition), condition])
             yield from refuse(f"not ({met})", repr(f"{text} does not hold"))
+
+
+def by_products(tensor: Operand, dims: dict[str, str], recipe: Recipe) -> Iterator[str]:
+    """The dims that a tensor's size has as the one factor that is not known: D of `G*D`."""
+    for axis, size in enumerate(tensor.shaped.shape):
+        if product := other_factor(size, dims):
+            dim, factor = product
+            dims[dim] = fresh(dim, {*recipe.inputs, *dims.values(), "torch", "name", "tensor"})
+            divisor = factor if factor.isdecimal() else f"max({dims[factor]}, 1)"
+            rank = len(tensor.shaped.shape)
+            reason = f'f"{tensor.name} has {{{tensor.name}.dim()}} dimensions, not {rank}"'
+            yield from refuse(f"{tensor.name}.dim() != {rank}", reason)
+            yield f"{dims[dim]} = {tensor.name}.shape[{axis}] // {divisor}"
 
 
 def size_check(tensor: Operand, dims: Mapping[str, str]) -> list[str]:

@@ -22,11 +22,12 @@ from pytorch_to_triton.schema.session import (
 
 
 def session_of(
-    folder: SessionFolder, verdict: Outcome = "open", notes: tuple[str, ...] = ()
+    folder: SessionFolder, verdict: Outcome | None = None, notes: tuple[str, ...] = ()
 ) -> ConversionSession:
-    """The session as it stands after a call that ended with `verdict`."""
+    """The session as it stands after a call that ended with `verdict`; None: after none."""
     record, attempts = folder.record(), folder.attempts()
     best, stage = best_of(attempts), stage_of(attempts)
+    verdict = verdict or ("finished" if best and best.stage == LAST else "open")
     return ConversionSession(
         summary=summary_of(record, attempts, verdict),
         next_step=next_step_of(folder, record, attempts, verdict),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Collection, Mapping, Sequence
 
 from pytorch_to_triton.draft.file.calls import in_dtype
@@ -14,6 +13,7 @@ from pytorch_to_triton.draft.groups import Group
 from pytorch_to_triton.draft.ir.values import Load
 from pytorch_to_triton.draft.program import Call, Program, Result
 from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.inputs.expression import other_factor
 from pytorch_to_triton.schema.graph import Graph
 
 
@@ -78,10 +78,10 @@ def dims(graph: Graph, used: Collection[str]) -> list[str]:
         (f"{t.name}.shape[{at}]", size) for t in graph.inputs for at, size in enumerate(t.shape.expressions)
     ]
     for source, size in (*given, *graph.sizes.items()):
-        product = re.fullmatch(r"(\d+) ?\* ?(\w+)", size)
-        if product and product[2] in graph.dims and product[2] not in known:
-            lines.append(f"{product[2]} = {source} // {product[1]}")
-            known.add(product[2])
+        if (product := other_factor(size, known)) and product[0] in graph.dims:
+            dim, factor = product
+            lines.append(f"{dim} = {source} // {factor if factor.isdecimal() else f'max({factor}, 1)'}")
+            known.add(dim)
     missing = (set(used) & set(graph.dims)) - known
     if missing:
         raise NotConvertible(
