@@ -161,8 +161,7 @@ GROUPED = [
 
 @pytest.mark.parametrize("given", GROUPED)
 def test_groups_of_a_declared_size_are_axes_of_all_that_is_over_them(given: Graph) -> None:
-    source = text(given, 2)
-    kernel = source[source.index("@triton.jit") : source.index("def dtype_of_offsets")]
+    kernel = text(given, 2).split("@triton.jit")[1].split("\n\n\n")[0]
     assert set(re.findall(r"(\S+) (?:%|//) ", kernel)) <= {"row", "G", "n_cols", "(D"}, "no element's index"
     assert kernel.count("tl.load(x_ptr") == 1
 
