@@ -75,3 +75,12 @@ def test_a_draft_for_long_rows_has_one_kernel() -> None:
     kernels, limits = drafted(FUNCTIONS["softmax"], {"M": [32], "N": [1, 5000]})
     assert [kernel.printed.loops for kernel in kernels] == [0]
     assert limits == ("N <= 16384",)
+
+
+@pytest.mark.parametrize(("rows", "written"), [(128, "min(128, max(65536 // block_n, 1))"), (4, None)])
+def test_a_block_measured_on_short_rows_is_smaller_on_long_ones(rows: int, written: str | None) -> None:
+    reference = function_reference("import torch\n\n\ndef f(x):\n    return (x,)\n", "f")
+    declared = {"INPUTS": {}, "DIMS": {"M": [32], "N": [1, 64]}, "REQUIRES": []}
+    source = Source("f", reference, declared, {"out[0]": "x.dtype"})
+    text = draft(FUNCTIONS["softmax"], source, 3, {"f_kernel": {"BLOCK_M": rows, "num_warps": 8}}).text
+    assert (f"block_m = {written}" if written else f"BLOCK_M={rows},") in text

@@ -9,7 +9,7 @@ from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import Cluster
 from pytorch_to_triton.draft.schedule.blocks import largest, lengths_of_axes, tile
-from pytorch_to_triton.draft.schedule.schedule import Alternative, Schedule
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Schedule
 
 
 def at_most(size: Size, limit: int) -> str | None:
@@ -48,6 +48,8 @@ def together(*conditions: str | None) -> str | None:
 
 LARGEST_TILE = 65536
 """Elements of a program: a multiprocessor has as many registers. More take half a minute to compile."""
+LONGEST_WHOLE = 16384
+"""Elements of an axis that one program takes as a whole."""
 LONG = 2**20
 """Longer than any block that has a limit."""
 
@@ -80,6 +82,15 @@ def limits(cluster: Cluster, schedule: Schedule) -> dict[Size, int]:
     limit = LARGEST_TILE // (known * max(map(tile, schedule.configs)))
     long = {n: dict.fromkeys(sizes.names(axes[n]), LONG) for n in covers if n in axes}
     return {axes[n]: limit for n, point in long.items() if point and largest(covers[n], [point]) > limit}
+
+
+def beside_long_axes(schedule: Schedule, config: Config) -> dict[str, str]:
+    """A measured block as Python: smaller where the axis that is taken whole beside it is long."""
+    covers = [block for block, text in schedule.sized.items() if not text.isdigit()]
+    others = [block for block in config if block.startswith("BLOCK") and block not in schedule.sized]
+    if len(covers) != 1 or len(others) != 1 or config[others[0]] <= LARGEST_TILE // LONGEST_WHOLE:
+        return {}
+    return {others[0]: f"min({config[others[0]]}, max({LARGEST_TILE} // {covers[0].lower()}, 1))"}
 
 
 def limited(condition: str, size: Size, limit: int) -> str:
