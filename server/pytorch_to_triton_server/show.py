@@ -203,7 +203,7 @@ def hit_table(result: SearchResult) -> TerminalTable:
     rows = []
     for hit in result.hits:
         mark = "(fetched, unchecked) " if hit.untrusted else ""
-        rows.append((f"{hit.page}\n{hit.section}".rstrip(), hit.applies_to, f"{mark}{hit.excerpt}"))
+        rows.append((f"{hit.name}\n{hit.section}".rstrip(), hit.applies_to, f"{mark}{hit.excerpt}"))
     return table_of(("page, section", "about", "excerpt"), rows)
 
 

@@ -23,19 +23,19 @@ MAY_MISS = 0.1
 def answers(asked: Asked, hit: Hit) -> bool:
     for answer in asked.answers:
         page, _, section = answer.partition("#")
-        if hit.page == page and section.lower() in hit.section.lower():
+        if hit.name == page and section.lower() in hit.section.lower():
             return True
     return False
 
 
 def pages(library: Library, query: str) -> list[str]:
-    return [hit.page for hit in search(library, SearchRequest(query)).hits]
+    return [hit.name for hit in search(library, SearchRequest(query)).hits]
 
 
 async def test_questions_of_authors_are_answered_in_the_first_three_hits(library: Library) -> None:
     found = {asked: search(library, SearchRequest(asked.question)).hits[:3] for asked in QUESTIONS}
     missed = {
-        asked.question: [hit.page for hit in hits]
+        asked.question: [hit.name for hit in hits]
         for asked, hits in found.items()
         if not any(answers(asked, hit) for hit in hits)
     }
@@ -180,7 +180,7 @@ def test_the_pages_of_a_result_hold_every_hit_once(library_of: Libraries) -> Non
     library = library_of(texts | {f"q{number}": f"# Q{number}\n\nHay.\n" for number in range(9)})
     results = [search(library, SearchRequest("needles", limit=3, page=page)) for page in (1, 2, 3)]
     assert [len(result.hits) for result in results] == [3, 3, 1]
-    assert {hit.page for result in results for hit in result.hits} == texts.keys()
+    assert {hit.name for result in results for hit in result.hits} == texts.keys()
     assert {(result.total, result.pages) for result in results} == {(7, 3)}
     assert "page 2" in results[0].next_step
     with pytest.raises(BadInput, match="no page 4"):

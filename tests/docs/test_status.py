@@ -78,7 +78,7 @@ async def test_a_python_without_triton_still_has_the_guides_and_is_reported_so(
     assert "The installed Triton cannot be read" in reported.missing[0].what
     assert "torch and triton" in reported.missing[0].fix
     result = search(library, SearchRequest("masks at the boundary"))
-    assert result.hits[0].page == "guides/masks"
+    assert result.hits[0].name == "guides/masks"
     assert result.missing[0] == reported.missing[0]
 
 
@@ -89,4 +89,4 @@ async def test_what_was_read_is_kept_until_a_page_changes(worker: WorkerClient, 
     PageStore(places.docs()).put(StoredPage(page=fetched("a", "main", 1), conditions={}))
     second = await open_library(worker, runtime)
     assert "web/a" in second.pages
-    assert [hit.page for hit in search(second, SearchRequest("quokka")).hits] == ["web/a"]
+    assert [hit.name for hit in search(second, SearchRequest("quokka")).hits] == ["web/a"]

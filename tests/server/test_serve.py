@@ -142,7 +142,7 @@ async def test_the_documentation_is_searched_without_a_network_and_names_the_rig
 ) -> None:
     content = (await client.call_tool("docs_search", {"query": "tl.load with a mask"})).structured_content
     assert content is not None
-    assert {"triton.language.load", "guides/masks"} & {hit["page"] for hit in content["hits"]}
+    assert {"triton.language.load", "guides/masks"} & {hit["name"] for hit in content["hits"]}
     result = await client.call_tool("docs_search", {"query": "tl.relu"})
     assert "tl.maximum(x, 0.0)" in text_of(result)
 

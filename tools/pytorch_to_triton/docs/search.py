@@ -157,7 +157,7 @@ def _hit(match: _Match, form: Form, question: Question) -> Hit:
     text = best.text if page.source == "installed" else _prose(best.text, question)
     return Hit(
         **page.model_dump(include={"title", "applies_to", "source"}),
-        page=page.name,
+        name=page.name,
         section=best.section,
         excerpt=quote(page, best.text) if form == "full" else excerpt(text, question),
         score=round(match.score, 2),
@@ -232,4 +232,4 @@ def _next_step(request: SearchRequest, hits: Sequence[Hit], pages: int, nearest:
     if not hits:
         return "Ask in fewer or other words, or for a name such as tl.load; docs read names lists all names."
     more = f" More hits are on page {request.page + 1}." if request.page < pages else ""
-    return f"Read on with docs read, which takes the page and the section of a hit: {hits[0].page}.{more}"
+    return f"Read on with docs read, which takes the name and the section of a hit: {hits[0].name}.{more}"

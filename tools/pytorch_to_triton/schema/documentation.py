@@ -13,7 +13,7 @@ Form = Literal["concise", "full"]
 class Hit(Value):
     """The best passage of one page."""
 
-    page: str
+    name: str
     """As `docs read` takes it."""
     section: str = ""
     """The passage's headings below the page's title, outermost first; empty for the page's beginning."""
