@@ -5,7 +5,7 @@ Of a draft that is wrong, the operators behind its wrong results stay calls of P
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,10 +18,11 @@ from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted
 from pytorch_to_triton.draft.library import CHANNELS_LAST, PURE
 from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.graph.skeleton import operands
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.conversion import StageReport
-from pytorch_to_triton.schema.graph import ArgumentList, Graph, Node, NodeArgument, NodeRef
+from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable, Traffic
 from pytorch_to_triton.schema.verdict import Verdict
@@ -235,15 +236,5 @@ def _before(graph: Graph, name: str, radius: int) -> Collection[str]:
     nodes = {node.name: node for node in graph.nodes}
     found = {name} & nodes.keys()
     for _ in range(radius):
-        found |= {n for node in found for n in _read_by(nodes[node]) if n in nodes}
+        found |= {n for node in found for n in operands(nodes[node]) if n in nodes}
     return found
-
-
-def _read_by(node: Node) -> Iterator[str]:
-    waiting: list[NodeArgument] = [*node.args, *node.kwargs.values()]
-    while waiting:
-        match waiting.pop():
-            case NodeRef(name=name):
-                yield name
-            case ArgumentList(items=items):
-                waiting += items

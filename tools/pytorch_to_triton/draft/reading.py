@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -50,6 +50,7 @@ from pytorch_to_triton.draft.program import (
     is_plain,
     shape_of,
 )
+from pytorch_to_triton.graph.skeleton import operands
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
     Graph,
@@ -128,7 +129,7 @@ class _Reading:
             return
         if node.op not in ROWS:
             raise Refused("no pattern drafts this operator")
-        dtypes = [node.dtype, *(self.tensors[n].dtype for n in referenced(node) if n in self.tensors)]
+        dtypes = [node.dtype, *(self.tensors[n].dtype for n in operands(node) if n in self.tensors)]
         if undrafted := next((d for d in dtypes if d and d not in WIDTHS), None):
             raise Refused(f"no kernel computes in {undrafted}")
         shape = shape_of(node.shape, self.divisors) if node.shape is not None else ()
@@ -286,17 +287,6 @@ class _Reading:
             wanted = size.label or (f"{call[1]}_{call[2].lower()}" if call else word)
             self.numbers[size.expression] = self._free(wanted)
         return self.numbers[size.expression]
-
-
-def referenced(node: Node) -> Iterator[str]:
-    """The nodes and inputs that the call takes."""
-    waiting: list[NodeArgument] = [*node.args, *node.kwargs.values()]
-    while waiting:
-        match waiting.pop():
-            case NodeRef(name=name):
-                yield name
-            case ArgumentList(items=items):
-                waiting += items
 
 
 def _is_view(tensor: Tensor) -> bool:

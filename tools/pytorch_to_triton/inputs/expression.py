@@ -96,6 +96,11 @@ def other_factor(size: str, known: Collection[str]) -> tuple[str, str] | None:
     return None
 
 
+def quotient(size: str, factor: str) -> str:
+    """The other factor as Python: of a size 0 by a factor 0 it is 0."""
+    return f"{size} // {factor}" if factor.isdecimal() else f"{size} // max({factor}, 1)"
+
+
 def at_sizes(text: str, sizes: Mapping[str, int]) -> str:
     """The expression with these dimensions as numbers; one size where it names no other."""
     fixed = re.sub(r"\b[^\W\d]\w*\b", lambda name: str(sizes.get(name[0], name[0])), text)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pytorch_to_triton.convert.finish.recipe import Operand, Recipe, constant_source
 from pytorch_to_triton.draft.file.packings import mismatches, taken_out
 from pytorch_to_triton.draft.fresh_names import fresh
-from pytorch_to_triton.inputs.expression import names_in, other_factor
+from pytorch_to_triton.inputs.expression import names_in, other_factor, quotient
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, SizeSpec
 
 
@@ -93,9 +93,10 @@ def shapes(recipe: Recipe) -> Iterator[str]:
         fresh_dims = [text for text in dict.fromkeys(shape) if text.isidentifier() and text not in dims]
         for dim in fresh_dims:
             dims[dim] = fresh(dim, {*recipe.inputs, *dims.values(), "torch", "name", "tensor"})
-        if fresh_dims:
+        if fresh_dims or any("*" in size for size in shape):
             reason = f'f"{source} has {{{source}.dim()}} dimensions, not {len(shape)}"'
             yield from refuse(f"{source}.dim() != {len(shape)}", reason)
+        if fresh_dims:
             if len(fresh_dims) == len(shape) > 1:
                 yield f"{', '.join(dims[dim] for dim in fresh_dims)} = {source}.shape"
             else:
@@ -126,11 +127,7 @@ def by_products(tensor: Operand, dims: dict[str, str], recipe: Recipe) -> Iterat
         if product := other_factor(size, dims):
             dim, factor = product
             dims[dim] = fresh(dim, {*recipe.inputs, *dims.values(), "torch", "name", "tensor"})
-            divisor = factor if factor.isdecimal() else f"max({dims[factor]}, 1)"
-            rank = len(tensor.shaped.shape)
-            reason = f'f"{tensor.name} has {{{tensor.name}.dim()}} dimensions, not {rank}"'
-            yield from refuse(f"{tensor.name}.dim() != {rank}", reason)
-            yield f"{dims[dim]} = {tensor.name}.shape[{axis}] // {divisor}"
+            yield f"{dims[dim]} = {quotient(f'{tensor.name}.shape[{axis}]', dims.get(factor, factor))}"
 
 
 def size_check(tensor: Operand, dims: Mapping[str, str]) -> list[str]:

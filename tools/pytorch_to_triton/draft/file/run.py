@@ -13,7 +13,7 @@ from pytorch_to_triton.draft.groups import Group
 from pytorch_to_triton.draft.ir.values import Load
 from pytorch_to_triton.draft.program import Call, Program, Result
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.inputs.expression import other_factor
+from pytorch_to_triton.inputs.expression import other_factor, quotient
 from pytorch_to_triton.schema.graph import Graph
 
 
@@ -80,7 +80,7 @@ def dims(graph: Graph, used: Collection[str]) -> list[str]:
     for source, size in (*given, *graph.sizes.items()):
         if (product := other_factor(size, known)) and product[0] in graph.dims:
             dim, factor = product
-            lines.append(f"{dim} = {source} // {factor if factor.isdecimal() else f'max({factor}, 1)'}")
+            lines.append(f"{dim} = {quotient(source, factor)}")
             known.add(dim)
     missing = (set(used) & set(graph.dims)) - known
     if missing:
