@@ -1,6 +1,7 @@
 """Configurations that are chosen for short rows are launched with no tile too large for registers."""
 
 import math
+import re
 
 import pytest
 
@@ -77,10 +78,21 @@ def test_a_draft_for_long_rows_has_one_kernel() -> None:
     assert limits == ("N <= 16384",)
 
 
-@pytest.mark.parametrize(("rows", "written"), [(128, "min(128, max(65536 // block_n, 1))"), (4, None)])
-def test_a_block_measured_on_short_rows_is_smaller_on_long_ones(rows: int, written: str | None) -> None:
+@pytest.mark.parametrize("rows", [1, 4, 128])
+@pytest.mark.parametrize("n", [64, 1000, 16384])
+def test_what_was_measured_on_short_rows_keeps_the_elements_of_a_program(rows: int, n: int) -> None:
     reference = function_reference("import torch\n\n\ndef f(x):\n    return (x,)\n", "f")
     declared = {"INPUTS": {}, "DIMS": {"M": [32], "N": [1, 64]}, "REQUIRES": []}
     source = Source("f", reference, declared, {"out[0]": "x.dtype"})
-    text = draft(FUNCTIONS["softmax"], source, 3, {"f_kernel": {"BLOCK_M": rows, "num_warps": 8}}).text
-    assert (f"block_m = {written}" if written else f"BLOCK_M={rows},") in text
+    text = draft(FUNCTIONS["softmax"], source, 3, {"f_kernel": {"BLOCK_M": rows, "num_warps": 4}}).text
+    block_n, blocks = 1 << (n - 1).bit_length(), {}
+    for name in ("block_m", "num_warps"):
+        if line := re.search(rf"{name} = (.*)", text):
+            blocks[name] = eval(line[1], {"min": min, "max": max}, {"block_n": block_n})
+        else:
+            blocks[name] = int(re.search(rf"{name.replace('block_m', 'BLOCK_M')}=(\d+)", text)[1])
+    assert (blocks["block_m"], blocks["num_warps"]) == {
+        (1, 64): (1, 4), (1, 1000): (1, 4), (1, 16384): (1, 16),
+        (4, 64): (4, 4), (4, 1000): (1, 4), (4, 16384): (1, 16),
+        (128, 64): (128, 4), (128, 1000): (8, 4), (128, 16384): (1, 8),
+    }[rows, n]  # fmt: skip

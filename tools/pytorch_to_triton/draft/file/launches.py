@@ -13,7 +13,7 @@ from pytorch_to_triton.draft.groups import Group
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer
 from pytorch_to_triton.draft.schedule.blocks import at_hand
-from pytorch_to_triton.draft.schedule.conditions import beside_long_axes, with_tiles_that_fit
+from pytorch_to_triton.draft.schedule.conditions import on_longer_axes, with_tiles_that_fit
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config
 from pytorch_to_triton.inputs.expression import holds
 
@@ -231,7 +231,7 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config], setting: s
     at_run_time = stage == 2 and len(schedule.configs) > 1
     config: dict[str, object] = {}
     if not at_run_time and (measured := tuned.get(kernel.name)):
-        config = {**measured, **beside_long_axes(schedule, measured)}
+        config = {**measured, **on_longer_axes(schedule, measured)}
     elif not at_run_time:
         config = {**schedule.configs[0], **schedule.untuned}
     lines: list[str] = []

@@ -125,7 +125,8 @@ def at_hand(cluster: Cluster, schedule: Schedule, points: Sequence[Mapping[str, 
     axes = lengths_of_axes(cluster, schedule)
     walked = {n: w.block for n, w in schedule.walks.items() if w.block and n in axes}
     longest = {block: power_of_two(size_at_most(axes[n], points)) for n, block in walked.items()}
-    whole = replace(schedule, sized={b: str(largest(t, points)) for b, t in schedule.sized.items()})
+    covered = {b: largest(t, points) for b, t in schedule.sized.items()}
+    whole = replace(schedule, sized={b: str(number) for b, number in covered.items()})
     given = [
         {name: str(largest(text, points)) for name, text in whole.values(c).items()}
         for c in schedule.templates or schedule.configs
@@ -142,7 +143,7 @@ def at_hand(cluster: Cluster, schedule: Schedule, points: Sequence[Mapping[str, 
     configs = [c for i, c in enumerate(configs) if c not in configs[:i]]
     lanes = schedule.order[-1] if schedule.order else ""
     in_part = lanes in axes and 1 < math.gcd(size_at_most(axes[lanes], points), WIDEST) < WIDEST
-    return replace(schedule, configs=tuple(configs), aligned=lanes if in_part else "")
+    return replace(schedule, configs=tuple(configs), aligned=lanes if in_part else "", covered=covered)
 
 
 def lengths_of_axes(cluster: Cluster, schedule: Schedule) -> dict[str, Size]:

@@ -50,6 +50,10 @@ LARGEST_TILE = 65536
 """Elements of a program: a multiprocessor has as many registers. More take half a minute to compile."""
 LONGEST_WHOLE = 16384
 """Elements of an axis that one program takes as a whole."""
+BUSY_WARP = 512
+"""Elements of a warp that has enough to do."""
+MOST_WARPS = 16
+"""Warps of a program that takes a whole row."""
 LONG = 2**20
 """Longer than any block that has a limit."""
 
@@ -84,13 +88,26 @@ def limits(cluster: Cluster, schedule: Schedule) -> dict[Size, int]:
     return {axes[n]: limit for n, point in long.items() if point and largest(covers[n], [point]) > limit}
 
 
-def beside_long_axes(schedule: Schedule, config: Config) -> dict[str, str]:
-    """A measured block as Python: smaller where the axis that is taken whole beside it is long."""
+def on_longer_axes(schedule: Schedule, config: Config) -> dict[str, str]:
+    """What a measured configuration becomes where the axis that is taken whole is longer than it was at hand.
+
+    As Python: a program keeps its elements, and a warp its own where a single row has more of them.
+    """
     covers = [block for block, text in schedule.sized.items() if not text.isdigit()]
     others = [block for block in config if block.startswith("BLOCK") and block not in schedule.sized]
-    if len(covers) != 1 or len(others) != 1 or config[others[0]] <= LARGEST_TILE // LONGEST_WHOLE:
+    if len(covers) != 1 or len(others) > 1 or schedule.covered.get(covers[0], LONGEST_WHOLE) >= LONGEST_WHOLE:
         return {}
-    return {others[0]: f"min({config[others[0]]}, max({LARGEST_TILE} // {covers[0].lower()}, 1))"}
+    cover, warps = covers[0], config["num_warps"]
+    elements = schedule.covered[cover] * math.prod(config[block] for block in others)
+    longer = {
+        block: f"min({config[block]}, max({elements} // {cover.lower()}, 1))"
+        for block in others
+        if config[block] > 1
+    }
+    if warps < MOST_WARPS:
+        each = max(elements // warps, BUSY_WARP)
+        longer["num_warps"] = f"min(max({cover.lower()} // {each}, {warps}), {MOST_WARPS})"
+    return longer
 
 
 def limited(condition: str, size: Size, limit: int) -> str:

@@ -90,6 +90,8 @@ class Schedule:
     aligned: str = ""
     """An axis of neighbours whose size is known to be a multiple of some power of two below 16. Triton looks
     itself for multiples of 16."""
+    covered: Mapping[str, int] = field(default_factory=dict)
+    """Block of `sized` -> its number at the largest sizes at hand, which the configurations suit."""
     grouped: bool = False
     """Programs in groups of GROUP_M blocks of the first grid axis: a group shares the second's tiles."""
 
