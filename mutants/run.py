@@ -29,7 +29,7 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton_server.machine import choose_runtime
 
 RESULTS = Path("benchmarks/mutants")
-AT_A_TIME = 16
+AT_A_TIME = 8
 """Mutants that share one reference: its truths are computed once for them."""
 Task = Callable[[], Awaitable[None]]
 
@@ -119,26 +119,27 @@ class MutantRun:
         waiting = [m for m in mutants if not self.is_known(m.key, m.digest)]
         of_base = {base: [m for m in waiting if m.base == base.name] for base in bases}
         needed = [base for base in bases if of_base[base]]
-        unknown = [base for base in needed if not self.is_known(base.name, digest_of(base.text))]
-        self.left = len(unknown) + len(waiting)
+        self.left = len(waiting) + sum(not self.is_known(base.name, digest_of(base.text)) for base in needed)
         print(f"{len(mutants)} mutants, of which {len(waiting)} are to be judged", flush=True)
-        await side_by_side(self.jobs, [partial(self.judge_base, base) for base in unknown])
-        await side_by_side(
-            self.jobs,
-            [
-                partial(self.judge_some, base, of_base[base][start : start + AT_A_TIME])
-                for base in needed
-                for start in range(0, len(of_base[base]), AT_A_TIME)
-            ],
-        )
+        limiter = anyio.CapacityLimiter(self.jobs)
+        async with anyio.create_task_group() as group:
+            for base in sorted(needed, key=lambda base: -len(of_base[base])):
+                group.start_soon(self.judge_all, base, of_base[base], limiter)
 
-    async def judge_base(self, base: Base) -> None:
-        self.add(await judge_base(self.judging, base))
+    async def judge_all(self, base: Base, mutants: Sequence[Mutant], limiter: anyio.CapacityLimiter) -> None:
+        """Judge a kernel, then its mutants, as many tasks at once as the limiter allows."""
+        if not self.is_known(base.name, digest_of(base.text)):
+            async with limiter:
+                self.add(await judge_base(self.judging, base))
+        async with anyio.create_task_group() as group:
+            for start in range(0, len(mutants), AT_A_TIME):
+                group.start_soon(self.judge_some, base, mutants[start : start + AT_A_TIME], limiter)
 
-    async def judge_some(self, base: Base, mutants: Sequence[Mutant]) -> None:
+    async def judge_some(self, base: Base, mutants: Sequence[Mutant], limiter: anyio.CapacityLimiter) -> None:
         known = self.record_of(base.name)
         if known is not None and known["status"] == "passed":
-            await judge(self.judging, base, known, mutants, self.add)
+            async with limiter:
+                await judge(self.judging, base, known, mutants, self.add)
 
     def is_known(self, key: str, digest: str) -> bool:
         record = self.record_of(key)
