@@ -237,6 +237,11 @@ ROWS = {
     "rows rolled by half of them": Row(
         "def f(x):\n    return torch.roll(x, (x.shape[0] // 2, x.shape[1] // 2), (0, 1))\n", X, sizes=EDGES
     ),
+    "constants of one element, which give a number and a row their dims": Row(
+        "def f(x):\n    w = torch.FloatTensor(1).fill_(2)\n"
+        "    return w * x.sum(), torch.tensor([[2.0]]) * x.sum(-1), x * torch.full((x.shape[0], 1), 2.0)\n",
+        {"x": "float32[M, N]"},
+    ),
     "the one element of an identity matrix": Row("def f(x):\n    return x + 0.5 * torch.eye(1)\n", X),
     "a softmax of equal scores": Row(
         "def f(x):\n"

@@ -91,16 +91,26 @@ class Numbers:
 
 
 def is_joined(node: Node) -> bool:
-    """Whether a tensor's shape matters: as a result, or to a call that takes it and is not pointwise."""
+    """Whether a tensor's shape matters: as a result, or to a call that takes it."""
     if not _is_tensor(node):
         return False
-    return any(user.op == "output" or (_is_tensor(user) and _needs_shape(user)) for user in node.users)
+    return any(user.op == "output" or (_is_tensor(user) and _needs_shape(user, node)) for user in node.users)
 
 
-def _needs_shape(user: Node) -> bool:
+def _needs_shape(user: Node, operand: Node) -> bool:
     if str(user.target) in MOVED:
         return is_joined(user)
-    return torch.Tag.pointwise not in getattr(user.target, "tags", ())
+    if torch.Tag.pointwise not in getattr(user.target, "tags", ()):
+        return True
+    return not _is_shaped_by(user, [n for n in user.all_input_nodes if n is not operand]) and is_joined(user)
+
+
+def _is_shaped_by(user: Node, operands: list[Node]) -> bool:
+    """Whether a pointwise result has the shape to which these operands alone are broadcast."""
+    shapes = [tuple(n.meta["val"].shape) for n in operands if isinstance(n.meta.get("val"), torch.Tensor)]
+    shape = tuple(user.meta["val"].shape)
+    lengths = [{str(s[-i]) for s in shapes if len(s) >= i} for i in range(1, len(shape) + 1)]
+    return all(str(n) in known for n, known in zip(reversed(shape), lengths, strict=True))
 
 
 def _is_tensor(node: Node) -> bool:
