@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytorch_to_triton.convert.finish import drawing
+from pytorch_to_triton.convert.finish import drawing, preparation
 from pytorch_to_triton.convert.finish.guards import conditions
 from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for_the_interpreter
 from pytorch_to_triton.convert.finish.operator import registration
@@ -33,6 +33,7 @@ import tokenize
 from itertools import pairwise
 
 TEMPLATES = Path(__file__).parent / "templates"
+IMPORTS = ("import functools", "import logging", "import torch", "import triton")
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,21 @@ def chosen_names(recipe: Recipe) -> dict[str, str]:
         "mode_decides": "MODE_MATTERS",
         "converted_module": "converted_module",
         "use_kernels": "use_kernels",
+        "launches": "LAUNCHES", "recording": "RECORDING", "watch": "AllocationWatch", "recorder": "Recorder",
+        "replay": "replayed", "launched": "launched", "key": "call_key", "plain_types": "PLAIN_TYPES",
         "drop_in": f"{recipe.module.name if recipe.module else recipe.function}Triton",
     }  # fmt: skip
-    reserved = {*names_used(recipe.text), name, "functools", "logging", "OUTSIDE", "TensorHandle"}
+    reserved = {
+        *names_used(recipe.text),
+        name,
+        "functools",
+        "logging",
+        "OUTSIDE",
+        "TensorHandle",
+        "operator",
+        "threading",
+        "TorchDispatchMode",
+    }
     names: dict[str, str] = {}
     for what, text in preferred.items():
         names[what] = fresh(text, {*reserved, *names.values()})
@@ -83,13 +96,17 @@ def function_file(recipe: Recipe, names: Mapping[str, str], measured: str) -> st
     """`NAME_triton.py`: the kernel file with a function that may be called with anything."""
     parts = recipe.file
     operator = registration(recipe, names) if recipe.structure else []
+    called = f"{names['operator']}({operands(recipe)})"
+    prepared = preparation.can_prepare(recipe)
     content = {
         **names,
         "recipe": recipe,
         "parameters": received(recipe.parameters),
         "conditions": conditions(recipe, names["interpreted"]),
         "operator": operator,
-        "call_operator": f"{names['operator']}({operands(recipe)})",
+        "call_operator": f"list({called})" if recipe.structure == "list" else called,
+        "prepared": render("prepared", preparation.content(recipe, names)) if prepared else "",
+        "tensors": ", ".join(tensor.name for tensor in recipe.tensors),
         "purpose": f"What {recipe.origin} computes.",
         "module": recipe.module,
         **(forward_of(recipe.module, recipe) if recipe.module else {}),
@@ -98,7 +115,7 @@ def function_file(recipe: Recipe, names: Mapping[str, str], measured: str) -> st
     shim = for_the_interpreter(recipe.text, names["interpreted"], names["computed"])
     head = [
         docstring(recipe, names, measured, parts.shapes),
-        import_block([*parts.imports, "import functools", "import logging", "import torch", "import triton"]),
+        import_block([*parts.imports, *IMPORTS, *(preparation.IMPORTS if prepared else ())]),
         interpreted + (f"\n{shim}" if shim else ""),
     ]
     body = [parts.body]
@@ -185,6 +202,7 @@ def test_content(recipe: Recipe) -> dict[str, object]:
         "operands": ", ".join(in_given(operand.source) for operand in recipe.operands)
         + ("," if len(recipe.operands) == 1 else ""),
         "registered": bool(recipe.structure),
+        "prepared": preparation.can_prepare(recipe),
         "of_given": of_given(recipe.parameters),
         "forward_of_given": of_given(module.parameters) if module else "",
         "objects": sorted(recipe.declaration.types()),

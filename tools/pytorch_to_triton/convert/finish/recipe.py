@@ -90,6 +90,8 @@ class Recipe:
     """Whether the function casts by torch.autocast("cuda"), which does nothing on a CPU."""
     graph: Graph | None = None
     """What was traced; None where nothing was."""
+    drafted: bool = False
+    """Whether the file is a draft as it was, of what the graph holds."""
 
     @property
     def text(self) -> str:
