@@ -41,6 +41,9 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--operators", default=("*",), type=words, help="patterns such as mask_*")
     parser.add_argument("--most", default=1, type=int, help="of an operator in each function; 0: all")
     parser.add_argument("--sample", type=int, help="only so many, of all operators alike")
+    parser.add_argument(
+        "--share", default=(1, 1), type=share, help="2/3: of the kernels every third, from the second on"
+    )
     parser.add_argument("--out", default=RESULTS, type=Path, help=f"the results folder; default: {RESULTS}")
     parser.add_argument("--device", default="interpreter", choices=("auto", "cuda", "interpreter"))
     parser.add_argument("--jobs", default=os.cpu_count() or 1, type=int, help="mutants at once")
@@ -54,6 +57,11 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 def words(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def share(text: str) -> tuple[int, int]:
+    number, _, count = text.partition("/")
+    return int(number), int(count)
 
 
 async def run(given: argparse.Namespace) -> int:
@@ -73,6 +81,9 @@ async def run(given: argparse.Namespace) -> int:
                     given.most,
                     given.sample,
                 )
+                number, count = given.share
+                bases = bases[number - 1 :: count]
+                mutants = [m for m in mutants if m.base in {base.name for base in bases}]
                 if given.list:
                     print("\n".join(f"{m.id}  {m.before} => {m.after}" for m in mutants))
                     return 0
