@@ -52,6 +52,29 @@ async def test_a_wrong_backward_pass_fails_and_only_where_gradients_are_compared
     assert (await judge(path, cases=("N=9",))).verdict == "passed"
 
 
+@pytest.mark.parametrize("result", ["double(double(x))", "double(x) if x.numel() < 9 else double(x)[:1]"])
+async def test_what_is_wrong_only_where_no_gradients_are_asked_for_is_refused(
+    judge: Judge, tmp_path: Path, result: str
+) -> None:
+    path = doubled_file(tmp_path, "double(grad)")
+    taken = f"return Doubled.apply(x) if torch.is_grad_enabled() else {result}"
+    path.write_text(path.read_text().replace("return Doubled.apply(x)", taken))
+    verdict = await judge(path, backward=True, cases=("N=9",))
+    assert verdict.verdict == "failed"
+    assert [v.kind for v in verdict.cases[0].violations] == ["wrong_without_gradients"]
+    assert "wrong under torch.no_grad()" in verdict.summary
+
+
+async def test_what_raises_only_where_no_gradients_are_asked_for_is_refused(
+    judge: Judge, tmp_path: Path
+) -> None:
+    path = doubled_file(tmp_path, "double(grad)")
+    checked = "assert torch.is_grad_enabled()\n    return Doubled.apply(x)"
+    path.write_text(path.read_text().replace("return Doubled.apply(x)", checked))
+    verdict = await judge(path, backward=True, cases=("N=9",))
+    assert (verdict.verdict, verdict.cases[0].status) == ("failed", "raised")
+
+
 async def test_a_backward_pass_meets_gradients_that_are_not_contiguous(judge: Judge, tmp_path: Path) -> None:
     path = doubled_file(tmp_path, "double(grad.as_strided(grad.shape, (1,)))")
     verdict = await judge(path, backward=True, cases=("N=9", "N=9 x sliced"))

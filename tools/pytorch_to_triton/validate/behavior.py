@@ -74,6 +74,7 @@ SUGGESTIONS: dict[ViolationKind, str] = {
     ),
     "false_promise": "Remove the hint, or have run pad or refuse what it does not hold for.",
     "depends_on_order": "Let no program use which of them came before it: compute places from tl.program_id.",
+    "wrong_without_gradients": "Check the way that run takes under torch.no_grad().",
     "overrun": "Mask the store with the tensor's own length; check the grid and the strides.",
     "reads_uninitialised": "Write every element before it is read; start accumulators with torch.zeros.",
     "not_reproducible": "Look for a race: programs that read or write what another program writes.",

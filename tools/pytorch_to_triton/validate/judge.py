@@ -28,11 +28,15 @@ ENDING = ": declare the values for which it ends, such as `in -8..8`"
 NO_POLICY = Policy()
 MEMORY: tuple[ViolationKind, ...] = (
     "load_outside", "store_outside", "race", "missing_barrier", "false_promise", "depends_on_order",
-    "overrun",
+    "wrong_without_gradients", "overrun",
 )  # fmt: skip
 """Violations that may be why a candidate did not return, or is wrong."""
 INPUTS_CHANGED = violation(
     "inputs_changed", "The files that hold the inputs were changed while the candidate ran."
+)
+WITHOUT_GRADIENTS = violation(
+    "wrong_without_gradients",
+    "Right where gradients are asked for, its results are wrong under torch.no_grad(), on the same values.",
 )
 
 
@@ -105,6 +109,8 @@ def judge_case(
         and observation.differs.by == "order"
     ):
         violations = tuple(dict.fromkeys((of_second_run(observation.differs), *violations)))
+    if mismatches and statistics.right_at_first and statistics.run == "without_gradients":
+        violations = (WITHOUT_GRADIENTS, *violations)
     if not statistics.inputs_untouched:
         violations = (INPUTS_CHANGED, *violations)
     limit = other_dtype(case, statistics)

@@ -48,6 +48,7 @@ VIOLATIONS: Mapping[ViolationKind, Diagnosis] = {
     "missing_barrier": "missing_barrier",
     "false_promise": "false_promise",
     "depends_on_order": "not_reproducible",
+    "wrong_without_gradients": "wrong_results",
     "reads_uninitialised": "undefined_values",
     "not_reproducible": "not_reproducible",
     "overwrites_results": "results_overwritten",

@@ -65,6 +65,10 @@ class Exchange:
         """The folder of its outputs of a second run, if the bits differ."""
         return self.outputs(side, case_id) / "second"
 
+    def without_gradients(self, side: str, case_id: str) -> Path:
+        """The folder of its outputs of a call without gradients, where the case's call has them."""
+        return self.outputs(side, case_id) / "without_gradients"
+
     @property
     def secret(self) -> list[Path]:
         """What a candidate must not read while it runs."""

@@ -140,6 +140,13 @@ class CandidateSession:
         self.last = result
         if request.twice:
             observation = replace(observation, differs=self.differs(request, result, before))
+        if request.twice and self.setting.backward:
+            without, seen = self.without_gradients(request, before)
+            if isinstance(without, wire.Failure):
+                return validation.RaisedItem(case=request.name, failure=without, observation=seen)
+            outputs = {**result.outputs, **without}
+            write_outputs(outputs, self.exchange.without_gradients(self.setting.side, request.id))
+            observation = observation.joined(seen)
         if self.setting.backward:
             with self.observer.calling(memory, call):
                 observation = replace(observation, gradcheck=gradcheck_failure(self.run, call))
@@ -212,6 +219,19 @@ class CandidateSession:
                 place_in_guarded_memory(before, large_stride, memory), memory, before, order
             )
             return result.outputs if isinstance(result, CandidateCall) else {}
+        finally:
+            memory.close()
+
+    def without_gradients(
+        self, request: validation.CandidateRequest, before: CallInputs
+    ) -> tuple[Outputs | wire.Failure, Observation]:
+        """A call on the same values without gradients, for which a candidate may take another way."""
+        session = replace(self, setting=replace(self.setting, backward=False), last=None)
+        memory = GuardedMemory(self.setting.device, Poison.SECOND, self.red_zone_bytes)
+        try:
+            call = place_in_guarded_memory(before, request.large_stride, memory)
+            result, observation = session.called(call, memory, before)
+            return result.outputs if isinstance(result, CandidateCall) else result, observation
         finally:
             memory.close()
 

@@ -32,12 +32,20 @@ Statistics = dict[str, Any]
 
 
 def compare(exchange: Exchange, case_id: str, side: str, truth: Truth, device: str) -> Statistics:
-    """Statistics of the candidate's outputs of a case, or of its second run where those are worse."""
+    """Statistics of the candidate's outputs of a case, or of a further run's where those are worse."""
     call = exchange.call(case_id, device)
-    runs = [exchange.outputs(side, case_id), exchange.second_run(side, case_id)]
-    each = [statistics_of(read_outputs(folder, device), truth, call) for folder in runs if folder.exists()]
-    worst: Statistics = max(each, key=wrong_in)
-    return {**worst, "right_at_first": wrong_in(each[0]) == 0}
+    runs = {
+        "first": exchange.outputs(side, case_id),
+        "second": exchange.second_run(side, case_id),
+        "without_gradients": exchange.without_gradients(side, case_id),
+    }
+    each = {
+        run: statistics_of(read_outputs(folder, device), truth, call)
+        for run, folder in runs.items()
+        if folder.exists()
+    }
+    worst = max(each, key=lambda run: wrong_in(each[run]))
+    return {**each[worst], "run": worst, "right_at_first": wrong_in(each["first"]) == 0}
 
 
 def statistics_of(candidate: Outputs, truth: Truth, call: CallInputs) -> Statistics:

@@ -1,6 +1,8 @@
 """What is observed of a candidate: job `candidate` answers with it."""
 
-from dataclasses import field
+from __future__ import annotations
+
+from dataclasses import field, replace
 from typing import Literal
 
 from .as_json import WireValue
@@ -127,6 +129,15 @@ class Observation(WireValue):
     tuned: tuple[TunedKernel, ...] = ()
     gradcheck: str | None = None
     """How the candidate's gradients fail torch.autograd.gradcheck."""
+
+    def joined(self, other: Observation) -> Observation:
+        """With what the kernels of another call did: their launches, and how they used memory."""
+        return replace(
+            self,
+            launches=(*self.launches, *other.launches),
+            faults=(*self.faults, *other.faults),
+            overruns=(*self.overruns, *other.overruns),
+        )
 
     @property
     def configurations(self) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """What the comparison of a case measured, as job `reference` answers with it."""
 
 from dataclasses import field
+from typing import Literal
 
 from .as_json import WireValue
 
@@ -105,8 +106,10 @@ class CaseStatistics(WireValue):
     outputs: tuple[OutputStatistics, ...]
     truth: str = "float64"
     """What the truth was computed in."""
+    run: Literal["first", "second", "without_gradients"] = "first"
+    """The run with the most that is wrong, which these are of."""
     right_at_first: bool = False
-    """Nothing is wrong in the first run: what is wrong is so in the second."""
+    """Nothing is wrong in the first run: what is wrong is so in a further one."""
     inputs_untouched: bool = True
     """The bytes of the inputs were still those that were generated."""
 
