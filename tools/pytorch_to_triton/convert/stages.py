@@ -13,7 +13,7 @@ import anyio
 
 from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
 from pytorch_to_triton.convert.request import LAST
-from pytorch_to_triton.convert.work import ConversionWork, time_stages, tune
+from pytorch_to_triton.convert.work import ConversionWork, Tables, time_stages, tune
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted
 from pytorch_to_triton.draft.library import CHANNELS_LAST, PURE
@@ -24,7 +24,6 @@ from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.conversion import StageReport
 from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.timing import TimingTable, Traffic
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate.conclusion import wrong_of
 from pytorch_to_triton.validate.validate import Validation
@@ -35,14 +34,12 @@ class Staged:
     """The stages with their verdicts, and what was measured of them."""
 
     reports: Sequence[StageReport]
-    table: TimingTable | None = None
-    """None where nothing was timed."""
-    ways: str = ""
-    """How it was decided who computes convolutions and products: a sentence, where there was a choice."""
+    tables: Tables = ()
+    """Empty where nothing was timed."""
+    notes: tuple[str, ...] = ()
+    """How it was decided who computes convolutions and products, and in which configurations."""
     drafts: Sequence[Drafted] = ()
     """Of the stages, in order; also of those that were not reached."""
-    traffic: Traffic | None = None
-    """Of the last stage that passed."""
     left: tuple[tuple[str, str], ...] = ()
     """What was left to PyTorch as kernels for it were wrong, as in `ConversionWork`."""
 
@@ -100,7 +97,7 @@ async def run_stages(work: ConversionWork) -> Staged:
         drafted = {stage: await work.draft(stage) for stage in STAGE_NAMES}
         async with work.opened() as validation:
             reports = await validate_stages(work, validation, drafted)
-            return Staged(reports, None, unmeasured(work, drafted[LAST]), [*drafted.values()])
+            return Staged(reports, (), unmeasured(work, drafted[LAST]), [*drafted.values()])
     drafted = {1: await work.draft(1), 2: await work.draft(2)}
     async with work.opened() as validation:
         first = await validate_stages(work, validation, drafted)
@@ -112,16 +109,16 @@ async def run_stages(work: ConversionWork) -> Staged:
         last = await validate_stages(work, validation, {LAST: tuned.drafted})
         reports = first + last
         right = all(report.passed for report in reports)
-        table = tuned.table if right and tuned.table else await time_stages(work, reports)
-        return Staged(reports, table, tuned.ways, [*drafted.values(), tuned.drafted])
+        tables = tuned.tables if right and tuned.tables else await time_stages(work, reports)
+        return Staged(reports, tables, tuned.notes, [*drafted.values(), tuned.drafted])
 
 
-def unmeasured(work: ConversionWork, drafted: Drafted) -> str:
+def unmeasured(work: ConversionWork, drafted: Drafted) -> tuple[str, ...]:
     """Why who computes convolutions and products is as it is, where nothing was timed."""
     if len(work.ways) == 1:
-        return ""
+        return ()
     pure = "" if drafted.ways == PURE else " --pure drafts own kernels for all."
-    return f"Products and convolutions, chosen without timing: {drafted.ways}, usually the fastest.{pure}"
+    return (f"Products and convolutions, chosen without timing: {drafted.ways}, usually the fastest.{pure}",)
 
 
 async def validate_stages(

@@ -11,6 +11,7 @@ from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, PackedSpec, SizeSpec, TensorSpec
+from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.schema.graph import Graph
 
 Structure = Literal["single", "tuple", "list", "none"]
@@ -90,6 +91,8 @@ class Recipe:
     """Whether the function casts by torch.autocast("cuda"), which does nothing on a CPU."""
     graph: Graph | None = None
     """What was traced; None where nothing was."""
+    points: tuple[Point, ...] = ()
+    """The sizes that matter; none: the benchmark grows the declared ones."""
 
     @property
     def text(self) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from pytorch_to_triton.convert.session.store import LAST, SessionFolder, SessionRecord, best_of, stage_of
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.schema.session import (
     Attempt,
     Condition,
@@ -17,6 +18,7 @@ from pytorch_to_triton.schema.session import (
     SessionLine,
     SessionList,
     SessionStep,
+    TimedAt,
     UnreadableSession,
 )
 
@@ -37,6 +39,7 @@ def session_of(
         stage=stage,
         file=folder.file(stage),
         understood=record.understood,
+        at=record.setting.at,
         attempts=attempts,
         best=folder.kernel(best) if best else None,
         notes=notes,
@@ -104,12 +107,17 @@ def sentence(text: str) -> str:
 
 
 def speed_of(best: Attempt | None) -> str:
-    """The best attempt's time beside eager PyTorch."""
-    if best is None or best.median_ms is None:
+    """The best attempt's time beside eager PyTorch, at each timed size."""
+    if best is None or not best.times:
         return "speed not measured"
-    if best.eager_ms is None:
-        return f"{best.median_ms:.4f} ms"
-    return f"{best.eager_ms / best.median_ms:.2f} times as fast as eager PyTorch"
+    return ", ".join(map(speed_at, best.times))
+
+
+def speed_at(timed: TimedAt) -> str:
+    where = f" at {point_name(timed.dims)}" if timed.dims else ""
+    if timed.eager_ms is None:
+        return f"{timed.median_ms:.4f} ms{where}"
+    return f"{timed.eager_ms / timed.median_ms:.2f} times as fast as eager PyTorch{where}"
 
 
 def next_step_of(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.dtype import ITEM_BYTES
 from pytorch_to_triton.schema.finished import FinishedConversion, FinishedFile, TestRun
 from pytorch_to_triton.schema.job import Job, Runtime
-from pytorch_to_triton.schema.session import Attempt
+from pytorch_to_triton.schema.session import Attempt, TimedAt
 from pytorch_to_triton.schema.target import Target
 
 TOOL = "convert finish"
@@ -163,13 +163,17 @@ def report_files(recipe: Recipe, dossier: Dossier) -> dict[str, str]:
 
 
 def benchmark_request(folder: SessionFolder, kernel: Path, request: FinishRequest) -> BenchmarkRequest:
-    """The sweep over sizes."""
+    """The sizes that matter, else a sweep."""
     setting = folder.record().setting
+    conversion = setting.request()
+    named = frozenset().union(*conversion.points)
+    options = conversion.options
     return BenchmarkRequest(
         candidate=Target(path=kernel),
         reference=setting.target,
         against=request.against,
-        options=setting.request().options,
+        options=replace(options, dims={n: sizes for n, sizes in options.dims.items() if n not in named}),
+        points=conversion.points,
         baselines=("eager", "compile"),
         passes="both" if setting.backward else "forward",
         seconds=setting.seconds,
@@ -184,7 +188,7 @@ def saved_text(target: ResolvedTarget) -> str:
     if target.whole is None or target.whole.traced.backward is None:
         return ""
     backward, graph = target.whole.traced.backward, target.whole.traced.graph
-    dims = target.timing_case().dims
+    dims = target.timing_cases()[-1].dims
     tensors = [tensor for tensor in backward.graph.inputs if tensor.name in backward.saved]
     count = sum(
         prod(int(value_of(size, dims)) for size in tensor.shape.expressions) * ITEM_BYTES[tensor.dtype]
@@ -221,13 +225,15 @@ def make(folder: Path) -> None:
 
 
 def speed_of(best: Attempt) -> str:
-    """What was measured of the file."""
-    if best.median_ms is None or best.eager_ms is None:
-        return ""
-    times = f"{best.median_ms:.4f} ms against {best.eager_ms:.4f} ms"
-    return (
-        f"Measured {best.when[:10]}: {best.eager_ms / best.median_ms:.2f} times as fast as eager ({times})."
-    )
+    """What was measured of the file, a sentence a size."""
+    return " ".join(measured_at(timed, best.when[:10]) for timed in best.times if timed.eager_ms is not None)
+
+
+def measured_at(timed: TimedAt, date: str) -> str:
+    where = f" at {point_name(timed.dims)}" if timed.dims else ""
+    eager_ms = timed.eager_ms or 0.0
+    times = f"{timed.median_ms:.4f} ms against {eager_ms:.4f} ms"
+    return f"Measured {date}{where}: {eager_ms / timed.median_ms:.2f} times as fast as eager ({times})."
 
 
 def notes_on(best: Attempt) -> tuple[str, ...]:

@@ -4,12 +4,13 @@ opens, and going back to an earlier attempt.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytorch_to_triton import places
+from pytorch_to_triton.convert.compiled_figures import figure_lines
 from pytorch_to_triton.convert.gates import EAGER
 from pytorch_to_triton.convert.session import gate
 from pytorch_to_triton.convert.session.answers import step_of
@@ -25,14 +26,15 @@ from pytorch_to_triton.convert.session.store import (
     opens,
     stage_of,
 )
-from pytorch_to_triton.convert.work import ConversionWork, tune
+from pytorch_to_triton.convert.work import ConversionWork, Tables, tune
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.errors import BadInput, NotConvertible
+from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.session import Attempt, SessionStep, Stage
+from pytorch_to_triton.schema.session import Attempt, SessionStep, Stage, TimedAt
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
 
@@ -49,6 +51,8 @@ class SubmitRequest:
     """A reason for which a slower stage may pass."""
     against: tuple[Target, ...] = ()
     """Other implementations that are timed beside the last stage, on a device."""
+    points: tuple[Point, ...] = ()
+    """The sizes that matter from here on; none: those of the session."""
 
 
 async def submit(
@@ -73,8 +77,9 @@ async def submit(
         refuse_unwritten(record, current, path, text)
         last = max(current, request.through)
         submission = Submission(worker, runtime, listener, folder, record, last, path, text, request.against)
+        submission, notes = await submission.at(request.points)
         later = None if request.file else await later_draft(submission, current)
-        notes = (f"{later.file.name} is drafted, and was submitted for {path.name}.",) if later else ()
+        notes += (f"{later.file.name} is drafted, and was submitted for {path.name}.",) if later else ()
         return await judged(later or submission, current, request.accepted, notes)
 
 
@@ -89,8 +94,6 @@ async def judged(
     gates = {stage: gate.conditions(stage, evidence) for stage in STAGES if current <= stage <= last}
     opened = [stage for stage in gates if opens(gates[stage], accepted, gate.SPEED)]
     stage = opened[-1] if opened else current
-    timing = evidence.table.of(gate.SUBMITTED) if evidence.table else None
-    eager = evidence.table.of(EAGER) if evidence.table else None
     number = folder.next_number()
     attempt = Attempt(
         number=number,
@@ -98,13 +101,12 @@ async def judged(
         opened=bool(opened),
         file=attempt_path(number),
         conditions=gates[stage],
-        median_ms=timing.median_ms if timing else None,
-        eager_ms=eager.median_ms if eager else None,
+        times=tuple(times_in(evidence.tables)),
         accepted=accepted,
         judged_with=evidence.judged_with,
         when=now(),
     )
-    notes += changed_since(folder, stage, path)
+    notes += (*compiled_at_named(submission, evidence), *changed_since(folder, stage, path))
     if not attempt.opened:
         folder.keep(attempt, text, evidence.verdict, evidence.audit)
         return step_of(folder, "shut", (*notes, *again(evidence.verdict)))
@@ -116,6 +118,22 @@ async def judged(
     folder.keep(attempt, text, evidence.verdict, evidence.audit)
     beyond = gates[STAGES[stage]] if stage < last else ()
     return step_of(folder, "finished" if stage == LAST else "opened", notes, beyond)
+
+
+def times_in(tables: Tables) -> Iterator[TimedAt]:
+    """What was measured of what was submitted."""
+    for table in tables:
+        timing, eager = table.of(gate.SUBMITTED), table.of(EAGER)
+        if timing is not None:
+            eager_ms = eager.median_ms if eager else None
+            yield TimedAt(dims=table.dims, median_ms=timing.median_ms, eager_ms=eager_ms)
+
+
+def compiled_at_named(submission: Submission, evidence: gate.Evidence) -> tuple[str, ...]:
+    """What the compiler makes of the file at the session's sizes, where it has any."""
+    if evidence.audit is None or not submission.record.setting.at:
+        return ()
+    return tuple(f"Compiled for {line}." for line in figure_lines(evidence.audit.compiled))
 
 
 def refuse_unwritten(record: SessionRecord, stage: Stage, path: Path, text: str) -> None:
