@@ -13,7 +13,7 @@ import anyio
 
 from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
 from pytorch_to_triton.convert.request import LAST
-from pytorch_to_triton.convert.work import ConversionWork, Tables, time_stages, tune
+from pytorch_to_triton.convert.work import ConversionWork, Tables, ranked_ways, time_stages, tune
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted
 from pytorch_to_triton.draft.library import CHANNELS_LAST, PURE
@@ -98,16 +98,18 @@ async def run_stages(work: ConversionWork) -> Staged:
         async with work.opened() as validation:
             reports = await validate_stages(work, validation, drafted)
             return Staged(reports, (), unmeasured(work, drafted[LAST]), [*drafted.values()])
-    drafted = {1: await work.draft(1), 2: await work.draft(2)}
+    ranked = await ranked_ways(work)
+    drafted = {1: await work.draft(1), 2: await work.draft(2, ranked.fastest)}
     async with work.opened() as validation:
-        first = await validate_stages(work, validation, drafted)
-        if not all(report.passed for report in first):
-            return Staged(
-                first, await time_stages(work, first), unmeasured(work, drafted[2]), [*drafted.values()]
-            )
-        tuned = await tune(work, first)
-        last = await validate_stages(work, validation, {LAST: tuned.drafted})
-        reports = first + last
+        reports = await validate_stages(work, validation, drafted)
+        while [report.passed for report in reports] == [True, False] and ranked.ways[1:]:
+            ranked = ranked.without_fastest()
+            drafted[2] = await work.draft(2, ranked.fastest)
+            reports[1:] = await validate_stages(work, validation, {2: drafted[2]})
+        if not all(report.passed for report in reports):
+            return Staged(reports, await time_stages(work, reports), ranked.notes, [*drafted.values()])
+        tuned = await tune(work, reports, ranked)
+        reports += await validate_stages(work, validation, {LAST: tuned.drafted})
         right = all(report.passed for report in reports)
         tables = tuned.tables if right and tuned.tables else await time_stages(work, reports)
         return Staged(reports, tables, tuned.notes, [*drafted.values(), tuned.drafted])
@@ -134,7 +136,7 @@ async def validate_stages(
             listener = StageListener(progress, stage) if progress else None
             verdict = await validation.verdict(
                 work.request.validation_of(Target(path=work.file(stage)), stage, drafted[stage].calls),
-                f"stage{stage}",
+                f"stage{stage}_{len(validation.reference.staged)}",  # a stage may have several drafts
                 listener,
             )
             reports[stage] = report_of(work, stage, drafted[stage], verdict)

@@ -4,6 +4,7 @@ compute convolutions and products, and with every launch configuration.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field, replace
@@ -187,12 +188,12 @@ class ConfigChoice:
         return f"{self.variant.kernel} is launched with {config}, the fastest over all timed sizes; {listed}."
 
 
-async def tune(work: ConversionWork, reports: Sequence[StageReport]) -> Tuned:
+async def tune(work: ConversionWork, reports: Sequence[StageReport], ranked: RankedWays) -> Tuned:
     """Time all configurations of the last stage beside the stages so far; draft it with the best."""
-    ways, measured = await fastest_ways(work)
+    ways = ranked.fastest
     choices = await write_choices(work, ways)
     if not choices:
-        return Tuned(await work.draft(LAST, ways), notes=measured)
+        return Tuned(await work.draft(LAST, ways), notes=ranked.notes)
     implementations = [*stage_subjects(work, reports), *candidates(work, choices)]
     if len(choices) == 1:
         implementations.append(compiled_target(work))  # else all are timed again, with the last stage
@@ -200,14 +201,30 @@ async def tune(work: ConversionWork, reports: Sequence[StageReport]) -> Tuned:
     best = [choice.best(tables) for choice in choices]
     tuned = {choice.variant.kernel: choice.labels[label] for choice, label in zip(choices, best, strict=True)}
     drafted = await work.draft(LAST, ways, tuned, await note_on(work))
-    notes = (*measured, *filter(None, (choice.others_best(tables) for choice in choices)))
+    notes = (*ranked.notes, *filter(None, (choice.others_best(tables) for choice in choices)))
     if len(choices) > 1:
         return Tuned(drafted, notes=notes)
     return Tuned(drafted, tuple(renamed(table, best[0], label_of(LAST)) for table in tables), notes)
 
 
-async def fastest_ways(work: ConversionWork) -> tuple[Ways, tuple[str, ...]]:
-    """Who computes convolutions and products, each way tuned as it runs; and a sentence about each size."""
+@dataclass(frozen=True)
+class RankedWays:
+    """Who may compute convolutions and products, the fastest first."""
+
+    ways: tuple[Ways, ...]
+    notes: tuple[str, ...] = ()
+    """What was measured of them, a sentence a size, where there was a choice."""
+
+    @property
+    def fastest(self) -> Ways:
+        return self.ways[0]
+
+    def without_fastest(self) -> RankedWays:
+        return replace(self, ways=self.ways[1:])
+
+
+async def ranked_ways(work: ConversionWork) -> RankedWays:
+    """The ways, each timed with a draft of the second stage, which is tuned as it runs."""
     drafts: dict[str, Ways] = {}
     texts: set[str] = set()
     for number, ways in enumerate(work.ways):
@@ -217,20 +234,23 @@ async def fastest_ways(work: ConversionWork) -> tuple[Ways, tuple[str, ...]]:
                 drafts[f"way {number}"] = ways
                 write_tuning_file(work, f"way {number}", text)
             texts.add(text)
-    first = next(iter(drafts.values()))
     if len(drafts) == 1:
-        return first, ()
+        return RankedWays((*drafts.values(),))
     tables = await side_by_side(
         work, [Implementation(n, Target(path=tuning_file(work, n)), "candidate") for n in drafts]
     )
-    timed = {label: ms for label in drafts if (ms := mean_ms(label, tables)) is not None}
-    if not timed:
-        return first, ()
-    best = min(timed, key=lambda label: timed[label])
-    return drafts[best], tuple(ranked(table, drafts) for table in tables if table.timings)
+    return ranked_by(drafts, tables)
 
 
-def ranked(table: TimingTable, drafts: Mapping[str, Ways]) -> str:
+def ranked_by(drafts: Mapping[str, Ways], tables: Tables) -> RankedWays:
+    """The ways by label in the order of their times over all sizes; what could not be timed comes last."""
+    times = {label: ms for label in drafts if (ms := mean_ms(label, tables)) is not None}
+    order = sorted(drafts, key=lambda label: times.get(label, math.inf))
+    notes = (ranking(table, drafts) for table in tables if table.timings)
+    return RankedWays(tuple(drafts[label] for label in order), tuple(notes))
+
+
+def ranking(table: TimingTable, drafts: Mapping[str, Ways]) -> str:
     """The ways at one size, the fastest first."""
     told = [
         f"{drafts[timing.label]}, {timing.median_ms:.3f} ms"

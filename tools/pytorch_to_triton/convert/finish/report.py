@@ -11,6 +11,7 @@ from pathlib import Path
 from pytorch_to_triton.benchmark.figures import percent, size_of
 from pytorch_to_triton.benchmark.speed_report import brief_table
 from pytorch_to_triton.benchmark.tuning.freeze import autotuned_kernels
+from pytorch_to_triton.convert.compiled_figures import figure_lines
 from pytorch_to_triton.convert.finish.converted import described_kernels
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.inputs.expression import point_name
@@ -92,6 +93,7 @@ def report_of(dossier: Dossier) -> Report:
         left_section(calls_left(dossier), dossier.benchmark),
         tried_section(dossier.validation),
         not_tried_section(dossier.validation),
+        ReportPart("Compiled", lines=figure_lines(dossier.audit.compiled) if dossier.audit else ()),
         findings_section(dossier.audit),
         attempts_section(dossier.attempts),
         ReportPart("Again", commands=dossier.commands),

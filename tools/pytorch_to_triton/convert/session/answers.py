@@ -31,7 +31,7 @@ def session_of(
     best, stage = best_of(attempts), stage_of(attempts)
     verdict = verdict or ("finished" if best and best.stage == LAST else "open")
     return ConversionSession(
-        summary=summary_of(record, attempts, verdict),
+        summary=" ".join(filter(None, (summary_of(record, attempts, verdict), sizes_of(record)))),
         next_step=next_step_of(folder, record, attempts, verdict),
         verdict=verdict,
         session=folder.path,
@@ -88,6 +88,12 @@ def summary_of(record: SessionRecord, attempts: tuple[Attempt, ...], verdict: Ou
     return (
         f"{name}: {where} after {len(attempts)} attempt{'s' if len(attempts) > 1 else ''}; {speed_of(best)}."
     )
+
+
+def sizes_of(record: SessionRecord) -> str:
+    """The sizes that matter, as a sentence; empty where none was named."""
+    at = record.setting.at
+    return f"Tuned, timed and compiled at {'; '.join(at)}." if at else ""
 
 
 def start_text(record: SessionRecord) -> str:

@@ -26,7 +26,7 @@ from pytorch_to_triton.convert.session.store import (
     opens,
     stage_of,
 )
-from pytorch_to_triton.convert.work import ConversionWork, Tables, tune
+from pytorch_to_triton.convert.work import ConversionWork, Tables, ranked_ways, tune
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.errors import BadInput, NotConvertible
@@ -259,15 +259,19 @@ def put(submission: Submission, stage: Stage, text: str, drafted: Mapping[int, s
 
 
 async def drafted_text(submission: Submission, stage: Stage) -> str | None:
-    """The next stage's draft, on a device with measured launch configurations; None where there is none."""
+    """The next stage's draft, on a device in the fastest way and, of the last stage, with measured launch
+    configurations; None where there is none."""
     target = await submission.target()
     try:
         origin = target.convertible()
-        if stage == LAST and not submission.runtime.interpreter:
-            folder = submission.folder.path
-            work = ConversionWork(submission.worker, submission.runtime, submission.listener, target, folder)
-            return (await tune(work, [])).drafted.text
-        return origin.drafted(stage, PURE if target.request.pure else None).text
+        if submission.runtime.interpreter:
+            return origin.drafted(stage, PURE if target.request.pure else None).text
+        folder = submission.folder.path
+        work = ConversionWork(submission.worker, submission.runtime, submission.listener, target, folder)
+        ranked = await ranked_ways(work)
+        if stage == LAST:
+            return (await tune(work, [], ranked)).drafted.text
+        return work.drafted(stage, ranked.fastest).text
     except NotConvertible:
         return None
 
