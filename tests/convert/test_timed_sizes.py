@@ -119,6 +119,29 @@ async def test_the_program_of_the_largest_named_size_is_the_one_that_is_tuned(
     assert [branch.sizes for branch in target.whole.traced.branches] == [("M <= 64",)]
 
 
+IN_PARTS = """
+INPUTS = {"a": "float32[N, 64]", "b": "float32[N, 64]"}
+DIMS = {"N": [3, 8]}
+
+
+def f(a, b):
+    logits = a @ b.t()
+    if logits.sum().item() > 0:
+        return logits * 2.0
+    return logits.cos()
+"""
+
+
+@pytest.mark.anyio
+async def test_sizes_grow_until_the_largest_value_of_a_part_fills_a_gpu(
+    worker: WorkerClient, interpreter: Runtime, written: Written
+) -> None:
+    target = await resolve(worker, ConversionRequest(target=written(IN_PARTS)), interpreter)
+    (case,) = target.timing_cases()
+    assert 4 * case.dims["N"] ** 2 == 2**28
+    assert target.named_or_safe == (case.dims,)
+
+
 LOOPING = """
 INPUTS = {"x": "float32[M, N]"}
 DIMS = {"M": [7], "N": [3]}

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from pytorch_to_triton.convert.resolve import resolve
 from pytorch_to_triton.convert.session.answers import session_of
 from pytorch_to_triton.convert.session.finish import FinishRequest, benchmark_request, finish
 from pytorch_to_triton.convert.session.start import start
@@ -61,7 +62,8 @@ async def test_sizes_are_named_at_the_start_replaced_at_a_submission_and_measure
     ]
     assert "compiled at M=64,N=512" in session_of(folder).summary
 
-    request = benchmark_request(folder, folder.file(1), FinishRequest())
+    target = await resolve(worker, folder.record().setting.request(), interpreter)
+    request = benchmark_request(folder, target, folder.file(1), FinishRequest())
     assert (request.points, dict(request.options.dims)) == (({"M": 64, "N": 512},), {})
     finished = await finish(worker, folder, FinishRequest(into=tmp_path / "into"), interpreter, Silent())
     assert finished.verdict == "finished"

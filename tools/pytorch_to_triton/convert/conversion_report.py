@@ -25,20 +25,27 @@ WAYS_ON: dict[CaseStatus | None, str] = {
 
 
 def summary_of(name: str, stages: Sequence[StageReport], at: Sequence[AtSizes]) -> str:
-    """The conversion in a sentence."""
+    """The conversion in a sentence, which says first where the kernel is slower than PyTorch."""
+    passed = [s for s in stages if s.passed]
+    speed = [*faster_texts(at)] or [why_unmeasured(passed, at)] * (not any(timed_at(at)))
+    return f"{name}: {'; '.join([*slower_texts(at), *outcomes(stages), *speed])}."
+
+
+def outcomes(stages: Sequence[StageReport]) -> Iterator[str]:
+    """Which stages passed, and why no other one did."""
     passed = [s for s in stages if s.passed]
     closed = next((s for s in stages if not s.passed), None)
     missing = dict.fromkeys(size for s in stages for size in not_tried(s.verdict.skipped))
-    if closed is None and missing:
-        text = f"{name}: all three stages are right at the sizes tried, and {', '.join(missing)} not tried"
-        text += " (too large for this run)"
-    elif closed is None:
-        text = f"{name}: all three stages are validated"
-    elif passed:
-        text = f"{name}: stage {passed[-1].stage} ({passed[-1].name}) is the kernel; {why_closed(closed)}"
+    if closed is not None:
+        last = passed[-1:]
+        yield from (f"stage {stage.stage} ({stage.name}) is the kernel" for stage in last)
+        yield from ["no stage passed"] * (not last)
+        yield why_closed(closed)
+    elif missing:
+        tried = "all three stages are right at the sizes tried"
+        yield f"{tried}, and {', '.join(missing)} not tried (too large for this run)"
     else:
-        text = f"{name}: no stage passed; {why_closed(closed)}"
-    return f"{text}; {speed_text(passed, at)}."
+        yield "all three stages are validated"
 
 
 def why_closed(stage: StageReport) -> str:
@@ -49,16 +56,13 @@ def why_closed(stage: StageReport) -> str:
     return f"stage {stage.stage} ({stage.name}) is right, but slower than the stage before"
 
 
-def speed_text(passed: Sequence[StageReport], at: Sequence[AtSizes]) -> str:
-    """The best stage against the faster of eager PyTorch and torch.compile: first where it is slower."""
-    told = [*slower_texts(at), *faster_texts(at)]
-    if told:
-        return "; ".join(told)
-    timed = any(sizes.timing for sizes in at)
-    return "speed not measured (no GPU)" if passed and not timed else "speed not measured"
+def why_unmeasured(passed: Sequence[StageReport], at: Sequence[AtSizes]) -> str:
+    has_gpu = any(sizes.timing for sizes in at)
+    return "speed not measured (no GPU)" if passed and not has_gpu else "speed not measured"
 
 
 def slower_texts(at: Sequence[AtSizes]) -> Iterator[str]:
+    """Where the best stage is slower than the faster of eager PyTorch and torch.compile."""
     for sizes, table, speedup in timed_at(at):
         if speedup.slower:
             text = f"slower than {PLAIN[speedup.baseline]} {place(table)}: it takes "

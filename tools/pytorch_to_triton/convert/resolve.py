@@ -121,7 +121,21 @@ class ResolvedTarget:
 
     def timing_cases(self) -> tuple[Case, ...]:
         """The calls at the sizes that are timed, the smallest first."""
-        return timing_cases(self.declaration, self.request.points, self.whole.traced if self.whole else None)
+        return timing_cases(self.declaration, self.request.points, self.traced)
+
+    @property
+    def traced(self) -> tuple[Traced, ...]:
+        """What was traced, as a whole or in those parts whose sizes do not depend on values."""
+        if isinstance(self.origin, CutOrigin):
+            return self.origin.traced_at(self.declaration.dims)
+        return (self.origin.traced,) if self.origin else ()
+
+    @property
+    def named_or_safe(self) -> tuple[Point, ...]:
+        """The sizes that matter; of a function in parts, else those that are timed: what reads its inputs
+        alone would take far larger ones."""
+        in_parts = isinstance(self.origin, CutOrigin)
+        return tuple(case.dims for case in self.timing_cases()) if in_parts else self.request.points
 
     def declared(self) -> Mapping[str, object]:
         """INPUTS, DIMS and REQUIRES, a module's state among the inputs where it was traced."""
@@ -222,7 +236,7 @@ def source_of(problem: Problem, traced: Traced, points: Sequence[Point] = ()) ->
         target=str(description.target),
         reference=copied_reference(problem, traced.graph.state),
         declared=declared(problem.declaration, traced.graph),
-        timed=tuple(case.dims for case in timing_cases(problem.declaration, points, traced)),
+        timed=tuple(case.dims for case in timing_cases(problem.declaration, points, [traced])),
         output_dtypes=traced.output_dtypes,
         tensor_dtypes=traced.tensor_dtypes,
         branches=traced.branches,
@@ -274,14 +288,14 @@ def declared(declaration: Declaration, graph: Graph | None) -> dict[str, object]
 
 
 def timing_cases(
-    declaration: Declaration, points: Sequence[Point], traced: Traced | None
+    declaration: Declaration, points: Sequence[Point], traced: Sequence[Traced]
 ) -> tuple[Case, ...]:
     """One at each of the points. Without any, one at the largest declared sizes, enlarged until the inputs,
     or the largest value, fill a GPU, as far as the first program is that of the sizes."""
     if not points:
-        kept = tuple(evaluable(traced.guards)) if traced else ()
+        kept = tuple(guard for each in traced for guard in evaluable(each.guards))
         narrowed = declaration.model_copy(update={"requires": (*declaration.requires, *kept)})
-        held = held_bytes(traced.graph if traced else None)
+        held = held_bytes(*(each.graph for each in traced))
         points = [timing_dims(narrowed, at_least_bytes=TIMED_BYTES, held=held)]
     return tuple(
         Case(

@@ -123,6 +123,8 @@ def speed_at(timed: TimedAt) -> str:
     where = f" at {point_name(timed.dims)}" if timed.dims else ""
     if timed.eager_ms is None:
         return f"{timed.median_ms:.4f} ms{where}"
+    if timed.median_ms > timed.eager_ms:
+        return f"slower than eager PyTorch{where}: {timed.median_ms / timed.eager_ms:.2f} times as long"
     return f"{timed.eager_ms / timed.median_ms:.2f} times as fast as eager PyTorch{where}"
 
 

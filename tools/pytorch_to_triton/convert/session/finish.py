@@ -89,7 +89,8 @@ async def finish(
         # Reports and pictures call a kernel by its file.
         kernel = folder.path / BENCHMARK / f"{recipe.function}.py"
         places.write_atomically(kernel, text)
-        timed = await benchmark(worker, benchmark_request(folder, kernel, request), runtime, listener)
+        asked = benchmark_request(folder, target, kernel, request)
+        timed = await benchmark(worker, asked, runtime, listener)
         text, more = with_measured(text, timed, found_versions)
         notes = (*notes, *more)
         recipe = recipe_of(target, submitted_file(target, text), drafted=drafted)
@@ -110,7 +111,10 @@ async def finish(
     written = put(record, texts, into, request)
     await listener.progress(0, 1, f"running test_{finished.kernels}")
     tests = await run_tests(worker, into / f"test_{finished.kernels}", runtime, record.setting.seconds)
-    return finished_conversion(folder, recipe, written, tests, notes)
+    finished_files = finished_conversion(folder, recipe, written, tests, notes)
+    if timed is None:
+        return finished_files
+    return finished_files.model_copy(update={"summary": f"{finished_files.summary} {timed.summary}"})
 
 
 def with_measured(text: str, timed: Benchmark, versions: Versions) -> tuple[str, tuple[str, ...]]:
@@ -162,18 +166,18 @@ def report_files(recipe: Recipe, dossier: Dossier) -> dict[str, str]:
     return dict(zip(report_names(recipe), (markdown(report), page(report)), strict=True))
 
 
-def benchmark_request(folder: SessionFolder, kernel: Path, request: FinishRequest) -> BenchmarkRequest:
+def benchmark_request(
+    folder: SessionFolder, target: ResolvedTarget, kernel: Path, request: FinishRequest
+) -> BenchmarkRequest:
     """The sizes that matter, else a sweep."""
-    setting = folder.record().setting
-    conversion = setting.request()
-    named = frozenset().union(*conversion.points)
-    options = conversion.options
+    setting, points = folder.record().setting, target.named_or_safe
+    options, named = setting.request().options, frozenset().union(*points)
     return BenchmarkRequest(
         candidate=Target(path=kernel),
         reference=setting.target,
         against=request.against,
         options=replace(options, dims={n: sizes for n, sizes in options.dims.items() if n not in named}),
-        points=conversion.points,
+        points=points,
         baselines=("eager", "compile"),
         passes="both" if setting.backward else "forward",
         seconds=setting.seconds,
