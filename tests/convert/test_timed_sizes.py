@@ -139,7 +139,7 @@ async def test_sizes_grow_until_the_largest_value_of_a_part_fills_a_gpu(
     target = await resolve(worker, ConversionRequest(target=written(IN_PARTS)), interpreter)
     (case,) = target.timing_cases()
     assert 4 * case.dims["N"] ** 2 == 2**28
-    assert target.named_or_safe == (case.dims,)
+    assert target.timed_points == (case.dims,)
 
 
 LOOPING = """

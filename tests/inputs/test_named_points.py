@@ -53,6 +53,6 @@ def test_what_was_filled_in_is_said() -> None:
     declaration = parse_declaration(INPUTS, DIMS)
     points = parse_points(["N=4096", "N=64"])
     said = filled_in(points, named_points(declaration, points))
-    assert said.endswith("the others have their largest declared sizes: M=16.")
+    assert said == "Dims that --at leaves out have their largest declared sizes: M=16."
     whole = parse_points(["M=1,N=4096"])
     assert filled_in(whole, named_points(declaration, whole)) == ""

@@ -1,13 +1,14 @@
 """A conversion in words: the summary, and the Markdown report in the conversion's folder."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pytorch_to_triton.benchmark.figures import is_not_slower
 from pytorch_to_triton.convert.gates import COMPILE, EAGER, label_of
 from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.schema.conversion import AtSizes, Conversion, Speedup, StageReport
+from pytorch_to_triton.schema.session import TimedAt
 from pytorch_to_triton.schema.timing import Timing, TimingTable, Traffic
 from pytorch_to_triton.schema.verdict import CaseStatus, Verdict
 from pytorch_to_triton.validate.conclusion import most_telling, not_tried, skipped_text, wrong_of
@@ -102,6 +103,22 @@ def speedup_of(passed: Sequence[StageReport], table: TimingTable | None) -> Spee
         ratio=baseline.median_ms / own.median_ms,
         slower=not is_not_slower(own.low_ms, baseline.high_ms),
     )
+
+
+def beside_eager(times: Iterable[TimedAt]) -> str:
+    """`2.00 times as fast as eager PyTorch at M=64 (0.1000 ms against 0.2000 ms)`, size by size; empty where
+    nothing was timed."""
+    return ", ".join(map(beside_eager_at, times))
+
+
+def beside_eager_at(timed: TimedAt) -> str:
+    where = f" at {point_name(timed.dims)}" if timed.dims else ""
+    if timed.eager_ms is None:
+        return f"{timed.median_ms:.4f} ms{where}"
+    figures = f"({timed.median_ms:.4f} ms against {timed.eager_ms:.4f} ms)"
+    if timed.median_ms > timed.eager_ms:
+        return f"slower than eager PyTorch{where} {figures}"
+    return f"{timed.eager_ms / timed.median_ms:.2f} times as fast as eager PyTorch{where} {figures}"
 
 
 def moves(traffic: Traffic) -> str:

@@ -45,7 +45,8 @@ class ConversionRequest(Value):
 
     def without_dims(self, names: Collection[str]) -> ConversionRequest:
         """The same without the sizes of dims that the file's own declaration has as numbers from here on."""
-        points = tuple({n: size for n, size in point.items() if n not in names} for point in self.points)
+        left = ({n: size for n, size in point.items() if n not in names} for point in self.points)
+        points = tuple(point for point in left if point)
         if self.options.inputs:
             return self.model_copy(update={"points": points})
         dims = {name: sizes for name, sizes in self.options.dims.items() if name not in names}

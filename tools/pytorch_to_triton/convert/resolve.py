@@ -131,11 +131,12 @@ class ResolvedTarget:
         return (self.origin.traced,) if self.origin else ()
 
     @property
-    def named_or_safe(self) -> tuple[Point, ...]:
+    def timed_points(self) -> tuple[Point, ...]:
         """The sizes that matter; of a function in parts, else those that are timed: what reads its inputs
         alone would take far larger ones."""
-        in_parts = isinstance(self.origin, CutOrigin)
-        return tuple(case.dims for case in self.timing_cases()) if in_parts else self.request.points
+        if not isinstance(self.origin, CutOrigin):
+            return self.request.points
+        return tuple(case.dims for case in self.timing_cases() if case.dims)
 
     def declared(self) -> Mapping[str, object]:
         """INPUTS, DIMS and REQUIRES, a module's state among the inputs where it was traced."""

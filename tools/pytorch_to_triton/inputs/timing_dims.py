@@ -89,13 +89,8 @@ def _why_no_call(declaration: Declaration, point: Point) -> str:
 
 
 def filled_in(points: Iterable[Point], wholes: Iterable[Point]) -> str:
-    """What points left to `named_points`, as a sentence; empty where they name every dim."""
+    """What the points left to `named_points`, as a sentence; empty where they name every dim."""
     named = frozenset().union(*points)
-    sizes = {name: sorted({whole[name] for whole in wholes}) for whole in wholes for name in whole}
-    added = {name: seen for name, seen in sizes.items() if name not in named}
-    listed = ", ".join(f"{name}={'|'.join(map(str, seen))}" for name, seen in added.items())
-    return (
-        f"--at does not name every dim; the others have their largest declared sizes: {listed}."
-        if added
-        else ""
-    )
+    added = (f"{name}={size}" for whole in wholes for name, size in whole.items() if name not in named)
+    listed = ", ".join(dict.fromkeys(added))
+    return f"Dims that --at leaves out have their largest declared sizes: {listed}." if listed else ""

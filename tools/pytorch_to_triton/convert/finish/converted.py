@@ -57,7 +57,7 @@ def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Rec
         module=drop_in(target, reference, graph) if graph and target.is_module else None,
         autocast=graph is not None and graph.autocast,
         graph=graph,
-        points=target.named_or_safe,
+        points=target.timed_points,
     )
 
 

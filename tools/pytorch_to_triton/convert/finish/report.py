@@ -12,9 +12,9 @@ from pytorch_to_triton.benchmark.figures import percent, size_of
 from pytorch_to_triton.benchmark.speed_report import brief_table
 from pytorch_to_triton.benchmark.tuning.freeze import autotuned_kernels
 from pytorch_to_triton.convert.compiled_figures import figure_lines
+from pytorch_to_triton.convert.conversion_report import beside_eager
 from pytorch_to_triton.convert.finish.converted import described_kernels
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
-from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.schema.benchmark import KERNEL, Benchmark
 from pytorch_to_triton.schema.finding import AuditReport
 from pytorch_to_triton.schema.session import Attempt, Understanding
@@ -115,13 +115,8 @@ def right_text(validation: Verdict | None) -> str:
 def speed_text(best: Attempt, benchmark: Benchmark | None) -> str:
     if benchmark is not None:
         return benchmark.summary
-    told = [
-        f"{timed.eager_ms / timed.median_ms:.2f} times as fast as eager PyTorch at {point_name(timed.dims)}: "
-        f"{timed.median_ms:.4f} ms against {timed.eager_ms:.4f} ms."
-        for timed in best.times
-        if timed.eager_ms is not None
-    ]
-    return " ".join(told) or "Speed: not measured, for want of a GPU."
+    text = beside_eager(best.times)
+    return f"{text[:1].upper()}{text[1:]}." if text else "Speed: not measured, for want of a GPU."
 
 
 def speed_section(benchmark: Benchmark | None) -> ReportPart:

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+from pytorch_to_triton.convert.conversion_report import beside_eager
 from pytorch_to_triton.convert.session.store import LAST, SessionFolder, SessionRecord, best_of, stage_of
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.schema.session import (
     Attempt,
     Condition,
@@ -18,7 +18,6 @@ from pytorch_to_triton.schema.session import (
     SessionLine,
     SessionList,
     SessionStep,
-    TimedAt,
     UnreadableSession,
 )
 
@@ -85,9 +84,8 @@ def summary_of(record: SessionRecord, attempts: tuple[Attempt, ...], verdict: Ou
         )
         return f"{name}: the gate of stage {last.stage} ({STAGE_NAMES[last.stage]}) stays shut.{reasons}"
     where = f"stage {best.stage} ({STAGE_NAMES[best.stage]}) has passed" if best else "no gate has opened yet"
-    return (
-        f"{name}: {where} after {len(attempts)} attempt{'s' if len(attempts) > 1 else ''}; {speed_of(best)}."
-    )
+    speed = beside_eager(best.times if best else ()) or "speed not measured"
+    return f"{name}: {where} after {len(attempts)} attempt{'s' if len(attempts) > 1 else ''}; {speed}."
 
 
 def sizes_of(record: SessionRecord) -> str:
@@ -110,22 +108,6 @@ def sentence(text: str) -> str:
     """As a sentence of its own; a file's name stays as it is."""
     first = text if "." in text.partition(" ")[0].rstrip(".") else text[:1].upper() + text[1:]
     return first + ("" if text.endswith(".") else ".")
-
-
-def speed_of(best: Attempt | None) -> str:
-    """The best attempt's time beside eager PyTorch, at each timed size."""
-    if best is None or not best.times:
-        return "speed not measured"
-    return ", ".join(map(speed_at, best.times))
-
-
-def speed_at(timed: TimedAt) -> str:
-    where = f" at {point_name(timed.dims)}" if timed.dims else ""
-    if timed.eager_ms is None:
-        return f"{timed.median_ms:.4f} ms{where}"
-    if timed.median_ms > timed.eager_ms:
-        return f"slower than eager PyTorch{where}: {timed.median_ms / timed.eager_ms:.2f} times as long"
-    return f"{timed.eager_ms / timed.median_ms:.2f} times as fast as eager PyTorch{where}"
 
 
 def next_step_of(

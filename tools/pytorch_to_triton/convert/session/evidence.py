@@ -49,16 +49,16 @@ class Submission:
             self._resolved.append(await resolve(self.worker, self.record.setting.request(), self.runtime))
         return self._resolved[0]
 
-    async def at(self, points: tuple[Point, ...]) -> tuple[Submission, tuple[str, ...]]:
+    async def with_points(self, points: tuple[Point, ...]) -> tuple[Submission, tuple[str, ...]]:
         """The same in a session with these sizes that matter, and what was filled in; without any, as it is.
 
         Raises BadInput for sizes at which the target cannot be called.
         """
         if not points:
             return self, ()
-        named = replace(self, record=self.record.timed_at(points), _resolved=[])
+        named = replace(self, record=self.record.with_points(points), _resolved=[])
         resolved = (await named.target()).request.points
-        record = self.record.timed_at(resolved)
+        record = self.record.with_points(resolved)
         self.folder.write(record)
         note = filled_in(points, resolved)
         return replace(named, record=record), (note,) if note else ()

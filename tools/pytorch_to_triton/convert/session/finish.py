@@ -14,6 +14,7 @@ from pytorch_to_triton import places
 from pytorch_to_triton.benchmark.benchmark import benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.benchmark.tuning.freeze import freeze
+from pytorch_to_triton.convert.conversion_report import beside_eager
 from pytorch_to_triton.convert.finish.converted import recipe_of, submitted_file
 from pytorch_to_triton.convert.finish.files import files, page
 from pytorch_to_triton.convert.finish.recipe import Recipe
@@ -32,7 +33,7 @@ from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.dtype import ITEM_BYTES
 from pytorch_to_triton.schema.finished import FinishedConversion, FinishedFile, TestRun
 from pytorch_to_triton.schema.job import Job, Runtime
-from pytorch_to_triton.schema.session import Attempt, TimedAt
+from pytorch_to_triton.schema.session import Attempt
 from pytorch_to_triton.schema.target import Target
 
 TOOL = "convert finish"
@@ -170,7 +171,7 @@ def benchmark_request(
     folder: SessionFolder, target: ResolvedTarget, kernel: Path, request: FinishRequest
 ) -> BenchmarkRequest:
     """The sizes that matter, else a sweep."""
-    setting, points = folder.record().setting, target.named_or_safe
+    setting, points = folder.record().setting, target.timed_points
     options, named = setting.request().options, frozenset().union(*points)
     return BenchmarkRequest(
         candidate=Target(path=kernel),
@@ -229,15 +230,8 @@ def make(folder: Path) -> None:
 
 
 def speed_of(best: Attempt) -> str:
-    """What was measured of the file, a sentence a size."""
-    return " ".join(measured_at(timed, best.when[:10]) for timed in best.times if timed.eager_ms is not None)
-
-
-def measured_at(timed: TimedAt, date: str) -> str:
-    where = f" at {point_name(timed.dims)}" if timed.dims else ""
-    eager_ms = timed.eager_ms or 0.0
-    times = f"{timed.median_ms:.4f} ms against {eager_ms:.4f} ms"
-    return f"Measured {date}{where}: {eager_ms / timed.median_ms:.2f} times as fast as eager ({times})."
+    """What was measured of the file."""
+    return f"Measured {best.when[:10]}: {text}." if (text := beside_eager(best.times)) else ""
 
 
 def notes_on(best: Attempt) -> tuple[str, ...]:

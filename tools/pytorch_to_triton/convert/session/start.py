@@ -284,7 +284,7 @@ async def start(
         setting, notes = with_proposal(setting, proposal), proposal.guesses
     request = setting.request()
     target = await resolve(worker, request, runtime)
-    setting = setting.timed_at(target.request.points)
+    setting = setting.with_points(target.request.points)
     notes += tuple(filter(None, [filled_in(request.points, target.request.points)]))
     try:
         drafted, why = target.convertible().drafted(1, PURE), ""

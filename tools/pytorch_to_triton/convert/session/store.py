@@ -80,7 +80,7 @@ class Setting(Value):
             pure=self.pure,
         )
 
-    def timed_at(self, points: Iterable[Point]) -> Setting:
+    def with_points(self, points: Iterable[Point]) -> Setting:
         """The same with other sizes that matter."""
         at = tuple(",".join(f"{name}={size}" for name, size in point.items()) for point in points)
         return self.model_copy(update={"at": at})
@@ -101,9 +101,9 @@ class SessionRecord(Value):
     allowed: tuple[str, ...] = ()
     """Operators that drafts leave to PyTorch."""
 
-    def timed_at(self, points: Iterable[Point]) -> SessionRecord:
+    def with_points(self, points: Iterable[Point]) -> SessionRecord:
         """The same with other sizes that matter."""
-        return self.model_copy(update={"setting": self.setting.timed_at(points)})
+        return self.model_copy(update={"setting": self.setting.with_points(points)})
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ async def submit(
         refuse_unwritten(record, current, path, text)
         last = max(current, request.through)
         submission = Submission(worker, runtime, listener, folder, record, last, path, text, request.against)
-        submission, notes = await submission.at(request.points)
+        submission, notes = await submission.with_points(request.points)
         later = None if request.file else await later_draft(submission, current)
         notes += (f"{later.file.name} is drafted, and was submitted for {path.name}.",) if later else ()
         return await judged(later or submission, current, request.accepted, notes)
