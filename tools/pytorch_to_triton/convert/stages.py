@@ -13,7 +13,7 @@ import anyio
 
 from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
 from pytorch_to_triton.convert.request import LAST
-from pytorch_to_triton.convert.work import ConversionWork, Tables, ranked_ways, time_stages, tune
+from pytorch_to_triton.convert.work import ConversionWork, RankedWays, Tables, ranked_ways, time_stages, tune
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted
 from pytorch_to_triton.draft.library import CHANNELS_LAST, PURE
@@ -94,18 +94,14 @@ async def around_parts(work: ConversionWork, staged: Staged, origin: CutOrigin) 
 async def run_stages(work: ConversionWork) -> Staged:
     """The stages, with the ways that are left."""
     if work.runtime.interpreter:
-        drafted = {stage: await work.draft(stage) for stage in STAGE_NAMES}
+        every = {stage: await work.draft(stage) for stage in STAGE_NAMES}
         async with work.opened() as validation:
-            reports = await validate_stages(work, validation, drafted)
-            return Staged(reports, (), unmeasured(work, drafted[LAST]), [*drafted.values()])
+            reports = await validate_stages(work, validation, every)
+            return Staged(reports, (), unmeasured(work, every[LAST]), [*every.values()])
     ranked = await ranked_ways(work)
-    drafted = {1: await work.draft(1), 2: await work.draft(2, ranked.fastest)}
+    drafted: dict[Stage, Drafted] = {1: await work.draft(1), 2: await work.draft(2, ranked.fastest)}
     async with work.opened() as validation:
-        reports = await validate_stages(work, validation, drafted)
-        while [report.passed for report in reports] == [True, False] and ranked.ways[1:]:
-            ranked = ranked.without_fastest()
-            drafted[2] = await work.draft(2, ranked.fastest)
-            reports[1:] = await validate_stages(work, validation, {2: drafted[2]})
+        reports, ranked = await validate_in_order(work, validation, drafted, ranked)
         if not all(report.passed for report in reports):
             return Staged(reports, await time_stages(work, reports), ranked.notes, [*drafted.values()])
         tuned = await tune(work, reports, ranked)
@@ -113,6 +109,18 @@ async def run_stages(work: ConversionWork) -> Staged:
         right = all(report.passed for report in reports)
         tables = tuned.tables if right and tuned.tables else await time_stages(work, reports)
         return Staged(reports, tables, tuned.notes, [*drafted.values(), tuned.drafted])
+
+
+async def validate_in_order(
+    work: ConversionWork, validation: Validation, drafted: dict[Stage, Drafted], ranked: RankedWays
+) -> tuple[list[StageReport], RankedWays]:
+    """The first two stages, the second in the fastest way that is right; and the ways from that on."""
+    reports = await validate_stages(work, validation, drafted)
+    while [report.passed for report in reports] == [True, False] and ranked.ways[1:]:
+        ranked = ranked.without_fastest()
+        drafted[2] = await work.draft(2, ranked.fastest)
+        reports[1:] = await validate_stages(work, validation, {2: drafted[2]})
+    return reports, ranked
 
 
 def unmeasured(work: ConversionWork, drafted: Drafted) -> tuple[str, ...]:
