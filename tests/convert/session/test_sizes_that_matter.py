@@ -87,6 +87,30 @@ async def test_sizes_at_which_the_target_cannot_be_called_change_nothing(
     assert folder.attempts() == ()
 
 
+ROWS = """
+INPUTS = {"x": "float32[M, N]"}
+DIMS = {"M": [3], "N": [40]}
+
+
+def f(x):
+    return torch.softmax(x, -1)
+"""
+
+
+async def test_a_draft_that_nobody_changed_is_drafted_again_for_other_sizes(
+    worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
+) -> None:
+    setting = setting_of(written(ROWS)).model_copy(update={"archs": ("sm_90",), "at": ("M=8,N=64",)})
+    folder = open_session((await start(worker, setting, tmp_path / "session", interpreter)).session)
+    await submit(worker, folder, SubmitRequest(), interpreter, Silent())
+    small = folder.file(2).read_text(encoding="utf-8")
+    request = SubmitRequest(points=parse_points(["M=8,N=100000"]))
+    step = await submit(worker, folder, request, interpreter, Silent())
+    assert "stage2_optimised.py is drafted again, for these sizes." in step.notes
+    assert folder.text(folder.attempts()[-1]) != small
+    assert any(note.startswith("Compiled for sm_90 at M=8 N=100000: ") for note in step.notes)
+
+
 CALLS = """
 import torch
 from target import f

@@ -78,9 +78,10 @@ async def submit(
         last = max(current, request.through)
         submission = Submission(worker, runtime, listener, folder, record, last, path, text, request.against)
         submission, notes = await submission.with_points(request.points)
-        later = None if request.file else await later_draft(submission, current)
-        notes += (f"{later.file.name} is drafted, and was submitted for {path.name}.",) if later else ()
-        return await judged(later or submission, current, request.accepted, notes)
+        is_new = last > current or bool(request.points)
+        drafted = await draft_anew(submission) if is_new and not request.file else None
+        notes += drafted_in_place(drafted, submission) if drafted else ()
+        return await judged(drafted or submission, current, request.accepted, notes)
 
 
 async def judged(
@@ -218,15 +219,23 @@ async def put_next(submission: Submission, stage: Stage) -> tuple[str, ...]:
     return (f"{file} is the file that passed, headed by what stage {stage} is to bring.",)
 
 
-async def later_draft(submission: Submission, current: Stage) -> Submission | None:
-    """The draft of the last stage that is asked for, put there, in place of the unchanged one of `current`.
+async def draft_anew(submission: Submission) -> Submission | None:
+    """The draft of the last stage that is asked for, put there, in place of an unchanged one.
 
     None where that is no unchanged draft, or the last stage's file is somebody's own or cannot be drafted.
     """
-    last = submission.stage
-    if last == current or not is_draft(submission) or is_changed(submission, last):
+    if not is_draft(submission) or is_changed(submission, submission.stage):
         return None
-    return await put_draft(submission, last)
+    return await put_draft(submission, submission.stage)
+
+
+def drafted_in_place(drafted: Submission, before: Submission) -> tuple[str, ...]:
+    """That another draft is submitted than the one that was there."""
+    if drafted.text == before.text:
+        return ()
+    if drafted.file == before.file:
+        return (f"{drafted.file.name} is drafted again, for these sizes.",)
+    return (f"{drafted.file.name} is drafted, and was submitted for {before.file.name}.",)
 
 
 def is_draft(submission: Submission) -> bool:
@@ -259,11 +268,13 @@ def put(submission: Submission, stage: Stage, text: str, drafted: Mapping[int, s
 
 
 async def drafted_text(submission: Submission, stage: Stage) -> str | None:
-    """The next stage's draft, on a device in the fastest way and, of the last stage, with measured launch
-    configurations; None where there is none."""
+    """A stage's draft, on a device after the first in the fastest way and, of the last stage, with measured
+    launch configurations; None where there is none."""
     target = await submission.target()
     try:
         origin = target.convertible()
+        if stage == 1:
+            return origin.drafted(stage, PURE).text
         if submission.runtime.interpreter:
             return origin.drafted(stage, PURE if target.request.pure else None).text
         folder = submission.folder.path
