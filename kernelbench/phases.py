@@ -154,7 +154,7 @@ async def draft_problem(setting: Setting, problem: Problem) -> Record:
 def sizes_of(problem: Problem, origin: DraftOrigin) -> Mapping[str, int]:
     """The largest that are declared; without any those that `convert` times."""
     dims = problem.declared.get("DIMS", {})
-    return {name: max(sizes) for name, sizes in dims.items()} if dims else origin.source.timed
+    return {name: max(sizes) for name, sizes in dims.items()} if dims else origin.source.timed[-1]
 
 
 async def check_problem(setting: Setting, problem: Problem) -> Record:

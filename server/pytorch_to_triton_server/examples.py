@@ -35,6 +35,7 @@ convert submit sessions/gelu_bias  # Run the gate of its current stage.
 convert model.py:gelu_bias  # All three stages, into converted/gelu_bias.
 convert model.py:scale --input 'x=float32[M,N]' --dim M=1,7,64 --dim N=1,33,1000  # Declare inputs in a call.
 convert model.py:Norm --init dim=64 --backward  # A module, with its gradients.
+convert model.py:gelu_bias --at M=8192,N=4096  # Tuned and timed at the sizes that it is used at.
 [convert start]
 convert start model.py:gelu_bias  # Put a stage-1 file into sessions/gelu_bias.
 convert start model.py:scale --example call.py:main  # Take the inputs from a call of yours.

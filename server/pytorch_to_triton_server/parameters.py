@@ -17,6 +17,7 @@ Reference = Annotated[
 ]
 Inputs = Annotated[Texts, Field(description="x=float32[M,N] or eps=1e-5; overrides the file's")]
 Dims = Annotated[Texts, Field(description="A dimension's sizes: M=1,7,256; overrides the file's")]
+At = Annotated[Texts, Field(description="Sizes to tune and time at, together: M=8192,N=4096")]
 Requirements = Annotated[Texts, Field(description="A condition on the sizes: 'D % 2 == 0'")]
 Init = Annotated[Texts, Field(description="A module's constructor argument: dim=512")]
 Against = Annotated[Texts, Field(description="Another implementation to time: path.py:name or a kernel file")]

@@ -7,6 +7,7 @@ from itertools import groupby
 from pytorch_to_triton.benchmark.flags import all_flags, flag_text
 from pytorch_to_triton.benchmark.speed_report import brief_table
 from pytorch_to_triton.command_line import typed
+from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.compiled import Inspection
 from pytorch_to_triton.schema.conversion import Conversion
@@ -109,8 +110,7 @@ def tables_of(result: Value, case_table: Callable[[Verdict], TerminalTable]) -> 
             for stage in result.stages:
                 if stage.verdict.verdict != "passed":
                     yield case_table(stage.verdict)
-            if result.timing:
-                yield timing_table(result.timing)
+            yield from (timing_table(sizes.timing) for sizes in result.at if sizes.timing)
         case ConversionSession():
             yield from session_tables(result)
         case SessionStep() if result.unmet:
@@ -147,7 +147,7 @@ def session_tables(session: ConversionSession) -> Iterator[TerminalTable]:
             str(attempt.number),
             f"stage {attempt.stage}" + (f" (again {attempt.restored})" if attempt.restored else ""),
             "opened" if attempt.opened else "shut",
-            f"{attempt.median_ms:.4f}" if attempt.median_ms is not None else "",
+            ", ".join(f"{timed.median_ms:.4f}" for timed in attempt.times),
             attempt.when,
         )
         for attempt in session.attempts
@@ -241,7 +241,8 @@ def timing_table(timing: TimingTable) -> TerminalTable:
         (t.label, f"{t.median_ms:.4f}", f"{t.low_ms:.4f} to {t.high_ms:.4f}", rate_of(t))
         for t in timing.timings
     ]
-    return table_of((timing.device, "median ms", "95 % interval", "GB/s"), rows)
+    where = " at ".join(filter(None, (timing.device, point_name(timing.dims))))
+    return table_of((where, "median ms", "95 % interval", "GB/s"), rows)
 
 
 def every_case(verdict: Verdict) -> TerminalTable:

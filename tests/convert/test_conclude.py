@@ -40,6 +40,6 @@ async def test_a_function_is_converted_only_where_the_last_stage_passed(
     work = ConversionWork(worker, interpreter, None, target, tmp_path)
     installed = await versions(worker, interpreter)
     for stages, verdict, kept in OUTCOMES:
-        found = conclude(work, Staged(stages), installed)
+        found = conclude(work, Staged(stages), (), installed)
         assert (found.verdict, found.kernel) == (verdict, tmp_path / "f_triton.py" if kept else None)
         assert found.notes[0] == "T is 4 in the kernel: it shapes the program."

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pytorch_to_triton.convert.conversion_report import markdown, next_step_of, speedup_of, summary_of
-from pytorch_to_triton.schema.conversion import Conversion, Speedup, StageReport
+from pytorch_to_triton.schema.conversion import AtSizes, Conversion, Speedup, StageReport
 from pytorch_to_triton.schema.timing import TimingTable, Traffic
 from pytorch_to_triton.schema.verdict import Mismatch, Skip, Violation
 
@@ -17,16 +17,22 @@ TIMES = table(
 )
 
 
+def at(times: TimingTable | None = None, moved: Traffic | None = None) -> tuple[AtSizes, ...]:
+    """What is known of stages that are right at one size."""
+    speedup = speedup_of(RIGHT, times)
+    return (AtSizes(dims={"M": 4096}, timing=times, speedup=speedup, traffic=moved),)
+
+
 def conversion(stages: list[StageReport], times: TimingTable | None = None) -> Conversion:
     return Conversion(
-        summary=summary_of("f.py:f", stages, times),
+        summary=summary_of("f.py:f", stages, at(times)),
         next_step="",
         verdict="converted",
         target="f.py:f",
         kernel=Path("f_triton.py"),
         folder=Path("converted"),
         stages=tuple(stages),
-        timing=times,
+        at=at(times),
         device="CPU; torch 2, Triton 3",
         notes=("The trace holds only where N == 64.",),
         provenance="correctness measured",
@@ -50,17 +56,17 @@ def test_the_summary_says_what_passed_and_how_fast_it_is() -> None:
         ([stage(1, "failed")], None, "no stage passed"),
         (left_out, None, "right at the sizes tried, and N=1000000 not tried (too large for this run)"),
     ):
-        assert text in summary_of("f.py:f", stages, times)
-    assert "all three stages are validated" not in summary_of("f.py:f", left_out, None)
+        assert text in summary_of("f.py:f", stages, at(times))
+    assert "all three stages are validated" not in summary_of("f.py:f", left_out, at())
 
 
 def test_a_kernel_that_is_slower_than_pytorch_is_called_so_and_not_recommended() -> None:
     slow = table(
         eager=(0.4, 0.5, 0.6), stage_1=(3.9, 4.0, 4.1), stage_2=(1.4, 1.5, 1.6), stage_3=(0.9, 1.0, 1.1)
     )
-    assert "slower than eager PyTorch on a GPU" in summary_of("f.py:f", RIGHT, slow)
-    assert "it takes 2.00 times as long" in summary_of("f.py:f", RIGHT, slow)
-    assert next_step_of(RIGHT, Path("f_triton.py"), slow).startswith("Keep the PyTorch function")
+    assert "slower than eager PyTorch on a GPU" in summary_of("f.py:f", RIGHT, at(slow))
+    assert "it takes 2.00 times as long" in summary_of("f.py:f", RIGHT, at(slow))
+    assert next_step_of(RIGHT, Path("f_triton.py"), at(slow)).startswith("Keep the PyTorch function")
 
 
 COMPILED = table(eager=(3.9, 4.0, 4.1), compiled=(0.5, 0.6, 0.7), stage_3=(1.1, 1.2, 1.3))
@@ -69,22 +75,33 @@ MOVED = Traffic(launches=("a", "b", "c"), bytes_moved=310, least_bytes=100)
 
 def test_the_first_figure_is_against_the_faster_of_both_baselines() -> None:
     fast = table(eager=(3.9, 4.0, 4.1), compiled=(1.9, 2.0, 2.1), stage_3=(0.9, 1.0, 1.1))
-    assert "; 2.00 times as fast as torch.compile on a GPU" in summary_of("f.py:f", RIGHT, fast)
+    assert "; 2.00 times as fast as torch.compile on a GPU" in summary_of("f.py:f", RIGHT, at(fast))
     assert speedup_of(RIGHT, fast) == Speedup(baseline="torch.compile", ratio=2.0, slower=False)
     slow_compile = table(eager=(1.9, 2.0, 2.1), compiled=(3.9, 4.0, 4.1), stage_3=(0.9, 1.0, 1.1))
-    assert "; 2.00 times as fast as eager PyTorch on a GPU" in summary_of("f.py:f", RIGHT, slow_compile)
+    assert "; 2.00 times as fast as eager PyTorch on a GPU" in summary_of("f.py:f", RIGHT, at(slow_compile))
 
 
 def test_a_kernel_that_is_slower_than_torch_compile_is_called_so_with_the_bytes_it_moves() -> None:
-    summary = summary_of("f.py:f", RIGHT, COMPILED, MOVED)
+    summary = summary_of("f.py:f", RIGHT, at(COMPILED, MOVED))
     assert "slower than torch.compile on a GPU" in summary
     assert (
-        "it takes 2.00 times as long and moves 3.10 times the bytes that are needed, in 3 launches."
+        "it takes 2.00 times as long and moves 3.10 times the bytes that are needed, in 3 launches;"
         in summary
     )
-    assert next_step_of(RIGHT, Path("f_triton.py"), COMPILED).startswith(
+    assert next_step_of(RIGHT, Path("f_triton.py"), at(COMPILED)).startswith(
         "Keep torch.compile, which is faster"
     )
+
+
+def test_where_the_kernel_is_slower_is_said_first_and_kept_out_of_the_advice_for_other_sizes() -> None:
+    fast = table(eager=(3.9, 4.0, 4.1), stage_3=(0.9, 1.0, 1.1)).model_copy(update={"dims": {"M": 64}})
+    both = (*at(fast), *at(COMPILED))
+    summary = summary_of("f.py:f", RIGHT, both)
+    assert summary.startswith("f.py:f: slower than torch.compile on a GPU at M=4096")
+    assert "; all three stages are validated; 4.00 times as fast as eager PyTorch on a GPU at M=64" in summary
+    step = next_step_of(RIGHT, Path("f_triton.py"), both)
+    assert step.startswith("Use f_triton.py")
+    assert step.endswith("At M=4096 keep torch.compile, which is faster there.")
 
 
 def test_without_a_baseline_there_is_no_speedup() -> None:
@@ -105,7 +122,7 @@ def test_the_draft_is_called_at_fault_only_where_its_results_show_it() -> None:
     race = Violation(kind="race", message="", suggestion="")
     without = Violation(kind="no_triton_kernel", message="", suggestion="")
     for shown in ({"mismatches": (values,)}, {"violations": (race,)}):
-        assert next_step_of(stopped_by("", **shown), None, None).startswith("The draft is at fault, not your")
+        assert next_step_of(stopped_by("", **shown), None, ()).startswith("The draft is at fault, not your")
     others = {
         "Give a call more time": stopped_by("", status="timed_out"),
         "Declare only sizes and values that": stopped_by("", status="raised"),
@@ -113,14 +130,14 @@ def test_the_draft_is_called_at_fault_only_where_its_results_show_it() -> None:
         "Narrow the ranges.": stopped_by("Narrow the ranges.", status="undecided"),
     }
     for start, stages in others.items():
-        step = next_step_of(stages, None, None)
+        step = next_step_of(stages, None, ())
         assert step.startswith(start)
         assert "at fault" not in step
         assert "`convert start` opens a session with the same draft" in step
 
 
 def test_the_next_step_without_a_device_is_to_measure_on_one() -> None:
-    assert "on a machine with a GPU" in next_step_of(RIGHT, Path("f_triton.py"), None)
+    assert "on a machine with a GPU" in next_step_of(RIGHT, Path("f_triton.py"), at())
 
 
 def test_the_next_step_of_a_stopped_conversion_is_to_look_at_the_failing_stage() -> None:
@@ -128,9 +145,9 @@ def test_the_next_step_of_a_stopped_conversion_is_to_look_at_the_failing_stage()
     right, wrong = STOPPED
     verdict = wrong.verdict.model_copy(update={"replay": replay})
     stages = [right, wrong.model_copy(update={"verdict": verdict})]
-    assert "failing stage" in next_step_of(stages, Path("f_triton.py"), None)
+    assert "failing stage" in next_step_of(stages, Path("f_triton.py"), at())
     for kernel in (Path("f_triton.py"), None):
-        assert next_step_of(stages, kernel, None).endswith(f"Run its telling case again: {replay}")
+        assert next_step_of(stages, kernel, ()).endswith(f"Run its telling case again: {replay}")
 
 
 def test_the_report_has_a_row_for_each_stage_notes_and_what_was_not_tried() -> None:

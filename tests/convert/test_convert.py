@@ -8,11 +8,15 @@ import pytest
 
 from pytorch_to_triton.convert.convert import convert
 from pytorch_to_triton.convert.request import ConversionRequest
-from pytorch_to_triton.convert.work import ConversionWork
+from pytorch_to_triton.convert.resolve import resolve
+from pytorch_to_triton.convert.stages import validate_in_order
+from pytorch_to_triton.convert.work import ConversionWork, RankedWays
 from pytorch_to_triton.draft.file.launches import Stage
+from pytorch_to_triton.draft.file.module import Drafted
+from pytorch_to_triton.draft.library import CHANNELS_LAST, PURE, Ways
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.hardware.versions import versions
-from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options, parse_options
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options, parse_options, parse_points
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.conversion import Conversion
 from pytorch_to_triton.schema.job import Runtime
@@ -54,7 +58,7 @@ def all_open(conversion: Conversion) -> None:
     assert conversion.verdict == "converted", conversion.summary
     assert [s.passed for s in conversion.stages] == [True] * 3
     assert {s.speed for s in conversion.stages} == {"not measured"}
-    assert conversion.timing is None
+    assert all(sizes.timing is None for sizes in conversion.at)
     assert "not measured" in conversion.summary
     assert all(s.file.exists() for s in conversion.stages)
     assert (conversion.folder / "report.md").exists()
@@ -81,6 +85,24 @@ async def test_one_process_traces_for_all_stages_and_the_kernel_file_validates_o
     assert verdict.verdict == "passed", verdict.summary
 
 
+async def test_at_the_sizes_that_matter_the_kernel_is_compiled_and_its_bytes_are_counted(
+    worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
+) -> None:
+    target = written(DECLARED + "def f(x):\n    return torch.relu(x) * 2.0\n")
+    points = parse_points(["M=64,N=4096", "M=7,N=33"])
+    request = ConversionRequest(target=target, points=points, into=tmp_path / "converted", seed=7)
+    conversion = await convert(worker, request, interpreter)
+    all_open(conversion)
+    assert [sizes.dims for sizes in conversion.at] == [{"M": 7, "N": 33}, {"M": 64, "N": 4096}]
+    assert [sizes.traffic.bytes_moved if sizes.traffic else 0 for sizes in conversion.at] == [
+        2 * 4 * 7 * 33,
+        2 * 4 * 64 * 4096,
+    ]
+    compiled = [note for note in conversion.notes if note.startswith("Compiled for sm_90 at ")]
+    assert ["loads 128 bit" in note for note in compiled] == [False, True]
+    assert "--at M=7,N=33 --at M=64,N=4096" in conversion.replay
+
+
 @pytest.mark.corpora
 @pytest.mark.parametrize("name", FUNCTIONS)
 async def test_an_example_is_converted_with_all_gates_open(name: str, converted: Conversions) -> None:
@@ -95,6 +117,29 @@ async def test_a_module_is_converted_with_its_parameters_as_arguments(converted:
     text = conversion.kernel.read_text(encoding="utf-8")
     assert "def run(x, gate, norm_weight, norm_bias):" in text
     assert "functional_call" in text
+
+
+@pytest.mark.corpora
+async def test_the_second_stage_is_that_of_the_fastest_way_that_is_right(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    """The ranks are as a GPU's times would have them; in channels-last order what is returned is off."""
+    path = tmp_path / "convolution.py"
+    path.write_text(CONVOLUTION, encoding="utf-8")
+    request = ConversionRequest(target=Target(path=path, name="f"), seed=7)
+    target = await resolve(worker, request, interpreter)
+    work = ConversionWork(worker, interpreter, None, target, tmp_path)
+    ranked = RankedWays((Ways(convolutions=CHANNELS_LAST), PURE, Ways(convolutions="library")))
+    drafted: dict[Stage, Drafted] = {1: await work.draft(1, PURE), 2: await work.draft(2, ranked.fastest)}
+    text = work.file(2).read_text(encoding="utf-8")
+    assert "nhwc" in text
+    work.file(2).write_text(text.replace("return out\n", "return out + 1.0\n"), encoding="utf-8")
+    async with work.opened() as validation:
+        reports, left = await validate_in_order(work, validation, drafted, ranked)
+    assert [report.passed for report in reports] == [True, True]
+    assert left.ways == ranked.ways[1:]
+    assert drafted[2].ways == PURE
+    assert "nhwc" not in work.file(2).read_text(encoding="utf-8")
 
 
 @pytest.mark.corpora

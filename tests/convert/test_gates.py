@@ -43,4 +43,12 @@ JUDGED: list[tuple[str, list[StageReport], TimingTable | None, list[tuple[str, b
 
 def test_a_gate_opens_for_a_right_stage_that_is_not_slower_than_the_last_that_passed() -> None:
     for what, stages, times, expected in JUDGED:
-        assert [(s.speed, s.passed) for s in gated(stages, times)] == expected, what
+        assert [(s.speed, s.passed) for s in gated(stages, [times] if times else [])] == expected, what
+
+
+def test_over_several_sizes_stages_are_compared_by_the_geometric_mean() -> None:
+    small = table(stage_1=(1.0, 1.0, 1.0), stage_2=(1.1, 1.1, 1.1), stage_3=(4.0, 4.0, 4.0))
+    large = table(stage_1=(8.0, 8.0, 8.0), stage_2=(4.0, 4.0, 4.0), stage_3=(3.0, 3.0, 3.0))
+    assert [s.speed for s in gated(RIGHT, [small, large])] == ["not slower", "not slower", "slower"]
+    not_timed = table(stage_1=(1.0, 1.0, 1.0))
+    assert [s.speed for s in gated(RIGHT[:2], [not_timed, large])] == ["not slower", "not slower"]

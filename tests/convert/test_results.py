@@ -30,14 +30,14 @@ def put(target: Target, into: Path, decision: Decision) -> Conversion:
         stages = (stage(1, decision).model_copy(update={"file": file}),)
         kernel = fresh.folder / "f_triton.py" if decision == "passed" else None
         conversion = Conversion(
-            summary=summary_of("f", stages, None),
-            next_step=next_step_of(stages, kernel, None),
+            summary=summary_of("f", stages, ()),
+            next_step=next_step_of(stages, kernel, ()),
             verdict="stopped",
             target=str(target),
             kernel=kernel,
             folder=fresh.folder,
             stages=stages,
-            timing=None,
+            at=(),
             device="CPU",
             notes=(),
             provenance="measured",

@@ -34,6 +34,32 @@ async def test_an_assistant_writes_a_stage_itself(client: Client, tmp_path: Path
     assert not Path(folder).exists()
 
 
+async def test_the_sizes_that_matter_are_taken_over_mcp_and_refused_in_the_same_words(
+    client: Client, tmp_path: Path
+) -> None:
+    target = tmp_path / "target.py"
+    target.write_text(f"import torch\n{DOUBLED}", encoding="utf-8")
+    usual = {"target": f"{target}:f", "device": "interpreter", "seed": 7}
+    began = await called(
+        client, "convert_start", into=str(tmp_path / "session"), at=["M=64,N=512", "N=8,M=2"], **usual
+    )
+    assert began["at"] == ["M=2,N=8", "M=64,N=512"]
+    assert began["summary"].endswith("Tuned, timed and compiled at M=2,N=8; M=64,N=512.")
+    session = {"session": began["session"]}
+    for at, words in (
+        (["K=4"], "no input uses K"),
+        (["M=64", "N=8"], "M, N is not named in every at"),
+        (["M=64,M=65"], "M is given twice"),
+        (["M"], "'=' is missing"),
+        (["M=-1"], "the size -1 is negative"),
+        ("M=64", "at: it wants a list of strings"),
+    ):
+        for tool, arguments in (("convert", usual), ("convert_start", usual), ("convert_submit", session)):
+            result = await client.call_tool(tool, {**arguments, "at": at})
+            assert result.is_error, (tool, at)
+            assert words in str(result.content), (tool, at)
+
+
 async def test_a_folder_without_a_session_is_named(client: Client, tmp_path: Path) -> None:
     result = await client.call_tool("convert_status", {"session": str(tmp_path)})
     assert result.is_error

@@ -1,4 +1,4 @@
-"""On a GPU: a reference that leaves the GPU unusable costs the case at fault, and no other."""
+"""On a GPU: a reference that breaks it costs the case at fault alone, and named sizes are tried."""
 
 from pathlib import Path
 
@@ -38,3 +38,16 @@ async def test_a_reference_that_breaks_the_gpu_costs_its_own_case_alone(
     assert {case.status for case in at_5}.isdisjoint({"passed"})
     assert len(others) > len(at_5)
     assert {case.status for case in others} == {"passed"}
+
+
+async def test_a_kernel_that_is_wrong_at_a_named_size_alone_is_refused(
+    worker: WorkerClient, device: Runtime, tmp_path: Path
+) -> None:
+    file = double_file(tmp_path, ("mask = index < n", "mask = index < tl.minimum(n, 1_000_000)"))
+    request = ValidationRequest(candidate=Target(path=file), seed=7)
+    assert (await validate(worker, request, device)).verdict == "passed"
+    named = request.model_copy(update={"points": ({"N": 2**20 + 5},)})
+    verdict = await validate(worker, named, device)
+    assert verdict.verdict == "failed"
+    assert [case.status for case in verdict.cases if case.name == "N=1048581"] == ["failed"]
+    assert "--at N=1048581" in verdict.replay

@@ -14,7 +14,8 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus
 from pytorch_to_triton.validate.cases import CasePlan
 from pytorch_to_triton.validate.conclusion import decide
-from pytorch_to_triton.validate.ready_plan import without_timeouts, without_too_large
+from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder
+from pytorch_to_triton.validate.ready_plan import ReadyPlan, without_timeouts, without_too_large
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import open_validation
 
@@ -70,7 +71,8 @@ async def test_sizes_at_which_a_value_passes_the_limit_are_left_out(
     request = ValidationRequest(candidate=target, reference=target)
     async with open_validation(worker, request, interpreter) as validation:
         planned = CasePlan(cases=tuple(cases.values()), skipped=())
-        plan = await without_too_large(validation.reference, planned, declaration, limit=2**21)
+        builder = PlanBuilder(declaration, CaseSizeLimits(2**21, 0))
+        plan = (await without_too_large(validation.reference, ReadyPlan(planned, builder, ""))).cases
     assert {name for name, one in cases.items() if one not in plan.cases} == left_out
     assert {skip.what for skip in plan.skipped} == left_out
     assert all("elements there, over this run's limit of 2,097,152" in skip.why for skip in plan.skipped)

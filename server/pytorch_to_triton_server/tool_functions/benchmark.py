@@ -24,7 +24,7 @@ async def benchmark(
         shared.Texts,
         Field(description="Sizes to time: N=1024,8192, one dim varying at a time; default: a sweep"),
     ] = (),
-    at: Annotated[shared.Texts, Field(description="Sizes to time together: M=8192,N=4096")] = (),
+    at: shared.At = (),
     require: shared.Requirements = (),
     init: shared.Init = (),
     passes: Annotated[Passes, Field(description="What to time")] = "forward",

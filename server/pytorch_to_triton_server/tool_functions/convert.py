@@ -17,6 +17,7 @@ async def convert(
     target: shared.Target,
     input: shared.Inputs = (),
     dim: shared.Dims = (),
+    at: shared.At = (),
     require: shared.Requirements = (),
     init: shared.Init = (),
     into: Annotated[str | None, Field(description="Folder for the results; default: converted/NAME")] = None,
@@ -37,11 +38,11 @@ async def convert(
     one folder. Replaces an earlier conversion of the same target, and anything else only with force. Executes
     the target's code.
     """
-    from pytorch_to_triton.inputs.declaration import parse_options
+    from pytorch_to_triton.inputs.declaration import parse_options, parse_points
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
     named = target_of(target, call.boundary).constructed_with(init)
-    options = parse_options(input, dim, require)
+    options, points = parse_options(input, dim, require), parse_points(at)
     warm(call.worker, device, python or call.python)
     from pytorch_to_triton.convert import convert as conversion  # while the worker starts
     from pytorch_to_triton.convert.request import ConversionRequest
@@ -49,6 +50,7 @@ async def convert(
     request = ConversionRequest(
         target=named,
         options=options,
+        points=points,
         into=folder_of(into, call.boundary),
         force=force,
         seed=seed,

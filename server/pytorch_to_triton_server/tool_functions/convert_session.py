@@ -27,6 +27,7 @@ async def convert_start(
     target: shared.Target,
     input: shared.Inputs = (),
     dim: shared.Dims = (),
+    at: shared.At = (),
     require: shared.Requirements = (),
     init: shared.Init = (),
     example: Annotated[
@@ -53,10 +54,11 @@ async def convert_start(
     called_by = target_of(example, call.boundary) if example else None
     folder = folder_of(into, call.boundary, SESSIONS)
     from pytorch_to_triton.hardware.architectures import architecture
-    from pytorch_to_triton.inputs.declaration import parse_options
+    from pytorch_to_triton.inputs.declaration import parse_options, parse_points
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
     parse_options(input, dim, require)
+    parse_points(at)
     for name in arch:
         architecture(name)
     warm(call.worker, device, python or call.python)
@@ -67,6 +69,7 @@ async def convert_start(
         target=named,
         inputs=tuple(input),
         dims=tuple(dim),
+        at=tuple(at),
         requires=tuple(require),
         seed=secrets.randbits(31) if seed is None else seed,
         seconds=timeout,
@@ -90,6 +93,7 @@ async def convert_submit(
     accept: Annotated[
         str, Field(description="Why a stage passes although it is not faster; stays in the record")
     ] = "",
+    at: shared.At = (),
     against: shared.Against = (),
 ) -> "SessionStep":
     """Submit a file to the gate of a session's current stage, or to all gates up to `through`.
@@ -100,8 +104,10 @@ async def convert_submit(
     met says what was seen and what to try. Every attempt is kept; what was right is not run again while it is
     unchanged. Executes the file's code.
     """
+    from pytorch_to_triton.inputs.declaration import parse_points
     from pytorch_to_triton_server.machine import choose_runtime
 
+    points = parse_points(at)
     folder, setting = _opened_to_run(call, session)
     from pytorch_to_triton.convert.session.store import STAGES  # while the worker starts
     from pytorch_to_triton.convert.session.submit import SubmitRequest, submit
@@ -112,6 +118,7 @@ async def convert_submit(
         STAGES[through - 1],
         accept.strip(),
         tuple(target_of(other, call.boundary) for other in against),
+        points,
     )
     return await submit(call.worker, folder, request, runtime, call.listener)
 

@@ -18,6 +18,9 @@ async def validate(
     reference: shared.Reference = None,
     input: shared.Inputs = (),
     dim: shared.Dims = (),
+    at: Annotated[
+        shared.Texts, Field(description="Sizes that a GPU tries once, together: M=8192,N=4096")
+    ] = (),
     require: shared.Requirements = (),
     init: shared.Init = (),
     case: Annotated[
@@ -47,11 +50,11 @@ async def validate(
     out-of-bounds memory accesses, races, results cached between calls, and work left to PyTorch. For each
     wrong case, reports where the wrong elements are and the likely cause. Executes the code of both files.
     """
-    from pytorch_to_triton.inputs.declaration import parse_options
+    from pytorch_to_triton.inputs.declaration import parse_options, parse_points
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
     candidate = target_of(kernel, call.boundary).constructed_with(init)
-    options = parse_options(input, dim, require)
+    options, points = parse_options(input, dim, require), parse_points(at)
     warm(call.worker, device, python or call.python)
     from pytorch_to_triton.validate import validate as validation  # while the worker starts
     from pytorch_to_triton.validate.request import ValidationRequest
@@ -60,6 +63,7 @@ async def validate(
         candidate=candidate,
         reference=target_of(reference, call.boundary).constructed_with(init) if reference else None,
         options=options,
+        points=points,
         seed=seed,
         seconds=timeout,
         cases=case,

@@ -40,7 +40,8 @@ def timings(share: float | None = None, **medians: float) -> TimingTable:
 
 
 def seen(table: TimingTable | None, text: str = AUTOTUNED, *, previous: bool = True) -> gate.Evidence:
-    return gate.Evidence(Path("stage2.py"), text, "3.6.0", RIGHT, None, table, has_previous=previous)
+    tables = (table,) if table else ()
+    return gate.Evidence(Path("stage2.py"), text, "3.6.0", RIGHT, None, tables, has_previous=previous)
 
 
 def attempt(number: int, stage: Stage, *, opened: bool) -> Attempt:
@@ -82,14 +83,14 @@ def test_stage_two_wants_a_tuned_kernel_and_stage_three_may_have_chosen() -> Non
 
 
 def test_stage_three_is_timed_beside_pytorch_whoever_is_faster() -> None:
-    found = gate.beside_others(timings(ours=2.0, eager=1.0, compiled=0.5))
+    found = gate.beside_others((timings(ours=2.0, eager=1.0, compiled=0.5),))
     assert found.met == "met"
-    assert found.evidence == "2.0000 ms; PyTorch eager 1.0000 ms, torch.compile 0.5000 ms"
-    assert gate.beside_others(None).met == "not measured"
+    assert found.evidence == "M=4096: 2.0000 ms; PyTorch eager 1.0000 ms, torch.compile 0.5000 ms"
+    assert gate.beside_others(()).met == "not measured"
 
 
 def test_what_is_no_python_is_said_to_be_none() -> None:
-    broken = gate.Evidence(Path("stage2.py"), "def run(x:\n", "3.6.0", None, None, None)
+    broken = gate.Evidence(Path("stage2.py"), "def run(x:\n", "3.6.0", None, None)
     assert [one.met for one in gate.conditions(2, broken)] == ["not met", "not met"]
     found = gate.known_names(broken)
     assert found.met == "not met"

@@ -52,6 +52,7 @@ async def audit(
             runtime=await choose(),
             reference=request.reference,
             options=request.options,
+            points=request.points,
             archs=plan.archs,
             seconds=request.seconds,
             listener=listener,

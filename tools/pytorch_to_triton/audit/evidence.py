@@ -24,6 +24,8 @@ class CompiledCode:
     gpu: Architecture
     file: SourceFile | None
     """The kernel's file; None where it is not among the audited ones."""
+    at: str = ""
+    """The sizes of its call, where they were named."""
 
     @property
     def path(self) -> Path:
@@ -41,8 +43,9 @@ class CompiledCode:
 
     @property
     def where(self) -> str:
-        """`sm_90`, or `sm_90, BLOCK=64 num_warps=4` of an autotuner's configuration."""
-        return ", ".join(filter(None, (self.gpu.name, self.compiled.configuration)))
+        """`sm_90`, `sm_90 at N=4096` where sizes were named; after a comma an autotuner's configuration."""
+        place = f"{self.gpu.name} at {self.at}" if self.at else self.gpu.name
+        return ", ".join(filter(None, (place, self.compiled.configuration)))
 
     @property
     def is_trial(self) -> bool:

@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from itertools import product
 from pathlib import Path
 
 from pytorch_to_triton import places
@@ -15,11 +16,13 @@ from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.errors import Refusal
 from pytorch_to_triton.hardware.architectures import architecture
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
+from pytorch_to_triton.inputs.expression import point_name
+from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.inspect import inspect
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.benchmark import Benchmark
-from pytorch_to_triton.schema.compiled import InspectedKernel, Inspection
+from pytorch_to_triton.schema.compiled import InspectedKernel
 from pytorch_to_triton.schema.finding import CompiledFigures, EvidenceKind, Examination
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
@@ -42,6 +45,8 @@ class Examiner:
     runtime: Runtime
     reference: Target | None = None
     options: Options = NO_OPTIONS
+    points: tuple[Point, ...] = ()
+    """Sizes to compile at; none: the largest declared ones."""
     archs: tuple[str, ...] = ()
     seconds: float = 120.0
     listener: ProgressListener | None = None
@@ -91,19 +96,20 @@ def declares_inputs(file: SourceFile) -> bool:
 
 
 async def compile_target(examiner: Examiner, target: Target, file: SourceFile, into: Examinations) -> None:
-    """Each kernel that the target launches, for each GPU."""
-    for arch in examiner.archs:
+    """Each kernel that the target launches, for each GPU, at each of the sizes."""
+    for point, arch in product(examiner.points or (Point(),), examiner.archs):
+        where = " at ".join(filter(None, (arch, point_name(point))))
         wanted = inspect.InspectionRequest(
             candidate=target,
             reference=examiner.reference,
-            options=examiner.options,
+            options=replace(examiner.options, dims={**examiner.options.dims, **point}),
             arch=arch,
             seconds=examiner.seconds,
         )
         try:
             inspection = await inspect.inspect(examiner.worker, wanted, examiner.runtime, examiner.listener)
         except Refusal as refusal:
-            into.note(target, "compiled", f"Not compiled for {arch}: {refusal.message}")
+            into.note(target, "compiled", f"Not compiled for {where}: {refusal.message}")
             continue
         summary = (
             inspection.summary
@@ -113,15 +119,11 @@ async def compile_target(examiner: Examiner, target: Target, file: SourceFile, i
         into.note(target, "compiled", summary, inspection.provenance)
         notes = (f"Compilation: {note}" for note in inspection.notes)
         into.notes += [note for note in notes if note not in into.notes]
-        _record(inspection, arch, file, into)
-
-
-def _record(inspection: Inspection, arch: str, file: SourceFile, into: Examinations) -> None:
-    gpu = architecture(arch)
-    for kernel in inspection.kernels:
-        code = CompiledCode(kernel, gpu, file if kernel.compiled.file == file.path else None)
-        into.evidence.append(code)
-        into.compiled += figures_of(kernel, code.where)
+        for kernel in inspection.kernels:
+            source = file if kernel.compiled.file == file.path else None
+            code = CompiledCode(kernel, architecture(arch), source, point_name(point))
+            into.evidence.append(code)
+            into.compiled += figures_of(kernel, code.where)
 
 
 def figures_of(kernel: InspectedKernel, where: str) -> Sequence[CompiledFigures]:

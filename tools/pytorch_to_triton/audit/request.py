@@ -28,6 +28,7 @@ from pytorch_to_triton.command_line import NOT_REPEATED, Option
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.architectures import architecture
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
+from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.results import refuse_foreign_file
 from pytorch_to_triton.schema.finding import Category, Severity
 from pytorch_to_triton.schema.job import Runtime
@@ -133,6 +134,8 @@ class AuditRequest(Value):
     """What kernels are compared with; None: the reference in their own file."""
     options: Options = NO_OPTIONS
     """Inputs, dims and requirements given beside the files; they win."""
+    points: Annotated[tuple[Point, ...], NOT_REPEATED] = ()
+    """Sizes to compile at; none: the largest declared ones."""
     archs: Annotated[tuple[str, ...], Option("arch")] = ()
     """GPUs to compile for; none: the project's setting, else one of each maker."""
     baseline: Path | None = None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
@@ -18,8 +17,8 @@ from pytorch_to_triton.graph.tracing import graph_of
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration, Options
 from pytorch_to_triton.inputs.expression import point_name
-from pytorch_to_triton.inputs.sizes import Point, largest_point
-from pytorch_to_triton.inputs.timing_dims import HeldBytes, timing_dims
+from pytorch_to_triton.inputs.sizes import Point, largest_point, smallest_first
+from pytorch_to_triton.inputs.timing_dims import HeldBytes, named_points, timing_dims
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.benchmark import (
     COMPILE,
@@ -178,17 +177,17 @@ def sweep(
 ) -> tuple[Point, ...]:
     """The points to time, smallest inputs first.
 
-    `named` points are taken as they are, with the largest sizes of dims that they do not name. Of sizes that
-    the caller named alone, one dimension varies at a time, the others at their largest. Otherwise the largest
-    declared sizes, and larger ones, by the inputs and what is `held` besides. Raises BadInput where no named
-    sizes meet the requirements.
+    `named` points are taken as `named_points` has them. Of sizes that the caller named alone, one dimension
+    varies at a time, the others at their largest. Otherwise the largest declared sizes, and larger ones, by
+    the inputs and what is `held` besides. Raises BadInput where named sizes do not meet the requirements.
     """
-    if not options.dims and not named:
+    if named:
+        return named_points(declaration, named)
+    if not options.dims:
         grown = (timing_dims(declaration, at_least_bytes=size, held=held) for size in AT_LEAST_BYTES)
-        return distinct(grown)
-    largest = largest_point(declaration.dims)
-    wanted = [{**largest, **point} for point in named] or points_asked_for(declaration, options)
-    points = distinct(point for point in wanted if declaration.violated(point) is None)
+        return smallest_first(grown)
+    wanted = points_asked_for(declaration, options)
+    points = smallest_first(point for point in wanted if declaration.violated(point) is None)
     if not points:
         raise BadInput(
             "None of the named sizes meets the requirements: " + "; ".join(declaration.requires),
@@ -203,9 +202,3 @@ def points_asked_for(declaration: Declaration, options: Options) -> Iterator[Poi
     for name in options.dims:
         for size in sorted(declaration.dims[name]):
             yield {**largest, name: size}
-
-
-def distinct(points: Iterable[Point]) -> tuple[Point, ...]:
-    """Each point once, in their order of elements."""
-    by_sizes = {tuple(point.items()): point for point in points}
-    return tuple(sorted(by_sizes.values(), key=lambda point: (prod(point.values()), tuple(point.values()))))

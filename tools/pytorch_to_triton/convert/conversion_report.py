@@ -1,12 +1,14 @@
 """A conversion in words: the summary, and the Markdown report in the conversion's folder."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pytorch_to_triton.benchmark.figures import is_not_slower
 from pytorch_to_triton.convert.gates import COMPILE, EAGER, label_of
-from pytorch_to_triton.schema.conversion import Conversion, Speedup, StageReport
+from pytorch_to_triton.inputs.expression import point_name
+from pytorch_to_triton.schema.conversion import AtSizes, Conversion, Speedup, StageReport
+from pytorch_to_triton.schema.session import TimedAt
 from pytorch_to_triton.schema.timing import Timing, TimingTable, Traffic
 from pytorch_to_triton.schema.verdict import CaseStatus, Verdict
 from pytorch_to_triton.validate.conclusion import most_telling, not_tried, skipped_text, wrong_of
@@ -23,23 +25,28 @@ WAYS_ON: dict[CaseStatus | None, str] = {
 """By how the telling case of a draft ended, where that does not say whose fault it is."""
 
 
-def summary_of(
-    name: str, stages: Sequence[StageReport], table: TimingTable | None, traffic: Traffic | None = None
-) -> str:
-    """The conversion in a sentence."""
+def summary_of(name: str, stages: Sequence[StageReport], at: Sequence[AtSizes]) -> str:
+    """The conversion in a sentence, which says first where the kernel is slower than PyTorch."""
+    passed = [s for s in stages if s.passed]
+    speed = [*faster_texts(at)] or [why_unmeasured(passed, at)] * (not any(timed_at(at)))
+    return f"{name}: {'; '.join([*slower_texts(at), *outcomes(stages), *speed])}."
+
+
+def outcomes(stages: Sequence[StageReport]) -> Iterator[str]:
+    """Which stages passed, and why no other one did."""
     passed = [s for s in stages if s.passed]
     closed = next((s for s in stages if not s.passed), None)
     missing = dict.fromkeys(size for s in stages for size in not_tried(s.verdict.skipped))
-    if closed is None and missing:
-        text = f"{name}: all three stages are right at the sizes tried, and {', '.join(missing)} not tried"
-        text += " (too large for this run)"
-    elif closed is None:
-        text = f"{name}: all three stages are validated"
-    elif passed:
-        text = f"{name}: stage {passed[-1].stage} ({passed[-1].name}) is the kernel; {why_closed(closed)}"
+    if closed is not None:
+        last = passed[-1:]
+        yield from (f"stage {stage.stage} ({stage.name}) is the kernel" for stage in last)
+        yield from ["no stage passed"] * (not last)
+        yield why_closed(closed)
+    elif missing:
+        tried = "all three stages are right at the sizes tried"
+        yield f"{tried}, and {', '.join(missing)} not tried (too large for this run)"
     else:
-        text = f"{name}: no stage passed; {why_closed(closed)}"
-    return f"{text}; {speed_text(passed, table, traffic)}."
+        yield "all three stages are validated"
 
 
 def why_closed(stage: StageReport) -> str:
@@ -50,18 +57,35 @@ def why_closed(stage: StageReport) -> str:
     return f"stage {stage.stage} ({stage.name}) is right, but slower than the stage before"
 
 
-def speed_text(
-    passed: Sequence[StageReport], table: TimingTable | None, traffic: Traffic | None = None
-) -> str:
-    """The best stage against the faster of eager PyTorch and torch.compile."""
-    speedup = speedup_of(passed, table)
-    if table is None or speedup is None:
-        return "speed not measured (no GPU)" if passed and table is None else "speed not measured"
-    place = f"on {table.device} at {sizes_of(table)}"
-    if not speedup.slower:
-        return f"{speedup.ratio:.2f} times as fast as {PLAIN[speedup.baseline]} {place}"
-    slower = f"slower than {PLAIN[speedup.baseline]} {place}: it takes {1 / speedup.ratio:.2f} times as long"
-    return f"{slower} and {moves(traffic)}" if traffic else slower
+def why_unmeasured(passed: Sequence[StageReport], at: Sequence[AtSizes]) -> str:
+    has_gpu = any(sizes.timing for sizes in at)
+    return "speed not measured (no GPU)" if passed and not has_gpu else "speed not measured"
+
+
+def slower_texts(at: Sequence[AtSizes]) -> Iterator[str]:
+    """Where the best stage is slower than the faster of eager PyTorch and torch.compile."""
+    for sizes, table, speedup in timed_at(at):
+        if speedup.slower:
+            text = f"slower than {PLAIN[speedup.baseline]} {place(table)}: it takes "
+            moved = f" and {moves(sizes.traffic)}" if sizes.traffic else ""
+            yield f"{text}{1 / speedup.ratio:.2f} times as long{moved}"
+
+
+def faster_texts(at: Sequence[AtSizes]) -> Iterator[str]:
+    for _, table, speedup in timed_at(at):
+        if not speedup.slower:
+            yield f"{speedup.ratio:.2f} times as fast as {PLAIN[speedup.baseline]} {place(table)}"
+
+
+def timed_at(at: Sequence[AtSizes]) -> Iterator[tuple[AtSizes, TimingTable, Speedup]]:
+    """The sizes at which the kernel was timed beside PyTorch."""
+    for sizes in at:
+        if sizes.timing and sizes.speedup:
+            yield sizes, sizes.timing, sizes.speedup
+
+
+def place(table: TimingTable) -> str:
+    return f"on {table.device} at {sizes_of(table)}"
 
 
 def speedup_of(passed: Sequence[StageReport], table: TimingTable | None) -> Speedup | None:
@@ -81,6 +105,22 @@ def speedup_of(passed: Sequence[StageReport], table: TimingTable | None) -> Spee
     )
 
 
+def beside_eager(times: Iterable[TimedAt]) -> str:
+    """`2.00 times as fast as eager PyTorch at M=64 (0.1000 ms against 0.2000 ms)`, size by size; empty where
+    nothing was timed."""
+    return ", ".join(map(beside_eager_at, times))
+
+
+def beside_eager_at(timed: TimedAt) -> str:
+    where = f" at {point_name(timed.dims)}" if timed.dims else ""
+    if timed.eager_ms is None:
+        return f"{timed.median_ms:.4f} ms{where}"
+    figures = f"({timed.median_ms:.4f} ms against {timed.eager_ms:.4f} ms)"
+    if timed.median_ms > timed.eager_ms:
+        return f"slower than eager PyTorch{where} {figures}"
+    return f"{timed.eager_ms / timed.median_ms:.2f} times as fast as eager PyTorch{where} {figures}"
+
+
 def moves(traffic: Traffic) -> str:
     """What binds where memory does: `moves 3.1 times the bytes that are needed, in 5 launches`."""
     count = len(traffic.launches)
@@ -88,24 +128,25 @@ def moves(traffic: Traffic) -> str:
     return f"moves {traffic.times_least:.2f} times the bytes that are needed, in {launches}"
 
 
-def traffic_note(traffic: Traffic) -> str:
+def traffic_note(dims: Mapping[str, int], traffic: Traffic) -> str:
     """The same with the bytes, and how they are known."""
+    where = point_name(dims) or "its own sizes"
     moved, least = (f"{count / 1e6:,.1f} MB" for count in (traffic.bytes_moved, traffic.least_bytes))
     return (
-        f"Estimated from its launches at the sizes of a timing, each tensor moved once by each: the kernel "
+        f"Estimated from its launches at {where}, each tensor moved once by each: the kernel "
         f"{moves(traffic)} ({moved}; {least} are needed)."
     )
 
 
 def sizes_of(table: TimingTable) -> str:
     """Where the timing was taken."""
-    dims = " ".join(f"{name}={size}" for name, size in table.dims.items()) or "its own sizes"
+    dims = point_name(table.dims) or "its own sizes"
     dtypes = ", ".join(dict.fromkeys(table.dtypes.values()))
     moved = f", {table.bytes_moved / 1e6:.0f} MB moved" if table.bytes_moved else ""
     return f"{dims} ({dtypes}{moved})"
 
 
-def next_step_of(stages: Sequence[StageReport], kernel: Path | None, table: TimingTable | None) -> str:
+def next_step_of(stages: Sequence[StageReport], kernel: Path | None, at: Sequence[AtSizes]) -> str:
     """What to do with the result."""
     if kernel is None:
         return f"{why_without_kernel(stages[-1].verdict)} {IN_A_SESSION} {again(stages[-1])}"
@@ -114,12 +155,15 @@ def next_step_of(stages: Sequence[StageReport], kernel: Path | None, table: Timi
     )
     if failing := next((s for s in stages if s.verdict.verdict != "passed"), None):
         return f"{use}. Look at the failing stage before going on. {again(failing)}"
-    if table is None:
+    if not any(sizes.timing for sizes in at):
         return f"{use}. Run the same command on a machine with a GPU to measure its speed."
-    speedup = speedup_of([s for s in stages if s.passed], table)
-    if speedup and speedup.slower:
-        kept = "torch.compile" if speedup.baseline == COMPILE else "the PyTorch function"
-        return f"Keep {kept}, which is faster at these sizes; {nearby(kernel)} is right, though."
+    slower = [(table, speedup) for _, table, speedup in timed_at(at) if speedup.slower]
+    kept = {"torch.compile" if s.baseline == COMPILE else "the PyTorch function": None for _, s in slower}
+    if slower and len(slower) == len([*timed_at(at)]):
+        return f"Keep {' or '.join(kept)}, which is faster at these sizes; {nearby(kernel)} is right, though."
+    if slower:
+        sizes = " and ".join(point_name(table.dims) for table, _ in slower)
+        return f"{use}. At {sizes} keep {' or '.join(kept)}, which is faster there."
     return f"{use}."
 
 
@@ -155,7 +199,7 @@ def markdown(conversion: Conversion) -> str:
         "|---|---|---|---|---|---|---|",
         *(stage_row(s) for s in conversion.stages),
         "",
-        *timing_section(conversion.timing, conversion.stages),
+        *timing_sections([sizes.timing for sizes in conversion.at if sizes.timing], conversion.stages),
         *(f"- {note}" for note in conversion.notes),
         *([""] if conversion.notes else []),
         *skipped_section(conversion.stages),
@@ -185,12 +229,14 @@ def counted(verdict: Verdict) -> str:
     return ", ".join([*others, *([skipped_text(verdict.cases)] if skipped else [])]) or "none"
 
 
-def timing_section(table: TimingTable | None, stages: Sequence[StageReport]) -> list[str]:
-    if table is None:
-        return [
-            f"Speed: not measured, {'no GPU' if any(s.passed for s in stages) else 'no stage passed'}.",
-            "",
-        ]
+def timing_sections(tables: Sequence[TimingTable], stages: Sequence[StageReport]) -> list[str]:
+    if tables:
+        return [line for table in tables for line in timing_section(table)]
+    why = "no GPU" if any(s.passed for s in stages) else "no stage passed"
+    return [f"Speed: not measured, {why}.", ""]
+
+
+def timing_section(table: TimingTable) -> list[str]:
     eager = table.of(EAGER)
     rows = [timing_row(t, eager) for t in table.timings]
     return [

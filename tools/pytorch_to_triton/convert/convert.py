@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pytorch_to_triton.convert.compiled_figures import compiled_at
 from pytorch_to_triton.convert.conversion_report import (
     markdown,
     next_step_of,
@@ -28,13 +29,14 @@ from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.graph.trace_sizes import joined
 from pytorch_to_triton.hardware.versions import Versions, versions
+from pytorch_to_triton.inputs.expression import point_name
+from pytorch_to_triton.inputs.timing_dims import filled_in
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.results import Destination, Fresh, folder_for
-from pytorch_to_triton.schema.conversion import Conversion
+from pytorch_to_triton.schema.conversion import AtSizes, Conversion
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.timing import Traffic
 from pytorch_to_triton.validate.conclusion import limit_sentences
 from pytorch_to_triton.validate.request import command
 
@@ -62,8 +64,10 @@ async def convert(
         if request.strict:
             refuse_calls(work)
         staged = await stages_of(work)
-        staged = replace(staged, traffic=await traffic_of(work, staged))
-        conversion = conclude(work, staged, await versions(worker, runtime))
+        at, compiled = await at_sizes(work, staged), await compiled_at_sizes(work, staged)
+        notes = (filled_in(request.points, target.request.points), *staged.notes, *compiled)
+        staged = replace(staged, notes=tuple(filter(None, notes)))
+        conversion = conclude(work, staged, at, await versions(worker, runtime))
         name = f"{module_name(target.description.name)}.py"
         return deliver(*finish_files(conversion, target, staged.drafts, name), fresh, name)
 
@@ -86,10 +90,29 @@ def finish_files(
         return conversion.model_copy(update={"notes": (*conversion.notes, note)}), {name: draft.text}
 
 
-async def traffic_of(work: ConversionWork, staged: Staged) -> Traffic | None:
-    """What the last stage that counts launches and moves."""
-    passed = [stage for stage in gated(staged.reports, staged.table) if stage.passed]
-    return await work.traffic(passed[-1].file) if passed else None
+async def at_sizes(work: ConversionWork, staged: Staged) -> tuple[AtSizes, ...]:
+    """What is known of the last stage that counts at each size that is timed."""
+    passed = [stage for stage in gated(staged.reports, staged.tables) if stage.passed]
+    tables = {point_name(table.dims): table for table in staged.tables}
+    return tuple(
+        [
+            AtSizes(
+                dims=case.dims,
+                timing=(table := tables.get(point_name(case.dims))),
+                speedup=speedup_of(passed, table),
+                traffic=await work.traffic(passed[-1].file, case.dims) if passed else None,
+            )
+            for case in work.target.timing_cases()
+        ]
+    )
+
+
+async def compiled_at_sizes(work: ConversionWork, staged: Staged) -> tuple[str, ...]:
+    """What the compiler makes of the last stage that is right at each named size, where there is no GPU."""
+    passed = [stage for stage in staged.reports if stage.passed]
+    if not passed or not work.runtime.interpreter:
+        return ()
+    return tuple([await compiled_at(work, passed[-1].file, point) for point in work.request.points])
 
 
 def refuse_calls(work: ConversionWork) -> None:
@@ -101,37 +124,34 @@ def refuse_calls(work: ConversionWork) -> None:
         )
 
 
-def conclude(work: ConversionWork, staged: Staged, found: Versions) -> Conversion:
+def conclude(work: ConversionWork, staged: Staged, at: tuple[AtSizes, ...], found: Versions) -> Conversion:
     """The conversion's outcome, from its stages."""
-    table = staged.table
-    stages = gated(staged.reports, table)
+    stages = gated(staged.reports, staged.tables)
     passed = [s for s in stages if s.passed]
     target = work.target
     name = target.description.name
     kernel = work.folder / f"{module_name(name)}.py" if passed else None
-    speed = "speed not measured" if table is None else "speed measured by device events"
+    speed = "speed measured by device events" if staged.tables else "speed not measured"
     machine = stages[0].verdict.device if stages else "none"
     shown = passed[-1] if passed else stages[-1]
     again = work.request.validation_of(Target(path=kernel or shown.file), LAST, shown.calls)
     return Conversion(
-        summary=summary_of(name, stages, table, staged.traffic),
-        next_step=next_step_of(stages, kernel, table),
+        summary=summary_of(name, stages, at),
+        next_step=next_step_of(stages, kernel, at),
         verdict="converted" if passed and passed[-1].stage == LAST else "stopped",
         target=str(work.request.target),
         kernel=kernel,
         folder=work.folder,
         stages=stages,
-        timing=table,
-        speedup=speedup_of(passed, table),
-        traffic=staged.traffic,
+        at=at,
         device=f"{machine}; torch {found.torch}, Triton {found.triton}",
         notes=(
             *(f"{dim} is {size} in the kernel: it shapes the program." for dim, size in target.fixed.items()),
             *notes_of(target.convertible(), dict(staged.left)),
             *(n for d in staged.drafts[shown.stage - 1 : shown.stage] for n in calls_left(shown.stage, d)),
             *limit_sentences(shown.verdict.limits),
-            *([staged.ways] if staged.ways else []),
-            *([traffic_note(staged.traffic)] if staged.traffic else []),
+            *staged.notes,
+            *(traffic_note(sizes.dims, sizes.traffic) for sizes in at if sizes.traffic),
         ),
         provenance=f"correctness measured; {speed}",
         replay=command(again, work.runtime, shown.verdict.seed, None),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Literal
 
 from pytorch_to_triton.benchmark.figures import is_not_slower
@@ -32,24 +33,33 @@ def refuse_unknown_names(text: str, file: Path, triton: str) -> None:
         )
 
 
-def speed_of(label: str, before: str | None, table: TimingTable | None) -> Speed:
-    """How a stage compares with the one before; without a measurement nothing is said."""
-    timing = table.of(label) if table else None
-    previous = table.of(before) if table and before else None
-    if timing is None or (before is not None and previous is None):
-        return "not measured"
-    if previous is None:
+def mean_ms(label: str, tables: Sequence[TimingTable]) -> float | None:
+    """The geometric mean of its medians over the sizes; None where it was not timed at all of them."""
+    medians = [timing.median_ms for table in tables if (timing := table.of(label))]
+    return geometric_mean(medians) if tables and len(medians) == len(tables) else None
+
+
+def speed_of(label: str, before: str | None, tables: Sequence[TimingTable]) -> Speed:
+    """How a stage compares with the one before, by the geometric mean over the sizes at which both were
+    timed; without a measurement nothing is said."""
+    timed = [(timing, table) for table in tables if (timing := table.of(label))]
+    if timed and before is None:
         return "not slower"
-    return "not slower" if is_not_slower(timing.low_ms, ALIKE * previous.high_ms) else "slower"
+    both = [(timing, previous) for timing, table in timed if before and (previous := table.of(before))]
+    if not both:
+        return "not measured"
+    low_ms = geometric_mean(timing.low_ms for timing, _ in both)
+    high_ms = geometric_mean(previous.high_ms for _, previous in both)
+    return "not slower" if is_not_slower(low_ms, ALIKE * high_ms) else "slower"
 
 
-def gated(stages: Sequence[StageReport], table: TimingTable | None) -> tuple[StageReport, ...]:
+def gated(stages: Sequence[StageReport], tables: Sequence[TimingTable]) -> tuple[StageReport, ...]:
     """The stages with their speeds; each is compared with the last stage whose gate opened."""
     judged: list[StageReport] = []
     before: str | None = None
     for stage in stages:
         label = label_of(stage.stage)
-        speed = speed_of(label, before, table)
+        speed = speed_of(label, before, tables)
         passed = stage.verdict.verdict == "passed" and speed != "slower"
         judged.append(stage.model_copy(update={"speed": speed, "passed": passed}))
         before = label if passed else before

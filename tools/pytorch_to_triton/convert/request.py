@@ -10,6 +10,7 @@ from pytorch_to_triton.benchmark.timing_trial import Implementation, TimingTrial
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
+from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.validate.request import ValidationRequest
@@ -23,6 +24,8 @@ class ConversionRequest(Value):
     target: Target
     options: Options = NO_OPTIONS
     """Inputs, dims and requirements given beside the file; they win over it."""
+    points: tuple[Point, ...] = ()
+    """The sizes that matter: tuned, timed and compiled at. None: the largest declared ones, enlarged."""
     into: Path | None = None
     """The folder for the results; None: `converted/NAME` below the working directory."""
     force: bool = False
@@ -42,10 +45,12 @@ class ConversionRequest(Value):
 
     def without_dims(self, names: Collection[str]) -> ConversionRequest:
         """The same without the sizes of dims that the file's own declaration has as numbers from here on."""
+        left = ({n: size for n, size in point.items() if n not in names} for point in self.points)
+        points = tuple(point for point in left if point)
         if self.options.inputs:
-            return self
+            return self.model_copy(update={"points": points})
         dims = {name: sizes for name, sizes in self.options.dims.items() if name not in names}
-        return self.model_copy(update={"options": replace(self.options, dims=dims)})
+        return self.model_copy(update={"options": replace(self.options, dims=dims), "points": points})
 
     def validation_of(self, candidate: Target, stage: Stage, calls: Iterable[str] = ()) -> ValidationRequest:
         """How a file of a stage is validated; `calls` are the operators that it may leave to PyTorch."""
@@ -53,6 +58,7 @@ class ConversionRequest(Value):
             candidate=candidate,
             reference=self.target,
             options=self.options,
+            points=self.points,
             allow_torch=frozenset(calls),
             seed=self.seed,
             seconds=self.seconds,
@@ -62,13 +68,13 @@ class ConversionRequest(Value):
             require_mixed_dtypes=True,
         )
 
-    def timing_of(self, implementations: Sequence[Implementation], case: Case) -> TimingTrial:
-        """How implementations of the target are timed at one size, for gates and configurations."""
+    def timing_of(self, implementations: Sequence[Implementation], cases: Sequence[Case]) -> TimingTrial:
+        """How implementations of the target are timed, for gates and configurations."""
         assert self.seed is not None
         return TimingTrial(
             reference=self.target,
             implementations=implementations,
-            cases=(case,),
+            cases=cases,
             seed=self.seed,
             seconds=self.seconds,
             passes="both" if self.backward else "forward",

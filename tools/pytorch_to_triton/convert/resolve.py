@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,8 +24,10 @@ from pytorch_to_triton.graph.size_programs import evaluable, programs_for_all_si
 from pytorch_to_triton.graph.tracing import TargetTracer, Traced, trace
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.inputs.packed_input import written
-from pytorch_to_triton.inputs.timing_dims import timing_dims
+from pytorch_to_triton.inputs.sizes import Point
+from pytorch_to_triton.inputs.timing_dims import named_points, timing_dims
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.graph import Graph
@@ -33,7 +35,7 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import EXPORT, open_target, refuse_other_names
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
-from pytorch_to_triton.targets.memory_limit import refuse_too_large
+from pytorch_to_triton.targets.memory_limit import refuse_points_over, refuse_too_large
 from pytorch_to_triton.targets.problem import Problem, problem_of
 
 TIMED_BYTES = 2**27
@@ -117,9 +119,24 @@ class ResolvedTarget:
             raise self.refusal
         return self.origin
 
-    def timing_case(self) -> Case:
-        """The call at the sizes that are timed."""
-        return timing_case(self.declaration, self.whole.traced if self.whole else None)
+    def timing_cases(self) -> tuple[Case, ...]:
+        """The calls at the sizes that are timed, the smallest first."""
+        return timing_cases(self.declaration, self.request.points, self.traced)
+
+    @property
+    def traced(self) -> tuple[Traced, ...]:
+        """What was traced, as a whole or in those parts whose sizes do not depend on values."""
+        if isinstance(self.origin, CutOrigin):
+            return self.origin.traced_at(self.declaration.dims)
+        return (self.origin.traced,) if self.origin else ()
+
+    @property
+    def timed_points(self) -> tuple[Point, ...]:
+        """The sizes that matter; of a function in parts, else those that are timed: what reads its inputs
+        alone would take far larger ones."""
+        if not isinstance(self.origin, CutOrigin):
+            return self.request.points
+        return tuple(case.dims for case in self.timing_cases() if case.dims)
 
     def declared(self) -> Mapping[str, object]:
         """INPUTS, DIMS and REQUIRES, a module's state among the inputs where it was traced."""
@@ -143,6 +160,8 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
     async with open_target(worker, target, "reference", runtime, seconds=seconds, needs=EXPORT) as process:
         refuse_unused_init(target, process.description)
         problem = problem_of(process.description, process.description, request.options)
+        points = named_points(problem.declaration, request.points)
+        request = request.model_copy(update={"points": points})
         if process.description.generates_inputs and not problem.declaration.inputs:
             try:
                 problem = await with_shown_inputs(process, problem, request.options)
@@ -150,21 +169,23 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
                 return ResolvedTarget(request, problem, None, refusal)
         refuse_other_names(process.description, problem.declaration)
         await refuse_too_large(worker, problem.declaration, runtime)
+        await refuse_points_over(worker, problem.declaration, request.points, runtime)
         fixed: dict[str, int] = {}
         try:
             traced = await trace(process, problem.declaration, backward=request.backward)
             while sizes := sizes_that_shape(traced.graph, problem.declaration):
+                refuse_other_sizes(request.points, sizes)
                 request, problem = request.without_dims(sizes), problem.fixed_at(sizes)
                 fixed |= sizes
                 traced = await trace(process, problem.declaration, backward=request.backward)
             tracer = TargetTracer(process, problem.declaration, request.backward)
-            traced = await programs_for_all_sizes(tracer, traced)
+            traced = await programs_for_all_sizes(tracer, traced, request.points)
         except NotConvertible as refusal:
             await refuse_unrunnable(worker, target, problem.declaration, runtime, seconds=seconds)
             untraced = ResolvedTarget(request, problem, None, refusal)
             return await resolved_in_parts(worker, untraced, runtime)
     try:
-        origin = DraftOrigin(traced, source_of(problem, traced))
+        origin = DraftOrigin(traced, source_of(problem, traced, request.points))
         return ResolvedTarget(request, problem, origin, fixed=fixed)
     except NotConvertible as refusal:
         return ResolvedTarget(request, problem, None, refusal)
@@ -177,7 +198,7 @@ async def resolved_in_parts(worker: WorkerClient, target: ResolvedTarget, runtim
     seconds = target.request.seconds
     opened = partial(open_target, worker, target.target, "reference", runtime, seconds=seconds, needs=EXPORT)
     try:
-        parts = await cut(CutTarget(opened, target.description, target.declaration))
+        parts = await cut(CutTarget(opened, target.description, target.declaration, target.request.points))
         if parts is None:
             return target
         if target.request.backward:
@@ -189,6 +210,17 @@ async def resolved_in_parts(worker: WorkerClient, target: ResolvedTarget, runtim
         return replace(target, refusal=refusal)
 
 
+def refuse_other_sizes(points: Sequence[Point], fixed: Mapping[str, int]) -> None:
+    """Raises BadInput for a point at another size of a dim that is a number in the program."""
+    for name, size in fixed.items():
+        for point in points:
+            if point[name] != size:
+                raise BadInput(
+                    f"--at: {name} shapes the program, and {size} is declared, not {point[name]}.",
+                    f"Declare that size too: --dim {name}={size},{point[name]}.",
+                )
+
+
 def refuse_unused_init(target: Target, description: Description) -> None:
     """Raises BadInput where a function is given arguments of a class."""
     if target.init and description.kind not in ("module", "model_file"):
@@ -198,14 +230,14 @@ def refuse_unused_init(target: Target, description: Description) -> None:
         )
 
 
-def source_of(problem: Problem, traced: Traced) -> Source:
+def source_of(problem: Problem, traced: Traced, points: Sequence[Point] = ()) -> Source:
     """What the drafted files say of the target. Raises NotConvertible where its code cannot be copied."""
     description = problem.reference
     return Source(
         target=str(description.target),
         reference=copied_reference(problem, traced.graph.state),
         declared=declared(problem.declaration, traced.graph),
-        timed=timing_case(problem.declaration, traced).dims,
+        timed=tuple(case.dims for case in timing_cases(problem.declaration, points, [traced])),
         output_dtypes=traced.output_dtypes,
         tensor_dtypes=traced.tensor_dtypes,
         branches=traced.branches,
@@ -256,11 +288,22 @@ def declared(declaration: Declaration, graph: Graph | None) -> dict[str, object]
     }
 
 
-def timing_case(declaration: Declaration, traced: Traced | None) -> Case:
-    """The largest declared sizes, enlarged until the inputs, or the largest value, fill a GPU, as far as
-    the first program is that of the sizes."""
-    graph = traced.graph if traced else None
-    kept = tuple(evaluable(traced.guards)) if traced else ()
-    narrowed = declaration.model_copy(update={"requires": (*declaration.requires, *kept)})
-    dims = timing_dims(narrowed, at_least_bytes=TIMED_BYTES, held=held_bytes(graph))
-    return Case(name="timing", group="declared", dims=dims, arguments=declaration.arguments(dims))
+def timing_cases(
+    declaration: Declaration, points: Sequence[Point], traced: Sequence[Traced]
+) -> tuple[Case, ...]:
+    """One at each of the points. Without any, one at the largest declared sizes, enlarged until the inputs,
+    or the largest value, fill a GPU, as far as the first program is that of the sizes."""
+    if not points:
+        kept = tuple(guard for each in traced for guard in evaluable(each.guards))
+        narrowed = declaration.model_copy(update={"requires": (*declaration.requires, *kept)})
+        held = held_bytes(*(each.graph for each in traced))
+        points = [timing_dims(narrowed, at_least_bytes=TIMED_BYTES, held=held)]
+    return tuple(
+        Case(
+            name=point_name(point) or "base",
+            group="declared",
+            dims=point,
+            arguments=declaration.arguments(point),
+        )
+        for point in points
+    )

@@ -13,7 +13,7 @@ import anyio
 
 from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
 from pytorch_to_triton.convert.request import LAST
-from pytorch_to_triton.convert.work import ConversionWork, time_stages, tune
+from pytorch_to_triton.convert.work import ConversionWork, RankedWays, Tables, ranked_ways, time_stages, tune
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted
 from pytorch_to_triton.draft.library import CHANNELS_LAST, PURE
@@ -24,7 +24,6 @@ from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.conversion import StageReport
 from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.timing import TimingTable, Traffic
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate.conclusion import wrong_of
 from pytorch_to_triton.validate.validate import Validation
@@ -35,14 +34,12 @@ class Staged:
     """The stages with their verdicts, and what was measured of them."""
 
     reports: Sequence[StageReport]
-    table: TimingTable | None = None
-    """None where nothing was timed."""
-    ways: str = ""
-    """How it was decided who computes convolutions and products: a sentence, where there was a choice."""
+    tables: Tables = ()
+    """Empty where nothing was timed."""
+    notes: tuple[str, ...] = ()
+    """How it was decided who computes convolutions and products, and in which configurations."""
     drafts: Sequence[Drafted] = ()
     """Of the stages, in order; also of those that were not reached."""
-    traffic: Traffic | None = None
-    """Of the last stage that passed."""
     left: tuple[tuple[str, str], ...] = ()
     """What was left to PyTorch as kernels for it were wrong, as in `ConversionWork`."""
 
@@ -97,31 +94,41 @@ async def around_parts(work: ConversionWork, staged: Staged, origin: CutOrigin) 
 async def run_stages(work: ConversionWork) -> Staged:
     """The stages, with the ways that are left."""
     if work.runtime.interpreter:
-        drafted = {stage: await work.draft(stage) for stage in STAGE_NAMES}
+        every = {stage: await work.draft(stage) for stage in STAGE_NAMES}
         async with work.opened() as validation:
-            reports = await validate_stages(work, validation, drafted)
-            return Staged(reports, None, unmeasured(work, drafted[LAST]), [*drafted.values()])
-    drafted = {1: await work.draft(1), 2: await work.draft(2)}
+            reports = await validate_stages(work, validation, every)
+            return Staged(reports, (), unmeasured(work, every[LAST]), [*every.values()])
+    ranked = await ranked_ways(work)
+    drafted: dict[Stage, Drafted] = {1: await work.draft(1), 2: await work.draft(2, ranked.fastest)}
     async with work.opened() as validation:
-        first = await validate_stages(work, validation, drafted)
-        if not all(report.passed for report in first):
-            return Staged(
-                first, await time_stages(work, first), unmeasured(work, drafted[2]), [*drafted.values()]
-            )
-        tuned = await tune(work, first)
-        last = await validate_stages(work, validation, {LAST: tuned.drafted})
-        reports = first + last
+        reports, ranked = await validate_in_order(work, validation, drafted, ranked)
+        if not all(report.passed for report in reports):
+            return Staged(reports, await time_stages(work, reports), ranked.notes, [*drafted.values()])
+        tuned = await tune(work, reports, ranked)
+        reports += await validate_stages(work, validation, {LAST: tuned.drafted})
         right = all(report.passed for report in reports)
-        table = tuned.table if right and tuned.table else await time_stages(work, reports)
-        return Staged(reports, table, tuned.ways, [*drafted.values(), tuned.drafted])
+        tables = tuned.tables if right and tuned.tables else await time_stages(work, reports)
+        return Staged(reports, tables, tuned.notes, [*drafted.values(), tuned.drafted])
 
 
-def unmeasured(work: ConversionWork, drafted: Drafted) -> str:
+async def validate_in_order(
+    work: ConversionWork, validation: Validation, drafted: dict[Stage, Drafted], ranked: RankedWays
+) -> tuple[list[StageReport], RankedWays]:
+    """The first two stages, the second in the fastest way that is right; and the ways from that on."""
+    reports = await validate_stages(work, validation, drafted)
+    while [report.passed for report in reports] == [True, False] and ranked.ways[1:]:
+        ranked = ranked.without_fastest()
+        drafted[2] = await work.draft(2, ranked.fastest)
+        reports[1:] = await validate_stages(work, validation, {2: drafted[2]})
+    return reports, ranked
+
+
+def unmeasured(work: ConversionWork, drafted: Drafted) -> tuple[str, ...]:
     """Why who computes convolutions and products is as it is, where nothing was timed."""
     if len(work.ways) == 1:
-        return ""
+        return ()
     pure = "" if drafted.ways == PURE else " --pure drafts own kernels for all."
-    return f"Products and convolutions, chosen without timing: {drafted.ways}, usually the fastest.{pure}"
+    return (f"Products and convolutions, chosen without timing: {drafted.ways}, usually the fastest.{pure}",)
 
 
 async def validate_stages(
@@ -137,7 +144,7 @@ async def validate_stages(
             listener = StageListener(progress, stage) if progress else None
             verdict = await validation.verdict(
                 work.request.validation_of(Target(path=work.file(stage)), stage, drafted[stage].calls),
-                f"stage{stage}",
+                f"stage{stage}_{len(validation.reference.staged)}",  # a stage may have several drafts
                 listener,
             )
             reports[stage] = report_of(work, stage, drafted[stage], verdict)

@@ -4,6 +4,7 @@ compute convolutions and products, and with every launch configuration.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,8 @@ from pathlib import Path
 from pytorch_to_triton.benchmark.roofline import work_of_case
 from pytorch_to_triton.benchmark.timing_trial import Implementation, Roof, TimingTrial, measure, table_of
 from pytorch_to_triton.benchmark.traffic import traffic_of
-from pytorch_to_triton.convert.gates import COMPILE, EAGER, label_of, refuse_unknown_names
+from pytorch_to_triton.benchmark.trust import SizeMeasured
+from pytorch_to_triton.convert.gates import COMPILE, EAGER, label_of, mean_ms, refuse_unknown_names
 from pytorch_to_triton.convert.request import LAST, ConversionRequest
 from pytorch_to_triton.convert.resolve import DraftOrigin, ResolvedTarget
 from pytorch_to_triton.draft.file.launches import Stage, Variant
@@ -21,7 +23,7 @@ from pytorch_to_triton.draft.library import PURE, Way, Ways
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.hardware.versions import origin_of, versions
-from pytorch_to_triton.inputs.expression import holds, names_in
+from pytorch_to_triton.inputs.expression import holds, names_in, point_name
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.conversion import StageReport
@@ -29,6 +31,9 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable, Traffic
 from pytorch_to_triton.validate.validate import Validation, open_validation
+
+Tables = tuple[TimingTable, ...]
+"""One a size, the smallest first."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +89,11 @@ class ConversionWork:
         refuse_unknown_names(drafted.text, self.file(stage), triton)
         return drafted
 
-    async def traffic(self, file: Path) -> Traffic | None:
-        """What a stage's file launches and moves at the sizes of a timing."""
+    async def traffic(self, file: Path, dims: Mapping[str, int]) -> Traffic | None:
+        """What a stage's file launches and moves at these sizes."""
         origin = self.target.whole
         if origin is None:
             return None
-        dims = self.target.timing_case().dims
         candidate = Target(path=file)
         return await traffic_of(
             self.worker, self.runtime, candidate, origin.traced, origin.source.declared, dims
@@ -105,33 +109,39 @@ def tuning_file(work: ConversionWork, label: str) -> Path:
     return work.folder / "tuning" / f"{label.replace(' ', '_')}.py"
 
 
-async def side_by_side(work: ConversionWork, implementations: Sequence[Implementation]) -> TimingTable:
-    """Implementations of a conversion's target, timed in turn."""
-    trial = work.request.timing_of(implementations, work.target.timing_case())
-    return await timed_once(work.worker, work.runtime, work.listener, trial, work.target.whole)
+async def side_by_side(work: ConversionWork, implementations: Sequence[Implementation]) -> Tables:
+    """Implementations of a conversion's target, timed in turn at each of its sizes."""
+    trial = work.request.timing_of(implementations, work.target.timing_cases())
+    return await timed_at_all(work.worker, work.runtime, work.listener, trial, work.target.whole)
 
 
-async def timed_once(
+async def timed_at_all(
     worker: WorkerClient,
     runtime: Runtime,
     listener: ProgressListener | None,
     trial: TimingTrial,
     origin: DraftOrigin | None,
-) -> TimingTable:
-    """The table of a trial's one size; shares of the limit by the work of what was traced, if it was."""
-    (case,) = trial.cases
+) -> Tables:
+    """A table for each size of a trial that was reached; shares of the limit by the work of what was traced,
+    if it was."""
     measurement = await measure(worker, trial, runtime, listener)
-    traced = origin.traced if origin else None
-    work = work_of_case(traced.graph, case, trial.passes, joint=traced.joint) if traced else None
+    cases = {case.name: case for case in trial.cases}
     device = (await versions(worker, runtime)).devices[0].name
-    return table_of(measurement.sizes[0], case, device, Roof(work))
+    traced = origin.traced if origin else None
+
+    def table(size: SizeMeasured) -> TimingTable:
+        case = cases[size.case]
+        work = work_of_case(traced.graph, case, trial.passes, joint=traced.joint) if traced else None
+        return table_of(size, case, device, Roof(work))
+
+    return tuple(map(table, measurement.sizes))
 
 
 async def note_on(work: ConversionWork) -> str:
     """A comment that says where the launch configurations come from."""
     origin = origin_of(await versions(work.worker, work.runtime))
-    dims = " ".join(f"{k}={v}" for k, v in work.target.timing_case().dims.items())
-    return f"# Launch configurations measured on {origin}, at {dims}."
+    sizes = "; ".join(point_name(case.dims) for case in work.target.timing_cases())
+    return f"# Launch configurations measured on {origin}, at {sizes}."
 
 
 @dataclass(frozen=True)
@@ -139,10 +149,10 @@ class Tuned:
     """The last stage with measured launch configurations."""
 
     drafted: Drafted
-    table: TimingTable | None
+    tables: Tables = ()
     """All stages side by side, where what was measured while tuning says it all."""
-    ways: str = ""
-    """What was measured of who computes what: a sentence, where there was a choice."""
+    notes: tuple[str, ...] = ()
+    """What was measured of who computes what, and which kernels want several configurations."""
 
 
 @dataclass
@@ -152,32 +162,69 @@ class ConfigChoice:
     variant: Variant
     labels: dict[str, Config] = field(default_factory=dict)
 
-    def best(self, table: TimingTable) -> tuple[str, Config]:
-        """The fastest; the first where none could be timed."""
-        timed = [timing for timing in table.timings if timing.label in self.labels]
-        label = min(timed, key=lambda timing: timing.median_ms).label if timed else next(iter(self.labels))
-        return label, self.labels[label]
+    def best(self, tables: Tables) -> str:
+        """The label of the fastest, by the geometric mean over the sizes; the first where none could be
+        timed at all of them."""
+        launched = self.launched_in(tables)
+        timed = {label: ms for label in self.labels if (ms := mean_ms(label, launched)) is not None}
+        return min(timed, key=lambda label: timed[label]) if timed else next(iter(self.labels))
+
+    def launched_in(self, tables: Tables) -> Tables:
+        """Those at whose sizes the kernel is launched."""
+        return tuple(table for table in tables if may_run(self.variant, table.dims))
+
+    def others_best(self, tables: Tables) -> str:
+        """Where another configuration than the best over all sizes is the fastest, as a sentence."""
+        chosen = self.best(tables)
+        others = {
+            point_name(table.dims): point_name(self.labels[best])
+            for table in self.launched_in(tables)
+            if (best := self.best((table,))) != chosen
+        }
+        if not others:
+            return ""
+        listed = "; ".join(f"at {sizes} {config} is faster" for sizes, config in others.items())
+        config = point_name(self.labels[chosen])
+        return f"{self.variant.kernel} is launched with {config}, the fastest over all timed sizes; {listed}."
 
 
-async def tune(work: ConversionWork, reports: Sequence[StageReport]) -> Tuned:
+async def tune(work: ConversionWork, reports: Sequence[StageReport], ranked: RankedWays) -> Tuned:
     """Time all configurations of the last stage beside the stages so far; draft it with the best."""
-    ways, measured = await fastest_ways(work)
+    ways = ranked.fastest
     choices = await write_choices(work, ways)
     if not choices:
-        return Tuned(await work.draft(LAST, ways), None, measured)
+        return Tuned(await work.draft(LAST, ways), notes=ranked.notes)
     implementations = [*stage_subjects(work, reports), *candidates(work, choices)]
     if len(choices) == 1:
         implementations.append(compiled_target(work))  # else all are timed again, with the last stage
-    table = await side_by_side(work, implementations)
-    best = {choice.variant.kernel: choice.best(table) for choice in choices}
-    tuned = {kernel: config for kernel, (_, config) in best.items()}
+    tables = await side_by_side(work, implementations)
+    best = [choice.best(tables) for choice in choices]
+    tuned = {choice.variant.kernel: choice.labels[label] for choice, label in zip(choices, best, strict=True)}
     drafted = await work.draft(LAST, ways, tuned, await note_on(work))
-    (label, _), *others = best.values()
-    return Tuned(drafted, None if others else renamed(table, label, label_of(LAST)), measured)
+    notes = (*ranked.notes, *filter(None, (choice.others_best(tables) for choice in choices)))
+    if len(choices) > 1:
+        return Tuned(drafted, notes=notes)
+    return Tuned(drafted, tuple(renamed(table, best[0], label_of(LAST)) for table in tables), notes)
 
 
-async def fastest_ways(work: ConversionWork) -> tuple[Ways, str]:
-    """Who computes convolutions and products, each way tuned as it runs; and a sentence about it."""
+@dataclass(frozen=True)
+class RankedWays:
+    """Who may compute convolutions and products, the fastest first."""
+
+    ways: tuple[Ways, ...]
+    notes: tuple[str, ...] = ()
+    """What was measured of them, a sentence a size, where there was a choice."""
+
+    @property
+    def fastest(self) -> Ways:
+        return self.ways[0]
+
+    def without_fastest(self) -> RankedWays:
+        return replace(self, ways=self.ways[1:])
+
+
+async def ranked_ways(work: ConversionWork) -> RankedWays:
+    """The ways, each timed with a draft of the second stage, which is tuned as it runs."""
     drafts: dict[str, Ways] = {}
     texts: set[str] = set()
     for number, ways in enumerate(work.ways):
@@ -187,25 +234,38 @@ async def fastest_ways(work: ConversionWork) -> tuple[Ways, str]:
                 drafts[f"way {number}"] = ways
                 write_tuning_file(work, f"way {number}", text)
             texts.add(text)
-    first = next(iter(drafts.values()))
     if len(drafts) == 1:
-        return first, ""
-    table = await side_by_side(
+        return RankedWays((*drafts.values(),))
+    tables = await side_by_side(
         work, [Implementation(n, Target(path=tuning_file(work, n)), "candidate") for n in drafts]
     )
-    milliseconds = {t.label: t.median_ms for t in table.timings}
-    if not milliseconds:
-        return first, ""
-    best, *others = sorted(milliseconds, key=lambda label: milliseconds[label])
-    told = [f"{drafts[label]}, {milliseconds[label]:.3f} ms" for label in (best, *others)]
-    return drafts[best], f"Fastest on {table.device}: {told[0]}; then {'; '.join(told[1:])}."
+    return ranked_by(drafts, tables)
+
+
+def ranked_by(drafts: Mapping[str, Ways], tables: Tables) -> RankedWays:
+    """The ways by label in the order of their times over all sizes; what could not be timed comes last."""
+    times = {label: ms for label in drafts if (ms := mean_ms(label, tables)) is not None}
+    order = sorted(drafts, key=lambda label: times.get(label, math.inf))
+    notes = (ranking(table, drafts) for table in tables if table.timings)
+    return RankedWays(tuple(drafts[label] for label in order), tuple(notes))
+
+
+def ranking(table: TimingTable, drafts: Mapping[str, Ways]) -> str:
+    """The ways at one size, the fastest first."""
+    told = [
+        f"{drafts[timing.label]}, {timing.median_ms:.3f} ms"
+        for timing in sorted(table.timings, key=lambda timing: timing.median_ms)
+    ]
+    then = f"; then {'; '.join(told[1:])}" if told[1:] else ""
+    return f"Fastest on {table.device} at {point_name(table.dims)}: {told[0]}{then}."
 
 
 async def write_choices(work: ConversionWork, ways: Ways) -> list[ConfigChoice]:
     """A file for each configuration of each kernel that runs at the timed size, the others as they are."""
     untuned = work.drafted(LAST, ways)
-    dims = work.target.timing_case().dims
-    choices = [ConfigChoice(v) for k in untuned.kernels for v in k.variants if may_run(v, dims)]
+    points = [case.dims for case in work.target.timing_cases()]
+    variants = (variant for kernel in untuned.kernels for variant in kernel.variants)
+    choices = [ConfigChoice(v) for v in variants if any(may_run(v, point) for point in points)]
     for choice in choices:
         for number, config in enumerate(choice.variant.candidates):
             label = f"{choice.variant.kernel} {number}"
@@ -245,11 +305,11 @@ def compiled_target(work: ConversionWork) -> Implementation:
     return Implementation(COMPILE, work.request.target, "reference", "default")
 
 
-async def time_stages(work: ConversionWork, reports: Sequence[StageReport]) -> TimingTable | None:
-    """Eager PyTorch, torch.compile and all stages that are right side by side; None where none is."""
+async def time_stages(work: ConversionWork, reports: Sequence[StageReport]) -> Tables:
+    """Eager PyTorch, torch.compile and all stages that are right side by side; nothing where none is."""
     implementations = stage_subjects(work, reports)
     if len(implementations) == 1:
-        return None
+        return ()
     return await side_by_side(work, [*implementations, compiled_target(work)])
 
 

@@ -4,7 +4,6 @@ written once, and its floating-point operations."""
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
 from pytorch_to_triton.graph.joint import backward_half, gradients_alone
 from pytorch_to_triton.graph.skeleton import operands
@@ -60,9 +59,10 @@ def largest_value_bytes(graph: Graph, dims: Mapping[str, int]) -> int:
     return max(held, default=0)
 
 
-def held_bytes(graph: Graph | None) -> Callable[[Mapping[str, int]], int] | None:
-    """`largest_value_bytes` as a function of dims; None without a graph."""
-    return partial(largest_value_bytes, graph) if graph else None
+def held_bytes(*graphs: Graph | None) -> Callable[[Mapping[str, int]], int] | None:
+    """`largest_value_bytes` of all the graphs as a function of dims; None without any."""
+    known = [graph for graph in graphs if graph]
+    return (lambda dims: max(largest_value_bytes(graph, dims) for graph in known)) if known else None
 
 
 def flops(graph: Graph, dims: Mapping[str, int], dtypes: Mapping[str, str]) -> dict[str, int]:

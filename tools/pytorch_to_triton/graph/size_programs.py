@@ -42,13 +42,14 @@ def sizes_that_shape(graph: Graph, declaration: Declaration) -> dict[str, int]:
     return {name: sizes[0] for name, sizes in declaration.dims.items() if name in named and len(sizes) == 1}
 
 
-async def programs_for_all_sizes(tracer: TargetTracer, first: Traced) -> Traced:
-    """The target at all declared sizes: `first`, and programs for those at which it does not hold.
+async def programs_for_all_sizes(tracer: TargetTracer, first: Traced, named: Sequence[Point] = ()) -> Traced:
+    """The target at all declared sizes, and those `named` besides: `first`, and programs for the sizes at
+    which it does not hold. The last named ones, else the largest, are those of the first program.
 
     Raises NotConvertible where that takes more than MOST_PROGRAMS, or no trace holds at some sizes.
     """
     declaration = tracer.declaration
-    points = declared_points(declaration.dims, declaration.requires)
+    points = [*declared_points(declaration.dims, declaration.requires), *named]
     tried = [first]
     programs = [t for t in tried if not points or any(is_for(t, p) for p in points)]
     while left := [p for p in points if not any(is_for(t, p) for t in programs)]:
@@ -56,9 +57,8 @@ async def programs_for_all_sizes(tracer: TargetTracer, first: Traced) -> Traced:
             raise _too_many(programs, points)
         tried = await _traces_towards(left[0], tracer, tried)
         programs.append(tried[-1])
-    largest = declaration.generated or next(
-        (p for p in nearby(largest_point(declaration.dims), declaration.dims) if p in points), {}
-    )
+    nearest = (p for p in nearby(largest_point(declaration.dims), declaration.dims) if p in points)
+    largest = named[-1] if named else declaration.generated or next(nearest, {})
     return _as_one(programs, largest, points)
 
 

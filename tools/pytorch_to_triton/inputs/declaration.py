@@ -4,7 +4,7 @@ One grammar for kernel files (INPUTS, DIMS, REQUIRES), the command line (--input
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from keyword import iskeyword
@@ -291,8 +291,13 @@ def _without_unused_dims(declaration: Declaration, *, excused: frozenset[str]) -
         return declaration
     for name, sizes in declaration.dims.items():
         if name not in used and name not in excused:
-            text = f"{name}={','.join(map(str, sizes))}"
-            hint = f"Remove it, or use one of {', '.join(sorted(used)) or 'no dimensions'} instead."
-            raise BadDeclaration(f"Dimension: no input uses {name}.", text, 0, hint)
+            raise unused_dim(name, sizes, used)
     kept = {name: sizes for name, sizes in declaration.dims.items() if name in used}
     return declaration.model_copy(update={"dims": kept})
+
+
+def unused_dim(name: str, sizes: Sequence[int], used: Collection[str]) -> BadDeclaration:
+    """The refusal of sizes of a dimension that is not among those in use."""
+    text = f"{name}={','.join(map(str, sizes))}"
+    hint = f"Remove it, or use one of {', '.join(sorted(used)) or 'no dimensions'} instead."
+    return BadDeclaration(f"Dimension: no input uses {name}.", text, 0, hint)

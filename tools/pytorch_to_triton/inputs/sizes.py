@@ -1,7 +1,8 @@
 """Points: one size for each dimension."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, product
+from math import prod
 
 Point = dict[str, int]
 Sizes = Mapping[str, Sequence[int]]
@@ -39,3 +40,9 @@ def nearby(point: Mapping[str, int], choices: Sizes) -> Iterator[Point]:
         for names in combinations(others, count):
             for sizes in product(*(others[name] for name in names)):
                 yield {**point, **dict(zip(names, sizes, strict=True))}
+
+
+def smallest_first(points: Iterable[Point]) -> tuple[Point, ...]:
+    """Each point once, in their order of elements."""
+    by_sizes = {tuple(point.items()): point for point in points}
+    return tuple(sorted(by_sizes.values(), key=lambda point: (prod(point.values()), tuple(point.values()))))

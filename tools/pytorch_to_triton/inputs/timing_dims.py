@@ -1,12 +1,12 @@
 """The sizes worth timing: large enough that memory traffic, not launch overhead, is measured."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
-from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.inputs.declaration import Declaration
-from pytorch_to_triton.inputs.expression import names_in
-from pytorch_to_triton.inputs.sizes import Point, largest_point, nearby
+from pytorch_to_triton.errors import BadDeclaration, BadInput
+from pytorch_to_triton.inputs.declaration import Declaration, unused_dim
+from pytorch_to_triton.inputs.expression import names_in, point_name
+from pytorch_to_triton.inputs.sizes import Point, largest_point, nearby, smallest_first
 
 _POINTS_TRIED = 10_000
 
@@ -54,3 +54,43 @@ def _doubled(declaration: Declaration, point: Point) -> Iterator[Point]:
         larger = {**point, name: 2 * point[name]}
         if declaration.takes(larger) and declaration.bytes_at(larger) > declaration.bytes_at(point):
             yield larger
+
+
+def named_points(declaration: Declaration, points: Iterable[Point]) -> tuple[Point, ...]:
+    """The points of `--at`, the smallest first, each with a size of every dim: of one that it does not name,
+    the largest declared one with which a call can be made.
+
+    Raises BadDeclaration for a dim that no input uses, BadInput for sizes at which no call can be made.
+    """
+    return smallest_first(_whole(declaration, point) for point in points)
+
+
+def _whole(declaration: Declaration, point: Point) -> Point:
+    dims = declaration.dims
+    for name, size in point.items():
+        if name not in dims:
+            raise unused_dim(name, [size], dims)
+    largest = {**largest_point(dims), **point}
+    others = {name: sizes for name, sizes in dims.items() if name not in point}
+    found = next(filter(declaration.takes, islice(nearby(largest, others), _POINTS_TRIED)), None)
+    if found is None:
+        broken = declaration.violated(largest)
+        why = f"{broken} does not hold" if broken else _why_no_call(declaration, largest)
+        raise BadInput(f"--at: no call can be made at {point_name(largest)}: {why}.", "Name other sizes.")
+    return found
+
+
+def _why_no_call(declaration: Declaration, point: Point) -> str:
+    try:
+        declaration.arguments(point)
+    except BadDeclaration as refusal:
+        return refusal.message.partition("\n")[0].rstrip(".")
+    return "its inputs have no values"
+
+
+def filled_in(points: Iterable[Point], wholes: Iterable[Point]) -> str:
+    """What the points left to `named_points`, as a sentence; empty where they name every dim."""
+    named = frozenset().union(*points)
+    added = (f"{name}={size}" for whole in wholes for name, size in whole.items() if name not in named)
+    listed = ", ".join(dict.fromkeys(added))
+    return f"Dims that --at leaves out have their largest declared sizes: {listed}." if listed else ""

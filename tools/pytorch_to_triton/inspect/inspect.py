@@ -169,7 +169,7 @@ async def _call_of(worker: WorkerClient, request: InspectionRequest, runtime: Ru
     declaring = reference.target if reference else None
     declaration = problem.declaration
     own = examples_case(problem.reference)
-    if own is not None and not request.options.inputs:
+    if own is not None and not (request.options.inputs or request.options.dims):
         return InspectedCall(declaring, own)
     dims = timing_dims(declaration, at_least_bytes=0)
     name = point_name(dims) or "base"

@@ -37,9 +37,21 @@ class Speedup(Value):
     baseline: Literal["PyTorch eager", "torch.compile"]
     """Which of the two is faster."""
     ratio: float
-    """Its median time over the kernel's, at the sizes of the timing."""
+    """Its median time over the kernel's."""
     slower: bool
     """Whether the kernel takes longer, beyond both confidence intervals."""
+
+
+class AtSizes(Value):
+    """What is known of the kernel at sizes that it is timed at."""
+
+    dims: dict[str, int]
+    timing: TimingTable | None = None
+    """PyTorch eager, torch.compile and all stages side by side; None without a GPU."""
+    speedup: Speedup | None = None
+    """None where the kernel or both baselines were not timed."""
+    traffic: Traffic | None = None
+    """What the kernel launches and moves, estimated; None: not counted."""
 
 
 class Conversion(Value):
@@ -55,12 +67,8 @@ class Conversion(Value):
     folder: Path
     """Where the stages, the kernel and the report lie."""
     stages: tuple[StageReport, ...]
-    timing: TimingTable | None
-    """PyTorch eager, torch.compile and all stages side by side; None without a GPU."""
-    speedup: Speedup | None = None
-    """None where the kernel or both baselines were not timed."""
-    traffic: Traffic | None = None
-    """What the kernel launches and moves at the sizes of a timing, estimated; None: not counted."""
+    at: tuple[AtSizes, ...]
+    """The sizes that it is timed at, the smallest first."""
     device: str
     notes: tuple[str, ...]
     """What the trace fixed or narrowed."""

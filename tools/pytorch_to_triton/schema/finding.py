@@ -101,7 +101,7 @@ class CompiledFigures(Value):
 
     kernel: str
     where: str
-    """`sm_90`, or `sm_90, BLOCK=64 num_warps=4` of an autotuner's configuration."""
+    """`sm_90`, `sm_90 at N=4096` where sizes were named; after a comma an autotuner's configuration."""
     registers: int
     """A thread's."""
     spill_bytes: int

@@ -23,6 +23,15 @@ class Condition(Value):
     """What to try next, where it is not met."""
 
 
+class TimedAt(Value):
+    """What was measured of a file at one size."""
+
+    dims: dict[str, int]
+    median_ms: float
+    eager_ms: float | None
+    """Of eager PyTorch; None where that could not be timed."""
+
+
 class Attempt(Value):
     """A file that was submitted to a stage's gate, and is kept."""
 
@@ -34,9 +43,8 @@ class Attempt(Value):
     file: Path
     """The kept copy, relative to the session's folder."""
     conditions: tuple[Condition, ...]
-    median_ms: float | None = None
-    """At the timed sizes; None where nothing was measured."""
-    eager_ms: float | None = None
+    times: tuple[TimedAt, ...] = ()
+    """At each timed size; none where nothing was measured."""
     accepted: str = ""
     """The reason for which a stage that is not faster was accepted."""
     judged_with: str = ""
@@ -66,7 +74,7 @@ class Understanding(Value):
     no_draft: str = ""
     """Why there is no draft at all."""
     work: str = ""
-    """Bytes and operations at the timed sizes, and the time at the device's limit where that is known."""
+    """Bytes and operations at each timed size, and the time at the device's limit where that is known."""
     gradients: str = ""
     """What of the inputs is trained, and whether a backward pass is part of the session."""
     read: tuple[str, ...] = ()
@@ -87,6 +95,8 @@ class ConversionSession(Value):
     file: Path
     """What to edit and submit for it."""
     understood: Understanding
+    at: tuple[str, ...]
+    """The sizes that matter; none: the largest declared ones, enlarged."""
     attempts: tuple[Attempt, ...]
     best: Path | None
     """The kernel of the last gate that opened."""

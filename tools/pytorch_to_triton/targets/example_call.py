@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -32,6 +33,8 @@ BATCH = "B"
 """The first dimension of a tensor of three or more."""
 IGNORED = (-1, -100)
 """Values that stand for no index: PyTorch's losses pass over -100."""
+MOST_POINTS = 4
+"""Sizes of calls at which a kernel is tuned and timed."""
 MOST_ELEMENTS = 2**28
 """Of a call that tries another size: as large as the example's own may be."""
 
@@ -54,6 +57,8 @@ class Proposal:
     dims: Mapping[str, tuple[int, ...]]
     init: tuple[str, ...]
     guesses: tuple[str, ...]
+    at: tuple[str, ...] = ()
+    """The sizes of the calls, as `--at` takes them."""
 
     def options(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The same as options of the command line."""
@@ -153,7 +158,14 @@ def proposal_of(calls: Sequence[RecordedCall], fixed: frozenset[str] = frozenset
         dims=tried,
         init=tuple(f"{name}={value}" for name, value in constants.items()),
         guesses=tuple(guesses(calls, sizes, fixed, inputs)),
+        at=tuple(usual_points(kept)),
     )
+
+
+def usual_points(kept: Mapping[str, Sequence[int]]) -> Iterator[str]:
+    """The sizes that calls have together, the most frequent first, as `--at` takes them."""
+    for sizes, _ in Counter(zip(*kept.values(), strict=True)).most_common(MOST_POINTS):
+        yield ",".join(f"{name}={size}" for name, size in zip(kept, sizes, strict=True))
 
 
 def tensors_of(calls: Sequence[RecordedCall]) -> dict[str, list[tuple[int, ...]]]:

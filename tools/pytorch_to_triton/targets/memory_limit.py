@@ -1,7 +1,7 @@
 """Whether declared sizes fit into memory at all, checked before any of it is allocated."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -70,6 +70,16 @@ def refuse_over(declaration: Declaration, point: Point, limit: MemoryLimit) -> N
         over(point, held, limit),
         f"Declare sizes at which they hold less than {gigabytes(limit.bytes // SHARE)}{such}.",
     )
+
+
+async def refuse_points_over(
+    worker: WorkerClient, declaration: Declaration, points: Sequence[Point], runtime: Runtime
+) -> None:
+    """Raises BadInput for the first sizes at which the inputs do not fit into the memory of the device, if
+    there is one."""
+    devices = () if runtime.interpreter or not points else (await versions(worker, runtime)).devices
+    for point in points if devices else ():
+        refuse_over(declaration, point, device_memory(devices[0]))
 
 
 def refuse_cases_over(cases: Iterable[Case], limit: MemoryLimit) -> None:

@@ -29,7 +29,7 @@ from pytorch_to_triton.validate.factors import (
     value_changes,
 )
 from pytorch_to_triton.validate.host_code import MOST_SWITCHES, Switch
-from pytorch_to_triton.validate.plan import NO_CHANGE, CaseSizeLimits, Change, PlanBuilder
+from pytorch_to_triton.validate.plan import NO_CHANGE, CaseSizeLimits, Change, PlanBuilder, name_of
 
 DETAIL_ELEMENTS = 2**20
 """Largest case of those that matter only for their layout, values or odd sizes."""
@@ -45,6 +45,7 @@ HALVED = 1e-3
 """A float constant of this size or more is tried at half its value, in the ordinary range of its function."""
 LARGE_EPS = 0.1
 """Smaller ones, such as an eps or zero, show only where they are large."""
+ON_A_GPU = "a size of --at is tried on a GPU alone"
 MOST_TELLING = 10
 """So many: seconds under the interpreter."""
 LEFT_FOR_LATER = ("large_stride", "mixed", "repeat", "beyond")
@@ -132,6 +133,17 @@ def add_declared(plan: PlanBuilder, base: Point) -> None:
             plan.add_nearest("declared", {**base, name: size}, fixed=name)
     for corner in (smallest_point(dims), largest_point(dims)):
         plan.add("declared", corner)
+
+
+def add_points(plan: PlanBuilder, points: Sequence[Point]) -> None:
+    """The sizes that a kernel is made for, each once, as far as a device's memory allows."""
+    with plan.limited_to(plan.limits.named_elements):
+        for point in points:
+            name = name_of(point)
+            if not plan.limits.elements:
+                plan.leave_out(name, ON_A_GPU)
+            elif not plan.add("declared", point):
+                plan.note_too_large(name, plan.skipped[name])
 
 
 def add_repeats(plan: PlanBuilder, base: Point) -> None:

@@ -87,6 +87,8 @@ class CaseSizeLimits:
     span_bytes: int
     own_elements: int = 0
     """Of the call that a file with get_inputs() makes: it may be larger than all others."""
+    named_elements: int = 0
+    """The same of sizes that are named for a device; 0 where there is none."""
 
 
 class PlanBuilder:
@@ -138,9 +140,9 @@ class PlanBuilder:
 
     @contextmanager
     def limited_to(self, elements: int) -> Iterator[None]:
-        """Inside, no case is larger than so many elements, nor than the plan allows anyway."""
+        """Inside, no case is larger than so many elements."""
         before = self.limits
-        self.limits = replace(before, elements=min(elements, before.elements))
+        self.limits = replace(before, elements=elements)
         try:
             yield
         finally:
@@ -247,8 +249,11 @@ class PlanBuilder:
             others = {other: sizes for other, sizes in dims.items() if other != name}
             allowed = self._allowed(smallest, others)
             if (name, size) not in tried and allowed is not None:
-                why = self.problem(allowed) or "no case of this run has it"
-                self.untried[f"{name}={size}"] = f"too large for this run: {why}"
+                self.note_too_large(f"{name}={size}", self.problem(allowed) or "no case of this run has it")
+
+    def note_too_large(self, what: str, why: str) -> None:
+        """Keep sizes that the caller named, and no case has."""
+        self.untried[what] = f"too large for this run: {why}"
 
     def in_order(self) -> tuple[Case, ...]:
         """The cases, each with its repeat right after it."""

@@ -6,13 +6,15 @@ Those that divide a value's number of elements say which sizes it grows with.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd, prod
 
 from pytorch_to_triton.errors import BadDeclaration, BadInput, TargetBroken
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import point_name
+from pytorch_to_triton.inputs.sizes import Point
+from pytorch_to_triton.inputs.timing_dims import named_points
 from pytorch_to_triton.schema.case_group import DECLARED_GROUPS
 from pytorch_to_triton.schema.description import Description, Example
 from pytorch_to_triton.schema.target import Target
@@ -20,7 +22,7 @@ from pytorch_to_triton.schema.verdict import CaseResult, NoResult, Skip
 from pytorch_to_triton.targets.describe import EXAMPLES_CASE, examples_case, source_of
 from pytorch_to_triton.targets.first_call import CORRECT_IT
 from pytorch_to_triton.targets.problem import Problem
-from pytorch_to_triton.validate.cases import CasePlan, build_plan, plan_of
+from pytorch_to_triton.validate.cases import CasePlan, add_points, build_plan, plan_of
 from pytorch_to_triton.validate.host_code import switches_in
 from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder, case_named
 from pytorch_to_triton.validate.request import ValidationRequest
@@ -47,6 +49,8 @@ class ReadyPlan:
     builder: PlanBuilder
     source: str
     """Of the candidate's file."""
+    named: tuple[Point, ...] = ()
+    """Sizes that the caller named beside the declared ones."""
 
 
 def ready_plan(
@@ -62,9 +66,10 @@ def ready_plan(
         configurations=problem.candidate.configurations,
         all_mixtures=request.require_mixed_dtypes,
     )
-    return ReadyPlan(
-        requested_cases(all_cases(problem.reference, request, builder), request, builder), builder, source
-    )
+    named = named_points(problem.declaration, request.points)
+    add_points(builder, named)
+    cases = requested_cases(all_cases(problem.reference, request, builder), request, builder)
+    return ReadyPlan(cases, builder, source, named)
 
 
 def all_cases(reference: Description, request: ValidationRequest, builder: PlanBuilder) -> CasePlan:
@@ -114,18 +119,20 @@ def elements_of(example: Example) -> int:
     return prod(example.shape) if example.form == "tensor" else 0
 
 
-async def without_too_large(
-    reference: ReferenceProcess, plan: CasePlan, declaration: Declaration, *, limit: int
-) -> CasePlan:
+async def without_too_large(reference: ReferenceProcess, plan: ReadyPlan) -> ReadyPlan:
     """The plan without the undeclared sizes at which the reference computes a value of more elements than the
-    limit, and than it computes at declared ones: they are listed as skipped.
+    limit, and than it computes at declared ones: they are listed as skipped. Named sizes have a limit of
+    their own.
     """
+    limits, declaration = plan.builder.limits, plan.builder.declaration
     # The call of get_inputs() has no sizes of its own.
-    points = {point_name(case.dims): case.dims for case in plan.cases if case.dims}
+    points = {point_name(case.dims): case.dims for case in plan.cases.cases if case.dims}
     sizes = sizes_of(declaration)
     undeclared = [p for p, dims in points.items() if any(n not in sizes[dim] for dim, n in dims.items())]
     # Of a value that has all dims, and one of them twice.
-    if all(prod(points[name].values()) * max(points[name].values()) <= limit for name in undeclared):
+    if all(
+        prod(points[name].values()) * max(points[name].values()) <= limits.elements for name in undeclared
+    ):
         return plan
     growths = [
         Growth(case.dims, primes, await reference.measure(case)) for case, primes in calls(declaration)
@@ -134,12 +141,16 @@ async def without_too_large(
         return plan
     # A fixed size may be a multiple of a prime: then the other call shows the smaller number, which is right.
     largest = {name: min(growth.largest_at(dims) for growth in growths) for name, dims in points.items()}
-    most = max([limit, *(PAST_DECLARED * largest[name] for name in points.keys() - undeclared)])
-    left_out = [name for name in undeclared if largest[name] > most]
+    usual = max([limits.elements, *(PAST_DECLARED * largest[name] for name in points.keys() - undeclared)])
+    most = {name: limits.named_elements if points[name] in plan.named else usual for name in undeclared}
+    left_out = [name for name in undeclared if largest[name] > most[name]]
     why = "the reference computes a value of {:,} elements there, over this run's limit of {:,}"
-    skips = (Skip(what=name, why=why.format(largest[name], most)) for name in left_out)
-    cases = tuple(case for case in plan.cases if point_name(case.dims) not in left_out)
-    return CasePlan(cases=cases, skipped=(*plan.skipped, *skips))
+    skips = (
+        Skip(what=name, why=why.format(largest[name], most[name]), declared=points[name] in plan.named)
+        for name in left_out
+    )
+    kept = tuple(case for case in plan.cases.cases if point_name(case.dims) not in left_out)
+    return replace(plan, cases=CasePlan(cases=kept, skipped=(*plan.cases.skipped, *skips)))
 
 
 def sizes_of(declaration: Declaration) -> dict[str, tuple[int, ...]]:

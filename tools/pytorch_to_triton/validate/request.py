@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pytorch_to_triton.command_line import NOT_REPEATED, Option, replay
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
+from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
@@ -23,6 +24,8 @@ class ValidationRequest(Value):
     """None: the reference in the candidate's own file."""
     options: Options = NO_OPTIONS
     """Inputs, dims and requirements given beside the file; they win over it."""
+    points: Annotated[tuple[Point, ...], Option("at")] = ()
+    """Sizes of which a device tries each once, beside all that follows from the declared ones."""
     allow_torch: frozenset[str] = frozenset()
     """Operators of PyTorch that the candidate may call beside allocation, views, casts and copies; `any`."""
     backward: bool = False

@@ -158,9 +158,7 @@ class Validation:
             problem = self.shared_problem.with_candidate(candidate)
         plan = ready_plan(request, problem, self.limits, seed=self.setting.seed)
         if not request.cases:
-            limit, declaration = self.limits.elements, problem.declaration
-            cases = await without_too_large(self.reference, plan.cases, declaration, limit=limit)
-            plan = replace(plan, cases=cases)
+            plan = await without_too_large(self.reference, plan)
         refuse_empty(plan.cases)
         return plan
 
@@ -246,8 +244,8 @@ def limits_of(request: ValidationRequest, free_bytes: int | None) -> CaseSizeLim
     processes = CANDIDATES_AT_ONCE * device_workers()
     bytes_an_element = BYTES_AN_ELEMENT + processes * CANDIDATE_BYTES_AN_ELEMENT
     elements = min(request.limit_elements or DEVICE_ELEMENTS, free_bytes // bytes_an_element)
-    own_elements = request.limit_elements or free_bytes // OWN_BYTES_AN_ELEMENT
-    return CaseSizeLimits(elements, int(free_bytes * SPAN_SHARE), max(own_elements, elements))
+    own_elements = max(request.limit_elements or free_bytes // OWN_BYTES_AN_ELEMENT, elements)
+    return CaseSizeLimits(elements, int(free_bytes * SPAN_SHARE), own_elements, own_elements)
 
 
 @dataclass(frozen=True)

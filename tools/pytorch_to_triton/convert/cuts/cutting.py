@@ -132,6 +132,8 @@ class CutTarget:
     """A new process that has loaded it."""
     description: Description
     declaration: Declaration
+    points: tuple[Point, ...] = ()
+    """The sizes that matter, beside the declared ones."""
 
     @property
     def target(self) -> Target:
@@ -226,7 +228,10 @@ async def traced_part(target: CutTarget, ranges: Ranges, each: StatementRange, o
     """One range. Raises a Refusal where it cannot be traced or drafted."""
     async with target.opened() as process:
         tracer = TargetTracer(process, outlined.declaration, part=outlined.source)
-        traced = await programs_for_all_sizes(tracer, await traced_by(tracer))
+        dims = outlined.declaration.dims
+        # Of a part with dims that follow from values, no size is known.
+        points = tuple({n: p[n] for n in dims} for p in target.points if dims.keys() <= p.keys())
+        traced = await programs_for_all_sizes(tracer, await traced_by(tracer), points)
         await refuse_integers(tracer, outlined.whole)
     if varying := [name for name in traced.graph.fixed if name in outlined.numbers]:
         raise NotConvertible(f"the number {varying[0]} decides what is computed", "")
@@ -242,9 +247,10 @@ async def traced_part(target: CutTarget, ranges: Ranges, each: StatementRange, o
         reference=Reference((), (), ", ".join(outlined.arguments)),
         declared={
             "INPUTS": {},
-            "DIMS": {name: list(sizes) for name, sizes in outlined.declaration.dims.items()},
+            "DIMS": {name: list(sizes) for name, sizes in dims.items()},
             "REQUIRES": list(outlined.declaration.requires),
         },
+        timed=points,
         output_dtypes=traced.output_dtypes,
         tensor_dtypes=traced.tensor_dtypes,
         branches=traced.branches,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.library import PURE, Ways, ways_of
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.graph.tracing import Traced
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import names_in
 from pytorch_to_triton.schema.graph import Graph, Shape, TensorInput
@@ -39,6 +40,11 @@ class CutOrigin:
         """The conditions on sizes under which all parts hold."""
         guards = (guard for part in self.cut.parts for guard in part.traced.holds_where)
         return tuple(dict.fromkeys(guards))
+
+    def traced_at(self, dims: Collection[str]) -> tuple[Traced, ...]:
+        """The traces of the parts that have no other dims than these."""
+        parts = (p for p in self.cut.parts if p.source.declared["DIMS"].keys() <= {*dims})
+        return tuple(part.traced for part in parts)
 
     def ways(self) -> tuple[Ways, ...]:
         """Who may compute convolutions and products of the parts."""

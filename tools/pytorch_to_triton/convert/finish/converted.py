@@ -58,6 +58,7 @@ def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Rec
         autocast=graph is not None and graph.autocast,
         graph=graph,
         drafted=drafted and graph is not None,
+        points=target.timed_points,
     )
 
 

@@ -109,9 +109,9 @@ def past_switches(recipe: Recipe, declaration: Declaration, small: Point) -> Ite
 
 
 def timed_sizes(recipe: Recipe) -> list[Point]:
-    """Sizes for the benchmark, the largest declared ones enlarged."""
-    if not recipe.declaration.dims:
-        return [{}]
+    """Sizes for the benchmark: those that matter, else the largest declared ones enlarged."""
+    if recipe.points or not recipe.declaration.dims:
+        return [*recipe.points] or [{}]
     largest = held_bytes(recipe.graph)
     points = [timing_dims(recipe.declaration, at_least_bytes=count, held=largest) for count in TIMED_BYTES]
     return [point for i, point in enumerate(points) if point not in points[:i]]

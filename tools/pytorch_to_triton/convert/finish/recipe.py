@@ -11,6 +11,7 @@ from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, PackedSpec, SizeSpec, TensorSpec
+from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.schema.graph import Graph
 
 Structure = Literal["single", "tuple", "list", "none"]
@@ -92,6 +93,8 @@ class Recipe:
     """What was traced; None where nothing was."""
     drafted: bool = False
     """Whether the file is a draft as it was, of what the graph holds."""
+    points: tuple[Point, ...] = ()
+    """The sizes that matter; none: the benchmark grows the declared ones."""
 
     @property
     def text(self) -> str:

@@ -11,6 +11,8 @@ from pathlib import Path
 from pytorch_to_triton.benchmark.figures import percent, size_of
 from pytorch_to_triton.benchmark.speed_report import brief_table
 from pytorch_to_triton.benchmark.tuning.freeze import autotuned_kernels
+from pytorch_to_triton.convert.compiled_figures import figure_lines
+from pytorch_to_triton.convert.conversion_report import beside_eager
 from pytorch_to_triton.convert.finish.converted import described_kernels
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.schema.benchmark import KERNEL, Benchmark
@@ -91,6 +93,7 @@ def report_of(dossier: Dossier) -> Report:
         left_section(calls_left(dossier), dossier.benchmark),
         tried_section(dossier.validation),
         not_tried_section(dossier.validation),
+        ReportPart("Compiled", lines=figure_lines(dossier.audit.compiled) if dossier.audit else ()),
         findings_section(dossier.audit),
         attempts_section(dossier.attempts),
         ReportPart("Again", commands=dossier.commands),
@@ -112,12 +115,8 @@ def right_text(validation: Verdict | None) -> str:
 def speed_text(best: Attempt, benchmark: Benchmark | None) -> str:
     if benchmark is not None:
         return benchmark.summary
-    if best.median_ms is None or best.eager_ms is None:
-        return "Speed: not measured, for want of a GPU."
-    return (
-        f"{best.eager_ms / best.median_ms:.2f} times as fast as eager PyTorch: "
-        f"{best.median_ms:.4f} ms against {best.eager_ms:.4f} ms."
-    )
+    text = beside_eager(best.times)
+    return f"{text[:1].upper()}{text[1:]}." if text else "Speed: not measured, for want of a GPU."
 
 
 def speed_section(benchmark: Benchmark | None) -> ReportPart:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+from pytorch_to_triton.convert.conversion_report import beside_eager
 from pytorch_to_triton.convert.session.store import LAST, SessionFolder, SessionRecord, best_of, stage_of
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.errors import BadInput
@@ -29,7 +30,7 @@ def session_of(
     best, stage = best_of(attempts), stage_of(attempts)
     verdict = verdict or ("finished" if best and best.stage == LAST else "open")
     return ConversionSession(
-        summary=summary_of(record, attempts, verdict),
+        summary=" ".join(filter(None, (summary_of(record, attempts, verdict), sizes_of(record)))),
         next_step=next_step_of(folder, record, attempts, verdict),
         verdict=verdict,
         session=folder.path,
@@ -37,6 +38,7 @@ def session_of(
         stage=stage,
         file=folder.file(stage),
         understood=record.understood,
+        at=record.setting.at,
         attempts=attempts,
         best=folder.kernel(best) if best else None,
         notes=notes,
@@ -82,9 +84,14 @@ def summary_of(record: SessionRecord, attempts: tuple[Attempt, ...], verdict: Ou
         )
         return f"{name}: the gate of stage {last.stage} ({STAGE_NAMES[last.stage]}) stays shut.{reasons}"
     where = f"stage {best.stage} ({STAGE_NAMES[best.stage]}) has passed" if best else "no gate has opened yet"
-    return (
-        f"{name}: {where} after {len(attempts)} attempt{'s' if len(attempts) > 1 else ''}; {speed_of(best)}."
-    )
+    speed = beside_eager(best.times if best else ()) or "speed not measured"
+    return f"{name}: {where} after {len(attempts)} attempt{'s' if len(attempts) > 1 else ''}; {speed}."
+
+
+def sizes_of(record: SessionRecord) -> str:
+    """The sizes that matter, as a sentence; empty where none was named."""
+    at = record.setting.at
+    return f"Tuned, timed and compiled at {'; '.join(at)}." if at else ""
 
 
 def start_text(record: SessionRecord) -> str:
@@ -101,15 +108,6 @@ def sentence(text: str) -> str:
     """As a sentence of its own; a file's name stays as it is."""
     first = text if "." in text.partition(" ")[0].rstrip(".") else text[:1].upper() + text[1:]
     return first + ("" if text.endswith(".") else ".")
-
-
-def speed_of(best: Attempt | None) -> str:
-    """The best attempt's time beside eager PyTorch."""
-    if best is None or best.median_ms is None:
-        return "speed not measured"
-    if best.eager_ms is None:
-        return f"{best.median_ms:.4f} ms"
-    return f"{best.eager_ms / best.median_ms:.2f} times as fast as eager PyTorch"
 
 
 def next_step_of(

@@ -12,16 +12,17 @@ from pytorch_to_triton.convert.gates import COMPILE, EAGER
 from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
 from pytorch_to_triton.convert.session import gate
 from pytorch_to_triton.convert.session.store import LAST, SessionFolder, SessionRecord, before
-from pytorch_to_triton.convert.work import timed_once
+from pytorch_to_triton.convert.work import Tables, timed_at_all
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.versions import versions
+from pytorch_to_triton.inputs.sizes import Point
+from pytorch_to_triton.inputs.timing_dims import filled_in
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.finding import AuditReport
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.session import Attempt, Stage
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate.validate import validate
 
@@ -48,6 +49,20 @@ class Submission:
             self._resolved.append(await resolve(self.worker, self.record.setting.request(), self.runtime))
         return self._resolved[0]
 
+    async def with_points(self, points: tuple[Point, ...]) -> tuple[Submission, tuple[str, ...]]:
+        """The same in a session with these sizes that matter, and what was filled in; without any, as it is.
+
+        Raises BadInput for sizes at which the target cannot be called.
+        """
+        if not points:
+            return self, ()
+        named = replace(self, record=self.record.with_points(points), _resolved=[])
+        resolved = (await named.target()).request.points
+        record = self.record.with_points(resolved)
+        self.folder.write(record)
+        note = filled_in(points, resolved)
+        return replace(named, record=record), (note,) if note else ()
+
     async def evidence(self) -> gate.Evidence:
         """What the tools find out, the cheapest first; what is wrong is not timed."""
         installed = await versions(self.worker, self.runtime)
@@ -56,6 +71,8 @@ class Submission:
             return evidence
         how = "interpreted" if self.runtime.interpreter else "compiled"
         judged_with = f"torch {installed.torch}, Triton {installed.triton}, {how}"
+        if self.record.setting.at:
+            judged_with += f", at {'; '.join(self.record.setting.at)}"
         passed = self.passed_before(judged_with)
         try:
             verdict, report = passed or (await self.verdict(), await self.report())
@@ -63,12 +80,12 @@ class Submission:
             return replace(evidence, refusal=refusal)
         previous = before(self.folder.attempts(), self.stage)
         right = verdict.verdict == "passed"
-        table = await self.times(previous) if right and not self.runtime.interpreter else None
+        tables = await self.times(previous) if right and not self.runtime.interpreter else ()
         return replace(
             evidence,
             verdict=verdict,
             audit=report,
-            table=table,
+            tables=tables,
             has_previous=previous is not None,
             judged_with=judged_with,
         )
@@ -98,6 +115,7 @@ class Submission:
             archs=setting.archs,
             reference=setting.target,
             options=setting.request().options,
+            points=setting.request().points,
             seconds=setting.seconds,
         )
 
@@ -106,7 +124,7 @@ class Submission:
 
         return await audit(self.worker, request, runtime, self.listener)
 
-    async def times(self, previous: Attempt | None) -> TimingTable:
+    async def times(self, previous: Attempt | None) -> Tables:
         """The file beside eager PyTorch, the stage before and, in the last stage, torch.compile."""
         target = self.record.setting.target
         implementations = [
@@ -120,5 +138,5 @@ class Submission:
             implementations.append(Implementation(COMPILE, target, "reference", "default"))
             implementations += [Implementation(str(peer), peer, "candidate") for peer in self.against]
         resolved = await self.target()
-        trial = resolved.request.timing_of(implementations, resolved.timing_case())
-        return await timed_once(self.worker, self.runtime, self.listener, trial, resolved.whole)
+        trial = resolved.request.timing_of(implementations, resolved.timing_cases())
+        return await timed_at_all(self.worker, self.runtime, self.listener, trial, resolved.whole)

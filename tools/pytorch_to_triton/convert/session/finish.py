@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from pytorch_to_triton import places
 from pytorch_to_triton.benchmark.benchmark import benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.benchmark.tuning.freeze import freeze
+from pytorch_to_triton.convert.conversion_report import beside_eager
 from pytorch_to_triton.convert.finish.converted import recipe_of, submitted_file
 from pytorch_to_triton.convert.finish.files import files, page
 from pytorch_to_triton.convert.finish.recipe import Recipe
@@ -89,7 +90,8 @@ async def finish(
         # Reports and pictures call a kernel by its file.
         kernel = folder.path / BENCHMARK / f"{recipe.function}.py"
         places.write_atomically(kernel, text)
-        timed = await benchmark(worker, benchmark_request(folder, kernel, request), runtime, listener)
+        asked = benchmark_request(folder, target, kernel, request)
+        timed = await benchmark(worker, asked, runtime, listener)
         text, more = with_measured(text, timed, found_versions)
         notes = (*notes, *more)
         recipe = recipe_of(target, submitted_file(target, text), drafted=drafted)
@@ -110,7 +112,10 @@ async def finish(
     written = put(record, texts, into, request)
     await listener.progress(0, 1, f"running test_{finished.kernels}")
     tests = await run_tests(worker, into / f"test_{finished.kernels}", runtime, record.setting.seconds)
-    return finished_conversion(folder, recipe, written, tests, notes)
+    finished_files = finished_conversion(folder, recipe, written, tests, notes)
+    if timed is None:
+        return finished_files
+    return finished_files.model_copy(update={"summary": f"{finished_files.summary} {timed.summary}"})
 
 
 def with_measured(text: str, timed: Benchmark, versions: Versions) -> tuple[str, tuple[str, ...]]:
@@ -162,14 +167,18 @@ def report_files(recipe: Recipe, dossier: Dossier) -> dict[str, str]:
     return dict(zip(report_names(recipe), (markdown(report), page(report)), strict=True))
 
 
-def benchmark_request(folder: SessionFolder, kernel: Path, request: FinishRequest) -> BenchmarkRequest:
-    """The sweep over sizes."""
-    setting = folder.record().setting
+def benchmark_request(
+    folder: SessionFolder, target: ResolvedTarget, kernel: Path, request: FinishRequest
+) -> BenchmarkRequest:
+    """The sizes that matter, else a sweep."""
+    setting, points = folder.record().setting, target.timed_points
+    options, named = setting.request().options, frozenset().union(*points)
     return BenchmarkRequest(
         candidate=Target(path=kernel),
         reference=setting.target,
         against=request.against,
-        options=setting.request().options,
+        options=replace(options, dims={n: sizes for n, sizes in options.dims.items() if n not in named}),
+        points=points,
         baselines=("eager", "compile"),
         passes="both" if setting.backward else "forward",
         seconds=setting.seconds,
@@ -184,7 +193,7 @@ def saved_text(target: ResolvedTarget) -> str:
     if target.whole is None or target.whole.traced.backward is None:
         return ""
     backward, graph = target.whole.traced.backward, target.whole.traced.graph
-    dims = target.timing_case().dims
+    dims = target.timing_cases()[-1].dims
     tensors = [tensor for tensor in backward.graph.inputs if tensor.name in backward.saved]
     count = sum(
         prod(int(value_of(size, dims)) for size in tensor.shape.expressions) * ITEM_BYTES[tensor.dtype]
@@ -222,12 +231,7 @@ def make(folder: Path) -> None:
 
 def speed_of(best: Attempt) -> str:
     """What was measured of the file."""
-    if best.median_ms is None or best.eager_ms is None:
-        return ""
-    times = f"{best.median_ms:.4f} ms against {best.eager_ms:.4f} ms"
-    return (
-        f"Measured {best.when[:10]}: {best.eager_ms / best.median_ms:.2f} times as fast as eager ({times})."
-    )
+    return f"Measured {best.when[:10]}: {text}." if (text := beside_eager(best.times)) else ""
 
 
 def notes_on(best: Attempt) -> tuple[str, ...]:

@@ -10,8 +10,11 @@ from pathlib import Path
 
 from pytorch_to_triton.benchmark.tuning.freeze import autotuned_kernels
 from pytorch_to_triton.convert import gates
+from pytorch_to_triton.convert.compiled_figures import figure_lines
 from pytorch_to_triton.convert.gates import speed_of
+from pytorch_to_triton.convert.work import Tables
 from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.schema.finding import SEVERITIES, AuditReport, Finding
 from pytorch_to_triton.schema.session import Condition, Stage
 from pytorch_to_triton.schema.timing import TimingTable
@@ -47,8 +50,8 @@ class Evidence:
     """None where the file uses names that do not exist: it was not run."""
     audit: AuditReport | None = None
     """None where the file was not run."""
-    table: TimingTable | None = None
-    """None without a device, and where the file is wrong."""
+    tables: Tables = ()
+    """Empty without a device, and where the file is wrong."""
     refusal: BadInput | None = None
     """Why it could not even be loaded or called."""
     has_previous: bool = False
@@ -63,7 +66,7 @@ def conditions(stage: Stage, evidence: Evidence) -> tuple[Condition, ...]:
     if evidence.audit is None:
         return tuple(result)
     result += [
-        without("compiles", evidence.audit, COMPILES, "compiled for every architecture asked for"),
+        without("compiles", evidence.audit, COMPILES, compiled(evidence.audit)),
         no_grave_finding(evidence.audit),
     ]
     if stage >= 2:
@@ -74,7 +77,7 @@ def conditions(stage: Stage, evidence: Evidence) -> tuple[Condition, ...]:
             speed(evidence),
         ]
     if stage == 3:
-        result.append(beside_others(evidence.table))
+        result.append(beside_others(evidence.tables))
     return tuple(result)
 
 
@@ -137,6 +140,11 @@ def without(name: str, audit: AuditReport, rules: frozenset[str], clean: str) ->
     return of_findings(name, findings, clean)
 
 
+def compiled(audit: AuditReport) -> str:
+    """What was compiled, with its figures."""
+    return "; ".join(["compiled for every architecture asked for", *figure_lines(audit.compiled)])
+
+
 def no_grave_finding(audit: AuditReport) -> Condition:
     """No critical or high finding, but for what other conditions are about."""
     rest = COMPILES | UNCOALESCED | BLOCKS
@@ -189,22 +197,16 @@ def autotuned(stage: Stage, evidence: Evidence) -> Condition:
 
 def speed(evidence: Evidence) -> Condition:
     """Against the last stage whose gate opened; near the device's limit nothing need be faster."""
-    table = evidence.table
-    timing = table.of(SUBMITTED) if table else None
-    if table is None or timing is None:
+    timings = [timing for table in evidence.tables if (timing := table.of(SUBMITTED))]
+    if not timings:
         return Condition(name=SPEED, met="not measured", evidence=why_not_timed(evidence))
-    previous = PREVIOUS if evidence.has_previous else None
-    outcome = speed_of(SUBMITTED, previous, table)
-    before = table.of(PREVIOUS)
-    explanation = f"{timing.median_ms:.4f} ms" + (f", before {before.median_ms:.4f} ms" if before else "")
-    share = timing.share_of_limit
-    if share is not None:
-        explanation += f"; {100 * share:.0f} % of the limit"
-    met = outcome != "slower" or (share is not None and share >= NEAR_THE_LIMIT)
+    outcome = speed_of(SUBMITTED, PREVIOUS if evidence.has_previous else None, evidence.tables)
+    is_near = all((timing.share_of_limit or 0.0) >= NEAR_THE_LIMIT for timing in timings)
+    met = outcome != "slower" or is_near
     return Condition(
         name=SPEED,
         met="met" if met else "not met",
-        evidence=explanation,
+        evidence="; ".join(filter(None, map(compared, evidence.tables))),
         advice=""
         if met
         else "Compare both files with `inspect` (registers, spills, access widths); if the "
@@ -212,21 +214,44 @@ def speed(evidence: Evidence) -> Condition:
     )
 
 
-def beside_others(table: TimingTable | None) -> Condition:
+def compared(table: TimingTable) -> str:
+    """What was submitted beside the stage before, and the limit, at one size; empty if it was not timed."""
+    timing, before = table.of(SUBMITTED), table.of(PREVIOUS)
+    if timing is None:
+        return ""
+    previous = f", before {before.median_ms:.4f} ms" if before else ""
+    share = f"; {100 * timing.share_of_limit:.0f} % of the limit" if timing.share_of_limit is not None else ""
+    return f"{place(table)}{timing.median_ms:.4f} ms{previous}{share}"
+
+
+def beside_others(tables: Tables) -> Condition:
     """Measured beside eager PyTorch and torch.compile: what was seen, whoever is faster."""
     name = "timed beside PyTorch"
-    timing = table.of(SUBMITTED) if table else None
-    others = [t for t in table.timings if t.label not in (SUBMITTED, PREVIOUS)] if table else []
-    timings = [f"{other.label} {other.median_ms:.4f} ms" for other in others]
-    if timing is None or not timings:
+    seen = [text for table in tables if (text := beside_pytorch(table))]
+    if not seen:
         return Condition(name=name, met="not measured", evidence="no GPU, or it could not be timed")
-    return Condition(name=name, met="met", evidence=f"{timing.median_ms:.4f} ms; {', '.join(timings)}")
+    return Condition(name=name, met="met", evidence=". ".join(seen))
+
+
+def beside_pytorch(table: TimingTable) -> str:
+    """All times at one size; empty where what was submitted, or all else, was not timed."""
+    timing = table.of(SUBMITTED)
+    others = [t for t in table.timings if t.label not in (SUBMITTED, PREVIOUS)]
+    if timing is None or not others:
+        return ""
+    timings = ", ".join(f"{other.label} {other.median_ms:.4f} ms" for other in others)
+    return f"{place(table)}{timing.median_ms:.4f} ms; {timings}"
+
+
+def place(table: TimingTable) -> str:
+    """`M=4096: `; empty without dims."""
+    return f"{point_name(table.dims)}: " if table.dims else ""
 
 
 def why_not_timed(evidence: Evidence) -> str:
     """Why there is no timing of what was submitted."""
-    if evidence.table is not None:
-        return f"it could not be timed: {evidence.table.failed.get(SUBMITTED, 'no reason given')}"
+    if evidence.tables:
+        return f"it could not be timed: {evidence.tables[0].failed.get(SUBMITTED, 'no reason given')}"
     if evidence.verdict is None or evidence.verdict.verdict != "passed":
         return "what is not right is not timed"
     return "no GPU: kernels ran under the interpreter"

@@ -28,6 +28,7 @@ from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.inputs.input_spec import TensorSpec
 from pytorch_to_triton.inputs.option_text import option_of_value
 from pytorch_to_triton.inputs.packed_input import written
+from pytorch_to_triton.inputs.timing_dims import filled_in
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.graph import (
@@ -85,7 +86,7 @@ def understanding_of(target: ResolvedTarget, drafted: Drafted | None, why: str) 
         kernels=kernels_of(drafted),
         calls=tuple(dict.fromkeys(drafted.left)) if drafted else (),
         no_draft=why,
-        work=work_text(graph, target.timing_case().dims),
+        work="; ".join(filter(None, (work_text(graph, case.dims) for case in target.timing_cases()))),
         gradients=gradients_of(graph, backward=target.request.backward),
         read=read_first([node.op for node in graph.nodes]),
     )
@@ -174,13 +175,12 @@ def work_text(graph: Graph, dims: Mapping[str, int], gpu: str = "H100 SXM") -> s
     if work is None:
         return ""
     count = sum(work.flops.values())
-    where = f"at {point_name(dims)}, large enough to be timed"
-    text = f"{where}: {work.bytes_moved:,} bytes, {count:,} floating-point operations"
+    text = f"at {point_name(dims)}: {work.bytes_moved:,} bytes, {count:,} floating-point operations"
     sheet = datasheet(gpu)
     limit = limit_of(work, sheet.ceilings, tf32=False)
     if limit is None:
         return text
-    return f"{text}; at least {max(limit.bytes_ms, limit.flops_ms):.4f} ms on an {gpu}, by its data sheet"
+    return f"{text}, at least {max(limit.bytes_ms, limit.flops_ms):.4f} ms on an {gpu}, by its data sheet"
 
 
 def gradients_of(graph: Graph, *, backward: bool) -> str:
@@ -282,7 +282,10 @@ async def start(
     if example is not None:
         proposal = await proposed(worker, setting.target, example, runtime, seconds=setting.seconds)
         setting, notes = with_proposal(setting, proposal), proposal.guesses
-    target = await resolve(worker, setting.request(), runtime)
+    request = setting.request()
+    target = await resolve(worker, request, runtime)
+    setting = setting.with_points(target.request.points)
+    notes += tuple(filter(None, [filled_in(request.points, target.request.points)]))
     try:
         drafted, why = target.convertible().drafted(1, PURE), ""
     except NotConvertible as refusal:
@@ -307,8 +310,12 @@ async def start(
 
 
 def with_proposal(setting: Setting, proposal: Proposal) -> Setting:
-    """The setting with what a call suggests; what was given beside it wins, name by name."""
+    """The setting with what a call suggests; what was given beside it wins, name by name.
+
+    Inputs that were given may have other dims than the call's: then its sizes say nothing.
+    """
     inputs, dims = proposal.options()
+    at = setting.at or (() if setting.inputs else proposal.at)
     declared = {option.partition("=")[0].strip() for option in (*setting.inputs, *setting.dims)}
 
     def others(options: tuple[str, ...]) -> tuple[str, ...]:
@@ -320,6 +327,7 @@ def with_proposal(setting: Setting, proposal: Proposal) -> Setting:
             "target": target,
             "inputs": (*others(inputs), *setting.inputs),
             "dims": (*others(dims), *setting.dims),
+            "at": at,
         }
     )
 

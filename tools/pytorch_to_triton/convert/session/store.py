@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,8 @@ from pytorch_to_triton import places
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.inputs.declaration import parse_options
+from pytorch_to_triton.inputs.declaration import parse_options, parse_points
+from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.schema.finding import AuditReport
 from pytorch_to_triton.schema.session import Attempt, Condition, Stage, Understanding
 from pytorch_to_triton.schema.target import Target
@@ -53,6 +54,8 @@ class Setting(Value):
     inputs: tuple[str, ...] = ()
     """As given on the command line: `x=float32[M,N]`."""
     dims: tuple[str, ...] = ()
+    at: tuple[str, ...] = ()
+    """The sizes that matter: `M=8192,N=4096`."""
     requires: tuple[str, ...] = ()
     seed: int
     seconds: float
@@ -70,11 +73,17 @@ class Setting(Value):
         return ConversionRequest(
             target=self.target,
             options=parse_options(self.inputs, self.dims, self.requires),
+            points=parse_points(self.at),
             seed=self.seed,
             seconds=self.seconds,
             backward=self.backward,
             pure=self.pure,
         )
+
+    def with_points(self, points: Iterable[Point]) -> Setting:
+        """The same with other sizes that matter."""
+        at = tuple(",".join(f"{name}={size}" for name, size in point.items()) for point in points)
+        return self.model_copy(update={"at": at})
 
 
 class SessionRecord(Value):
@@ -91,6 +100,10 @@ class SessionRecord(Value):
     """By stage, the digest of whatever was put into its file: as long as it is that, it may be replaced."""
     allowed: tuple[str, ...] = ()
     """Operators that drafts leave to PyTorch."""
+
+    def with_points(self, points: Iterable[Point]) -> SessionRecord:
+        """The same with other sizes that matter."""
+        return self.model_copy(update={"setting": self.setting.with_points(points)})
 
 
 @dataclass(frozen=True)

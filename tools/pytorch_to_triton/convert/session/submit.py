@@ -4,12 +4,13 @@ opens, and going back to an earlier attempt.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytorch_to_triton import places
+from pytorch_to_triton.convert.compiled_figures import figure_lines
 from pytorch_to_triton.convert.gates import EAGER
 from pytorch_to_triton.convert.session import gate
 from pytorch_to_triton.convert.session.answers import step_of
@@ -25,14 +26,15 @@ from pytorch_to_triton.convert.session.store import (
     opens,
     stage_of,
 )
-from pytorch_to_triton.convert.work import ConversionWork, tune
+from pytorch_to_triton.convert.work import ConversionWork, Tables, ranked_ways, tune
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.errors import BadInput, NotConvertible
+from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.session import Attempt, SessionStep, Stage
+from pytorch_to_triton.schema.session import Attempt, SessionStep, Stage, TimedAt
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
 
@@ -49,6 +51,8 @@ class SubmitRequest:
     """A reason for which a slower stage may pass."""
     against: tuple[Target, ...] = ()
     """Other implementations that are timed beside the last stage, on a device."""
+    points: tuple[Point, ...] = ()
+    """The sizes that matter from here on; none: those of the session."""
 
 
 async def submit(
@@ -73,9 +77,11 @@ async def submit(
         refuse_unwritten(record, current, path, text)
         last = max(current, request.through)
         submission = Submission(worker, runtime, listener, folder, record, last, path, text, request.against)
-        later = None if request.file else await later_draft(submission, current)
-        notes = (f"{later.file.name} is drafted, and was submitted for {path.name}.",) if later else ()
-        return await judged(later or submission, current, request.accepted, notes)
+        submission, notes = await submission.with_points(request.points)
+        is_new = last > current or bool(request.points)
+        drafted = await draft_anew(submission) if is_new and not request.file else None
+        notes += drafted_in_place(drafted, submission) if drafted else ()
+        return await judged(drafted or submission, current, request.accepted, notes)
 
 
 async def judged(
@@ -89,8 +95,6 @@ async def judged(
     gates = {stage: gate.conditions(stage, evidence) for stage in STAGES if current <= stage <= last}
     opened = [stage for stage in gates if opens(gates[stage], accepted, gate.SPEED)]
     stage = opened[-1] if opened else current
-    timing = evidence.table.of(gate.SUBMITTED) if evidence.table else None
-    eager = evidence.table.of(EAGER) if evidence.table else None
     number = folder.next_number()
     attempt = Attempt(
         number=number,
@@ -98,13 +102,12 @@ async def judged(
         opened=bool(opened),
         file=attempt_path(number),
         conditions=gates[stage],
-        median_ms=timing.median_ms if timing else None,
-        eager_ms=eager.median_ms if eager else None,
+        times=tuple(times_in(evidence.tables)),
         accepted=accepted,
         judged_with=evidence.judged_with,
         when=now(),
     )
-    notes += changed_since(folder, stage, path)
+    notes += (*compiled_at_named(submission, evidence), *changed_since(folder, stage, path))
     if not attempt.opened:
         folder.keep(attempt, text, evidence.verdict, evidence.audit)
         return step_of(folder, "shut", (*notes, *again(evidence.verdict)))
@@ -116,6 +119,22 @@ async def judged(
     folder.keep(attempt, text, evidence.verdict, evidence.audit)
     beyond = gates[STAGES[stage]] if stage < last else ()
     return step_of(folder, "finished" if stage == LAST else "opened", notes, beyond)
+
+
+def times_in(tables: Tables) -> Iterator[TimedAt]:
+    """What was measured of what was submitted."""
+    for table in tables:
+        timing, eager = table.of(gate.SUBMITTED), table.of(EAGER)
+        if timing is not None:
+            eager_ms = eager.median_ms if eager else None
+            yield TimedAt(dims=table.dims, median_ms=timing.median_ms, eager_ms=eager_ms)
+
+
+def compiled_at_named(submission: Submission, evidence: gate.Evidence) -> tuple[str, ...]:
+    """What the compiler makes of the file at the session's sizes, where it has any."""
+    if evidence.audit is None or not submission.record.setting.at:
+        return ()
+    return tuple(f"Compiled for {line}." for line in figure_lines(evidence.audit.compiled))
 
 
 def refuse_unwritten(record: SessionRecord, stage: Stage, path: Path, text: str) -> None:
@@ -200,15 +219,23 @@ async def put_next(submission: Submission, stage: Stage) -> tuple[str, ...]:
     return (f"{file} is the file that passed, headed by what stage {stage} is to bring.",)
 
 
-async def later_draft(submission: Submission, current: Stage) -> Submission | None:
-    """The draft of the last stage that is asked for, put there, in place of the unchanged one of `current`.
+async def draft_anew(submission: Submission) -> Submission | None:
+    """The draft of the last stage that is asked for, put there, in place of an unchanged one.
 
     None where that is no unchanged draft, or the last stage's file is somebody's own or cannot be drafted.
     """
-    last = submission.stage
-    if last == current or not is_draft(submission) or is_changed(submission, last):
+    if not is_draft(submission) or is_changed(submission, submission.stage):
         return None
-    return await put_draft(submission, last)
+    return await put_draft(submission, submission.stage)
+
+
+def drafted_in_place(drafted: Submission, before: Submission) -> tuple[str, ...]:
+    """That another draft is submitted than the one that was there."""
+    if drafted.text == before.text:
+        return ()
+    if drafted.file == before.file:
+        return (f"{drafted.file.name} is drafted again, for these sizes.",)
+    return (f"{drafted.file.name} is drafted, and was submitted for {before.file.name}.",)
 
 
 def is_draft(submission: Submission) -> bool:
@@ -241,15 +268,21 @@ def put(submission: Submission, stage: Stage, text: str, drafted: Mapping[int, s
 
 
 async def drafted_text(submission: Submission, stage: Stage) -> str | None:
-    """The next stage's draft, on a device with measured launch configurations; None where there is none."""
+    """A stage's draft, on a device after the first in the fastest way and, of the last stage, with measured
+    launch configurations; None where there is none."""
     target = await submission.target()
     try:
         origin = target.convertible()
-        if stage == LAST and not submission.runtime.interpreter:
-            folder = submission.folder.path
-            work = ConversionWork(submission.worker, submission.runtime, submission.listener, target, folder)
-            return (await tune(work, [])).drafted.text
-        return origin.drafted(stage, PURE if target.request.pure else None).text
+        if stage == 1:
+            return origin.drafted(stage, PURE).text
+        if submission.runtime.interpreter:
+            return origin.drafted(stage, PURE if target.request.pure else None).text
+        folder = submission.folder.path
+        work = ConversionWork(submission.worker, submission.runtime, submission.listener, target, folder)
+        ranked = await ranked_ways(work)
+        if stage == LAST:
+            return (await tune(work, [], ranked)).drafted.text
+        return work.drafted(stage, ranked.fastest).text
     except NotConvertible:
         return None
 

@@ -63,7 +63,7 @@ class Source:
     """INPUTS, DIMS and REQUIRES, in the grammar."""
     output_dtypes: Mapping[str, str]
     """Result path -> dtype as source, e.g. `x.dtype` or `torch.float32`."""
-    timed: Mapping[str, int] = field(default_factory=dict)
+    timed: tuple[Mapping[str, int], ...] = ()
     """The sizes at which the drafts are timed, which may be far larger than the declared ones."""
     tensor_dtypes: TensorDtypes = UNKNOWN
     """Those of all tensors of the graph."""
@@ -142,7 +142,7 @@ def _drafted_around_defects(
 
 
 def _draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config], ways: Ways) -> Drafted:
-    points = [*declared_points(source.declared), *([source.timed] if source.timed else [])]
+    points = [*declared_points(source.declared), *source.timed]
     setting = DraftSetting(ways, stage, tuned, points, source.implied)
     gradients: list[Halves] = []
     if source.backward:

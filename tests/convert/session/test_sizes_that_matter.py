@@ -1,0 +1,136 @@
+"""A session has sizes that matter: its drafts are compiled, and on a device tuned and timed, at these."""
+
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.convert.resolve import resolve
+from pytorch_to_triton.convert.session.answers import session_of
+from pytorch_to_triton.convert.session.finish import FinishRequest, benchmark_request, finish
+from pytorch_to_triton.convert.session.start import start
+from pytorch_to_triton.convert.session.store import open_session
+from pytorch_to_triton.convert.session.submit import SubmitRequest, submit
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.inputs.declaration import parse_points
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.target import Target
+
+from ...conftest import Written
+from . import files
+from .kept import setting_of
+from .silent import Silent
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_sizes_are_named_at_the_start_replaced_at_a_submission_and_measured_in_the_end(
+    worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
+) -> None:
+    setting = setting_of(written(files.DOUBLED)).model_copy(
+        update={"at": ("N=4096", "N=129"), "dims": ("M=3,5",), "archs": ("sm_90",)}
+    )
+    began = await start(worker, setting, tmp_path / "session", interpreter)
+    folder = open_session(began.session)
+    assert began.at == ("M=5,N=129", "M=5,N=4096")
+    assert "largest declared sizes: M=5" in " ".join(began.notes)
+    assert began.understood.work.count("bytes") == 2
+    assert "at M=5 N=4096: 163,840 bytes" in began.understood.work
+
+    step = await submit(worker, folder, SubmitRequest(), interpreter, Silent())
+    assert step.verdict == "opened"
+    compiled = [note for note in step.notes if note.startswith("Compiled for sm_90 at ")]
+    assert len(compiled) == 2
+    assert "at M=5 N=4096: f_kernel " in compiled[1]
+    assert all("registers, 0 B spilled" in note for note in compiled)
+    (compiles,) = (c for c in folder.attempts()[-1].conditions if c.name == "compiles")
+    assert "sm_90 at M=5 N=129: f_kernel" in compiles.evidence
+    verdict = folder.validation(folder.attempts()[-1])
+    assert verdict is not None
+    assert {skip.what for skip in verdict.skipped if "on a GPU alone" in skip.why} == {
+        "M=5 N=129",
+        "M=5 N=4096",
+    }
+
+    other = SubmitRequest(points=parse_points(["M=64,N=512"]))
+    folder.file(2).write_text(files.AUTOTUNED, encoding="utf-8")
+    step = await submit(worker, folder, other, interpreter, Silent())
+    assert step.verdict == "opened"
+    assert session_of(folder).at == ("M=64,N=512",)
+    assert [note.partition(":")[0] for note in step.notes if note.startswith("Compiled")] == [
+        "Compiled for sm_90 at M=64 N=512"
+    ]
+    assert "compiled at M=64,N=512" in session_of(folder).summary
+
+    target = await resolve(worker, folder.record().setting.request(), interpreter)
+    request = benchmark_request(folder, target, folder.file(1), FinishRequest())
+    assert (request.points, dict(request.options.dims)) == (({"M": 64, "N": 512},), {})
+    finished = await finish(worker, folder, FinishRequest(into=tmp_path / "into"), interpreter, Silent())
+    assert finished.verdict == "finished"
+    written_files = {file.path.name: file.path.read_text(encoding="utf-8") for file in finished.files}
+    assert '{"M": 64, "N": 512}' in written_files["bench_f_triton.py"]
+    assert "sm_90 at M=64 N=512: double_kernel" in written_files["f_triton_report.md"]
+
+
+async def test_sizes_at_which_the_target_cannot_be_called_change_nothing(
+    worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
+) -> None:
+    setting = setting_of(written(files.DOUBLED)).model_copy(
+        update={"requires": ("N % 8 == 0",), "at": ("M=8,N=64",)}
+    )
+    folder = open_session((await start(worker, setting, tmp_path / "session", interpreter)).session)
+    for text, words in (("M=8,N=9", "N % 8 == 0 does not hold"), ("K=8", "no input uses K")):
+        request = SubmitRequest(points=parse_points([text]))
+        with pytest.raises(BadInput, match=words):
+            await submit(worker, folder, request, interpreter, Silent())
+    assert session_of(folder).at == ("M=8,N=64",)
+    assert folder.attempts() == ()
+
+
+ROWS = """
+INPUTS = {"x": "float32[M, N]"}
+DIMS = {"M": [3], "N": [40]}
+
+
+def f(x):
+    return torch.softmax(x, -1)
+"""
+
+
+async def test_a_draft_that_nobody_changed_is_drafted_again_for_other_sizes(
+    worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
+) -> None:
+    setting = setting_of(written(ROWS)).model_copy(update={"archs": ("sm_90",), "at": ("M=8,N=64",)})
+    folder = open_session((await start(worker, setting, tmp_path / "session", interpreter)).session)
+    await submit(worker, folder, SubmitRequest(), interpreter, Silent())
+    small = folder.file(2).read_text(encoding="utf-8")
+    request = SubmitRequest(points=parse_points(["M=8,N=100000"]))
+    step = await submit(worker, folder, request, interpreter, Silent())
+    assert "stage2_optimised.py is drafted again, for these sizes." in step.notes
+    assert folder.text(folder.attempts()[-1]) != small
+    assert any(note.startswith("Compiled for sm_90 at M=8 N=100000: ") for note in step.notes)
+
+
+CALLS = """
+import torch
+from target import f
+
+
+def often():
+    for rows in (512, 512, 7):
+        f(torch.ones(rows, 64))
+"""
+
+
+async def test_the_sizes_of_an_example_s_calls_matter_unless_others_are_named(
+    worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
+) -> None:
+    target = written("\n\ndef f(x):\n    return 2.0 * x + 1.0\n")
+    calls = tmp_path / "calls.py"
+    calls.write_text(CALLS, encoding="utf-8")
+    example = Target(path=calls, name="often")
+    for number, (named, at) in enumerate([((), ("M=7", "M=512")), (("M=99",), ("M=99",))]):
+        setting = setting_of(target).model_copy(update={"at": named})
+        into = tmp_path / f"session{number}"
+        began = await start(worker, setting, into, interpreter, example=example)
+        assert began.at == at
