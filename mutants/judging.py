@@ -28,10 +28,6 @@ from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import Validation, open_validation
 
 PHASE = "validate"
-OF_LOOPS = frozenset(
-    {"first_iteration_skipped", "last_iteration_skipped", "sum_overwritten", "update_dropped"}
-)
-"""The operators whose mutants differ from the second turn of a loop on."""
 Found = dict[str, Any]
 """The status of a mutant, why, and of a refused one how its first wrong `case` ended."""
 
@@ -137,7 +133,7 @@ async def outcome(
     wired = await validation.verdict(judging.request(base, path), f"{name}-tripwire")
     if wired.verdict == verdict.verdict and limits_of(wired) == limits_of(verdict):
         return {"status": "unreached", "why": "no case runs this line"}
-    if mutant.operator in OF_LOOPS and (single := loop_of_one_turn(base, mutant, known["skipped"])):
+    if single := loop_of_one_turn(base, mutant, known["skipped"]):
         return {"status": "unreached", "why": f"no case takes {single}, as the verdict on its kernel says"}
     if mutant.operator not in OF_DTYPES:
         return {"status": "survived", "why": verdict.summary}
@@ -150,7 +146,10 @@ async def outcome(
 
 
 def loop_of_one_turn(base: Base, mutant: Mutant, skipped: Sequence[str]) -> str | None:
-    """The loop about the mutant's line whose second turn the verdict on its kernel names as not tried."""
+    """The loop about the mutant's line whose second turn the verdict on its kernel names as not tried.
+
+    In the first one the mutant was right.
+    """
     loops = (node for node in ast.walk(ast.parse(base.text)) if isinstance(node, ast.For))
     around = (loop for loop in loops if loop.lineno <= mutant.line <= (loop.end_lineno or loop.lineno))
     names = (second_turn(loop.iter.lineno, mutant.function) for loop in around)
