@@ -145,3 +145,17 @@ def test_what_anybody_wrote_or_what_is_tuned_as_it_runs_is_never_kept() -> None:
     assert not can_prepare(recipe(inputs, file=split_kernel_file(KERNELS)))
     text = KERNELS.replace("def run(x, w", tuned)
     assert not can_prepare(recipe(inputs, file=split_kernel_file(text), drafted=True))
+
+
+def test_launches_that_return_no_compiled_kernel_are_not_kept() -> None:
+    scope = finished()
+
+    class Interpreted(Kernel):
+        def __getitem__(self, grid: tuple[int, ...]) -> Any:
+            launch = super().__getitem__(grid)
+            return lambda *args, **options: launch(*args, **options) and None
+
+    scope["scale_kernel"] = Interpreted(scale_by, "product_ptr", "out_ptr", "scale", "BLOCK")
+    for _ in range(3):
+        assert torch.equal(call(scope, torch.ones(3, 4), torch.ones(4)), torch.full((3, 4), 2.0))
+    assert not is_kept(scope)
