@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from pytorch_to_triton.jobs.client import WorkerClient
 from realcode.run import HALVES, arguments, problems_in, run
 
 pytestmark = pytest.mark.anyio
@@ -21,9 +22,9 @@ def test_a_function_with_gradients_is_a_problem_with_them_and_one_without(half: 
     assert {p.key.removesuffix("/backward") for p in problems if p.backward} < forward
 
 
-async def test_gradients_are_checked_and_their_bytes_counted(tmp_path: Path) -> None:
+async def test_gradients_are_checked_and_their_bytes_counted(worker: WorkerClient, tmp_path: Path) -> None:
     chosen = ["--problems", "diffusion/gated_residual*", "--device", "interpreter", "--jobs", "1"]
-    assert await run(arguments([*chosen, "--out", str(tmp_path)])) == 0
+    assert await run(arguments([*chosen, "--out", str(tmp_path)]), worker) == 0
     table = (tmp_path / "work" / "table.md").read_text()
     assert (
         "| diffusion/gated_residual | yes | yes | 1 | 1 | 1.00 | – | own kernels | not done | right |"

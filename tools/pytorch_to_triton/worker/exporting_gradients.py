@@ -1,4 +1,4 @@
-"""What torch imports beside that at its first trace with gradients: Inductor, for one pass of a partitioner."""
+"""What torch imports at its first trace with gradients beside that: Inductor, for a pass of a partitioner."""
 
 from contextlib import suppress
 from importlib import import_module
