@@ -23,6 +23,9 @@ settings.load_profile("patient")
 
 HEAD = "import torch\nimport torch.nn.functional as F\n\n"
 
+# Rewriting assertions takes seconds: pytest keeps what it made of these files, whatever this shell says.
+sys.dont_write_bytecode = False
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--share", help="run one share of the selected tests alone: 2/3 is the second third")
