@@ -29,7 +29,7 @@ MANY_ELEMENTS = 2**18
 """Small enough for the interpreter, large enough for several blocks along every dimension."""
 LARGE = KERNELS if ALL_KERNELS else KERNELS[::4]
 """Those that are run on many elements: all of them with ALL_KERNELS=1."""
-USUAL = KERNELS[1::8]
+USUAL = KERNELS[1::20]
 """Those that every change is tried on; the others with the corpora."""
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "gfx942") if ALL_KERNELS else ("sm_90",)
 
@@ -135,7 +135,7 @@ def fits(kernel: InspectedKernel) -> bool:
 
 @pytest.mark.parametrize(
     "paths",
-    [KERNELS[2::5], pytest.param(KERNELS, marks=pytest.mark.corpora)],
+    [KERNELS[2::9], pytest.param(KERNELS, marks=pytest.mark.corpora)],
     ids=["a few", "all"],
 )
 def test_the_operators_of_reference_kernels_pass_pytorchs_own_check(paths: Sequence[Path]) -> None:
