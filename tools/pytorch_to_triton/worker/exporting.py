@@ -12,6 +12,9 @@ from .runtime import interpreting
 
 ON_A_CPU = (
     "sympy.tensor.tensor",
+    "torch._export.passes._node_metadata_hook",
+    "torch._export.passes.replace_autocast_with_hop_pass",
+    "torch._export.passes.replace_set_grad_with_hop_pass",
     "torch._functorch._aot_autograd.subclass_parametrization",
     "torch._inductor.compiler_bisector",
     "torch._inductor.fx_passes.dedupe_symint_uses",
