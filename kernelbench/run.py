@@ -37,6 +37,7 @@ CACHES = {"TRITON_CACHE_DIR": "triton", "TORCHINDUCTOR_CACHE_DIR": "inductor"}
 """Folders of the results in which compiled code is kept from phase to phase."""
 Report = Callable[[Path, Records], Path]
 """Writes what the records say into the results folder; the path of its table."""
+Runs = Callable[[argparse.Namespace, WorkerClient], Awaitable[int]]
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
@@ -87,14 +88,15 @@ def phases(text: str) -> tuple[str, ...]:
     return () if "all" in named else tuple(phase for phase in PHASES if phase in named)
 
 
-async def run(given: argparse.Namespace) -> int:
+async def run(given: argparse.Namespace, worker: WorkerClient) -> int:
     """The phases of KernelBench's problems. Raises a Refusal for what the machine lacks."""
     problems = chosen(problems_in(given.folder), given.levels, given.problems)
-    return await run_problems(given, problems, partial(write_tables, title="KernelBench"))
+    return await run_problems(given, worker, problems, partial(write_tables, title="KernelBench"))
 
 
 async def run_problems(
     given: argparse.Namespace,
+    worker: WorkerClient,
     problems: Sequence[Problem],
     write: Report,
     usual: Sequence[str] = tuple(PHASES),
@@ -105,14 +107,12 @@ async def run_problems(
         return 2
     out = given.out.resolve()
     records = Records(out / "records.jsonl")
-    async with open_client() as worker:
-        # Within the client's block: what is cancelled here, the client still ends in an orderly way.
-        with anyio.move_on_after(given.deadline) as limit:
-            setting = await setting_of(given, worker, records, out)
-            for phase in given.phase or available(setting, usual):
-                if phase in DEVICE_ONLY:
-                    setting = await on_measured_machine(setting)
-                await do_phase(setting, given, problems, phase)
+    with anyio.move_on_after(given.deadline) as limit:
+        setting = await setting_of(given, worker, records, out)
+        for phase in given.phase or available(setting, usual):
+            if phase in DEVICE_ONLY:
+                setting = await on_measured_machine(setting)
+            await do_phase(setting, given, problems, phase)
     table = write(out, records)
     if limit.cancelled_caught:
         print(f"Not done within {given.deadline:g} s. The same command goes on from here.")
@@ -222,13 +222,19 @@ def main() -> int:
     return started(arguments(), run)
 
 
-def started(given: argparse.Namespace, runs: Callable[[argparse.Namespace], Awaitable[int]]) -> int:
+async def with_client(given: argparse.Namespace, runs: Runs) -> int:
+    """The exit status of `runs`; what is cancelled in there, the client still ends in an orderly way."""
+    async with open_client() as worker:
+        return await runs(given, worker)
+
+
+def started(given: argparse.Namespace, runs: Runs) -> int:
     """The exit status of `runs`, which shares the caches of compiled code among its phases."""
     caches = {name: str(given.out.resolve() / "caches" / folder) for name, folder in CACHES.items()}
     for name, value in {**IMPORTED_AHEAD, **caches}.items():
         os.environ.setdefault(name, value)
     try:
-        return anyio.run(runs, given)
+        return anyio.run(with_client, given, runs)
     except FileNotFoundError as error:
         print(error, file=sys.stderr)
         return 2

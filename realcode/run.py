@@ -17,6 +17,7 @@ from typing import Any
 from kernelbench.problems import Problem, chosen
 from kernelbench.run import add_options, run_problems, started, words
 from kernelbench.table import write_tables
+from pytorch_to_triton.jobs.client import WorkerClient
 
 HALVES = ("work", "held_out")
 RESULTS = Path("benchmarks/realcode")
@@ -61,12 +62,12 @@ def calls_of(file: Path) -> Mapping[str, Any]:
     return found
 
 
-async def run(given: argparse.Namespace) -> int:
+async def run(given: argparse.Namespace, worker: WorkerClient) -> int:
     """The phases of one half. Raises a Refusal for what the machine lacks."""
     given.out = given.out / given.half
     problems = chosen(problems_in(given.half), (), given.problems)
     write = partial(write_tables, title=f"Real model code, {given.half}")
-    return await run_problems(given, problems, write, PHASES)
+    return await run_problems(given, worker, problems, write, PHASES)
 
 
 def main() -> int:

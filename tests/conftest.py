@@ -11,7 +11,7 @@ from pytorch_to_triton.jobs.client import WorkerClient, open_client
 from pytorch_to_triton.jobs.run_folder import RunFolders
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import EXPORT, declaration_of, open_target
+from pytorch_to_triton.targets.describe import EXPORT, GRADIENTS, declaration_of, open_target
 from pytorch_to_triton_server.machine import choose_runtime
 
 Written = Callable[[str], Target]
@@ -22,6 +22,9 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 HEAD = "import torch\nimport torch.nn.functional as F\n\n"
+
+# Rewriting assertions takes seconds: pytest keeps what it made of these files, whatever this shell says.
+sys.dont_write_bytecode = False
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -113,7 +116,8 @@ def traced(worker: WorkerClient, interpreter: Runtime) -> Tracing:
     """Traces a target."""
 
     async def traced(target: Target, *, backward: bool = False) -> Traced:
-        async with open_target(worker, target, "reference", interpreter, needs=EXPORT) as process:
+        needs = GRADIENTS if backward else EXPORT
+        async with open_target(worker, target, "reference", interpreter, needs=needs) as process:
             declaration = declaration_of(process.description, process.description)
             return await trace(process, declaration, backward=backward)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kernelbench.problems import chosen, problems_in
 from kernelbench.run import add_options, run_problems, started, words
-from pytorch_to_triton.jobs.client import WorkerClient, open_client
+from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton_server.machine import choose_runtime
 from yardsticks.extraction import cases_of, problem_of
@@ -44,16 +44,16 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
-async def run(given: argparse.Namespace) -> int:
+async def run(given: argparse.Namespace, worker: WorkerClient) -> int:
     """The phases of the modules of all seeds. Raises a Refusal for what the machine lacks."""
     into = given.out.resolve() / f"problems_{given.count}"
-    async with open_client() as worker:
-        runtime = await choose_runtime(worker, given.device)
-        for seed in given.seeds:
-            if not (level := into / f"level{seed}").exists():
-                await extract(worker, runtime, files_in(given.folder, seed), level, given.count)
+    runtime = await choose_runtime(worker, given.device)
+    for seed in given.seeds:
+        if not (level := into / f"level{seed}").exists():
+            await extract(worker, runtime, files_in(given.folder, seed), level, given.count)
     problems = chosen(problems_in(into), given.seeds, given.problems)
-    return await run_problems(given, problems, partial(write_outcomes, title="Modules"), PHASES)
+    write = partial(write_outcomes, title="Modules")
+    return await run_problems(given, worker, problems, write, PHASES)
 
 
 def files_in(folder: Path, seed: str) -> list[Path]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from kernelbench.problems import Problem, chosen, in_order
 from kernelbench.run import add_options, run_problems, started, words
 from pytorch_to_triton.errors import MissingRequirement
-from pytorch_to_triton.jobs.client import open_client
+from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton_server.machine import choose_runtime
 from yardsticks.outcomes import write_outcomes
@@ -36,22 +36,21 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
-async def run(given: argparse.Namespace) -> int:
+async def run(given: argparse.Namespace, worker: WorkerClient) -> int:
     """The phases of all operators. Raises a Refusal for what the machine lacks."""
     folder = given.out.resolve() / f"problems_{given.samples}"
-    await write_problems(given, folder)
+    await write_problems(given, worker, folder)
     patterns = [f"{operator}/*" for operator in given.operators]
     problems = chosen(problems_in(folder), (), patterns)
     write = partial(write_outcomes, title="PyTorch's operators", unit=operator_of)
-    return await run_problems(given, problems, write, PHASES)
+    return await run_problems(given, worker, problems, write, PHASES)
 
 
-async def write_problems(given: argparse.Namespace, folder: Path) -> None:
+async def write_problems(given: argparse.Namespace, worker: WorkerClient, folder: Path) -> None:
     """Write what is missing there. Raises MissingRequirement where PyTorch's database cannot be read."""
     wanted = {"into": str(folder), "samples": given.samples, "patterns": given.operators}
-    async with open_client() as worker:
-        runtime = await choose_runtime(worker, given.device)
-        outcome = await worker.ask(Job(kind=OPERATORS, arguments=wanted), runtime, seconds=SECONDS)
+    runtime = await choose_runtime(worker, given.device)
+    outcome = await worker.ask(Job(kind=OPERATORS, arguments=wanted), runtime, seconds=SECONDS)
     if outcome.answer is None:
         why = outcome.failure.named if outcome.failure else outcome.detail
         raise MissingRequirement(

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from pytorch_to_triton.convert.request import ConversionRequest
+from pytorch_to_triton.convert.resolve import resolve
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration
 from pytorch_to_triton.inputs.sizes import middle_point
@@ -15,7 +17,7 @@ from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import declaration_of, describe
 
-from .drafting import STAGES, drafts_of, sourced, written
+from .drafting import STAGES, drafts_of, written
 
 BESIDE_EAGER = Path(__file__).parent / "jobs" / "beside_eager.py"
 Draft = dict[str, JsonValue]
@@ -39,9 +41,10 @@ async def outcome_of(
     """By name, what the drafts of these targets differ in at their sizes, and which calls they leave."""
     drafts, left = [], {}
     for name, target in targets.items():
-        drafted = drafts_of(await sourced(worker, runtime, target), stages)
+        resolved = await resolve(worker, ConversionRequest(target=target), runtime)
+        drafted = drafts_of(resolved.convertible(), stages)
         files = [written(d, target, folder, stage) for stage, d in drafted.items()]
-        declaration = await declared(worker, runtime, target)
+        declaration = resolved.declaration
         drafts.append(draft_of(name, target, files, calls(declaration, sizes(declaration))))
         left[name] = {call for d in drafted.values() for call in d.calls}
     return await differences(worker, runtime, drafts), left

@@ -90,8 +90,8 @@ FUNCTIONS: Mapping[str, tuple[Mapping[str, object], str]] = {
 }  # fmt: skip
 """What is declared, and the body."""
 FIRST = (
-    "a share of each row", "a number where a mask holds", "a part of each row, in place",
-    "parts of sizes in a list", "an unsigned integer", "complex arithmetic", "a spectrum",
+    "a number where a mask holds", "parts of sizes in a list", "an unsigned integer", "complex arithmetic",
+    "a spectrum",
 )  # fmt: skip
 """Of each kind one for every change, the others with the corpora."""
 LEFT: Mapping[str, tuple[str, ...]] = {

@@ -41,7 +41,7 @@ DIMS = {"B": [2], "H": [5]}
 def f(x, w):
     return torch.relu(torch.nn.functional.conv2d(x, w))
 """
-DECLARED = 'INPUTS = {"x": "float32[M, N]"}\nDIMS = {"M": [3], "N": [9]}\n\n\n'
+DECLARED = 'INPUTS = {"x": "float32[M, N] in -4..4"}\nDIMS = {"M": [3], "N": [9]}\n\n\n'
 FUNCTIONS = {
     "channel_logsumexp": ["B=2", "S=33", "H=7"],
     "rms_norm_residual": ["M=3", "N=33"],
@@ -177,7 +177,7 @@ async def test_a_project_with_tools_and_server_packages_of_its_own_is_converted(
     worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     for package, text in (
-        ("tools", 'INPUTS = {"x": "float32[M, N]"}\n'),
+        ("tools", 'INPUTS = {"x": "float32[M, N] in -4..4"}\n'),
         ("server", 'DIMS = {"M": [3], "N": [9]}\nSCALE = 0.25\n'),
     ):
         folder = tmp_path / package

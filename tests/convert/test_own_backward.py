@@ -41,10 +41,6 @@ def f({inputs_of_f}):
 ONE = {"x": "float32[M, N]"}
 OWN: Mapping[str, tuple[Mapping[str, str], str, str, str, str]] = {
     "rounding straight through": (ONE, "x", "return x.round()", "return g", "Own.apply(x * 8) / 8"),
-    "another factor": (
-        ONE, "x", "ctx.save_for_backward(x); return x * x", "return 3 * g * ctx.saved_tensors[0]",
-        "Own.apply(x) + 1",
-    ),
     "a sign with a window": (
         ONE, "x", "ctx.save_for_backward(x); return x.sign()",
         "(x,) = ctx.saved_tensors; return g * (x.abs() <= 1)", "Own.apply(x).sum(-1)",
@@ -53,7 +49,6 @@ OWN: Mapping[str, tuple[Mapping[str, str], str, str, str, str]] = {
         ONE, "x, scale", "ctx.scale = scale; return x.view_as(x)", "return -ctx.scale * g, None",
         "Own.apply(x.tanh(), 0.5).softmax(-1)",
     ),
-    "a clipped gradient": (ONE, "x", "return x.clone()", "return g.clamp(-0.1, 0.1)", "Own.apply(x).exp()"),
     "a swish that saves its input": (
         ONE, "x", "ctx.save_for_backward(x); return x * x.sigmoid()",
         "(x,) = ctx.saved_tensors; s = x.sigmoid(); return g * (s * (1 + x * (1 - s)))", "Own.apply(x)",

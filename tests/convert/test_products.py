@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from pytorch_to_triton.convert.request import ConversionRequest
+from pytorch_to_triton.convert.resolve import resolve
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
-from .drafting import drafted
-from .eager_calls import calls, declared, differences, draft_of
+from .drafting import written_drafts
+from .eager_calls import calls, differences, draft_of
 
 pytestmark = pytest.mark.anyio
 
@@ -40,7 +42,7 @@ async def test_no_stage_counts_what_lies_past_the_end_of_computed_operands(
     products = ", ".join(f"{left.format('x', 1)} @ {right.format('w', 0)}" for right in FACTORS)
     path.write_text(SOURCE.format(products=products), encoding="utf-8")
     target = Target(path=path, name="f")
-    files = await drafted(worker, interpreter, target, tmp_path, (1, 2))
-    declaration = await declared(worker, interpreter, target)
-    given = calls(declaration, [{"M": 5, "K": 8, "N": 16}, {"M": 3, "K": 33, "N": 4}])
+    resolved = await resolve(worker, ConversionRequest(target=target), interpreter)
+    files = written_drafts(resolved.convertible(), target, tmp_path, (1, 2))
+    given = calls(resolved.declaration, [{"M": 5, "K": 8, "N": 16}, {"M": 3, "K": 33, "N": 4}])
     assert await differences(worker, interpreter, [draft_of("f", target, files, given)]) == {"f": []}

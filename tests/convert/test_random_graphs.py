@@ -4,14 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from pytorch_to_triton.convert.request import ConversionRequest
+from pytorch_to_triton.convert.resolve import resolve
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
 from ..random_programs import random_program
-from .drafting import drafted
-from .eager_calls import calls, declared, differences, draft_of
+from .drafting import written_drafts
+from .eager_calls import calls, differences, draft_of
 
 pytestmark = pytest.mark.anyio
 
@@ -36,13 +38,13 @@ async def test_a_random_program_is_drafted_and_all_stages_are_right(
         path = tmp_path / f"program_{seed}.py"
         path.write_text(program.source(), encoding="utf-8")
         target = Target(path=path, name="f")
+        resolved = await resolve(worker, ConversionRequest(target=target), interpreter)
         try:
-            files = await drafted(worker, interpreter, target, tmp_path)
+            files = written_drafts(resolved.convertible(), target, tmp_path)
         except NotConvertible:
             # It has nothing but views, or torch.export takes the traced size for the only one.
             continue
-        declaration = await declared(worker, interpreter, target)
-        drafts.append(draft_of(path.stem, target, files, calls(declaration, [program.dims])))
+        drafts.append(draft_of(path.stem, target, files, calls(resolved.declaration, [program.dims])))
     found = await differences(worker, interpreter, drafts)
     assert found == {draft["name"]: [] for draft in drafts}
     assert len(drafts) >= BATCH - 2

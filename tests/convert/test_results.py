@@ -111,7 +111,7 @@ async def test_the_report_s_command_runs_from_any_folder_for_a_target_in_a_packa
     (package / "consts.py").write_text("SCALE = 0.5\n")
     path = package / "act.py"
     path.write_text(
-        'from ops.consts import SCALE\n\nINPUTS = {"x": "float32[N]"}\nDIMS = {"N": [5]}\n\n\n'
+        'from ops.consts import SCALE\n\nINPUTS = {"x": "float32[N] in -4..4"}\nDIMS = {"N": [5]}\n\n\n'
         "def act(x):\n    return x * SCALE\n",
         encoding="utf-8",
     )
@@ -127,7 +127,7 @@ async def test_the_report_s_command_runs_from_any_folder_for_a_target_in_a_packa
 async def test_a_kernel_of_which_no_function_can_be_made_is_there_as_it_is(
     converted: Conversions, written: Written, tmp_path: Path
 ) -> None:
-    body = 'INPUTS = {"x": "float32[M]"}\nDIMS = {"M": [3]}\n\n\ndef f(x, dtype=torch.float32):\n'
+    body = 'INPUTS = {"x": "float32[M] in -4..4"}\nDIMS = {"M": [3]}\n\n\ndef f(x, dtype=torch.float32):\n'
     conversion = await converted(written(f"{body}    return x.exp().to(dtype)\n"), into=tmp_path / "results")
     assert conversion.verdict == "converted"
     assert conversion.kernel is not None

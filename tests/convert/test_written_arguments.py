@@ -28,12 +28,13 @@ def f({parameters}):
     {body}
 """
 ONE = {"x": "float32|bfloat16[M, N]"}
-TWO = {"x": "float32|bfloat16[M, N]", "y": "float32|bfloat16[M, N]"}
+TWO = {"x": "bfloat16[M, N]", "y": "bfloat16[M, N]"}
+FLOAT = {"x": "float32[M, N]"}
 WRITING: Mapping[str, tuple[Mapping[str, object], str]] = {
     "scaled in place": (ONE, "return x.mul_(2).add_(1)"),
-    "nothing returned": (ONE, "x.sub_(x.mean(-1, keepdim=True))"),
-    "a number where a condition holds": (ONE, "x[x < 0] = 0; return x.sum(-1)"),
-    "a mask given": ({**ONE, "keep": "bool[M, N]"}, "x.masked_fill_(~keep, -1.0); return keep.sum(1)"),
+    "nothing returned": (FLOAT, "x.sub_(x.mean(-1, keepdim=True))"),
+    "a number where a condition holds": (FLOAT, "x[x < 0] = 0; return x.sum(-1)"),
+    "a mask given": ({**FLOAT, "keep": "bool[M, N]"}, "x.masked_fill_(~keep, -1.0); return keep.sum(1)"),
     "a moving average": (TWO, "y.mul_(0.9).add_(x, alpha=0.1); return x - y"),
     "a buffer copied to": (TWO, "y.copy_(x.exp()); return y.sum()"),
     "out": (TWO, "return torch.exp(x, out=y)"),
@@ -43,7 +44,7 @@ WRITING: Mapping[str, tuple[Mapping[str, object], str]] = {
         "m.mul_(0.9).add_(g); p.sub_(m, alpha=0.01)",
     ),
     "two that change places": (TWO, "t = x.clone(); x.copy_(y); y.copy_(t)"),
-    "shifted by one": (ONE, "x[:, 1:] = x[:, :-1].clone(); return x"),
+    "shifted by one": (FLOAT, "x[:, 1:] = x[:, :-1].clone(); return x"),
     "a running maximum": (
         {"x": "float32[M, N]", "top": "float32[N]"}, "top.copy_(torch.maximum(top, x.amax(0)))",
     ),

@@ -65,17 +65,17 @@ async def test_a_pattern_drafts_its_examples_as_it_did(
 
 
 def kernels_of(groups: list[Group]) -> str:
-    """A module with the kernels of every alternative, and when each is taken."""
-    found = [HEAD]
+    """A module with the kernels of every alternative, and when each is taken; each text once."""
+    found = {"": HEAD}
     for group in groups:
         for alternative in group.pattern.alternatives(group.cluster):
+            doc = f"Taken where {alternative.condition}." if alternative.condition else "Taken at any size."
             for number, (cluster, schedule) in enumerate(alternative.kernels):
-                named = replace(cluster, name=f"{group.cluster.name}_{alternative.name}_{number}")
-                doc = (
-                    f"Taken where {alternative.condition}." if alternative.condition else "Taken at any size."
-                )
-                found.append("\n".join(["@triton.jit", *printed(named, schedule, doc).lines]) + "\n")
-    return "\n\n".join(found)
+                name = f"{group.cluster.name}_{alternative.name}_{number}"
+                text = "\n".join(printed(replace(cluster, name="kernel"), schedule, "").lines)
+                lines = printed(replace(cluster, name=name), schedule, doc).lines
+                found.setdefault(text, "\n".join(["@triton.jit", *lines]) + "\n")
+    return "\n\n".join(found.values())
 
 
 @pytest.mark.parametrize("lacking", NEEDED)

@@ -66,6 +66,17 @@ def saved_beside_a_total() -> Graph:
     return graph({"x": BIASED, "w": BIASED}, nodes, ("n", "loss"))
 
 
+def summed_from_both_ends() -> Graph:
+    nodes = (
+        node("down", "cumsum.default", ("x", 1), BIASED),
+        node("turned", "flip.default", ("x", [1]), BIASED),
+        node("up", "cumsum.default", ("turned", 1), BIASED),
+        node("back", "flip.default", ("up", [1]), BIASED),
+        node("s", "add.Tensor", ("down", "back"), BIASED),
+    )
+    return graph({"x": BIASED}, nodes, ("s",))
+
+
 CASES = {
     "a sum over all": (gradient(("N",), ("s", [0, 1, 2], ())), {"t", "g"}),
     "a sum for each row of a batch": (gradient(("N",), ("s", [0, 2], ("M",))), {"t", "g"}),
@@ -74,6 +85,7 @@ CASES = {
     "a sink": (with_a_sink(), {"c", "p"}),
     "rows and columns": (in_both_directions(), {"down", "along"}),
     "a total": (saved_beside_a_total(), {"n", "s"}),
+    "running sums from both ends": (summed_from_both_ends(), {"turned"}),
 }
 """Graphs, and the values that no kernel may load."""
 

@@ -6,6 +6,7 @@ import pytest
 
 from kernelbench.problems import chosen, problems_in
 from kernelbench.run import arguments, run
+from pytorch_to_triton.jobs.client import WorkerClient
 
 pytestmark = pytest.mark.anyio
 
@@ -50,18 +51,18 @@ def test_problems_are_chosen_by_level_or_by_pattern(checkout: Path) -> None:
 
 
 async def test_a_run_goes_on_where_it_ended(
-    checkout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    worker: WorkerClient, checkout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "results"
     shared = ["--out", str(out), "--phase", "draft,check", "--device", "interpreter", "--jobs", "1"]
-    assert await run(arguments([str(checkout), "--problems", "1/*", *shared])) == 0
+    assert await run(arguments([str(checkout), "--problems", "1/*", *shared]), worker) == 0
     table = (out / "table.md").read_text()
     assert "| 1/2 ReLU | yes | yes | 1 | 1 | 1.00 | – | own kernels | not done | right |" in table
     assert "| 1/10 Dies | no | refused |" in table
     assert "SIGKILL" in table
     first = (out / "records.jsonl").read_text()
     capsys.readouterr()
-    assert await run(arguments([str(checkout), *shared])) == 0
+    assert await run(arguments([str(checkout), *shared]), worker) == 0
     said = capsys.readouterr().out
     assert "2/1" in said
     assert "1/2" not in said
@@ -70,10 +71,10 @@ async def test_a_run_goes_on_where_it_ended(
 
 
 async def test_a_deadline_leaves_what_is_not_done_for_the_next_run(
-    checkout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    worker: WorkerClient, checkout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "results"
     given = [str(checkout), "--out", str(out), "--phase", "draft", "--device", "interpreter"]
-    assert await run(arguments([*given, "--deadline", "0"])) == 0
+    assert await run(arguments([*given, "--deadline", "0"]), worker) == 0
     assert "goes on from here" in capsys.readouterr().out
     assert not (out / "records.jsonl").exists()

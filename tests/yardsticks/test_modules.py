@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pytorch_to_triton.jobs.client import WorkerClient
 from yardsticks.extraction import cases_of, problem_of
 from yardsticks.modules import arguments, run
 
@@ -71,18 +72,18 @@ def test_a_module_comes_with_what_it_needs_alone() -> None:
     assert model["Model"]()(x, y).shape == (4, 5)
 
 
-async def test_the_modules_of_a_seed_are_drafted_and_compared(tmp_path: Path) -> None:
+async def test_the_modules_of_a_seed_are_drafted_and_compared(worker: WorkerClient, tmp_path: Path) -> None:
     generated = tmp_path / "checkout" / "generated"
     generated.mkdir(parents=True)
     (generated / "test_x.py").write_text(GENERATED)
     (generated / "test_no_python.py").write_text("print 1\n")
     shared = ["--out", str(tmp_path), "--device", "interpreter", "--jobs", "1", "--count", "3"]
-    assert await run(arguments([str(tmp_path / "checkout"), "--seeds", "7", *shared])) == 0
+    assert await run(arguments([str(tmp_path / "checkout"), "--seeds", "7", *shared]), worker) == 0
     assert [file.name for file in (tmp_path / "problems_3" / "level7").glob("*.py")] == ["1_Scaled.py"]
     table = (tmp_path / "table.md").read_text()
     assert "| drafted | kernels alone, with PyTorch's results | 1 | 100.0% |" in table
 
 
-async def test_a_folder_without_modules_is_named(tmp_path: Path) -> None:
+async def test_a_folder_without_modules_is_named(worker: WorkerClient, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="holds no generated/test_"):
-        await run(arguments([str(tmp_path), "--out", str(tmp_path), "--device", "interpreter"]))
+        await run(arguments([str(tmp_path), "--out", str(tmp_path), "--device", "interpreter"]), worker)

@@ -15,7 +15,7 @@ from pytorch_to_triton.schema.graph import (
 )
 from pytorch_to_triton.worker.wire.packing import Packing
 
-DIMS = {"B": 11, "S": 13, "H": 17, "M": 19, "N": 23, "D": 24, "G": 6}
+DIMS = {"B": 5, "S": 7, "H": 9, "M": 11, "N": 13, "D": 24, "G": 6}
 
 
 def shape(*dims: str) -> Shape:

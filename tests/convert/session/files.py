@@ -1,7 +1,7 @@
 """Targets, and what an assistant would write for them: right, wrong, cheating, uncoalesced."""
 
 DOUBLED = """
-INPUTS = {"x": "float32[M, N]"}
+INPUTS = {"x": "float32[M, N] in -4..4"}
 DIMS = {"M": [3], "N": [40]}
 
 

@@ -33,7 +33,7 @@ from .silent import Silent
 pytestmark = pytest.mark.anyio
 
 SCALED = """
-INPUTS = {"x": "float32[M, 3]", "scale": 0.5}
+INPUTS = {"x": "float32[M, 3] in -4..4", "scale": 0.5}
 DIMS = {"M": [4]}
 
 
@@ -56,7 +56,7 @@ class Gated(torch.nn.Module):
         return x + self.dropout(torch.sigmoid(self.sharpness * self.layers[0](x)))
 """
 DOUBLED = """
-INPUTS = {"x": "float32[M, N]", "offset": 1.0}
+INPUTS = {"x": "float32[M, N] in -4..4", "offset": 1.0}
 DIMS = {"M": [3], "N": [40]}
 
 

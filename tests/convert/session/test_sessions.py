@@ -74,7 +74,7 @@ async def test_a_draft_passes_its_three_gates_and_a_change_to_one_that_has_passe
 ) -> None:
     folder = await started(files.DOUBLED)
     understood = folder.record().understood
-    assert understood.inputs == ("x: float32[M, N]",)
+    assert understood.inputs == ("x: float32[M, N] in -4..4",)
     assert [step.partition(" = ")[2].partition("(")[0] for step in understood.steps] == [
         "aten.mul.Tensor",
         "aten.add.Tensor",

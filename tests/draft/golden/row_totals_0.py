@@ -102,40 +102,6 @@ def out_online_0_kernel(
 
 
 @triton.jit
-def out_online_1_kernel(
-    out_log_p_0_ptr,
-    partial_ptr,
-    M,
-    BLOCK_N: tl.constexpr,
-    INDEX: tl.constexpr,
-):
-    """Taken at any size."""
-    tl.static_assert(4096 % BLOCK_N == 0)
-    part = tl.program_id(0).to(INDEX)
-    total_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, 4096, BLOCK_N):
-        i = start + tl.arange(0, BLOCK_N)
-        col = part * 4096 + i
-        inside = col < M
-        out_log_p_0 = tl.load(out_log_p_0_ptr + col, mask=inside, other=0.0).to(tl.float32)
-        total_acc += out_log_p_0
-    tl.store(partial_ptr + part, tl.sum(total_acc, axis=0))
-
-
-@triton.jit
-def out_online_2_kernel(partial_ptr, out_ptr, M, n_parts, BLOCK_N: tl.constexpr):
-    """Taken at any size."""
-    total_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, n_parts, BLOCK_N):
-        part = start + tl.arange(0, BLOCK_N)
-        part_mask = part < n_parts
-        partial = tl.load(partial_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
-        total_acc += partial
-    out = -(tl.sum(total_acc, axis=0) / M)
-    tl.store(out_ptr, out)
-
-
-@triton.jit
 def out_split_0_kernel(
     x_ptr,
     partial_max_ptr,
@@ -210,34 +176,6 @@ def out_split_1_kernel(
     log_sum = tl.log(x_sum)
     log_p = shifted - log_sum
     tl.store(out_log_p_0_ptr + row, log_p)
-
-
-@triton.jit
-def out_split_2_kernel(out_log_p_0_ptr, partial_ptr, M, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
-    """Taken where M <= 511 and N > 32768."""
-    tl.static_assert(4096 % BLOCK_N == 0)
-    part = tl.program_id(0).to(INDEX)
-    total_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, 4096, BLOCK_N):
-        i = start + tl.arange(0, BLOCK_N)
-        col = part * 4096 + i
-        inside = col < M
-        out_log_p_0 = tl.load(out_log_p_0_ptr + col, mask=inside, other=0.0).to(tl.float32)
-        total_acc += out_log_p_0
-    tl.store(partial_ptr + part, tl.sum(total_acc, axis=0))
-
-
-@triton.jit
-def out_split_3_kernel(partial_ptr, out_ptr, M, n_parts, BLOCK_N: tl.constexpr):
-    """Taken where M <= 511 and N > 32768."""
-    total_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, n_parts, BLOCK_N):
-        part = start + tl.arange(0, BLOCK_N)
-        part_mask = part < n_parts
-        partial = tl.load(partial_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
-        total_acc += partial
-    out = -(tl.sum(total_acc, axis=0) / M)
-    tl.store(out_ptr, out)
 
 
 @triton.jit
@@ -325,17 +263,3 @@ def out_row_by_row_0_kernel(
         log_p = shifted - log_sum
         out += log_p
     tl.store(partial_out_ptr + part, out)
-
-
-@triton.jit
-def out_row_by_row_1_kernel(partial_out_ptr, out_ptr, M, n_parts, BLOCK_N: tl.constexpr):
-    """Taken where N > 1024 and N <= 16384."""
-    out_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, n_parts, BLOCK_N):
-        part = start + tl.arange(0, BLOCK_N)
-        part_mask = part < n_parts
-        partial_out = tl.load(partial_out_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
-        out_acc += partial_out
-    out = tl.sum(out_acc, axis=0)
-    out_2 = -(out / M)
-    tl.store(out_ptr, out_2)

@@ -134,33 +134,6 @@ def out_online_0_kernel(y_ptr, x_ptr, out_row_0_ptr, N, BLOCK_N: tl.constexpr, I
 
 
 @triton.jit
-def out_online_1_kernel(out_row_0_ptr, partial_ptr, M, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
-    """Taken at any size."""
-    tl.static_assert(4096 % BLOCK_N == 0)
-    part = tl.program_id(0).to(INDEX)
-    total_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, 4096, BLOCK_N):
-        i = start + tl.arange(0, BLOCK_N)
-        col = part * 4096 + i
-        inside = col < M
-        out_row_0 = tl.load(out_row_0_ptr + col, mask=inside, other=0.0).to(tl.float32)
-        total_acc += out_row_0
-    tl.store(partial_ptr + part, tl.sum(total_acc, axis=0))
-
-
-@triton.jit
-def out_online_2_kernel(partial_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr):
-    """Taken at any size."""
-    total_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, n_parts, BLOCK_N):
-        part = start + tl.arange(0, BLOCK_N)
-        part_mask = part < n_parts
-        partial = tl.load(partial_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
-        total_acc += partial
-    tl.store(out_ptr, tl.sum(total_acc, axis=0))
-
-
-@triton.jit
 def out_staged_0_kernel(
     y_ptr,
     partial_max_ptr,
@@ -371,33 +344,6 @@ def out_staged_5_kernel(
 
 
 @triton.jit
-def out_staged_6_kernel(out_row_0_ptr, partial_ptr, M, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
-    """Taken where M <= 511 and N > 32768."""
-    tl.static_assert(4096 % BLOCK_N == 0)
-    part = tl.program_id(0).to(INDEX)
-    total_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, 4096, BLOCK_N):
-        i = start + tl.arange(0, BLOCK_N)
-        col = part * 4096 + i
-        inside = col < M
-        out_row_0 = tl.load(out_row_0_ptr + col, mask=inside, other=0.0).to(tl.float32)
-        total_acc += out_row_0
-    tl.store(partial_ptr + part, tl.sum(total_acc, axis=0))
-
-
-@triton.jit
-def out_staged_7_kernel(partial_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr):
-    """Taken where M <= 511 and N > 32768."""
-    total_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, n_parts, BLOCK_N):
-        part = start + tl.arange(0, BLOCK_N)
-        part_mask = part < n_parts
-        partial = tl.load(partial_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
-        total_acc += partial
-    tl.store(out_ptr, tl.sum(total_acc, axis=0))
-
-
-@triton.jit
 def out_in_shares_0_kernel(
     y_ptr,
     x_ptr,
@@ -504,16 +450,3 @@ def out_row_by_row_0_kernel(
         log_sum = tl.log(tl.sum(tl.exp(shifted), axis=0))
         out += tl.sum(tl.where(col_mask, chosen - ratio * (shifted - log_sum), 0.0), axis=0)
     tl.store(partial_out_ptr + part, out)
-
-
-@triton.jit
-def out_row_by_row_1_kernel(partial_out_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr):
-    """Taken where N > 1024 and N <= 16384."""
-    out_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, n_parts, BLOCK_N):
-        part = start + tl.arange(0, BLOCK_N)
-        part_mask = part < n_parts
-        partial_out = tl.load(partial_out_ptr + part, mask=part_mask, other=0.0).to(tl.float32)
-        out_acc += partial_out
-    out = tl.sum(out_acc, axis=0)
-    tl.store(out_ptr, out)

@@ -130,26 +130,3 @@ def out_in_registers_0_kernel(
     )
     out = libdevice.rint(tl.div_rn(x, ratio[:, None])).to(tl.int32).to(tl.int8)
     tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)
-
-
-@triton.jit
-def out_in_short_passes_0_kernel(x_ptr, out_ptr, N, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
-    """Taken where 4096 < N <= 5461 or 8192 < N <= 10922."""
-    row = tl.program_id(0).to(INDEX)
-    largest_acc = tl.full([BLOCK_N], -float("inf"), tl.float32)
-    for start in range(0, N, BLOCK_N):
-        col = start + tl.arange(0, BLOCK_N)
-        col_mask = col < N
-        x = tl.load(x_ptr + row * N + col, mask=col_mask).to(tl.float32)
-        largest_acc = tl.maximum(
-            largest_acc,
-            tl.where(col_mask, tl.abs(x), -float("inf")),
-            propagate_nan=tl.PropagateNan.ALL,
-        )
-    ratio = tl.reduce(largest_acc, axis=0, combine_fn=nan_max) * (1.0 / 127.0)
-    for start in range(0, N, BLOCK_N):
-        col = start + tl.arange(0, BLOCK_N)
-        col_mask = col < N
-        x = tl.load(x_ptr + row * N + col, mask=col_mask).to(tl.float32)
-        out = libdevice.rint(tl.div_rn(x, ratio)).to(tl.int32).to(tl.int8)
-        tl.store(out_ptr + row * N + col, out, mask=col_mask)

@@ -34,6 +34,7 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import MinimalWork
 from pytorch_to_triton.targets.describe import (
     EXPORT,
+    GRADIENTS,
     TargetProcess,
     describe,
     examples_case,
@@ -52,7 +53,8 @@ far past it."""
 async def plan_benchmark(worker: WorkerClient, request: BenchmarkRequest, runtime: Runtime) -> BenchmarkPlan:
     """What is to be timed, at which sizes."""
     target, seconds = reference_of(request.candidate, request.reference), request.seconds
-    async with open_target(worker, target, "reference", runtime, seconds=seconds, needs=EXPORT) as process:
+    needs = EXPORT if request.passes == "forward" else GRADIENTS
+    async with open_target(worker, target, "reference", runtime, seconds=seconds, needs=needs) as process:
         candidate = await describe(worker, request.candidate, "candidate", runtime, seconds=seconds)
         problem = problem_of(process.description, candidate, request.options.at(request.points))
         graph, why = await trace_work(process, problem.declaration)

@@ -33,7 +33,7 @@ from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import EXPORT, open_target, refuse_other_names
+from pytorch_to_triton.targets.describe import EXPORT, GRADIENTS, open_target, refuse_other_names
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
 from pytorch_to_triton.targets.memory_limit import refuse_points_over, refuse_too_large
 from pytorch_to_triton.targets.problem import Problem, problem_of
@@ -157,7 +157,8 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
     Raises BadInput where the target does not run or its inputs cannot be used.
     """
     target, seconds = request.target, request.seconds
-    async with open_target(worker, target, "reference", runtime, seconds=seconds, needs=EXPORT) as process:
+    needs = GRADIENTS if request.backward else EXPORT
+    async with open_target(worker, target, "reference", runtime, seconds=seconds, needs=needs) as process:
         refuse_unused_init(target, process.description)
         problem = problem_of(process.description, process.description, request.options)
         points = named_points(problem.declaration, request.points)

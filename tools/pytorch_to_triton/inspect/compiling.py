@@ -20,6 +20,8 @@ from pytorch_to_triton.worker import wire
 from pytorch_to_triton.worker.wire import Failure
 from pytorch_to_triton.worker.wire.as_json import decoded
 
+NEEDS = ("triton.experimental.gluon", "pytorch_to_triton_worker.jobs.compile")
+"""What each process would import before it compiles."""
 SEED = 0
 """Of the inputs: no kernel reads them, only the code that launches kernels."""
 MOST_PROCESSES = 8
@@ -77,6 +79,7 @@ class Compiling:
                     what_if=dict(self.what_if),
                 ),
             },
+            needs=NEEDS,
         )
         return await self.worker.ask(job, self.runtime, seconds=self.seconds, listener=self.listener)
 

@@ -55,6 +55,8 @@ ABSENT = ("TargetMissing", "NameMissing", "ReferenceMissing")
 EXAMPLES_CASE = "get_inputs()"
 EXPORT = ("pytorch_to_triton_worker.exporting",)
 """What torch.export imports and makes at its first call: over a second."""
+GRADIENTS = (*EXPORT, "pytorch_to_triton_worker.exporting_gradients")
+"""The same for a trace with gradients."""
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,16 @@ passed over.
 from contextlib import suppress
 from importlib import import_module
 
-import torch
-
 from .runtime import interpreting
 
 ON_A_CPU = (
     "sympy.tensor.tensor",
+    "torch._export.passes._node_metadata_hook",
+    "torch._export.passes.replace_autocast_with_hop_pass",
+    "torch._export.passes.replace_set_grad_with_hop_pass",
     "torch._functorch._aot_autograd.subclass_parametrization",
     "torch._inductor.compiler_bisector",
     "torch._inductor.fx_passes.dedupe_symint_uses",
-    "torch._inductor.pattern_matcher",
     "torch._inductor.sizevars",
     "torch._subclasses.schema_check_mode",
     "torch.fx.experimental.validator",
@@ -30,5 +30,6 @@ for name in ("torch.export._trace", *(ON_A_CPU if interpreting() else ())):
     with suppress(ImportError):
         import_module(name)
 if interpreting():
-    # Its keys are all operators of PyTorch, each of which torch makes when it is first asked for.
-    list(torch.export.default_decompositions())
+    decomposition = import_module("pytorch_to_triton_worker.tracing.decomposition")
+    decomposition.known_decompositions()
+    decomposition.composites()

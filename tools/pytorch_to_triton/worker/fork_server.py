@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 
 from . import wire
 from .job_report import ClientChannel, perform
-from .runtime import enter_runtime
+from .runtime import enter_runtime, interpreting
 from .wire.as_json import encoded
 
 _PR_SET_PDEATHSIG = 1
@@ -174,8 +174,14 @@ class _Server:
 
 
 def _import_for(folder: Path) -> None:
-    """Import what the job needs, for later jobs too; the job itself reports what cannot be imported."""
-    needs = json.loads((folder / "job.json").read_text(encoding="utf-8"))["needs"]
+    """Import what the job needs, for later jobs too; the job itself reports what cannot be imported.
+
+    Its own module is among that where no GPU is used: some of what they import asks CUDA for its devices.
+    """
+    job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+    needs = [*job["needs"]]
+    if interpreting() and not os.path.isabs(job["kind"]):
+        needs.append(f"{__package__}.jobs.{job['kind']}")
     missing = [name for name in needs if name not in sys.modules]
     for name in missing:
         with suppress(ImportError):

@@ -24,7 +24,8 @@ def work(report: JobReport, file: str) -> dict[str, Any]:
          "--show-capture=no", "-p", "no:cacheprovider", "--rootdir", os.path.dirname(file), "-c", os.devnull,
          file],
         cwd=os.path.dirname(file),
-        env={**environment, "PYTHONDONTWRITEBYTECODE": "1"},
+        # The file needs no plugins of pytest; some of those that are installed take seconds to import.
+        env={**environment, "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -20,12 +20,12 @@ from ..loading.target import Loaded, load
 from ..wire import tracing
 from ..wire.packing import Packing, packing_of
 from .complex_pairs import with_pairs
+from .decomposition import Table, decompositions, only_kept_overridden
 from .exported_call import (
     ExportedCall,
     Returned,
     copies_of,
     kept_by_squeezing,
-    looked_up_once,
     part_of,
     updatable,
     written_copies,
@@ -255,7 +255,7 @@ class ExportTracer:
     def _export(self, constants: Mapping[str, Any]) -> "Exported":
         """The program in core operators, with its gradients where they are wanted."""
         try:
-            with pools_stay_symbolic(), looked_up_once():
+            with pools_stay_symbolic(), only_kept_overridden():
                 return self._exported(constants)
         except (OwnBackward, MutatesArguments):
             raise
@@ -280,9 +280,7 @@ class ExportTracer:
                 module, tuple(self.examples), dynamic_shapes=(shapes,), strict=False
             )
         program = with_pairs(program, differentiated=self.backward)
-        table = torch.export.default_decompositions()
-        for op in [op for op in table if str(op) in self.keep]:
-            del table[op]
+        table = decompositions(self.keep)
         updated = [names[place] for place in written_copies(program)]
         squeezed = tuple(kept_by_squeezing(program))
         if not self.backward:
@@ -292,7 +290,7 @@ class ExportTracer:
         return Exported(with_gradients, module.returned, updated, squeezed, saved_by(with_gradients))
 
     def _joint(
-        self, program: ExportedProgram, table: dict[Any, Any], module: ExportedCall, applied: list[str]
+        self, program: ExportedProgram, table: Table, module: ExportedCall, applied: list[str]
     ) -> ExportedProgram:
         """The program with gradients; those of `applied` Functions are what their own backward computes.
 

@@ -5,19 +5,16 @@ import dataclasses
 import inspect
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
 import torch
-from torch._export import utils
 from torch.export import ExportedProgram
 from torch.overrides import TorchFunctionMode
 
 from ..calls.call_inputs import parameter_names
 from ..loading.packing import unpacked_result
 from ..loading.target import Loaded
-from ..replacement import replaced
 from ..wire import tracing
 from ..wire.packing import Packing
 
@@ -149,28 +146,3 @@ def part_of(loaded: Loaded, part: tracing.PartSource) -> Loaded:
     return dataclasses.replace(
         loaded, kind="function", name=part.name, signature=inspect.signature(function), call=function
     )
-
-
-KEY = "CompositeImplicitAutograd"
-LOOK = "_materialize_cpp_cia_ops"
-
-
-@contextmanager
-def looked_up_once() -> Iterator[None]:
-    """Inside, composite operators are made again only once another one is registered, as a traced file may.
-
-    torch.export looks for them dozens of times in each export: a fifth of its time.
-    """
-    if not hasattr(utils, LOOK):
-        yield
-        return
-    upstream, made = getattr(utils, LOOK), list[str]()
-
-    def look() -> None:
-        registered = torch._C._dispatch_get_registrations_for_dispatch_key(KEY)
-        if registered != made:
-            upstream()
-            made[:] = registered
-
-    with replaced(utils, LOOK, look):
-        yield
