@@ -22,13 +22,13 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 from . import wire
-from .job_report import ClientChannel, perform
+from .job_report import ClientChannel, modules_of, perform
 from .runtime import enter_runtime
 from .wire.as_json import encoded
 
@@ -46,10 +46,9 @@ def serve(runtime: dict[str, Any]) -> None:
     _point_at(0, os.devnull, os.O_RDONLY)
     if _is_closed(control):  # the client ended before the line above
         return
-    enter_runtime(runtime)
+    with _for_good():
+        enter_runtime(runtime)
     sys.stdout.flush()
-    gc.collect()
-    gc.freeze()
     server = _Server(control)
     signal.signal(signal.SIGTERM, lambda *_: server.end())
     die_with_parent(signal.SIGTERM)
@@ -174,15 +173,25 @@ class _Server:
 
 
 def _import_for(folder: Path) -> None:
-    """Import what the job needs, for later jobs too; the job itself reports what cannot be imported."""
-    needs = json.loads((folder / "job.json").read_text(encoding="utf-8"))["needs"]
-    missing = [name for name in needs if name not in sys.modules]
-    for name in missing:
-        with suppress(ImportError):
-            importlib.import_module(name)
+    """Import the job's module and what it needs, for later jobs too; the job reports what cannot be."""
+    job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+    missing = [name for name in (*job["needs"], *modules_of(job["kind"])) if name not in sys.modules]
     if missing:
-        gc.collect()
+        with _for_good():
+            for name in missing:
+                with suppress(ImportError):
+                    importlib.import_module(name)
+
+
+@contextmanager
+def _for_good() -> Iterator[None]:
+    """What is made inside stays: nothing looks for garbage in it, here or in a job."""
+    gc.disable()
+    try:
+        yield
+    finally:
         gc.freeze()
+        gc.enable()
 
 
 def _write_to(log: Path) -> None:
