@@ -32,7 +32,9 @@ CASES = ("N=8", "N=8 inf in x", "N=8 nan in x", "N=8 ones")
 
 def file(tmp_path: Path, candidate: str) -> Path:
     path = tmp_path / "until_small.py"
-    path.write_text(f"import signal\n\nimport torch\n\n{FILE.replace('CANDIDATE', candidate)}", encoding="utf-8")
+    path.write_text(
+        f"import signal\n\nimport torch\n\n{FILE.replace('CANDIDATE', candidate)}", encoding="utf-8"
+    )
     return path
 
 

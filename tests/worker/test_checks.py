@@ -43,7 +43,9 @@ def checks_in(files: Sequence[Path]) -> set[str]:
     ("group", "asked"),
     [
         *(pytest.param(group, {}, id=group) for group in GROUPS),
-        pytest.param("interpreted kernels", {"ALL_KERNELS": "1"}, id="all kernels", marks=pytest.mark.corpora),
+        pytest.param(
+            "interpreted kernels", {"ALL_KERNELS": "1"}, id="all kernels", marks=pytest.mark.corpora
+        ),
     ],
 )
 def test_every_check_passes(group: str, asked: dict[str, str], tmp_path: Path) -> None:
