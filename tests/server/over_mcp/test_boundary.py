@@ -121,7 +121,8 @@ async def test_without_an_option_the_clients_roots_count_and_else_the_current_fo
     (inside / "own.py").write_text("import triton\n")
 
     async def roots(context: Any) -> ListRootsResult:
-        return ListRootsResult(roots=[Root(uri=FileUrl(inside.as_uri()))])
+        another_machines = FileUrl(f"file://elsewhere.test{secret.parent}")
+        return ListRootsResult(roots=[Root(uri=FileUrl(inside.as_uri())), Root(uri=another_machines)])
 
     monkeypatch.chdir(secret.parent)
     own = {"paths": [str(inside / "own.py")], **AUDIT}
