@@ -22,9 +22,6 @@ Tracing = Callable[..., Awaitable[Traced]]
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
-# Collecting imports much that stays: to look for garbage in it takes a sixth of the time.
-gc.disable()
-
 HEAD = "import torch\nimport torch.nn.functional as F\n\n"
 
 
@@ -43,9 +40,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = kept
 
 
-def pytest_collection_finish() -> None:
-    gc.freeze()
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collects without looking for garbage: what is imported stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def share_of(text: str) -> slice:
