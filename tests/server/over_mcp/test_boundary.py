@@ -105,7 +105,8 @@ async def test_nothing_is_written_outside_nor_among_the_projects_own_files(
             given = {name: str(secret.parent / "new.md")}
             assert "lies outside of" in await refused(client, "audit", paths=[str(kernel)], **AUDIT, **given)
         assert "lies outside of" in await refused(client, "convert_drop", session=str(secret.parent))
-        assert "lies outside of" in await refused(client, "convert_start", target=str(kernel), into="/nowhere/x")
+        nowhere = {"target": str(kernel), "into": "/nowhere/x"}
+        assert "lies outside of" in await refused(client, "convert_start", **nowhere)
 
 
 async def test_the_projects_own_kernels_may_be_read(inside: Path) -> None:
