@@ -7,6 +7,8 @@ READY := $(VENV)/ready
 # What .venv is made from: the tools' settings, which are in pyproject.toml too, are no part of it.
 WANTED := awk '/^\[/ { wanted = /^\[(build-system|project)/ } wanted' pyproject.toml | cat - constraints.txt
 EXAMPLE := rms_norm_residual
+# Bytecode is kept, whatever this shell says: each process of the tests compiles all of them without it.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-corpora test-containers test-tritons benchmarks kernelbench realcode opinfo modules mutants pictures check browser setup clean
 .DELETE_ON_ERROR:

@@ -1,3 +1,4 @@
+import gc
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
@@ -40,6 +41,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = set(items) - set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = kept
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collects without looking for garbage: what is imported stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def share_of(text: str) -> slice:

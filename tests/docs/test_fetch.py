@@ -10,7 +10,8 @@ from typing import Any
 import anyio
 import pytest
 
-from pytorch_to_triton.docs.fetch import PageStore, fetch
+from pytorch_to_triton.docs.fetch import fetch
+from pytorch_to_triton.docs.page_store import PageStore
 from pytorch_to_triton.docs.transport import MOST_PAGES, Origins, release_files, site_pages, tag_of
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.schema.page import Page

@@ -3,7 +3,6 @@
 import ast
 import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,20 +26,21 @@ def compiled() -> Runtime:
 
 
 async def problems_of(
-    guides: Sequence[Path], folder: Path, worker: WorkerClient, runtime: Runtime
+    folder: Path, worker: WorkerClient, runtime: Runtime, *, everywhere: bool = False
 ) -> list[list[str]]:
     """For each guide `guide.md:LINE: text` for whatever does not behave as its tag says in this runtime."""
     pages = []
-    for number, guide in enumerate(guides):
+    for number, guide in enumerate(GUIDES):
         blocks = [block for block in blocks_of(guide) if block.kind != "shown"]
         source = folder / f"{guide.stem}_{number}_{runtime.interpreter}.py"
         source.write_text(source_of(blocks), encoding="utf-8")
         pages.append({"source": str(source), "blocks": [described(block) for block in blocks]})
-    outcome = await worker.ask(Job(kind=str(JOB), arguments={"pages": pages}), runtime, seconds=SECONDS)
+    job = Job(kind=str(JOB), arguments={"pages": pages, "everywhere": everywhere})
+    outcome = await worker.ask(job, runtime, seconds=SECONDS)
     assert outcome.answer is not None, (outcome.during, outcome.detail, outcome.failure, outcome.log)
     return [
         [f"{guide.name}:{line}: {text}" for line, text in problems]
-        for guide, problems in zip(guides, outcome.answer["problems"], strict=True)
+        for guide, problems in zip(GUIDES, outcome.answer["problems"], strict=True)
     ]
 
 
@@ -56,15 +56,16 @@ def described(block: Block) -> dict[str, Any]:
 async def test_the_guides_compute_what_they_say(
     tmp_path: Path, worker: WorkerClient, interpreter: Runtime
 ) -> None:
-    found = await problems_of(GUIDES, tmp_path, worker, interpreter)
+    found = await problems_of(tmp_path, worker, interpreter)
     assert [problem for problems in found for problem in problems] == []
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("everywhere", [False, pytest.param(True, marks=pytest.mark.corpora)])
 async def test_the_guides_compile_for_nvidia_and_amd(
-    tmp_path: Path, worker: WorkerClient, compiled: Runtime
+    everywhere: bool, tmp_path: Path, worker: WorkerClient, compiled: Runtime
 ) -> None:
-    found = await problems_of(GUIDES, tmp_path, worker, compiled)
+    found = await problems_of(tmp_path, worker, compiled, everywhere=everywhere)
     assert [problem for problems in found for problem in problems] == []
 
 

@@ -65,6 +65,11 @@ async def test_the_page_of_a_name_comes_first(library: Library) -> None:
         assert pages(library, name)[0] == page
 
 
+async def test_a_guide_on_a_subject_comes_before_the_functions_that_compute_it(library: Library) -> None:
+    for subject in ("exponential", "logarithm"):
+        assert pages(library, subject)[0] == "guides/stability"
+
+
 async def test_both_spellings_of_english_find_the_same(library: Library) -> None:
     for british in ("specialisation", "vectorised"):
         assert pages(library, british) == pages(library, british.replace("is", "iz"))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton import places
-from pytorch_to_triton.docs.fetch import PageStore, StoredPage
 from pytorch_to_triton.docs.library import Library, collect, open_library, status
+from pytorch_to_triton.docs.page_store import PageStore, StoredPage
 from pytorch_to_triton.docs.search import SearchRequest, search
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton import places
-from pytorch_to_triton.docs.fetch import PageStore, StoredPage
+from pytorch_to_triton.docs.page_store import PageStore, StoredPage
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.schema.page import Page
 

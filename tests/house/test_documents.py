@@ -105,9 +105,9 @@ async def test_the_kernel_file_of_the_references_is_right(
     (source,) = blocks(REFERENCES / "kernel_file.md", "python")
     kernel = tmp_path / "scaled_rows.py"
     kernel.write_text(source, encoding="utf-8")
-    verdict = await validate(
-        worker, ValidationRequest(candidate=Target(path=kernel), limit_elements=2**12), interpreter
-    )
+    cases = ("M=7 N=33", "M=7 N=33 x transposed", "M=1 N=1000 bfloat16", "M=0 N=33", "M=7 N=33 nan in x")
+    request = ValidationRequest(candidate=Target(path=kernel), cases=cases)
+    verdict = await validate(worker, request, interpreter)
     assert verdict.verdict == "passed", verdict.summary
 
 

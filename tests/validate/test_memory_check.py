@@ -82,10 +82,10 @@ async def test_what_runs_under_the_sanitizer_leaves_the_candidates_own_results_a
     ) as validation:
         candidate = CandidateWorkers(validation.setting, target, "candidate", ())
         trial = ValidationTrial(validation.setting, Policy(), validation.reference, candidate)
-        await look_under_the_sanitizer(trial, [case], TOOLS, reports)
+        await look_under_the_sanitizer(trial, [case], TOOLS[:1], reports)
         written = {folder.name for folder in (validation.setting.folder / "outputs").iterdir()}
-    assert {tool: report.status for tool, report in reports.items()} == dict.fromkeys(TOOLS, "clean")
-    assert written == {f"candidate-{tool}" for tool in TOOLS}
+    assert {tool: report.status for tool, report in reports.items()} == {TOOLS[0]: "clean"}
+    assert written == {f"candidate-{TOOLS[0]}"}
 
 
 async def test_cases_of_the_same_sizes_and_dtypes_are_called_in_one_process(

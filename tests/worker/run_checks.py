@@ -1,6 +1,7 @@
-"""Runs the checks of the files named, all in this one process; prints [name, failure] for each.
+"""Runs the checks of the files named, those of each folder in one process; prints [name, failure] for each.
 
 A check is a function without parameters. Those of `cuda_checks` run on the fake GPU, but for around.py.
+The processes are forked once torch is imported.
 
 python run_checks.py FILE...
 """
@@ -13,7 +14,8 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 
@@ -42,7 +44,22 @@ def failure_of(check: Callable[[], None], around: contextlib.AbstractContextMana
 def main() -> None:
     if os.environ["TRITON_INTERPRET"] == "1":
         install()
-    for path in map(Path, sys.argv[1:]):
+    sys.stdout.flush()
+    for _, files in groupby(map(Path, sys.argv[1:]), key=lambda path: path.parent):
+        if (pid := os.fork()) == 0:
+            try:
+                run(files)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+            os._exit(0)
+        if os.waitpid(pid, 0)[1] != 0:
+            sys.exit(1)
+
+
+def run(files: Iterable[Path]) -> None:
+    """The checks of these files, in this process."""
+    for path in files:
         sys.path.insert(0, str(path.parent))
         on_fake_gpu = path.parent.name == "cuda_checks" and path.stem != "around"
         for name, check in list(vars(loaded(path)).items()):

@@ -1,7 +1,8 @@
 """Checks that need a fresh process: the patched interpreter, the fake GPU, a candidate under observation.
 
 `TRITON_INTERPRET` must be set before triton is imported, and an audit hook stays for good. So the files of a
-group run together in one process; each function there without parameters is a check.
+folder run together in one process, forked from one that has imported torch; each function there without
+parameters is a check.
 """
 
 import ast
@@ -21,9 +22,10 @@ NOT_INTERPRETED = HERE / "integrity_checks" / "compiled.py"
 SHARED = HERE / "integrity_checks" / "author.py"
 GROUPS = {
     "compiled kernels": [NOT_INTERPRETED, *HERE.glob("compiled_checks/*.py")],
-    "integrity": sorted({*HERE.glob("integrity_checks/*.py")} - {NOT_INTERPRETED, SHARED}),
-    "interpreter": sorted(HERE.glob("interpreter_checks/*.py")),
-    "fake GPU": sorted(HERE.glob("cuda_checks/*.py")),
+    "interpreted kernels": sorted(
+        {file for kind in ("integrity", "interpreter", "cuda") for file in HERE.glob(f"{kind}_checks/*.py")}
+        - {NOT_INTERPRETED, SHARED}
+    ),
 }
 
 
@@ -41,9 +43,8 @@ def checks_in(files: Sequence[Path]) -> set[str]:
     ("group", "asked"),
     [
         *(pytest.param(group, {}, id=group) for group in GROUPS),
-        *(
-            pytest.param(group, {"ALL_KERNELS": "1"}, id=f"{group}, all kernels", marks=pytest.mark.corpora)
-            for group in ("fake GPU", "interpreter")
+        pytest.param(
+            "interpreted kernels", {"ALL_KERNELS": "1"}, id="all kernels", marks=pytest.mark.corpora
         ),
     ],
 )

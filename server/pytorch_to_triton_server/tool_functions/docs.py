@@ -76,7 +76,8 @@ async def docs_fetch(
     Contacts fixed hosts only, over HTTPS, and downloads only what has changed. Resumes an interrupted fetch.
     """
     from pytorch_to_triton import places
-    from pytorch_to_triton.docs.fetch import PageStore, fetch
+    from pytorch_to_triton.docs.fetch import fetch
+    from pytorch_to_triton.docs.page_store import PageStore
 
     known = (await _library(call)).surface
     version = known.version if known else None

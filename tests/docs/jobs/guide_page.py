@@ -7,7 +7,6 @@ computed: assertions are left out, except those of blocks tagged `compiled`.
 
 import ast
 import contextlib
-import os
 import types
 import warnings
 from collections.abc import Callable, Iterator
@@ -23,24 +22,30 @@ from triton.runtime.jit import JITFunction
 Block = dict[str, Any]
 """`kind`, `line`, `text`; one tagged `wrong` also has its comment's `verb`, `name` and line: `mark`."""
 
-TARGETS = (
-    GPUTarget("hip", "gfx942", 64),
-    *([GPUTarget("cuda", 80, 32)] if os.environ.get("ALL_KERNELS") else []),
-    GPUTarget("cuda", 90, 32),
-)
-"""The last one is what `compiled` blocks see."""
+AMD, AMPERE, HOPPER = GPUTarget("hip", "gfx942", 64), GPUTarget("cuda", 80, 32), GPUTarget("cuda", 90, 32)
+"""`compiled` blocks see the last one."""
+PAGES_FOR_AMD = 3
+"""One of so many pages is compiled for AMD too."""
 
 
-def work(report: Any, pages: list[dict[str, Any]]) -> dict[str, Any]:
+def work(report: Any, pages: list[dict[str, Any]], everywhere: bool) -> dict[str, Any]:
     """Each page is its `source`, the path of the file that holds all its blocks, and the `blocks`.
 
-    Returns {"problems": [[[line, text], ...], ...]}, a list for each page.
+    `everywhere`: kernels are compiled for every target. Returns {"problems": [[[line, text], ...], ...]}, a
+    list for each page.
     """
-    return {"problems": [problems_of(report, **page) for page in pages]}
+    found = []
+    for number, page in enumerate(pages):
+        usual = [AMD, HOPPER] if number % PAGES_FOR_AMD == 0 else [HOPPER]
+        found.append(problems_of(report, [AMD, AMPERE, HOPPER] if everywhere else usual, **page))
+    return {"problems": found}
 
 
-def problems_of(report: Any, source: str, blocks: list[Block]) -> list[tuple[int, str]]:
-    page = InterpretedPage(source) if triton.knobs.runtime.interpret else CompiledPage(source)
+def problems_of(
+    report: Any, targets: list[GPUTarget], source: str, blocks: list[Block]
+) -> list[tuple[int, str]]:
+    interprets = triton.knobs.runtime.interpret
+    page = InterpretedPage(source) if interprets else CompiledPage(source, targets)
     with warnings.catch_warnings(), page.prepared():
         warnings.simplefilter("error")
         # Triton 3.9 says at its first compilation that a default will change in 3.10.
@@ -140,14 +145,18 @@ class InterpretedPage(Page):
 
 
 class CompiledPage(Page):
-    """A guide whose launches are compiled for every target, and not run."""
+    """A guide whose launches are compiled for each of some targets, and not run."""
+
+    def __init__(self, source: str, targets: list[GPUTarget]) -> None:
+        super().__init__(source)
+        self.targets = targets
 
     @contextlib.contextmanager
     def prepared(self) -> Iterator[None]:
         offline = OfflineDriver()
         driver.set_active(offline)
         launch, compare = JITFunction.run, torch.testing.assert_close
-        JITFunction.run = compiling(launch, offline)
+        JITFunction.run = compiling(launch, offline, self.targets)
         torch.testing.assert_close = lambda *_, **__: None
         try:
             yield
@@ -184,7 +193,7 @@ class CompiledPage(Page):
 class OfflineDriver:
     """Answers what compiling asks of a device, where there is none."""
 
-    target = TARGETS[-1]
+    target = HOPPER
 
     def get_current_target(self) -> GPUTarget:
         return self.target
@@ -208,11 +217,13 @@ class OfflineDriver:
         return call_once
 
 
-def compiling(launch: Callable[..., Any], offline: OfflineDriver) -> Callable[..., Any]:
-    """A `JITFunction.run` that compiles for every target, or, where a warm-up was asked for, for the last."""
+def compiling(
+    launch: Callable[..., Any], offline: OfflineDriver, targets: list[GPUTarget]
+) -> Callable[..., Any]:
+    """A `JITFunction.run` that compiles for all targets, or, where a warm-up was asked for, for the last."""
 
     def run(self: Any, *args: Any, grid: Any, warmup: bool, **named: Any) -> Any:
-        for target in TARGETS[-1:] if warmup else TARGETS:
+        for target in targets[-1:] if warmup else targets:
             offline.target = target
             kernel = launch(self, *args, grid=grid, warmup=True, **named)
         return kernel

@@ -72,12 +72,12 @@ async def test_symbolic_links_are_followed_before_the_folder_is_checked(inside: 
     (inside / "dangling").symlink_to(secret.parent / "new")
     async with kept_to(inside) as client:
         for path in ("file.py", "folder/secret.py", "folder"):
-            assert "outside" in await refused(client, "audit", paths=[str(inside / path)], **AUDIT)
+            assert "lies outside of" in await refused(client, "audit", paths=[str(inside / path)], **AUDIT)
         kernel = str(shipped("reference_kernels") / "vector_add.py")
         text = await refused(
             client, "benchmark", kernel=kernel, estimate="H200", into=str(inside / "dangling")
         )
-        assert "outside" in text
+        assert "lies outside of" in text
         assert not (secret.parent / "new").exists()
 
 
@@ -99,13 +99,14 @@ async def test_nothing_is_written_outside_nor_among_the_projects_own_files(
     estimate = {"kernel": str(kernel), "estimate": "H200"}
     async with kept_to(inside) as client:
         for folder in (secret.parent / "x", shipped("reference_kernels") / "x"):
-            assert "outside" in await refused(client, "benchmark", **estimate, into=str(folder))
+            assert "lies outside of" in await refused(client, "benchmark", **estimate, into=str(folder))
             assert not folder.exists()
         for name in ("baseline", "into"):
             given = {name: str(secret.parent / "new.md")}
-            assert "outside" in await refused(client, "audit", paths=[str(kernel)], **AUDIT, **given)
-        assert "outside" in await refused(client, "convert_drop", session=str(secret.parent))
-        assert "outside" in await refused(client, "convert_start", target=str(kernel), into="/nowhere/x")
+            assert "lies outside of" in await refused(client, "audit", paths=[str(kernel)], **AUDIT, **given)
+        assert "lies outside of" in await refused(client, "convert_drop", session=str(secret.parent))
+        nowhere = {"target": str(kernel), "into": "/nowhere/x"}
+        assert "lies outside of" in await refused(client, "convert_start", **nowhere)
 
 
 async def test_the_projects_own_kernels_may_be_read(inside: Path) -> None:
@@ -121,15 +122,16 @@ async def test_without_an_option_the_clients_roots_count_and_else_the_current_fo
     (inside / "own.py").write_text("import triton\n")
 
     async def roots(context: Any) -> ListRootsResult:
-        return ListRootsResult(roots=[Root(uri=FileUrl(inside.as_uri()))])
+        another_machines = FileUrl(f"file://elsewhere.test{secret.parent}")
+        return ListRootsResult(roots=[Root(uri=FileUrl(inside.as_uri())), Root(uri=another_machines)])
 
     monkeypatch.chdir(secret.parent)
     own = {"paths": [str(inside / "own.py")], **AUDIT}
     async with Client(build_server(), mode="legacy", list_roots_callback=roots) as client:
         assert not (await client.call_tool("audit", own)).is_error
-        assert "outside" in await refused(client, "audit", paths=[str(secret)], **AUDIT)
+        assert "lies outside of" in await refused(client, "audit", paths=[str(secret)], **AUDIT)
     async with Client(build_server()) as client:
-        assert "outside" in await refused(client, "audit", **own)
+        assert "lies outside of" in await refused(client, "audit", **own)
         (secret.parent / "here.py").write_text("import triton\n")
         assert not (await client.call_tool("audit", {"paths": ["here.py"], **AUDIT})).is_error
 
@@ -157,7 +159,7 @@ def test_only_what_was_chosen_is_offered_and_what_does_not_exist_is_refused(tmp_
 async def test_devices_and_processes_are_outside(inside: Path) -> None:
     async with kept_to(inside) as client:
         for path in ("/proc/self/environ", "/dev/zero", "/etc/passwd", "/proc/self/root/etc/passwd"):
-            assert "outside" in await refused(client, "audit", paths=[path], **AUDIT)
+            assert "lies outside of" in await refused(client, "audit", paths=[path], **AUDIT)
 
 
 def with_baseline(folder: Path, baseline: str) -> Path:

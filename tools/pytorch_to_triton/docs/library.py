@@ -17,8 +17,8 @@ from itertools import accumulate
 from anyio import to_thread
 
 from pytorch_to_triton import places
-from pytorch_to_triton.docs.fetch import PageStore
 from pytorch_to_triton.docs.installed import MEMBERS, installed_pages, spellings
+from pytorch_to_triton.docs.page_store import PageStore
 from pytorch_to_triton.docs.sections import PASSAGE_CHARACTERS, cut, sections_of, title_of
 from pytorch_to_triton.docs.words import index_text
 from pytorch_to_triton.errors import MissingRequirement

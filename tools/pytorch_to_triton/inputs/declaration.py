@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from keyword import iskeyword
+from math import prod
 
 from pydantic import Field
 
@@ -82,6 +83,10 @@ class Declaration(Value):
     def violated(self, dims: Mapping[str, int]) -> str | None:
         """The first requirement that these dimensions break; None when they meet all."""
         return next((text for text in self.requires if not holds(text, dims)), None)
+
+    def elements_at(self, dims: Mapping[str, int]) -> int:
+        """What a call's tensors hold together. Raises BadDeclaration like `shape_of`."""
+        return sum(prod(tensor.shape_at(dims)) for tensor in self.tensors().values())
 
     def takes(self, dims: Mapping[str, int]) -> bool:
         """Whether these dimensions meet the requirements, and a call can be generated there."""

@@ -8,7 +8,7 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -20,6 +20,7 @@ LONGEST = 200
 """Characters in one expression: keeps the parser's recursion and the numbers small."""
 
 Number = int | float
+Computed = Callable[[Mapping[str, int]], Number]
 
 _ARITHMETIC: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
     ast.Add: operator.add,
@@ -27,6 +28,13 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
     ast.Mult: operator.mul,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
+}
+_BINARY = {**_ARITHMETIC, ast.Pow: operator.pow, ast.Div: operator.truediv}
+"""The last two are written by torch.export, never by a user: whose expressions are checked first."""
+_UNARY: dict[type[ast.unaryop], Callable[[Number], Number]] = {
+    ast.Not: operator.not_,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
 }
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Number, Number], bool]] = {
     ast.Eq: operator.eq,
@@ -111,7 +119,7 @@ def at_sizes(text: str, sizes: Mapping[str, int]) -> str:
 def value_of(text: str, dims: Mapping[str, int]) -> Number:
     """A size or a bound at these dimensions. Raises BadDeclaration where it divides by zero there."""
     try:
-        return _compute(_tree(text), dims)
+        return _computed(text)(dims)
     except ZeroDivisionError:
         problem = f"{text} divides by zero at {point_name(dims)}."
         raise BadDeclaration(problem, text, 0, "Add a requirement that keeps the divisor above 0.") from None
@@ -120,7 +128,7 @@ def value_of(text: str, dims: Mapping[str, int]) -> Number:
 def holds(text: str, dims: Mapping[str, int]) -> bool:
     """Whether a requirement is met at these dimensions; one that divides by zero is not."""
     try:
-        return bool(_compute(_tree(text), dims))
+        return bool(_computed(text)(dims))
     except ZeroDivisionError:
         return False
 
@@ -217,29 +225,40 @@ class _Check:
         return f"{meant}Add --dim {name}=1,7,256 (DIMS in a kernel file); declared so far: {declared}."
 
 
-def _compute(node: ast.expr, dims: Mapping[str, int]) -> Number:
+@lru_cache(maxsize=1024)
+def _computed(text: str) -> Computed:
+    """Computes the expression at dimensions: plans of cases ask thousands of times."""
+    return _compiled(_tree(text))
+
+
+def _compiled(node: ast.expr) -> Computed:
     match node:
         case ast.Constant(value=int() | float() as number):
-            return number
+            return lambda dims: number
         case ast.Name(id=name):
-            return dims[name]
+            return operator.itemgetter(name)
         case ast.UnaryOp(op=op, operand=operand):
-            number = _compute(operand, dims)
-            return not number if isinstance(op, ast.Not) else -number if isinstance(op, ast.USub) else number
-        case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            # Written by torch.export, never by a user: whose expressions are checked first.
-            return _compute(left, dims) ** _compute(right, dims)
-        case ast.BinOp(left=left, op=ast.Div(), right=right):
-            return _compute(left, dims) / _compute(right, dims)
+            return _applied(_UNARY[type(op)], [operand])
         case ast.BinOp(left=left, op=op, right=right):
-            return _ARITHMETIC[type(op)](_compute(left, dims), _compute(right, dims))
+            return _applied(_BINARY[type(op)], [left, right])
         case ast.Call(func=function, args=args) if ast.unparse(function) in _FUNCTIONS:
-            return _FUNCTIONS[ast.unparse(function)](*(_compute(a, dims) for a in args))
+            return _applied(_FUNCTIONS[ast.unparse(function)], args)
         case ast.BoolOp(op=op, values=values):
-            decide = all if isinstance(op, ast.And) else any
-            return decide(_compute(value, dims) for value in values)
+            decide, parts = all if isinstance(op, ast.And) else any, [_compiled(value) for value in values]
+            return lambda dims: decide(part(dims) for part in parts)
         case ast.Compare(left=left, ops=ops, comparators=comparators):
-            sides = [_compute(side, dims) for side in (left, *comparators)]
-            pairs = zip(ops, sides, sides[1:], strict=False)
-            return all(_COMPARISONS[type(op)](one, other) for op, one, other in pairs)
+            pairs = zip(ops, [left, *comparators], comparators, strict=False)
+            compared = [_applied(_COMPARISONS[type(op)], pair) for op, *pair in pairs]
+            return lambda dims: all(each(dims) for each in compared)
     raise TypeError(f"{ast.unparse(node)} was never checked")
+
+
+def _applied(function: Callable[..., Number], operands: Sequence[ast.expr]) -> Computed:
+    """The function of what the operands compute."""
+    match [_compiled(operand) for operand in operands]:
+        case [only]:
+            return lambda dims: function(only(dims))
+        case [left, right]:
+            return lambda dims: function(left(dims), right(dims))
+        case parts:
+            return lambda dims: function(*(part(dims) for part in parts))

@@ -4,6 +4,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Value(BaseModel):
-    """An immutable record; attribute docstrings become descriptions in its JSON schema."""
+    """An immutable record."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")

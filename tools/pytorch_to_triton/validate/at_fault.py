@@ -204,7 +204,10 @@ Test = Callable[[ast.AST], bool]
 def shown_in(source: str, entries: Sequence[Miscompilation]) -> tuple[Miscompilation, ...]:
     """Those that a kernel of the file shows."""
     kernels = [function for function in functions(parse(source)) if is_kernel(function)]
-    return tuple(entry for entry in entries if any(map(PATTERNS[entry.pattern], kernels)))
+    shown = {
+        pattern for pattern in {entry.pattern for entry in entries} if any(map(PATTERNS[pattern], kernels))
+    }
+    return tuple(entry for entry in entries if entry.pattern in shown)
 
 
 def register_operand(kernel: ast.AST) -> bool:
@@ -242,7 +245,7 @@ def reduced_by(value: ast.expr, tiles: frozenset[str]) -> str:
     is_loaded = calls(*LOADS)(tile) or (isinstance(tile, ast.Name) and tile.id in tiles)
     if not is_loaded or not (isinstance(axis, ast.Constant) and axis.value):
         return ""
-    name = ast.unparse(value.func).split(".")[-1]
+    name = name_called(value.func)
     if name == "reduce":
         combine = options.get("combine_fn", others[1] if len(others) > 1 else None)
         return ast.unparse(combine) if combine else ""
@@ -292,7 +295,15 @@ PATTERNS: dict[Pattern, Test] = {
 
 def calls(*names: str) -> Test:
     """Whether a node is a call of a function or method with one of these names."""
-    return lambda node: isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in names
+    return lambda node: isinstance(node, ast.Call) and name_called(node.func) in names
+
+
+def name_called(function: ast.expr) -> str:
+    """The last name of `tl.dot`; empty for what is called without one."""
+    match function:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+    return ""
 
 
 def dots(tree: ast.AST) -> list[ast.Call]:
@@ -320,7 +331,9 @@ def holds(node: ast.AST, is_origin: Test, names: frozenset[str] = frozenset()) -
 
 def names_derived_from(kernel: ast.AST, is_origin: Test) -> frozenset[str]:
     """Names of values that are made from an origin, by way of any others."""
-    names: frozenset[str] = frozenset()
-    while further := {n for n, value in assignments(kernel) if holds(value, is_origin, names)} - names:
+    given = [(name, list(ast.walk(value))) for name, value in assignments(kernel)]
+    made_from = [(name, {part.id for part in parts if isinstance(part, ast.Name)}) for name, parts in given]
+    names = frozenset(name for name, parts in given if any(map(is_origin, parts)))
+    while further := {name for name, others in made_from if not names.isdisjoint(others)} - names:
         names |= further
     return names

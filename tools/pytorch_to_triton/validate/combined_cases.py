@@ -4,9 +4,9 @@ Mistakes take two conditions, such as a value and a tail. So each pair of levels
 meets in some case, and so do each kind of values, each dtype and a size that fills no block.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from functools import cache, partial, reduce
 from itertools import chain, combinations, islice, product
 from math import isqrt
 from random import Random
@@ -103,6 +103,7 @@ class Combination:
             _CONFIGURATION: [str(number) for number in range(configurations)],
         }
         self.factors = {name: levels for name, levels in factors.items() if levels}
+        self.excluded, self.implied = cache(self._excluded), cache(self._implied)
 
     def goals(self) -> Iterator[Goal]:
         """What is to meet, the most telling first."""
@@ -141,7 +142,7 @@ class Combination:
     def _levels_of_kind(self, prefix: str) -> list[Level]:
         return [level for name in self.factors if name.startswith(prefix) for level in self._levels(name)]
 
-    def excluded(self, goal: Goal) -> frozenset[Level]:
+    def _excluded(self, goal: Goal) -> frozenset[Level]:
         """Sizes without the traits of the goal, layouts where all are to be contiguous, and rows that
         are alike where values are to meet long ones.
         """
@@ -149,21 +150,20 @@ class Combination:
         other = [
             (f"size {name}", level)
             for name, levels in self.sizes.items()
+            if (wanted := self._wanted(goal, name))
             for level, sizes in levels.items()
-            if not any(self._suits(goal, name, size) for size in sizes)
+            if not any(wanted <= self.traits[name, size] for size in sizes)
         ]
         apart = [level for level in layouts if ALL_CONTIGUOUS in goal and level[1] != CONTIGUOUS]
         in_long = {_VALUES, LONG} <= {part for level in goal for part in level}
         alike = [level for level in layouts if in_long and level[1] == EXPANDED]
         return frozenset((*other, *apart, *alike))
 
-    def _suits(self, goal: Goal, name: str, size: int) -> bool:
-        """Whether the size has the traits of this dim that the goal asks for."""
-        return {each for each in goal if each[0] in (f"tail {name}", f"way {name}")} <= self.traits[
-            name, size
-        ]
+    def _wanted(self, goal: Goal, name: str) -> frozenset[Level]:
+        """The traits of this dim's sizes that the goal asks for."""
+        return frozenset(each for each in goal if each[0] in (f"tail {name}", f"way {name}"))
 
-    def implied(self, level: Level) -> frozenset[Level]:
+    def _implied(self, level: Level) -> frozenset[Level]:
         """The traits of a level's sizes."""
         name = level[0].removeprefix("size ")
         sizes = self.sizes.get(name, {}).get(level[1], ()) if level[0] != name else ()
@@ -216,13 +216,13 @@ class Combination:
 
     def _point(self, levels: Levels, goal: Goal, change: Change) -> Point | None:
         kept, excluded = {factor for factor, _ in goal}, self.excluded(goal)
-        choices: dict[str, list[int]] = {}
+        choices: list[list[int]] = []
         for name in self.sizes:
-            factor = f"size {name}"
+            factor, wanted = f"size {name}", self._wanted(goal, name)
             allowed = [n for n in self._near(factor, levels, kept) if (factor, n) not in excluded]
-            choices[name] = [size for size in self._sizes_of(name, allowed) if self._suits(goal, name, size)]
-        tried = islice(_points(choices), _POINTS_TRIED)
-        return next((point for point in tried if self.plan.problem(point, change) is None), None)
+            fitting = (size for size in self._sizes_of(name, allowed) if wanted <= self.traits[name, size])
+            choices.append(list(fitting))
+        return self.plan.first_that_runs(self.sizes, islice(_points(choices), _POINTS_TRIED), change)
 
     def _sizes_of(self, name: str, levels: Sequence[str]) -> Iterator[int]:
         """A level's sizes take turns, large ones less often: they take longer."""
@@ -252,26 +252,26 @@ def cover(space: Combination, goals: Iterable[Goal], most: int) -> tuple[list[Ro
     that make such arrays take neither goals of several strengths nor levels that stand for whichever of
     several values fits.
     """
-    open_goals = dict.fromkeys(goals)
-    progress = _Progress(space, dict(open_goals))
-    rows: list[tuple[frozenset[Goal], Row]] = []
+    progress = _Progress(space, goals)
+    every_goal = frozenset(progress.goals)
+    rows: list[tuple[frozenset[int], Row]] = []
     impossible: list[Goal] = []
     while progress.goals and len(rows) < most:
-        goal = next(iter(progress.goals))
+        goal = next(iter(progress.goals.values()))
         tried = (space.place(progress.completed(goal), goal) for _ in range(_ORDERS_TRIED))
         placed = [candidate for candidate in tried if candidate is not None]
         if not placed:
             impossible.append(goal)
-            del progress.goals[goal]
+            progress.forget(goal)
             continue
         levels, row = max(placed, key=lambda candidate: progress.gain(candidate[0]))
+        rows.append((progress.among(every_goal, levels), row))
         progress.meet(levels)
         space.take(levels, row)
-        rows.append((frozenset(goal for goal in goals_of(levels) if goal in open_goals), row))
-    return without_redundant(rows), [*impossible, *progress.goals]
+    return without_redundant(rows), [*impossible, *progress.goals.values()]
 
 
-def without_redundant(rows: Sequence[tuple[frozenset[Goal], Row]]) -> list[Row]:
+def without_redundant(rows: Sequence[tuple[frozenset[int], Row]]) -> list[Row]:
     """The rows, in their order, without those of which others meet every goal too."""
     met = Counter(goal for goals, _ in rows for goal in goals)
     kept = []
@@ -284,22 +284,44 @@ def without_redundant(rows: Sequence[tuple[frozenset[Goal], Row]]) -> list[Row]:
 
 
 class _Progress:
-    """The goals that are still to be met, and how often each level has been taken."""
+    """The goals that are still to be met, and how often each level has been taken.
 
-    def __init__(self, space: Combination, goals: dict[Goal, None]) -> None:
+    Levels are bits of a number, goals and rows the numbers that have theirs: thousands are compared.
+    """
+
+    def __init__(self, space: Combination, goals: Iterable[Goal]) -> None:
         self.space = space
-        self.goals = goals
-        self._in_triples = {factor for goal in goals if len(goal) > 2 for factor, _ in goal}
+        self._bits: defaultdict[Level, int] = defaultdict(lambda: 1 << len(self._bits))
+        self.goals = {self._bits_of(goal): goal for goal in goals}
+        self._partners: defaultdict[Level, int] = defaultdict(int)
+        """The levels that are still to meet each one in a pair."""
+        for first, second in (goal for goal in self.goals.values() if len(goal) == 2):
+            self._partners[first] |= self._bits[second]
+            self._partners[second] |= self._bits[first]
+        self._in_triples = {factor for goal in self.goals.values() if len(goal) > 2 for factor, _ in goal}
         self._taken: Counter[Level] = Counter()
         self._random = Random(0)
 
+    def among(self, goals: Iterable[int], levels: Levels) -> frozenset[int]:
+        """Those of the goals that these levels meet."""
+        row = self._bits_of(levels.items())
+        return frozenset(goal for goal in goals if goal & row == goal)
+
     def meet(self, levels: Levels) -> None:
-        for goal in goals_of(levels):
-            self.goals.pop(goal, None)
+        for goal in self.among(self.goals, levels):
+            self.forget(self.goals[goal])
         self._taken.update(levels.items())
 
+    def forget(self, goal: Goal) -> None:
+        """Leave a goal out of what is still to be met."""
+        bits = self._bits_of(goal)
+        del self.goals[bits]
+        if len(goal) == 2:
+            for level in goal:
+                self._partners[level] &= ~bits
+
     def gain(self, levels: Levels) -> int:
-        return sum(goal in self.goals for goal in goals_of(levels))
+        return len(self.among(self.goals, levels))
 
     def completed(self, goal: Goal) -> Levels:
         """The goal's levels, then factor by factor the level that meets most other goals."""
@@ -307,25 +329,26 @@ class _Progress:
         row = {factor: level for factor, level in goal if factor in self.space.factors}
         others = [factor for factor in self.space.factors if factor not in row]
         self._random.shuffle(others)
+        taken = self._bits_of(row.items())
+        strong = self._bits_of(item for item in row.items() if item[0] in self._in_triples)
         for factor in others:
             levels = [(factor, level) for level in self.space.factors[factor]]
             allowed = [level for level in levels if level not in excluded]
-            row[factor] = max(allowed or levels, key=lambda level: self._worth(level, row))[1]
+            best = max(allowed or levels, key=partial(self._worth, row=taken, strong=strong))
+            row[factor] = best[1]
+            taken |= self._bits[best]
+            strong |= self._bits[best] if factor in self._in_triples else 0
         return row
 
-    def _worth(self, level: Level, row: Levels) -> tuple[int, int]:
+    def _worth(self, level: Level, row: int, strong: int) -> tuple[int, int]:
         """Goals that the level would meet with those of the row; then how seldom it was taken."""
-        strong = frozenset(item for item in row.items() if item[0] in self._in_triples)
         gained = [level, *self.space.implied(level)]
-        pairs = sum(frozenset((item, other)) in self.goals for item in gained for other in row.items())
-        triples = sum(frozenset((item, *strong)) in self.goals for item in gained)
+        pairs = sum((self._partners[item] & row).bit_count() for item in gained)
+        triples = sum(self._bits[item] | strong in self.goals for item in gained)
         return pairs + triples, -self._taken[level]
 
-
-def goals_of(levels: Levels) -> Iterator[Goal]:
-    """Every pair and triple that meets in a row."""
-    for size in (2, 3):
-        yield from map(frozenset, combinations(levels.items(), size))
+    def _bits_of(self, levels: Iterable[Level]) -> int:
+        return sum(self._bits[level] for level in levels)
 
 
 def _traits(name: str, size: int, switches: Sequence[int]) -> frozenset[Level]:
@@ -335,13 +358,12 @@ def _traits(name: str, size: int, switches: Sequence[int]) -> frozenset[Level]:
     return frozenset([tail] * fills_no_block(size) + [way] * (passed > 0))
 
 
-def _points(choices: Mapping[str, Sequence[int]]) -> Iterator[Point]:
+def _points(choices: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
     """The first choice for each dim, then points that depart from it in as few dims as possible."""
-    first = {name: sizes[0] for name, sizes in choices.items()}
     for count in range(len(choices) + 1):
-        for names in combinations(choices, count):
-            for sizes in product(*(choices[name][1:] for name in names)):
-                yield {**first, **dict(zip(names, sizes, strict=True))}
+        for places in combinations(range(len(choices)), count):
+            parts = (sizes[1:] if place in places else sizes[:1] for place, sizes in enumerate(choices))
+            yield from product(*parts)
 
 
 def configuration_change(number: int) -> Change:

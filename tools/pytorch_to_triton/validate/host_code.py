@@ -48,14 +48,15 @@ def switches_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
     tree = parse(source)
     defined = functions(tree)
     shapes = {name: tensor.shape for name, tensor in declaration.tensors().items()}
+    numbers = constants(tree)
     meant = dims_by_name(defined, shapes, declaration.dims)
     dims_by_size: dict[int, dict[str, None]] = {}
-    for compared, size in comparisons(defined, constants(tree)):
+    for compared, size in comparisons(defined, numbers):
         read = shape_read(compared, shapes) or dims_of(compared, meant)
         dims = [dim for dim in read if dim in declaration.dims]
         if LEAST <= size <= MOST and dims:
             dims_by_size.setdefault(size, {}).update(dict.fromkeys(dims))
-    for end, block in (*blocks_of_loops(tree), *groups_of_blocks(tree)):
+    for end, block in blocks_in_kernels([f for f in defined if is_kernel(f)], largest_blocks(tree, numbers)):
         # Where a declared size goes past a block, the second turn of the loop is tried anyway.
         dims = [dim for dim in dims_of(end, meant) if dim in declaration.dims]
         beyond = [dim for dim in dims if max(declaration.dims[dim]) <= block <= MOST]
@@ -154,29 +155,26 @@ def comparisons(defined: Functions, sizes: Mapping[str, int]) -> Iterator[tuple[
                 yield right, numbers[0]
 
 
-def blocks_of_loops(tree: ast.Module) -> Iterator[tuple[ast.expr, int]]:
-    """Where a loop of a kernel ends, with the largest block that it goes on by."""
-    blocks = largest_blocks(tree)
-    for node in nodes_in(f for f in functions(tree) if is_kernel(f)):
-        match node:
-            case ast.For(iter=ast.Call(args=[_, end, ast.Name(id=block), *_])) if block in blocks:
-                yield end, blocks[block]
-            case ast.Call(func=ast.Attribute(attr="cdiv"), args=[end, ast.Name(id=block)]) if block in blocks:
-                yield end, blocks[block]
-
-
-def groups_of_blocks(tree: ast.Module) -> Iterator[tuple[ast.expr, int]]:
-    """What is divided into blocks that programs take in groups, with the size of the largest group."""
-    largest, kernels = largest_blocks(tree), [f for f in functions(tree) if is_kernel(f)]
+def blocks_in_kernels(kernels: Functions, largest: Mapping[str, int]) -> Iterator[tuple[ast.expr, int]]:
+    """Where a loop of a kernel ends, with the largest block that it goes on by; then what is divided into
+    blocks that programs take in groups, with the size of the largest group.
+    """
+    nodes = list(nodes_in(kernels))
     divided: dict[str, tuple[ast.expr, int]] = {}
-    for node in nodes_in(kernels):
+    for node in nodes:
         match node:
+            case ast.For(iter=ast.Call(args=[_, end, ast.Name(id=block), *_])) if block in largest:
+                yield end, largest[block]
+            case ast.Call(func=ast.Attribute(attr="cdiv"), args=[end, ast.Name(id=block)]) if (
+                block in largest
+            ):
+                yield end, largest[block]
             case ast.Assign(
                 targets=[ast.Name(id=count)],
                 value=ast.Call(func=ast.Attribute(attr="cdiv"), args=[end, ast.Name(id=block)]),
             ) if block in largest:
                 divided[count] = end, largest[block]
-    for node in nodes_in(kernels):
+    for node in nodes:
         match node:
             case (
                 ast.Call(
@@ -188,9 +186,8 @@ def groups_of_blocks(tree: ast.Module) -> Iterator[tuple[ast.expr, int]]:
                 yield from ((end, block * largest[group]) for end, block in map(divided.__getitem__, counts))
 
 
-def largest_blocks(tree: ast.Module) -> dict[str, int]:
+def largest_blocks(tree: ast.Module, numbers: Mapping[str, int]) -> dict[str, int]:
     """What kernels are launched with by name, `BLOCK=1024`, and what they are tuned with."""
-    numbers = constants(tree)
     largest: dict[str, int] = {}
 
     def note(name: object, value: ast.expr) -> None:
@@ -214,8 +211,9 @@ def dims_by_name(
     """The declared dimensions that variables hold, or are computed from: `n_rows, n_cols = x.shape`."""
     meant: dict[str, tuple[str, ...]] = {name: (name,) for name in dims}
     parameters = {f.name: [a.arg for a in (*f.args.posonlyargs, *f.args.args)] for f in defined}
+    nodes = [node for node in nodes_in(defined) if isinstance(node, ast.Assign | ast.Call)]
     for _ in range(2):  # a function may stand above the one whose variables it is given
-        for node in nodes_in(defined):
+        for node in nodes:
             match node:
                 case ast.Assign(targets=[target], value=value):
                     assign(target, value, shapes, meant)

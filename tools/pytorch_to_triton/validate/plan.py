@@ -1,6 +1,7 @@
 """A plan of cases while it is made: what runs, what is left out and why, and what each label means."""
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -106,7 +107,7 @@ class PlanBuilder:
         self.untried: dict[str, str] = {}
         """Declared sizes, `N=1000000`, that no case has because they are too large, with the reason."""
         self._repeats: dict[str, Case] = {}
-        self._problems: dict[tuple[int, ...], str | None] = {}
+        self._problems: defaultdict[int, dict[tuple[int, ...], str | None]] = defaultdict(dict)
         """Why sizes cannot be run, by the limit and the sizes: thousands are asked about."""
 
     def add(self, group: Group, point: Point, change: Change = NO_CHANGE) -> bool:
@@ -216,12 +217,20 @@ class PlanBuilder:
 
     def problem(self, point: Point, change: Change = NO_CHANGE) -> str | None:
         """Why these sizes cannot be run; None when they can."""
-        key = (self.limits.elements, *point.values())
-        if key not in self._problems:
-            self._problems[key] = self._size_problem(point)
-        if self._problems[key] or "large_stride" not in change.layouts.values():
-            return self._problems[key]
+        known, sizes = self._problems[self.limits.elements], tuple(point.values())
+        if sizes not in known:
+            known[sizes] = self._size_problem(point)
+        if known[sizes] or "large_stride" not in change.layouts.values():
+            return known[sizes]
         return self._span_problem(tensors_in(self._arguments(point, change)))
+
+    def first_that_runs(
+        self, dims: Collection[str], points: Iterable[tuple[int, ...]], change: Change
+    ) -> Point | None:
+        """The first of the points, sizes in the order of `dims`, that can be run; None where none can."""
+        known = self._problems[self.limits.elements]
+        untold = (dict(zip(dims, sizes, strict=True)) for sizes in points if known.get(sizes) is None)
+        return next((point for point in untold if self.problem(point, change) is None), None)
 
     def fits(self, point: Point) -> bool:
         """Whether the tensors are within the limit at these sizes, or have none."""
@@ -233,11 +242,12 @@ class PlanBuilder:
         if broken := self.declaration.violated(point):
             return f"requires {broken}"
         try:
-            elements = self._elements(point)
+            elements = self.declaration.elements_at(point)
+            if elements > self.limits.elements:
+                return f"{elements:,} elements are over this run's limit of {self.limits.elements:,}"
+            self.declaration.arguments(point)
         except BadDeclaration as error:
             return error.message.partition("\n")[0]
-        if elements > self.limits.elements:
-            return f"{elements:,} elements are over this run's limit of {self.limits.elements:,}"
         return None
 
     def note_untried(self) -> None:

@@ -37,7 +37,7 @@ MOST_CRASHES = 3
 RETRYABLE = ("lost", "answered", "killed")
 """Ends that need be nobody's fault, once for a request: our own, that of a process which was done, and a kill
 from outside. What asks for all of the memory is killed again."""
-NEEDS = ("torch.fx.experimental.symbolic_shapes",)
+NEEDS = ("torch.fx.experimental.symbolic_shapes", "torch._subclasses.schema_check_mode")
 """What torch's own meta kernels import in most references' processes."""
 KEPT_ELEMENTS = 2**27
 """Inputs stay on disk for further candidates up to this many elements over all cases."""

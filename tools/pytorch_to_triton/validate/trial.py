@@ -34,9 +34,8 @@ from pytorch_to_triton.validate.target_worker import (
 from pytorch_to_triton.worker.wire import validation
 from pytorch_to_triton.worker.wire.observation import Observation, Traces
 
-NEEDS = ("triton.experimental.gluon", "numpy.ma", "pytorch_to_triton_worker.jobs.candidate")
-"""What Triton imports at a process's first launch, numpy when it first looks for unique values, and the job
-itself. The job of the reference is left out: what it imports is none of a candidate's business."""
+NEEDS = ("triton.experimental.gluon", "numpy.ma")
+"""What Triton imports at a process's first launch, and numpy when it first looks for unique values."""
 MOST_WORKERS = 6
 CORES_A_WORKER = 3
 """On a device several processes run the candidate's cases, if there are cores for them: most of the time is

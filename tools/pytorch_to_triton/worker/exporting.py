@@ -22,7 +22,6 @@ ON_A_CPU = (
     "torch._subclasses.schema_check_mode",
     "torch.fx.experimental.validator",
     "triton.experimental.gluon",
-    "pytorch_to_triton_worker.jobs.describe",
     "pytorch_to_triton_worker.tracing.export",
 )
 

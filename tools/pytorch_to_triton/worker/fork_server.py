@@ -22,13 +22,13 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 from . import wire
-from .job_report import ClientChannel, perform
+from .job_report import ClientChannel, modules_of, perform
 from .runtime import enter_runtime, interpreting
 from .wire.as_json import encoded
 
@@ -46,10 +46,9 @@ def serve(runtime: dict[str, Any]) -> None:
     _point_at(0, os.devnull, os.O_RDONLY)
     if _is_closed(control):  # the client ended before the line above
         return
-    enter_runtime(runtime)
+    with _for_good():
+        enter_runtime(runtime)
     sys.stdout.flush()
-    gc.collect()
-    gc.freeze()
     server = _Server(control)
     signal.signal(signal.SIGTERM, lambda *_: server.end())
     die_with_parent(signal.SIGTERM)
@@ -179,16 +178,24 @@ def _import_for(folder: Path) -> None:
     Its own module is among that where no GPU is used: some of what they import asks CUDA for its devices.
     """
     job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
-    needs = [*job["needs"]]
-    if interpreting() and not os.path.isabs(job["kind"]):
-        needs.append(f"{__package__}.jobs.{job['kind']}")
+    needs = [*job["needs"], *(modules_of(job["kind"]) if interpreting() else ())]
     missing = [name for name in needs if name not in sys.modules]
-    for name in missing:
-        with suppress(ImportError):
-            importlib.import_module(name)
     if missing:
-        gc.collect()
+        with _for_good():
+            for name in missing:
+                with suppress(ImportError):
+                    importlib.import_module(name)
+
+
+@contextmanager
+def _for_good() -> Iterator[None]:
+    """What is made inside stays: nothing looks for garbage in it, here or in a job."""
+    gc.disable()
+    try:
+        yield
+    finally:
         gc.freeze()
+        gc.enable()
 
 
 def _write_to(log: Path) -> None:

@@ -121,10 +121,15 @@ def rerun(folder: Path) -> bool:
     return answered
 
 
+def modules_of(kind: str) -> list[str]:
+    """The module in jobs/ of this kind; none where `kind` is the absolute path of a file."""
+    return [] if os.path.isabs(kind) else [f"{__package__}.jobs.{kind}"]
+
+
 def load_work(kind: str) -> Work:
     """The `work` of a module in jobs/, or of a file where `kind` is its absolute path."""
-    if not os.path.isabs(kind):
-        module = importlib.import_module(f".jobs.{kind}", __package__)
+    if names := modules_of(kind):
+        module = importlib.import_module(*names)
     else:
         spec = importlib.util.spec_from_file_location(f"{__package__}.jobs.{Path(kind).stem}", kind)
         assert spec is not None

@@ -2,9 +2,11 @@
 
 import ast
 import itertools
+import os
 import re
 from collections import defaultdict
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
@@ -44,8 +46,7 @@ def public_names(file: SourceFile) -> frozenset[str]:
 
 def is_named_near(names: frozenset[str], path: Path, *patterns: str) -> bool:
     """Whether a file near by whose own name matches uses one of the names."""
-    named = re.compile(rf"\b(?:{'|'.join(sorted(names))})\b")
-    return any(named.search(_text(file, changed)) for file, changed in files_near(path, *patterns))
+    return not all(names.isdisjoint(_words(*file)) for file in files_near(path, *patterns))
 
 
 def is_trial(file: SourceFile, function: Function | None = None) -> bool:
@@ -72,9 +73,9 @@ def files_near(path: Path, *patterns: str) -> tuple[tuple[Path, int], ...]:
     changes: dict[Path, int] = {}
     for near in (folder, *folder.parents[:_LEVELS]):
         homes = [home for name in _HOMES if (home := near / name).is_dir()]
-        files = [file for pattern in patterns for home in homes for file in home.rglob(pattern)]
-        if near == folder:
-            files += [file for pattern in patterns for file in folder.glob(pattern)]
+        files = [Path(root, name) for home in homes for root, _, names in os.walk(home) for name in names]
+        files += folder.iterdir() if near == folder and folder.is_dir() else ()
+        files = [file for file in files if any(fnmatchcase(file.name, pattern) for pattern in patterns)]
         changes |= {file: changed for file in files if (changed := _time_of_change(file))}
         if (near / ".git").exists() or (near / "pyproject.toml").exists():
             break
@@ -82,12 +83,12 @@ def files_near(path: Path, *patterns: str) -> tuple[tuple[Path, int], ...]:
 
 
 @lru_cache(maxsize=_MOST_FILES)
-def _text(file: Path, changed_ns: int) -> str:
-    """The text of a file as it was when it was last changed; empty where it cannot be read."""
+def _words(file: Path, changed_ns: int) -> frozenset[str]:
+    """The words of a file as it was when it was last changed; none where it cannot be read."""
     try:
-        return places.read_regular(file).decode(errors="replace")
+        return frozenset(re.findall(r"\w+", places.read_regular(file).decode(errors="replace")))
     except OSError:
-        return ""
+        return frozenset()
 
 
 def _time_of_change(file: Path) -> int:

@@ -18,6 +18,7 @@ from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKerne
 from pytorch_to_triton.schema.verdict import CaseResult, StridedAccess
 
 _APART = jit(ROW, "x = tl.load(x_ptr + i * n + tl.program_id(0), mask=i < n, other=0.0)")
+_STORED_APART = jit(ROW, "tl.store(out_ptr + i * n + tl.program_id(0), 1.0, mask=i < n)")
 _FEW = 4
 """Elements from lane to lane that still share sectors."""
 
@@ -25,7 +26,7 @@ _FEW = 4
 @kernel_rule(
     "low",
     "memory access",
-    bad=(_APART + run("kernel[(x.shape[1],)](x, out, x.shape[1], B=1024)"),),
+    bad=tuple(k + run("kernel[(x.shape[1],)](x, out, x.shape[1], B=1024)") for k in (_APART, _STORED_APART)),
     # A stride that nobody knows.
     good=(_APART + run("kernel[(1,)](x, out, x.stride(0), B=64)"),),
 )

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Union, dataclass_transform, get_args, get_orig
 class WireValue:
     """Its subclasses are frozen dataclasses, made with keyword arguments."""
 
-    __pydantic_config__: ClassVar[Any] = {"use_attribute_docstrings": True, "extra": "forbid"}
+    __pydantic_config__: ClassVar[Any] = {"extra": "forbid"}
     """For values of the tools that hold one."""
 
     def __init_subclass__(cls) -> None:
