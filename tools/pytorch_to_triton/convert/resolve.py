@@ -58,6 +58,11 @@ class DraftOrigin:
         return state_of(self.traced.graph)
 
     @property
+    def state_keys(self) -> Mapping[str, str]:
+        """The state_dict's key of each of them."""
+        return self.traced.graph.state
+
+    @property
     def holds_where(self) -> tuple[str, ...]:
         """The conditions on sizes under which there is a program."""
         return self.traced.holds_where
@@ -233,7 +238,7 @@ def copied_reference(problem: Problem, state: Mapping[str, str]) -> Reference:
 
 
 def construction(problem: Problem, name: str) -> str:
-    """The expression that makes a module of class `name` as the target is made, in the mode in which it is called."""
+    """The expression that makes a module of class `name` as the target is made, in the mode of its calls."""
     description = problem.reference
     target = description.target
     text = importlib.util.decode_source(target.path.read_bytes())

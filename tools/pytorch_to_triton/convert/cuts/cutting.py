@@ -1,5 +1,5 @@
-"""A function, or a module's `forward`, that cannot be traced as a whole, traced in parts: between the statements
-that need values.
+"""A function or a module's `forward` that cannot be traced as a whole, traced in parts: between the
+statements that need values.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def distinct_points(declaration: Declaration) -> list[Point]:
 
 
 def calls_of(declaration: Declaration, points: Sequence[Point]) -> list[tuple[Point, Dtypes]]:
-    """The sizes and dtypes of the runs: each of the points, then each further combination of declared dtypes."""
+    """Sizes and dtypes of the runs: each of the points, then each further combination of declared dtypes."""
     dtypes = dtype_combinations({name: spec.dtypes for name, spec in declaration.tensors().items()})
     return [*((point, dtypes[0]) for point in points), *((points[0], each) for each in dtypes[1:])]
 

@@ -49,8 +49,8 @@ def function_text(source: str, name: str) -> FunctionText | None:
 
 
 def forward_text(source: str, name: str) -> FunctionText | None:
-    """The `forward` of a class of modules, its own or inherited in the file, as a function that means the same
-    in a class that inherits from this one; None where that cannot be."""
+    """The `forward` of a class of modules, its own or inherited in the file, as a function that means the
+    same in a class that inherits from this one; None where that cannot be."""
     classes = {n.name: n for n in ast.parse(source).body if isinstance(n, ast.ClassDef)}
     found = forward_of(classes, name) if name in classes else None
     if found is None or not (receivers := [*found.args.posonlyargs, *found.args.args]):

@@ -45,6 +45,11 @@ class CutOrigin:
         return self.cut.state
 
     @property
+    def state_keys(self) -> Mapping[str, str]:
+        """The state_dict's key of each of them."""
+        return self.cut.state_keys
+
+    @property
     def holds_where(self) -> tuple[str, ...]:
         """The conditions on sizes under which all parts hold."""
         guards = (guard for part in self.cut.parts for guard in part.traced.holds_where)
@@ -140,11 +145,12 @@ class CutOrigin:
         Raises NotConvertible where it has tensors that `run` is not given.
         """
         if held := self.cut.ranges.seen.constants:
+            names = ", ".join(held)
             raise NotConvertible(
-                f"{self.cut.target} holds tensors in {', '.join(held)}, of which its state_dict says nothing, and "
-                "what of it stays Python needs the module.",
-                f'Make them buffers in __init__: self.register_buffer("{held[0].rpartition(".")[2]}", ...), '
-                "without persistent=False.",
+                f"{self.cut.target} holds tensors of which its state_dict says nothing: {names}, and what of "
+                "it stays Python needs the module.",
+                "Make them buffers in __init__, and leave out persistent=False: "
+                f'self.register_buffer("{held[0].rpartition(".")[2]}", ...).',
             )
         forward.args, forward.returns, forward.body = plain(forward.args), None, body
         doc = f"{self.cut.name} with parts of its forward by the kernels above."

@@ -81,7 +81,7 @@ def _substituted(v: Value, to: Mapping[Axis, Value], done: dict[Value, Value]) -
 
 
 def _substituted_inside(
-    v: Reduce | Scan, bound: Sequence[Axis], to: Mapping[Axis, Value], done: dict[Value, Value]
+    v: Reduce | Scan, bound: tuple[Axis, ...], to: Mapping[Axis, Value], done: dict[Value, Value]
 ) -> tuple[tuple[Value, ...], Mapping[Axis, Axis]]:
     """What is reduced, with indices replaced but for those that are `bound`; and which of these are renamed.
 

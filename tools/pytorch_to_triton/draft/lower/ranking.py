@@ -9,7 +9,7 @@ from math import inf, nan
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, minus, plus
 from pytorch_to_triton.draft.ir.monoids import ARGMAX, ARGMIN, identities
-from pytorch_to_triton.draft.ir.values import Get, Reduce, Value, op
+from pytorch_to_triton.draft.ir.values import Get, Reduce, op
 from pytorch_to_triton.draft.lower.joins import joined
 from pytorch_to_triton.draft.lower.row import Context, Refused, row, where
 from pytorch_to_triton.draft.lower.tensor import Tensor
@@ -51,7 +51,7 @@ def _has_nan_last(x: Tensor, *, largest: bool) -> bool:
     return not largest and x.kind == "float"
 
 
-def _best_left(x: Tensor, at: int, taken: Sequence[Tensor], *, largest: bool) -> Value:
+def _best_left(x: Tensor, at: int, taken: Sequence[Tensor], *, largest: bool) -> Reduce:
     """The best element whose rank is not `taken`, and its rank: its place, for a NaN where the smallest are
     wanted behind all places. What is taken stands behind them, and loses to the infinities that are left."""
     monoid = ARGMAX if largest else ARGMIN
