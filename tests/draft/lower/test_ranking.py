@@ -16,7 +16,7 @@ WHOLE = torch.tensor([[3, -7, 2**40, 0, 5], [1, 2, -(2**63), 4, 8]])
 
 def test_the_best_elements_come_in_their_order_with_their_places() -> None:
     for largest in (True, False):
-        for k in (1, 2, 8):
+        for k in (1, 2, 6):
             agrees("aten.topk.default", X, k, 1, largest)
         agrees("aten.topk.default", X, 3, -1, largest)
         for x in (ODD, WHOLE):
@@ -35,5 +35,5 @@ def test_no_element_is_taken_twice_where_all_are_infinite() -> None:
 
 
 def test_many_elements_are_left_to_pytorch() -> None:
-    with pytest.raises(Refused, match="more than 8 elements"):
-        lowered("aten.topk.default", X, 9, 1)
+    with pytest.raises(Refused, match="more than 6 elements"):
+        lowered("aten.topk.default", X, 7, 1)
