@@ -205,8 +205,8 @@ REFUSED = {
         r"`aten.sort` \(line 9\): no pattern drafts this operator",
     ),
     "several operators": (
-        "def f(x):\n    y = torch.sort(x, dim=-1).values\n    return torch.topk(y, 2).values\n",
-        r"`aten.sort` \(line 9\): no pattern drafts this operator; `aten.topk` \(line 10\): no pattern",
+        "def f(x):\n    y = torch.sort(x, dim=-1).values\n    return torch.sort(y, dim=0).values\n",
+        r"`aten.sort` \(line 9\): no pattern drafts this operator; `aten.sort` \(line 10\): no pattern",
     ),
 }
 

@@ -42,7 +42,6 @@ IN_EVERY_WAY = [
 LARGEST_LOOP = 32768
 CALLS_LEFT: Mapping[str, tuple[str, ...]] = {
     "conv_bn_relu": ("aten.convolution.default",),
-    "top_k_gates": ("aten.topk.default",),
 }
 """The operators that a function's drafts leave to PyTorch, by its file; nothing in those not named."""
 

@@ -31,7 +31,7 @@ BODIES = {
         "    return (h[1:] - h[:-1]).abs(), i"
     ),
     "what PyTorch orders beside what is made of it": (
-        "v, i = h.topk(2)\n    return torch.softmax(v, -1), i, torch.softmax(h, -1), h.argsort(-1)"
+        "v, i = h.topk(7)\n    return torch.softmax(v, -1), i, torch.softmax(h, -1), h.argsort(-1)"
     ),
 }
 CASES = ("M=4", "M=1", "M=4 x transposed", "M=4 h sliced")

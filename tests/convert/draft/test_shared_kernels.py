@@ -46,6 +46,20 @@ def test_another_number_is_another_kernel() -> None:
         assert len({kernel for kernel, _ in launched(source)}) == 2
 
 
+def test_another_function_is_another_kernel_whatever_the_variables_are_called() -> None:
+    """As of `cos, sin = angle.cos(), angle.sin()`: a variable `cos` is tl.cos of something."""
+    nodes = [
+        node(name, f"{name}.default", ("x",), ("M",)).model_copy(update={"source_name": name})
+        for name in ("cos", "sin")
+    ]
+    tables = [node(f"{n}_row", "expand.default", (n, ["B", "M"]), ("B", "M")) for n in ("cos", "sin")]
+    products = [node(f"{n}_y", "mul.Tensor", ("y", f"{n}_row"), ("B", "M")) for n in ("cos", "sin")]
+    traced = graph({"x": ("M",), "y": ("B", "M")}, (*nodes, *tables, *products), ("cos_y", "sin_y"))
+    source = text(traced, 1)
+    assert "tl.cos(" in source
+    assert "tl.sin(" in source
+
+
 def test_a_tensor_taken_twice_is_not_two_tensors() -> None:
     """x*x reads one tensor, y*z two: the same operator, but not the same kernel."""
     square = node("a", "mul.Tensor", ("x", "x"), ("M",))
@@ -63,3 +77,23 @@ def test_many_tensors_are_joined_by_pytorch_and_few_by_the_kernel_that_reads_the
     assert "torch.ops.aten.cat" not in joined(8)
     assert "= torch.ops.aten.cat.default(" in joined(9) or "= torch.ops.aten.cat(" in joined(9)
     assert ".contiguous()\n" in joined(9), "what PyTorch returns need not lie in order"
+
+
+def test_the_elements_of_a_matrix_are_joined_by_the_kernel() -> None:
+    """As those of a rotation, which are written side by side."""
+    cat = node("c", "cat.default", (["x"] * 16, 1), ("M", "16"))
+    total = node("y", "exp.default", ("c",), ("M", "16"))
+    assert "torch.ops.aten.cat" not in text(graph({"x": ("M", "1")}, (cat, total), ("y",)), 3)
+
+
+def test_numbers_that_stand_for_tensors_have_their_shape_again_where_it_counts() -> None:
+    """As of F.cross_entropy(x, torch.zeros(M, dtype=torch.long)), whose labels are the number 0."""
+    nodes = (
+        node("is_label", "ne.Scalar", (0, -100), ("M",)).model_copy(update={"dtype": "bool"}),
+        node("labels", "where.self", ("is_label", 0, 1), ("M",)).model_copy(update={"dtype": "int64"}),
+        node("column", "unsqueeze.default", ("labels", 1), ("M", "1")).model_copy(update={"dtype": "int64"}),
+        node("y", "gather.default", ("x", 1, "column"), ("M", "1")),
+    )
+    source = text(graph({"x": ("M", "N")}, nodes, ("y",)), 3)
+    assert "torch.ops" not in source
+    assert "a defect" not in source

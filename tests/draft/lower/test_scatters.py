@@ -10,7 +10,7 @@ import torch
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer, Cluster, Const, Reduce, Store, walk
 from pytorch_to_triton.draft.lower.row import ROWS, Context, Refused
-from pytorch_to_triton.draft.lower.tensor import Names, Tensor, loaded, source
+from pytorch_to_triton.draft.lower.tensor import Names, Tensor, loaded, position, source
 
 from ..evaluate import evaluate
 from ..lowering import agrees, lowered
@@ -118,6 +118,44 @@ def test_what_no_element_could_find_soon_is_refused(name: str) -> None:
     call, why = REFUSED[name]
     with pytest.raises(Refused, match=why):
         lowered(*call)
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("rest", ["one place", "some places", "the same place"])
+def test_nobody_searches_along_a_dimension_that_is_counted_through(rest: str, accumulate: bool) -> None:
+    """As of `x[torch.arange(M), labels] = values`: there are more rows than an element would look among."""
+    rows, many = torch.arange(70), torch.randint(0, 9, (70, 2))
+    many[:, 1] = (many[:, 0] + 4) % 9  # No place is written to twice.
+    given, x = [rows, many[:, 0]], torch.randn(70, 9)
+    values = torch.randn(70)
+    if rest == "some places":
+        given, values = [rows[:, None], many], torch.tensor(2.0)
+    elif rest == "the same place":
+        given, x = [rows, rows], torch.randn(70, 70)
+    names, arrays = Names(), {"x": x.numpy(), "values": values.numpy(), "columns": many.numpy()}
+    dims = names.dims([sizes.size(70)])
+    made = Tensor(dims, position(dims[0]), "int64")
+    counted = loaded(Buffer("rows", made.shape, "int64"), made.dims)
+    into, source_, columns = (
+        source(names, n, list(map(sizes.size, a.shape)), str(a.dtype)) for n, a in arrays.items()
+    )
+    first = replace(columns, dims=columns.dims[:1], value=columns.at(*columns.indices[:1], Const(0)))
+    wide = replace(counted, dims=(*counted.dims, ()))
+    indices = {
+        "one place": [counted, first],
+        "some places": [wide, columns],
+        "the same place": [counted, counted],
+    }[rest]
+    context = Context(names, into.shape, "float32", "out", made={"rows": made})
+    put = ROWS["aten.index_put.default"].lowered(context, [into, indices, source_, accumulate], {})
+    assert isinstance(put, Tensor)
+    assert not any(isinstance(v, Reduce) for v in walk(put.value))
+    arrays["rows"] = rows.numpy()
+    evaluate(
+        Cluster("one", (Store(Buffer("out", put.shape, "float32"), put.indices, put.value),)), arrays, {}
+    )
+    expected = x.index_put(tuple(given), values, accumulate)
+    np.testing.assert_allclose(arrays["out"], expected.numpy(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("accumulate", [False, True])

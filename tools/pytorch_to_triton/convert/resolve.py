@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from pytorch_to_triton.convert.cuts.cutting import CutTarget, cut, without_gradients
+from pytorch_to_triton.convert.cuts.cutting import MODULES, CutTarget, cut, without_gradients
 from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.draft.file.launches import Stage
@@ -25,6 +25,7 @@ from pytorch_to_triton.graph.tracing import TargetTracer, Traced, trace
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import point_name
+from pytorch_to_triton.inputs.input_spec import TensorSpec, fixed_spec
 from pytorch_to_triton.inputs.packed_input import written
 from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.inputs.timing_dims import named_points, timing_dims
@@ -52,6 +53,16 @@ class DraftOrigin:
     @property
     def reference(self) -> Reference:
         return self.source.reference
+
+    @property
+    def state(self) -> Mapping[str, TensorSpec]:
+        """A module's parameters and buffers."""
+        return state_of(self.traced.graph)
+
+    @property
+    def state_keys(self) -> Mapping[str, str]:
+        """The state_dict's key of each of them."""
+        return self.traced.graph.state
 
     @property
     def holds_where(self) -> tuple[str, ...]:
@@ -110,7 +121,7 @@ class ResolvedTarget:
 
     @property
     def is_module(self) -> bool:
-        return self.description.kind in ("module", "model_file")
+        return self.description.kind in MODULES
 
     def convertible(self) -> DraftOrigin | CutOrigin:
         """What its drafts are made from. Raises NotConvertible where it was not traced."""
@@ -140,7 +151,8 @@ class ResolvedTarget:
 
     def declared(self) -> Mapping[str, object]:
         """INPUTS, DIMS and REQUIRES, a module's state among the inputs where it was traced."""
-        return declared(self.declaration, self.graph)
+        state = {} if self.origin is None else self.origin.state
+        return declared(self.declaration, state)
 
     def reference(self) -> Reference | None:
         """The target's source as the reference of a file of its own; None where it cannot be copied."""
@@ -193,9 +205,7 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
 
 
 async def resolved_in_parts(worker: WorkerClient, target: ResolvedTarget, runtime: Runtime) -> ResolvedTarget:
-    """A target that cannot be traced as a whole, in parts where it is a function that needs values."""
-    if target.is_module:
-        return target
+    """A target that cannot be traced as a whole, in parts where it needs values."""
     seconds = target.request.seconds
     opened = partial(open_target, worker, target.target, "reference", runtime, seconds=seconds, needs=EXPORT)
     try:
@@ -204,8 +214,10 @@ async def resolved_in_parts(worker: WorkerClient, target: ResolvedTarget, runtim
             return target
         if target.request.backward:
             raise without_gradients(parts)
-        reference = copied_reference(target.problem, {})
-        origin = CutOrigin(parts, reference, target.declaration, declared(target.declaration, None))
+        reference = copied_reference(target.problem, parts.state_keys)
+        made = construction(target.problem, parts.class_name) if parts.function.receiver else ""
+        inputs = declared(target.declaration, parts.state)
+        origin = CutOrigin(parts, reference, target.declaration, inputs, made)
         return replace(target, origin=origin, refusal=None)
     except NotConvertible as refusal:
         return replace(target, refusal=refusal)
@@ -237,7 +249,7 @@ def source_of(problem: Problem, traced: Traced, points: Sequence[Point] = ()) ->
     return Source(
         target=str(description.target),
         reference=copied_reference(problem, traced.graph.state),
-        declared=declared(problem.declaration, traced.graph),
+        declared=declared(problem.declaration, state_of(traced.graph)),
         timed=tuple(case.dims for case in timing_cases(problem.declaration, points, [traced])),
         output_dtypes=traced.output_dtypes,
         tensor_dtypes=traced.tensor_dtypes,
@@ -254,11 +266,19 @@ def copied_reference(problem: Problem, state: Mapping[str, str]) -> Reference:
     text, modules = importlib.util.decode_source(target.path.read_bytes()), own_modules(target.path)
     if description.kind not in ("module", "model_file"):
         return function_reference(text, description.name, modules, types, description.parameters)
+    constructed = construction(problem, description.name)
+    return module_reference(text, description.name, state, constructed, modules, types)
+
+
+def construction(problem: Problem, name: str) -> str:
+    """The expression that makes a module of class `name` as the target is made, in the mode of its calls."""
+    description = problem.reference
+    target = description.target
+    text = importlib.util.decode_source(target.path.read_bytes())
     given = "*get_init_inputs()" if "def get_init_inputs" in text else ""
     # A file with get_inputs() says in which mode its module is called, too.
     mode = ".eval()" if description.examples is None else ""
-    constructed = f"{description.name}({target.construction or given}){mode}"
-    return module_reference(text, description.name, state, constructed, modules, types)
+    return f"{name}({target.construction or given}){mode}"
 
 
 def own_modules(path: Path) -> frozenset[str]:
@@ -275,15 +295,16 @@ def own_modules(path: Path) -> frozenset[str]:
     )
 
 
-def declared(declaration: Declaration, graph: Graph | None) -> dict[str, object]:
-    """INPUTS, DIMS and REQUIRES as a kernel file holds them; what was traced takes its module's state too."""
-    inputs = written(declaration.inputs)
-    for tensor in graph.inputs if graph else ():
-        if graph and tensor.name in graph.state:
-            dtypes = "|".join(tensor.dtypes or (tensor.dtype,))
-            inputs[tensor.name] = f"{dtypes}[{', '.join(tensor.shape.expressions)}]"
+def state_of(graph: Graph) -> dict[str, TensorSpec]:
+    """A module's parameters and buffers."""
+    tensors = (tensor for tensor in graph.inputs if tensor.name in graph.state)
+    return {t.name: fixed_spec(t.dtypes or (t.dtype,), t.shape.expressions) for t in tensors}
+
+
+def declared(declaration: Declaration, state: Mapping[str, TensorSpec]) -> dict[str, object]:
+    """INPUTS, DIMS and REQUIRES as a kernel file holds them, a module's `state` among the inputs."""
     return {
-        "INPUTS": inputs,
+        "INPUTS": written({**declaration.inputs, **state}),
         "DIMS": {name: list(sizes) for name, sizes in declaration.dims.items()},
         "REQUIRES": list(declaration.requires),
     }

@@ -85,7 +85,10 @@ async def around_parts(work: ConversionWork, staged: Staged, origin: CutOrigin) 
     names = [part.name for part in reversed(origin.cut.parts)]
     for name in names if wrong and len(names) > 1 and not work.request.strict else ():
         fewer = replace(work, left=((name, wrong[0]),))
-        tried = await run_stages(fewer)
+        try:
+            tried = await run_stages(fewer)
+        except NotConvertible:
+            continue
         if tried.reports[-1].passed:
             return replace(tried, left=fewer.left)
     return staged

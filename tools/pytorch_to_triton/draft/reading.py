@@ -39,7 +39,7 @@ from pytorch_to_triton.draft.library import (
     shapes_of,
 )
 from pytorch_to_triton.draft.lower.row import ROWS, WIDTHS, Context, Refused, load_rows
-from pytorch_to_triton.draft.lower.tensor import Names, Tensor, loaded, position, source
+from pytorch_to_triton.draft.lower.tensor import Names, Tensor, expanded, loaded, position, source
 from pytorch_to_triton.draft.program import (
     Call,
     ConvolutionCall,
@@ -144,7 +144,9 @@ class _Reading:
             parts = [self._kept(node, name, t) for name, t in zip(names, found, strict=True)]
             self.parts[node.name] = tuple(parts)
         else:
-            self.tensors[node.name] = self._kept(node, self.named[node.name], found)
+            # A tensor that holds one number everywhere comes as that number, and has no dimensions.
+            whole = expanded(self.axes, found, shape) if node.shape is not None else found
+            self.tensors[node.name] = self._kept(node, self.named[node.name], whole)
 
     def _storing(self, node: Node) -> Callable[[str, Tensor], Tensor]:
         return lambda name, tensor: self._kept(node, self._free(name), tensor)

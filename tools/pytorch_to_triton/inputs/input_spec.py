@@ -8,7 +8,7 @@ inside the string make it a constant whatever it holds (`"'float32'"`).
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from math import isfinite
 from typing import Annotated, Literal
@@ -158,6 +158,11 @@ class ConstantSpec(Value):
 
 
 InputSpec = Annotated[TensorSpec | SizeSpec | PackedSpec | ConstantSpec, Field(discriminator="form")]
+
+
+def fixed_spec(dtypes: Sequence[str], shape: Sequence[object]) -> TensorSpec:
+    """Of a tensor of a module's own, of any values."""
+    return TensorSpec.model_validate({"dtypes": tuple(dtypes), "shape": tuple(map(str, shape))})
 
 
 def argument_of(name: str, spec: InputSpec, dims: Mapping[str, int], dtypes: Mapping[str, DType]) -> Argument:

@@ -1,4 +1,6 @@
-"""A function that cannot be traced as a whole, traced in parts: between the statements that need values."""
+"""A function or a module's `forward` that cannot be traced as a whole, traced in parts: between the
+statements that need values.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from dataclasses import dataclass, replace
 from pytorch_to_triton.convert.cuts.function_text import (
     FunctionText,
     Lines,
+    forward_text,
     function_text,
     statements,
     with_values_apart,
@@ -20,17 +23,19 @@ from pytorch_to_triton.draft.file.part import snake
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.errors import NotConvertible, Refusal
-from pytorch_to_triton.graph.dtype_rules import dtype_combinations
+from pytorch_to_triton.graph.dtype_rules import Dtypes, dtype_combinations
 from pytorch_to_triton.graph.size_programs import programs_for_all_sizes
+from pytorch_to_triton.graph.skeleton import operands
 from pytorch_to_triton.graph.trace_sizes import distinct_sizes
 from pytorch_to_triton.graph.tracing import TargetTracer, Traced, traced_by
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import names_in
-from pytorch_to_triton.inputs.input_spec import ConstantSpec
+from pytorch_to_triton.inputs.input_spec import ConstantSpec, TensorSpec, fixed_spec
 from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.jobs.job_channel import Ended
 from pytorch_to_triton.schema.description import Description
+from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import TargetProcess, source_of
 from pytorch_to_triton.worker import wire
@@ -42,6 +47,9 @@ WHOLE = 3
 """A whole number to trace with."""
 RUNS = 3
 """At as many distinct sizes it is seen what variables hold."""
+
+
+MODULES = ("module", "model_file")
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,21 @@ class Cut:
     parts: tuple[Part, ...]
     left: tuple[str, ...]
     """Ranges that stay PyTorch's although they need no values, each with the reason: ends of a sentence."""
+
+    @property
+    def state(self) -> dict[str, TensorSpec]:
+        """A module's parameters and buffers."""
+        return {name: fixed_spec(seen.dtypes, seen.shape) for name, seen in self.ranges.seen.state.items()}
+
+    @property
+    def state_keys(self) -> dict[str, str]:
+        """The state_dict's key of each of them."""
+        return {name: seen.key for name, seen in self.ranges.seen.state.items()}
+
+    @property
+    def class_name(self) -> str:
+        """Of the module in the drafted file."""
+        return f"{self.name}InParts"
 
     def without(self, reasons: Mapping[str, str]) -> Cut:
         """The same with these parts left to PyTorch, by name, each with the reason."""
@@ -141,15 +164,18 @@ class CutTarget:
 
 
 async def cut(target: CutTarget) -> Cut | None:
-    """The target's function in parts; None where it needs no values, or cannot be run or read.
+    """The target's function, or its `forward`, in parts; None where it needs no values, or cannot be run or
+    read.
 
     Raises NotConvertible where no part can be drafted.
     """
-    function = function_text(source_of(target.target), target.description.name)
+    text_of = forward_text if target.description.kind in MODULES else function_text
+    function = text_of(source_of(target.target), target.description.name)
     points = distinct_points(target.declaration)
     if function is None or not points or target.declaration.packings():
         return None
-    cases = tuple(cases_of(target.declaration, points))
+    calls = calls_of(target.declaration, points)
+    cases = tuple(cases_of(target.declaration, calls))
     try:
         async with target.opened() as process:
             ranges = await seen_runs(process, function, cases)
@@ -159,7 +185,7 @@ async def cut(target: CutTarget) -> Cut | None:
             ranges = await seen_runs(process, apart, cases)
     except Ended:
         return None
-    return await traced_parts(target, ranges, points)
+    return await traced_parts(target, ranges, [point for point, _ in calls])
 
 
 async def seen_runs(process: TargetProcess, function: FunctionText, cases: tuple[wire.Case, ...]) -> Ranges:
@@ -191,10 +217,14 @@ def distinct_points(declaration: Declaration) -> list[Point]:
     return found
 
 
-def cases_of(declaration: Declaration, points: Sequence[Point]) -> Iterator[wire.Case]:
-    """A call at each of the points, then one in each further combination of declared dtypes."""
+def calls_of(declaration: Declaration, points: Sequence[Point]) -> list[tuple[Point, Dtypes]]:
+    """Sizes and dtypes of the runs: each of the points, then each further combination of declared dtypes."""
     dtypes = dtype_combinations({name: spec.dtypes for name, spec in declaration.tensors().items()})
-    calls = [*((point, dtypes[0]) for point in points), *((points[0], each) for each in dtypes[1:])]
+    return [*((point, dtypes[0]) for point in points), *((points[0], each) for each in dtypes[1:])]
+
+
+def cases_of(declaration: Declaration, calls: Sequence[tuple[Point, Dtypes]]) -> Iterator[wire.Case]:
+    """A call each."""
     for number, (point, chosen) in enumerate(calls):
         arguments = declaration.arguments(point, chosen)
         case = Case(name=f"run {number}", group="declared", dims=dict(point), arguments=arguments)
@@ -202,7 +232,7 @@ def cases_of(declaration: Declaration, points: Sequence[Point]) -> Iterator[wire
 
 
 async def traced_parts(target: CutTarget, ranges: Ranges, points: Sequence[Point]) -> Cut:
-    """Every range that can be drafted. Raises NotConvertible where none can."""
+    """Every range that can be drafted, seen in runs at these sizes. Raises NotConvertible where none can."""
     parts: list[Part] = []
     left: list[str] = []
     sizes = SizesSeen(points, frozenset(ranges.seen.sizes_of_values), set(ranges.function.names()))
@@ -226,13 +256,17 @@ async def traced_parts(target: CutTarget, ranges: Ranges, points: Sequence[Point
 
 async def traced_part(target: CutTarget, ranges: Ranges, each: StatementRange, outlined: Outline) -> Part:
     """One range. Raises a Refusal where it cannot be traced or drafted."""
+    if outlined.source.of_module and (both := outlined.arguments.keys() & ranges.seen.state.keys()):
+        raise NotConvertible(f"its variable {min(both)} is called as a parameter of the module is", "")
     async with target.opened() as process:
         tracer = TargetTracer(process, outlined.declaration, part=outlined.source)
         dims = outlined.declaration.dims
         # Of a part with dims that follow from values, no size is known.
         points = tuple({n: p[n] for n in dims} for p in target.points if dims.keys() <= p.keys())
-        traced = await programs_for_all_sizes(tracer, await traced_by(tracer), points)
+        traced = with_read_state(await programs_for_all_sizes(tracer, await traced_by(tracer), points))
         await refuse_integers(tracer, outlined.whole)
+    state = {name: attribute(ranges.function.receiver, key) for name, key in traced.graph.state.items()}
+    outlined = replace(outlined, arguments={**outlined.arguments, **state})
     if varying := [name for name in traced.graph.fixed if name in outlined.numbers]:
         raise NotConvertible(f"the number {varying[0]} decides what is computed", "")
     graphs = [traced.graph, *(branch.graph for branch in traced.branches)]
@@ -259,6 +293,28 @@ async def traced_part(target: CutTarget, ranges: Ranges, each: StatementRange, o
     )
     draft(traced.graph, source, 1, ways=PURE)
     return Part(each, outlined, traced, source)
+
+
+def with_read_state(traced: Traced) -> Traced:
+    """A module's part without the parameters and buffers that it does not read."""
+    graphs = [traced.graph, *(branch.graph for branch in traced.branches)]
+    read = {name for graph in graphs for node in graph.nodes for name in operands(node)}
+    read |= {output.name for graph in graphs for output in graph.outputs}
+    unread = traced.graph.state.keys() - read
+
+    def without(graph: Graph) -> Graph:
+        state = {name: key for name, key in graph.state.items() if name not in unread}
+        inputs = tuple(tensor for tensor in graph.inputs if tensor.name not in unread)
+        parameters = tuple(name for name in graph.parameters if name not in unread)
+        return graph.model_copy(update={"state": state, "inputs": inputs, "parameters": parameters})
+
+    branches = tuple(replace(branch, graph=without(branch.graph)) for branch in traced.branches)
+    return replace(traced, graph=without(traced.graph), branches=branches)
+
+
+def attribute(module: str, key: str) -> str:
+    """A parameter or buffer of a module as source: `self.layers[0].weight`."""
+    return module + "".join(f"[{name}]" if name.isdigit() else f".{name}" for name in key.split("."))
 
 
 async def refuse_integers(tracer: TargetTracer, whole: frozenset[str]) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from pytorch_to_triton.draft.file.reference import forward_of
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.worker.wire.tracing import ValueNeed
 
@@ -30,6 +31,8 @@ class FunctionText:
     """Of the text."""
     lines: Mapping[int, Lines]
     """Where each statement comes from, by its line in the text."""
+    receiver: str = ""
+    """The parameter that is the module, of its `forward`."""
 
     def names(self) -> frozenset[str]:
         """All names that it uses or binds."""
@@ -42,9 +45,36 @@ class FunctionText:
 def function_text(source: str, name: str) -> FunctionText | None:
     """The function of a file; None where it is no plain one at the top level, or a generator."""
     found = [n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef) and n.name == name]
-    if not found or any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Global) for n in ast.walk(found[-1])):
+    return numbered(found[-1]) if found else None
+
+
+def forward_text(source: str, name: str) -> FunctionText | None:
+    """The `forward` of a class of modules, its own or inherited in the file, as a function that means the
+    same in a class that inherits from this one; None where that cannot be."""
+    classes = {n.name: n for n in ast.parse(source).body if isinstance(n, ast.ClassDef)}
+    found = forward_of(classes, name) if name in classes else None
+    if found is None or not (receivers := [*found.args.posonlyargs, *found.args.args]):
         return None
-    function = found[-1]
+    if any(isinstance(n, ast.Attribute) and is_private(n.attr) for n in ast.walk(found)):
+        return None
+    receiver = receivers[0].arg
+    for call in (n for n in ast.walk(found) if isinstance(n, ast.Call) and not n.args):
+        if isinstance(call.func, ast.Name) and call.func.id == "super":
+            owner = next(c.name for c in classes.values() if found in c.body)
+            call.args = [ast.Name(owner, ast.Load()), ast.Name(receiver, ast.Load())]
+    text = numbered(found)
+    return replace(text, receiver=receiver) if text else None
+
+
+def is_private(name: str) -> bool:
+    """Whether Python puts the class into it."""
+    return name.startswith("__") and not name.endswith("__")
+
+
+def numbered(function: ast.FunctionDef) -> FunctionText | None:
+    """A function with the lines of its statements; None for a generator."""
+    if any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Global) for n in ast.walk(function)):
+        return None
     return rewritten(function, {s.lineno: (s.lineno, last_line(s)) for s in statements(function)})
 
 
@@ -120,7 +150,7 @@ def with_values_apart(
     places = {(n.line, n.end_line, n.column, n.end_column): n.truth for n in in_order}
     apart = Apart(places, changing, function.names())
     tree.body = apart.block(tree.body)
-    return rewritten(tree, function.lines)
+    return replace(rewritten(tree, function.lines), receiver=function.receiver)
 
 
 class Apart(ast.NodeTransformer):

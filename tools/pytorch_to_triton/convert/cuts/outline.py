@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pytorch_to_triton.convert.cuts.function_text import FunctionText, statements, stored
+from pytorch_to_triton.convert.cuts.function_text import FunctionText, loaded, statements, stored
 from pytorch_to_triton.convert.cuts.ranges import Ranges, StatementRange
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.errors import NotConvertible
@@ -107,7 +107,7 @@ class Outline:
 
     source: PartSource
     arguments: Mapping[str, str]
-    """Its parameters, each with what is passed for it."""
+    """Its parameters but for the module, each with what is passed for it."""
     declaration: Declaration
     """Of its parameters."""
     numbers: frozenset[str]
@@ -139,8 +139,10 @@ def outline(ranges: Ranges, each: StatementRange, sizes: SizesSeen, whole: Decla
     chosen, passed = with_numbers(each, numbers, ranges.function)
     examples = dict.fromkeys(passed, ConstantSpec(value=EXAMPLE))
     inputs: dict[str, InputSpec] = {**tensors, **constants, **examples}
-    text = function_source(chosen, list(inputs), sources, each.gives)
-    part = PartSource(name=NAME, text=text, lines=lines_of_nodes(text, chosen, ranges.function))
+    receiver = [name for name in (ranges.function.receiver,) if any(name in loaded(s) for s in chosen)]
+    text = function_source(chosen, [*receiver, *inputs], sources, each.gives)
+    lines = lines_of_nodes(text, chosen, ranges.function)
+    part = PartSource(name=NAME, text=text, lines=lines, of_module=bool(receiver))
     floats = {name for name, seen in held.items() if kind_of(seen) == "float"}
     integers = frozenset(name for name, text in passed.items() if not names_in(text) & floats)
     arguments = {name: name for name in inputs} | passed | {n: f"float({passed[n]})" for n in integers}

@@ -6,21 +6,24 @@ import ast
 import copy
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from textwrap import indent
 from typing import Any
 
-from pytorch_to_triton.convert.cuts.cutting import Cut, Part
-from pytorch_to_triton.convert.cuts.function_text import blocks_of
+from pytorch_to_triton.convert.cuts.cutting import Cut, Part, attribute
+from pytorch_to_triton.convert.cuts.function_text import blocks_of, loaded
 from pytorch_to_triton.draft.file.checks import Checks, checks
 from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted, declarations, draft, with_limits
-from pytorch_to_triton.draft.file.reference import Reference
+from pytorch_to_triton.draft.file.part import snake
+from pytorch_to_triton.draft.file.reference import Reference, plain
 from pytorch_to_triton.draft.library import PURE, Ways, ways_of
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.tracing import Traced
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import names_in
+from pytorch_to_triton.inputs.input_spec import TensorSpec
 from pytorch_to_triton.schema.graph import Graph, Shape, TensorInput
 
 
@@ -34,6 +37,18 @@ class CutOrigin:
     """Of the function itself ..."""
     declared: Mapping[str, Any]
     """... and as source."""
+    made: str = ""
+    """The expression that makes the module in parts; empty for a function."""
+
+    @property
+    def state(self) -> Mapping[str, TensorSpec]:
+        """A module's parameters and buffers."""
+        return self.cut.state
+
+    @property
+    def state_keys(self) -> Mapping[str, str]:
+        """The state_dict's key of each of them."""
+        return self.cut.state_keys
 
     @property
     def holds_where(self) -> tuple[str, ...]:
@@ -89,7 +104,7 @@ class CutOrigin:
             *self.reference.definitions,
             *dict.fromkeys(text for drafted in drafts for text in drafted.definitions),
             *checked.definition,
-            self._run(checked),
+            *self._with_calls(checked),
         ]
         doc = (
             f"Drafted from {cut.target}, in {cut.extent}. "
@@ -104,20 +119,85 @@ class CutOrigin:
             tuple(limits),
         )
 
-    def _run(self, checked: Checks) -> str:
-        """The function with calls of the parts."""
+    def _with_calls(self, checked: Checks) -> list[str]:
+        """`run`, which is the function with calls of the parts, or makes a module whose `forward` is that."""
         function = copy.deepcopy(self.cut.function.tree)
         calls = {part.range.line: part for part in self.cut.parts}
         body = with_calls(without_docstring(function.body), calls)
         count = len(calls)
         doc = f"The same as `reference`, {count} part{'s' if count > 1 else ''} of it by the kernels above."
         head = ast.parse("\n".join([repr(doc), *checked.call])).body
-        own = imports_of_reference(self.reference, function)
-        signature = ast.parse(f"def run({self.reference.parameters}): ...").body[0]
-        assert isinstance(signature, ast.FunctionDef)
-        function.name, function.args, function.returns = "run", signature.args, None
-        function.body = [*head, *own, *body]
-        return ast.unparse(ast.fix_missing_locations(function))
+        if not self.made:
+            own = imports_of_reference(self.reference, function)
+            return [as_run(function, self.reference.parameters, [*head, *own, *body])]
+        alone = self._without_module(body)
+        if alone is not None:
+            return [as_run(function, self.reference.parameters, [*head, *alone])]
+        return [self._module(function, body), self._run_of_module(head)]
+
+    def _without_module(self, body: list[ast.stmt]) -> list[ast.stmt] | None:
+        """Statements of `forward` with arguments of `run` in place of parameters and buffers; None where they
+        need more of the module, or give another value one of these names."""
+        cut, keys = self.cut, self.cut.state_keys
+        receiver = cut.function.receiver
+        named = StateNamed({attribute(receiver, key): name for name, key in keys.items()})
+        alone = [named.visit(copy.deepcopy(statement)) for statement in body]
+        read = {name for statement in alone for name in loaded(statement)}
+        return None if receiver in read or cut.function.names() & keys.keys() else alone
+
+    def _module(self, forward: ast.FunctionDef, body: list[ast.stmt]) -> str:
+        """The class of the module with calls of the parts, and the module, whose tensors `run` is given.
+
+        Raises NotConvertible where it has tensors that `run` is not given.
+        """
+        if held := self.cut.ranges.seen.constants:
+            names = ", ".join(held)
+            raise NotConvertible(
+                f"{self.cut.target} holds tensors of which its state_dict says nothing: {names}, and what of "
+                "it stays Python needs the module.",
+                "Make them buffers in __init__, and leave out persistent=False: "
+                f'self.register_buffer("{held[0].rpartition(".")[2]}", ...).',
+            )
+        forward.args, forward.returns, forward.body = plain(forward.args), None, body
+        doc = f"{self.cut.name} with parts of its forward by the kernels above."
+        head = f'class {self.cut.class_name}({self.cut.name}):\n    """{doc}"""'
+        methods = indent(ast.unparse(ast.fix_missing_locations(forward)), "    ")
+        making = f'with torch.device("meta"):\n    {self._module_name} = {self.made}'
+        return f"{head}\n\n{methods}\n\n\n{making}"
+
+    @property
+    def _module_name(self) -> str:
+        return snake(self.cut.class_name)
+
+    def _run_of_module(self, head: list[ast.stmt]) -> str:
+        """`run`, which does as `reference` does with the module in parts."""
+        (function,) = ast.parse(self.reference.definitions[-1]).body
+        assert isinstance(function, ast.FunctionDef)
+        _, *calling = function.body  # It makes its module first.
+        for name in (n for statement in calling for n in ast.walk(statement) if isinstance(n, ast.Name)):
+            name.id = self._module_name if name.id == "module" else name.id
+        return as_run(function, self.reference.parameters, [*head, *calling])
+
+
+@dataclass(frozen=True)
+class StateNamed(ast.NodeTransformer):
+    """Puts arguments in the place of parameters and buffers."""
+
+    names: Mapping[str, str]
+    """By source: `self.norm.weight`."""
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.Attribute) and (name := self.names.get(ast.unparse(node))):
+            return ast.Name(name, ast.Load())
+        return self.generic_visit(node)
+
+
+def as_run(function: ast.FunctionDef, parameters: str, body: list[ast.stmt]) -> str:
+    """A function as `run` with these parameters and this body."""
+    signature = ast.parse(f"def run({parameters}): ...").body[0]
+    assert isinstance(signature, ast.FunctionDef)
+    function.name, function.args, function.returns, function.body = "run", signature.args, None, body
+    return ast.unparse(ast.fix_missing_locations(function))
 
 
 def drafted_part(part: Part, stage: Stage, ways: Ways | None, tuned: Mapping[str, Config] | None) -> Drafted:
@@ -137,7 +217,7 @@ def arguments_alone(origin: CutOrigin) -> Graph:
             dtype=spec.dtypes[0],
             dtypes=spec.dtypes,
         )
-        for name, spec in origin.declaration.tensors().items()
+        for name, spec in {**origin.declaration.tensors(), **origin.state}.items()
     )
     return Graph(
         function=origin.cut.name, parameters=(), inputs=inputs, state={}, constants={}, fixed=(), nodes=(),

@@ -24,13 +24,17 @@ PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Delete, ast.FunctionDef, ast.ClassDef)
 
 
+def is_stored(node: ast.Attribute) -> bool:
+    return not isinstance(node.ctx, ast.Load)
+
+
 @dataclass(frozen=True)
 class StatementRange:
     """Statements of one block, one after the other, as a function of the variables that they read."""
 
     statements: tuple[ast.stmt, ...]
     reads: tuple[str, ...]
-    """The variables that they take, in the order of their first use."""
+    """The variables that they take, in the order of their first use; the module is none."""
     gives: tuple[str, ...]
     """Those that are read later; none where it ends with the function's own `return`."""
     loop: ast.stmt | None
@@ -108,6 +112,12 @@ class Ranges:
         )
 
     @cached_property
+    def _assigned(self) -> frozenset[str]:
+        """Attributes that the function assigns: what they hold is not in a module that was just made."""
+        nodes = ast.walk(self.function.tree)
+        return frozenset(n.attr for n in nodes if isinstance(n, ast.Attribute) and is_stored(n))
+
+    @cached_property
     def _operators(self) -> frozenset[int]:
         """The statements that call operators."""
         return frozenset(int(line) for line in self.seen.operators)
@@ -142,11 +152,14 @@ class Ranges:
         """Whether it may be computed by kernels at all."""
         if not self.visits[statement.lineno] or self.needs(statement):
             return False
-        if any(is_indexed_by(node, self.changing) for node in ast.walk(statement)):
+        nodes = [*ast.walk(statement)]
+        if any(is_indexed_by(node, self.changing) for node in nodes):
+            return False
+        if any(isinstance(node, ast.Attribute) and node.attr in self._assigned for node in nodes):
             return False
         if isinstance(statement, PLAIN):
             return not (isinstance(statement, ast.Return) and statement.value is None)
-        left = any(isinstance(node, LEAVING) for node in ast.walk(statement))
+        left = any(isinstance(node, LEAVING) for node in nodes)
         return bool(blocks_of(statement)) and not left
 
     def _range(self, chosen: Sequence[ast.stmt], loop: ast.stmt | None) -> StatementRange | None:
@@ -170,6 +183,7 @@ class Ranges:
     def _read(self, chosen: Sequence[ast.stmt]) -> tuple[str, ...]:
         """The variables that statements take from before, or may leave as they are."""
         bound = {name for visit in self.visits[chosen[0].lineno] for name in visit.before}
+        bound -= {self.function.receiver}
         made: set[str] = set()
         reads: dict[str, None] = {}
         for statement in chosen:

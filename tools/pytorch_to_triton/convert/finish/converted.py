@@ -54,7 +54,7 @@ def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Rec
         structure=structure_of(graph),
         outputs=len(returned(graph)) if graph else 0,
         backward=target.request.backward,
-        module=drop_in(target, reference, graph) if graph and target.is_module else None,
+        module=drop_in(target, reference),
         autocast=graph is not None and graph.autocast,
         graph=graph,
         drafted=drafted and graph is not None,
@@ -73,17 +73,19 @@ def reference_of(target: ResolvedTarget) -> Reference:
     return reference
 
 
-def drop_in(target: ResolvedTarget, reference: Reference, graph: Graph) -> DropIn:
-    """The module that the kernels stand for."""
-    description = target.description
+def drop_in(target: ResolvedTarget, reference: Reference) -> DropIn | None:
+    """The module that the kernels stand for; None for a function, and for what was not traced."""
+    if target.origin is None or not target.is_module:
+        return None
+    description, state = target.description, target.origin.state_keys
     has_inputs = description.examples is not None
     construction = target.target.construction or ("*get_init_inputs()" if has_inputs else "")
     return DropIn(
         name=description.name,
         constructed=f"{description.name}({construction})",
         training=has_inputs,
-        parameters=without(reference.parameters, graph.state),
-        state=graph.state,
+        parameters=without(reference.parameters, state),
+        state=state,
     )
 
 

@@ -97,7 +97,15 @@ def _without_names(kernel: Kernel) -> str:
     )
     own = [name for name in names if name not in kernel.printed.blocks]
     numbers = {kernel.name: "kernel", **{name: f"name_{number}" for number, name in enumerate(own)}}
-    return _renamed(ast.unparse(tree), numbers)
+    for node in ast.walk(tree):  # An attribute keeps its name: the variable `cos` is not that of tl.cos.
+        match node:
+            case ast.arg(arg=name):
+                node.arg = numbers.get(name, name)
+            case ast.Name(id=name):
+                node.id = numbers.get(name, name)
+            case ast.FunctionDef(name=name):
+                node.name = numbers.get(name, name)
+    return ast.unparse(tree)
 
 
 def _renamed(line: str, names: Mapping[str, str]) -> str:

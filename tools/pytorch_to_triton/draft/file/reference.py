@@ -79,10 +79,10 @@ def module_reference(
             f"{name} is not defined by a `class` at the top level of its file.",
             "Name a class that the file itself defines.",
         )
-    forward = _forward(classes, name)
+    forward = forward_of(classes, name)
     if forward is None:
         raise NotConvertible(f"{name} has no forward of its own.", "Name the class that defines forward.")
-    arguments = _plain(forward.args)
+    arguments = plain(forward.args)
     arguments.args = arguments.args[1:]
     given = _passed_on(arguments)
     parameters = ast.unparse(_with_state(arguments, state))
@@ -144,15 +144,15 @@ def _called(state: Mapping[str, str], given: str) -> list[str]:
     ]
 
 
-def _forward(classes: Mapping[str, ast.ClassDef], name: str) -> ast.FunctionDef | None:
+def forward_of(classes: Mapping[str, ast.ClassDef], name: str) -> ast.FunctionDef | None:
     """The class's own forward, or that of a base class in the same file."""
     own = (n for n in classes[name].body if isinstance(n, ast.FunctionDef) and n.name == "forward")
     bases = (b.id for b in classes[name].bases if isinstance(b, ast.Name) and b.id in classes)
-    inherited = (found for base in bases if (found := _forward(classes, base)))
+    inherited = (found for base in bases if (found := forward_of(classes, base)))
     return next(own, None) or next(inherited, None)
 
 
-def _plain(arguments: ast.arguments) -> ast.arguments:
+def plain(arguments: ast.arguments) -> ast.arguments:
     """Parameters without annotations."""
     copy = ast.parse(f"def f({ast.unparse(arguments)}): ...").body[0]
     assert isinstance(copy, ast.FunctionDef)
@@ -166,7 +166,7 @@ def _signature(arguments: ast.arguments, called: Sequence[Parameter]) -> str:
     """The parameters as source: those of the definition, or where a decorator takes others, those."""
     defined = {node.arg for node in ast.walk(arguments) if isinstance(node, ast.arg)}
     if not called or defined == {parameter.name for parameter in called}:
-        return ast.unparse(_plain(arguments))
+        return ast.unparse(plain(arguments))
     return ", ".join(_parameter(parameter) for parameter in called)
 
 

@@ -66,12 +66,10 @@ def _substituted(v: Value, to: Mapping[Axis, Value], done: dict[Value, Value]) -
         case Index(axis=axis):
             new = to[axis]
         case Reduce(axes=axes):
-            inner, renamed = _unbound(to, axes, v.args)
-            args = tuple(substitute(substitute(a, _indices(renamed)), inner) for a in v.args)
+            args, renamed = _substituted_inside(v, axes, to, done)
             new = replace(v, args=args, axes=tuple(renamed.get(a, a) for a in axes))
         case Scan(axis=axis):
-            inner, renamed = _unbound(to, (axis,), v.args)
-            args = tuple(substitute(substitute(a, _indices(renamed)), inner) for a in v.args)
+            args, renamed = _substituted_inside(v, (axis,), to, done)
             new = replace(v, args=args, axis=renamed.get(axis, axis), at=_substituted(v.at, to, done))
         case _:
             new = rebuilt(v, tuple(_substituted(c, to, done) for c in children(v)))
@@ -80,6 +78,19 @@ def _substituted(v: Value, to: Mapping[Axis, Value], done: dict[Value, Value]) -
             new = decided(new)
     done[v] = new
     return new
+
+
+def _substituted_inside(
+    v: Reduce | Scan, bound: tuple[Axis, ...], to: Mapping[Axis, Value], done: dict[Value, Value]
+) -> tuple[tuple[Value, ...], Mapping[Axis, Axis]]:
+    """What is reduced, with indices replaced but for those that are `bound`; and which of these are renamed.
+
+    What is known from outside is not replaced again: time would double with each reduction of reductions.
+    """
+    inner, renamed = _unbound(to, bound, v.args)
+    if not renamed and len(inner) == len(to):
+        return tuple(_substituted(a, to, done) for a in v.args), renamed
+    return tuple(substitute(substitute(a, _indices(renamed)), inner) for a in v.args), renamed
 
 
 def rebound(v: Value, to: Mapping[Axis, Value], axes: Mapping[Axis, Sequence[Axis]]) -> Value:

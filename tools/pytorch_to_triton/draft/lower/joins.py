@@ -18,7 +18,9 @@ from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, guarded, position,
 from pytorch_to_triton.draft.lower.views import cut
 
 MOST_JOINED = 8
-"""Tensors side by side in a kernel, which tests each element for all of them."""
+"""Tensors side by side in a kernel, which tests each element for all of them ..."""
+MOST_STACKED = 16
+"""... and those of them that have one place each, as the elements of a 4x4 matrix."""
 
 
 def as_size(given: int | Size) -> Size:
@@ -49,8 +51,9 @@ def joined(ctx: Context, tensors: Sequence[Tensor], at: int) -> Tensor:
 
     Raises Refused for very many, which a copy of each joins faster.
     """
-    if len(tensors) > MOST_JOINED:
-        raise Refused(f"it joins more than {MOST_JOINED} tensors")
+    most = MOST_STACKED if all(t.shape[at] == ONE for t in tensors) else MOST_JOINED
+    if len(tensors) > most:
+        raise Refused(f"it joins more than {most} tensors")
     parts = [cast(t, ctx.dtype) for t in tensors if t.shape != (ZERO,)]
     parts = [t for t in parts if t.shape[at] != ZERO] or parts
     if len(parts) < 2:

@@ -21,7 +21,15 @@ from pytorch_to_triton.draft.lower.creation import Triangle, triangle_of
 from pytorch_to_triton.draft.lower.gathers import arranged, indexed_dims, wrapped
 from pytorch_to_triton.draft.lower.joins import between
 from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, cast, number, row, where
-from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, broadcast, guarded, position
+from pytorch_to_triton.draft.lower.tensor import (
+    Dim,
+    Tensor,
+    broadcast,
+    digits,
+    guarded,
+    position,
+    positions,
+)
 from pytorch_to_triton.draft.lower.views import first_of_slice, from_start
 
 FEW = 64
@@ -272,11 +280,27 @@ def _indexed(
     x = ctx.apart(x, new)
     if (triangle := _triangle(ctx, x, given, new, found)) is not None:
         return x, _at_places(triangle, x, min(given), values)
-    axes = tuple(a for d in new for a in d)
-    _short(sizes.product(x.shape[at] for at in given), sizes.product(a.size for a in axes))
+    running = _running(ctx, x, given, found)
+    places = {
+        axis: place for at, dim in running.items() for axis, place in positions(dim, x.indices[at]).items()
+    }
+    axes = tuple(a for d in new for a in d if a not in places)
+    searched = {at: i for at, i in zip(given, found, strict=True) if at not in running}
+    _short(sizes.product(x.shape[at] for at in searched), sizes.product(a.size for a in axes))
     hits = (
-        op("eq", wrapped(i, x.shape[at]), position(x.dims[at])) for at, i in zip(given, found, strict=True)
+        op("eq", substitute(wrapped(i, x.shape[at]), places), x.indices[at]) for at, i in searched.items()
     )
     dims = arranged(x, new, list(given))
     value = values.at(*map(position, dims[len(dims) - len(values) :]))
-    return x, Search(reduce(lambda a, b: op("and", a, b), hits), value, axes)
+    return x, Search(every(hits) or Const(True), substitute(value, places), axes)
+
+
+def _running(ctx: Context, x: Tensor, at: Collection[int], indices: Sequence[Value]) -> Mapping[int, Dim]:
+    """The dimensions of which the index is `arange` of their size, each by axes of its own: an element has no
+    other place there than its own, so nobody searches along them."""
+    running: dict[int, Dim] = {}
+    for d, index in zip(at, indices, strict=True):
+        dim = digits(ctx.seen_through(index), x.shape[d])
+        if dim and not {*dim} & {a for taken in running.values() for a in taken}:
+            running[d] = dim
+    return running

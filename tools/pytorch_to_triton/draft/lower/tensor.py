@@ -200,6 +200,14 @@ def loaded(buffer: Buffer, dims: tuple[Dim, ...]) -> Tensor:
     return Tensor(dims, Load(buffer, tuple(map(position, dims)), name=buffer.name), buffer.dtype)
 
 
+def expanded(names: Names, x: Tensor, shape: Sequence[Size]) -> Tensor:
+    """The tensor in this shape: it repeats along the dimensions that it lacks."""
+    kept: tuple[Dim, ...] = ((),) * (len(shape) - len(x)) + x.dims
+    if all(d or n == ONE for d, n in zip(kept, shape, strict=True)):
+        return replace(x, dims=kept)
+    return replace(x, dims=tuple(d or new for d, new in zip(kept, names.dims(shape), strict=True)))
+
+
 def broadcast(tensors: Sequence[Tensor]) -> tuple[tuple[Dim, ...], list[Value]]:
     """The dimensions that all have together, by PyTorch's rule, and each tensor's value along them."""
     rank = max(map(len, tensors), default=0)

@@ -16,7 +16,7 @@ from pytorch_to_triton.draft.ir.sizes import FloorDiv, Size
 from pytorch_to_triton.draft.ir.sizes import size as sized
 from pytorch_to_triton.draft.ir.values import Const, Value
 from pytorch_to_triton.draft.lower.row import Context, Refused, row
-from pytorch_to_triton.draft.lower.tensor import Tensor, position, reshaped
+from pytorch_to_triton.draft.lower.tensor import Tensor, expanded, position, reshaped
 
 
 @row("aten.alias.default", "aten.lift_fresh_copy.default")
@@ -49,9 +49,7 @@ def squeeze_dims(ctx: Context, input: Tensor, dim: int | Sequence[int]) -> Tenso
 
 @row("aten.expand.default", arguments="input size implicit")
 def expand(ctx: Context, input: Tensor) -> Tensor:
-    fresh = ctx.names.dims(ctx.shape)
-    kept = ((),) * (len(ctx.shape) - len(input)) + input.dims
-    return replace(input, dims=tuple(d or new for d, new in zip(kept, fresh, strict=True)))
+    return expanded(ctx.names, input, ctx.shape)
 
 
 @row("aten.view.default", "aten.view_copy.default", arguments="input size")

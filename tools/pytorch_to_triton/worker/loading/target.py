@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import MethodType, ModuleType
 from typing import Any, Literal
 
 import torch
@@ -140,6 +140,14 @@ class ModuleCall:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         state = {key: kwargs.pop(name) for name, key in self.keys.items() if name in kwargs}
         return torch.func.functional_call(self.module, state, args, kwargs)
+
+
+def with_forward(loaded: Loaded, forward: Callable[..., Any]) -> Loaded:
+    """A module that computes by this function, which takes the module first."""
+    assert loaded.module is not None
+    bound = MethodType(forward, loaded.module)
+    loaded.module.forward = bound
+    return dataclasses.replace(loaded, signature=signature_of(bound))
 
 
 def first_keys(module: nn.Module) -> dict[str, str]:

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from ..calls.call_inputs import parameter_names
 from ..loading.packing import unpacked_result
-from ..loading.target import Loaded
+from ..loading.target import Loaded, with_forward
 from ..wire import tracing
 from ..wire.packing import Packing
 
@@ -134,7 +134,8 @@ def _written(program: ExportedProgram) -> Iterator[Any]:
 
 
 def part_of(loaded: Loaded, part: tracing.PartSource) -> Loaded:
-    """A part of the function as a function of the same file, its statements on their own lines."""
+    """A part of the function as a function of the same file, its statements on their own lines; of a module
+    as its `forward`, where the part takes it."""
     tree = ast.parse(part.text)
     placed = [node for node in ast.walk(tree) if hasattr(node, "lineno")]
     for node, line in zip(placed, part.lines, strict=False):
@@ -143,6 +144,9 @@ def part_of(loaded: Loaded, part: tracing.PartSource) -> Loaded:
     found: dict[str, Callable[..., Any]] = {}
     exec(compile(tree, str(loaded.file), "exec"), vars(loaded.contents), found)
     function = found[part.name]
+    if part.of_module:
+        return dataclasses.replace(with_forward(loaded, traceable(function)), name=part.name)
+    signature = inspect.signature(function)
     return dataclasses.replace(
-        loaded, kind="function", name=part.name, signature=inspect.signature(function), call=function
+        loaded, kind="function", name=part.name, signature=signature, call=function, module=None
     )

@@ -23,8 +23,9 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from .. import wire
+from ..calls.exchange import state_like_input
 from ..calls.generate import generate_arguments
-from ..loading.target import Loaded, load
+from ..loading.target import Loaded, load, with_forward
 from ..wire import tracing
 
 FILE = "<the function>"
@@ -49,7 +50,8 @@ def runs(target: wire.Target, request: tracing.RunsRequest) -> tracing.RunsItem:
     """The function of `request.text` in the target's file, run on each case, then once into each branch of
     `request.branches` that no run has taken."""
     loaded = load(target, "reference")
-    recorder = RunRecorder(frozenset(request.branches))
+    constants = unregistered(loaded.module) if loaded.module else ()
+    recorder = RunRecorder(frozenset(request.branches), constants)
     function = recorded(loaded, request.text, recorder)
     for number, case in enumerate(request.cases):
         recorder.run(number, function, generate_arguments(case, case["seed"]))
@@ -73,6 +75,8 @@ def recorded(loaded: Loaded, text: str, recorder: "RunRecorder") -> Loaded:
     exec(code, vars(loaded.contents), found)
     function = found[definition.name]
     recorder.code = inspect.unwrap(function).__code__
+    if loaded.module is not None:
+        return with_forward(loaded, function)
     return dataclasses.replace(loaded, call=function)
 
 
@@ -109,8 +113,9 @@ def hook(name: str, *arguments: ast.expr) -> ast.Call:
 class RunRecorder:
     """What is seen of all runs."""
 
-    def __init__(self, branches: frozenset[int]) -> None:
+    def __init__(self, branches: frozenset[int], constants: tuple[str, ...]) -> None:
         self.branches = branches
+        self.constants = constants
         self.code: CodeType | None = None
         self.needs: dict[tracing.ValueNeed, None] = {}
         self.visits: list[tracing.Visit] = []
@@ -124,15 +129,19 @@ class RunRecorder:
         self._entered: list[int | None] = []
         """The visits of the statements that the run is inside of, by their places; None: not kept."""
         self._seen: Counter[int] = Counter()
+        self._state: defaultdict[tuple[str, str, tuple[int, ...]], dict[str, None]] = defaultdict(dict)
 
     def run(self, case: int, function: Loaded, arguments: Mapping[str, Any]) -> None:
         """One call; what it raises where a branch was forced is no fault of the function's."""
         self._case, self._inside, self._seen = case, [], Counter()
         self._entered = []
+        state = state_like_input(function.state, arguments)
+        for name, tensor in state.items():
+            self._state[name, function.state_keys[name], tuple(tensor.shape)][dtype_of(tensor)] = None
         forced = self._forced
         try:
             with torch.no_grad(), ValueReads(self), ValueOperators(self):
-                function(arguments, function.state)
+                function(arguments, state)
         except Exception:
             if forced is None:
                 raise
@@ -202,6 +211,11 @@ class RunRecorder:
             visits=tuple(self.visits),
             operators={str(line): tuple(names) for line, names in self.operators.items()},
             sizes_of_values=tuple(self.sizes),
+            state={
+                name: tracing.StateSeen(key=key, dtypes=tuple(dtypes), shape=shape)
+                for (name, key, shape), dtypes in self._state.items()
+            },
+            constants=self.constants,
         )
 
     def read(self) -> None:
@@ -215,6 +229,21 @@ class RunRecorder:
     def sized(self, axes: Sequence[int]) -> None:
         """These sizes depend on values, in the present run."""
         self.sizes.update({(self._case, size): None for size in axes})
+
+
+def unregistered(module: torch.nn.Module) -> tuple[str, ...]:
+    """Attributes that hold tensors of which the state_dict says nothing."""
+    known = {id(tensor) for tensor in module.state_dict(keep_vars=True).values()}
+    attributes = [
+        (f"{path}.{name}" if path else name, value)
+        for path, part in module.named_modules()
+        for name, value in [*vars(part).items(), *part.named_buffers(recurse=False)]
+        if name not in ("_parameters", "_buffers", "_modules")
+    ]
+    tensors = ((name, leaf) for name, value in attributes for leaf in tree_leaves(value))
+    return tuple(
+        dict.fromkeys(name for name, t in tensors if isinstance(t, torch.Tensor) and id(t) not in known)
+    )
 
 
 def need_at(frame: FrameType, *, truth: bool) -> tracing.ValueNeed:
@@ -287,12 +316,15 @@ def sizes_of_values(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any
         return [size for tensor in tensors for size in tensor.shape]
 
 
+def dtype_of(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
 def described(value: Any) -> tracing.Held:
     """What a variable holds."""
     if isinstance(value, torch.Tensor):
-        dtype = str(value.dtype).removeprefix("torch.")
         memory = value.untyped_storage().data_ptr()
-        return tracing.Held(kind="tensor", dtype=dtype, shape=tuple(value.shape), memory=memory)
+        return tracing.Held(kind="tensor", dtype=dtype_of(value), shape=tuple(value.shape), memory=memory)
     if isinstance(value, bool | int | str | None):
         return tracing.Held(kind="constant", value=value)
     if isinstance(value, float):

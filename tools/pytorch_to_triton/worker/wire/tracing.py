@@ -83,6 +83,8 @@ class PartSource(WireValue):
     text: str
     lines: tuple[int, ...]
     """In the file, of each node that has one, in the order of ast.walk."""
+    of_module: bool = False
+    """Whether it takes the target's module first: it is traced with the module's state."""
 
 
 class TraceRequest(WireValue):
@@ -157,6 +159,15 @@ class Visit(WireValue):
     """Empty where the statement ends the function or the loop."""
 
 
+class StateSeen(WireValue):
+    """A parameter or buffer as the runs had it."""
+
+    key: str
+    """Of the state_dict."""
+    dtypes: tuple[str, ...]
+    shape: tuple[int, ...]
+
+
 class RunsItem(WireValue):
     event: Literal["runs"] = "runs"
     needs: tuple[ValueNeed, ...]
@@ -165,6 +176,10 @@ class RunsItem(WireValue):
     """By the line of the innermost statement that calls them."""
     sizes_of_values: tuple[tuple[int, int], ...]
     """Number of the case, and a size there that depends on values."""
+    state: dict[str, StateSeen]
+    """A module's parameters and buffers, by the names of their arguments."""
+    constants: tuple[str, ...]
+    """Attributes of the module that hold tensors of which its state_dict says nothing."""
 
 
 class UntracedItem(WireValue):
