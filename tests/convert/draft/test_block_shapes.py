@@ -29,7 +29,9 @@ COLUMNS = graph({"x": ("B", "M", "N")}, (node("s", "softmax.int", ("x", 1), ("B"
 def drafted(traced: object, dims: Mapping[str, Sequence[int]], timed: Mapping[str, int]) -> Drafted:
     reference = function_reference("import torch\n\n\ndef f(x):\n    return (x,)\n", "f")
     declared = {"INPUTS": {"x": f"float32[{', '.join(dims)}]"}, "DIMS": dims, "REQUIRES": []}
-    return draft(traced, Source("f", reference, declared, {"out[0]": "x.dtype"}, timed), 3)  # type: ignore[arg-type]
+    return draft(
+        traced, Source("f", reference, declared, {"out[0]": "x.dtype"}, (timed,) if timed else ()), 3
+    )  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("length", "block"), [(3, 4), (19, 32), (100, 128), (1000, 1024), (16000, 16384)])
