@@ -123,8 +123,10 @@ class _Sums:
             beside = {n for n in self._behind(load.buffer.name) - beyond if step.name not in self._behind(n)}
             if beside and row and along <= set(r.axes) and set(r.axes) - along:
                 found.append((load, [a for a in r.axes if a in along]))
+        if len(found) < 2:
+            return found[0] if found else None
         lanes = {innermost(v) for v in self._inputs(r.args[0], set())}
-        return next((f for f in found if lanes & set(f[1])), found[0] if found else None)
+        return next((f for f in found if lanes & set(f[1])), found[0])
 
     def _inputs(self, value: Value, seen: set[str]) -> Iterator[Load]:
         """The inputs that it is computed of, as they are read."""
