@@ -58,6 +58,8 @@ INTERPRETER_ELEMENTS = 2**21
 """Largest case under the interpreter: seconds, not minutes, of a kernel's time."""
 DEVICE_ELEMENTS = 2**26
 """Largest case on a device: half a gigabyte of float64 truth an output."""
+NAMED_ELEMENTS = 2**28
+"""Of sizes that `--at` names: a gigabyte of float32, which goes through files some ten times."""
 INTERPRETER_SPAN_BYTES = 2**35
 """Largest storage that a tensor with huge strides may span on the CPU: only what is touched takes memory."""
 BYTES_AN_ELEMENT = 128
@@ -245,7 +247,8 @@ def limits_of(request: ValidationRequest, free_bytes: int | None) -> CaseSizeLim
     bytes_an_element = BYTES_AN_ELEMENT + processes * CANDIDATE_BYTES_AN_ELEMENT
     elements = min(request.limit_elements or DEVICE_ELEMENTS, free_bytes // bytes_an_element)
     own_elements = max(request.limit_elements or free_bytes // OWN_BYTES_AN_ELEMENT, elements)
-    return CaseSizeLimits(elements, int(free_bytes * SPAN_SHARE), own_elements, own_elements)
+    named_elements = max(request.limit_elements or min(NAMED_ELEMENTS, own_elements), elements)
+    return CaseSizeLimits(elements, int(free_bytes * SPAN_SHARE), own_elements, named_elements)
 
 
 @dataclass(frozen=True)
