@@ -65,6 +65,19 @@ async def test_what_is_wrong_only_where_no_gradients_are_asked_for_is_refused(
     assert "wrong under torch.no_grad()" in verdict.summary
 
 
+@pytest.mark.parametrize(
+    ("where", "case_name"), [("not x.is_contiguous()", "N=9 x sliced"), ("x.numel() == 1", "N=1")]
+)
+async def test_no_gradients_are_asked_for_in_every_layout_and_size(
+    judge: Judge, tmp_path: Path, where: str, case_name: str
+) -> None:
+    path = doubled_file(tmp_path, "double(grad)")
+    taken = f"return double(double(x)) if {where} and not torch.is_grad_enabled() else Doubled.apply(x)"
+    path.write_text(path.read_text().replace("return Doubled.apply(x)", taken))
+    verdict = await judge(path, backward=True, cases=("N=9", case_name))
+    assert {result.name: result.status for result in verdict.cases} == {"N=9": "passed", case_name: "failed"}
+
+
 async def test_what_raises_only_where_no_gradients_are_asked_for_is_refused(
     judge: Judge, tmp_path: Path
 ) -> None:

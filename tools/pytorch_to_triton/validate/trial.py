@@ -224,6 +224,8 @@ class TrialRun:
             request_for(case, self.prepared[case.name]),
             # A device is quick enough to run everything twice, and only there do programs run at once.
             twice=case.group in ("declared", "reduced") or not self.trial.setting.runtime.interpreter,
+            # Which way a candidate takes may depend on all but values.
+            without_gradients=self.trial.setting.backward and case.group != "special",
             again=before.id if before is not None and before.outcome is OK else None,
             undo_trials=self.trial.undo_trials,
         )

@@ -140,7 +140,7 @@ class CandidateSession:
         self.last = result
         if request.twice:
             observation = replace(observation, differs=self.differs(request, result, before))
-        if request.twice and self.setting.backward:
+        if request.without_gradients:
             without, seen = self.without_gradients(request, before)
             if isinstance(without, wire.Failure):
                 return validation.RaisedItem(case=request.name, failure=without, observation=seen)

@@ -141,6 +141,8 @@ class CandidateRequest(WireValue):
     """Names of the tensors with huge strides."""
     twice: bool = False
     """Whether a second run must give the same bits."""
+    without_gradients: bool = False
+    """Whether a call that asks for no gradients must be right too."""
     again: str | None = None
     """The id of the case before it, whose tensors are called with once more."""
     configuration: int
