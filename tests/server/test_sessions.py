@@ -44,7 +44,7 @@ async def test_the_sizes_that_matter_are_taken_over_mcp_and_refused_in_the_same_
         client, "convert_start", into=str(tmp_path / "session"), at=["M=64,N=512", "N=8,M=2"], **usual
     )
     assert began["at"] == ["M=2,N=8", "M=64,N=512"]
-    assert began["summary"].endswith("Tuned, timed and compiled at M=2,N=8; M=64,N=512.")
+    assert began["summary"].endswith("Sizes that matter: M=2,N=8; M=64,N=512.")
     session = {"session": began["session"]}
     for at, words in (
         (["K=4"], "no input uses K"),

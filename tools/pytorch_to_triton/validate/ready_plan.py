@@ -142,7 +142,8 @@ async def without_too_large(reference: ReferenceProcess, plan: ReadyPlan) -> Rea
     # A fixed size may be a multiple of a prime: then the other call shows the smaller number, which is right.
     largest = {name: min(growth.largest_at(dims) for growth in growths) for name, dims in points.items()}
     usual = max([limits.elements, *(PAST_DECLARED * largest[name] for name in points.keys() - undeclared)])
-    most = {name: limits.named_elements if points[name] in plan.named else usual for name in undeclared}
+    of_named = limits.named_elements or usual
+    most = {name: of_named if points[name] in plan.named else usual for name in undeclared}
     left_out = [name for name in undeclared if largest[name] > most[name]]
     why = "the reference computes a value of {:,} elements there, over this run's limit of {:,}"
     skips = (

@@ -91,7 +91,7 @@ def summary_of(record: SessionRecord, attempts: tuple[Attempt, ...], verdict: Ou
 def sizes_of(record: SessionRecord) -> str:
     """The sizes that matter, as a sentence; empty where none was named."""
     at = record.setting.at
-    return f"Tuned, timed and compiled at {'; '.join(at)}." if at else ""
+    return f"Sizes that matter: {'; '.join(at)}." if at else ""
 
 
 def start_text(record: SessionRecord) -> str:
