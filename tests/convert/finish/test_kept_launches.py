@@ -12,7 +12,7 @@ import torch
 
 from pytorch_to_triton.convert.finish.converted import split_kernel_file
 from pytorch_to_triton.convert.finish.files import files
-from pytorch_to_triton.convert.finish.preparation import can_prepare
+from pytorch_to_triton.convert.finish.kept_launches import keeps_launches
 
 from .test_generated_source import recipe
 
@@ -66,7 +66,7 @@ def finished(change: tuple[str, str] = ("", "")) -> dict[str, Any]:
         drafted=True,
         module_name=f"kept_{next(NUMBERS)}",
     )
-    assert can_prepare(made)
+    assert keeps_launches(made)
     scope: dict[str, Any] = {"__name__": made.module_name}
     exec(files(made, "").texts[f"{made.module_name}.py"], scope)
     scope["multiply_kernel"] = Kernel(multiply, "x_ptr", "w_ptr", "product_ptr", "BLOCK")
@@ -142,9 +142,9 @@ def test_nothing_is_kept_without_a_gpu() -> None:
 def test_what_anybody_wrote_or_what_is_tuned_as_it_runs_is_never_kept() -> None:
     tuned = "@triton.autotune(configs=[], key=[])\n@triton.jit\ndef k(x):\n    pass\n\ndef run(x, w"
     inputs = {"x": "float32[M, N]", "w": "float32[N]", "scale": 2.0}
-    assert not can_prepare(recipe(inputs, file=split_kernel_file(KERNELS)))
+    assert not keeps_launches(recipe(inputs, file=split_kernel_file(KERNELS)))
     text = KERNELS.replace("def run(x, w", tuned)
-    assert not can_prepare(recipe(inputs, file=split_kernel_file(text), drafted=True))
+    assert not keeps_launches(recipe(inputs, file=split_kernel_file(text), drafted=True))
 
 
 def test_launches_that_return_no_compiled_kernel_are_not_kept() -> None:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytorch_to_triton.convert.finish import drawing, preparation
+from pytorch_to_triton.convert.finish import drawing, kept_launches
 from pytorch_to_triton.convert.finish.guards import conditions
 from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for_the_interpreter
 from pytorch_to_triton.convert.finish.operator import registration
@@ -97,7 +97,7 @@ def function_file(recipe: Recipe, names: Mapping[str, str], measured: str) -> st
     parts = recipe.file
     operator = registration(recipe, names) if recipe.structure else []
     called = f"{names['operator']}({operands(recipe)})"
-    prepared = preparation.can_prepare(recipe)
+    keeps = kept_launches.keeps_launches(recipe)
     content = {
         **names,
         "recipe": recipe,
@@ -105,7 +105,7 @@ def function_file(recipe: Recipe, names: Mapping[str, str], measured: str) -> st
         "conditions": conditions(recipe, names["interpreted"]),
         "operator": operator,
         "call_operator": f"list({called})" if recipe.structure == "list" else called,
-        "prepared": render("prepared", preparation.content(recipe, names)) if prepared else "",
+        "kept_launches": render("kept_launches", kept_launches.content(recipe, names)) if keeps else "",
         "tensors": ", ".join(tensor.name for tensor in recipe.tensors),
         "purpose": f"What {recipe.origin} computes.",
         "module": recipe.module,
@@ -115,7 +115,7 @@ def function_file(recipe: Recipe, names: Mapping[str, str], measured: str) -> st
     shim = for_the_interpreter(recipe.text, names["interpreted"], names["computed"])
     head = [
         docstring(recipe, names, measured, parts.shapes),
-        import_block([*parts.imports, *IMPORTS, *(preparation.IMPORTS if prepared else ())]),
+        import_block([*parts.imports, *IMPORTS, *(kept_launches.IMPORTS if keeps else ())]),
         interpreted + (f"\n{shim}" if shim else ""),
     ]
     body = [parts.body]
@@ -202,7 +202,7 @@ def test_content(recipe: Recipe) -> dict[str, object]:
         "operands": ", ".join(in_given(operand.source) for operand in recipe.operands)
         + ("," if len(recipe.operands) == 1 else ""),
         "registered": bool(recipe.structure),
-        "prepared": preparation.can_prepare(recipe),
+        "keeps_launches": kept_launches.keeps_launches(recipe),
         "of_given": of_given(recipe.parameters),
         "forward_of_given": of_given(module.parameters) if module else "",
         "objects": sorted(recipe.declaration.types()),

@@ -21,7 +21,7 @@ SETTINGS = ("torch.backends.cuda.matmul.fp32_precision", "torch.backends.cudnn.c
 """What a kernel's constants may depend on beside the call, where its file asks for it."""
 
 
-def can_prepare(recipe: Recipe) -> bool:
+def keeps_launches(recipe: Recipe) -> bool:
     """Whether its `run` depends on nothing but the call: a draft without choices at run time."""
     plain = not any(isinstance(spec, PackedSpec) for spec in recipe.inputs.values()) and not recipe.written
     returns = recipe.structure in ("single", "tuple", "list")
