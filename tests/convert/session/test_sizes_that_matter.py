@@ -60,7 +60,7 @@ async def test_sizes_are_named_at_the_start_replaced_at_a_submission_and_measure
     assert [note.partition(":")[0] for note in step.notes if note.startswith("Compiled")] == [
         "Compiled for sm_90 at M=64 N=512"
     ]
-    assert "compiled at M=64,N=512" in session_of(folder).summary
+    assert "Sizes that matter: M=64,N=512" in session_of(folder).summary
 
     target = await resolve(worker, folder.record().setting.request(), interpreter)
     request = benchmark_request(folder, target, folder.file(1), FinishRequest())
