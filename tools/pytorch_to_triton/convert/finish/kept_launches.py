@@ -1,6 +1,7 @@
 """Launches that are kept: what a call allocates and launches is noted once, and done again for calls like it.
 
-Without it, a call at small sizes waits for checks and for Triton's own dispatch: on an H200 machine 12.9 X
+Without it, a call at small sizes waits for checks and for Triton's own dispatch: beside an H200 a launch took
+12.9 microseconds, and the compiled kernel launched directly 7.7 (torch 2.11, Triton 3.6).
 """
 
 from __future__ import annotations
