@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from pytorch_to_triton.convert.cuts.cutting import MODULES, CutTarget, cut, without_gradients
+from pytorch_to_triton.convert.cuts.cutting import CutTarget, cut, without_gradients
 from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.draft.file.launches import Stage
@@ -121,7 +121,7 @@ class ResolvedTarget:
 
     @property
     def is_module(self) -> bool:
-        return self.description.kind in MODULES
+        return self.description.is_module
 
     def convertible(self) -> DraftOrigin | CutOrigin:
         """What its drafts are made from. Raises NotConvertible where it was not traced."""
@@ -236,7 +236,7 @@ def refuse_other_sizes(points: Sequence[Point], fixed: Mapping[str, int]) -> Non
 
 def refuse_unused_init(target: Target, description: Description) -> None:
     """Raises BadInput where a function is given arguments of a class."""
-    if target.init and description.kind not in ("module", "model_file"):
+    if target.init and not description.is_module:
         raise BadInput(
             f"{target} is a function, and --init ({target.construction}) is for an nn.Module class.",
             "Leave out --init; a constant argument of the function is declared as --input eps=1e-5.",
@@ -264,7 +264,7 @@ def copied_reference(problem: Problem, state: Mapping[str, str]) -> Reference:
     description, types = problem.reference, problem.declaration.types()
     target = description.target
     text, modules = importlib.util.decode_source(target.path.read_bytes()), own_modules(target.path)
-    if description.kind not in ("module", "model_file"):
+    if not description.is_module:
         return function_reference(text, description.name, modules, types, description.parameters)
     constructed = construction(problem, description.name)
     return module_reference(text, description.name, state, constructed, modules, types)

@@ -96,3 +96,8 @@ class Description(Value):
     the interpreter those count once that differ in warps and stages alone."""
     free: FreeSizes | None = None
     """Of a reference with get_inputs() alone; None where all sizes are fixed."""
+
+    @property
+    def is_module(self) -> bool:
+        """Whether it is a class of modules, by itself or as a file with Model and get_inputs()."""
+        return self.kind in ("module", "model_file")

@@ -49,9 +49,6 @@ RUNS = 3
 """At as many distinct sizes it is seen what variables hold."""
 
 
-MODULES = ("module", "model_file")
-
-
 @dataclass(frozen=True)
 class Part:
     """A range of a function's statements, traced."""
@@ -169,7 +166,7 @@ async def cut(target: CutTarget) -> Cut | None:
 
     Raises NotConvertible where no part can be drafted.
     """
-    text_of = forward_text if target.description.kind in MODULES else function_text
+    text_of = forward_text if target.description.is_module else function_text
     function = text_of(source_of(target.target), target.description.name)
     points = distinct_points(target.declaration)
     if function is None or not points or target.declaration.packings():
