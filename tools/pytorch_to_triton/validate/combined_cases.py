@@ -7,7 +7,7 @@ meets in some case, and so do each kind of values, each dtype and a size that fi
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial, reduce
-from itertools import chain, combinations, islice, product
+from itertools import chain, combinations, cycle, islice, product
 from math import isqrt
 from random import Random
 
@@ -36,7 +36,7 @@ Level = tuple[str, str]
 Levels = Mapping[str, str]
 """A level of each factor, by the factor's name; of a row also what follows from them."""
 Goal = frozenset[Level]
-"""Levels that are to meet in a row: two or three."""
+"""Levels that are to meet in a row: two or more."""
 Row = tuple[Point, Change]
 MOST = 64
 """Cases of the design: dozens of them are run in each validation."""
@@ -112,16 +112,22 @@ class Combination:
         sizes, layouts = self._levels_of_kind("size "), self._levels_of_kind("layout ")
         configurations = self._levels(_CONFIGURATION)
         tails = [(f"tail {name}", "yes") for name in self.sizes]
-        ways = [trait for trait in set(chain(*self.traits.values())) if trait[0].startswith("way ")]
+        ways = sorted(t for t in set(chain(*self.traits.values())) if t[0].startswith("way "))
+        through = [level for level in values if level[1] in EVERY_HOLDER]
         # What is wrong everywhere along a long row hides behind special values and short dtypes.
         long = [level for level in sizes if level[1] == LONG]
         yield from (frozenset(((_VALUES, RANDOM), (_DTYPE, FIRST), level)) for level in long)
         yield from (frozenset(triple) for triple in product(values, dtypes, tails))
         yield from every_pair(values, sizes)
-        # Each way has code of its own that may drop them.
-        yield from every_pair([level for level in values if level[1] in EVERY_HOLDER], sorted(ways))
+        # Each way has code of its own that may drop them, be it taken where several sizes are past a switch.
+        for switch in sorted({past for _, past in ways}):
+            together = [way for way in ways if way[1] == switch]
+            yield from (frozenset((level, (_DTYPE, FIRST), *together)) for level in through)
+        yield from every_pair(through, ways)
         growing = [level for level in values if level[1] in GROWING]
-        yield from (frozenset((*pair, ROWS_DIFFER)) for pair in product(growing, long))
+        # Sums that are kept in a short dtype lose digits where they are long and of one sign.
+        signs_and_dtypes = [*islice(zip(cycle(growing), cycle(dtypes)), max(len(growing), len(dtypes)))]
+        yield from (frozenset((*pair, size, ROWS_DIFFER)) for pair in signs_and_dtypes for size in long)
         yield from every_pair(configurations, [*sizes, *dtypes])
         yield from (
             frozenset(((_VALUES, level), (_HOLDER, holder)))
