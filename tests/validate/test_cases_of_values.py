@@ -108,6 +108,23 @@ def test_values_that_grow_along_each_dimension_meet_sizes_past_a_switch_in_rows_
         assert frozenset().union(*map(values_of, differ)) >= {"positive", "negative"}
 
 
+def test_long_rows_hold_values_of_one_sign_in_each_dtype_whatever_the_seed() -> None:
+    for seed in range(4):
+        plan = planned({"x": f"{CLAIM}[M, N]"}, ROWS, seed=seed)
+        long = [case for case in combined(plan) if case.dims["N"] > 1000]
+        signs = [case for case in long if values_of(case) & {"positive", "negative"}]
+        assert {dtype for case in signs for dtype in case.dtypes.values()} == {*CLAIM.split("|")}
+
+
+def test_a_way_that_two_sizes_take_together_meets_random_values_nan_and_infinities_with_a_tail() -> None:
+    inputs = {"x": "float32|bfloat16[M, K]", "w": "float32|bfloat16[K, N]"}
+    dims: dict[str, object] = {"M": [1, 64], "N": [1, 64], "K": [1, 64]}
+    plan = planned(inputs, dims, switches=[(512, "M"), (512, "N")])
+    both = [c for c in plan.cases if min(c.dims["M"], c.dims["N"]) > 512 and c.dims["K"].bit_count() != 1]
+    full = [case for case in both if {*case.dtypes.values()} == {"float32"}]
+    assert {values_of(case) for case in full} >= {frozenset(), frozenset({"nan"}), frozenset({"inf"})}
+
+
 def test_rows_past_a_switch_hold_random_values_in_the_first_dtypes_once() -> None:
     inputs = {"x": "float32|bfloat16[M, N]", "y": "float32|bfloat16[M, N]"}
     plan = planned(inputs, ROWS, switches=[(16384, "N")])

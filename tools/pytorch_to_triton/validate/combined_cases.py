@@ -111,18 +111,20 @@ class Combination:
         dtypes = self._levels(_DTYPE)
         sizes, layouts = self._levels_of_kind("size "), self._levels_of_kind("layout ")
         configurations = self._levels(_CONFIGURATION)
-        tails = [(f"tail {name}", "yes") for name in self.sizes]
-        ways = sorted(t for t in set(chain(*self.traits.values())) if t[0].startswith("way "))
+        traits = sorted(set(chain(*self.traits.values())))
+        tails, ways = ([t for t in traits if t[0].startswith(kind)] for kind in ("tail ", "way "))
         through = [level for level in values if level[1] in EVERY_HOLDER]
         # What is wrong everywhere along a long row hides behind special values and short dtypes.
         long = [level for level in sizes if level[1] == LONG]
         yield from (frozenset(((_VALUES, RANDOM), (_DTYPE, FIRST), level)) for level in long)
         yield from (frozenset(triple) for triple in product(values, dtypes, tails))
         yield from every_pair(values, sizes)
-        # Each way has code of its own that may drop them, be it taken where several sizes are past a switch.
+        # Each way has code of its own, be it taken where several sizes are past a switch.
         for switch in sorted({past for _, past in ways}):
-            together = [way for way in ways if way[1] == switch]
-            yield from (frozenset((level, (_DTYPE, FIRST), *together)) for level in through)
+            taken = {_dim_of(way): way for way in ways if way[1] == switch}
+            sizes_met = {_dim_of(tail): tail for tail in tails} | taken
+            for level in (*through, (_VALUES, RANDOM)):
+                yield frozenset((level, (_DTYPE, FIRST), *sizes_met.values()))
         yield from every_pair(through, ways)
         growing = [level for level in values if level[1] in GROWING]
         # Sums that are kept in a short dtype lose digits where they are long and of one sign.
@@ -362,6 +364,10 @@ def _traits(name: str, size: int, switches: Sequence[int]) -> frozenset[Level]:
     passed = max((switch for switch in switches if switch < size), default=0)
     tail, way = (f"tail {name}", "yes"), (f"way {name}", f"past {passed}")
     return frozenset([tail] * fills_no_block(size) + [way] * (passed > 0))
+
+
+def _dim_of(trait: Level) -> str:
+    return trait[0].partition(" ")[2]
 
 
 def _points(choices: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
