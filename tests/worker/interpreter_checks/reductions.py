@@ -169,6 +169,24 @@ def and_or_and_branches_work_in_combine_functions() -> None:
 
 
 @triton.jit
+def second_of_equals(value_a, index_a, value_b, index_b):
+    takes_b = value_b >= value_a
+    return tl.where(takes_b, value_b, value_a), tl.where(takes_b, index_b, index_a)
+
+
+@triton.jit
+def last_by_order(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr, tl.reduce((tl.load(x_ptr + i), i), 0, second_of_equals)[1])
+
+
+def operands_of_a_reduction_come_in_no_order() -> None:
+    out = torch.empty(1, dtype=torch.int32)
+    last_by_order[(1,)](torch.zeros(8), out, 8)
+    assert out.item() != 7
+
+
+@triton.jit
 def larger_in_float32(a, b):
     return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
 

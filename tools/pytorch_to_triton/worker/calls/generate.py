@@ -254,7 +254,7 @@ FILLS: dict[str, Fill] = {
     "plus_inf_row": with_row(math.inf),
     "plus_inf_column": with_column(math.inf),
     "nan": with_nan,
-    "nan_ends": with_ends(math.nan, math.nan),
+    "nan_ends": with_ends(math.nan, -math.nan),
 }
 
 

@@ -67,7 +67,8 @@ class ReduceOps(upstream.ReduceOps):  # type: ignore[misc]
             best = position(values, axis=axis, keepdims=True)
             return [np.take_along_axis(array, best, axis) for array in arrays]
         try:
-            return reduce_in_pairs(block_combine(self.combine_fn, dtypes), arrays, axis)
+            pairs = neighbours if ufunc or position else half_apart
+            return reduce_in_pairs(block_combine(self.combine_fn, dtypes), arrays, axis, pairs)
         except BlockCondition:
             return [result.handle.data for result in self.element_by_element(arrays, dtypes, axis)]
 
@@ -103,6 +104,8 @@ class ScanOps(upstream.ScanOps):  # type: ignore[misc]
 
 
 Combine = Callable[[list[Array], list[Array]], list[Array]]
+Pairs = Callable[[Array], tuple[Array, Array]]
+"""What is combined with what."""
 
 
 def block_combine(combine_fn: Any, dtypes: list[Any]) -> Combine:
@@ -137,12 +140,25 @@ def is_stored_alike(one: Any, other: Any) -> bool:
     return bool((integers and same_bits) or one == other)
 
 
-def reduce_in_pairs(combine: Combine, arrays: list[Array], axis: int) -> list[Array]:
-    """Neighbours are combined, then neighbouring results: log2(n) steps that keep the operands' order."""
+def reduce_in_pairs(combine: Combine, arrays: list[Array], axis: int, pairs: Pairs) -> list[Array]:
+    """Elements are combined in pairs, then their results: log2(n) steps."""
     front = [np.moveaxis(array, axis, 0) for array in arrays]
     while len(front[0]) > 1:
-        front = combine([array[0::2] for array in front], [array[1::2] for array in front])
+        lefts, rights = zip(*map(pairs, front), strict=True)
+        front = combine([*lefts], [*rights])
     return [np.moveaxis(array, 0, axis) for array in front]
+
+
+def neighbours(array: Array) -> tuple[Array, Array]:
+    """In order, as a thread combines the elements that it holds."""
+    return array[0::2], array[1::2]
+
+
+def half_apart(array: Array) -> tuple[Array, Array]:
+    """The later one first. Threads hold elements that lie apart and pass their results on either way, so that
+    a combine function has to be commutative (github.com/triton-lang/triton/issues/4962)."""
+    half = len(array) // 2
+    return array[half:], array[:half]
 
 
 def scan_by_doubling(combine: Combine, arrays: list[Array], axis: int) -> list[Array]:
