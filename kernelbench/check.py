@@ -1,30 +1,21 @@
 """Is a drafted file right? Its `run` beside the problem's `Model`, by nothing but torch.
 
-    python check.py PROBLEM DRAFTED [--small] [--device cuda] [--evaluated]
-
-Prints one line of JSON. Nothing of the project's validation judges here. On the CPU the kernels run under
-Triton's interpreter; the project's worker, which corrects the interpreter, takes this file as a job.
+A job of the worker. Nothing of the project's validation judges here.
 """
 
 from __future__ import annotations
 
-import argparse
 import ast
 import importlib.util
 import inspect
 import itertools
-import json
 import math
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-
-if __name__ == "__main__" and "cuda" not in sys.argv:
-    os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported
 
 import torch
 
@@ -381,20 +372,3 @@ def leaves(value: Any) -> Iterator[torch.Tensor]:
 
 def count(inputs: list[Any]) -> int:
     return sum(math.prod(tensor.shape) for tensor in leaves(inputs))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("problem")
-    parser.add_argument("drafted")
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--evaluated", action="store_true", help="the draft is of the model in eval()")
-    given = parser.parse_args()
-    how = {"small": given.small, "device": given.device, "evaluated": given.evaluated}
-    problem = {"path": given.problem, "function": None, "declared": {}, "backward": False}
-    print(json.dumps(work(None, problem, given.drafted, **how)))
-
-
-if __name__ == "__main__":
-    main()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kernelbench.problems import in_order
 from kernelbench.records import MACHINE, Record, Records
+from yardsticks.engine import flat, table_row, write_again
 
 DENSE_CONVOLUTION = re.compile(r"conv_(standard|transposed)")
 """Level 1's convolutions that are the library's strength; depthwise and pointwise ones are not among them."""
@@ -249,11 +250,7 @@ def line_of(row: Row) -> str:
         *(f"{r:.2f}" if r is not None else DASH for r in (row.vs_eager, row.vs_compile)),
         f"{row.share:.0%}" if row.share is not None else DASH,
     ]
-    return f"| {' | '.join(flat(cell) for cell in cells)} |"
-
-
-def flat(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    return table_row(cells)
 
 
 def write_tables(out: Path, records: Records, title: str = "KernelBench") -> Path:
@@ -275,15 +272,5 @@ def recorded(records: Records) -> list[str]:
     return sorted(known, key=in_order)
 
 
-def main() -> int:
-    if len(sys.argv) != 2:
-        print(__doc__, file=sys.stderr)
-        return 2
-    folder = Path(sys.argv[1])
-    records = Records(folder / "records.jsonl")
-    print(write_tables(folder, records).read_text(encoding="utf-8"))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_again(write_tables, __doc__))

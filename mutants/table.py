@@ -10,6 +10,7 @@ from pathlib import Path
 from kernelbench.records import Record, Records
 from mutants.equivalent import equivalents
 from mutants.operators import OPERATORS
+from yardsticks.engine import table_row, write_again
 
 HEAD = (
     "| operator | what it changes | mutants | unreached | equivalent | refused | limited | survived | score |"
@@ -44,8 +45,7 @@ def row(name: str, summary: str, statuses: Sequence[str]) -> str:
     reached = len(statuses) - count["unreached"] - count["equivalent"]
     noticed = count["refused"] + count["limited"]
     score = f"{noticed / reached:.1%}" if reached else "–"
-    cells = [name, summary.replace("|", "\\|"), len(statuses), *(count[column] for column in COLUMNS), score]
-    return f"| {' | '.join(map(str, cells))} |"
+    return table_row([name, summary, len(statuses), *(count[column] for column in COLUMNS), score])
 
 
 def survivors(records: Sequence[Record]) -> list[str]:
@@ -77,14 +77,5 @@ def write_table(out: Path, records: Records) -> Path:
     return path
 
 
-def main() -> int:
-    if len(sys.argv) != 2:
-        print(__doc__, file=sys.stderr)
-        return 2
-    folder = Path(sys.argv[1])
-    print(write_table(folder, Records(folder / "records.jsonl")).read_text(encoding="utf-8"))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_again(write_table, __doc__))

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from kernelbench.problems import Problem, chosen
-from kernelbench.run import add_options, run_problems, started, words
+from kernelbench.run import phases_parser, run_problems, start_phases
 from kernelbench.table import write_tables
 from pytorch_to_triton.jobs.client import WorkerClient
+from yardsticks.engine import words
 
 HALVES = ("work", "held_out")
 RESULTS = Path("benchmarks/realcode")
@@ -28,10 +29,9 @@ HERE = Path(__file__).resolve().parent
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="realcode", description=__doc__.partition("\n")[0])
+    parser = phases_parser("realcode", __doc__, RESULTS)
     parser.add_argument("--half", default="work", choices=HALVES, help="default: work")
     parser.add_argument("--problems", default=("*",), type=words, help="patterns such as losses/*,*/backward")
-    add_options(parser, RESULTS)
     return parser.parse_args(given)
 
 
@@ -70,10 +70,5 @@ async def run(given: argparse.Namespace, worker: WorkerClient) -> int:
     return await run_problems(given, worker, problems, write, PHASES)
 
 
-def main() -> int:
-    """The exit status: 0 where the results are written, 2 for a mistake in the call."""
-    return started(arguments(), run)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(start_phases(arguments(), run))

@@ -12,11 +12,12 @@ from functools import partial
 from pathlib import Path
 
 from kernelbench.problems import Problem, chosen, in_order
-from kernelbench.run import add_options, run_problems, started, words
+from kernelbench.run import phases_parser, run_problems, start_phases
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton_server.machine import choose_runtime
+from yardsticks.engine import words
 from yardsticks.outcomes import write_outcomes
 
 RESULTS = Path("benchmarks/opinfo")
@@ -28,10 +29,9 @@ SECONDS = 600.0
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line. Inputs are small, and their values matter: drafts are checked at them."""
-    parser = argparse.ArgumentParser(prog="opinfo", description=__doc__.partition("\n")[0])
+    parser = phases_parser("opinfo", __doc__, RESULTS)
     parser.add_argument("--operators", default=("*",), type=words, help="patterns such as softmax*,linalg_*")
     parser.add_argument("--samples", default=2, type=int, help="of each operator at most; default: 2")
-    add_options(parser, RESULTS)
     parser.set_defaults(small=False, ways="own")
     return parser.parse_args(given)
 
@@ -72,10 +72,5 @@ def operator_of(problem: str) -> str:
     return problem.partition("/")[0]
 
 
-def main() -> int:
-    """The exit status: 0 where the results are written, 2 for a mistake in the call, 3 without a GPU."""
-    return started(arguments(), run)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(start_phases(arguments(), run))
