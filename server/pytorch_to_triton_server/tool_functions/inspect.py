@@ -54,7 +54,7 @@ async def inspect(
     candidate = target_of(target, call.boundary).constructed_with(init)
     from pytorch_to_triton.inputs.declaration import parse_options
     from pytorch_to_triton.inspect import inspect as inspecting
-    from pytorch_to_triton.inspect.compiling import alternatives
+    from pytorch_to_triton.inspect.compiling import alternative
     from pytorch_to_triton_server.machine import choose_runtime
 
     request = inspecting.InspectionRequest(
@@ -67,7 +67,7 @@ async def inspect(
         page=page,
         profile=profile,
         backward=backward,
-        what_if=alternatives(what_if),
+        what_if=tuple(map(alternative, what_if)),
         seconds=timeout,
     )
     runtime = await choose_runtime(call.worker, "auto", python or call.python)

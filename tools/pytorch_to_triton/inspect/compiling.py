@@ -157,12 +157,8 @@ def _cut_short(outcomes: Sequence[Outcome]) -> list[str]:
     ]
 
 
-def alternatives(texts: Sequence[str]) -> tuple[dict[str, int], ...]:
-    """Each text as values by name. Raises BadInput for what is no `NAME=INTEGER`."""
-    return tuple(alternative(text) for text in texts)
-
-
 def alternative(text: str) -> dict[str, int]:
+    """Values by name. Raises BadInput for what is no `NAME=INTEGER`."""
     values: dict[str, int] = {}
     for part in text.split(","):
         match = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*=\s*(\d{1,9})\s*", part)

@@ -17,7 +17,14 @@ from pytorch_to_triton.inspect.compiling import Compiled, Compiling, compile_ker
 from pytorch_to_triton.inspect.occupancy import occupancy_of
 from pytorch_to_triton.inspect.pages import line_of, page_of, refuse_foreign
 from pytorch_to_triton.inspect.remarks import KernelReading, plural, refusal, remarks_on
-from pytorch_to_triton.inspect.ttgir import block_accesses, dots, float_atomics, loops, short_sums
+from pytorch_to_triton.inspect.ttgir import (
+    SourceRows,
+    block_accesses,
+    dots,
+    float_atomics,
+    loops,
+    short_sums,
+)
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.task_group import task_group
@@ -263,17 +270,18 @@ def read(kernel: CompiledKernel, label: str, gpu: Architecture) -> InspectedKern
     assembly = read_ptx(texts.get("ptx", ""), file) if gpu.backend == "cuda" else None
     instructions = assembly or read_amdgcn(texts.get("amdgcn", ""), file)
     occupancy = occupancy_of(kernel.resources, kernel.num_warps, gpu)
+    ttgir, ttir = (SourceRows(texts.get(kind, ""), file) for kind in ("ttgir", "ttir"))
     reading = KernelReading(
         kernel=kernel,
         resources=kernel.resources,
         gpu=gpu,
         instructions=instructions,
         occupancy=occupancy,
-        blocks=block_accesses(texts.get("ttgir", ""), file),
-        loops=loops(texts.get("ttgir", ""), file),
-        dots=dots(texts.get("ttir", ""), file),
-        sums=short_sums(texts.get("ttir", ""), file),
-        float_atomics=float_atomics(texts.get("ttir", ""), file),
+        blocks=block_accesses(ttgir),
+        loops=loops(ttgir),
+        dots=dots(ttir),
+        sums=short_sums(ttir),
+        float_atomics=float_atomics(ttir),
     )
     return InspectedKernel(
         label=label,
