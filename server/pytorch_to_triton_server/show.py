@@ -15,9 +15,9 @@ from pytorch_to_triton.schema.documentation import DocsStatus, MissingEntry, Pag
 from pytorch_to_triton.schema.finding import AuditReport, Finding
 from pytorch_to_triton.schema.finished import FinishedConversion
 from pytorch_to_triton.schema.session import ConversionSession, SessionList, SessionStep, Understanding
-from pytorch_to_triton.schema.timing import Timing, TimingTable
+from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.value import Value
-from pytorch_to_triton.schema.verdict import CaseResult, Verdict
+from pytorch_to_triton.schema.verdict import CaseResult, OutputFigures, Verdict
 from pytorch_to_triton.validate.conclusion import skipped_text
 from pytorch_to_triton_server.inspection_tables import compiled_at, inspection_tables
 from pytorch_to_triton_server.tables import TerminalTable, console_on_stdout, shown_path, table_of
@@ -47,7 +47,6 @@ def show(result: Value) -> None:
 
 def closing_lines(result: Value) -> Iterator[str]:
     """What the result means, and what to do next."""
-    texts = result.model_dump(include={"summary", "next_step"})
     if isinstance(result, Benchmark):
         yield from (f"Red flag: {flag_text(*flag)}" for flag in all_flags(result.tables, result.flags))
     if isinstance(result, Inspection) and (at := compiled_at(result)):
@@ -59,22 +58,10 @@ def closing_lines(result: Value) -> Iterator[str]:
             f"Suppressed at {entry.finding.file}:{entry.finding.line}: {entry.finding.rule}: {entry.reason}"
             for entry in result.suppressed
         )
-    if isinstance(
-        result,
-        Verdict
-        | Inspection
-        | Benchmark
-        | AuditReport
-        | Conversion
-        | ConversionSession
-        | SessionStep
-        | FinishedConversion,
-    ):
-        yield from (f"Note: {note}" for note in result.notes)
+    yield from (f"Note: {note}" for note in getattr(result, "notes", ()))
     if isinstance(result, FinishedConversion) and result.tests and result.tests.output:
         yield result.tests.output
-    yield texts["summary"]
-    yield texts["next_step"]
+    yield from result.model_dump(include={"summary", "next_step"}).values()
     if isinstance(result, Benchmark):
         yield from files_of(result)
     if isinstance(result, AuditReport) and result.written:
@@ -231,14 +218,15 @@ def passed_of_all(verdict: Verdict) -> str:
     return ", ".join(filter(None, (f"{passed} of {len(verdict.cases)}", skipped_text(verdict.cases))))
 
 
-def rate_of(timing: Timing) -> str:
-    return "not measured" if timing.gbytes_per_s is None else f"{timing.gbytes_per_s:.0f}"
-
-
 def timing_table(timing: TimingTable) -> TerminalTable:
     """One row a callable."""
     rows = [
-        (t.label, f"{t.median_ms:.4f}", f"{t.low_ms:.4f} to {t.high_ms:.4f}", rate_of(t))
+        (
+            t.label,
+            f"{t.median_ms:.4f}",
+            f"{t.low_ms:.4f} to {t.high_ms:.4f}",
+            "not measured" if t.gbytes_per_s is None else f"{t.gbytes_per_s:.0f}",
+        )
         for t in timing.timings
     ]
     where = " at ".join(filter(None, (timing.device, point_name(timing.dims))))
@@ -265,7 +253,7 @@ def counted(passed: list[CaseResult]) -> Iterator[tuple[str, ...]]:
     by_group = groupby(sorted(passed, key=lambda case: list(groups).index(case.group)), lambda c: c.group)
     for group, cases in by_group:
         several = list(cases)
-        worst = max(several, key=share_of_allowed)
+        worst = max(several, key=lambda case: max(map(share_of_allowed, case.outputs), default=-1.0))
         count = f"{len(several)} cases" if len(several) > 1 else worst.name
         yield count, group, "passed", worst_error(worst), ""
 
@@ -279,17 +267,17 @@ def row_of(case: CaseResult) -> tuple[str, ...]:
     return case.name, case.group, case.status, worst_error(case), case.why
 
 
-def share_of_allowed(case: CaseResult) -> float:
-    """How much of its allowed error the case took."""
-    return max((o.candidate_error / o.allowed_error for o in case.outputs if o.allowed_error > 0), default=0)
+def share_of_allowed(output: OutputFigures) -> float:
+    """How much of its allowed error an output took."""
+    return output.candidate_error / output.allowed_error if output.allowed_error > 0 else -1.0
 
 
 def worst_error(case: CaseResult) -> str:
     """The output that comes closest to its limit, or passes it by the most."""
-    ratios = [(o.candidate_error / o.allowed_error, o) for o in case.outputs if o.allowed_error > 0]
-    if not ratios:
+    worst = max(case.outputs, key=share_of_allowed, default=None)
+    if worst is None or worst.allowed_error <= 0:
         return ""
-    ratio, worst = max(ratios, key=lambda pair: pair[0])
-    if ratio <= 1 and any(output.failing for output in case.outputs):
-        return f"{sum(output.failing for output in case.outputs)} not finite"
+    failing = sum(output.failing for output in case.outputs)
+    if failing and share_of_allowed(worst) <= 1:
+        return f"{failing} not finite"
     return f"{worst.candidate_error:.3g} / {worst.allowed_error:.3g}"

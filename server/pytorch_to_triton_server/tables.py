@@ -65,7 +65,7 @@ class TerminalTable:
         return widths
 
     def _table(self, widths: Sequence[int]) -> Table:
-        table = Table(box=None, pad_edge=False, header_style="bold")
+        table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(self.headings))
         for heading, width in zip(self.headings, widths, strict=True):
             table.add_column(heading, width=width)
         for row in self.rows:
@@ -102,7 +102,7 @@ def _longest_line(cell: str) -> int:
 
 def style(cell: str) -> Text:
     """A cell, coloured where its first line asks for attention."""
-    first = cell.partition("\n")[0].partition(",")[0]
+    first = cell.partition("\n")[0].partition(",")[0].strip()
     return Text(cell, style=_STYLES.get(first, ""), overflow="fold")
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pytorch_to_triton_server.help_page import AsJson
 from pytorch_to_triton_server.install.clients import CLIENTS, SERVER, ClientName, Scope
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def install(
         bool, typer.Option("--dry-run", help="Show the change as a diff, and change nothing.")
     ] = False,
     remove: Annotated[bool, typer.Option("--remove", help="Take the entry out again.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Enter the MCP server into the configuration of an assistant or editor.
 
@@ -68,13 +69,14 @@ def describe_change(
 ) -> dict[str, object]:
     """The result, for a program."""
     gone = change.action in ("removed", "absent")
-    done = change.action in ("unchanged", "absent")
-    planned = is_planned and not done
-    summary = SUMMARIES[change.action].replace(" is ", " would be ") if planned else SUMMARIES[change.action]
-    next_step = "Run it again without --dry-run." if planned else CLIENTS[client].next_step(removed=gone)
+    summary, next_step = SUMMARIES[change.action], CLIENTS[client].next_step(removed=gone)
+    if change.action in ("unchanged", "absent"):
+        next_step = "Nothing is left to do."
+    elif is_planned:
+        summary, next_step = summary.replace(" is ", " would be "), "Run it again without --dry-run."
     return {
         "summary": summary.format(file=change.file),
-        "next_step": "Nothing is left to do." if done else next_step,
+        "next_step": next_step,
         "client": client,
         "file": str(change.file),
         "action": change.action,

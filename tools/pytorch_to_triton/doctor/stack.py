@@ -1,13 +1,12 @@
 """Python, torch and Triton, what they find around them, and a small kernel interpreted, compiled and run."""
 
-import re
 from collections.abc import Sequence
 from typing import Literal
 
 from pytorch_to_triton.doctor.gpu import DeviceNode, DriverState
 from pytorch_to_triton.doctor.outcomes import CheckOutcome, NotSeen, absent, broken, doubtful, fine
 from pytorch_to_triton.hardware.architectures import ARCHITECTURES, DEFAULT
-from pytorch_to_triton.hardware.miscompilations import concerning
+from pytorch_to_triton.hardware.miscompilations import Release, concerning, release
 from pytorch_to_triton.hardware.versions import Versions
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
@@ -38,14 +37,9 @@ class Surroundings(Value):
     triton_cache: str
 
 
-def numbers(version: str) -> tuple[int, int]:
-    """Major and minor: (2, 11) of `2.11.0+cu128`."""
-    major, minor = re.findall(r"\d+", version)[:2]
-    return int(major), int(minor)
-
-
-def version_text(version: tuple[int, int]) -> str:
-    return ".".join(map(str, version))
+def version_text(version: Release) -> str:
+    """`3.9` of (3, 9, 0)."""
+    return ".".join(map(str, version[:2]))
 
 
 def check_python(versions: Versions | NotSeen, python: str) -> CheckOutcome:
@@ -53,7 +47,7 @@ def check_python(versions: Versions | NotSeen, python: str) -> CheckOutcome:
     if isinstance(versions, NotSeen):
         why = versions.why.rstrip(".")
         return broken(f"The worker does not start in {python}: {why}.", versions.fix or _SET_UP)
-    if numbers(versions.python) < OLDEST_PYTHON:
+    if release(versions.python) < OLDEST_PYTHON:
         return broken(
             f"{python} is Python {versions.python}.", f"Use Python {version_text(OLDEST_PYTHON)} or newer."
         )
@@ -62,7 +56,7 @@ def check_python(versions: Versions | NotSeen, python: str) -> CheckOutcome:
 
 def check_torch(versions: Versions) -> CheckOutcome:
     """Whether torch is new enough."""
-    if numbers(versions.torch) < OLDEST_TORCH:
+    if release(versions.torch) < OLDEST_TORCH:
         return broken(
             f"torch {versions.torch} is too old.", f"Install torch {version_text(OLDEST_TORCH)} or newer."
         )
@@ -87,7 +81,7 @@ def check_torch_on_gpu(
             "There is a GPU, but torch is built for the CPU alone.",
             "Install torch's build for this driver: pytorch.org lists them under Get Started.",
         )
-    if isinstance(driver, DriverState) and versions.cuda and driver.cuda[0] < numbers(versions.cuda)[0]:
+    if isinstance(driver, DriverState) and versions.cuda and driver.cuda[0] < release(versions.cuda)[0]:
         return broken(
             f"torch is built for CUDA {versions.cuda}, the driver runs CUDA up to "
             f"{version_text(driver.cuda)}.",
@@ -103,12 +97,12 @@ def check_torch_on_gpu(
 
 def check_triton(versions: Versions) -> CheckOutcome:
     """Whether this Triton is one of those that are known here."""
-    newest = numbers(history().releases[-1])
-    if numbers(versions.triton) < OLDEST_TRITON:
+    newest = release(history().releases[-1])[:2]
+    if release(versions.triton) < OLDEST_TRITON:
         return broken(
             f"Triton {versions.triton} is too old.", f"Install Triton {version_text(OLDEST_TRITON)} or newer."
         )
-    if numbers(versions.triton) > newest:
+    if release(versions.triton)[:2] > newest:
         return doubtful(
             f"Triton {versions.triton} is newer than {version_text(newest)}, the newest that is known here.",
             "Update this project; until then, names that it calls unknown may be new.",

@@ -136,7 +136,8 @@ def datasheet(name: str) -> DataSheet:
 
 def chip_of(product: str) -> str:
     """The word that names the chip: `a100`, `4090`."""
-    return next(word for word in re.findall(r"[a-z0-9]+", product.lower()) if any(map(str.isdigit, word)))
+    words: list[str] = re.findall(r"[a-z0-9]+", product.lower())
+    return next(word for word in words if any(map(str.isdigit, word)))
 
 
 def words_of(name: str) -> set[str]:
