@@ -31,16 +31,16 @@ def doctor(
     python: Annotated[
         str | None,
         typer.Option(
-            help="A Python that has torch and triton, to look at; default: this one",
+            help="The Python whose torch and triton are checked; default: this one",
             autocompletion=completer("python"),
         ),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Check that everything that is needed is here and works, and say how to fix what does not.
+    """Check that everything needed is installed and works, and say how to fix what does not.
 
     Looks at the driver, GPUs, torch, Triton, the C compiler, caches and locks, and compiles and runs a small
-    kernel. Changes nothing. Ends with 3 if a check failed.
+    kernel. Changes nothing. Exits with status 3 if a check failed.
     """
     diagnosis = run_interruptible(run_diagnosis, executable_of(python))
     print_result(diagnosis, show_diagnosis, as_json=json)
@@ -53,7 +53,7 @@ async def run_diagnosis(python: str) -> "Diagnosis":
     from pytorch_to_triton.jobs.client import open_client
     from pytorch_to_triton.jobs.run_folder import RunFolders
 
-    with tempfile.TemporaryDirectory(prefix="doctor-") as folder, progress_on_stderr("looking") as listener:
+    with tempfile.TemporaryDirectory(prefix="doctor-") as folder, progress_on_stderr("checking") as listener:
         async with open_client(RunFolders(Path(folder))) as worker:
             return await diagnose(worker, python, listener, tuple(client_checks()))
 
@@ -87,8 +87,8 @@ def client_checks() -> Iterator[CheckResult]:
             name="assistants",
             group=GROUP,
             state="not here",
-            seen=f"There is no configuration of {titles}.",
-            fix="pytorch-to-triton install --client NAME enters the server into one.",
+            seen=f"There is no configuration for {titles}.",
+            fix="pytorch-to-triton install --client NAME adds the server to one.",
         )
 
 

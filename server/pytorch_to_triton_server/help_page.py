@@ -19,7 +19,7 @@ _NAMES = 30
 """The most columns of names."""
 EXIT_STATUS = (
     "0 yes; 1 no (a wrong or slower kernel, findings, a stage that did not pass); "
-    "2 a mistake in the call, the file or its declaration; 3 the machine does not have what is needed; "
+    "2 a mistake in the call, the file or its declaration; 3 something needed is missing on this machine; "
     "4 the function cannot be converted; 5 a defect in this program; 130 interrupted."
 )
 _VALUES = {int: "N", float: "NUMBER"}

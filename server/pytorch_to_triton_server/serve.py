@@ -189,7 +189,7 @@ def chosen_token(environment: Mapping[str, str] = os.environ) -> str:
         return secrets.token_urlsafe(32)
     if len(given) < LEAST_OF_TOKEN or not given.isascii() or not given.isprintable() or " " in given:
         raise BadInput(
-            f"{TOKEN_VARIABLE} is no usable token.",
+            f"{TOKEN_VARIABLE} is not a usable token.",
             f"Set it to {LEAST_OF_TOKEN} or more letters and digits, or leave it unset for a new one.",
         )
     return given

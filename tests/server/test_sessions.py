@@ -52,7 +52,7 @@ async def test_the_sizes_that_matter_are_taken_over_mcp_and_refused_in_the_same_
         (["M=64,M=65"], "M is given twice"),
         (["M"], "'=' is missing"),
         (["M=-1"], "the size -1 is negative"),
-        ("M=64", "at: it wants a list of strings"),
+        ("M=64", "at: it should be a list of strings"),
     ):
         for tool, arguments in (("convert", usual), ("convert_start", usual), ("convert_submit", session)):
             assert words in await refused(client, tool, **arguments, at=at), (tool, at)

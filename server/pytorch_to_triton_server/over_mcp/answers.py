@@ -8,7 +8,6 @@ import base64
 import json
 import re
 import secrets
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -64,27 +63,17 @@ def reword(content: dict[str, Any]) -> dict[str, Any]:
 
 def links_of(result: BaseModel) -> list[ResourceLink]:
     """The files that a result names as written for the user."""
-    files = dict.fromkeys(file for value in written_by(result) for file in files_in(value))
+    named = [getattr(result, name, None) for name in _WRITTEN]
+    if isinstance(result, FinishedConversion):
+        named += [file.path for file in result.files]
+    paths = (path for path in named if isinstance(path, Path) and path.is_absolute())
+    files = dict.fromkeys(path for path in paths if path.is_file())
     return [
         ResourceLink(
             type="resource_link", name=file.name, uri=file.as_uri(), mime_type=_KINDS.get(file.suffix)
         )
         for file in list(files)[:_MOST_LINKS]
     ]
-
-
-def written_by(result: BaseModel) -> Iterator[object]:
-    """The fields of a result that name files which were written."""
-    yield from (getattr(result, name, None) for name in _WRITTEN)
-    if isinstance(result, FinishedConversion):
-        yield result.files
-
-
-def files_in(value: object) -> Iterator[Path]:
-    """The absolute path in a value, or those of several files that were finished."""
-    for file in (file.path for file in value) if isinstance(value, tuple) else (value,):
-        if isinstance(file, Path) and file.is_absolute() and file.is_file():
-            yield file
 
 
 def pictures_of(result: BaseModel) -> list[ImageContent]:

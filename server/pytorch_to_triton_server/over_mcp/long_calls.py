@@ -224,7 +224,7 @@ class LongCalls:
         call = self._calls.get(job_id) or read_kept(job_id)
         if call is None:
             raise BadInput(
-                f"There is no job {brief(job_id)}: no server of this folder issued it, or it is forgotten.",
+                f"There is no job {brief(job_id)}: no server in this folder issued it, or it was forgotten.",
                 'Call job with action "list" to see the jobs, or the tool again.',
             )
         return call

@@ -73,7 +73,7 @@ def job_tool(settings: ServerSettings) -> ServedTool:
         if action == "list":
             return answer_call(calls.list_calls(), "job")
         if job_id is None:
-            raise BadInput(f"{action} wants a job_id.", 'Call job with action "list" to see the jobs.')
+            raise BadInput(f"{action} needs a job_id.", 'Call job with action "list" to see the jobs.')
         call = calls.find(job_id)
         if isinstance(call, KeptCall):
             return answer_call(call.kept_result(), call.tool, call.detail, images=settings.images)

@@ -130,7 +130,7 @@ async def test_only_the_tools_that_were_chosen_are_offered() -> None:
 def test_only_what_was_chosen_is_offered_and_what_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"There is no toolset 'doc'.*\n.*docs"):
         chosen_tools("doc", read_only=False)
-    with pytest.raises(BadInput, match="is no folder"):
+    with pytest.raises(BadInput, match="is not a folder"):
         allowed_folders([str(tmp_path / "absent")])
     assert chosen_tools(None, read_only=False) == TOOLS
     assert {tool.name for tool in chosen_tools(None, read_only=True)} == {

@@ -123,6 +123,6 @@ async def test_a_call_of_another_server_is_said_to_run_there_or_to_be_lost_with_
         )
         call.write()
         running = await impatient.call_tool("job", {"job_id": "ab12"})
-        assert f"runs in another server of this folder, process {beside.pid}" in str(running.content)
+        assert f"runs in another server in this folder, process {beside.pid}" in str(running.content)
     text = await refused(impatient, "job", job_id="ab12")
     assert text == "validate ended with its server, without a result.\nCall validate again."

@@ -59,7 +59,7 @@ async def test_an_address_of_nothing_is_answered_with_what_there_is(client: Clie
         ("rule://no_such", "There is no rule 'no_such'. docs_search finds rules."),
         ("kernel://no_such", "There is no kernel 'no_such'. The kernels are "),
         ("docs://no_such", "There is no guide 'no_such'. The guides are "),
-        ("session://no_such", "'sessions/no_such' is no folder.\n`convert_list` names the sessions"),
+        ("session://no_such", "'sessions/no_such' is not a folder.\n`convert_list` names the sessions"),
         ("nowhere://no_such", "There is no resource 'nowhere://no_such'. The resources are "),
     ):
         with pytest.raises(MCPError) as error:

@@ -148,7 +148,7 @@ async def test_the_sessions_below_what_is_no_folder_are_not_asked_for(inside: Pa
     (inside / "file").touch()
     async with kept_to(inside) as client:
         for below in ("absent", "file"):
-            assert f"'{below}' is no folder" in await refused(client, "convert_list", below=below)
+            assert f"'{below}' is not a folder" in await refused(client, "convert_list", below=below)
         (inside / "sessions").rename(inside / "moved")
         assert (await answered(client, "convert_list"))["summary"].startswith("0 sessions")
 

@@ -70,11 +70,11 @@ async def test_the_usual_other_names_of_the_first_argument_are_understood(client
 
 async def test_a_wrong_type_is_named_as_json_names_it(client: Client) -> None:
     wrong: dict[str, tuple[Any, str]] = {
-        "dim": ("M=1", "dim: it wants a list of strings"),
-        "backward": ("maybe", "backward: it wants true or false"),
-        "timeout": ("soon", "timeout: it wants a number"),
-        "seed": ({}, "seed: it wants a whole number"),
-        "reference": (3, "reference: it wants a string"),
+        "dim": ("M=1", "dim: it should be a list of strings"),
+        "backward": ("maybe", "backward: it should be true or false"),
+        "timeout": ("soon", "timeout: it should be a number"),
+        "seed": ({}, "seed: it should be a whole number"),
+        "reference": (3, "reference: it should be a string"),
     }
     for name, (value, message) in wrong.items():
         text = await refused(client, "validate", kernel="x.py", **{name: value})

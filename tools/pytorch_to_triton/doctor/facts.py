@@ -82,7 +82,7 @@ class Inquiry:
         self, name: str, find: Callable[[], Awaitable[T | NotSeen]], seconds: float = _WORK_SECONDS
     ) -> T | NotSeen:
         """What `find` returns, or why it does not within `seconds`; never raises."""
-        await self._listener.progress(self._done, _STEPS, f"looking at {name}")
+        await self._listener.progress(self._done, _STEPS, f"checking {name}")
         fact: T | NotSeen = NotSeen(f"{name}: no answer within {seconds:g} s")
         with anyio.move_on_after(seconds):
             try:

@@ -61,7 +61,7 @@ def check_torch(versions: Versions) -> CheckOutcome:
             f"torch {versions.torch} is too old.", f"Install torch {version_text(OLDEST_TORCH)} or newer."
         )
     build = f"CUDA {versions.cuda}" if versions.cuda else f"ROCm {versions.rocm}" if versions.rocm else ""
-    return fine(f"torch {versions.torch}, built for {build or 'the CPU alone'}.")
+    return fine(f"torch {versions.torch}, built for {build or 'the CPU only'}.")
 
 
 def check_torch_on_gpu(
@@ -78,7 +78,7 @@ def check_torch_on_gpu(
         return absent("There is no GPU that torch could use.")
     if not versions.cuda and not versions.rocm:
         return broken(
-            "There is a GPU, but torch is built for the CPU alone.",
+            "There is a GPU, but torch is built for the CPU only.",
             "Install torch's build for this driver: pytorch.org lists them under Get Started.",
         )
     if isinstance(driver, DriverState) and versions.cuda and driver.cuda[0] < release(versions.cuda)[0]:
@@ -116,7 +116,7 @@ def check_assembler(surroundings: Surroundings) -> CheckOutcome:
     """Whether Triton finds ptxas."""
     if not surroundings.assembler:
         return broken(
-            "Triton finds no ptxas, so nothing is compiled for NVIDIA's GPUs.",
+            "Triton finds no ptxas, so nothing can be compiled for NVIDIA GPUs.",
             "Install Triton again from its wheel, which has it, or name one with TRITON_PTXAS_PATH.",
         )
     return fine(f"{surroundings.assembler}.")
@@ -125,7 +125,7 @@ def check_assembler(surroundings: Surroundings) -> CheckOutcome:
 def check_miscompilations(versions: Versions) -> CheckOutcome:
     """Whether kernels are known to be compiled wrongly by these versions on the first GPU."""
     if not versions.devices or not versions.assemblers:
-        return absent("There is no GPU of NVIDIA's that torch could use.")
+        return absent("There is no NVIDIA GPU that torch could use.")
     with_these = f"Triton {versions.triton} with ptxas {versions.assemblers[0].version}"
     where = f"on {versions.devices[0].name}"
     if not (known := concerning(versions)):
@@ -141,10 +141,10 @@ def check_miscompilations(versions: Versions) -> CheckOutcome:
 def check_compiler(surroundings: Surroundings, *, needed: bool) -> CheckOutcome:
     """Whether the stubs that launch kernels on a GPU can be built; `needed` where there is one."""
     if not surroundings.compiler_problem:
-        return fine(f"{surroundings.compiler} builds what launches a kernel.")
-    seen = f"What launches a kernel cannot be built: {surroundings.compiler_problem}."
+        return fine(f"{surroundings.compiler} can build the code that launches kernels.")
+    seen = f"The code that launches kernels cannot be built: {surroundings.compiler_problem}."
     fix = "Install gcc and Python's headers (Debian: apt install gcc python3-dev)."
-    return broken(seen, fix) if needed else absent(seen, f"Only a GPU needs it. {fix}")
+    return broken(seen, fix) if needed else absent(seen, f"It is needed only with a GPU. {fix}")
 
 
 class KernelTrial(Value):

@@ -164,7 +164,7 @@ def alternative(text: str) -> dict[str, int]:
         match = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*=\s*(\d{1,9})\s*", part)
         if match is None or match[1] in values:
             raise BadInput(
-                f"{part.strip()!r} in {text!r} is no option with a value of its own.",
+                f"{part.strip()!r} in {text!r} is not an option with a value.",
                 "Write --what-if num_warps=8, or several at once: num_warps=8,num_stages=2.",
             )
         values[match[1]] = int(match[2])
