@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from kernelbench.records import Record, Records
-from mutants.equivalent import equivalents
 from mutants.operators import OPERATORS
 from yardsticks.engine import table_row, write_again
 
@@ -19,6 +18,30 @@ RULE = "|---|---|--:|--:|--:|--:|--:|--:|--:|"
 COLUMNS = ("unreached", "equivalent", "refused", "limited", "survived")
 SAMPLE = 80
 """Mutants that `make test-corpora` judges again."""
+
+
+def equivalents() -> dict[str, str]:
+    """The mutants that are known to compute the same as their kernel, each with the reason.
+
+    An entry of `equivalent.txt` is a place, a difference and a reason, with an empty line after it:
+
+        softmax/softmax_kernel/other_dropped
+        - x = tl.load(x_ptr + cols, mask=mask, other=0.0)
+        + x = tl.load(x_ptr + cols, mask=mask)
+        What is loaded in masked lanes is stored nowhere.
+
+    Raises ValueError for one that lacks something.
+    """
+    same = {}
+    for entry in Path(__file__).with_name("equivalent.txt").read_text(encoding="utf-8").split("\n\n"):
+        if lines := [line for line in entry.splitlines() if not line.startswith("#")]:
+            place, before, after, *reason = (*lines, "", "")
+            if not (before.startswith("- ") and after.startswith("+ ") and reason[0]):
+                raise ValueError(
+                    f"An equivalent mutant is a place, '- before', '+ after', a reason, not {lines}"
+                )
+            same[f"{place}: {before[2:]} => {after[2:]}"] = " ".join(reason).strip()
+    return same
 
 
 def status_of(record: Record, same: Mapping[str, str]) -> str:
