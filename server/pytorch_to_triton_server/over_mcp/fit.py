@@ -5,6 +5,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 _CHARACTERS_OF_ITEM = 128
@@ -26,7 +27,7 @@ class _Cut:
     """Cuts values, all at one measure, and notes what it left out."""
 
     characters: int
-    """Of each text; lists and inner objects have an item for each _CHARACTERS_OF_ITEM of it."""
+    """Of each text; of longer lists and inner objects an item is kept for each _CHARACTERS_OF_ITEM of it."""
     left_out: list[str]
 
     def of(self, value: Any, name: str = "") -> Any:
@@ -42,7 +43,8 @@ class _Cut:
         return value
 
     def _first(self, items: Sequence[Any], name: str) -> Sequence[Any]:
-        kept = items[: self.characters // _CHARACTERS_OF_ITEM]
+        is_long = any(total > self.characters for total in accumulate(map(size, items)))
+        kept = items[: self.characters // _CHARACTERS_OF_ITEM] if is_long else items
         if len(kept) < len(items):
             self.left_out.append(f"{name}: {len(items) - len(kept)} of {len(items)} items")
         return kept
