@@ -5,7 +5,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import Any
 
 _CHARACTERS_OF_ITEM = 128
@@ -27,7 +27,8 @@ class _Cut:
     """Cuts values, all at one measure, and notes what it left out."""
 
     characters: int
-    """Of each text; of longer lists and inner objects an item is kept for each _CHARACTERS_OF_ITEM of it."""
+    """Of each text. Of lists and inner objects so many items are kept as fit, or one for each
+    _CHARACTERS_OF_ITEM, if that is more."""
     left_out: list[str]
 
     def of(self, value: Any, name: str = "") -> Any:
@@ -43,8 +44,8 @@ class _Cut:
         return value
 
     def _first(self, items: Sequence[Any], name: str) -> Sequence[Any]:
-        is_long = any(total > self.characters for total in accumulate(map(size, items)))
-        kept = items[: self.characters // _CHARACTERS_OF_ITEM] if is_long else items
+        fitting = takewhile(lambda total: total <= self.characters, accumulate(map(size, items)))
+        kept = items[: max(len(list(fitting)), self.characters // _CHARACTERS_OF_ITEM)]
         if len(kept) < len(items):
             self.left_out.append(f"{name}: {len(items) - len(kept)} of {len(items)} items")
         return kept
@@ -63,8 +64,7 @@ def fit_value(value: dict[str, Any], most: int) -> Fitted:
     """A result in at most about `most` characters of JSON, with all its fields."""
     if size(value) <= most:
         return Fitted(value, ())
-    measures = range(_CHARACTERS_OF_ITEM * most)
-    fitting = bisect_right(measures, most, key=lambda measure: size(_Cut(measure, []).of(value)))
+    fitting = bisect_right(range(most), most, key=lambda measure: size(_Cut(measure, []).of(value)))
     cut = _Cut(max(0, fitting - 1), [])
     return Fitted(cut.of(value), tuple(cut.left_out))
 
