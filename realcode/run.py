@@ -51,15 +51,9 @@ def problems_of(file: Path) -> Iterator[Problem]:
 def calls_of(file: Path) -> Mapping[str, Any]:
     """What the file's CALLS says of each function: INPUTS, DIMS, and whether it has GRADIENTS."""
     statements = ast.parse(file.read_text(encoding="utf-8")).body
-    (calls,) = (
-        node.value
-        for node in statements
-        if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and node.targets[0].id == "CALLS"
-    )
-    found: Mapping[str, Any] = ast.literal_eval(calls)
-    return found
+    assigned = {ast.unparse(s.targets[0]): s.value for s in statements if isinstance(s, ast.Assign)}
+    calls: Mapping[str, Any] = ast.literal_eval(assigned["CALLS"])
+    return calls
 
 
 async def run(given: argparse.Namespace, worker: WorkerClient) -> int:

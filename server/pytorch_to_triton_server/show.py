@@ -20,7 +20,7 @@ from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import CaseResult, OutputFigures, Verdict
 from pytorch_to_triton.validate.conclusion import skipped_text
 from pytorch_to_triton_server.inspection_tables import compiled_at, inspection_tables
-from pytorch_to_triton_server.tables import TerminalTable, console_on_stdout, shown_path, table_of
+from pytorch_to_triton_server.tables import TerminalTable, console_on_stdout, shown_path
 
 _SCREEN = 24
 """Up to so many cases are listed on a terminal; of more, those that passed are counted by group."""
@@ -91,7 +91,9 @@ def tables_of(result: Value, case_table: Callable[[Verdict], TerminalTable]) -> 
         case Verdict():
             yield case_table(result)
             if result.skipped:
-                yield table_of(("not tested", "reason"), [(skip.what, skip.why) for skip in result.skipped])
+                yield TerminalTable(
+                    ("not tested", "reason"), [(skip.what, skip.why) for skip in result.skipped]
+                )
         case Conversion():
             yield stage_table(result)
             for stage in result.stages:
@@ -102,17 +104,17 @@ def tables_of(result: Value, case_table: Callable[[Verdict], TerminalTable]) -> 
             yield from session_tables(result)
         case SessionStep() if result.unmet:
             unmet = [(c.name, c.evidence, c.advice) for c in result.unmet]
-            yield table_of(("not met", "evidence", "what to try"), unmet)
+            yield TerminalTable(("not met", "evidence", "what to try"), unmet)
         case SessionList() if result.sessions:
             rows = [(str(s.session), s.target, f"stage {s.stage}", str(s.attempts)) for s in result.sessions]
-            yield table_of(("session", "target", "next", "attempts"), rows)
+            yield TerminalTable(("session", "target", "next", "attempts"), rows)
         case FinishedConversion():
-            yield table_of(
+            yield TerminalTable(
                 ("file", "lines", ""),
                 [(str(file.path), str(file.lines or ""), file.there) for file in result.files],
             )
         case Benchmark():
-            yield table_of(*brief_table(result))
+            yield TerminalTable(*brief_table(result))
         case Inspection():
             yield from inspection_tables(result)
         case AuditReport() if result.findings:
@@ -127,7 +129,7 @@ def tables_of(result: Value, case_table: Callable[[Verdict], TerminalTable]) -> 
 def session_tables(session: ConversionSession) -> Iterator[TerminalTable]:
     """At the start what was understood; later every attempt, and the last one's conditions."""
     if not session.attempts:
-        yield table_of(("understood", ""), list(understood_rows(session.understood)))
+        yield TerminalTable(("understood", ""), list(understood_rows(session.understood)))
         return
     rows = [
         (
@@ -139,12 +141,12 @@ def session_tables(session: ConversionSession) -> Iterator[TerminalTable]:
         )
         for attempt in session.attempts
     ]
-    yield table_of(("attempt", "gate", "outcome", "ms", "when (UTC)"), rows)
+    yield TerminalTable(("attempt", "gate", "outcome", "ms", "when (UTC)"), rows)
     last = session.attempts[-1]
     conditions = [
         (condition.name, condition.met, condition.evidence, condition.advice) for condition in last.conditions
     ]
-    yield table_of((f"attempt {last.number} asks", "", "evidence", "what to try"), conditions)
+    yield TerminalTable((f"attempt {last.number} asks", "", "evidence", "what to try"), conditions)
 
 
 def understood_rows(understood: Understanding) -> Iterator[tuple[str, str]]:
@@ -176,7 +178,7 @@ def finding_table(report: AuditReport) -> TerminalTable:
         )
         for f in report.findings
     ]
-    return table_of(("severity", "where, rule", "what", "suggestion"), rows)
+    return TerminalTable(("severity", "where, rule", "what", "suggestion"), rows)
 
 
 def severity_of(finding: Finding) -> str:
@@ -191,13 +193,13 @@ def hit_table(result: SearchResult) -> TerminalTable:
     for hit in result.hits:
         mark = "(fetched, unchecked) " if hit.untrusted else ""
         rows.append((f"{hit.name}\n{hit.section}".rstrip(), hit.applies_to, f"{mark}{hit.excerpt}"))
-    return table_of(("page, section", "about", "excerpt"), rows)
+    return TerminalTable(("page, section", "about", "excerpt"), rows)
 
 
 def missing_tables(missing: Sequence[MissingEntry]) -> Iterator[TerminalTable]:
     """One row for each thing that is missing."""
     if missing:
-        yield table_of(("missing", "what to do"), [(entry.what, entry.fix) for entry in missing])
+        yield TerminalTable(("missing", "what to do"), [(entry.what, entry.fix) for entry in missing])
 
 
 def stage_table(conversion: Conversion) -> TerminalTable:
@@ -209,7 +211,7 @@ def stage_table(conversion: Conversion) -> TerminalTable:
         cases = passed_of_all(stage.verdict)
         speed = stage.speed if stage is not conversion.stages[0] else ""
         rows.append((name, outcome, cases, speed, kernels, stage.file.name))
-    return table_of(("stage", "outcome", "cases passed", "speed vs previous", "kernels", "file"), rows)
+    return TerminalTable(("stage", "outcome", "cases passed", "speed vs previous", "kernels", "file"), rows)
 
 
 def passed_of_all(verdict: Verdict) -> str:
@@ -230,12 +232,12 @@ def timing_table(timing: TimingTable) -> TerminalTable:
         for t in timing.timings
     ]
     where = " at ".join(filter(None, (timing.device, point_name(timing.dims))))
-    return table_of((where, "median ms", "95 % interval", "GB/s"), rows)
+    return TerminalTable((where, "median ms", "95 % interval", "GB/s"), rows)
 
 
 def every_case(verdict: Verdict) -> TerminalTable:
     """One row a case; errors in units of the rounding error that the problem allows."""
-    return table_of(_HEADINGS, [row_of(case) for case in verdict.cases])
+    return TerminalTable(_HEADINGS, [row_of(case) for case in verdict.cases])
 
 
 def cases_in_brief(verdict: Verdict) -> TerminalTable:
@@ -244,7 +246,7 @@ def cases_in_brief(verdict: Verdict) -> TerminalTable:
         return every_case(verdict)
     passed = [case for case in verdict.cases if case.status == "passed"]
     others = [row_of(case) for case in verdict.cases if case.status != "passed"]
-    return table_of(_HEADINGS, [*counted(passed), *((*cells, cut(reason)) for *cells, reason in others)])
+    return TerminalTable(_HEADINGS, [*counted(passed), *((*cells, cut(reason)) for *cells, reason in others)])
 
 
 def counted(passed: list[CaseResult]) -> Iterator[tuple[str, ...]]:

@@ -39,10 +39,10 @@ def console_on_stdout() -> Console:
 
 @dataclass(frozen=True)
 class TerminalTable:
-    """TerminalTable of text below headings, as rich prints them."""
+    """A table of text below headings, as rich prints them."""
 
     headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: Sequence[tuple[str, ...]]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         widths = self._widths(options.max_width)
@@ -84,10 +84,6 @@ class TerminalTable:
             beside = Text("  ").join(line for line in lines if len(line) <= _SHORT)
             for line in filter(len, [beside, *(line for line in lines if len(line) > _SHORT)]):
                 yield Padding(line, (0, 0, 0, _GAP))
-
-
-def table_of(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> TerminalTable:
-    return TerminalTable(headings, tuple(rows))
 
 
 def _least(cell: str) -> int:
