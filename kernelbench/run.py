@@ -132,11 +132,11 @@ async def on_measured_machine(setting: Setting) -> Setting:
     imports = tuple(known.get("imports", ())) or await imports_of_timings(setting)
     # A device may not be usable in what is forked from a process that has imported some of them.
     for ahead in (replace(setting, needs=imports), setting):
-        found = await measure_machine(ahead)
-        if found["status"] == "measured":
-            setting.records.add(found)
+        record = await measure_machine(ahead)
+        if record["status"] == "measured":
+            setting.records.add(record)
             return ahead
-    raise MissingRequirement(f"The GPU cannot be measured: {found['why']}.", "See whether torch can use it.")
+    raise MissingRequirement(f"The GPU cannot be measured: {record['why']}.", "See whether torch can use it.")
 
 
 async def do_phase(
@@ -181,9 +181,9 @@ def line_of(record: Record) -> str:
     """A record in a line: `validate  1/19  19_ReLU: passed`."""
     refusal = record.get("refusal") or {}
     said = str(record.get("why") or refusal.get("message") or "").partition("\n")[0]
-    found = [f"{len(record['ways'])} ways"] if record.get("ways") else []
-    found += [f"{name} {shown(what)}" for name, what in (record.get("implementations") or {}).items()]
-    details = "; ".join([*found, *([said[:150]] if said else []), f"{record['seconds']:.1f} s"])
+    results = [f"{len(record['ways'])} ways"] if record.get("ways") else []
+    results += [f"{name} {shown(what)}" for name, what in (record.get("implementations") or {}).items()]
+    details = "; ".join([*results, *([said[:150]] if said else []), f"{record['seconds']:.1f} s"])
     return f"{record['phase']:8}  {record['problem']:>6}  {record['name']}: {record['status']} ({details})"
 
 

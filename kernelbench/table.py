@@ -105,15 +105,15 @@ def row_of(problem: str, records: Records) -> Row:
     digest = draft.get("digest")
     current = [r for r in records.last.values() if r["problem"] == problem and r.get("digest") == digest]
     timing = next((r for r in current if r["phase"] == "time"), {})
-    found = timing.get("implementations") or {}
-    medians = {name: of.get("median_ms") for name, of in found.items()}
+    implementations = timing.get("implementations") or {}
+    medians = {name: of.get("median_ms") for name, of in implementations.items()}
     checks = {phase: worst(r for r in current if r["phase"] == phase) for phase in ("validate", "check")}
     machine = records.of(MACHINE, "machine", "device") or {}
     traffic = draft.get("traffic")
     floor = ratio(timing.get("bytes"), machine.get("copy_gb_per_s"))
-    chosen = (found.get("drafted") or {}).get("way") or next(iter(ways), "")
+    chosen = (implementations.get("drafted") or {}).get("way") or next(iter(ways), "")
     way = ways.get(chosen, {})
-    errors = [f"{name}: {of['error']}" for name, of in found.items() if "error" in of]
+    errors = [f"{name}: {of['error']}" for name, of in implementations.items() if "error" in of]
     refusal = (draft.get("refusal") or {}).get("message")
     why = [refusal, draft.get("why"), *(r.get("why") for r in checks.values() if bad(r)), timing.get("why")]
     return Row(
@@ -131,7 +131,7 @@ def row_of(problem: str, records: Records) -> Row:
         eager_ms=medians.get("eager"),
         compile_ms=medians.get("compile"),
         drafted_ms=medians.get("drafted"),
-        agrees=(found.get("drafted") or {}).get("agrees"),
+        agrees=(implementations.get("drafted") or {}).get("agrees"),
         floor_ms=floor / 1e6 if floor else None,
         why="; ".join(str(text) for text in [*why, *errors] if text),
     )

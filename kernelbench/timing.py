@@ -49,14 +49,14 @@ def work(report: Any, what: str, **problem: Any) -> Any:
     inductor.compile_threads = 1  # starting its pool takes longer than most of these compilations
     inductor.autotune_local_cache = False  # chosen among other processes, a configuration may be a bad one
     with torch.no_grad():
-        found = Implementations(**problem)
-        first = {name: found.first(name) for name in tuple(found.calls)}
+        implementations = Implementations(**problem)
+        first = {name: implementations.first(name) for name in tuple(implementations.calls)}
         if what == "fill_caches":
             return {"status": "compiled", "implementations": first}
-        timings = found.timings()
+        timings = implementations.timings()
         return {
             "status": "measured",
-            "bytes": found.bytes(),
+            "bytes": implementations.bytes(),
             "implementations": {name: {**first[name], **timings.get(name, {})} for name in first},
         }
 
@@ -127,12 +127,12 @@ class Implementations:
             with time_limit(self.compile_seconds):
                 outputs = list(check.leaves(self.calls[name]()))
             torch.cuda.synchronize()
-            found: dict[str, Any] = {"first_seconds": time.perf_counter() - began}
+            result: dict[str, Any] = {"first_seconds": time.perf_counter() - began}
             if name == "eager":
                 self.expected, self.output_bytes = outputs, sum(t.nbytes for t in outputs)
             elif self.expected is not None:
-                found["agrees"] = agree(outputs, self.expected)
-            return found
+                result["agrees"] = agree(outputs, self.expected)
+            return result
         except Exception as error:
             del self.calls[name]
             return {"error": f"{type(error).__name__}: {error}"[:500]}
@@ -231,9 +231,9 @@ def agree(outputs: list[torch.Tensor], expected: list[torch.Tensor]) -> bool:
 def near(ours: torch.Tensor, theirs: torch.Tensor) -> bool:
     """Compared on a million elements spread over the whole: differences of all may not fit into memory."""
     step = max(1, theirs.numel() // 2**20)
-    one, other = (t[::step].double().nan_to_num() for t in (ours, theirs))
+    mine, other = (t[::step].double().nan_to_num() for t in (ours, theirs))
     scale = float(other.abs().max()) if other.numel() else 0.0
-    return bool(((one - other).abs() <= AGREES * scale).all())
+    return bool(((mine - other).abs() <= AGREES * scale).all())
 
 
 @contextmanager

@@ -40,5 +40,5 @@ def why_not(path: str) -> str:
     return ""
 
 
-def same_and_finite(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return one.numel() > 0 and bool(torch.isfinite(one).all()) and torch.equal(one, other)
+def same_and_finite(once: torch.Tensor, again: torch.Tensor) -> bool:
+    return once.numel() > 0 and bool(torch.isfinite(once).all()) and torch.equal(once, again)

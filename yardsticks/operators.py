@@ -91,7 +91,7 @@ def texts_of(operator: Any, samples: int) -> tuple[list[str], str]:
     dtype = next((dtype for dtype in WHOLE if dtype in dtypes), None)
     if dtype is None:
         return [], "it takes neither float32 nor integers"
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     why = "it has no sample input"
     for sample in itertools.islice(operator.sample_inputs("cpu", dtype), LOOKED_AT):
         try:
@@ -101,8 +101,8 @@ def texts_of(operator: Any, samples: int) -> tuple[list[str], str]:
         except Exception as error:  # what a sample's own call raises
             why = f"{type(error).__name__}: {error}".partition("\n")[0][:200]
         else:
-            found.setdefault(call, text)
-    return spread(list(found.values()), samples), why
+            texts.setdefault(call, text)
+    return spread(list(texts.values()), samples), why
 
 
 def spread(values: list[str], count: int) -> list[str]:

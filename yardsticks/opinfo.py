@@ -61,11 +61,11 @@ async def write_problems(given: argparse.Namespace, worker: WorkerClient, folder
 
 def problems_in(folder: Path) -> list[Problem]:
     """The problems that the folder holds, `softmax/0` the first of an operator."""
-    found = [
+    problems = [
         Problem(f"{file.parent.name}/{file.stem}", f"{file.parent.name}_{file.stem}", file)
         for file in folder.glob("*/*.py")
     ]
-    return sorted(found, key=lambda problem: in_order(problem.key))
+    return sorted(problems, key=lambda problem: in_order(problem.key))
 
 
 def operator_of(problem: str) -> str:
