@@ -89,10 +89,6 @@ class Row:
         """Of the limit that the memory sets."""
         return ratio(self.floor_ms, self.drafted_ms)
 
-    @property
-    def is_dense_convolution(self) -> bool:
-        return bool(DENSE_CONVOLUTION.search(self.name))
-
 
 def ratio(over: float | None, under: float | None) -> float | None:
     return over / under if over is not None and under else None
@@ -166,7 +162,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
     """How many are drafted, right and fast; geometric means where both sides were measured."""
     drafted = [r for r in rows if r.draft == "drafted"]
     timed = [r for r in rows if r.drafted_ms is not None]
-    plain = [r for r in timed if r.problem.startswith("1/") and not r.is_dense_convolution]
+    plain = [r for r in timed if r.problem.startswith("1/") and not DENSE_CONVOLUTION.search(r.name)]
     backward = [r for r in timed if r.backward]
     forward = [r for r in timed if not r.backward] if backward else []
     right = [r for r in rows if r.validated == "passed"]
@@ -185,9 +181,8 @@ def summary(rows: Sequence[Row]) -> list[str]:
         lines.append(f"- at most {FEW_BYTES} times the bytes that are needed: {few} of {len(known)}")
     if not timed:
         return lines
-    slower = sorted(
-        (r for r in timed if r.vs_eager is not None and r.vs_eager < 1), key=lambda r: r.vs_eager or 0
-    )
+    slower = sorted((r.vs_eager, r.name) for r in timed if r.vs_eager is not None and r.vs_eager < 1)
+    below = sorted((r.vs_compile, r.problem) for r in timed if r.vs_compile is not None and r.vs_compile < 1)
     return [
         *lines,
         f"- timed: {len(timed)}",
@@ -198,21 +193,19 @@ def summary(rows: Sequence[Row]) -> list[str]:
         *means("forward", forward),
         *means("forward and backward", backward),
         f"- at least {ALIKE} of torch.compile: {at_least(ALIKE, (r.vs_compile for r in timed))}",
-        "- furthest below torch.compile: " + (", ".join(below_compile(timed)[:MOST_NAMED]) or "none"),
-        "- slower than eager: " + (", ".join(f"{r.name} ({r.vs_eager:.2f})" for r in slower) or "none"),
+        "- furthest below torch.compile: " + (named(below[:MOST_NAMED]) or "none"),
+        "- slower than eager: " + (named(slower) or "none"),
         "- timed and unlike eager: " + (", ".join(r.name for r in timed if r.agrees is False) or "none"),
     ]
+
+
+def named(ratios: Sequence[tuple[float, str]]) -> str:
+    return ", ".join(f"{name} ({ratio:.2f})" for ratio, name in ratios)
 
 
 def at_least(least: float, ratios: Iterable[float | None]) -> str:
     known = [r for r in ratios if r is not None]
     return f"{sum(r >= least for r in known)} of {len(known)}"
-
-
-def below_compile(rows: Sequence[Row]) -> list[str]:
-    """The drafts that torch.compile is faster than, the slowest first."""
-    ratios = sorted((r.vs_compile, r.problem) for r in rows if r.vs_compile is not None)
-    return [f"{problem} ({ratio:.2f})" for ratio, problem in ratios if ratio < 1]
 
 
 def means(what: str, rows: Sequence[Row]) -> list[str]:

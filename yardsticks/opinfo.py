@@ -42,7 +42,7 @@ async def run(given: argparse.Namespace, worker: WorkerClient) -> int:
     await write_problems(given, worker, folder)
     patterns = [f"{operator}/*" for operator in given.operators]
     problems = chosen(problems_in(folder), (), patterns)
-    write = partial(write_outcomes, title="PyTorch's operators", unit=operator_of)
+    write = partial(write_outcomes, title="PyTorch's operators", unit=lambda key: key.partition("/")[0])
     return await run_problems(given, worker, problems, write, PHASES)
 
 
@@ -66,10 +66,6 @@ def problems_in(folder: Path) -> list[Problem]:
         for file in folder.glob("*/*.py")
     ]
     return sorted(problems, key=lambda problem: in_order(problem.key))
-
-
-def operator_of(problem: str) -> str:
-    return problem.partition("/")[0]
 
 
 if __name__ == "__main__":

@@ -51,7 +51,9 @@ def build_app() -> typer.Typer:
     ) -> None:
         """Turn PyTorch functions into Triton kernels, and prove that they are correct."""
         if version:
-            print_version(as_json=bool(context.obj))
+            from pytorch_to_triton.places import version as installed
+
+            print(f'{{"version": "{installed()}"}}' if context.obj else installed())
 
     for function in (serve, install, doctor, completion):
         app.command(cls=DocumentedCommand)(function)
@@ -143,9 +145,3 @@ def print_timings(worker: "WorkerClient") -> None:
     print("   began  seconds  process", file=sys.stderr)
     for began, seconds, process in table_of(worker.process_times):
         print(f"{began:>8}  {seconds:>7}  {process}", file=sys.stderr)
-
-
-def print_version(*, as_json: bool) -> None:
-    from pytorch_to_triton.places import version
-
-    print(f'{{"version": "{version()}"}}' if as_json else version())

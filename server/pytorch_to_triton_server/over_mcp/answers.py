@@ -49,16 +49,11 @@ def answer_call(
     result: BaseModel, tool: str, detail: Detail = "brief", *, images: bool = True
 ) -> CallToolResult:
     """A result within the length that `detail` stands for."""
-    content = reword(compact(result, tool, CHARACTERS[detail]))
+    content = compact(result, tool, CHARACTERS[detail])
+    content |= {key: in_callers_words(content[key]) for key in ("summary", "next_step") if key in content}
     text = TextContent(type="text", text=json.dumps(content, ensure_ascii=False))
     pictures = pictures_of(result) if images else []
     return CallToolResult(content=[text, *links_of(result), *pictures], structured_content=content)
-
-
-def reword(content: dict[str, Any]) -> dict[str, Any]:
-    """What is said to the caller, in the caller's words."""
-    said = ("summary", "next_step")
-    return {key: in_callers_words(value) if key in said else value for key, value in content.items()}
 
 
 def links_of(result: BaseModel) -> list[ResourceLink]:
@@ -151,12 +146,11 @@ def _make_room(folder: Path, newest: Path) -> None:
 
 def in_callers_words(text: str) -> str:
     """`--into` becomes `into`, `convert start` becomes `convert_start`, except in commands to be typed."""
-    return "\n".join(line if _TYPED.search(line) else _reword(line) for line in text.split("\n"))
-
-
-def _reword(line: str) -> str:
-    line = _OPTION.sub(_argument, line)
-    return _COMMAND.sub(lambda match: _COMMANDS[match[1]], line)
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if not _TYPED.search(line):
+            lines[number] = _COMMAND.sub(lambda match: _COMMANDS[match[1]], _OPTION.sub(_argument, line))
+    return "\n".join(lines)
 
 
 def _argument(option: re.Match[str]) -> str:

@@ -1,17 +1,11 @@
 """NVIDIA's tools, this command on PATH, and variables that change what Triton and torch do."""
 
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from pytorch_to_triton.command_line import NAME, program
 from pytorch_to_triton.doctor.outcomes import CheckOutcome, absent, broken, doubtful, fine
-
-
-def read_command() -> str | None:
-    """Where a shell finds this command."""
-    return shutil.which(NAME)
 
 
 def check_sanitizer(path: Path | None) -> CheckOutcome:

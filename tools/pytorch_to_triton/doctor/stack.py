@@ -176,14 +176,12 @@ def reason(outcome: Outcome) -> str:
 def check_kernel(trial: KernelTrial | NotSeen | None, how: How) -> CheckOutcome:
     """What became of it; None: it was not tried."""
     if trial is None:
-        return absent("It was not tried: " + _why_not(how))
+        no_gpu = how == "on the GPU"
+        why = "torch has no GPU to run it on" if no_gpu else "the worker does not start"
+        return absent(f"It was not tried: {why}.")
     if isinstance(trial, NotSeen):
         return broken(f"It does not work: {trial.why.rstrip('.')}.", trial.fix)
     what = f"{trial.seen} in {trial.seconds:.1f} s"
     if trial.seconds > _SLOW_SECONDS:
         return doubtful(f"It works, but slowly: {what}.", "Put Triton's cache and /tmp on a local disk.")
     return fine(f"{what[:1].upper()}{what[1:]}." if how == "compiled" else f"Ran {what}.")
-
-
-def _why_not(how: How) -> str:
-    return "torch has no GPU to run it on." if how == "on the GPU" else "the worker does not start."

@@ -122,9 +122,11 @@ async def compile_kernels(compiling: Compiling) -> Compiled:
     for item in items:
         if isinstance(item, wire.LaunchedItem):
             kernels[item.number] = kernels[item.number].model_copy(update={"grid": item.grid or ()})
+    rest = len(trials) - compiled
+    left_out = [f"{rest} of {len(trials)} autotuner configurations were not compiled."] if rest else []
     return Compiled(
         kernels=tuple(kernels[number] for number in sorted(kernels)),
-        notes=(*_left_out(trials, compiled), *_cut_short(outcomes)),
+        notes=(*left_out, *_cut_short(outcomes)),
         failure=answer.failure if answer else None,
     )
 
@@ -141,11 +143,6 @@ async def _the_rest(compiling: Compiling, trials: range) -> list[Outcome]:
         for number in range(processes):
             group.start_soon(ask, trials[number::processes])
     return outcomes
-
-
-def _left_out(trials: Sequence[dict[str, str]], compiled: int) -> list[str]:
-    rest = len(trials) - compiled
-    return [f"{rest} of {len(trials)} autotuner configurations were not compiled."] if rest else []
 
 
 def _cut_short(outcomes: Sequence[Outcome]) -> list[str]:
