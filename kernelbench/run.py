@@ -98,25 +98,25 @@ async def run_problems(
     out = given.out.resolve()
     records = Records(out / "records.jsonl")
     with deadline(given.deadline):
-        setting = await setting_of(given, worker, records, out)
-        for phase in given.phase or available(setting, usual):
+        runtime = await choose_runtime(worker, given.device)
+        setting = Setting(
+            worker,
+            runtime,
+            records,
+            out,
+            given.stage,
+            small=runtime.interpreter if given.small is None else given.small,
+            seconds=given.seconds_per_problem,
+            ways=given.ways,
+            max_autotune=given.max_autotune,
+        )
+        possible = [phase for phase in usual if phase not in DEVICE_ONLY or not runtime.interpreter]
+        for phase in given.phase or possible:
             if phase in DEVICE_ONLY:
                 setting = await on_measured_machine(setting)
             await do_phase(setting, given, problems, phase)
     print(f"{write(out, records)} is written.")
     return 0
-
-
-async def setting_of(given: argparse.Namespace, worker: WorkerClient, records: Records, out: Path) -> Setting:
-    runtime = await choose_runtime(worker, given.device)
-    small = runtime.interpreter if given.small is None else given.small
-    seconds = given.seconds_per_problem
-    return Setting(worker, runtime, records, out, given.stage, small, seconds, given.ways, given.max_autotune)
-
-
-def available(setting: Setting, usual: Sequence[str]) -> tuple[str, ...]:
-    """The usual phases that this machine can do."""
-    return tuple(phase for phase in usual if phase not in DEVICE_ONLY or not setting.runtime.interpreter)
 
 
 async def on_measured_machine(setting: Setting) -> Setting:

@@ -145,17 +145,13 @@ def bad(record: Record) -> bool:
 
 def markdown(title: str, rows: Sequence[Row], machine: Record) -> str:
     """The summary, the table, and what is wrong or not drafted, by name."""
-    lines = [f"# {title}", "", *([of_machine(machine), ""] if machine else []), *summary(rows), ""]
-    lines += [HEAD, RULE, *(line_of(row) for row in rows)]
+    lines = [f"# {title}", ""]
+    if machine:
+        stack = f"{machine['device']}, torch {machine['torch']}, Triton {machine['triton']}"
+        lines += [f"{stack}; a copy moves {machine['copy_gb_per_s']:,.0f} GB/s.", ""]
+    lines += [*summary(rows), "", HEAD, RULE, *(line_of(row) for row in rows)]
     reasons = [f"- {row.problem} {row.name}: {flat(row.why)}" for row in rows if row.why]
     return "\n".join([*lines, *(["", "## What is behind it", "", *reasons] if reasons else [])]) + "\n"
-
-
-def of_machine(machine: Record) -> str:
-    return (
-        f"{machine['device']}, torch {machine['torch']}, Triton {machine['triton']}; "
-        f"a copy moves {machine['copy_gb_per_s']:,.0f} GB/s."
-    )
 
 
 def summary(rows: Sequence[Row]) -> list[str]:

@@ -52,7 +52,8 @@ async def run(given: argparse.Namespace, worker: WorkerClient) -> int:
         runtime = await choose_runtime(worker, "cuda")
         with deadline(given.deadline):
             await time_all(worker, runtime, missing, given.out)
-    results = results_in(given.out, chosen)
+    files = [(row, result_file(given.out, row)) for row in chosen]
+    results = [(row, Benchmark.model_validate_json(f.read_text())) for row, f in files if f.exists()]
     text = table_of(results)
     places.write_atomically(given.out / "table.md", text)
     places.write_atomically(given.out / "rows.csv", rows_csv(results))
@@ -101,12 +102,6 @@ def installed(peers: Sequence[str]) -> list[str]:
 
 def result_file(out: Path, row: Row) -> Path:
     return out / f"{row.name}.json"
-
-
-def results_in(out: Path, chosen: Sequence[Row]) -> list[tuple[Row, Benchmark]]:
-    """Each row that was timed, with its result."""
-    files = [(row, result_file(out, row)) for row in chosen]
-    return [(row, Benchmark.model_validate_json(file.read_text())) for row, file in files if file.exists()]
 
 
 if __name__ == "__main__":

@@ -40,7 +40,8 @@ class Boundary:
 
     def readable(self, path: Path) -> Path:
         """The path itself. Raises BadInput where its real path lies elsewhere."""
-        return self._inside(path, (*self.roots, *own_folders()))
+        own = (*map(places.shipped, _SHIPPED), places.results(), places.runs())
+        return self._inside(path, (*self.roots, *map(real, own)))
 
     def writable(self, path: Path) -> Path:
         """The path itself. Raises BadInput where its real path lies elsewhere."""
@@ -62,11 +63,6 @@ class Boundary:
 
 
 ANYWHERE = Boundary((Path("/"),))
-
-
-def own_folders() -> tuple[Path, ...]:
-    """Where this project's own kernels, guides, results and runs lie."""
-    return (*(real(places.shipped(name)) for name in _SHIPPED), real(places.results()), real(places.runs()))
 
 
 def real(path: Path) -> Path:

@@ -63,7 +63,11 @@ def closing_lines(result: Value) -> Iterator[str]:
         yield result.tests.output
     yield from result.model_dump(include={"summary", "next_step"}).values()
     if isinstance(result, Benchmark):
-        yield from files_of(result)
+        yield from (f"Chart: {picture}" for picture in result.pictures)
+        if result.frozen:
+            yield f"Frozen kernel: {result.frozen}"
+        if result.folder:
+            yield f"Report: {result.folder / 'report.md'}"
     if isinstance(result, AuditReport) and result.written:
         yield f"Report: {result.written}"
     if isinstance(result, Inspection) and result.page:
@@ -74,15 +78,6 @@ def closing_lines(result: Value) -> Iterator[str]:
         if result.smallest:
             yield f"Smallest case with this mistake: {result.smallest}"
         yield f"Run it again: {result.replay}"
-
-
-def files_of(result: Benchmark) -> Iterator[str]:
-    """What a benchmark has written."""
-    yield from (f"Chart: {picture}" for picture in result.pictures)
-    if result.frozen:
-        yield f"Frozen kernel: {result.frozen}"
-    if result.folder:
-        yield f"Report: {result.folder / 'report.md'}"
 
 
 def tables_of(result: Value, case_table: Callable[[Verdict], TerminalTable]) -> Iterator[TerminalTable]:

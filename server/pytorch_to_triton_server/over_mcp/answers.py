@@ -125,23 +125,21 @@ def _split(cases: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def keep_result(tool: str, text: str) -> Path:
-    """Write a result of a tool into a new file of the cache, and remove the oldest. Raises OSError."""
+    """Write a result of a tool into a new file of the cache, and remove the oldest above the limits.
+
+    Raises OSError.
+    """
     folder = places.results()
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
     file = folder / f"{now}-{tool}-{secrets.token_hex(3)}.json"
     places.write_atomically(file, text)
-    _make_room(folder, file)
-    return file
-
-
-def _make_room(folder: Path, newest: Path) -> None:
-    """Remove the oldest files above the limits on number and total size, but never the newest."""
     left = MOST_BYTES
-    for number, file in enumerate(sorted(folder.glob("*.json"), reverse=True)):  # names begin with the time
+    for number, old in enumerate(sorted(folder.glob("*.json"), reverse=True)):  # names begin with the time
         with suppress(FileNotFoundError):  # other servers remove files as well
-            left -= file.stat().st_size
-            if file != newest and (number >= MOST_FILES or left < 0):
-                file.unlink()
+            left -= old.stat().st_size
+            if old != file and (number >= MOST_FILES or left < 0):
+                old.unlink()
+    return file
 
 
 def in_callers_words(text: str) -> str:

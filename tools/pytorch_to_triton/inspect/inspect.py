@@ -91,7 +91,9 @@ async def inspect(
     What the compiler refuses is in the result; a target, an arch or a size that cannot be used is refused:
     BadInput. Raises MissingRequirement where a profiler is asked for that cannot work here.
     """
-    named = _named_architecture(request)
+    named = architecture(request.arch) if request.arch else None
+    if named and request.text:
+        refuse_foreign(request.text, named)
     compiled_runtime = runtime.model_copy(update={"interpreter": False})
     installed, call = await _read_versions_and_call(worker, request, runtime, compiled_runtime)
     if request.profile:
@@ -142,14 +144,6 @@ async def inspect(
         page=page_of(with_text(kernels, request.text), request.text, request.page) if request.text else None,
         profile=profile,
     )
-
-
-def _named_architecture(request: InspectionRequest) -> Architecture | None:
-    """The architecture that the request names; what cannot be is refused before anything starts: BadInput."""
-    named = architecture(request.arch) if request.arch else None
-    if named and request.text:
-        refuse_foreign(request.text, named)
-    return named
 
 
 async def _read_versions_and_call(
