@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from mcp import Client
-from mcp.shared.exceptions import MCPError
-from mcp.types import INVALID_PARAMS, ImageContent
+from mcp.types import ImageContent
 
 from pytorch_to_triton_server.catalogue import TOOLS
 from pytorch_to_triton_server.over_mcp.answers import CHARACTERS
@@ -86,19 +85,6 @@ async def test_a_refusal_reaches_the_client_with_its_hint(client: Client, right_
         assert hint in text
 
 
-async def test_an_unknown_resource_is_refused_with_what_there_is(client: Client) -> None:
-    for uri, known in (
-        ("kernel://softmx", "The kernels are .*softmax"),
-        ("kernel://../softmax", "kernel://softmax, .*docs://guides/masks"),
-        ("docs://guides/absent", "The guides are .*masks"),
-        ("x" * 3000, "kernel://softmax, .*docs://guides/masks"),
-        ("x" * 9000, "The address has 9000 characters: more than 4000 are not read."),
-    ):
-        with pytest.raises(MCPError, match=known) as refused:
-            await client.read_resource(uri)
-        assert refused.value.code == INVALID_PARAMS
-
-
 async def test_a_long_result_is_cut_to_its_worst_findings_and_a_file_has_the_whole(
     client: Client, tmp_path: Path
 ) -> None:
@@ -114,22 +100,6 @@ async def test_a_long_result_is_cut_to_its_worst_findings_and_a_file_has_the_who
     whole = json.loads(Path(content["cut"]["whole"]).read_text())
     assert [finding["rule"] for finding in whole["findings"]].count("unsupported_syntax") == 150
     assert json.loads(whole["document"])["version"] == "2.1.0"
-
-
-async def test_reference_kernels_are_resources(client: Client) -> None:
-    uris = [str(resource.uri) for resource in (await client.list_resources()).resources]
-    assert "kernel://layer_norm" in uris
-    [content] = (await client.read_resource("kernel://layer_norm")).contents
-    assert "def reference" in content.model_dump()["text"]
-
-
-async def test_the_documentation_is_searched_without_a_network_and_names_the_right_name(
-    client: Client,
-) -> None:
-    content = await answered(client, "docs_search", query="tl.load with a mask")
-    assert {"triton.language.load", "guides/masks"} & {hit["name"] for hit in content["hits"]}
-    result = await client.call_tool("docs_search", {"query": "tl.relu"})
-    assert "tl.maximum(x, 0.0)" in text_of(result)
 
 
 async def test_the_advice_for_a_benchmark_without_a_gpu_works(client: Client, tmp_path: Path) -> None:

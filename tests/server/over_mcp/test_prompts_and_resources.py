@@ -61,6 +61,8 @@ async def test_an_address_of_nothing_is_answered_with_what_there_is(client: Clie
         ("docs://no_such", "There is no guide 'no_such'. The guides are "),
         ("session://no_such", "'sessions/no_such' is not a folder.\n`convert_list` names the sessions"),
         ("nowhere://no_such", "There is no resource 'nowhere://no_such'. The resources are "),
+        ("kernel://../softmax", "There is no resource 'kernel://../softmax'. The resources are "),
+        ("x" * 9000, "The address has 9000 characters: more than 4000 are not read."),
     ):
         with pytest.raises(MCPError) as error:
             await client.read_resource(uri)
