@@ -119,7 +119,7 @@ def source_of(tree: ast.Module, name: str) -> str | None:
             if line is None:
                 return None
             imports.add(line)
-    chosen = [statement for statement in tree.body if any(statement is one for one in needed)]
+    chosen = [statement for statement in tree.body if any(statement is other for other in needed)]
     return "\n\n\n".join(["\n".join(sorted(imports)), *map(ast.unparse, chosen)])
 
 

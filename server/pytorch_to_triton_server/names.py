@@ -40,8 +40,8 @@ class Boundary:
 
     def readable(self, path: Path) -> Path:
         """The path itself. Raises BadInput where its real path lies elsewhere."""
-        own = (*map(places.shipped, _SHIPPED), places.results(), places.runs())
-        return self._inside(path, (*self.roots, *map(real, own)))
+        shipped = (*map(places.shipped, _SHIPPED), places.results(), places.runs())
+        return self._inside(path, (*self.roots, *map(real, shipped)))
 
     def writable(self, path: Path) -> Path:
         """The path itself. Raises BadInput where its real path lies elsewhere."""

@@ -136,14 +136,14 @@ def with_own_names(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> d
 
     `path` of validate is its `kernel`; of a tool that takes a list, one path may stand alone.
     """
-    own = schema["properties"]
-    first = next(iter(own), None)
+    properties = schema["properties"]
+    first = next(iter(properties), None)
     if first is None or first not in schema.get("required", ()):
         return dict(arguments)
     given = dict(arguments)
-    meant = [name for name in _SAME_AS_FIRST if name in given and name not in own]
+    meant = [name for name in _SAME_AS_FIRST if name in given and name not in properties]
     if first not in given and len(meant) == 1:
         given = {first: given.pop(meant[0]), **given}
-    if own[first].get("type") == "array" and isinstance(given.get(first), str):
+    if properties[first].get("type") == "array" and isinstance(given.get(first), str):
         given[first] = [given[first]]
     return given

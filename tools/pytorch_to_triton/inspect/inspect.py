@@ -169,9 +169,9 @@ async def _call_of(worker: WorkerClient, request: InspectionRequest, runtime: Ru
     problem = problem_of(reference or candidate, candidate, request.options)
     declaring = reference.target if reference else None
     declaration = problem.declaration
-    own = examples_case(problem.reference)
-    if own is not None and not (request.options.inputs or request.options.dims):
-        return InspectedCall(declaring, own)
+    example = examples_case(problem.reference)
+    if example is not None and not (request.options.inputs or request.options.dims):
+        return InspectedCall(declaring, example)
     dims = timing_dims(declaration, at_least_bytes=0)
     name = point_name(dims) or "base"
     case = Case(name=name, group="declared", dims=dims, arguments=declaration.arguments(dims))
