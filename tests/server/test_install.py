@@ -228,7 +228,7 @@ def test_the_project_s_file_lies_in_the_current_folder(
     client = CLIENTS[name]
     if client.project_file is None:
         assert install(name, "--scope", "project") == 2
-        assert "no file for one project" in capfd.readouterr().err
+        assert "no file for a single project" in capfd.readouterr().err
     else:
         assert install(name, "--scope", "project") == 0
         assert "Note: A project's file is usually committed" in capfd.readouterr().out

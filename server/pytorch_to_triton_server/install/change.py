@@ -53,7 +53,7 @@ class FileChange:
         except OSError as error:
             raise BadInput(
                 f"{self.file} cannot be written: {error.strerror or error}.",
-                "Correct its permissions, or enter the server there yourself: --dry-run shows the change.",
+                "Correct its permissions, or add the server there yourself: --dry-run shows the change.",
             ) from error
 
     def _write(self, text: str) -> None:
@@ -81,7 +81,7 @@ def plan_change(client: McpClient, scope: Scope, command: list[str] | None) -> F
     """
     named = client.file(scope)
     if named is None:
-        raise BadInput(f"{client.title} has no file for one project.", "Leave out --scope project.")
+        raise BadInput(f"{client.title} has no file for a single project.", "Leave out --scope project.")
     try:
         file = named.resolve()
         text = _text_of(file) if file.exists() else None
@@ -94,7 +94,7 @@ def plan_change(client: McpClient, scope: Scope, command: list[str] | None) -> F
     except (ValueError, IndexError) as error:
         raise BadInput(
             f"{file} is left as it is: {error}.",
-            f"Correct it, or enter the server yourself, as references/installing.md says of {client.title}.",
+            f"Correct it, or add the server yourself, as references/installing.md says for {client.title}.",
         ) from error
 
 

@@ -201,7 +201,8 @@ def open_within(text: str, boundary: Boundary) -> "SessionFolder":
     folder = boundary.writable(path_of(text))
     if not folder.is_dir():
         raise BadInput(
-            f"{brief(text)} is not a folder.", "`convert list` names the sessions; `convert start` opens one."
+            f"{brief(text)} is not a folder.",
+            "`convert list` names the sessions; `convert start` opens one.",
         )
     from pytorch_to_triton.convert.session.store import RECORD, open_session
 

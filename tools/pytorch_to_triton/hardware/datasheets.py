@@ -130,8 +130,8 @@ def datasheet(name: str) -> DataSheet:
         return meant[0]
     if meant:
         variants = " or ".join(sheet.name for sheet in meant)
-        raise BadInput(f"{name!r} can be {variants}, which differ.", "Name one of them in full.")
-    raise BadInput(f"There is no data sheet of {name!r}.", f"Known GPUs: {', '.join(NAMES)}.")
+        raise BadInput(f"{name!r} can mean {variants}, which differ.", "Name one of them in full.")
+    raise BadInput(f"There is no data sheet for {name!r}.", f"Known GPUs: {', '.join(NAMES)}.")
 
 
 def chip_of(product: str) -> str:
