@@ -1,30 +1,21 @@
 """Is a drafted file right? Its `run` beside the problem's `Model`, by nothing but torch.
 
-    python check.py PROBLEM DRAFTED [--small] [--device cuda] [--evaluated]
-
-Prints one line of JSON. Nothing of the project's validation judges here. On the CPU the kernels run under
-Triton's interpreter; the project's worker, which corrects the interpreter, takes this file as a job.
+A job of the worker. Nothing of the project's validation judges here.
 """
 
 from __future__ import annotations
 
-import argparse
 import ast
 import importlib.util
 import inspect
 import itertools
-import json
 import math
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-
-if __name__ == "__main__" and "cuda" not in sys.argv:
-    os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported
 
 import torch
 
@@ -86,7 +77,7 @@ class Sides(NamedTuple):
         """The model's call."""
         return self.passes(lambda: self.model(*inputs), [*inputs, *self.model.parameters()])
 
-    def found(self, inputs: list[Any]) -> Call:
+    def actual(self, inputs: list[Any]) -> Call:
         """The draft's call, on a state of its own."""
         state = {name: tensor.clone() for name, tensor in state_of(self.model).items()}
         weights = [state[name.replace(".", "_")] for name, _ in self.model.named_parameters()]
@@ -113,17 +104,17 @@ def at_small_sizes(sides: Sides, text: Mapping[str, Any], device: str) -> Any:
         elements = elements_at(dims)
         if elements > MOST_ELEMENTS and device == "cpu":
             raise TooLarge(refused or f"{elements:,} elements" + f" at {dict(dims)}" * bool(dims))
-        found = []
+        comparisons = []
         signs = (torch.randn,) if many else (torch.rand, torch.randn)
         for values in signs:
             inputs = generated(text["INPUTS"], state, dims, values, device)
             try:
-                found.append(compared(sides, inputs))
+                comparisons.append(compared(sides, inputs))
             except Exception as error:  # a size that eager or a guard of `run` refuses: a larger one may do
                 refused = f"{dict(dims)}: {type(error).__name__}: {error}"[:500]
                 break
-        if len(found) == len(signs):
-            worst = next((f for f in found if f["status"] != "right"), found[0])
+        if len(comparisons) == len(signs):
+            worst = next((f for f in comparisons if f["status"] != "right"), comparisons[0])
             return {**worst, "dims": dict(dims), "elements": elements, "refused": refused}
     return {"status": "wrong", "why": f"no small sizes that both sides take; the last: {refused}"}
 
@@ -280,8 +271,8 @@ def differentiated(
         outputs = list(leaves(call()))
         reached = [output for output in outputs if output.requires_grad]
         given = weights_of(outputs) if weights is None else weights
-        found = torch.autograd.grad(reached, variables, given, allow_unused=True)
-    gradients = [torch.zeros_like(v) if g is None else g for v, g in zip(variables, found, strict=True)]
+        computed = torch.autograd.grad(reached, variables, given, allow_unused=True)
+    gradients = [torch.zeros_like(v) if g is None else g for v, g in zip(variables, computed, strict=True)]
     return [*(output.detach() for output in outputs), *gradients]
 
 
@@ -298,11 +289,11 @@ def weights_of(outputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 def compared(sides: Sides, inputs: list[Any]) -> dict[str, Any]:
     """`right` or `wrong`, with the largest difference from eager. Whatever either side raises is raised."""
     expected = outputs_of(sides.expected(inputs))
-    found = outputs_of(sides.found(inputs))
-    if len(found) != len(expected):
-        return {"status": "wrong", "why": f"{len(found)} outputs, not {len(expected)}"}
+    outputs = outputs_of(sides.actual(inputs))
+    if len(outputs) != len(expected):
+        return {"status": "wrong", "why": f"{len(outputs)} outputs, not {len(expected)}"}
     largest = 0.0
-    for at, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
+    for at, (ours, theirs) in enumerate(zip(outputs, expected, strict=True)):
         if (ours.shape, ours.dtype) != (theirs.shape, theirs.dtype):
             shapes = f"{tuple(ours.shape)} {ours.dtype}, not {tuple(theirs.shape)} {theirs.dtype}"
             return {"status": "wrong", "why": f"output {at} is {shapes}"}
@@ -355,13 +346,13 @@ def differences(ours: torch.Tensor, theirs: torch.Tensor) -> tuple[int, float]:
     failing, largest = 0, 0.0
     # A view, or a copy where it has to be one, chunk by chunk: whole differences may not fit into memory.
     flat = (ours.reshape(-1), theirs.reshape(-1))
-    for one, other in zip(*(torch.split(tensor, CHUNK) for tensor in flat), strict=True):
+    for mine, other in zip(*(torch.split(tensor, CHUNK) for tensor in flat), strict=True):
         if tolerance:
-            close = torch.isclose(one, other.to(one.dtype), rtol=tolerance, atol=tolerance, equal_nan=True)
+            close = torch.isclose(mine, other.to(mine.dtype), rtol=tolerance, atol=tolerance, equal_nan=True)
         else:
-            close = one == other
+            close = mine == other
         failing += int((~close).sum())
-        apart = (one.double() - other.double()).abs()
+        apart = (mine.double() - other.double()).abs()
         if apart.numel():
             largest = max(largest, float(apart.nan_to_num(0.0, 0.0, 0.0).max()))
     return failing, largest
@@ -381,20 +372,3 @@ def leaves(value: Any) -> Iterator[torch.Tensor]:
 
 def count(inputs: list[Any]) -> int:
     return sum(math.prod(tensor.shape) for tensor in leaves(inputs))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("problem")
-    parser.add_argument("drafted")
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--evaluated", action="store_true", help="the draft is of the model in eval()")
-    given = parser.parse_args()
-    how = {"small": given.small, "device": given.device, "evaluated": given.evaluated}
-    problem = {"path": given.problem, "function": None, "declared": {}, "backward": False}
-    print(json.dumps(work(None, problem, given.drafted, **how)))
-
-
-if __name__ == "__main__":
-    main()

@@ -57,14 +57,14 @@ def drafted_here(origin: DraftOrigin, stage: Stage, wanted: WaysDrafted) -> dict
         if ways and wanted == "usual":
             break
         try:
-            found = draft(graph, origin.source, stage, ways=way)
+            module = draft(graph, origin.source, stage, ways=way)
         except Refusal as refusal:
             refused = {"refusal": refusal_of(refusal)}
             continue
-        if all(found.text != other["text"] for other in ways.values()):
-            kernels = [kernel.name for kernel in found.kernels]
-            left = {"calls": list(found.calls), "left": list(found.left)}
-            ways[str(way)] = {"text": found.text, "kernels": kernels, **left}
+        if all(module.text != other["text"] for other in ways.values()):
+            kernels = [kernel.name for kernel in module.kernels]
+            left = {"calls": list(module.calls), "left": list(module.left)}
+            ways[str(way)] = {"text": module.text, "kernels": kernels, **left}
     return {"ways": ways} if ways else refused
 
 

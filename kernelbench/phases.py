@@ -64,8 +64,8 @@ class Setting:
 
     def draft(self, problem: Problem) -> Record:
         """The problem's draft; empty where it has none."""
-        found = self.records.draft(problem.key) or {}
-        return found if found.get("status") == "drafted" else {}
+        record = self.records.draft(problem.key) or {}
+        return record if record.get("status") == "drafted" else {}
 
     async def ask(self, kind: str, arguments: Mapping[str, Any], needs: tuple[str, ...] = ()) -> Record:
         """What one of the files beside this answers; or how it ended instead."""
@@ -86,17 +86,17 @@ async def record_of(setting: Setting, problem: Problem, phase: str) -> Record:
     try:
         # The worker ends jobs that take too long; this bounds what goes on between them.
         with anyio.fail_after(setting.seconds * 1.1 + 5):
-            found = await PHASES[phase](setting, problem)
+            record = await PHASES[phase](setting, problem)
     except TimeoutError:
-        found = {"status": "timed_out", "why": f"not done within {setting.seconds:g} s"}
+        record = {"status": "timed_out", "why": f"not done within {setting.seconds:g} s"}
     except Refusal as refusal:
-        found = {"status": "refused", "why": refusal.message[:LONGEST], "hint": refusal.hint[:LONGEST]}
+        record = {"status": "refused", "why": refusal.message[:LONGEST], "hint": refusal.hint[:LONGEST]}
     except Exception as error:  # a defect costs one row
-        found = {"status": "raised", "why": f"{type(error).__name__}: {error}"[:LONGEST]}
+        record = {"status": "raised", "why": f"{type(error).__name__}: {error}"[:LONGEST]}
     digest = {} if phase == "draft" else {"digest": setting.draft(problem).get("digest")}
     seconds = round(time.perf_counter() - began, 3)
     named = {"problem": problem.key, "name": problem.name, "phase": phase, "where": setting.where(phase)}
-    return {**named, **digest, "seconds": seconds, **found}
+    return {**named, **digest, "seconds": seconds, **record}
 
 
 async def draft_problem(setting: Setting, problem: Problem) -> Record:
@@ -108,22 +108,22 @@ async def draft_problem(setting: Setting, problem: Problem) -> Record:
         return {"status": "refused", "traced": False, "refusal": refusal_of(refusal)}
     traced_at = time.perf_counter()
     try:
-        found = await drafted(origin, setting.stage, setting.ways)
+        drafts = await drafted(origin, setting.stage, setting.ways)
     except anyio.BrokenWorkerProcess as error:
         return {"status": "crashed", "traced": True, "why": str(error)}
     seconds = {
         "trace_seconds": round(traced_at - began, 3),
         "draft_seconds": round(time.perf_counter() - traced_at, 3),
     }
-    if "refusal" in found:
-        return {"status": "refused", "traced": True, **seconds, **found}
+    if "refusal" in drafts:
+        return {"status": "refused", "traced": True, **seconds, **drafts}
     ways = {}
-    for number, (name, way) in enumerate(found["ways"].items()):
+    for number, (name, way) in enumerate(drafts["ways"].items()):
         text = way["text"]
         file = f"drafts/{problem.group}/{problem.name}{f'.{number}' if number else ''}.py"
         await anyio.to_thread.run_sync(write_atomically, setting.out / file, text)
         ways[name] = {"file": file, **{key: way[key] for key in ("kernels", "calls", "left")}}
-    texts = [way["text"] for way in found["ways"].values()]
+    texts = [way["text"] for way in drafts["ways"].values()]
     first = setting.out / next(iter(ways.values()))["file"]
     declared = origin.source.declared
     moved = await traffic_of(
@@ -160,7 +160,7 @@ def sizes_of(problem: Problem, origin: DraftOrigin) -> Mapping[str, int]:
 async def check_problem(setting: Setting, problem: Problem) -> Record:
     """`right`, `wrong`, `random` or `too_large`, by check.py: that of the first way that is not right."""
     draft = setting.draft(problem)
-    found: Record = {}
+    answer: Record = {}
     for name, way in draft["ways"].items():
         arguments = {
             "problem": problem.as_json(),
@@ -169,10 +169,10 @@ async def check_problem(setting: Setting, problem: Problem) -> Record:
             "device": "cpu" if setting.runtime.interpreter else "cuda",
             "evaluated": draft["evaluated"],
         }
-        found = await setting.ask(CHECK, arguments)
-        if found["status"] != "right":
-            return {**found, "why": f"{name}: {found.get('why', '')}"}
-    return found
+        answer = await setting.ask(CHECK, arguments)
+        if answer["status"] != "right":
+            return {**answer, "why": f"{name}: {answer.get('why', '')}"}
+    return answer
 
 
 async def validate_problem(setting: Setting, problem: Problem) -> Record:
@@ -217,27 +217,27 @@ async def compile_problem(setting: Setting, problem: Problem) -> Record:
 async def time_problem(setting: Setting, problem: Problem) -> Record:
     """`measured`, with bytes and timings. A draft that takes the process with it costs the drafts alone."""
     arguments = timing_arguments(setting, problem, "time")
-    found = await setting.ask(TIMING, arguments, setting.needs)
-    if found["status"] == "measured":
-        return {**found, "implementations": with_fastest(found["implementations"], arguments["drafts"])}
+    timing = await setting.ask(TIMING, arguments, setting.needs)
+    if timing["status"] == "measured":
+        return {**timing, "implementations": with_fastest(timing["implementations"], arguments["drafts"])}
     if not arguments["drafts"]:
-        return found
+        return timing
     others = await setting.ask(TIMING, {**arguments, "drafts": {}}, setting.needs)
     if others["status"] != "measured":
-        return found
-    failed = {"error": f"{found['status']}: {found['why']}"}
+        return timing
+    failed = {"error": f"{timing['status']}: {timing['why']}"}
     return {**others, "implementations": {**others["implementations"], "drafted": failed}}
 
 
 def with_fastest(implementations: Record, drafts: Mapping[str, str]) -> Record:
     """The implementations with the fastest draft that agrees with eager as `drafted`; it names its `way`."""
     ways = {name: implementations[name] for name in drafts}
-    rest = {name: found for name, found in implementations.items() if name not in drafts}
+    rest = {name: timing for name, timing in implementations.items() if name not in drafts}
     if not ways:
         return rest
-    timed = {name: found for name, found in ways.items() if found.get("agrees") and "median_ms" in found}
+    timed = {name: timing for name, timing in ways.items() if timing.get("agrees") and "median_ms" in timing}
     best = min(timed or ways, key=lambda name: ways[name].get("median_ms", math.inf))
-    medians = {name: found.get("median_ms") for name, found in ways.items()}
+    medians = {name: timing.get("median_ms") for name, timing in ways.items()}
     return {**rest, "drafted": {**ways[best], "way": best, "ways": medians}}
 
 
@@ -255,15 +255,15 @@ def timing_arguments(setting: Setting, problem: Problem, what: str) -> dict[str,
 
 async def imports_of_timings(setting: Setting) -> tuple[str, ...]:
     """Modules that each timing would import by itself; none where compiling fails, as timings will say."""
-    found = await setting.ask(TIMING, {"what": "imports"})
-    return tuple(found.get("imports", ()))
+    answer = await setting.ask(TIMING, {"what": "imports"})
+    return tuple(answer.get("imports", ()))
 
 
 async def measure_machine(setting: Setting) -> Record:
     """The record of this machine: what it is, and its copy bandwidth."""
-    found = await setting.ask(TIMING, {"what": "machine"}, setting.needs)
+    answer = await setting.ask(TIMING, {"what": "machine"}, setting.needs)
     named = {"problem": MACHINE, "phase": "machine", "where": setting.where("machine")}
-    return {**named, "imports": setting.needs, **found}
+    return {**named, "imports": setting.needs, **answer}
 
 
 def ended(outcome: Outcome) -> dict[str, Any]:

@@ -57,10 +57,10 @@ class Records:
 
         `retried`: one that ended by a crash, an exception or a time limit counts as none.
         """
-        found = self.of(problem, phase, where)
-        if found is None or (retried and found["status"] in FAILED):
+        record = self.of(problem, phase, where)
+        if record is None or (retried and record["status"] in FAILED):
             return False
-        return phase == "draft" or found.get("digest") == (self.draft(problem) or {}).get("digest")
+        return phase == "draft" or record.get("digest") == (self.draft(problem) or {}).get("digest")
 
 
 def read(file: Path) -> Iterable[Record]:

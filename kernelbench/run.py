@@ -9,23 +9,21 @@ import argparse
 import os
 import sys
 import time
-from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import get_args
-
-import anyio
 
 from kernelbench.drafting import WaysDrafted
 from kernelbench.phases import PHASES, Setting, imports_of_timings, measure_machine, record_of
 from kernelbench.problems import Problem, chosen, problems_in
 from kernelbench.records import MACHINE, Record, Records
 from kernelbench.table import write_tables
-from pytorch_to_triton.errors import MissingRequirement, Refusal
-from pytorch_to_triton.jobs.client import WorkerClient, open_client
+from pytorch_to_triton.errors import MissingRequirement
+from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton_server.machine import choose_runtime
+from yardsticks.engine import Report, Run, deadline, in_lanes, parser_of, start, words
 
 DEVICE_ONLY = ("compile", "time")
 WITHOUT_DRAFT = ("draft", *DEVICE_ONLY)
@@ -35,24 +33,20 @@ IMPORTED_AHEAD = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
 """The fork server imports torch.compile: no pool of processes may start with it."""
 CACHES = {"TRITON_CACHE_DIR": "triton", "TORCHINDUCTOR_CACHE_DIR": "inductor"}
 """Folders of the results in which compiled code is kept from phase to phase."""
-Report = Callable[[Path, Records], Path]
-"""Writes what the records say into the results folder; the path of its table."""
-Runs = Callable[[argparse.Namespace, WorkerClient], Awaitable[int]]
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="kernelbench", description=__doc__.partition("\n")[0])
+    parser = phases_parser("kernelbench", __doc__, RESULTS)
     parser.add_argument("folder", type=Path, help="a checkout of KernelBench")
     parser.add_argument("--levels", default="1,2", type=words, help="default: 1,2")
     parser.add_argument("--problems", default=(), type=words, help="patterns such as 1/19,2/*, not levels")
-    add_options(parser, RESULTS)
     return parser.parse_args(given)
 
 
-def add_options(parser: argparse.ArgumentParser, results: Path) -> None:
+def phases_parser(name: str, about: str | None, results: Path) -> argparse.ArgumentParser:
     """How problems are treated. `phase` holds the phases in their order; `all` is left to the machine."""
-    parser.add_argument("--out", default=results, type=Path, help=f"the results folder; default: {results}")
+    parser = parser_of(name, about, results)
     parser.add_argument("--phase", default=(), type=phases, help=f"of {', '.join(PHASES)}; or all")
     parser.add_argument(
         "--small", action=argparse.BooleanOptionalAction, help="small sizes; default: without a GPU"
@@ -61,7 +55,6 @@ def add_options(parser: argparse.ArgumentParser, results: Path) -> None:
     parser.add_argument("--jobs", default=os.cpu_count() or 1, type=int, help="problems at once on the CPU")
     parser.add_argument("--device-jobs", default=4, type=int, help="on the GPU; one is timed at a time")
     parser.add_argument("--seconds-per-problem", default=120.0, type=float, help="for each phase")
-    parser.add_argument("--deadline", type=float, help="end cleanly after so many seconds")
     parser.add_argument(
         "--ways", default="all", choices=get_args(WaysDrafted), help="who computes convolutions and products"
     )
@@ -75,10 +68,7 @@ def add_options(parser: argparse.ArgumentParser, results: Path) -> None:
     parser.add_argument(
         "--again", nargs="?", const="all", choices=("all", "failed"), help="do what is done, or what failed"
     )
-
-
-def words(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    return parser
 
 
 def phases(text: str) -> tuple[str, ...]:
@@ -107,29 +97,26 @@ async def run_problems(
         return 2
     out = given.out.resolve()
     records = Records(out / "records.jsonl")
-    with anyio.move_on_after(given.deadline) as limit:
-        setting = await setting_of(given, worker, records, out)
-        for phase in given.phase or available(setting, usual):
+    with deadline(given.deadline):
+        runtime = await choose_runtime(worker, given.device)
+        setting = Setting(
+            worker,
+            runtime,
+            records,
+            out,
+            given.stage,
+            small=runtime.interpreter if given.small is None else given.small,
+            seconds=given.seconds_per_problem,
+            ways=given.ways,
+            max_autotune=given.max_autotune,
+        )
+        possible = [phase for phase in usual if phase not in DEVICE_ONLY or not runtime.interpreter]
+        for phase in given.phase or possible:
             if phase in DEVICE_ONLY:
                 setting = await on_measured_machine(setting)
             await do_phase(setting, given, problems, phase)
-    table = write(out, records)
-    if limit.cancelled_caught:
-        print(f"Not done within {given.deadline:g} s. The same command goes on from here.")
-    print(f"{table} is written.")
+    print(f"{write(out, records)} is written.")
     return 0
-
-
-async def setting_of(given: argparse.Namespace, worker: WorkerClient, records: Records, out: Path) -> Setting:
-    runtime = await choose_runtime(worker, given.device)
-    small = runtime.interpreter if given.small is None else given.small
-    seconds = given.seconds_per_problem
-    return Setting(worker, runtime, records, out, given.stage, small, seconds, given.ways, given.max_autotune)
-
-
-def available(setting: Setting, usual: Sequence[str]) -> tuple[str, ...]:
-    """The usual phases that this machine can do."""
-    return tuple(phase for phase in usual if phase not in DEVICE_ONLY or not setting.runtime.interpreter)
 
 
 async def on_measured_machine(setting: Setting) -> Setting:
@@ -145,11 +132,11 @@ async def on_measured_machine(setting: Setting) -> Setting:
     imports = tuple(known.get("imports", ())) or await imports_of_timings(setting)
     # A device may not be usable in what is forked from a process that has imported some of them.
     for ahead in (replace(setting, needs=imports), setting):
-        found = await measure_machine(ahead)
-        if found["status"] == "measured":
-            setting.records.add(found)
+        record = await measure_machine(ahead)
+        if record["status"] == "measured":
+            setting.records.add(record)
             return ahead
-    raise MissingRequirement(f"The GPU cannot be measured: {found['why']}.", "See whether torch can use it.")
+    raise MissingRequirement(f"The GPU cannot be measured: {record['why']}.", "See whether torch can use it.")
 
 
 async def do_phase(
@@ -157,28 +144,17 @@ async def do_phase(
 ) -> None:
     """One phase of all problems that need it, side by side but for timings; each is recorded as it ends."""
     needed = [problem for problem in problems if is_needed(setting, problem, phase, given.again)]
-    crowded = await in_lanes(setting, needed, phase, lanes(setting, given, phase))
-    await in_lanes(setting, crowded, phase, 1)
+    count, crowded, began = lanes(setting, given, phase), list[Problem](), time.monotonic()
 
+    async def work(problem: Problem, waiting: int) -> None:
+        record = await record_of(setting, problem, phase)
+        setting.records.add(record)
+        if "out of memory" in str(record.get("why")).lower():
+            crowded.append(problem)
+        print(f"{time.monotonic() - began:6.1f} s  {line_of(record)}  ({waiting} wait)", flush=True)
 
-async def in_lanes(setting: Setting, problems: Sequence[Problem], phase: str, count: int) -> list[Problem]:
-    """The phase of these problems, `count` at once; those that found too little memory beside others."""
-    waiting, crowded = deque(problems), []
-    began = time.monotonic()
-
-    async def lane() -> None:
-        while waiting:
-            problem = waiting.popleft()
-            record = await record_of(setting, problem, phase)
-            setting.records.add(record)
-            if "out of memory" in str(record.get("why")).lower():
-                crowded.append(problem)
-            print(f"{time.monotonic() - began:6.1f} s  {line_of(record)}  ({len(waiting)} wait)", flush=True)
-
-    async with anyio.create_task_group() as group:
-        for _ in range(min(len(problems), count)):
-            group.start_soon(lane)
-    return crowded if count > 1 else []
+    await in_lanes(needed, count, work)
+    await in_lanes(crowded[:] if count > 1 else [], 1, work)  # they may have memory enough alone
 
 
 def is_needed(setting: Setting, problem: Problem, phase: str, again: str | None) -> bool:
@@ -205,9 +181,9 @@ def line_of(record: Record) -> str:
     """A record in a line: `validate  1/19  19_ReLU: passed`."""
     refusal = record.get("refusal") or {}
     said = str(record.get("why") or refusal.get("message") or "").partition("\n")[0]
-    found = [f"{len(record['ways'])} ways"] if record.get("ways") else []
-    found += [f"{name} {shown(what)}" for name, what in (record.get("implementations") or {}).items()]
-    details = "; ".join([*found, *([said[:150]] if said else []), f"{record['seconds']:.1f} s"])
+    results = [f"{len(record['ways'])} ways"] if record.get("ways") else []
+    results += [f"{name} {shown(what)}" for name, what in (record.get("implementations") or {}).items()]
+    details = "; ".join([*results, *([said[:150]] if said else []), f"{record['seconds']:.1f} s"])
     return f"{record['phase']:8}  {record['problem']:>6}  {record['name']}: {record['status']} ({details})"
 
 
@@ -217,33 +193,11 @@ def shown(implementation: Record) -> str:
     return "failed" if "error" in implementation else f"compiled in {implementation['first_seconds']:.1f} s"
 
 
-def main() -> int:
-    """The exit status: 0 where the results are written, 2 for a mistake in the call, 3 without a GPU."""
-    return started(arguments(), run)
-
-
-async def with_client(given: argparse.Namespace, runs: Runs) -> int:
-    """The exit status of `runs`; what is cancelled in there, the client still ends in an orderly way."""
-    async with open_client() as worker:
-        return await runs(given, worker)
-
-
-def started(given: argparse.Namespace, runs: Runs) -> int:
-    """The exit status of `runs`, which shares the caches of compiled code among its phases."""
+def start_phases(given: argparse.Namespace, run: Run) -> int:
+    """The exit status of `start`; the phases share the caches of compiled code."""
     caches = {name: str(given.out.resolve() / "caches" / folder) for name, folder in CACHES.items()}
-    for name, value in {**IMPORTED_AHEAD, **caches}.items():
-        os.environ.setdefault(name, value)
-    try:
-        return anyio.run(with_client, given, runs)
-    except FileNotFoundError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except Refusal as refusal:
-        print(refusal, file=sys.stderr)
-        return refusal.exit_code
-    except KeyboardInterrupt:
-        return 130
+    return start(given, run, {**IMPORTED_AHEAD, **caches})
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(start_phases(arguments(), run))

@@ -80,14 +80,14 @@ def write(problem: Problem, into: Path) -> str:
     text = problem.path.read_text(encoding="utf-8")
     file = into / f"level{problem.group}" / problem.path.name
     file.parent.mkdir(parents=True, exist_ok=True)
-    found: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for limit in LIMITS:
         file.write_text(shrunken(text, limit), encoding="utf-8")
         if (count := elements(file)) is not None:
-            found[limit] = count
-        if found and (min(found.values()) <= FEW or limit > min(found)):
+            counts[limit] = count
+        if counts and (min(counts.values()) <= FEW or limit > min(counts)):
             break
-    best = next((limit for limit, count in found.items() if count <= FEW), min(found, default=None))
+    best = next((limit for limit, count in counts.items() if count <= FEW), min(counts, default=None))
     file.write_text(text if best is None else shrunken(text, best), encoding="utf-8")
     return f"{problem.key} {problem.name}: {'as it is' if best is None else f'sizes up to {best}'}"
 
@@ -108,11 +108,11 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="a checkout of KernelBench")
     parser.add_argument("into", type=Path, help="the folder to write")
     parser.add_argument("--levels", default="1,2", help="default: 1,2")
-    found = parser.parse_args(given)
-    levels = found.levels.split(",")
-    problems = [problem for problem in problems_in(found.folder) if problem.group in levels]
+    options = parser.parse_args(given)
+    levels = options.levels.split(",")
+    problems = [problem for problem in problems_in(options.folder) if problem.group in levels]
     with ThreadPoolExecutor(2) as pool:
-        for line in pool.map(partial(write, into=found.into), problems):
+        for line in pool.map(partial(write, into=options.into), problems):
             print(line, flush=True)
     return 0
 

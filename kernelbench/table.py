@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kernelbench.problems import in_order
 from kernelbench.records import MACHINE, Record, Records
+from yardsticks.engine import flat, table_row, write_again
 
 DENSE_CONVOLUTION = re.compile(r"conv_(standard|transposed)")
 """Level 1's convolutions that are the library's strength; depthwise and pointwise ones are not among them."""
@@ -88,10 +89,6 @@ class Row:
         """Of the limit that the memory sets."""
         return ratio(self.floor_ms, self.drafted_ms)
 
-    @property
-    def is_dense_convolution(self) -> bool:
-        return bool(DENSE_CONVOLUTION.search(self.name))
-
 
 def ratio(over: float | None, under: float | None) -> float | None:
     return over / under if over is not None and under else None
@@ -104,15 +101,15 @@ def row_of(problem: str, records: Records) -> Row:
     digest = draft.get("digest")
     current = [r for r in records.last.values() if r["problem"] == problem and r.get("digest") == digest]
     timing = next((r for r in current if r["phase"] == "time"), {})
-    found = timing.get("implementations") or {}
-    medians = {name: of.get("median_ms") for name, of in found.items()}
+    implementations = timing.get("implementations") or {}
+    medians = {name: of.get("median_ms") for name, of in implementations.items()}
     checks = {phase: worst(r for r in current if r["phase"] == phase) for phase in ("validate", "check")}
     machine = records.of(MACHINE, "machine", "device") or {}
     traffic = draft.get("traffic")
     floor = ratio(timing.get("bytes"), machine.get("copy_gb_per_s"))
-    chosen = (found.get("drafted") or {}).get("way") or next(iter(ways), "")
+    chosen = (implementations.get("drafted") or {}).get("way") or next(iter(ways), "")
     way = ways.get(chosen, {})
-    errors = [f"{name}: {of['error']}" for name, of in found.items() if "error" in of]
+    errors = [f"{name}: {of['error']}" for name, of in implementations.items() if "error" in of]
     refusal = (draft.get("refusal") or {}).get("message")
     why = [refusal, draft.get("why"), *(r.get("why") for r in checks.values() if bad(r)), timing.get("why")]
     return Row(
@@ -130,7 +127,7 @@ def row_of(problem: str, records: Records) -> Row:
         eager_ms=medians.get("eager"),
         compile_ms=medians.get("compile"),
         drafted_ms=medians.get("drafted"),
-        agrees=(found.get("drafted") or {}).get("agrees"),
+        agrees=(implementations.get("drafted") or {}).get("agrees"),
         floor_ms=floor / 1e6 if floor else None,
         why="; ".join(str(text) for text in [*why, *errors] if text),
     )
@@ -148,24 +145,20 @@ def bad(record: Record) -> bool:
 
 def markdown(title: str, rows: Sequence[Row], machine: Record) -> str:
     """The summary, the table, and what is wrong or not drafted, by name."""
-    lines = [f"# {title}", "", *([of_machine(machine), ""] if machine else []), *summary(rows), ""]
-    lines += [HEAD, RULE, *(line_of(row) for row in rows)]
+    lines = [f"# {title}", ""]
+    if machine:
+        stack = f"{machine['device']}, torch {machine['torch']}, Triton {machine['triton']}"
+        lines += [f"{stack}; a copy moves {machine['copy_gb_per_s']:,.0f} GB/s.", ""]
+    lines += [*summary(rows), "", HEAD, RULE, *(line_of(row) for row in rows)]
     reasons = [f"- {row.problem} {row.name}: {flat(row.why)}" for row in rows if row.why]
     return "\n".join([*lines, *(["", "## What is behind it", "", *reasons] if reasons else [])]) + "\n"
-
-
-def of_machine(machine: Record) -> str:
-    return (
-        f"{machine['device']}, torch {machine['torch']}, Triton {machine['triton']}; "
-        f"a copy moves {machine['copy_gb_per_s']:,.0f} GB/s."
-    )
 
 
 def summary(rows: Sequence[Row]) -> list[str]:
     """How many are drafted, right and fast; geometric means where both sides were measured."""
     drafted = [r for r in rows if r.draft == "drafted"]
     timed = [r for r in rows if r.drafted_ms is not None]
-    plain = [r for r in timed if r.problem.startswith("1/") and not r.is_dense_convolution]
+    plain = [r for r in timed if r.problem.startswith("1/") and not DENSE_CONVOLUTION.search(r.name)]
     backward = [r for r in timed if r.backward]
     forward = [r for r in timed if not r.backward] if backward else []
     right = [r for r in rows if r.validated == "passed"]
@@ -184,9 +177,8 @@ def summary(rows: Sequence[Row]) -> list[str]:
         lines.append(f"- at most {FEW_BYTES} times the bytes that are needed: {few} of {len(known)}")
     if not timed:
         return lines
-    slower = sorted(
-        (r for r in timed if r.vs_eager is not None and r.vs_eager < 1), key=lambda r: r.vs_eager or 0
-    )
+    slower = sorted((r.vs_eager, r.name) for r in timed if r.vs_eager is not None and r.vs_eager < 1)
+    below = sorted((r.vs_compile, r.problem) for r in timed if r.vs_compile is not None and r.vs_compile < 1)
     return [
         *lines,
         f"- timed: {len(timed)}",
@@ -197,21 +189,19 @@ def summary(rows: Sequence[Row]) -> list[str]:
         *means("forward", forward),
         *means("forward and backward", backward),
         f"- at least {ALIKE} of torch.compile: {at_least(ALIKE, (r.vs_compile for r in timed))}",
-        "- furthest below torch.compile: " + (", ".join(below_compile(timed)[:MOST_NAMED]) or "none"),
-        "- slower than eager: " + (", ".join(f"{r.name} ({r.vs_eager:.2f})" for r in slower) or "none"),
+        "- furthest below torch.compile: " + (named(below[:MOST_NAMED]) or "none"),
+        "- slower than eager: " + (named(slower) or "none"),
         "- timed and unlike eager: " + (", ".join(r.name for r in timed if r.agrees is False) or "none"),
     ]
+
+
+def named(ratios: Sequence[tuple[float, str]]) -> str:
+    return ", ".join(f"{name} ({ratio:.2f})" for ratio, name in ratios)
 
 
 def at_least(least: float, ratios: Iterable[float | None]) -> str:
     known = [r for r in ratios if r is not None]
     return f"{sum(r >= least for r in known)} of {len(known)}"
-
-
-def below_compile(rows: Sequence[Row]) -> list[str]:
-    """The drafts that torch.compile is faster than, the slowest first."""
-    ratios = sorted((r.vs_compile, r.problem) for r in rows if r.vs_compile is not None)
-    return [f"{problem} ({ratio:.2f})" for ratio, problem in ratios if ratio < 1]
 
 
 def means(what: str, rows: Sequence[Row]) -> list[str]:
@@ -249,11 +239,7 @@ def line_of(row: Row) -> str:
         *(f"{r:.2f}" if r is not None else DASH for r in (row.vs_eager, row.vs_compile)),
         f"{row.share:.0%}" if row.share is not None else DASH,
     ]
-    return f"| {' | '.join(flat(cell) for cell in cells)} |"
-
-
-def flat(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    return table_row(cells)
 
 
 def write_tables(out: Path, records: Records, title: str = "KernelBench") -> Path:
@@ -275,15 +261,5 @@ def recorded(records: Records) -> list[str]:
     return sorted(known, key=in_order)
 
 
-def main() -> int:
-    if len(sys.argv) != 2:
-        print(__doc__, file=sys.stderr)
-        return 2
-    folder = Path(sys.argv[1])
-    records = Records(folder / "records.jsonl")
-    print(write_tables(folder, records).read_text(encoding="utf-8"))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_again(write_tables, __doc__))

@@ -6,8 +6,8 @@ A job of the worker. Nothing else may run on the device meanwhile, but for `fill
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import math
+import runpy
 import signal
 import sys
 import time
@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import median
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -32,6 +33,8 @@ AGREES = 0.02
 """Of the largest magnitude in eager's output. check.py judges; this only tells work from no work."""
 
 Call = Callable[[], Any]
+check: Any = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("check.py"))))
+"""The file beside this one: a job is no member of a package."""
 
 
 def work(report: Any, what: str, **problem: Any) -> Any:
@@ -46,14 +49,14 @@ def work(report: Any, what: str, **problem: Any) -> Any:
     inductor.compile_threads = 1  # starting its pool takes longer than most of these compilations
     inductor.autotune_local_cache = False  # chosen among other processes, a configuration may be a bad one
     with torch.no_grad():
-        found = Implementations(**problem)
-        first = {name: found.first(name) for name in tuple(found.calls)}
+        implementations = Implementations(**problem)
+        first = {name: implementations.first(name) for name in tuple(implementations.calls)}
         if what == "fill_caches":
             return {"status": "compiled", "implementations": first}
-        timings = found.timings()
+        timings = implementations.timings()
         return {
             "status": "measured",
-            "bytes": found.bytes(),
+            "bytes": implementations.bytes(),
             "implementations": {name: {**first[name], **timings.get(name, {})} for name in first},
         }
 
@@ -98,9 +101,8 @@ class Implementations:
         evaluated: bool,
         compile_seconds: float,
     ) -> None:
-        check = sibling("check")
         contents = check.loaded(problem["path"])
-        self.leaves, self.compile_seconds = check.leaves, compile_seconds
+        self.compile_seconds = compile_seconds
         self.model = check.modelled(problem, contents, "cuda", evaluated=evaluated)
         self.inputs = check.given(problem, contents, "cuda")
         compiled: Call = torch.compile(self.model)
@@ -123,14 +125,14 @@ class Implementations:
         began = time.perf_counter()
         try:
             with time_limit(self.compile_seconds):
-                outputs = list(self.leaves(self.calls[name]()))
+                outputs = list(check.leaves(self.calls[name]()))
             torch.cuda.synchronize()
-            found: dict[str, Any] = {"first_seconds": time.perf_counter() - began}
+            result: dict[str, Any] = {"first_seconds": time.perf_counter() - began}
             if name == "eager":
                 self.expected, self.output_bytes = outputs, sum(t.nbytes for t in outputs)
             elif self.expected is not None:
-                found["agrees"] = agree(outputs, self.expected)
-            return found
+                result["agrees"] = agree(outputs, self.expected)
+            return result
         except Exception as error:
             del self.calls[name]
             return {"error": f"{type(error).__name__}: {error}"[:500]}
@@ -138,7 +140,7 @@ class Implementations:
     def bytes(self) -> int:
         """What any implementation has to move: inputs, parameters and buffers, outputs, once each."""
         state = [*self.model.parameters(), *self.model.buffers()]
-        return self.output_bytes + sum(int(t.nbytes) for t in (*self.leaves(self.inputs), *state))
+        return self.output_bytes + sum(int(t.nbytes) for t in (*check.leaves(self.inputs), *state))
 
     def timings(self) -> dict[str, dict[str, Any]]:
         """Those of the implementations whose first call did not fail."""
@@ -151,7 +153,6 @@ def with_gradients(
     model: torch.nn.Module, inputs: Sequence[Any], calls: Mapping[str, Call]
 ) -> dict[str, Call]:
     """Each call with its backward pass, from the same gradients of the outputs."""
-    check = sibling("check")
     variables = check.differentiable([*inputs, *model.parameters()])
     with torch.enable_grad():
         weights = check.weights_of(list(check.leaves(model(*inputs))))
@@ -230,9 +231,9 @@ def agree(outputs: list[torch.Tensor], expected: list[torch.Tensor]) -> bool:
 def near(ours: torch.Tensor, theirs: torch.Tensor) -> bool:
     """Compared on a million elements spread over the whole: differences of all may not fit into memory."""
     step = max(1, theirs.numel() // 2**20)
-    one, other = (t[::step].double().nan_to_num() for t in (ours, theirs))
+    mine, other = (t[::step].double().nan_to_num() for t in (ours, theirs))
     scale = float(other.abs().max()) if other.numel() else 0.0
-    return bool(((one - other).abs() <= AGREES * scale).all())
+    return bool(((mine - other).abs() <= AGREES * scale).all())
 
 
 @contextmanager
@@ -249,15 +250,3 @@ def time_limit(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def sibling(name: str) -> Any:
-    """Another file of this folder: a job is no member of a package."""
-    spec = importlib.util.spec_from_file_location(
-        f"kernelbench_{name}", Path(__file__).with_name(f"{name}.py")
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

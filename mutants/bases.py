@@ -68,5 +68,5 @@ async def drafted(worker: WorkerClient, runtime: Runtime, name: str, target: Tar
 
 
 def draft_of(origin: DraftOrigin) -> tuple[str, tuple[str, ...]]:
-    found = draft(origin.traced.graph, origin.source, 3, ways=PURE)
-    return found.text, tuple(found.calls)
+    module = draft(origin.traced.graph, origin.source, 3, ways=PURE)
+    return module.text, tuple(module.calls)

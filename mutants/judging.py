@@ -28,7 +28,7 @@ from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import Validation, open_validation
 
 PHASE = "validate"
-Found = dict[str, Any]
+Fate = dict[str, Any]
 """The status of a mutant, why, and of a refused one how its first wrong `case` ended."""
 
 
@@ -85,28 +85,28 @@ async def judge(
     waiting = deque(mutants)
     while waiting:
         began = time.monotonic()
-        found: Found = {}
+        fate: Fate = {}
         try:
             async with open_validation(
                 judging.worker, judging.request(base, base.path), judging.runtime
             ) as validation:
-                while waiting and found.get("status") != "undecided":
+                while waiting and fate.get("status") != "undecided":
                     began = time.monotonic()
-                    found = await found_of(judging, validation, base, known, waiting[0])
-                    add(record_of(judging, waiting.popleft(), found, began))
+                    fate = await fate_of(judging, validation, base, known, waiting[0])
+                    add(record_of(judging, waiting.popleft(), fate, began))
         except Refusal as refusal:
             add(record_of(judging, waiting.popleft(), {"status": "undecided", "why": str(refusal)}, began))
 
 
-def record_of(judging: Judging, mutant: Mutant, found: Found, began: float) -> Record:
+def record_of(judging: Judging, mutant: Mutant, fate: Fate, began: float) -> Record:
     about = {"problem": mutant.key, "phase": PHASE, "where": judging.where, "digest": mutant.digest}
     seconds = round(time.monotonic() - began, 1)
-    return {**about, "id": mutant.id, "operator": mutant.operator, "seconds": seconds, **found}
+    return {**about, "id": mutant.id, "operator": mutant.operator, "seconds": seconds, **fate}
 
 
-async def found_of(
+async def fate_of(
     judging: Judging, validation: Validation, base: Base, known: Record, mutant: Mutant
-) -> Found:
+) -> Fate:
     """What became of one mutant, within its time. Raises a Refusal where it cannot be judged."""
     if mutant.function in known["never_launched"]:
         return {"status": "unreached", "why": "its kernel is never launched"}
@@ -117,7 +117,7 @@ async def found_of(
 
 async def outcome(
     judging: Judging, validation: Validation, base: Base, known: Record, mutant: Mutant
-) -> Found:
+) -> Fate:
     """refused; limited, where it is limited and the base is not; equivalent, survived or unreached."""
     name = mutant.digest
     path = judging.folder / f"{name}.py"
@@ -156,9 +156,9 @@ def loop_of_one_turn(base: Base, mutant: Mutant, skipped: Sequence[str]) -> str 
     return next((name for name in names if name in skipped), None)
 
 
-def first_case_that_differs(one: Verdict, other: Verdict) -> str:
+def first_case_that_differs(verdict: Verdict, other: Verdict) -> str:
     """The first case of `other` that ended otherwise in `one`."""
-    ends = {case.name: case.status for case in one.cases}
+    ends = {case.name: case.status for case in verdict.cases}
     return next(case.name for case in other.cases if ends.get(case.name) != case.status)
 
 

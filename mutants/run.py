@@ -10,10 +10,8 @@ import os
 import sys
 import tempfile
 import time
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import anyio
@@ -23,20 +21,20 @@ from mutants.bases import Base, drafted, functions, references
 from mutants.judging import PHASE, Judging, judge, judge_base
 from mutants.mutate import Mutant, digest_of, mutants_of, selected
 from mutants.table import write_table
-from pytorch_to_triton.errors import Refusal
-from pytorch_to_triton.jobs.client import WorkerClient, open_client
+from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton_server.machine import choose_runtime
+from yardsticks.engine import deadline, in_lanes, parser_of, start, words
 
 RESULTS = Path("benchmarks/mutants")
 AT_A_TIME = 8
 """Mutants that share one reference: its truths are computed once for them."""
-Task = Callable[[], Awaitable[None]]
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="mutants", description=__doc__.partition("\n")[0])
+    parser = parser_of("mutants", __doc__, RESULTS)
     parser.add_argument("--bases", default=("*",), type=words, help="patterns such as softmax,*_draft")
     parser.add_argument("--operators", default=("*",), type=words, help="patterns such as mask_*")
     parser.add_argument("--most", default=1, type=int, help="of an operator in each function; 0: all")
@@ -44,19 +42,13 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--share", default=(1, 1), type=share, help="2/3: of the kernels every third, from the second on"
     )
-    parser.add_argument("--out", default=RESULTS, type=Path, help=f"the results folder; default: {RESULTS}")
     parser.add_argument("--device", default="interpreter", choices=("auto", "cuda", "interpreter"))
     parser.add_argument("--jobs", default=os.cpu_count() or 1, type=int, help="mutants at once")
     parser.add_argument("--seed", default=7, type=int)
     parser.add_argument("--timeout", default=60.0, type=float, help="seconds for each call of a mutant")
     parser.add_argument("--seconds-per-mutant", default=1200.0, type=float)
-    parser.add_argument("--deadline", type=float, help="end cleanly after so many seconds")
     parser.add_argument("--list", action="store_true", help="name the mutants, and judge none")
     return parser.parse_args(given)
-
-
-def words(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def share(text: str) -> tuple[int, int]:
@@ -64,35 +56,25 @@ def share(text: str) -> tuple[int, int]:
     return int(number), int(count)
 
 
-async def run(given: argparse.Namespace) -> int:
+async def run(given: argparse.Namespace, worker: WorkerClient) -> int:
     """Judge the chosen mutants of which nothing is known yet; the exit status."""
     out = given.out.resolve()
     (out / "drafts").mkdir(parents=True, exist_ok=True)
     records = Records(out / "records.jsonl")
-    with tempfile.TemporaryDirectory() as folder:
-        async with open_client() as worker:
-            # Within the client's block: what is cancelled here, the client still ends in an orderly way.
-            with anyio.move_on_after(given.deadline) as limit:
-                runtime = await choose_runtime(worker, given.device)
-                bases = await bases_of(worker, runtime, given, out / "drafts")
-                mutants = selected(
-                    [m for base in bases for m in mutants_of(base.name, base.text)],
-                    given.operators,
-                    given.most,
-                    given.sample,
-                )
-                number, count = given.share
-                bases = bases[number - 1 :: count]
-                mutants = [m for m in mutants if m.base in {base.name for base in bases}]
-                if given.list:
-                    print("\n".join(f"{m.id}  {m.before} => {m.after}" for m in mutants))
-                    return 0
-                judging = Judging(
-                    worker, runtime, Path(folder), given.seed, given.timeout, given.seconds_per_mutant
-                )
-                await MutantRun(judging, records, given.jobs).judge(bases, mutants)
-    if limit.cancelled_caught:
-        print(f"Not done within {given.deadline:g} s. The same command goes on from here.")
+    with tempfile.TemporaryDirectory() as folder, deadline(given.deadline):
+        runtime = await choose_runtime(worker, given.device)
+        bases = await bases_of(worker, runtime, given, out / "drafts")
+        every = [m for base in bases for m in mutants_of(base.name, base.text)]
+        number, count = given.share
+        bases = bases[number - 1 :: count]
+        names = {base.name for base in bases}
+        chosen = selected(every, given.operators, given.most, given.sample)
+        mutants = [m for m in chosen if m.base in names]
+        if given.list:
+            print("\n".join(f"{m.id}  {m.before} => {m.after}" for m in mutants))
+            return 0
+        judging = Judging(worker, runtime, Path(folder), given.seed, given.timeout, given.seconds_per_mutant)
+        await MutantRun(judging, records, given.jobs).judge(bases, mutants)
     print(f"{write_table(out, records)} is written.")
     return 0
 
@@ -103,15 +85,11 @@ async def bases_of(
     """The chosen kernels, by name; drafts are made afresh, into the folder."""
     bases = references(given.bases)
 
-    async def add(name: str, make: Callable[[], Awaitable[Base]]) -> None:
-        bases.append(await make())
-        print(f"drafted {name}", file=sys.stderr, flush=True)
+    async def add(function: tuple[str, Target], _: int) -> None:
+        bases.append(await drafted(worker, runtime, *function, folder))
+        print(f"drafted {function[0]}", file=sys.stderr, flush=True)
 
-    makes = {
-        name: partial(drafted, worker, runtime, name, target, folder)
-        for name, target in functions(folder, given.bases).items()
-    }
-    await side_by_side(given.jobs, [partial(add, name, make) for name, make in makes.items()])
+    await in_lanes(list(functions(folder, given.bases).items()), given.jobs, add)
     return sorted(bases, key=lambda base: base.name)
 
 
@@ -167,30 +145,6 @@ class MutantRun:
         print(f"{seconds:7.1f} s  {record['status']:9}  {what} ({said})  {self.left} wait", flush=True)
 
 
-async def side_by_side(count: int, tasks: Iterable[Task]) -> None:
-    """All of the tasks, so many at once."""
-    waiting = deque(tasks)
-
-    async def lane() -> None:
-        while waiting:
-            await waiting.popleft()()
-
-    async with anyio.create_task_group() as group:
-        for _ in range(min(count, len(waiting))):
-            group.start_soon(lane)
-
-
-def main() -> int:
-    """The exit status: 0 where the results are written, 2 for a mistake in the call, 3 without a GPU."""
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # many processes side by side, each with small tensors
-    try:
-        return anyio.run(run, arguments())
-    except Refusal as refusal:
-        print(refusal, file=sys.stderr)
-        return refusal.exit_code
-    except KeyboardInterrupt:
-        return 130
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    # Many processes side by side, each with small tensors.
+    sys.exit(start(arguments(), run, {"OMP_NUM_THREADS": "1"}))

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from kernelbench.records import Record, Records
-from mutants.equivalent import equivalents
 from mutants.operators import OPERATORS
+from yardsticks.engine import table_row, write_again
 
 HEAD = (
     "| operator | what it changes | mutants | unreached | equivalent | refused | limited | survived | score |"
@@ -18,6 +18,30 @@ RULE = "|---|---|--:|--:|--:|--:|--:|--:|--:|"
 COLUMNS = ("unreached", "equivalent", "refused", "limited", "survived")
 SAMPLE = 80
 """Mutants that `make test-corpora` judges again."""
+
+
+def equivalents() -> dict[str, str]:
+    """The mutants that are known to compute the same as their kernel, each with the reason.
+
+    An entry of `equivalent.txt` is a place, a difference and a reason, with an empty line after it:
+
+        softmax/softmax_kernel/other_dropped
+        - x = tl.load(x_ptr + cols, mask=mask, other=0.0)
+        + x = tl.load(x_ptr + cols, mask=mask)
+        What is loaded in masked lanes is stored nowhere.
+
+    Raises ValueError for one that lacks something.
+    """
+    same = {}
+    for entry in Path(__file__).with_name("equivalent.txt").read_text(encoding="utf-8").split("\n\n"):
+        if lines := [line for line in entry.splitlines() if not line.startswith("#")]:
+            place, before, after, *reason = (*lines, "", "")
+            if not (before.startswith("- ") and after.startswith("+ ") and reason[0]):
+                raise ValueError(
+                    f"An equivalent mutant is a place, '- before', '+ after', a reason, not {lines}"
+                )
+            same[f"{place}: {before[2:]} => {after[2:]}"] = " ".join(reason).strip()
+    return same
 
 
 def status_of(record: Record, same: Mapping[str, str]) -> str:
@@ -44,8 +68,7 @@ def row(name: str, summary: str, statuses: Sequence[str]) -> str:
     reached = len(statuses) - count["unreached"] - count["equivalent"]
     noticed = count["refused"] + count["limited"]
     score = f"{noticed / reached:.1%}" if reached else "–"
-    cells = [name, summary.replace("|", "\\|"), len(statuses), *(count[column] for column in COLUMNS), score]
-    return f"| {' | '.join(map(str, cells))} |"
+    return table_row([name, summary, len(statuses), *(count[column] for column in COLUMNS), score])
 
 
 def survivors(records: Sequence[Record]) -> list[str]:
@@ -77,14 +100,5 @@ def write_table(out: Path, records: Records) -> Path:
     return path
 
 
-def main() -> int:
-    if len(sys.argv) != 2:
-        print(__doc__, file=sys.stderr)
-        return 2
-    folder = Path(sys.argv[1])
-    print(write_table(folder, Records(folder / "records.jsonl")).read_text(encoding="utf-8"))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_again(write_table, __doc__))

@@ -71,16 +71,13 @@ def speed_figure(recording: Recording) -> Figure:
     by_kernel: dict[str, list[Row]] = defaultdict(list)
     for row in recording.rows:
         by_kernel[row.kernel].append(row)
-    kernels = sorted(by_kernel, key=lambda name: median_of(by_kernel[name]))
+    medians = {name: statistics.median(r.times_as_fast for r in rows) for name, rows in by_kernel.items()}
+    kernels = sorted(by_kernel, key=medians.__getitem__)
     scale(axes, kernels)
     for passes in PASSES:
         mark(axes, passes, [row for row in recording.rows if row.passes == passes], kernels)
     axes.legend(loc="lower right", frameon=True, framealpha=1.0, edgecolor=PALE, fontsize=10.5)
     return figure
-
-
-def median_of(rows: list[Row]) -> float:
-    return statistics.median(row.times_as_fast for row in rows)
 
 
 def scale(axes: Axes, kernels: list[str]) -> None:

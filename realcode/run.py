@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from kernelbench.problems import Problem, chosen
-from kernelbench.run import add_options, run_problems, started, words
+from kernelbench.run import phases_parser, run_problems, start_phases
 from kernelbench.table import write_tables
 from pytorch_to_triton.jobs.client import WorkerClient
+from yardsticks.engine import words
 
 HALVES = ("work", "held_out")
 RESULTS = Path("benchmarks/realcode")
@@ -28,10 +29,9 @@ HERE = Path(__file__).resolve().parent
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="realcode", description=__doc__.partition("\n")[0])
+    parser = phases_parser("realcode", __doc__, RESULTS)
     parser.add_argument("--half", default="work", choices=HALVES, help="default: work")
     parser.add_argument("--problems", default=("*",), type=words, help="patterns such as losses/*,*/backward")
-    add_options(parser, RESULTS)
     return parser.parse_args(given)
 
 
@@ -51,15 +51,9 @@ def problems_of(file: Path) -> Iterator[Problem]:
 def calls_of(file: Path) -> Mapping[str, Any]:
     """What the file's CALLS says of each function: INPUTS, DIMS, and whether it has GRADIENTS."""
     statements = ast.parse(file.read_text(encoding="utf-8")).body
-    (calls,) = (
-        node.value
-        for node in statements
-        if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and node.targets[0].id == "CALLS"
-    )
-    found: Mapping[str, Any] = ast.literal_eval(calls)
-    return found
+    assigned = {ast.unparse(s.targets[0]): s.value for s in statements if isinstance(s, ast.Assign)}
+    calls: Mapping[str, Any] = ast.literal_eval(assigned["CALLS"])
+    return calls
 
 
 async def run(given: argparse.Namespace, worker: WorkerClient) -> int:
@@ -70,10 +64,5 @@ async def run(given: argparse.Namespace, worker: WorkerClient) -> int:
     return await run_problems(given, worker, problems, write, PHASES)
 
 
-def main() -> int:
-    """The exit status: 0 where the results are written, 2 for a mistake in the call."""
-    return started(arguments(), run)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(start_phases(arguments(), run))

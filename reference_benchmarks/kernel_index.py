@@ -74,10 +74,7 @@ def kernel_pages() -> list[KernelPage]:
 def page_of(file: Path) -> KernelPage:
     """One file, which is read and not run."""
     text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
-    # A field goes on to the next one, or to the end of its paragraph.
-    fields = dict(
-        re.findall(r"^([A-Z][a-z]+): (.+?)(?=\n[A-Z][a-z]+: |\n\n|\Z)", text, re.DOTALL | re.MULTILINE)
-    )
+    fields = dict(_FIELD.findall(text))
     technique, topics = (" ".join(fields.get(name, "").split()) for name in ("Technique", "Topics"))
     computes = " ".join(text.partition("\n\n")[0].split())
     return KernelPage(file, computes, technique, tuple(filter(None, topics.removesuffix(".").split(", "))))

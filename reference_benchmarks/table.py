@@ -44,15 +44,17 @@ def rows_csv(results: Sequence[tuple[Row, Benchmark]]) -> str:
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(COLUMNS)
     for row, table in ((row, table) for row, result in results for table in result.tables):
-        kernel, best, eager = table.of(KERNEL), best_other(table), table.of(EAGER)
-        if kernel is None or best is None:
-            continue
-        ratio = best.median_ms / kernel.median_ms
-        over_eager = f"{eager.median_ms / kernel.median_ms:.2f}" if eager else ""
-        name, other = name_of(row).replace("`", ""), best.label.partition(":")[0]
-        times = (f"{kernel.median_ms:.4f}", other, f"{best.median_ms:.4f}", f"{ratio:.2f}", over_eager)
-        lines.writerow((name, row.passes, size_of(table), *times))
+        kernel, best = table.of(KERNEL), best_other(table)
+        if kernel and best:
+            other = (best.label.partition(":")[0], f"{best.median_ms:.4f}")
+            times = (f"{kernel.median_ms:.4f}", *other, ratio(best, kernel), ratio(table.of(EAGER), kernel))
+            lines.writerow((name_of(row).replace("`", ""), row.passes, size_of(table), *times))
     return text.getvalue()
+
+
+def ratio(other: Timing | None, kernel: Timing) -> str:
+    """How many times as fast as another the kernel is; empty without one."""
+    return f"{other.median_ms / kernel.median_ms:.2f}" if other else ""
 
 
 def line_of(row: Row, table: TimingTable) -> str:
@@ -61,14 +63,13 @@ def line_of(row: Row, table: TimingTable) -> str:
     start = f"| {name_of(row)} | {row.passes} | {size_of(table)} |"
     if kernel is None:
         return f"{start} {table.failed.get(KERNEL, 'not timed')} |" + " |" * 5
-    ratio, eager = ahead(table), table.of(EAGER)
     cells = (
         f"{kernel.median_ms:.4f}",
         rate_of(kernel, is_product=row.is_product),
         DASH if kernel.share_of_limit is None else f"{kernel.share_of_limit:.0%}",
         f"{best.label.partition(':')[0]} {best.median_ms:.4f}" if best else DASH,
-        DASH if ratio is None else f"{ratio:.2f}",
-        f"{eager.median_ms / kernel.median_ms:.2f}" if eager else DASH,
+        ratio(best, kernel) or DASH,
+        ratio(table.of(EAGER), kernel) or DASH,
     )
     return f"{start} {' | '.join(cells)} |"
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Iterator, Mapping
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
+
+check: Any = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / "kernelbench" / "check.py")))
+"""A job is no member of a package."""
 
 
 def work(report: Any, path: str) -> dict[str, str]:
@@ -19,11 +23,7 @@ def work(report: Any, path: str) -> dict[str, str]:
 
 
 def why_not(path: str) -> str:
-    spec = importlib.util.spec_from_file_location("problem", path)
-    assert spec is not None
-    assert spec.loader is not None
-    problem = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(problem)
+    problem = check.loaded(path)
     torch.manual_seed(0)
     model = problem.Model()
     inputs = problem.get_inputs()
@@ -32,7 +32,7 @@ def why_not(path: str) -> str:
     with torch.no_grad():
         model(*(value.clone() for value in inputs))
         model.eval()
-        once, again = (list(tensors_of(model(*(value.clone() for value in inputs)))) for _ in range(2))
+        once, again = (list(check.leaves(model(*(value.clone() for value in inputs)))) for _ in range(2))
     if not any(tensor.is_floating_point() for tensor in once):
         return "it returns no floating-point tensor"
     if not all(same_and_finite(*both) for both in zip(once, again, strict=True)):
@@ -40,17 +40,5 @@ def why_not(path: str) -> str:
     return ""
 
 
-def same_and_finite(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return one.numel() > 0 and bool(torch.isfinite(one).all()) and torch.equal(one, other)
-
-
-def tensors_of(value: Any) -> Iterator[torch.Tensor]:
-    """The tensors of a nested result."""
-    match value:
-        case torch.Tensor():
-            yield value
-        case Mapping():
-            yield from tensors_of(list(value.values()))
-        case list() | tuple():
-            for item in value:
-                yield from tensors_of(item)
+def same_and_finite(once: torch.Tensor, again: torch.Tensor) -> bool:
+    return once.numel() > 0 and bool(torch.isfinite(once).all()) and torch.equal(once, again)

@@ -109,7 +109,8 @@ def source_of(tree: ast.Module, name: str) -> str | None:
             continue
         seen.add(name)
         for statement in defined.get(name, ()):
-            if stands_for_a_module(statement):
+            # By `name = _module` the checkout stands in for modules of the project.
+            if isinstance(statement, ast.Assign) and ast.unparse(statement.value) == "_module":
                 return None
             needed.append(statement)
             waiting += names_used(statement)
@@ -118,13 +119,8 @@ def source_of(tree: ast.Module, name: str) -> str | None:
             if line is None:
                 return None
             imports.add(line)
-    chosen = [statement for statement in tree.body if any(statement is one for one in needed)]
+    chosen = [statement for statement in tree.body if any(statement is other for other in needed)]
     return "\n\n\n".join(["\n".join(sorted(imports)), *map(ast.unparse, chosen)])
-
-
-def stands_for_a_module(statement: Definition) -> bool:
-    """Whether it is `name = _module`, by which the checkout stands in for modules of the project."""
-    return isinstance(statement, ast.Assign) and ast.unparse(statement.value) == "_module"
 
 
 def import_of(statement: ast.Import | ast.ImportFrom, name: str) -> str | None:

@@ -16,10 +16,11 @@ from functools import partial
 from pathlib import Path
 
 from kernelbench.problems import chosen, problems_in
-from kernelbench.run import add_options, run_problems, started, words
+from kernelbench.run import phases_parser, run_problems, start_phases
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton_server.machine import choose_runtime
+from yardsticks.engine import words
 from yardsticks.extraction import cases_of, problem_of
 from yardsticks.outcomes import write_outcomes
 
@@ -34,12 +35,11 @@ TRIED = 6
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="modules", description=__doc__.partition("\n")[0])
+    parser = phases_parser("modules", __doc__, RESULTS)
     parser.add_argument("folder", type=Path, help="a checkout of jansel/pytorch-jit-paritybench")
     parser.add_argument("--seeds", default=("1",), type=words, help="of the choice of modules; default: 1")
     parser.add_argument("--count", default=200, type=int, help="modules of each seed; default: 200")
     parser.add_argument("--problems", default=(), type=words, help="patterns such as 1/19,2/*, not seeds")
-    add_options(parser, RESULTS)
     parser.set_defaults(ways="own")
     return parser.parse_args(given)
 
@@ -101,10 +101,5 @@ def candidates(file: Path) -> Iterator[tuple[str, str]]:
             yield case.cls, text
 
 
-def main() -> int:
-    """The exit status: 0 where the results are written, 2 for a mistake in the call, 3 without a GPU."""
-    return started(arguments(), run)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(start_phases(arguments(), run))

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from operator import attrgetter
 from pathlib import Path
@@ -31,6 +30,8 @@ MOST_ELEMENTS = 20_000
 """Of the inputs of a problem: they are written out."""
 FILE = '''\
 """{name} at a sample input of PyTorch's database of operators."""
+
+from math import inf, nan  # as PyTorch's numbers are written
 
 import torch
 from torch import nn
@@ -90,7 +91,7 @@ def texts_of(operator: Any, samples: int) -> tuple[list[str], str]:
     dtype = next((dtype for dtype in WHOLE if dtype in dtypes), None)
     if dtype is None:
         return [], "it takes neither float32 nor integers"
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     why = "it has no sample input"
     for sample in itertools.islice(operator.sample_inputs("cpu", dtype), LOOKED_AT):
         try:
@@ -100,8 +101,8 @@ def texts_of(operator: Any, samples: int) -> tuple[list[str], str]:
         except Exception as error:  # what a sample's own call raises
             why = f"{type(error).__name__}: {error}".partition("\n")[0][:200]
         else:
-            found.setdefault(call, text)
-    return spread(list(found.values()), samples), why
+            texts.setdefault(call, text)
+    return spread(list(texts.values()), samples), why
 
 
 def spread(values: list[str], count: int) -> list[str]:
@@ -199,8 +200,6 @@ class Written:
                     raise NotOneLine("it takes complex or sparse tensors")
                 self.tensors.append(value)
                 return self.names()[-1]
-            case float() if not math.isfinite(value):
-                return number(value)
             case slice():
                 return f"slice({self.text(value.start)}, {self.text(value.stop)}, {self.text(value.step)})"
             case tuple() | list():
@@ -230,23 +229,4 @@ def name_of(function: Any) -> str:
 def as_text(tensor: torch.Tensor) -> str:
     """The tensor as source that makes one like it."""
     plain = tensor.detach().resolve_conj().resolve_neg()
-    return f"torch.tensor({''.join(literals(plain.tolist()))}, dtype={tensor.dtype})"
-
-
-def number(value: float) -> str:
-    """A number as source: nine digits tell any two of float32 apart."""
-    if not isinstance(value, float):
-        return repr(value)
-    return f"{value:.9g}" if math.isfinite(value) else f'float("{value}")'
-
-
-def literals(values: Any) -> Iterator[str]:
-    """Nested lists of numbers as source."""
-    if not isinstance(values, list):
-        yield number(values)
-        return
-    yield "["
-    for value in values:
-        yield from literals(value)
-        yield ", "
-    yield "]"
+    return f"torch.tensor({plain.tolist()}, dtype={tensor.dtype})"

@@ -12,11 +12,12 @@ from functools import partial
 from pathlib import Path
 
 from kernelbench.problems import Problem, chosen, in_order
-from kernelbench.run import add_options, run_problems, started, words
+from kernelbench.run import phases_parser, run_problems, start_phases
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton_server.machine import choose_runtime
+from yardsticks.engine import words
 from yardsticks.outcomes import write_outcomes
 
 RESULTS = Path("benchmarks/opinfo")
@@ -28,10 +29,9 @@ SECONDS = 600.0
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line. Inputs are small, and their values matter: drafts are checked at them."""
-    parser = argparse.ArgumentParser(prog="opinfo", description=__doc__.partition("\n")[0])
+    parser = phases_parser("opinfo", __doc__, RESULTS)
     parser.add_argument("--operators", default=("*",), type=words, help="patterns such as softmax*,linalg_*")
     parser.add_argument("--samples", default=2, type=int, help="of each operator at most; default: 2")
-    add_options(parser, RESULTS)
     parser.set_defaults(small=False, ways="own")
     return parser.parse_args(given)
 
@@ -42,7 +42,7 @@ async def run(given: argparse.Namespace, worker: WorkerClient) -> int:
     await write_problems(given, worker, folder)
     patterns = [f"{operator}/*" for operator in given.operators]
     problems = chosen(problems_in(folder), (), patterns)
-    write = partial(write_outcomes, title="PyTorch's operators", unit=operator_of)
+    write = partial(write_outcomes, title="PyTorch's operators", unit=lambda key: key.partition("/")[0])
     return await run_problems(given, worker, problems, write, PHASES)
 
 
@@ -61,21 +61,12 @@ async def write_problems(given: argparse.Namespace, worker: WorkerClient, folder
 
 def problems_in(folder: Path) -> list[Problem]:
     """The problems that the folder holds, `softmax/0` the first of an operator."""
-    found = [
+    problems = [
         Problem(f"{file.parent.name}/{file.stem}", f"{file.parent.name}_{file.stem}", file)
         for file in folder.glob("*/*.py")
     ]
-    return sorted(found, key=lambda problem: in_order(problem.key))
-
-
-def operator_of(problem: str) -> str:
-    return problem.partition("/")[0]
-
-
-def main() -> int:
-    """The exit status: 0 where the results are written, 2 for a mistake in the call, 3 without a GPU."""
-    return started(arguments(), run)
+    return sorted(problems, key=lambda problem: in_order(problem.key))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(start_phases(arguments(), run))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kernelbench.records import FAILED, MACHINE, Record, Records
 from kernelbench.table import recorded
+from yardsticks.engine import table_row
 
 SLOW_SECONDS = 20.0
 """A draft should not take longer."""
@@ -123,7 +124,7 @@ def markdown(title: str, outcomes: Sequence[Outcome], unit: Callable[[str], str]
     lines = [f"# {title}", "", "| state | what it says | count | share |", "|---|---|--:|--:|"]
     for state, meaning in reversed(STATES.items()):
         count = len(by_state[state])
-        lines.append(f"| {state} | {meaning} | {count} | {count / max(1, len(worst)):.1%} |")
+        lines.append(table_row([state, meaning, count, f"{count / max(1, len(worst)):.1%}"]))
     lines += [f"| all | | {len(worst)} | |", "", *durations(outcomes), "", *reasons(worst)]
     for state in list(STATES)[:-1]:
         if by_state[state]:
@@ -155,10 +156,7 @@ def reasons(worst: Mapping[str, Outcome]) -> list[str]:
     for name, outcome in worst.items():
         for reason in outcome.reasons:
             first.setdefault(reason, name)
-    rows = [
-        f"| {count} | {reason.replace('|', '/')} | {first[reason]} |"
-        for reason, count in counts.most_common()
-    ]
+    rows = [table_row([count, reason, first[reason]]) for reason, count in counts.most_common()]
     return ["| count | reason | such as |", "|--:|---|---|", *rows] if rows else []
 
 

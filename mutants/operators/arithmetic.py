@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 
 from mutants.code import Edit
-from mutants.operators.operator import Site, called, cast_to, in_kernels, keyword, of_language
+from mutants.operators.operator import Site, called, cast_to, enter_swap, in_kernels, keyword, of_language
 
 EXPONENTIALS = ("exp", "exp2", "term")
 REDUCTIONS: dict[str, tuple[str, ...]] = {
@@ -23,18 +23,8 @@ ALONG_AN_AXIS = (*REDUCTIONS, "reduce", "cumsum", "cumprod", "associative_scan")
 OTHER_AXIS: dict[object, str] = {0: "1", 1: "0"}
 
 
-@in_kernels(ast.BinOp)
-def plus_made_minus(node: ast.BinOp, site: Site) -> Iterator[Edit]:
-    """`a + b` becomes `a - b`."""
-    if isinstance(node.op, ast.Add):
-        yield site.code.between(node.left, node.right, "+", "-")
-
-
-@in_kernels(ast.BinOp)
-def minus_made_plus(node: ast.BinOp, site: Site) -> Iterator[Edit]:
-    """`a - b` becomes `a + b`."""
-    if isinstance(node.op, ast.Sub):
-        yield site.code.between(node.left, node.right, "-", "+")
+enter_swap("plus_made_minus", "`a + b` becomes `a - b`.", {ast.Add: ("+", "-")})
+enter_swap("minus_made_plus", "`a - b` becomes `a + b`.", {ast.Sub: ("-", "+")})
 
 
 @in_kernels(ast.BinOp)

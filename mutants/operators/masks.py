@@ -6,14 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from mutants.code import Edit
-from mutants.operators.operator import LOADS_AND_STORES, Site, in_kernels, keyword, of_language
-
-NEIGHBOURS: dict[type[ast.cmpop], tuple[str, str]] = {
-    ast.Lt: ("<", "<="),
-    ast.LtE: ("<=", "<"),
-    ast.Gt: (">", ">="),
-    ast.GtE: (">=", ">"),
-}
+from mutants.operators.operator import LOADS_AND_STORES, Site, enter_swap, in_kernels, keyword, of_language
 
 
 @in_kernels(ast.BinOp)
@@ -39,19 +32,14 @@ def negation_dropped(node: ast.UnaryOp, site: Site) -> Iterator[Edit]:
         yield site.code.replaced(node, site.code.atom(node.operand))
 
 
-@in_kernels(ast.Compare)
-def bound_off_by_one(node: ast.Compare, site: Site) -> Iterator[Edit]:
-    """`<` becomes `<=`, or the reverse; `>` likewise."""
-    if len(node.ops) == 1 and (change := NEIGHBOURS.get(type(node.ops[0]))):
-        yield site.code.between(node.left, node.comparators[0], *change)
-
-
-@in_kernels(ast.Compare)
-def equality_negated(node: ast.Compare, site: Site) -> Iterator[Edit]:
-    """`==` becomes `!=`, or the reverse."""
-    if len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq | ast.NotEq):
-        change = ("==", "!=") if isinstance(node.ops[0], ast.Eq) else ("!=", "==")
-        yield site.code.between(node.left, node.comparators[0], *change)
+enter_swap(
+    "bound_off_by_one",
+    "`<` becomes `<=`, or the reverse; `>` likewise.",
+    {ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">")},
+)
+enter_swap(
+    "equality_negated", "`==` becomes `!=`, or the reverse.", {ast.Eq: ("==", "!="), ast.NotEq: ("!=", "==")}
+)
 
 
 @in_kernels(ast.Compare)

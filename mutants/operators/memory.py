@@ -11,6 +11,7 @@ from mutants.operators.operator import (
     Site,
     called,
     cast_to,
+    enter_swap,
     in_kernels,
     keyword,
     of_language,
@@ -57,12 +58,11 @@ def program_axis_changed(node: ast.Call, site: Site) -> Iterator[Edit]:
         yield site.code.replaced(axis, OTHER_AXIS[axis.value])
 
 
-@in_kernels(ast.BinOp)
-def quotient_and_remainder_swapped(node: ast.BinOp, site: Site) -> Iterator[Edit]:
-    """`//` becomes `%`, or the reverse."""
-    if isinstance(node.op, ast.FloorDiv | ast.Mod):
-        change = ("//", "%") if isinstance(node.op, ast.FloorDiv) else ("%", "//")
-        yield site.code.between(node.left, node.right, *change)
+enter_swap(
+    "quotient_and_remainder_swapped",
+    "`//` becomes `%`, or the reverse.",
+    {ast.FloorDiv: ("//", "%"), ast.Mod: ("%", "//")},
+)
 
 
 @in_kernels(ast.Expr)

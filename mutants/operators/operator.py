@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from mutants.code import Code, Edit, Function
@@ -51,23 +52,32 @@ class Site:
 OPERATORS: list[Operator] = []
 
 
-def in_kernels(node: type[ast.AST]) -> Callable[[Make], Make]:
+def in_kernels(node: type[ast.AST], *, host_code: bool = False) -> Callable[[Make], Make]:
     """Enters a function as an operator on such nodes of kernels, named after the function."""
-    return entered(node, in_kernels=True)
 
-
-def in_host_code(node: type[ast.AST]) -> Callable[[Make], Make]:
-    """As `in_kernels`, for the functions around kernels."""
-    return entered(node, in_kernels=False)
-
-
-def entered(node: type[ast.AST], *, in_kernels: bool) -> Callable[[Make], Make]:
     def enter(make: Make) -> Make:
         summary = (make.__doc__ or "").strip().partition("\n")[0]
-        OPERATORS.append(Operator(make.__name__, summary, node, in_kernels, make))
+        OPERATORS.append(Operator(make.__name__, summary, node, not host_code, make))
         return make
 
     return enter
+
+
+in_host_code = partial(in_kernels, host_code=True)
+"""As `in_kernels`, for the functions around kernels."""
+
+
+def enter_swap(name: str, summary: str, swaps: Mapping[type[ast.AST], tuple[str, str]]) -> None:
+    """Enters an operator of kernels that writes another symbol between two expressions."""
+
+    def make(node: ast.BinOp | ast.Compare, site: Site) -> Iterator[Edit]:
+        symbols = [node.op] if isinstance(node, ast.BinOp) else node.ops
+        right = node.right if isinstance(node, ast.BinOp) else node.comparators[0]
+        if len(symbols) == 1 and (change := swaps.get(type(symbols[0]))):
+            yield site.code.between(node.left, right, *change)
+
+    node = ast.BinOp if any(issubclass(symbol, ast.operator) for symbol in swaps) else ast.Compare
+    OPERATORS.append(Operator(name, summary, node, True, make))
 
 
 def called(call: ast.expr) -> str:

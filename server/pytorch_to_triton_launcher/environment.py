@@ -128,7 +128,7 @@ def make() -> str:
     """
     if named := os.environ.get(NAMED_BY):
         missing = lacking(path_of(named))
-        why = "is no Python that runs" if missing is None else f"lacks {', '.join(missing)}"
+        why = "is not a Python that runs" if missing is None else f"lacks {', '.join(missing)}"
         raise Problem(
             f"{NAMED_BY} names {named}, which {why}.",
             f"Correct that, or unset {NAMED_BY}: then an environment is made.",

@@ -58,7 +58,8 @@ TOOLS = (
 )
 GROUPS = {
     "docs": "Search and read the documentation of the installed Triton, and the guides.",
-    "convert": "Turn a PyTorch function or module into a Triton kernel file: `convert TARGET` all at once "
-    "(`convert all --help` lists its options), or in steps, a gate each: start, submit, status.",
+    "convert": "Turn a PyTorch function or module into a Triton kernel file: all at once with "
+    "`convert TARGET` (`convert all --help` lists its options), or step by step with start, submit and "
+    "status.",
 }
 """The help of each group of commands: tools whose names begin with the same word."""

@@ -12,7 +12,7 @@ from pytorch_to_triton_server.catalogue import GROUPS, TOOLS
 from pytorch_to_triton_server.completion.command import completion
 from pytorch_to_triton_server.completion.values import completer
 from pytorch_to_triton_server.doctor_command import doctor
-from pytorch_to_triton_server.help_page import WHOLE, DocumentedCommand, DocumentedGroup
+from pytorch_to_triton_server.help_page import WHOLE, AsJson, DocumentedCommand, DocumentedGroup
 from pytorch_to_triton_server.install.command import install
 from pytorch_to_triton_server.progress import progress_on_stderr, run_interruptible
 from pytorch_to_triton_server.serve_command import serve
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
+SWITCHES = {
+    "json": AsJson,
+    "timings": Annotated[
+        bool, typer.Option("--timings", help="List the call's processes and their times on stderr.")
+    ],
+}
 
 
 def build_app() -> typer.Typer:
@@ -45,19 +51,20 @@ def build_app() -> typer.Typer:
     ) -> None:
         """Turn PyTorch functions into Triton kernels, and prove that they are correct."""
         if version:
-            print_version(as_json=bool(context.obj))
+            from pytorch_to_triton.places import version as installed
 
-    app.command(cls=DocumentedCommand)(serve)
-    app.command(cls=DocumentedCommand)(install)
-    app.command(cls=DocumentedCommand)(doctor)
-    app.command(cls=DocumentedCommand)(completion)
+            print(f'{{"version": "{installed()}"}}' if context.obj else installed())
+
+    for function in (serve, install, doctor, completion):
+        app.command(cls=DocumentedCommand)(function)
     groups = {
         name: typer.Typer(help=about, no_args_is_help=True, cls=DocumentedGroup)
         for name, about in GROUPS.items()
     }
     for tool in TOOLS:
         group, name = command_of(tool)
-        groups.get(group, app).command(name, help=help_of(tool), cls=DocumentedCommand)(command(tool))
+        text = tool.function.__doc__
+        groups.get(group, app).command(name, help=text, cls=DocumentedCommand)(command(tool))
     for name, group_app in groups.items():
         app.add_typer(group_app, name=name)
     return app
@@ -71,12 +78,6 @@ def command_of(tool: Tool) -> tuple[str, str]:
     return group, name
 
 
-def help_of(tool: Tool) -> str:
-    """Its docstring with one line a paragraph: typer would keep the source's line breaks."""
-    paragraphs = (inspect.getdoc(tool.function) or "").split("\n\n")
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-
-
 def command(tool: Tool) -> Callable[..., None]:
     """The command of a tool: a required parameter is positional, any other an option; and `--json`."""
 
@@ -85,14 +86,10 @@ def command(tool: Tool) -> Callable[..., None]:
         print_result(result, show, as_json=json)
         raise typer.Exit(0 if tool.is_yes(result) else 1)
 
-    switches = {
-        "json": "Print only the result, as JSON.",
-        "timings": "List the call's processes and their times on stderr.",
-    }
-    parameters = [option(tool, parameter) for parameter in tool.parameters]
-    for name, about in switches.items():
-        kind = Annotated[bool, typer.Option(f"--{name}", help=about)]
-        parameters.append(inspect.Parameter(name, KEYWORD, annotation=kind, default=False))
+    switches = (
+        inspect.Parameter(name, KEYWORD, annotation=kind, default=False) for name, kind in SWITCHES.items()
+    )
+    parameters = [*(option(tool, parameter) for parameter in tool.parameters), *switches]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
 
@@ -102,30 +99,21 @@ def option(tool: Tool, parameter: inspect.Parameter) -> inspect.Parameter:
 
     Raises TypeError for one without a description.
     """
-    kind, about = kind_and_help(tool, parameter)
-    if parameter.default is parameter.empty:
-        meant: Any = Annotated[kind, typer.Argument(help=about, autocompletion=completer(parameter.name))]
-        return parameter.replace(annotation=meant, kind=KEYWORD)
-    repeated = get_origin(kind) is tuple
-    meant = Annotated[
-        list[str] if repeated else kind,
-        typer.Option(
-            f"--{parameter.name.replace('_', '-')}", help=about, autocompletion=completer(parameter.name)
-        ),
-    ]
-    default = list(parameter.default) if repeated else parameter.default
-    return parameter.replace(annotation=meant, default=default, kind=KEYWORD)
-
-
-def kind_and_help(tool: Tool, parameter: inspect.Parameter) -> tuple[Any, str]:
-    """What a parameter takes, and its description. Raises TypeError where the annotation lacks either."""
     match get_args(parameter.annotation):
         case kind, FieldInfo(description=str(about)):
-            return kind, about
-    raise TypeError(
-        f"{tool.name}: its parameter {parameter.name} must be annotated as "
-        'Annotated[TYPE, Field(description="...")].'
-    )
+            shared: dict[str, Any] = {"help": about, "autocompletion": completer(parameter.name)}
+        case _:
+            raise TypeError(
+                f"{tool.name}: its parameter {parameter.name} must be annotated as "
+                'Annotated[TYPE, Field(description="...")].'
+            )
+    if parameter.default is parameter.empty:
+        return parameter.replace(annotation=Annotated[kind, typer.Argument(**shared)], kind=KEYWORD)
+    named = typer.Option(f"--{parameter.name.replace('_', '-')}", **shared)
+    if get_origin(kind) is tuple:
+        repeated = Annotated[list[str], named]
+        return parameter.replace(annotation=repeated, default=list(parameter.default), kind=KEYWORD)
+    return parameter.replace(annotation=Annotated[kind, named], kind=KEYWORD)
 
 
 async def call(tool: Tool, arguments: dict[str, Any], timings: bool) -> "Value":  # noqa: FBT001
@@ -157,9 +145,3 @@ def print_timings(worker: "WorkerClient") -> None:
     print("   began  seconds  process", file=sys.stderr)
     for began, seconds, process in table_of(worker.process_times):
         print(f"{began:>8}  {seconds:>7}  {process}", file=sys.stderr)
-
-
-def print_version(*, as_json: bool) -> None:
-    from pytorch_to_triton.places import version
-
-    print(f'{{"version": "{version()}"}}' if as_json else version())

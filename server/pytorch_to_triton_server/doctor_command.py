@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +12,7 @@ import typer
 from pytorch_to_triton.errors import BadInput, MissingRequirement
 from pytorch_to_triton.schema.diagnosis import CheckResult, CheckState
 from pytorch_to_triton_server.completion.values import completer
+from pytorch_to_triton_server.help_page import AsJson
 from pytorch_to_triton_server.install.change import plan_change
 from pytorch_to_triton_server.install.clients import CLIENTS, ClientName, McpClient
 from pytorch_to_triton_server.install.command import server_command
@@ -20,16 +21,8 @@ from pytorch_to_triton_server.progress import progress_on_stderr, run_interrupti
 from pytorch_to_triton_server.terminal import print_result
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from pytorch_to_triton.schema.diagnosis import Diagnosis
 
-STYLES: "dict[CheckState, str]" = {
-    "ok": "green",
-    "warning": "yellow",
-    "failed": "bold red",
-    "not here": "dim",
-}
 GROUP = "assistants"
 
 
@@ -38,16 +31,16 @@ def doctor(
     python: Annotated[
         str | None,
         typer.Option(
-            help="A Python that has torch and triton, to look at; default: this one",
+            help="The Python whose torch and triton are checked; default: this one",
             autocompletion=completer("python"),
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")] = False,
+    json: AsJson = False,
 ) -> None:
-    """Check that everything that is needed is here and works, and say how to fix what does not.
+    """Check that everything needed is installed and works, and say how to fix what does not.
 
     Looks at the driver, GPUs, torch, Triton, the C compiler, caches and locks, and compiles and runs a small
-    kernel. Changes nothing. Ends with 3 if a check failed.
+    kernel. Changes nothing. Exits with status 3 if a check failed.
     """
     diagnosis = run_interruptible(run_diagnosis, executable_of(python))
     print_result(diagnosis, show_diagnosis, as_json=json)
@@ -60,43 +53,27 @@ async def run_diagnosis(python: str) -> "Diagnosis":
     from pytorch_to_triton.jobs.client import open_client
     from pytorch_to_triton.jobs.run_folder import RunFolders
 
-    with tempfile.TemporaryDirectory(prefix="doctor-") as folder, progress_on_stderr("looking") as listener:
+    with tempfile.TemporaryDirectory(prefix="doctor-") as folder, progress_on_stderr("checking") as listener:
         async with open_client(RunFolders(Path(folder))) as worker:
             return await diagnose(worker, python, listener, tuple(client_checks()))
 
 
 def show_diagnosis(diagnosis: "Diagnosis") -> None:
     """The checks by group, a line each, with what to do below; then what they say together."""
-    from pytorch_to_triton_server.tables import console_on_stdout
+    from pytorch_to_triton_server.tables import TerminalTable, console_on_stdout
 
     console = console_on_stdout()
     for group, checks in groupby(diagnosis.checks, lambda check: check.group):
         console.print(group, style="bold")
-        show_checks(console, list(checks))
-    console.print()
-    console.print(f"{diagnosis.summary}\n{diagnosis.next_step}")
+        rows = [(f" {check.state:8}", f"{check.name:17}", seen_and_fix(check)) for check in checks]
+        console.print(TerminalTable(("", "", ""), rows))
+    console.print(f"\n{diagnosis.summary}\n{diagnosis.next_step}")
 
 
-def show_checks(console: "Console", checks: "Sequence[CheckResult]") -> None:
-    """State, name and what was seen; colour is for states alone."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 1, 0, 1))
-    for column in ("state", "name"):
-        table.add_column(column, no_wrap=True, min_width=len("not here") if column == "state" else 17)
-    table.add_column("seen", overflow="fold", ratio=1)
-    for check in checks:
-        lines = Text("\n".join(detail_lines(check)), overflow="fold")
-        table.add_row(Text(check.state, style=STYLES[check.state]), Text(check.name), lines)
-    console.print(table)
-
-
-def detail_lines(check: "CheckResult") -> Iterator[str]:
+def seen_and_fix(check: "CheckResult") -> str:
     """What was seen, and what to do about it where something is to be done."""
-    yield check.seen
-    if check.fix and check.state in ("warning", "failed"):
-        yield f"→ {check.fix}"
+    is_due = check.fix and check.state in ("warning", "failed")
+    return f"{check.seen}\n→ {check.fix}" if is_due else check.seen
 
 
 def client_checks() -> Iterator[CheckResult]:
@@ -110,8 +87,8 @@ def client_checks() -> Iterator[CheckResult]:
             name="assistants",
             group=GROUP,
             state="not here",
-            seen=f"There is no configuration of {titles}.",
-            fix="pytorch-to-triton install --client NAME enters the server into one.",
+            seen=f"There is no configuration for {titles}.",
+            fix="pytorch-to-triton install --client NAME adds the server to one.",
         )
 
 

@@ -24,21 +24,21 @@ class Example:
 
 _EXAMPLES = r"""
 []
-doctor  # Check that everything that is needed is here.
+doctor  # Check that everything needed is installed.
 convert model.py:gelu_bias  # Draft, prove and time a kernel for one function.
 validate kernel.py  # Prove that a kernel computes what its reference does.
 [convert]
 convert model.py:gelu_bias  # All three stages at once, into converted/gelu_bias.
-convert start model.py:gelu_bias  # In steps: put a stage-1 file into sessions/gelu_bias.
+convert start model.py:gelu_bias  # Step by step: write a stage-1 file to sessions/gelu_bias.
 convert submit sessions/gelu_bias  # Run the gate of its current stage.
 [convert all]
 convert model.py:gelu_bias  # All three stages, into converted/gelu_bias.
 convert model.py:scale --input 'x=float32[M,N]' --dim M=1,7,64 --dim N=1,33,1000  # Declare inputs in a call.
 convert model.py:Norm --init dim=64 --backward  # A module, with its gradients.
-convert model.py:gelu_bias --at M=8192,N=4096  # Tuned and timed at the sizes that it is used at.
+convert model.py:gelu_bias --at M=8192,N=4096  # Tuned and timed at the sizes at which it is used.
 [convert start]
-convert start model.py:gelu_bias  # Put a stage-1 file into sessions/gelu_bias.
-convert start model.py:scale --example call.py:main  # Take the inputs from a call of yours.
+convert start model.py:gelu_bias  # Write a stage-1 file to sessions/gelu_bias.
+convert start model.py:scale --example call.py:main  # Take the inputs from your own call.
 [convert submit]
 convert submit sessions/gelu_bias  # Run the gate of the current stage on the session's file.
 convert submit sessions/gelu_bias --file kernel.py --through 3  # Submit another file, to all three gates.
@@ -50,14 +50,14 @@ convert status sessions/gelu_bias --json  # The same for a program.
 convert list  # The sessions below ./sessions.
 convert list --below ~/work/sessions  # Those of another folder.
 [convert restore]
-convert restore sessions/gelu_bias 2  # Make the file of attempt 2 the stage's again.
+convert restore sessions/gelu_bias 2  # Make the file of attempt 2 the stage's file again.
 convert status sessions/gelu_bias  # See the attempts and their numbers first.
 [convert finish]
 convert finish sessions/gelu_bias --dry-run  # Only say what would be written.
 convert finish sessions/gelu_bias --into src/kernels  # Write the kernel, its tests and a report.
 [convert drop]
 convert drop sessions/gelu_bias  # Remove a session with all its attempts.
-convert list  # See which there are.
+convert list  # See which sessions there are.
 [validate]
 validate kernel.py  # A kernel file, against the reference in it.
 validate kernel.py:run --reference model.py:gelu_bias  # Against a function elsewhere.
@@ -79,7 +79,7 @@ docs search 'load with boundary'  # Find a name, a guide or a rule.
 docs read tl.load  # What the installed Triton says about a name.
 [docs search]
 docs search 'load with boundary'  # Names and guides, the best first.
-docs search make_block_ptr  # What to write for a name that is gone.
+docs search make_block_ptr  # What to write instead of a name that is gone.
 docs search mask --source guide --limit 3  # Only guides, at most three.
 [docs read]
 docs read tl.load  # A name of the installed Triton.
@@ -87,22 +87,22 @@ docs read guides/stability  # A guide.
 docs read rules/access_without_mask  # A rule of audit.
 [docs fetch]
 docs fetch  # Fetch the public pages; a second call fetches what has changed.
-docs fetch --refresh  # Look again at pages that were looked at today.
+docs fetch --refresh  # Check again pages that were checked today.
 [docs status]
 docs status  # Which documentation there is, and how old it is.
 docs status --json  # The same for a program.
 [device]
-device  # What kernels run on here.
+device  # Which GPUs, torch and Triton this machine has.
 device --json  # The same for a program.
 [doctor]
 doctor  # Check everything; say how to fix what is wrong.
 doctor --json  # The same for a program; exit status 3 if anything failed.
 doctor --python ~/venv/bin/python  # Check another environment's torch and Triton.
 [install]
-install --client cursor  # Enter the server into Cursor's configuration.
+install --client cursor  # Add the server to Cursor's configuration.
 install --client zed --dry-run  # Show what would change, as a diff.
-install --client vscode --scope project  # For the project in the current folder alone.
-install --client codex --remove  # Take the entry out again.
+install --client vscode --scope project  # Only for the project in the current folder.
+install --client codex --remove  # Remove the entry again.
 [serve]
 serve  # Over stdin and stdout, as assistants start it.
 serve --http --port 8931  # Over HTTP on this machine.
@@ -114,17 +114,11 @@ completion fish > ~/.config/fish/completions/pytorch-to-triton.fish  # fish find
 """Below each command in brackets its calls, without the program's name; the program's own below none."""
 
 
-def _examples() -> dict[str, tuple[Example, ...]]:
-    examples: dict[str, tuple[Example, ...]] = {}
-    for line in _EXAMPLES.strip().splitlines():
-        if line.startswith("["):
-            command = line.strip("[]")
-            examples[command] = ()
-        else:
-            typed, _, does = line.partition("  # ")
-            examples[command] += (Example(f"pytorch-to-triton {typed}", does),)
-    return examples
-
-
-EXAMPLES = _examples()
+EXAMPLES = {
+    command: tuple(
+        Example(f"pytorch-to-triton {typed}", does)
+        for typed, _, does in (line.partition("  # ") for line in calls.strip().splitlines())
+    )
+    for command, _, calls in (block.partition("]") for block in _EXAMPLES.split("\n[")[1:])
+}
 """By command, as `docs search`; the program's own by the empty name."""

@@ -7,8 +7,9 @@ import sys
 from collections.abc import Iterator
 from difflib import get_close_matches
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
 from pytorch_to_triton_server.examples import EXAMPLES, PANELS
@@ -18,31 +19,32 @@ _NAMES = 30
 """The most columns of names."""
 EXIT_STATUS = (
     "0 yes; 1 no (a wrong or slower kernel, findings, a stage that did not pass); "
-    "2 a mistake in the call, the file or its declaration; 3 the machine does not have what is needed; "
+    "2 a mistake in the call, the file or its declaration; 3 something needed is missing on this machine; "
     "4 the function cannot be converted; 5 a defect in this program; 130 interrupted."
 )
 _VALUES = {int: "N", float: "NUMBER"}
 Entry = tuple[str, str]
 """A name, and what it is."""
 _JSON = "--json"
+AsJson = Annotated[bool, typer.Option(_JSON, help="Print only the result, as JSON.")]
 WHOLE = "all"
 """The command that stands for its group, which may be left out: `convert TARGET`."""
 
 
-def write_page(context: Any, formatter: Any) -> None:
-    """The page of the command of a click context; headings and names are bold on a terminal."""
+def write_page(command: Any, ctx: Any, formatter: Any) -> None:
+    """The page of a command; headings and names are bold on a terminal."""
     formatter.width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((80, 24)).columns))
     with formatter.section(bold("Usage")):
-        formatter.write_text(usage(context))
-    for paragraph in (context.command.help or "").split("\n\n"):
+        formatter.write_text(usage(ctx))
+    for paragraph in (command.help or "").split("\n\n"):
         formatter.write_paragraph()
         formatter.write_text(" ".join(paragraph.split()))
-    for title, entries in sections(context):
+    for title, entries in sections(ctx):
         with formatter.section(bold(title)):
             formatter.write_dl([(bold(name), text) for name, text in entries], col_max=_NAMES)
     with formatter.section(bold("Exit status")):
         formatter.write_text(EXIT_STATUS)
-    if examples := EXAMPLES.get(command_path(context)):
+    if examples := EXAMPLES.get(command_path(ctx)):
         with formatter.section(bold("Examples")):
             for example in examples:  # to be copied: not broken
                 formatter.write(f"  {example.typed}\n      {example.does}\n")
@@ -50,8 +52,7 @@ def write_page(context: Any, formatter: Any) -> None:
 
 def command_path(context: Any) -> str:
     """`docs search`; empty for the program itself."""
-    _, _, path = context.command_path.partition(" ")
-    return str(path)
+    return str(context.command_path.partition(" ")[2])
 
 
 def usage(context: Any) -> str:
@@ -112,14 +113,9 @@ def value_of(kind: Any) -> str:
 def kinds_of(command: Any) -> dict[str, Any]:
     """What each parameter of a command takes, by its name: `int` of `Annotated[int | None, ...]`."""
     taken = inspect.signature(command.callback).parameters.values() if command.callback else ()
-    return {p.name: without_none(get_args(p.annotation)[0]) for p in taken if get_args(p.annotation)}
-
-
-def without_none(kind: Any) -> Any:
-    """`str` of `str | None`; a union of literals that allows None as one Literal."""
-    if get_origin(kind) in (Union, UnionType):
-        return next(member for member in get_args(kind) if member is not NoneType)
-    return kind
+    kinds = {p.name: get_args(p.annotation)[0] for p in taken if get_args(p.annotation)}
+    unions = {name: get_args(kind) for name, kind in kinds.items() if get_origin(kind) in (Union, UnionType)}
+    return kinds | {name: next(k for k in members if k is not NoneType) for name, members in unions.items()}
 
 
 def in_brief(command: Any) -> str:
@@ -138,8 +134,7 @@ def bold(text: str) -> str:
 class DocumentedCommand(TyperCommand):
     """A command with a page of help that ends with examples."""
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        write_page(ctx, formatter)
+    format_help = write_page
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if all(parameter.name != "json" for parameter in self.params):
@@ -151,8 +146,7 @@ class DocumentedCommand(TyperCommand):
 class DocumentedGroup(TyperGroup):
     """A group of commands with a page of help; `--json` may come before its command."""
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        write_page(ctx, formatter)
+    format_help = write_page
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         leading = next((i for i, word in enumerate(args) if not word.startswith("-")), len(args))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pytorch_to_triton.inspect.pages import configuration_of, widths
 from pytorch_to_triton.schema.compiled import CompiledKernel, Inspection
 from pytorch_to_triton.schema.profile import Profile
-from pytorch_to_triton_server.tables import TerminalTable, table_of
+from pytorch_to_triton_server.tables import TerminalTable
 
 
 def inspection_tables(inspection: Inspection) -> Iterator[TerminalTable]:
@@ -14,7 +14,7 @@ def inspection_tables(inspection: Inspection) -> Iterator[TerminalTable]:
     yield instruction_table(inspection)
     remarks = remark_rows(inspection)
     if remarks:
-        yield table_of(("kernel", "remark"), remarks)
+        yield TerminalTable(("kernel", "remark"), remarks)
     if inspection.profile:
         yield profile_table(inspection.profile)
 
@@ -81,7 +81,7 @@ def resource_table(inspection: Inspection) -> TerminalTable:
             )
         )
     heading = ("kernel", "configuration", "grid", "registers", "spilled", "shared", "occupancy, limited by")
-    return table_of(heading, rows)
+    return TerminalTable(heading, rows)
 
 
 def instruction_table(inspection: Inspection) -> TerminalTable:
@@ -99,7 +99,7 @@ def instruction_table(inspection: Inspection) -> TerminalTable:
         if kernel.instructions is not None
     ]
     heading = ("kernel", "global loads", "global stores", "async copies", "TMA in / out", "tensor cores")
-    return table_of(heading, rows)
+    return TerminalTable(heading, rows)
 
 
 def profile_table(profile: Profile) -> TerminalTable:
@@ -118,7 +118,7 @@ def profile_table(profile: Profile) -> TerminalTable:
         for kernel in profile.kernels
     ]
     heading = ("kernel", "launches", "total us", "DRAM GB/s", "of peak", "occupancy", "tensor")
-    return table_of((*heading, "top stall reasons"), rows)
+    return TerminalTable((*heading, "top stall reasons"), rows)
 
 
 def figure(value: float | None, form: str) -> str:

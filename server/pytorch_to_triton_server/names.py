@@ -35,9 +35,13 @@ class Boundary:
         """The boundary of these folders, each as a real path."""
         return cls(tuple(dict.fromkeys(real(folder) for folder in folders)))
 
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.roots))
+
     def readable(self, path: Path) -> Path:
         """The path itself. Raises BadInput where its real path lies elsewhere."""
-        return self._inside(path, (*self.roots, *own_folders()))
+        shipped = (*map(places.shipped, _SHIPPED), places.results(), places.runs())
+        return self._inside(path, (*self.roots, *map(real, shipped)))
 
     def writable(self, path: Path) -> Path:
         """The path itself. Raises BadInput where its real path lies elsewhere."""
@@ -53,7 +57,7 @@ class Boundary:
         where = real(path)
         leads = f" leads to {where}, which" if where != path else ""
         raise BadInput(
-            f"{path}{leads} lies outside of the folders that this server may use: {folder_list(self.roots)}.",
+            f"{path}{leads} lies outside of the folders that this server may use: {self}.",
             "Name a path in one of them; the server's option --allow-dir adds a folder.",
         )
 
@@ -61,18 +65,9 @@ class Boundary:
 ANYWHERE = Boundary((Path("/"),))
 
 
-def own_folders() -> tuple[Path, ...]:
-    """Where this project's own kernels, guides, results and runs lie."""
-    return (*(real(places.shipped(name)) for name in _SHIPPED), real(places.results()), real(places.runs()))
-
-
 def real(path: Path) -> Path:
     """With every symbolic link followed, whether or not it exists."""
     return Path(os.path.realpath(path))
-
-
-def folder_list(folders: Iterable[Path]) -> str:
-    return ", ".join(map(str, folders))
 
 
 def target_of(text: str, boundary: Boundary) -> "Target":
@@ -155,7 +150,7 @@ def folder_of(text: str | None, boundary: Boundary, usual: str = ".") -> Path | 
             return None
         raise BadInput(
             f"Without --into the result goes into {default}, which lies outside of the folders that this "
-            f"server may use: {folder_list(boundary.roots)}.",
+            f"server may use: {boundary}.",
             "Name a folder in one of them with --into; the server's option --allow-dir adds a folder.",
         )
     folder = boundary.writable(path_of(text))

@@ -1,6 +1,6 @@
 """Parameters that several tools share, with the help that both faces show."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -15,26 +15,20 @@ Kernel = Annotated[str, Field(description="path.py of a kernel file, or path.py:
 Reference = Annotated[
     str | None, Field(description="What to compare with: path.py:name; default: the kernel file's own")
 ]
-Inputs = Annotated[Texts, Field(description="x=float32[M,N] or eps=1e-5; overrides the file's")]
+Inputs = Annotated[Texts, Field(description="An input: x=float32[M,N] or eps=1e-5; overrides the file's")]
 Dims = Annotated[Texts, Field(description="A dimension's sizes: M=1,7,256; overrides the file's")]
-At = Annotated[Texts, Field(description="Sizes to tune and time at, together: M=8192,N=4096")]
+At = Annotated[Texts, Field(description="A set of sizes to tune and time at: M=8192,N=4096")]
 Requirements = Annotated[Texts, Field(description="A condition on the sizes: 'D % 2 == 0'")]
 Init = Annotated[Texts, Field(description="A module's constructor argument: dim=512")]
 Against = Annotated[Texts, Field(description="Another implementation to time: path.py:name or a kernel file")]
 Archs = Annotated[Texts, Field(description="A GPU to compile for; default: sm_90 and gfx942")]
-Device = Annotated[DeviceChoice, Field(description="auto: the GPU, else Triton's interpreter")]
-Seed = Annotated[int | None, Field(ge=0, lt=2**48, description="Generates the same inputs again")]
-_WEEK_SECONDS = 7 * 86400
-Timeout = Annotated[
-    float,
-    Field(gt=0, le=_WEEK_SECONDS, allow_inf_nan=False, description="Seconds for one import, trace or call"),
-]
+Device = Annotated[DeviceChoice, Field(description="auto: the GPU, or without one Triton's interpreter")]
+Seed = Annotated[int | None, Field(ge=0, lt=2**48, description="To generate the same inputs again")]
+_SECONDS: dict[str, Any] = {"gt": 0, "le": 7 * 86400, "allow_inf_nan": False}
+Timeout = Annotated[float, Field(description="Seconds allowed for one import, trace or call", **_SECONDS)]
 TuneSeconds = Annotated[
-    float | None,
-    Field(
-        gt=0, le=_WEEK_SECONDS, allow_inf_nan=False, description="Seconds a size to search for configurations"
-    ),
+    float | None, Field(description="Seconds per size to search for configurations", **_SECONDS)
 ]
-Python = Annotated[str | None, Field(description="Another Python with torch and triton")]
-Force = Annotated[bool, Field(description="Overwrite files that something else wrote")]
+Python = Annotated[str | None, Field(description="Another Python that has torch and triton")]
+Force = Annotated[bool, Field(description="Overwrite files that this tool did not write")]
 Thorough = Annotated[bool, Field(description="On a GPU, also run small cases under compute-sanitizer")]

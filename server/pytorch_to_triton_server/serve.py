@@ -164,7 +164,10 @@ def serve_http(settings: ServerSettings, port: int) -> None:
     The SDK refuses requests whose Host or Origin is another. Raises BadInput for a token that is none.
     """
     token = chosen_token()
-    server = build_server(settings, token_verifier=Bearer(token), auth=auth_at(f"http://{HOST}:{port}"))
+    url = AnyHttpUrl(f"http://{HOST}:{port}")
+    # There is one token and one server: none that would issue one, and nothing else that it could be for.
+    auth = AuthSettings(issuer_url=url, resource_server_url=url, validate_token_resource=False)
+    server = build_server(settings, token_verifier=Bearer(token), auth=auth)
     print(f"Serving on http://{HOST}:{port}/mcp\nAuthorization: Bearer {token}", file=sys.stderr, flush=True)
     server.run("streamable-http", host=HOST, port=port)
 
@@ -189,14 +192,7 @@ def chosen_token(environment: Mapping[str, str] = os.environ) -> str:
         return secrets.token_urlsafe(32)
     if len(given) < LEAST_OF_TOKEN or not given.isascii() or not given.isprintable() or " " in given:
         raise BadInput(
-            f"{TOKEN_VARIABLE} is no usable token.",
+            f"{TOKEN_VARIABLE} is not a usable token.",
             f"Set it to {LEAST_OF_TOKEN} or more letters and digits, or leave it unset for a new one.",
         )
     return given
-
-
-def auth_at(address: str) -> AuthSettings:
-    """How the SDK tells clients that a token is wanted; there is no server that would issue one."""
-    url = AnyHttpUrl(address)
-    # There is one token and one server: nothing else that a token could have been issued for.
-    return AuthSettings(issuer_url=url, resource_server_url=url, validate_token_resource=False)

@@ -20,7 +20,7 @@ def serve(  # noqa: PLR0913  (a command has as many options as it takes)
     toolsets: Annotated[
         str | None,
         typer.Option(
-            help="Offer only these tools: docs,convert,validate,benchmark,inspect,audit,device, with commas."
+            help="Offer only these tools (with commas): docs,convert,validate,benchmark,inspect,audit,device."
         ),
     ] = None,
     read_only: Annotated[
@@ -37,7 +37,7 @@ def serve(  # noqa: PLR0913  (a command has as many options as it takes)
         bool,
         typer.Option(
             "--http",
-            help="Streamable HTTP on 127.0.0.1, not stdio. Prints a token that clients send; "
+            help="Serve streamable HTTP on 127.0.0.1, not stdio. Prints the token that clients must send; "
             "PYTORCH_TO_TRITON_TOKEN sets it.",
         ),
     ] = False,

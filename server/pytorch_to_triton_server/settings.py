@@ -45,5 +45,5 @@ def allowed_folders(texts: list[str]) -> tuple[Path, ...]:
     folders = tuple(map(path_of, texts))
     for folder in folders:
         if not folder.is_dir():
-            raise BadInput(f"{folder} is no folder.", "Name an existing folder with --allow-dir.")
+            raise BadInput(f"{folder} is not a folder.", "Name an existing folder with --allow-dir.")
     return folders

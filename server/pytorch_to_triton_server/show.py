@@ -15,12 +15,12 @@ from pytorch_to_triton.schema.documentation import DocsStatus, MissingEntry, Pag
 from pytorch_to_triton.schema.finding import AuditReport, Finding
 from pytorch_to_triton.schema.finished import FinishedConversion
 from pytorch_to_triton.schema.session import ConversionSession, SessionList, SessionStep, Understanding
-from pytorch_to_triton.schema.timing import Timing, TimingTable
+from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.value import Value
-from pytorch_to_triton.schema.verdict import CaseResult, Verdict
+from pytorch_to_triton.schema.verdict import CaseResult, OutputFigures, Verdict
 from pytorch_to_triton.validate.conclusion import skipped_text
 from pytorch_to_triton_server.inspection_tables import compiled_at, inspection_tables
-from pytorch_to_triton_server.tables import TerminalTable, console_on_stdout, shown_path, table_of
+from pytorch_to_triton_server.tables import TerminalTable, console_on_stdout, shown_path
 
 _SCREEN = 24
 """Up to so many cases are listed on a terminal; of more, those that passed are counted by group."""
@@ -47,7 +47,6 @@ def show(result: Value) -> None:
 
 def closing_lines(result: Value) -> Iterator[str]:
     """What the result means, and what to do next."""
-    texts = result.model_dump(include={"summary", "next_step"})
     if isinstance(result, Benchmark):
         yield from (f"Red flag: {flag_text(*flag)}" for flag in all_flags(result.tables, result.flags))
     if isinstance(result, Inspection) and (at := compiled_at(result)):
@@ -59,24 +58,16 @@ def closing_lines(result: Value) -> Iterator[str]:
             f"Suppressed at {entry.finding.file}:{entry.finding.line}: {entry.finding.rule}: {entry.reason}"
             for entry in result.suppressed
         )
-    if isinstance(
-        result,
-        Verdict
-        | Inspection
-        | Benchmark
-        | AuditReport
-        | Conversion
-        | ConversionSession
-        | SessionStep
-        | FinishedConversion,
-    ):
-        yield from (f"Note: {note}" for note in result.notes)
+    yield from (f"Note: {note}" for note in getattr(result, "notes", ()))
     if isinstance(result, FinishedConversion) and result.tests and result.tests.output:
         yield result.tests.output
-    yield texts["summary"]
-    yield texts["next_step"]
+    yield from result.model_dump(include={"summary", "next_step"}).values()
     if isinstance(result, Benchmark):
-        yield from files_of(result)
+        yield from (f"Chart: {picture}" for picture in result.pictures)
+        if result.frozen:
+            yield f"Frozen kernel: {result.frozen}"
+        if result.folder:
+            yield f"Report: {result.folder / 'report.md'}"
     if isinstance(result, AuditReport) and result.written:
         yield f"Report: {result.written}"
     if isinstance(result, Inspection) and result.page:
@@ -89,22 +80,15 @@ def closing_lines(result: Value) -> Iterator[str]:
         yield f"Run it again: {result.replay}"
 
 
-def files_of(result: Benchmark) -> Iterator[str]:
-    """What a benchmark has written."""
-    yield from (f"Chart: {picture}" for picture in result.pictures)
-    if result.frozen:
-        yield f"Frozen kernel: {result.frozen}"
-    if result.folder:
-        yield f"Report: {result.folder / 'report.md'}"
-
-
 def tables_of(result: Value, case_table: Callable[[Verdict], TerminalTable]) -> Iterator[TerminalTable]:
     """The details, as tables; `case_table` makes that of a verdict."""
     match result:
         case Verdict():
             yield case_table(result)
             if result.skipped:
-                yield table_of(("not tested", "reason"), [(skip.what, skip.why) for skip in result.skipped])
+                yield TerminalTable(
+                    ("not tested", "reason"), [(skip.what, skip.why) for skip in result.skipped]
+                )
         case Conversion():
             yield stage_table(result)
             for stage in result.stages:
@@ -115,17 +99,17 @@ def tables_of(result: Value, case_table: Callable[[Verdict], TerminalTable]) -> 
             yield from session_tables(result)
         case SessionStep() if result.unmet:
             unmet = [(c.name, c.evidence, c.advice) for c in result.unmet]
-            yield table_of(("not met", "evidence", "what to try"), unmet)
+            yield TerminalTable(("not met", "evidence", "what to try"), unmet)
         case SessionList() if result.sessions:
             rows = [(str(s.session), s.target, f"stage {s.stage}", str(s.attempts)) for s in result.sessions]
-            yield table_of(("session", "target", "next", "attempts"), rows)
+            yield TerminalTable(("session", "target", "next", "attempts"), rows)
         case FinishedConversion():
-            yield table_of(
+            yield TerminalTable(
                 ("file", "lines", ""),
                 [(str(file.path), str(file.lines or ""), file.there) for file in result.files],
             )
         case Benchmark():
-            yield table_of(*brief_table(result))
+            yield TerminalTable(*brief_table(result))
         case Inspection():
             yield from inspection_tables(result)
         case AuditReport() if result.findings:
@@ -140,7 +124,7 @@ def tables_of(result: Value, case_table: Callable[[Verdict], TerminalTable]) -> 
 def session_tables(session: ConversionSession) -> Iterator[TerminalTable]:
     """At the start what was understood; later every attempt, and the last one's conditions."""
     if not session.attempts:
-        yield table_of(("understood", ""), list(understood_rows(session.understood)))
+        yield TerminalTable(("understood", ""), list(understood_rows(session.understood)))
         return
     rows = [
         (
@@ -152,12 +136,12 @@ def session_tables(session: ConversionSession) -> Iterator[TerminalTable]:
         )
         for attempt in session.attempts
     ]
-    yield table_of(("attempt", "gate", "outcome", "ms", "when (UTC)"), rows)
+    yield TerminalTable(("attempt", "gate", "outcome", "ms", "when (UTC)"), rows)
     last = session.attempts[-1]
     conditions = [
         (condition.name, condition.met, condition.evidence, condition.advice) for condition in last.conditions
     ]
-    yield table_of((f"attempt {last.number} asks", "", "evidence", "what to try"), conditions)
+    yield TerminalTable((f"attempt {last.number} asks", "", "evidence", "what to try"), conditions)
 
 
 def understood_rows(understood: Understanding) -> Iterator[tuple[str, str]]:
@@ -189,7 +173,7 @@ def finding_table(report: AuditReport) -> TerminalTable:
         )
         for f in report.findings
     ]
-    return table_of(("severity", "where, rule", "what", "suggestion"), rows)
+    return TerminalTable(("severity", "where, rule", "what", "suggestion"), rows)
 
 
 def severity_of(finding: Finding) -> str:
@@ -204,13 +188,13 @@ def hit_table(result: SearchResult) -> TerminalTable:
     for hit in result.hits:
         mark = "(fetched, unchecked) " if hit.untrusted else ""
         rows.append((f"{hit.name}\n{hit.section}".rstrip(), hit.applies_to, f"{mark}{hit.excerpt}"))
-    return table_of(("page, section", "about", "excerpt"), rows)
+    return TerminalTable(("page, section", "about", "excerpt"), rows)
 
 
 def missing_tables(missing: Sequence[MissingEntry]) -> Iterator[TerminalTable]:
     """One row for each thing that is missing."""
     if missing:
-        yield table_of(("missing", "what to do"), [(entry.what, entry.fix) for entry in missing])
+        yield TerminalTable(("missing", "what to do"), [(entry.what, entry.fix) for entry in missing])
 
 
 def stage_table(conversion: Conversion) -> TerminalTable:
@@ -222,7 +206,7 @@ def stage_table(conversion: Conversion) -> TerminalTable:
         cases = passed_of_all(stage.verdict)
         speed = stage.speed if stage is not conversion.stages[0] else ""
         rows.append((name, outcome, cases, speed, kernels, stage.file.name))
-    return table_of(("stage", "outcome", "cases passed", "speed vs previous", "kernels", "file"), rows)
+    return TerminalTable(("stage", "outcome", "cases passed", "speed vs previous", "kernels", "file"), rows)
 
 
 def passed_of_all(verdict: Verdict) -> str:
@@ -231,23 +215,24 @@ def passed_of_all(verdict: Verdict) -> str:
     return ", ".join(filter(None, (f"{passed} of {len(verdict.cases)}", skipped_text(verdict.cases))))
 
 
-def rate_of(timing: Timing) -> str:
-    return "not measured" if timing.gbytes_per_s is None else f"{timing.gbytes_per_s:.0f}"
-
-
 def timing_table(timing: TimingTable) -> TerminalTable:
     """One row a callable."""
     rows = [
-        (t.label, f"{t.median_ms:.4f}", f"{t.low_ms:.4f} to {t.high_ms:.4f}", rate_of(t))
+        (
+            t.label,
+            f"{t.median_ms:.4f}",
+            f"{t.low_ms:.4f} to {t.high_ms:.4f}",
+            "not measured" if t.gbytes_per_s is None else f"{t.gbytes_per_s:.0f}",
+        )
         for t in timing.timings
     ]
     where = " at ".join(filter(None, (timing.device, point_name(timing.dims))))
-    return table_of((where, "median ms", "95 % interval", "GB/s"), rows)
+    return TerminalTable((where, "median ms", "95 % interval", "GB/s"), rows)
 
 
 def every_case(verdict: Verdict) -> TerminalTable:
     """One row a case; errors in units of the rounding error that the problem allows."""
-    return table_of(_HEADINGS, [row_of(case) for case in verdict.cases])
+    return TerminalTable(_HEADINGS, [row_of(case) for case in verdict.cases])
 
 
 def cases_in_brief(verdict: Verdict) -> TerminalTable:
@@ -256,7 +241,7 @@ def cases_in_brief(verdict: Verdict) -> TerminalTable:
         return every_case(verdict)
     passed = [case for case in verdict.cases if case.status == "passed"]
     others = [row_of(case) for case in verdict.cases if case.status != "passed"]
-    return table_of(_HEADINGS, [*counted(passed), *((*cells, cut(reason)) for *cells, reason in others)])
+    return TerminalTable(_HEADINGS, [*counted(passed), *((*cells, cut(reason)) for *cells, reason in others)])
 
 
 def counted(passed: list[CaseResult]) -> Iterator[tuple[str, ...]]:
@@ -265,7 +250,7 @@ def counted(passed: list[CaseResult]) -> Iterator[tuple[str, ...]]:
     by_group = groupby(sorted(passed, key=lambda case: list(groups).index(case.group)), lambda c: c.group)
     for group, cases in by_group:
         several = list(cases)
-        worst = max(several, key=share_of_allowed)
+        worst = max(several, key=lambda case: max(map(share_of_allowed, case.outputs), default=-1.0))
         count = f"{len(several)} cases" if len(several) > 1 else worst.name
         yield count, group, "passed", worst_error(worst), ""
 
@@ -279,17 +264,17 @@ def row_of(case: CaseResult) -> tuple[str, ...]:
     return case.name, case.group, case.status, worst_error(case), case.why
 
 
-def share_of_allowed(case: CaseResult) -> float:
-    """How much of its allowed error the case took."""
-    return max((o.candidate_error / o.allowed_error for o in case.outputs if o.allowed_error > 0), default=0)
+def share_of_allowed(output: OutputFigures) -> float:
+    """How much of its allowed error an output took."""
+    return output.candidate_error / output.allowed_error if output.allowed_error > 0 else -1.0
 
 
 def worst_error(case: CaseResult) -> str:
     """The output that comes closest to its limit, or passes it by the most."""
-    ratios = [(o.candidate_error / o.allowed_error, o) for o in case.outputs if o.allowed_error > 0]
-    if not ratios:
+    worst = max(case.outputs, key=share_of_allowed, default=None)
+    if worst is None or worst.allowed_error <= 0:
         return ""
-    ratio, worst = max(ratios, key=lambda pair: pair[0])
-    if ratio <= 1 and any(output.failing for output in case.outputs):
-        return f"{sum(output.failing for output in case.outputs)} not finite"
+    failing = sum(output.failing for output in case.outputs)
+    if failing and share_of_allowed(worst) <= 1:
+        return f"{failing} not finite"
     return f"{worst.candidate_error:.3g} / {worst.allowed_error:.3g}"

@@ -39,10 +39,10 @@ def console_on_stdout() -> Console:
 
 @dataclass(frozen=True)
 class TerminalTable:
-    """TerminalTable of text below headings, as rich prints them."""
+    """A table of text below headings, as rich prints them."""
 
     headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: Sequence[tuple[str, ...]]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         widths = self._widths(options.max_width)
@@ -65,7 +65,7 @@ class TerminalTable:
         return widths
 
     def _table(self, widths: Sequence[int]) -> Table:
-        table = Table(box=None, pad_edge=False, header_style="bold")
+        table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(self.headings))
         for heading, width in zip(self.headings, widths, strict=True):
             table.add_column(heading, width=width)
         for row in self.rows:
@@ -86,10 +86,6 @@ class TerminalTable:
                 yield Padding(line, (0, 0, 0, _GAP))
 
 
-def table_of(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> TerminalTable:
-    return TerminalTable(headings, tuple(rows))
-
-
 def _least(cell: str) -> int:
     """How narrow a cell may be."""
     longest_word = max((len(word) for word in cell.split()), default=0)
@@ -102,7 +98,7 @@ def _longest_line(cell: str) -> int:
 
 def style(cell: str) -> Text:
     """A cell, coloured where its first line asks for attention."""
-    first = cell.partition("\n")[0].partition(",")[0]
+    first = cell.partition("\n")[0].partition(",")[0].strip()
     return Text(cell, style=_STYLES.get(first, ""), overflow="fold")
 
 

@@ -102,11 +102,11 @@ _LONGEST_NAME = 60
 _WANTED = {
     "extra_forbidden": "no such argument",
     "missing": "it is required",
-    "tuple": "it wants a list of strings",
-    "list": "it wants a list of strings",
-    "string": "it wants a string",
-    "bool": "it wants true or false",
-    "int_": "it wants a whole number",
-    "float_": "it wants a number",
+    "tuple": "it should be a list of strings",
+    "list": "it should be a list of strings",
+    "string": "it should be a string",
+    "bool": "it should be true or false",
+    "int_": "it should be a whole number",
+    "float_": "it should be a number",
 }
 """By the beginning of pydantic's name for the error."""

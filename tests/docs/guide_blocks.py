@@ -16,11 +16,12 @@ Any other language is shown and never executed. The comments of a mistake:
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
+
+from markdown_it import MarkdownIt
 
 Kind = Literal["run", "compiled", "no-run", "wrong", "shown"]
 
-FENCE = re.compile(r"^```(\S*) *(.*?) *$")
 MARK = re.compile(r"# (fails|refused|wrong|unsafe): *(\w*)")
 
 
@@ -52,34 +53,24 @@ class Block:
 
 
 def blocks_of(guide: Path) -> list[Block]:
-    """The guide's blocks, in order. Raises ValueError for an unknown tag and for a fence left open."""
-    blocks: list[Block] = []
-    kind: Kind | None = None
-    start = 0
-    lines = guide.read_text(encoding="utf-8").splitlines()
-    for number, line in enumerate(lines, 1):
-        fence = FENCE.match(line)
-        if not fence:
-            continue
-        if kind is None:
-            kind, start = kind_of(fence[1], fence[2], f"{guide.name}:{number}"), number + 1
-        else:
-            blocks.append(Block(kind, start, "\n".join(lines[start - 1 : number - 1]) + "\n"))
-            kind = None
-    if kind is not None:
-        raise ValueError(f"{guide.name}:{start - 1}: this block is never closed")
+    """The guide's blocks, in order. Raises ValueError for an unknown tag."""
+    blocks = []
+    for token in MarkdownIt().parse(guide.read_text(encoding="utf-8")):
+        if token.type == "fence" and token.map:
+            line = token.map[0] + 2
+            blocks.append(Block(kind_of(token.info, f"{guide.name}:{line}"), line, token.content))
     return blocks
 
 
-def kind_of(language: str, tag: str, place: str) -> Kind:
+def kind_of(info: str, place: str) -> Kind:
     """What the words on an opening fence ask for. Raises ValueError for an unknown tag."""
+    language, _, tag = info.strip().partition(" ")
     if language != "python":
         return "shown"
-    for kind in get_args(Kind):
-        if kind == (tag or "run"):
-            found: Kind = kind
-            return found
-    raise ValueError(f"{place}: python blocks are tagged compiled, no-run, wrong or nothing, not {tag!r}")
+    kinds: dict[str, Kind] = {"": "run", "compiled": "compiled", "no-run": "no-run", "wrong": "wrong"}
+    if tag not in kinds:
+        raise ValueError(f"{place}: python blocks are tagged {', '.join(kinds)}, not {tag!r}")
+    return kinds[tag]
 
 
 def source_of(blocks: list[Block]) -> str:

@@ -39,9 +39,6 @@ class Server:
     def paths(self) -> list[str]:
         return [request.path for request in self.asked]
 
-    def page(self, path: str, body: str, **headers: str) -> None:
-        self.routes[path] = answer(200, body.encode(), content_type=HTML, **headers)
-
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.create_task(self._serve(reader, writer))
         self.open.add(task)
@@ -74,16 +71,6 @@ def answer(status: int, body: bytes = b"", *, content_type: str = "text/plain", 
     fields |= {name.replace("_", "-"): value for name, value in headers.items()}
     lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
     return f"HTTP/1.1 {status} Told\r\n{lines}\r\n".encode() + body
-
-
-def in_turn(*answers: bytes) -> Handler:
-    """One answer after the other; the last one stays."""
-    left = list(answers)
-
-    async def handler(request: Request, write: Write) -> None:
-        await write(left.pop(0) if len(left) > 1 else left[0])
-
-    return handler
 
 
 @asynccontextmanager

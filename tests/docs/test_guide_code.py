@@ -1,7 +1,6 @@
 """Every code block of every guide does what the guide says: under the interpreter, and compiled for GPUs."""
 
 import ast
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -80,10 +79,3 @@ def test_a_guide_says_what_its_code_does() -> None:
                 assert mark.name, f"{place} names neither an exception nor what is wrong"
                 if mark.verb == "wrong":
                     assert isinstance(ast.parse(block.text).body[-1], ast.Assert), f"{place} asserts nothing"
-
-
-def test_a_guide_uses_every_kernel_that_it_shows() -> None:
-    for guide in GUIDES:
-        source = source_of([block for block in blocks_of(guide) if block.kind != "no-run"])
-        kernels = re.findall(r"^ *@triton\.jit.*\n *def (\w+)", source, re.MULTILINE)
-        assert [kernel for kernel in kernels if len(re.findall(rf"\b{kernel}\b", source)) < 2] == []

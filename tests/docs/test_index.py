@@ -51,11 +51,6 @@ def test_pages_are_found_by(
     assert pages_for(Index([*PAGES, *more], spellings), expression) == pages
 
 
-def test_an_expression_that_matches_nothing_finds_nothing() -> None:
-    index = Index(PAGES, {})
-    assert [index.scores(expression) for expression in ('"absent"', '""')] == [{}, {}]
-
-
 def test_many_may_search_at_once() -> None:
     index = Index(PAGES, {})
     with ThreadPoolExecutor(8) as pool:

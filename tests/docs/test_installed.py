@@ -58,24 +58,6 @@ async def test_no_markup_of_the_docstrings_is_left(pages: dict[str, Page]) -> No
     assert left == []
 
 
-@pytest.mark.parametrize(
-    ("spelling", "page"),
-    [
-        ("tl.load", "triton.language.load"),
-        ("tl.math.exp", "triton.language.exp"),
-        ("tl.tensor.sum", "triton.language.sum"),
-        ("libdevice.erf", "triton.language.extra.libdevice.erf"),
-        ("tl.dtype.is_fp16", "triton.language.dtype"),
-        ("tl.math", NAMES),
-    ],
-)
-async def test_a_spelling_leads_to_the_page_of_its_name(
-    spelling: str, page: str, pages: dict[str, Page], installed: Surface
-) -> None:
-    assert spellings(installed)[spelling] == page
-    assert page in pages
-
-
 async def test_every_public_name_leads_to_a_page_and_is_listed_once(
     pages: dict[str, Page], installed: Surface
 ) -> None:

@@ -33,7 +33,7 @@ def test_a_relative_is_not_taken_for_a_gpu_that_is_known() -> None:
     for name in ["RTX 3090 Ti", "RTX 4090 D", "L40", "GB200", "H200 NVL", "A10G", "MI300A", ""]:
         with pytest.raises(BadInput) as refused:
             datasheet(name)
-        assert f"no data sheet of {name!r}" in refused.value.message
+        assert f"no data sheet for {name!r}" in refused.value.message
         assert "H200" in refused.value.hint
 
 

@@ -1,7 +1,6 @@
 """The house keeps its shape: floors, names, docstrings, and a server that does not load torch."""
 
 import ast
-import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -63,18 +62,6 @@ def test_the_floors_name_every_package() -> None:
         f"{package.name}.{module.stem}" for module in package.glob("*.py") if module.stem != "__init__"
     }
     assert floors == (packages | modules | {SOURCES[1].name}) - {f"{package.name}.worker"}
-
-
-def test_contributing_names_every_package_and_every_floor_of_the_drafter() -> None:
-    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    packages = sorted(
-        file.parent.relative_to(ROOT) for root in SOURCES for file in root.glob("*/__init__.py")
-    )
-    assert [str(folder) for folder in packages if f"| `{folder}/` |" not in page] == []
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    layers = next(c["layers"] for c in contracts if c.get("containers") == ["pytorch_to_triton.draft"])
-    (told,) = re.findall(r"Inside of draft: ([^.]+)\.", page)
-    assert set(re.findall(r"\w+", " ".join(layers))) - set(re.findall(r"\w+", told)) == set()
 
 
 def test_no_function_reads_a_name_of_its_module_that_a_comprehension_in_it_binds() -> None:

@@ -1,14 +1,11 @@
-"""SKILL.md is valid, and leads to every page."""
+"""SKILL.md is valid."""
 
-import re
 import shutil
 from pathlib import Path
 
 import skills_ref
 
 ROOT = Path(__file__).parents[2]
-SKILL = (ROOT / "SKILL.md").read_text(encoding="utf-8")
-PAGES = sorted((ROOT / "references").glob("*.md"))
 
 
 def test_the_skill_is_valid_under_the_open_standard(tmp_path: Path) -> None:
@@ -17,7 +14,3 @@ def test_the_skill_is_valid_under_the_open_standard(tmp_path: Path) -> None:
     folder.mkdir()
     shutil.copy(ROOT / "SKILL.md", folder)
     assert skills_ref.validate(folder) == []
-
-
-def test_the_skill_links_to_every_reference_page() -> None:
-    assert {f"references/{page.name}" for page in PAGES} == set(re.findall(r"\]\((references/[^)#]+)", SKILL))

@@ -1,7 +1,5 @@
 """Reading PTX and AMD's assembly: lines recorded from Triton 3.6 to 3.9, cut to what is read."""
 
-import pytest
-
 from pytorch_to_triton.inspect.assembly import read_amdgcn, read_ptx
 from pytorch_to_triton.schema.compiled import Instructions
 
@@ -142,12 +140,3 @@ def test_amds_assembly_shows_matrix_instructions_with_their_types() -> None:
         ("mfma", "32x32x2", "f32", "f32", 1),
         ("wmma", "16x16x16", "f16", "f32", 1),
     }
-
-
-@pytest.mark.parametrize("read", [read_ptx, read_amdgcn])
-def test_a_text_without_instructions_has_none(read: object) -> None:
-    assert callable(read)
-    found: Instructions = read("", "k.py")
-    assert found.accesses == ()
-    assert found.matrix == ()
-    assert found.barriers == 0

@@ -4,40 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.schema.compiled import (
-    CompiledKernel,
-    InspectedKernel,
-    Inspection,
-    KernelArgument,
-    Remark,
-    TextPage,
-)
+from pytorch_to_triton.schema.compiled import InspectedKernel, Inspection, Remark, TextPage
 from pytorch_to_triton_server.inspection_tables import compiled_at, join_labels, remark_rows
 from pytorch_to_triton_server.show import closing_lines
+
+from .compiled import argument, inspected
 
 NARROW = Remark(kind="narrow_access", message="Line 7 loads 32 bits.")
 LOW = Remark(kind="low_occupancy", message="Occupancy is 6 %.")
 
 
-def argument(name: str, kind: str) -> KernelArgument:
-    return KernelArgument(name=name, type=kind, value=None, divisible_by_16=True)
-
-
 def kernel(label: str, *remarks: Remark, pointer: str = "*fp16") -> InspectedKernel:
     """A kernel with two pointers and an integer."""
-    compiled = CompiledKernel(
-        number=0,
-        name=label.partition("#")[0],
-        file=Path("/k.py"),
-        line=1,
-        configuration=None,
-        arguments=(argument("a_ptr", pointer), argument("b_ptr", "*fp16"), argument("n", "i32")),
-        grid=(1,),
-        num_warps=4,
-        num_stages=3,
-        num_ctas=1,
-    )
-    return InspectedKernel(label=label, compiled=compiled, instructions=None, occupancy=None, remarks=remarks)
+    taken = (argument("a_ptr", pointer), argument("b_ptr", "*fp16"), argument("n", "i32"))
+    return inspected(label, remarks, arguments=taken)
 
 
 def inspection(*kernels: InspectedKernel, dims: dict[str, int], page: TextPage | None = None) -> Inspection:

@@ -2,19 +2,14 @@
 
 from pytorch_to_triton.hardware.architectures import KIB, architecture
 from pytorch_to_triton.inspect.occupancy import occupancy_of
-from pytorch_to_triton.schema.compiled import Occupancy, ResourceUsage
+from pytorch_to_triton.schema.compiled import Occupancy
+
+from .compiled import resources
 
 
 def occupancy(arch: str, registers: int, shared_bytes: int, num_warps: int) -> Occupancy:
-    resources = ResourceUsage(
-        registers=registers,
-        scalar_registers=None,
-        stack_bytes=0,
-        spill_store_bytes=0,
-        spill_load_bytes=0,
-        shared_bytes=shared_bytes,
-    )
-    return occupancy_of(resources, num_warps, architecture(arch))
+    used = resources(registers=registers, shared_bytes=shared_bytes)
+    return occupancy_of(used, num_warps, architecture(arch))
 
 
 def test_the_binding_resource_says_how_many_blocks_stay() -> None:

@@ -4,7 +4,9 @@ import pytest
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inspect.pages import PAGE_LINES, page_of
-from pytorch_to_triton.schema.compiled import CompiledKernel, InspectedKernel
+from pytorch_to_triton.schema.compiled import InspectedKernel
+
+from .compiled import inspected
 
 LINES = [f"line {number}" for number in range(1, 2 * PAGE_LINES + 2)]
 
@@ -14,20 +16,7 @@ def kernel(tmp_path: Path) -> InspectedKernel:
     """A kernel with a PTX of two full pages and a line."""
     text = tmp_path / "k.ptx"
     text.write_text("\n".join(LINES) + "\n")
-    compiled = CompiledKernel(
-        number=0,
-        name="k",
-        file=Path("/k.py"),
-        line=1,
-        configuration=None,
-        arguments=(),
-        grid=(1,),
-        num_warps=4,
-        num_stages=3,
-        num_ctas=1,
-        texts={"ptx": text},
-    )
-    return InspectedKernel(label="k", compiled=compiled, instructions=None, occupancy=None, remarks=())
+    return inspected(texts={"ptx": text})
 
 
 def test_the_pages_together_are_the_text(kernel: InspectedKernel) -> None:

@@ -1,6 +1,5 @@
 """What is remarked, and what is not."""
 
-from pathlib import Path
 from typing import Any
 
 from pytorch_to_triton.hardware.architectures import architecture
@@ -8,13 +7,12 @@ from pytorch_to_triton.inspect.occupancy import occupancy_of
 from pytorch_to_triton.inspect.remarks import KernelReading, remarks_on
 from pytorch_to_triton.inspect.ttgir import BlockAccess, Dot, Loop, ShortSum
 from pytorch_to_triton.schema.compiled import (
-    CompiledKernel,
     Instructions,
-    KernelArgument,
     MatrixInstruction,
     MemoryInstruction,
-    ResourceUsage,
 )
+
+from .compiled import NOTHING_USED, argument, compiled, resources
 
 MATRIX = MatrixInstruction(name="mma.sync", shape="16x8x16", operands="f16", accumulator="f32", count=1)
 
@@ -22,27 +20,7 @@ MATRIX = MatrixInstruction(name="mma.sync", shape="16x8x16", operands="f16", acc
 def reading(arch: str = "sm_90", **changed: Any) -> KernelReading:
     """A kernel of 4 warps about which there is nothing to say, but for what is changed."""
     gpu = architecture(arch)
-    resources = ResourceUsage(
-        registers=changed.get("registers", 32),
-        scalar_registers=None,
-        stack_bytes=0,
-        spill_store_bytes=changed.get("spill_store_bytes", 0),
-        spill_load_bytes=changed.get("spill_load_bytes", 0),
-        shared_bytes=changed.get("shared_bytes", 0),
-    )
-    kernel = CompiledKernel(
-        number=0,
-        name="k",
-        file=Path("/k.py"),
-        line=1,
-        configuration=None,
-        arguments=changed.get("arguments", ()),
-        grid=(1,),
-        num_warps=4,
-        num_stages=3,
-        num_ctas=1,
-        resources=resources,
-    )
+    used = resources(**{name: changed[name] for name in NOTHING_USED.keys() & changed.keys()})
     instructions = Instructions(
         accesses=changed.get("accesses", ()),
         matrix=changed.get("matrix", ()),
@@ -52,26 +30,13 @@ def reading(arch: str = "sm_90", **changed: Any) -> KernelReading:
         barriers=0,
         local_accesses=0,
     )
-    return KernelReading(
-        kernel=kernel,
-        resources=resources,
-        gpu=gpu,
-        instructions=instructions,
-        occupancy=occupancy_of(resources, 4, gpu),
-        blocks=changed.get("blocks", ()),
-        loops=changed.get("loops", ()),
-        dots=changed.get("dots", ()),
-        sums=changed.get("sums", ()),
-        float_atomics=changed.get("float_atomics", ()),
-    )
+    read = {name: changed.get(name, ()) for name in ("blocks", "loops", "dots", "sums", "float_atomics")}
+    kernel = compiled(resources=used, arguments=changed.get("arguments", ()))
+    return KernelReading(kernel, used, gpu, instructions, occupancy_of(used, 4, gpu), **read)
 
 
 def load(bits: int, line: int = 7) -> MemoryInstruction:
     return MemoryInstruction(kind="load", bits=bits, count=1, lines=(line,))
-
-
-def argument(name: str, kind: str, value: int | None, divisible: bool) -> KernelArgument:
-    return KernelArgument(name=name, type=kind, value=value, divisible_by_16=divisible)
 
 
 NARROW = {"accesses": (load(32),), "blocks": (BlockAccess("load", 1024, 32, 7),)}
@@ -86,7 +51,7 @@ SILENT: list[dict[str, Any]] = [
     {"loops": (Loop(5, (6,), 0),), "tma_loads": 2},
     {"arch": "gfx942", "loops": (Loop(5, (6,), 0),)},
     {"registers": 128},  # a quarter of the warps
-    {"arguments": (argument("n", "i32", 7, False),)},
+    {"arguments": (argument("n", "i32", 7, divisible=False),)},
     {"sums": (ShortSum("f16", 8, 7),)},  # too few terms to lose much
 ]
 
@@ -126,11 +91,11 @@ def test_a_narrow_access_is_reported_with_what_would_be_possible_and_unknown_ali
     assert "loads 32 bits per thread and instruction" in remark.message
     assert "would allow 128" in remark.message
     arguments = (
-        argument("x_ptr", "*fp32", None, False),
-        argument("out_ptr", "*fp32", None, True),
-        argument("n", "i32", 1001, False),
-        argument("stride", "i32", 1024, True),
-        argument("BLOCK", "constexpr", 1000, False),
+        argument("x_ptr", "*fp32", None, divisible=False),
+        argument("out_ptr", "*fp32", None, divisible=True),
+        argument("n", "i32", 1001, divisible=False),
+        argument("stride", "i32", 1024, divisible=True),
+        argument("BLOCK", "constexpr", 1000, divisible=False),
     )
     narrow, alignment = remarks_on(reading(arguments=arguments, **NARROW))
     assert (narrow.kind, alignment.kind) == ("narrow_access", "alignment_unknown")

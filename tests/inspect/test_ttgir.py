@@ -5,6 +5,7 @@ from pytorch_to_triton.inspect.ttgir import (
     Dot,
     Loop,
     ShortSum,
+    SourceRows,
     block_accesses,
     dots,
     float_atomics,
@@ -82,27 +83,27 @@ SUMS = """\
 
 
 def test_loads_and_stores_of_blocks_are_reported_with_their_lines_amds_too() -> None:
-    assert block_accesses(WAITING, "k.py") == [
+    assert block_accesses(SourceRows(WAITING, "k.py")) == [
         BlockAccess("load", 512, 32, 13),
         BlockAccess("load", 512, 16, 15),
         BlockAccess("store", 512, 16, 20),
     ]
-    assert BlockAccess("store", 1024, 32, 7) in block_accesses(PREFETCHING, "k.py")
-    assert {access.line for access in block_accesses(WAITING, "other.py")} == {None}
+    assert BlockAccess("store", 1024, 32, 7) in block_accesses(SourceRows(PREFETCHING, "k.py"))
+    assert {access.line for access in block_accesses(SourceRows(WAITING, "other.py"))} == {None}
 
 
 def test_a_loop_knows_the_loads_that_it_waits_for_and_its_matrix_products() -> None:
-    assert loops(WAITING, "k.py") == [Loop(line=12, loads=(13, 15), prefetches=0)]
-    assert loops(PREFETCHING, "k.py") == [Loop(line=6, loads=(), prefetches=1)]
+    assert loops(SourceRows(WAITING, "k.py")) == [Loop(line=12, loads=(13, 15), prefetches=0)]
+    assert loops(SourceRows(PREFETCHING, "k.py")) == [Loop(line=6, loads=(), prefetches=1)]
     product = "      %d = tt.dot %a, %b, %acc : tensor<64x32xf32> * tensor<32x64xf32> -> tensor<64x64xf32>\n"
     text = PREFETCHING.replace("      scf.yield", product + "      scf.yield")
-    assert [loop.dots for loop in loops(text, "k.py")] == [1]
+    assert [loop.dots for loop in loops(SourceRows(text, "k.py"))] == [1]
     nested = "    scf.for %o = %c0 to %n step %c1  : i32 {\n" + WAITING + "    } loc(#loc4)\n"
-    assert [loop.line for loop in loops(nested, "k.py")] == [12]
+    assert [loop.line for loop in loops(SourceRows(nested, "k.py"))] == [12]
 
 
 def test_dots_are_reported_with_the_type_and_the_precision_of_their_operands() -> None:
-    assert dots(TTIR, "k.py") == [
+    assert dots(SourceRows(TTIR, "k.py")) == [
         Dot("f32", "tf32", 7, "f32"),
         Dot("f32", "", 7, "f32"),
         Dot("f8E4M3FN", "", 7, "f32"),
@@ -110,5 +111,5 @@ def test_dots_are_reported_with_the_type_and_the_precision_of_their_operands() -
 
 
 def test_sums_in_short_types_and_additions_of_floats_by_atomics_are_reported() -> None:
-    assert short_sums(SUMS, "k.py") == [ShortSum("f16", 64, 7), ShortSum("bf16", 32, 9)]
-    assert float_atomics(SUMS, "k.py") == [9]
+    assert short_sums(SourceRows(SUMS, "k.py")) == [ShortSum("f16", 64, 7), ShortSum("bf16", 32, 9)]
+    assert float_atomics(SourceRows(SUMS, "k.py")) == [9]

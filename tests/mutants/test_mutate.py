@@ -4,8 +4,8 @@ import difflib
 
 import pytest
 
-from mutants.equivalent import equivalents
 from mutants.mutate import mutants_of, selected, with_tripwire
+from mutants.table import equivalents
 from pytorch_to_triton import places
 
 from ..conftest import sampled

@@ -11,8 +11,9 @@ from pytorch_to_triton.inputs.declaration import parse_declaration, parse_option
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.timing import Timing, TimingTable
 from reference_benchmarks.rows import Row, rows
-from reference_benchmarks.run import PEERS, installed, main, request_of
+from reference_benchmarks.run import PEERS, arguments, installed, request_of, run
 from reference_benchmarks.table import rows_csv, table_of
+from yardsticks.engine import start
 
 ROWS = rows()
 
@@ -127,11 +128,11 @@ def test_without_a_gpu_nothing_is_kept_and_the_reason_is_printed(
 ) -> None:
     if torch.cuda.is_available():
         pytest.skip("with a GPU, this would be a benchmark")
-    assert main(["softmax-*", "--out", str(tmp_path)]) == 3
+    assert start(arguments(["softmax-*", "--out", str(tmp_path)]), run, {}) == 3
     assert "no GPU" in capfd.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
 def test_the_rows_are_listed(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["--list", "softmax-*"]) == 0
+    assert start(arguments(["--list", "softmax-*"]), run, {}) == 0
     assert "softmax-backward-bfloat16" in capfd.readouterr().out.splitlines()

@@ -79,7 +79,7 @@ def kept_open(worker: WorkerClient) -> Iterator[None]:
     """Commands and servers in this process share the client of all tests, which has imported torch."""
 
     @asynccontextmanager
-    async def open_client() -> AsyncIterator[WorkerClient]:
+    async def open_client(*_: object) -> AsyncIterator[WorkerClient]:
         yield worker
 
     with pytest.MonkeyPatch.context() as patch:

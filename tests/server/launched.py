@@ -8,6 +8,7 @@ for every run.
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -183,7 +184,15 @@ def conversation(
     """With a server that is given these open descriptors; it ends with the block."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        command, env=variables, stdin=pipe, stdout=pipe, stderr=pipe, text=True, pass_fds=descriptors
+        command,
+        env=variables,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        pass_fds=descriptors,
+        # The process that started the tests may ignore the signal, and a child would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         try:
             yield Conversation(process)

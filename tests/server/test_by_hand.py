@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from mcp import Client
 
+from .clients import answered
+
 FOLDER = Path(__file__).parents[1] / "convert/session/by_hand"
 ALL_KERNELS = bool(os.environ.get("ALL_KERNELS"))
 COMMAND = Path(sys.executable).with_name("pytorch-to-triton")
@@ -36,14 +38,6 @@ def with_bug(text: str) -> str:
     return f"{head}@triton.autotune{kernel.replace(right, wrong)}"
 
 
-async def called(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    """What a tool answers."""
-    result = await client.call_tool(tool, arguments)
-    assert not result.is_error, result.content
-    assert result.structured_content is not None
-    return result.structured_content
-
-
 @pytest.mark.corpora
 @pytest.mark.anyio
 @pytest.mark.parametrize("name", KERNELS if ALL_KERNELS else KERNELS[::2])
@@ -52,20 +46,20 @@ async def test_over_mcp(client: Client, name: str, tmp_path: Path) -> None:
     text = kernel.read_text(encoding="utf-8")
     folder = str(tmp_path / "session")
     target = f"{kernel}:target"
-    began = await called(client, "convert_start", target=target, into=folder, device="interpreter", seed=7)
+    began = await answered(client, "convert_start", target=target, into=folder, device="interpreter", seed=7)
     Path(began["file"]).write_text(with_bug(text), encoding="utf-8")
-    refused = await called(client, "convert_submit", session=folder)
+    refused = await answered(client, "convert_submit", session=folder)
     assert refused["verdict"] == "shut"
     (wrong,) = (c for c in refused["unmet"] if c["name"] == "right")
     assert "wrong" in wrong["evidence"]
     for stage in (1, 2, 3):
-        session = await called(client, "convert_status", session=folder)
+        session = await answered(client, "convert_status", session=folder)
         assert session["stage"] == stage
         Path(session["file"]).write_text(text, encoding="utf-8")
-        passed = await called(client, "convert_submit", session=folder)
+        passed = await answered(client, "convert_submit", session=folder)
         assert passed["verdict"] == ("finished" if stage == 3 else "opened"), passed.get("unmet")
     into = str(tmp_path / "result")
-    finished = await called(client, "convert_finish", session=folder, into=into)
+    finished = await answered(client, "convert_finish", session=folder, into=into)
     assert finished["verdict"] == "finished", finished["tests"]
 
 

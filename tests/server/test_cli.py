@@ -155,8 +155,8 @@ def test_convert_writes_its_results_into_the_folder_that_was_named(
 
 
 ESTIMATES = (
-    (("--estimate", "H2000"), "no data sheet of 'H2000'", "H200"),
-    (("--estimate", ""), "no data sheet of ''", "H200"),
+    (("--estimate", "H2000"), "no data sheet for 'H2000'", "H200"),
+    (("--estimate", ""), "no data sheet for ''", "H200"),
     (("--estimate", "H100"), "H100 SXM or H100 PCIe", "in full"),
     (("--estimate", "H200", "--tune", "5"), "tune cannot be combined with estimate", "Drop them"),
     (("--estimate", "H200", "--freeze", "frozen.py"), "freeze cannot be combined", "Drop them"),

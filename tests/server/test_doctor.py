@@ -72,7 +72,7 @@ NEWER = VERSIONS.model_copy(update={"devices": (), "cuda": "14.1"})
 GONE = VERSIONS.model_copy(update={"devices": ()})
 JUDGED: tuple[tuple[CheckOutcome, str, str, str], ...] = (
     (gpu.check_driver(DRIVER, NODES), "ok", "580.10 runs CUDA up to 13.0", ""),
-    (gpu.check_driver(NO_DRIVER, ()), "not here", "No driver", ""),
+    (gpu.check_driver(NO_DRIVER, ()), "not here", "No GPU driver", ""),
     (gpu.check_driver(NO_DRIVER, NODES), "failed", "LibraryNotFound", "--gpus all"),
     (gpu.check_driver(NO_DRIVER, (gpu.DeviceNode("/dev/kfd", usable=True),)), "ok", "AMD", ""),
     (gpu.check_nodes(NODES), "ok", "3 device files", ""),
@@ -92,7 +92,7 @@ JUDGED: tuple[tuple[CheckOutcome, str, str, str], ...] = (
     (stack.check_torch(VERSIONS), "ok", "built for CUDA 13.0", ""),
     (stack.check_torch(VERSIONS.model_copy(update={"torch": "2.9.1"})), "failed", "too old", "2.11"),
     (on_gpu(VERSIONS), "ok", "torch uses NVIDIA H200", ""),
-    (on_gpu(CPU), "failed", "built for the CPU alone", "torch's build"),
+    (on_gpu(CPU), "failed", "built for the CPU only", "torch's build"),
     (on_gpu(CPU, NO_DRIVER), "not here", "no GPU", ""),
     (on_gpu(NEWER), "failed", "CUDA 14.1, the driver runs CUDA up to 13.0", "CUDA 13"),
     (on_gpu(GONE), "failed", "No CUDA GPUs are available", "CUDA_VISIBLE_DEVICES"),
@@ -102,7 +102,7 @@ JUDGED: tuple[tuple[CheckOutcome, str, str, str], ...] = (
     (stack.check_assembler(HERE), "ok", "ptxas 12.8", ""),
     (stack.check_miscompilations(with_ptxas("12.8")), "warning", "triton/issues/9433", "ptxas 13.3 or newer"),
     (stack.check_miscompilations(with_ptxas("13.4", "3.10.0")), "ok", "Triton 3.10.0 with ptxas 13.4", ""),
-    (stack.check_miscompilations(CPU), "not here", "no GPU of NVIDIA's", ""),
+    (stack.check_miscompilations(CPU), "not here", "no NVIDIA GPU", ""),
     (stack.check_assembler(HERE.model_copy(update={"assembler": ""})), "failed", "no ptxas", "wheel"),
     (stack.check_compiler(HERE, needed=True), "ok", "gcc", ""),
     (check_kernel(KernelTrial(seconds=0.5, seen="on NVIDIA H200"), "on the GPU"), "ok", "0.5 s", ""),
@@ -121,8 +121,8 @@ JUDGED: tuple[tuple[CheckOutcome, str, str, str], ...] = (
     (disk.check_runs(5000), "warning", "5000 run folders", "rm -r"),
     (programs.check_sanitizer(None), "not here", "not installed", "CUDA toolkit"),
     (programs.check_ncu(Path("/x/ncu")), "ok", "/x/ncu", ""),
-    (programs.check_variables({}), "ok", "No variable", ""),
-    (programs.check_variables({"CUDA_LAUNCH_BLOCKING": "0"}), "ok", "No variable", ""),
+    (programs.check_variables({}), "ok", "No environment variable", ""),
+    (programs.check_variables({"CUDA_LAUNCH_BLOCKING": "0"}), "ok", "No environment variable", ""),
     (programs.check_variables({"CUDA_VISIBLE_DEVICES": "-1"}), "warning", "hides", "Unset"),
     (
         programs.check_variables({"TRITON_INTERPRET": "1"}),

@@ -9,8 +9,9 @@ import pytest
 from mcp import Client
 from mcp.types import TextContent
 
-from pytorch_to_triton_server.serve import MOST_OF_AN_ERROR, build_server
-from pytorch_to_triton_server.settings import ServerSettings
+from pytorch_to_triton_server.serve import MOST_OF_AN_ERROR
+
+from .clients import kept_to
 
 pytestmark = pytest.mark.anyio
 
@@ -98,7 +99,7 @@ def hostile_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 async def hostile_client(client: Client, kept_open: None, hostile_folder: Path) -> AsyncIterator[Client]:
     """A client of a server that works in that folder."""
-    async with Client(build_server(ServerSettings(allowed=(Path("/"),), patience=30))) as client:
+    async with kept_to(Path("/"), patience=30) as client:
         yield client
 
 

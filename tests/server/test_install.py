@@ -87,7 +87,7 @@ def test_an_entry_is_made_once_in_the_client_s_own_file_and_removed_without_a_tr
     assert install(name, "--dry-run") == 0
     printed = capfd.readouterr().out
     assert "+++ " in printed
-    assert "would be entered" in printed
+    assert "would be added" in printed
     assert list(home.rglob("*")) == []
     assert install(name) == 0
     last = capfd.readouterr().out.splitlines()[-1]
@@ -101,7 +101,7 @@ def test_an_entry_is_made_once_in_the_client_s_own_file_and_removed_without_a_tr
     assert file.read_bytes() == first
     assert install(name, "--remove") == 0
     last = capfd.readouterr().out.splitlines()[-1]
-    assert last == f"{client.title} lets go of the server when it is started anew, if not before."
+    assert last == f"{client.title} stops using the server when it is restarted, if not before."
     assert [path for path in home.rglob("*") if path.is_file()] == []
     assert install(name, "--remove") == 0
 
@@ -228,7 +228,7 @@ def test_the_project_s_file_lies_in_the_current_folder(
     client = CLIENTS[name]
     if client.project_file is None:
         assert install(name, "--scope", "project") == 2
-        assert "no file for one project" in capfd.readouterr().err
+        assert "no file for a single project" in capfd.readouterr().err
     else:
         assert install(name, "--scope", "project") == 0
         assert "Note: A project's file is usually committed" in capfd.readouterr().out

@@ -8,26 +8,20 @@ from typing import Any
 
 import pytest
 from mcp import Client
-from mcp.shared.exceptions import MCPError
-from mcp.types import INVALID_PARAMS, ImageContent, TextContent
+from mcp.types import ImageContent
 
 from pytorch_to_triton_server.catalogue import TOOLS
 from pytorch_to_triton_server.over_mcp.answers import CHARACTERS
+
+from .clients import answered, content_of, refused, text_of
 
 pytestmark = pytest.mark.anyio
 
 ROOT = Path(__file__).parents[2]
 
 
-def text_of(result: Any) -> str:
-    [content] = result.content
-    assert isinstance(content, TextContent)
-    return content.text
-
-
 async def test_device_shows_what_kernels_run_on(client: Client) -> None:
-    machine = (await client.call_tool("device", {})).structured_content
-    assert machine is not None
+    machine = await answered(client, "device")
     assert list(machine)[:2] == ["summary", "next_step"]
     assert machine["torch"] in machine["summary"]
     assert machine["mode"] == ("cuda" if machine["devices"] else "interpreter")
@@ -46,8 +40,7 @@ async def test_a_right_kernel_passes_its_cases_are_named_and_progress_grows(
     assert reports
     assert [progress for progress, _ in reports] == sorted({progress for progress, _ in reports})
     assert all(message for _, message in reports)
-    content = result.structured_content
-    assert content is not None
+    content = content_of(result)
     assert content["verdict"] == "passed"
     assert content["cases"] == []
     assert "N=40" in content["passed_cases"]
@@ -55,11 +48,8 @@ async def test_a_right_kernel_passes_its_cases_are_named_and_progress_grows(
 
 
 async def test_a_wrong_kernel_is_a_result_that_says_what_is_wrong(client: Client, wrong_kernel: Path) -> None:
-    arguments = {"kernel": str(wrong_kernel), "device": "interpreter", "seed": 7}
-    result = await client.call_tool("validate", arguments)
-    content = result.structured_content
-    assert not result.is_error
-    assert content is not None
+    arguments: dict[str, Any] = {"kernel": str(wrong_kernel), "device": "interpreter", "seed": 7}
+    content = await answered(client, "validate", **arguments)
     assert content["verdict"] == "failed"
     assert content["seed"] == 7
     first = content["cases"][0]
@@ -69,13 +59,10 @@ async def test_a_wrong_kernel_is_a_result_that_says_what_is_wrong(client: Client
 
 
 async def test_an_unknown_argument_or_tool_is_refused_with_those_there_are(client: Client) -> None:
-    result = await client.call_tool("validate", {"kernel": "a.py", "dims": ["M=1"]})
-    assert result.is_error
-    assert "dims: no such argument" in text_of(result)
-    assert "reference, input, dim" in text_of(result)
-    result = await client.call_tool("benchmrk", {})
-    assert result.is_error
-    assert ", ".join([*(tool.name for tool in TOOLS), "job"]) in text_of(result)
+    text = await refused(client, "validate", kernel="a.py", dims=["M=1"])
+    assert "dims: no such argument" in text
+    assert "reference, input, dim" in text
+    assert ", ".join([*(tool.name for tool in TOOLS), "job"]) in await refused(client, "benchmrk")
 
 
 REFUSED: tuple[tuple[dict[str, Any], str, str], ...] = (
@@ -91,25 +78,11 @@ REFUSED: tuple[tuple[dict[str, Any], str, str], ...] = (
 async def test_a_refusal_reaches_the_client_with_its_hint(client: Client, right_kernel: Path) -> None:
     for arguments, problem, hint in REFUSED:
         kernel = right_kernel.parent / arguments.get("kernel", right_kernel.name)
-        result = await client.call_tool(
-            "validate", {"device": "interpreter", **arguments, "kernel": str(kernel)}
+        text = await refused(
+            client, "validate", **{"device": "interpreter", **arguments, "kernel": str(kernel)}
         )
-        assert result.is_error, problem
-        assert problem in text_of(result)
-        assert hint in text_of(result)
-
-
-async def test_an_unknown_resource_is_refused_with_what_there_is(client: Client) -> None:
-    for uri, known in (
-        ("kernel://softmx", "The kernels are .*softmax"),
-        ("kernel://../softmax", "kernel://softmax, .*docs://guides/masks"),
-        ("docs://guides/absent", "The guides are .*masks"),
-        ("x" * 3000, "kernel://softmax, .*docs://guides/masks"),
-        ("x" * 9000, "The address has 9000 characters: more than 4000 are not read."),
-    ):
-        with pytest.raises(MCPError, match=known) as refused:
-            await client.read_resource(uri)
-        assert refused.value.code == INVALID_PARAMS
+        assert problem in text
+        assert hint in text
 
 
 async def test_a_long_result_is_cut_to_its_worst_findings_and_a_file_has_the_whole(
@@ -119,8 +92,7 @@ async def test_a_long_result_is_cut_to_its_worst_findings_and_a_file_has_the_who
     (tmp_path / "many.py").write_text("import triton\n\n" + "\n".join(kernels))
     arguments = {"paths": [str(tmp_path)], "evidence": "source", "format": "sarif"}
     result = await client.call_tool("audit", arguments)
-    content = result.structured_content
-    assert content is not None
+    content = content_of(result)
     assert len(text_of(result)) <= CHARACTERS["brief"]
     assert json.loads(text_of(result)) == content
     assert {finding["severity"] for finding in content["findings"]} == {"critical"}
@@ -130,51 +102,29 @@ async def test_a_long_result_is_cut_to_its_worst_findings_and_a_file_has_the_who
     assert json.loads(whole["document"])["version"] == "2.1.0"
 
 
-async def test_reference_kernels_are_resources(client: Client) -> None:
-    uris = [str(resource.uri) for resource in (await client.list_resources()).resources]
-    assert "kernel://layer_norm" in uris
-    [content] = (await client.read_resource("kernel://layer_norm")).contents
-    assert "def reference" in content.model_dump()["text"]
-
-
-async def test_the_documentation_is_searched_without_a_network_and_names_the_right_name(
-    client: Client,
-) -> None:
-    content = (await client.call_tool("docs_search", {"query": "tl.load with a mask"})).structured_content
-    assert content is not None
-    assert {"triton.language.load", "guides/masks"} & {hit["name"] for hit in content["hits"]}
-    result = await client.call_tool("docs_search", {"query": "tl.relu"})
-    assert "tl.maximum(x, 0.0)" in text_of(result)
-
-
 async def test_the_advice_for_a_benchmark_without_a_gpu_works(client: Client, tmp_path: Path) -> None:
     kernel = ROOT / "reference_kernels" / "vector_add.py"
-    refused = await client.call_tool("benchmark", {"kernel": str(kernel)})
-    assert refused.is_error
-    [advised] = re.findall(r"estimate (\S+),", text_of(refused))
+    [advised] = re.findall(r"estimate (\S+),", await refused(client, "benchmark", kernel=str(kernel)))
     arguments = {"kernel": str(kernel), "estimate": advised, "into": str(tmp_path)}
     result = await client.call_tool("benchmark", arguments)
-    assert not result.is_error
     chart = result.content[-1]
     assert isinstance(chart, ImageContent)
     assert base64.b64decode(chart.data) == (tmp_path / "roofline.png").read_bytes()
-    assert result.structured_content is not None
-    assert result.structured_content["verdict"] == "estimated"
+    assert content_of(result)["verdict"] == "estimated"
 
 
 async def test_a_benchmark_replaces_its_own_results_and_no_others(
     client: Client, right_kernel: Path, wrong_kernel: Path, tmp_path: Path
 ) -> None:
     report = tmp_path / "limits" / "report.md"
-    options = {"estimate": "H200", "into": str(report.parent)}
+    options: dict[str, Any] = {"estimate": "H200", "into": str(report.parent)}
     for _ in range(2):
-        assert not (await client.call_tool("benchmark", {"kernel": str(right_kernel), **options})).is_error
+        assert await answered(client, "benchmark", kernel=str(right_kernel), **options)
     before = report.read_text(encoding="utf-8")
-    refused = await client.call_tool("benchmark", {"kernel": str(wrong_kernel), **options})
-    assert f"{report.parent} holds the results of benchmark for {right_kernel}" in text_of(refused)
+    text = await refused(client, "benchmark", kernel=str(wrong_kernel), **options)
+    assert f"{report.parent} holds the results of benchmark for {right_kernel}" in text
     assert report.read_text(encoding="utf-8") == before
-    forced = await client.call_tool("benchmark", {"kernel": str(wrong_kernel), **options, "force": True})
-    assert not forced.is_error
+    assert await answered(client, "benchmark", kernel=str(wrong_kernel), **options, force=True)
     assert str(wrong_kernel) in report.read_text(encoding="utf-8")
 
 
@@ -193,7 +143,6 @@ async def test_work_that_a_file_declares_wrongly_is_refused_with_what_it_may_dec
         kernel = tmp_path / f"kernel_{number}.py"
         kernel.write_text(f"{source}\n{line}\n")
         arguments = {"kernel": str(kernel), "estimate": "H200", "into": str(tmp_path / "limits")}
-        result = await client.call_tool("benchmark", arguments)
-        assert result.is_error, line
-        assert problem in text_of(result)
-        assert hint in text_of(result)
+        text = await refused(client, "benchmark", **arguments)
+        assert problem in text
+        assert hint in text

@@ -6,7 +6,7 @@ import pytest
 from mcp import Client
 
 from ..convert.session.files import DOUBLED, DOUBLED_KERNEL
-from .test_by_hand import called
+from .clients import answered, refused
 
 pytestmark = pytest.mark.anyio
 
@@ -16,19 +16,19 @@ async def test_an_assistant_writes_a_stage_itself(client: Client, tmp_path: Path
     target.write_text(f"import torch\n{DOUBLED}", encoding="utf-8")
     folder = str(tmp_path / "session")
     usual = {"device": "interpreter", "seed": 7, "arch": ["sm_90"]}
-    began = await called(client, "convert_start", target=f"{target}:f", into=folder, **usual)
+    began = await answered(client, "convert_start", target=f"{target}:f", into=folder, **usual)
     assert list(began)[:2] == ["summary", "next_step"]
     assert began["understood"]["kernels"]
     Path(began["file"]).write_text(DOUBLED_KERNEL.replace("2.0 * x", "x"), encoding="utf-8")
-    assert (await called(client, "convert_submit", session=folder))["verdict"] == "shut"
+    assert (await answered(client, "convert_submit", session=folder))["verdict"] == "shut"
     Path(began["file"]).write_text(DOUBLED_KERNEL, encoding="utf-8")
-    opened = await called(client, "convert_submit", session=folder)
+    opened = await answered(client, "convert_submit", session=folder)
     assert (opened["verdict"], opened["stage"]) == ("opened", 2)
-    looked_at = await called(client, "convert_status", session=folder)
+    looked_at = await answered(client, "convert_status", session=folder)
     assert [one["opened"] for one in looked_at["attempts"]] == [False, True]
-    (line,) = (await called(client, "convert_list", below=str(tmp_path)))["sessions"]
+    (line,) = (await answered(client, "convert_list", below=str(tmp_path)))["sessions"]
     assert line["session"] == folder
-    dropped = await called(client, "convert_drop", session=folder)
+    dropped = await answered(client, "convert_drop", session=folder)
     assert dropped["sessions"] == []
     assert dropped["summary"].startswith(f"{folder} with 2 attempts is dropped.")
     assert not Path(folder).exists()
@@ -40,7 +40,7 @@ async def test_the_sizes_that_matter_are_taken_over_mcp_and_refused_in_the_same_
     target = tmp_path / "target.py"
     target.write_text(f"import torch\n{DOUBLED}", encoding="utf-8")
     usual = {"target": f"{target}:f", "device": "interpreter", "seed": 7}
-    began = await called(
+    began = await answered(
         client, "convert_start", into=str(tmp_path / "session"), at=["M=64,N=512", "N=8,M=2"], **usual
     )
     assert began["at"] == ["M=2,N=8", "M=64,N=512"]
@@ -52,15 +52,11 @@ async def test_the_sizes_that_matter_are_taken_over_mcp_and_refused_in_the_same_
         (["M=64,M=65"], "M is given twice"),
         (["M"], "'=' is missing"),
         (["M=-1"], "the size -1 is negative"),
-        ("M=64", "at: it wants a list of strings"),
+        ("M=64", "at: it should be a list of strings"),
     ):
         for tool, arguments in (("convert", usual), ("convert_start", usual), ("convert_submit", session)):
-            result = await client.call_tool(tool, {**arguments, "at": at})
-            assert result.is_error, (tool, at)
-            assert words in str(result.content), (tool, at)
+            assert words in await refused(client, tool, **arguments, at=at), (tool, at)
 
 
 async def test_a_folder_without_a_session_is_named(client: Client, tmp_path: Path) -> None:
-    result = await client.call_tool("convert_status", {"session": str(tmp_path)})
-    assert result.is_error
-    assert "holds no session" in str(result.content)
+    assert "holds no session" in await refused(client, "convert_status", session=str(tmp_path))

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus
 from pytorch_to_triton_server.show import counted, row_of
-from pytorch_to_triton_server.tables import TerminalTable, table_of
+from pytorch_to_triton_server.tables import TerminalTable
 
 PROGRAM = (sys.executable, "-m", "pytorch_to_triton_server")
-ROWS = table_of(
+ROWS = TerminalTable(
     ("severity", "where", "what", "suggestion"),
     [("high\nsource", "kernels/softmax.py:33", "The last elements are never computed. " * 4, "Round up.")],
 )
@@ -58,7 +58,7 @@ def test_a_narrow_terminal_shows_each_row_below_its_first_cell() -> None:
 
 def test_colour_is_for_what_asks_for_attention() -> None:
     assert "\x1b[31mhigh" in printed(ROWS, 120)
-    fine = printed(table_of(("case", "outcome"), [("N=1", "passed")]), 120)
+    fine = printed(TerminalTable(("case", "outcome"), [("N=1", "passed")]), 120)
     assert "\x1b[3" not in fine
 
 

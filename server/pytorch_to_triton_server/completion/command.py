@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from pytorch_to_triton_server.help_page import AsJson
+
 ASK = "__complete"
 """The command that answers, one word and its meaning a line; no page of help lists it."""
 SCRIPTS = {
@@ -61,14 +63,12 @@ complete -c pytorch-to-triton -f -a '(__pytorch_to_triton_complete)'
 def completion(
     *,
     shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="The shell: bash, zsh or fish.")],
-    json: Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")] = False,
+    json: AsJson = False,
 ) -> None:
-    """Print the script that has a shell complete commands, options and their values.
+    """Print a script that lets your shell complete commands, options and their values.
 
-    It completes targets from the files in the folder, with the functions in them, and GPUs, sessions, rules
-    and pages. No file of yours is changed: where the script goes, the examples show.
+    It completes files and the functions in them, GPUs, sessions, rules and pages. Changes no file: the
+    examples show where the script goes.
     """
     script = SCRIPTS[shell]
-    print(plain_json.dumps({"shell": shell, "script": script}, indent=2) if json else script, end="")
-    if json:
-        print()
+    print(plain_json.dumps({"shell": shell, "script": script}, indent=2) + "\n" if json else script, end="")

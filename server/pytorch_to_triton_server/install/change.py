@@ -4,7 +4,7 @@ import difflib
 import os
 import secrets
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -34,7 +34,7 @@ class FileChange:
     @property
     def backup(self) -> Path:
         """Where the file is kept as it was before its first change."""
-        return backup_of(self.file)
+        return self.file.with_name(self.file.name + BACKUP)
 
     def diff(self) -> str:
         """The change as a unified diff."""
@@ -53,7 +53,7 @@ class FileChange:
         except OSError as error:
             raise BadInput(
                 f"{self.file} cannot be written: {error.strerror or error}.",
-                "Correct its permissions, or enter the server there yourself: --dry-run shows the change.",
+                "Correct its permissions, or add the server there yourself: --dry-run shows the change.",
             ) from error
 
     def _write(self, text: str) -> None:
@@ -81,7 +81,7 @@ def plan_change(client: McpClient, scope: Scope, command: list[str] | None) -> F
     """
     named = client.file(scope)
     if named is None:
-        raise BadInput(f"{client.title} has no file for one project.", "Leave out --scope project.")
+        raise BadInput(f"{client.title} has no file for a single project.", "Leave out --scope project.")
     try:
         file = named.resolve()
         text = _text_of(file) if file.exists() else None
@@ -94,7 +94,7 @@ def plan_change(client: McpClient, scope: Scope, command: list[str] | None) -> F
     except (ValueError, IndexError) as error:
         raise BadInput(
             f"{file} is left as it is: {error}.",
-            f"Correct it, or enter the server yourself, as references/installing.md says of {client.title}.",
+            f"Correct it, or add the server yourself, as references/installing.md says for {client.title}.",
         ) from error
 
 
@@ -119,30 +119,24 @@ def _remove_entry(client: McpClient, file: Path, before: str | None) -> FileChan
     section = content.get(client.section)
     if not isinstance(section, dict) or SERVER not in section:
         return FileChange(file, "absent", before, before)
-    after = _original(client, file, text, section[SERVER])
-    if after is None:
-        after = forms.without_entry(text, client.section, SERVER)
+    change = FileChange(file, "removed", before, None, section[SERVER])
+    after = _original(client, change) or forms.without_entry(text, client.section, SERVER)
     others = {key: value for key, value in section.items() if key != SERVER}
     _verify({client.section: {}, **forms.read(after)}, {**content, client.section: others})
-    ours = not others and not forms.read(after) and not backup_of(file).exists()
-    return FileChange(file, "removed", before, None if ours else after, section[SERVER])
+    ours = not others and not forms.read(after) and not change.backup.exists()
+    return change if ours else replace(change, after=after)
 
 
-def _original(client: McpClient, file: Path, text: str, entry: Any) -> str | None:
+def _original(client: McpClient, change: FileChange) -> str | None:
     """The kept copy, if the entry is all that was changed since."""
-    if not backup_of(file).is_file():
+    if not change.backup.is_file():
         return None
-    forms, original = _forms(client), _text_of(backup_of(file))
+    forms, original = _forms(client), _text_of(change.backup)
     try:
-        is_all = forms.with_entry(original, client.section, SERVER, entry) == text
+        is_all = forms.with_entry(original, client.section, SERVER, change.entry) == change.before
     except ValueError:
         return None
     return original if is_all and SERVER not in forms.read(original).get(client.section, {}) else None
-
-
-def backup_of(file: Path) -> Path:
-    """Where a client's file is kept as it was before its first change."""
-    return file.with_name(file.name + BACKUP)
 
 
 def _forms(client: McpClient) -> ModuleType:

@@ -45,7 +45,7 @@ class McpClient:
     def next_step(self, *, removed: bool) -> str:
         """What is left to do once the entry is there, or is gone."""
         if removed:
-            return f"{self.title} lets go of the server when it is started anew, if not before."
+            return f"{self.title} stops using the server when it is restarted, if not before."
         return self.restart.format(title=self.title)
 
     def entry(self, command: list[str]) -> dict[str, Any]:

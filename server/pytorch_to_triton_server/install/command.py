@@ -5,21 +5,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pytorch_to_triton_server.help_page import AsJson
 from pytorch_to_triton_server.install.clients import CLIENTS, SERVER, ClientName, Scope
 
 if TYPE_CHECKING:
     from pytorch_to_triton_server.install.change import FileChange
 
 SUMMARIES = {
-    "added": "The server is entered in {file}.",
-    "updated": "The server's entry in {file} is brought up to date.",
-    "unchanged": "The server is already entered in {file}.",
-    "removed": "The server's entry is removed from {file}.",
-    "absent": "There is no entry of the server in {file}.",
+    "added": "The server was added to {file}.",
+    "updated": "The server's entry in {file} was updated.",
+    "unchanged": "The server is already in {file}.",
+    "removed": "The server's entry was removed from {file}.",
+    "absent": "There is no entry for the server in {file}.",
 }
 OF_THIS_MACHINE = (
     "A project's file is usually committed, but this entry starts the program by its path on this machine. "
-    "For others, write a command there that they have too."
+    "For others, replace it with a command that they have too."
 )
 
 
@@ -33,13 +34,13 @@ def install(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the change as a diff, and change nothing.")
     ] = False,
-    remove: Annotated[bool, typer.Option("--remove", help="Take the entry out again.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the entry again.")] = False,
+    json: AsJson = False,
 ) -> None:
-    """Enter the MCP server into the configuration of an assistant or editor.
+    """Add the MCP server to the configuration of an assistant or editor.
 
-    Changes one entry and nothing else; comments stay. Before its first change the file is copied to a file
-    of its name that ends in .before-pytorch-to-triton.
+    Changes only the server's entry and keeps comments. Before the first change, the file is copied to one
+    with the ending .before-pytorch-to-triton.
     """
     from pytorch_to_triton_server.install.change import plan_change
 
@@ -68,13 +69,14 @@ def describe_change(
 ) -> dict[str, object]:
     """The result, for a program."""
     gone = change.action in ("removed", "absent")
-    done = change.action in ("unchanged", "absent")
-    planned = is_planned and not done
-    summary = SUMMARIES[change.action].replace(" is ", " would be ") if planned else SUMMARIES[change.action]
-    next_step = "Run it again without --dry-run." if planned else CLIENTS[client].next_step(removed=gone)
+    summary, next_step = SUMMARIES[change.action], CLIENTS[client].next_step(removed=gone)
+    if change.action in ("unchanged", "absent"):
+        next_step = "Nothing is left to do."
+    elif is_planned:
+        summary, next_step = summary.replace(" was ", " would be "), "Run it again without --dry-run."
     return {
         "summary": summary.format(file=change.file),
-        "next_step": "Nothing is left to do." if done else next_step,
+        "next_step": next_step,
         "client": client,
         "file": str(change.file),
         "action": change.action,
@@ -94,7 +96,7 @@ def show(result: dict[str, object], change: "FileChange", *, is_planned: bool) -
         print(_json.dumps(result["entry"], indent=2, ensure_ascii=False))
     print(result["summary"])
     if result["backup"] is not None and not is_planned:
-        print(f"As it was before: {result['backup']}")
+        print(f"The file as it was before: {result['backup']}")
     if result["note"] is not None:
         print(f"Note: {result['note']}")
     print(result["next_step"])

@@ -8,7 +8,6 @@ import base64
 import json
 import re
 import secrets
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,41 +49,26 @@ def answer_call(
     result: BaseModel, tool: str, detail: Detail = "brief", *, images: bool = True
 ) -> CallToolResult:
     """A result within the length that `detail` stands for."""
-    content = reword(compact(result, tool, CHARACTERS[detail]))
+    content = compact(result, tool, CHARACTERS[detail])
+    content |= {key: in_callers_words(content[key]) for key in ("summary", "next_step") if key in content}
     text = TextContent(type="text", text=json.dumps(content, ensure_ascii=False))
     pictures = pictures_of(result) if images else []
     return CallToolResult(content=[text, *links_of(result), *pictures], structured_content=content)
 
 
-def reword(content: dict[str, Any]) -> dict[str, Any]:
-    """What is said to the caller, in the caller's words."""
-    said = ("summary", "next_step")
-    return {key: in_callers_words(value) if key in said else value for key, value in content.items()}
-
-
 def links_of(result: BaseModel) -> list[ResourceLink]:
     """The files that a result names as written for the user."""
-    files = dict.fromkeys(file for value in written_by(result) for file in files_in(value))
+    named = [getattr(result, name, None) for name in _WRITTEN]
+    if isinstance(result, FinishedConversion):
+        named += [file.path for file in result.files]
+    paths = (path for path in named if isinstance(path, Path) and path.is_absolute())
+    files = dict.fromkeys(path for path in paths if path.is_file())
     return [
         ResourceLink(
             type="resource_link", name=file.name, uri=file.as_uri(), mime_type=_KINDS.get(file.suffix)
         )
         for file in list(files)[:_MOST_LINKS]
     ]
-
-
-def written_by(result: BaseModel) -> Iterator[object]:
-    """The fields of a result that name files which were written."""
-    yield from (getattr(result, name, None) for name in _WRITTEN)
-    if isinstance(result, FinishedConversion):
-        yield result.files
-
-
-def files_in(value: object) -> Iterator[Path]:
-    """The absolute path in a value, or those of several files that were finished."""
-    for file in (file.path for file in value) if isinstance(value, tuple) else (value,):
-        if isinstance(file, Path) and file.is_absolute() and file.is_file():
-            yield file
 
 
 def pictures_of(result: BaseModel) -> list[ImageContent]:
@@ -141,33 +125,30 @@ def _split(cases: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def keep_result(tool: str, text: str) -> Path:
-    """Write a result of a tool into a new file of the cache, and remove the oldest. Raises OSError."""
+    """Write a result of a tool into a new file of the cache, and remove the oldest above the limits.
+
+    Raises OSError.
+    """
     folder = places.results()
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
     file = folder / f"{now}-{tool}-{secrets.token_hex(3)}.json"
     places.write_atomically(file, text)
-    _make_room(folder, file)
-    return file
-
-
-def _make_room(folder: Path, newest: Path) -> None:
-    """Remove the oldest files above the limits on number and total size, but never the newest."""
     left = MOST_BYTES
-    for number, file in enumerate(sorted(folder.glob("*.json"), reverse=True)):  # names begin with the time
+    for number, old in enumerate(sorted(folder.glob("*.json"), reverse=True)):  # names begin with the time
         with suppress(FileNotFoundError):  # other servers remove files as well
-            left -= file.stat().st_size
-            if file != newest and (number >= MOST_FILES or left < 0):
-                file.unlink()
+            left -= old.stat().st_size
+            if old != file and (number >= MOST_FILES or left < 0):
+                old.unlink()
+    return file
 
 
 def in_callers_words(text: str) -> str:
     """`--into` becomes `into`, `convert start` becomes `convert_start`, except in commands to be typed."""
-    return "\n".join(line if _TYPED.search(line) else _reword(line) for line in text.split("\n"))
-
-
-def _reword(line: str) -> str:
-    line = _OPTION.sub(_argument, line)
-    return _COMMAND.sub(lambda match: _COMMANDS[match[1]], line)
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if not _TYPED.search(line):
+            lines[number] = _COMMAND.sub(lambda match: _COMMANDS[match[1]], _OPTION.sub(_argument, line))
+    return "\n".join(lines)
 
 
 def _argument(option: re.Match[str]) -> str:

@@ -2,17 +2,15 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, takewhile
 from typing import Any
 
-_LARGE_ITEM = 2000
-"""A list of items that are larger than this on average keeps them all, cut; others lose the last ones."""
-_READABLE = 400
-"""A shorter piece of an item is of no use."""
+_CHARACTERS_OF_ITEM = 128
+"""Where texts may have so many characters for each item of a list, items are dropped before they are cut."""
 _LEAST_TEXT = 60
-_OVERHEAD = 4
-"""Characters of JSON between a key, its value and the next key: a colon, a comma, two spaces."""
 
 
 @dataclass(frozen=True)
@@ -25,78 +23,55 @@ class Fitted:
 
 
 @dataclass(frozen=True)
-class _Cutter:
-    """Cuts values and notes what it left out."""
+class _Cut:
+    """Cuts values, all at one measure, and notes what it left out."""
 
-    left_out: list[str] = field(default_factory=list)
+    characters: int
+    """Of each text. Of lists and inner objects so many items are kept as fit, or one for each
+    _CHARACTERS_OF_ITEM, if that is more."""
+    left_out: list[str]
 
-    def cut(self, value: Any, room: int, name: str) -> Any:
-        """The value in about `room` characters."""
-        if size(value) <= room:
-            return value
+    def of(self, value: Any, name: str = "") -> Any:
         match value:
-            case str():
-                return self._text(value, room, name)
-            case dict() if room // len(value) >= _LEAST_TEXT or not name:
-                return self._fields(value, room, name)
+            case str() if len(value) > max(self.characters, _LEAST_TEXT):
+                return self._text(value, name)
             case dict():
-                return dict(self._head(list(value.items()), room, name))
-            case list() if size(value) > _LARGE_ITEM * len(value) and room >= _READABLE * len(value):
-                rooms = _rooms([size(item) for item in value], [1.0] * len(value), room)
-                return [
-                    self.cut(item, share, f"{name}[{index}]")
-                    for index, (item, share) in enumerate(zip(value, rooms, strict=True))
-                ]
+                items = self._first(list(value.items()), name) if name else value.items()
+                return {key: self.of(item, f"{name}.{key}" if name else key) for key, item in items}
             case list():
-                return self._head(value, room, name) or [self.cut(value[0], room, f"{name}[0]")]
+                items = self._first(value, name)
+                return [self.of(item, f"{name}[{index}]") for index, item in enumerate(items)]
         return value
 
-    def _fields(self, value: dict[str, Any], room: int, name: str) -> dict[str, Any]:
-        """Every field: the first ones matter most, and get the most room."""
-        around = sum(size(key) + _OVERHEAD for key in value)
-        sizes = [size(item) for item in value.values()]
-        large = [index for index, one in enumerate(sizes) if one > _LEAST_TEXT]
-        weights = [1.0] * len(sizes)
-        for rank, index in enumerate(large):
-            weights[index] = 1 / (1 + rank)
-        rooms = _rooms(sizes, weights, room - around)
-        return {
-            key: self.cut(item, share, f"{name}.{key}" if name else key)
-            for (key, item), share in zip(value.items(), rooms, strict=True)
-        }
-
-    def _head(self, items: Sequence[Any], room: int, name: str) -> list[Any]:
-        """The first items that fit."""
-        kept = list(_while_they_fit(items, room))
-        self.left_out.append(f"{name}: {len(items) - len(kept)} of {len(items)} items")
+    def _first(self, items: Sequence[Any], name: str) -> Sequence[Any]:
+        fitting = takewhile(lambda total: total <= self.characters, accumulate(map(size, items)))
+        kept = items[: max(len(list(fitting)), self.characters // _CHARACTERS_OF_ITEM)]
+        if len(kept) < len(items):
+            self.left_out.append(f"{name}: {len(items) - len(kept)} of {len(items)} items")
         return kept
 
-    def _text(self, text: str, room: int, name: str) -> str:
+    def _text(self, text: str, name: str) -> str:
         """Its beginning and its end, where an error or outcome usually is."""
-        kept = int(len(text) * room / size(text))
-        short = text
-        while size(short) > room and kept > _LEAST_TEXT:
-            gone = len(text) - kept
-            short = (
-                f"{text[: kept * 2 // 3]} [… {gone} characters left out …] {text[len(text) - kept // 3 :]}"
-            )
-            kept = kept * 9 // 10
-        if short is text:
-            gone, short = len(text), f"{text[:_LEAST_TEXT]} […]"
+        beginning, end = self.characters * 2 // 3, len(text) - self.characters // 3
+        if self.characters < _LEAST_TEXT:
+            beginning, end = self.characters, len(text)
+        gone = end - beginning
         self.left_out.append(f"{name}: {gone} of {len(text)} characters")
-        return short
+        return f"{text[:beginning]} [… {gone} characters left out …] {text[end:]}".rstrip(" ")
 
 
 def fit_value(value: dict[str, Any], most: int) -> Fitted:
     """A result in at most about `most` characters of JSON, with all its fields."""
-    cutter = _Cutter()
-    return Fitted(cutter.cut(value, most, ""), tuple(cutter.left_out))
+    if size(value) <= most:
+        return Fitted(value, ())
+    fitting = bisect_right(range(most), most, key=lambda measure: size(_Cut(measure, []).of(value)))
+    cut = _Cut(max(0, fitting - 1), [])
+    return Fitted(cut.of(value), tuple(cut.left_out))
 
 
 def fit_text(text: str, most: int) -> str:
     """A text in at most about `most` characters, readable by any client."""
-    cut: str = _Cutter().cut(plain(text), most, "text")
-    return cut
+    return str(fit_value({"text": plain(text)}, most).value["text"])
 
 
 def size(value: Any) -> int:
@@ -116,27 +91,3 @@ def plain(value: Any) -> Any:
         case list():
             return [plain(item) for item in value]
     return value
-
-
-def _while_they_fit(items: Sequence[Any], room: int) -> Iterator[Any]:
-    for item in items:
-        room -= size(item) + _OVERHEAD
-        if room < 0:
-            return
-        yield item
-
-
-def _rooms(sizes: Sequence[int], weights: Sequence[float], room: int) -> list[int]:
-    """How much of the room each gets: all it needs if that is little, else a share by its weight."""
-    rooms = list(sizes)
-    open_ones = set(range(len(sizes)))
-    while open_ones:
-        unit = max(0, room) / sum(weights[index] for index in open_ones)
-        whole = {index for index in open_ones if sizes[index] <= unit * weights[index]}
-        if not whole:
-            for index in open_ones:
-                rooms[index] = int(unit * weights[index])
-            break
-        room -= sum(sizes[index] for index in whole)
-        open_ones -= whole
-    return rooms

@@ -68,7 +68,7 @@ class KeptCall(Value):
             raise Refusal(*self.why)
         if self.state == "running":
             raise BadInput(
-                f"{self.tool} runs in another server of this folder, process {self.server}.",
+                f"{self.tool} runs in another server in this folder, process {self.server}.",
                 "Call job again later for the result; only that server can cancel it.",
             )
         how = "was cancelled" if self.state == "cancelled" else "ended with its server, without a result"

@@ -224,15 +224,23 @@ class LongCalls:
         call = self._calls.get(job_id) or read_kept(job_id)
         if call is None:
             raise BadInput(
-                f"There is no job {brief(job_id)}: no server of this folder issued it, or it is forgotten.",
+                f"There is no job {brief(job_id)}: no server in this folder issued it, or it was forgotten.",
                 'Call job with action "list" to see the jobs, or the tool again.',
             )
         return call
 
     def list_calls(self) -> CallList:
         """Every call that is running or remembered, those of other servers of this folder behind."""
-        others = [kept for kept in all_kept() if kept.job_id not in self._calls]
-        jobs = (*(call.job for call in reversed(self._calls.values())), *map(describe_kept, others))
+        others = [
+            ListedCall(
+                **kept.model_dump(include={"job_id", "tool", "seconds"}),
+                state=kept.state,
+                doing=f"in another server, process {kept.server}" if kept.state == "running" else "",
+            )
+            for kept in all_kept()
+            if kept.job_id not in self._calls
+        ]
+        jobs = (*(call.job for call in reversed(self._calls.values())), *others)
         running = sum(job.state == "running" for job in jobs)
         return CallList(
             summary=f"{running} running, {len(jobs) - running} ended.",
@@ -271,14 +279,6 @@ class LongCalls:
         finished = [call for call in self._calls.values() if call.done.is_set()]
         for call in finished[: max(0, len(finished) - _KEPT)]:
             del self._calls[call.id]
-
-
-def describe_kept(kept: KeptCall) -> ListedCall:
-    """A call of another server as one of a list."""
-    elsewhere = f"in another server, process {kept.server}" if kept.state == "running" else ""
-    return ListedCall(
-        job_id=kept.job_id, tool=kept.tool, state=kept.state, seconds=kept.seconds, doing=elsewhere
-    )
 
 
 @asynccontextmanager

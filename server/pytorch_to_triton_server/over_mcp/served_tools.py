@@ -73,7 +73,7 @@ def job_tool(settings: ServerSettings) -> ServedTool:
         if action == "list":
             return answer_call(calls.list_calls(), "job")
         if job_id is None:
-            raise BadInput(f"{action} wants a job_id.", 'Call job with action "list" to see the jobs.')
+            raise BadInput(f"{action} needs a job_id.", 'Call job with action "list" to see the jobs.')
         call = calls.find(job_id)
         if isinstance(call, KeptCall):
             return answer_call(call.kept_result(), call.tool, call.detail, images=settings.images)
@@ -136,14 +136,14 @@ def with_own_names(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> d
 
     `path` of validate is its `kernel`; of a tool that takes a list, one path may stand alone.
     """
-    own = schema["properties"]
-    first = next(iter(own), None)
+    properties = schema["properties"]
+    first = next(iter(properties), None)
     if first is None or first not in schema.get("required", ()):
         return dict(arguments)
     given = dict(arguments)
-    meant = [name for name in _SAME_AS_FIRST if name in given and name not in own]
+    meant = [name for name in _SAME_AS_FIRST if name in given and name not in properties]
     if first not in given and len(meant) == 1:
         given = {first: given.pop(meant[0]), **given}
-    if own[first].get("type") == "array" and isinstance(given.get(first), str):
+    if properties[first].get("type") == "array" and isinstance(given.get(first), str):
         given[first] = [given[first]]
     return given

@@ -46,7 +46,7 @@ async def audit(
     rule: Annotated[shared.Texts, Field(description="Only the rule of this name")] = (),
     severity: Annotated[Severity, Field(description="The lowest severity to report")] = "info",
     most: Annotated[
-        int, Field(ge=1, description="The most findings in the result; a document has all")
+        int, Field(ge=1, description="At most this many findings in the result; a document has all")
     ] = 200,
     fail_on: Annotated[
         Severity | None,

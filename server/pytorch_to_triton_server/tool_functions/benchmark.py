@@ -29,9 +29,12 @@ async def benchmark(
     init: shared.Init = (),
     passes: Annotated[Passes, Field(description="What to time")] = "forward",
     baseline: Annotated[
-        tuple[Baseline, ...], Field(description="How to run the reference; default: all three ways")
+        tuple[Baseline, ...],
+        Field(description="How to run the reference; default: all three ways"),
     ] = (),
-    tf32: Annotated[bool, Field(description="Allow TF32 for float32 matrix products, for everybody")] = False,
+    tf32: Annotated[
+        bool, Field(description="Allow TF32 for float32 products, in all implementations")
+    ] = False,
     estimate: Annotated[
         str | None, Field(description="A GPU such as H200: its limits from the data sheet; nothing is run")
     ] = None,
@@ -49,8 +52,8 @@ async def benchmark(
 ) -> "Benchmark":
     """Time a kernel on the GPU against eager PyTorch, torch.compile and others, and the GPU's limit.
 
-    Each implementation runs in its own process, in alternating rounds, with a cold L2 cache and new inputs in
-    each call; the results of timed calls are checked, and clocks are checked against each other. Reports
+    Each implementation runs in its own process, in alternating rounds, with a cold L2 cache and new inputs
+    for each call; the results of timed calls are checked, and clocks are checked against each other. Reports
     medians with confidence intervals, bandwidth, the share of the limit that memory and arithmetic set, and
     red flags, and writes a report with charts. Needs a GPU, except for `estimate`. Executes the code of all
     files.

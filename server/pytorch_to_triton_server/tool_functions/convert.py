@@ -24,7 +24,7 @@ async def convert(
     backward: Annotated[bool, Field(description="Draft gradients too, and compare them")] = False,
     thorough: shared.Thorough = False,
     pure: shared.Pure = False,
-    strict: Annotated[bool, Field(description="Refuse what would in part stay a call of PyTorch")] = False,
+    strict: Annotated[bool, Field(description="Refuse if any part would stay in PyTorch")] = False,
     force: shared.Force = False,
     device: shared.Device = "auto",
     seed: shared.Seed = None,
@@ -34,7 +34,7 @@ async def convert(
     """Turn a PyTorch function or module into a Triton kernel file.
 
     Drafts the kernel in three stages (correct, optimised, tuned) and validates each against PyTorch; on a
-    GPU a stage must also not be slower than the one before. Writes every stage, the kernel and a report into
+    GPU, a stage must also be no slower than the one before. Writes every stage, the kernel and a report into
     one folder. Replaces an earlier conversion of the same target, and anything else only with force. Executes
     the target's code.
     """

@@ -31,7 +31,7 @@ async def convert_start(
     require: shared.Requirements = (),
     init: shared.Init = (),
     example: Annotated[
-        str | None, Field(description="path.py:name of a function whose calls of the target give the inputs")
+        str | None, Field(description="path.py:name of a function whose calls to the target give the inputs")
     ] = None,
     into: Annotated[str | None, Field(description="A new folder; default: sessions/NAME")] = None,
     backward: Annotated[
@@ -44,11 +44,12 @@ async def convert_start(
     timeout: shared.Timeout = 300.0,
     python: shared.Python = None,
 ) -> "ConversionSession":
-    """Start converting in steps: trace the target, and put a stage-1 file there to be edited.
+    """Start converting in steps: trace the target, and write a stage-1 file to edit.
 
-    Says what was understood: the graph in words, which kernels the draft has, what stays in PyTorch and
-    why, what work there is. Where nothing can be drafted, the file has signature, inputs and reference, and a
-    kernel to be written. The session is a folder that keeps every attempt. Executes the target's code.
+    Says what was understood: the graph in words, which kernels the draft has, what stays in PyTorch and why,
+    and how much work there is. Where nothing can be drafted, the file has the signature, the inputs and the
+    reference, and a kernel for you to write. The session is a folder that keeps every attempt. Executes the
+    target's code.
     """
     named = target_of(target, call.boundary).constructed_with(init)
     called_by = target_of(example, call.boundary) if example else None
@@ -91,18 +92,18 @@ async def convert_submit(
         int, Field(ge=1, le=3, description="The last stage whose gate it may open; at least the current one")
     ] = 1,
     accept: Annotated[
-        str, Field(description="Why a stage passes although it is not faster; stays in the record")
+        str, Field(description="Why a stage may pass although it is not faster; kept in the record")
     ] = "",
     at: shared.At = (),
     against: shared.Against = (),
 ) -> "SessionStep":
     """Submit a file to the gate of a session's current stage, or to all gates up to `through`.
 
-    Stage 1 asks that it is right and compiles, with no grave finding; stage 2 also that accesses are
-    coalesced, kernels autotuned, and it is not slower than stage 1; stage 3 that it is timed beside PyTorch.
-    When the gate opens, the next stage's file is put there; when it stays shut, each condition that is not
-    met says what was seen and what to try. Every attempt is kept; what was right is not run again while it is
-    unchanged. Executes the file's code.
+    Stage 1 requires that it is right and compiles, without serious findings; stage 2 also that accesses are
+    coalesced, kernels autotuned, and that it is no slower than stage 1; stage 3 that it is timed against
+    PyTorch. When the gate opens, the next stage's file is written; when it stays shut, each condition that is
+    not met says what was seen and what to try. Every attempt is kept; what was right is not run again unless
+    it has changed. Executes the file's code.
     """
     from pytorch_to_triton.inputs.declaration import parse_points
     from pytorch_to_triton_server.machine import choose_runtime
@@ -138,7 +139,7 @@ async def convert_list(
     folder = call.boundary.readable(path_of(below))
     unused = below == SESSIONS and not folder.exists()
     if not folder.is_dir() and not unused:
-        raise BadInput(f"{brief(below)} is no folder.", "Name the folder that holds the sessions.")
+        raise BadInput(f"{brief(below)} is not a folder.", "Name the folder that holds the sessions.")
     return _listed(call, folder)
 
 
@@ -147,7 +148,7 @@ async def convert_restore(
     session: SessionPath,
     attempt: Annotated[int, Field(ge=1, description="The number of an attempt whose gate opened")],
 ) -> "SessionStep":
-    """Go back to an earlier attempt of a session: its file is the stage's again. Later attempts are kept."""
+    """Go back to an earlier attempt of a session: its file is the stage's file again; later ones are kept."""
     from pytorch_to_triton.convert.session.submit import restore
 
     return restore(open_within(session, call.boundary), attempt)
@@ -163,11 +164,11 @@ async def convert_finish(
     dry_run: Annotated[bool, Field(description="Only say what would be written")] = False,
     against: shared.Against = (),
 ) -> "FinishedConversion":
-    """Write a session's best kernel as a function that takes the place of PyTorch's, and run its tests.
+    """Write a session's best kernel as a function that replaces PyTorch's, and run its tests.
 
-    NAME_triton.py has the kernels, a function registered with PyTorch, so that torch.compile takes it and
-    gradients flow, and PyTorch's own code for what the kernels do not take; for a module also a class with
-    the same parameters. Tests, a benchmark and a report lie beside it. Needs torch and triton alone.
+    NAME_triton.py has the kernels, a function registered with PyTorch, so that it works under torch.compile
+    and gradients flow, and PyTorch's own code for what the kernels do not take; for a module also a class
+    with the same parameters. Tests, a benchmark and a report lie beside it. It needs only torch and triton.
     """
     from pytorch_to_triton_server.machine import choose_runtime
 
@@ -185,7 +186,7 @@ async def convert_finish(
 
 
 async def convert_drop(call: ToolCall, session: SessionPath) -> "SessionList":
-    """Remove a session with all its attempts. Refuses where its folder holds anything else."""
+    """Remove a session with all its attempts. Refuses if its folder holds anything else."""
     from pytorch_to_triton.convert.session.answers import after_drop
     from pytorch_to_triton.convert.session.store import drop
 
@@ -200,7 +201,8 @@ def open_within(text: str, boundary: Boundary) -> "SessionFolder":
     folder = boundary.writable(path_of(text))
     if not folder.is_dir():
         raise BadInput(
-            f"{brief(text)} is no folder.", "`convert list` names the sessions; `convert start` opens one."
+            f"{brief(text)} is not a folder.",
+            "`convert list` names the sessions; `convert start` opens one.",
         )
     from pytorch_to_triton.convert.session.store import RECORD, open_session
 

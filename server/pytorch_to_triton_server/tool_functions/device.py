@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 async def device(call: ToolCall) -> "Machine":
-    """Show what kernels run on here: Python, torch, Triton, GPUs, and what `auto` chooses."""
+    """Show what this machine has: Python, torch, Triton, GPUs, and what `auto` chooses."""
     from pytorch_to_triton_server.machine import describe_machine
 
     return await describe_machine(call.worker, call.python)

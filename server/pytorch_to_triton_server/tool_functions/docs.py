@@ -53,7 +53,7 @@ async def docs_read(
 ) -> "PageExcerpt":
     """Read a page of the documentation, or one section of it.
 
-    A page `triton.language.load` or `tl.load` has the signature, the parameters and the docstring of the
+    The page `triton.language.load`, or `tl.load`, has the signature, the parameters and the docstring of the
     installed version; `guides/masks` is a guide with tested code; `names` lists every public name;
     `rules/access_without_mask` explains a rule of audit.
     """

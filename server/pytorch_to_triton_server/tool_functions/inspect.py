@@ -18,7 +18,7 @@ async def inspect(
     call: ToolCall,
     target: shared.Kernel,
     arch: Annotated[
-        str | None, Field(description="The GPU to compile for; default: this, else sm_90")
+        str | None, Field(description="The GPU to compile for; default: the one here, else sm_90")
     ] = None,
     reference: Annotated[
         str | None, Field(description="The file that declares the inputs, if another")
@@ -32,18 +32,18 @@ async def inspect(
     text: Annotated[
         TextKind | None, Field(description="Show a page of this compiler output of the first kernel")
     ] = None,
-    page: Annotated[int, Field(ge=1, description="Which page of it, of 200 lines each")] = 1,
+    page: Annotated[int, Field(ge=1, description="Which page of it, 200 lines each")] = 1,
     profile: Annotated[
         Profiler | None, Field(description="Run it on the GPU under Nsight Compute (ncu) or Proton")
     ] = None,
-    backward: Annotated[bool, Field(description="The backward pass too")] = False,
+    backward: Annotated[bool, Field(description="Compile the backward pass too")] = False,
     what_if: Annotated[
         shared.Texts, Field(description="Other launch options to compile too: num_warps=8,num_stages=2")
     ] = (),
     timeout: shared.Timeout = 120.0,
     python: shared.Python = None,
 ) -> "Inspection":
-    """Show what the compiler makes of a target's kernels, for any GPU, without needing one.
+    """Show what the compiler makes of a target's kernels, for any GPU, even without one.
 
     Compiles each kernel that one call launches, in every autotuner configuration, and reports registers,
     spills, shared memory, occupancy, widths of global loads and stores, tensor-core instructions and
@@ -54,7 +54,7 @@ async def inspect(
     candidate = target_of(target, call.boundary).constructed_with(init)
     from pytorch_to_triton.inputs.declaration import parse_options
     from pytorch_to_triton.inspect import inspect as inspecting
-    from pytorch_to_triton.inspect.compiling import alternatives
+    from pytorch_to_triton.inspect.compiling import alternative
     from pytorch_to_triton_server.machine import choose_runtime
 
     request = inspecting.InspectionRequest(
@@ -67,7 +67,7 @@ async def inspect(
         page=page,
         profile=profile,
         backward=backward,
-        what_if=alternatives(what_if),
+        what_if=tuple(map(alternative, what_if)),
         seconds=timeout,
     )
     runtime = await choose_runtime(call.worker, "auto", python or call.python)

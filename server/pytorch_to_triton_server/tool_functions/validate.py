@@ -19,7 +19,7 @@ async def validate(
     input: shared.Inputs = (),
     dim: shared.Dims = (),
     at: Annotated[
-        shared.Texts, Field(description="Sizes that a GPU tries once, together: M=8192,N=4096")
+        shared.Texts, Field(description="A set of sizes that a GPU tries once: M=8192,N=4096")
     ] = (),
     require: shared.Requirements = (),
     init: shared.Init = (),

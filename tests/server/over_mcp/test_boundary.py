@@ -1,21 +1,20 @@
 """A call over MCP names files in the server's folders, and no others."""
 
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import Client
-from mcp.types import ListRootsResult, Root, TextContent
-from pydantic import FileUrl
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.places import shipped
 from pytorch_to_triton_server.catalogue import TOOLS
 from pytorch_to_triton_server.serve import build_server
-from pytorch_to_triton_server.settings import ServerSettings, allowed_folders, chosen_tools
+from pytorch_to_triton_server.settings import allowed_folders, chosen_tools
+
+from .. import clients
+from ..clients import answered, kept_to, with_roots
 
 pytestmark = pytest.mark.anyio
 AUDIT = {"evidence": "source"}
@@ -38,19 +37,11 @@ def secret(tmp_path: Path) -> Path:
     return file
 
 
-@asynccontextmanager
-async def kept_to(*folders: Path, **settings: Any) -> AsyncIterator[Client]:
-    async with Client(build_server(ServerSettings(allowed=folders, **settings))) as client:
-        yield client
-
-
 async def refused(client: Client, tool: str, **arguments: Any) -> str:
-    result = await client.call_tool(tool, arguments)
-    assert result.is_error, result.structured_content
-    [content] = result.content
-    assert isinstance(content, TextContent)
-    assert "hunter2" not in content.text
-    return content.text
+    """What an error says, which is nothing of what lies outside."""
+    text = await clients.refused(client, tool, **arguments)
+    assert "hunter2" not in text
+    return text
 
 
 async def test_a_file_outside_is_not_read_and_the_answer_says_how_to_allow_it(
@@ -62,8 +53,7 @@ async def test_a_file_outside_is_not_read_and_the_answer_says_how_to_allow_it(
             assert "lies outside of the folders that this server may use" in text
             assert "--allow-dir" in text
     async with kept_to(inside, secret.parent) as client:
-        result = await client.call_tool("audit", {"paths": [str(secret)], **AUDIT})
-        assert "lies outside" not in str(result.content)
+        assert "lies outside" not in str(await client.call_tool("audit", {"paths": [str(secret)], **AUDIT}))
 
 
 async def test_symbolic_links_are_followed_before_the_folder_is_checked(inside: Path, secret: Path) -> None:
@@ -85,10 +75,8 @@ async def test_a_folder_with_a_link_that_leads_out_is_audited_without_it(inside:
     (inside / "own.py").write_text("import triton\n")
     (inside / "link.py").symlink_to(secret)
     async with kept_to(inside) as client:
-        result = await client.call_tool("audit", {"paths": [str(inside)], **AUDIT})
-        assert not result.is_error, result.content
-        assert result.structured_content is not None
-        assert result.structured_content["files"] == [str(inside / "own.py")]
+        audited = await answered(client, "audit", paths=[str(inside)], **AUDIT)
+        assert audited["files"] == [str(inside / "own.py")]
 
 
 async def test_nothing_is_written_outside_nor_among_the_projects_own_files(
@@ -112,28 +100,23 @@ async def test_nothing_is_written_outside_nor_among_the_projects_own_files(
 async def test_the_projects_own_kernels_may_be_read(inside: Path) -> None:
     kernel = shipped("reference_kernels") / "vector_add.py"
     async with kept_to(inside) as client:
-        result = await client.call_tool("audit", {"paths": [str(kernel)], **AUDIT})
-        assert not result.is_error, result.content
+        assert await answered(client, "audit", paths=[str(kernel)], **AUDIT)
 
 
 async def test_without_an_option_the_clients_roots_count_and_else_the_current_folder(
     inside: Path, secret: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (inside / "own.py").write_text("import triton\n")
-
-    async def roots(context: Any) -> ListRootsResult:
-        another_machines = FileUrl(f"file://elsewhere.test{secret.parent}")
-        return ListRootsResult(roots=[Root(uri=FileUrl(inside.as_uri())), Root(uri=another_machines)])
-
     monkeypatch.chdir(secret.parent)
-    own = {"paths": [str(inside / "own.py")], **AUDIT}
-    async with Client(build_server(), mode="legacy", list_roots_callback=roots) as client:
-        assert not (await client.call_tool("audit", own)).is_error
+    own: dict[str, Any] = {"paths": [str(inside / "own.py")], **AUDIT}
+    another_machines = f"file://elsewhere.test{secret.parent}"
+    async with with_roots(inside.as_uri(), another_machines) as client:
+        assert await answered(client, "audit", **own)
         assert "lies outside of" in await refused(client, "audit", paths=[str(secret)], **AUDIT)
     async with Client(build_server()) as client:
         assert "lies outside of" in await refused(client, "audit", **own)
         (secret.parent / "here.py").write_text("import triton\n")
-        assert not (await client.call_tool("audit", {"paths": ["here.py"], **AUDIT})).is_error
+        assert await answered(client, "audit", paths=["here.py"], **AUDIT)
 
 
 async def test_only_the_tools_that_were_chosen_are_offered() -> None:
@@ -147,7 +130,7 @@ async def test_only_the_tools_that_were_chosen_are_offered() -> None:
 def test_only_what_was_chosen_is_offered_and_what_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"There is no toolset 'doc'.*\n.*docs"):
         chosen_tools("doc", read_only=False)
-    with pytest.raises(BadInput, match="is no folder"):
+    with pytest.raises(BadInput, match="is not a folder"):
         allowed_folders([str(tmp_path / "absent")])
     assert chosen_tools(None, read_only=False) == TOOLS
     assert {tool.name for tool in chosen_tools(None, read_only=True)} == {
@@ -182,8 +165,7 @@ async def test_a_projects_baseline_outside_is_neither_read_nor_written(inside: P
                 assert str(inside / "pyproject.toml") in text
         assert not new.exists()
         file = with_baseline(inside, "known.json")
-        result = await client.call_tool("audit", {"paths": [str(file)], "update_baseline": True, **AUDIT})
-        assert not result.is_error, result.content
+        assert await answered(client, "audit", paths=[str(file)], update_baseline=True, **AUDIT)
     assert (inside / "known.json").is_file()
 
 
@@ -198,8 +180,7 @@ async def test_the_settings_of_a_project_around_the_allowed_folder_do_not_count(
     (linked / "own.py").write_text("import triton\n")
     async with kept_to(inner) as client:
         for file in (inner / "own.py", linked / "own.py"):
-            result = await client.call_tool("audit", {"paths": [str(file)], **AUDIT})
-            assert not result.is_error, result.content
+            assert await answered(client, "audit", paths=[str(file)], **AUDIT)
     async with kept_to(project) as client:
         assert "known.json cannot be read" in await refused(
             client, "audit", paths=[str(inner / "own.py")], **AUDIT

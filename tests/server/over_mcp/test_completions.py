@@ -1,31 +1,22 @@
 """What completes an argument: files that a call may name, soon, whatever else lies among them."""
 
 import os
-import sys
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
-from mcp import Client, StdioServerParameters
-from mcp.types import ListRootsResult, PromptReference, ResourceTemplateReference, Root
-from pydantic import FileUrl
+from mcp import Client
+from mcp.types import PromptReference, ResourceTemplateReference
 
 from pytorch_to_triton_server.over_mcp.completions import MOST_FILES, python_files
-from pytorch_to_triton_server.serve import build_server
-from pytorch_to_triton_server.settings import ServerSettings
+
+from ..clients import kept_to, serving_in, values, with_roots
 
 pytestmark = pytest.mark.anyio
 CONVERT = PromptReference(name="convert")
 DEBUG = PromptReference(name="debug")
 FUNCTION = "def gelu(x): ...\n"
 SECONDS = 60
-
-
-async def values(
-    client: Client, ref: PromptReference | ResourceTemplateReference, name: str, begun: str = ""
-) -> list[str]:
-    return (await client.complete(ref, {"name": name, "value": begun})).completion.values
 
 
 @pytest.fixture
@@ -42,14 +33,8 @@ async def test_a_pipe_among_the_files_holds_up_neither_the_completion_nor_the_se
     folder: Path, cache: Path
 ) -> None:
     os.mkfifo(folder / "pipe.py")
-    server = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "pytorch_to_triton_server", "serve"],
-        env={"PYTORCH_TO_TRITON_CACHE": str(cache), "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
-        cwd=folder,
-    )
     with anyio.fail_after(SECONDS):
-        async with Client(server) as client:
+        async with Client(serving_in(folder, cache)) as client:
             assert await values(client, CONVERT, "target") == ["ops.py:gelu"]
             assert await values(client, DEBUG, "kernel") == ["ops.py"]
             assert (await client.list_tools()).tools
@@ -71,7 +56,7 @@ def test_the_search_ends_after_so_many_entries_and_begins_with_the_near_ones(tmp
 async def test_a_file_behind_the_first_ones_is_found_by_its_name(folder: Path) -> None:
     for number in range(MOST_FILES + 1):
         (folder / f"a{number}.py").touch()
-    async with Client(build_server()) as client:
+    async with kept_to() as client:
         assert await values(client, CONVERT, "target", "ops.py:") == ["ops.py:gelu"]
         assert await values(client, DEBUG, "kernel", "op") == ["ops.py"]
 
@@ -82,13 +67,13 @@ async def test_links_are_not_followed(folder: Path) -> None:
     (outside / "secret.py").write_text("def hunter2(): ...\n")
     (folder / "link.py").symlink_to(outside / "secret.py")
     (folder / "linked").symlink_to(outside)
-    async with Client(build_server()) as client:
+    async with kept_to() as client:
         assert await values(client, CONVERT, "target") == ["ops.py:gelu"]
         assert await values(client, DEBUG, "kernel") == ["ops.py"]
 
 
 async def test_an_unknown_prompt_argument_or_template_has_no_values(folder: Path) -> None:
-    async with Client(build_server()) as client:
+    async with kept_to() as client:
         assert await values(client, PromptReference(name="unknown"), "target") == []
         assert await values(client, CONVERT, "gpu") == []
         assert await values(client, ResourceTemplateReference(uri="file:///{path}"), "path") == []
@@ -99,7 +84,7 @@ async def test_only_files_of_the_allowed_folders_are_offered(folder: Path) -> No
     elsewhere = folder.parent / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "allowed.py").write_text("def silu(x): ...\n")
-    async with Client(build_server(ServerSettings(allowed=(elsewhere,)))) as client:
+    async with kept_to(elsewhere) as client:
         assert await values(client, CONVERT, "target") == [f"{elsewhere}/allowed.py:silu"]
         assert await values(client, DEBUG, "kernel", "ops") == []
 
@@ -107,9 +92,5 @@ async def test_only_files_of_the_allowed_folders_are_offered(folder: Path) -> No
 async def test_only_files_of_the_clients_roots_are_offered(folder: Path) -> None:
     elsewhere = folder.parent / "elsewhere"
     elsewhere.mkdir()
-
-    async def roots(context: Any) -> ListRootsResult:
-        return ListRootsResult(roots=[Root(uri=FileUrl(elsewhere.as_uri()))])
-
-    async with Client(build_server(), mode="legacy", list_roots_callback=roots) as client:
+    async with with_roots(elsewhere.as_uri()) as client:
         assert await values(client, DEBUG, "kernel") == []

@@ -103,5 +103,5 @@ def test_without_a_token_set_each_start_makes_another_and_one_that_is_easily_gue
     assert len(tokens) == 2
     assert min(map(len, tokens)) > 40
     for token in ("", "short", "with spaces in between it is no token"):
-        with pytest.raises(BadInput, match="PYTORCH_TO_TRITON_TOKEN is no usable token"):
+        with pytest.raises(BadInput, match="PYTORCH_TO_TRITON_TOKEN is not a usable token"):
             chosen_token({"PYTORCH_TO_TRITON_TOKEN": token})

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import anyio
 import psutil
@@ -13,8 +12,8 @@ import pytest
 from mcp import Client
 
 from pytorch_to_triton_server.over_mcp.kept_calls import KeptCall
-from pytorch_to_triton_server.serve import build_server
-from pytorch_to_triton_server.settings import ServerSettings
+
+from ..clients import answered, content_of, kept_to, refused, text_of
 
 pytestmark = pytest.mark.anyio
 PATIENCE = 120
@@ -24,14 +23,8 @@ PATIENCE = 120
 @pytest.fixture(scope="module")
 async def impatient(client: Client, kept_open: None) -> AsyncIterator[Client]:
     """A client of one server with hardly any patience."""
-    async with Client(build_server(ServerSettings(allowed=(Path("/"),), patience=0.1))) as client:
+    async with kept_to(Path("/"), patience=0.1) as client:
         yield client
-
-
-def content_of(result: Any) -> dict[str, Any]:
-    assert not result.is_error, result.content
-    content: dict[str, Any] = result.structured_content
-    return content
 
 
 async def pid_in(marker: Path) -> int:
@@ -50,16 +43,16 @@ async def until_gone(pid: int) -> None:
 async def test_a_long_call_returns_a_job_id_that_gives_its_result_later(
     impatient: Client, right_kernel: Path
 ) -> None:
-    started = content_of(await impatient.call_tool("validate", {"kernel": str(right_kernel)}))
+    started = await answered(impatient, "validate", kernel=str(right_kernel))
     assert started["status"] == "running"
     assert started["job_id"] in started["next_step"]
     latest = started
     while latest.get("status") == "running":
-        latest = content_of(await impatient.call_tool("job", {"job_id": started["job_id"]}))
+        latest = await answered(impatient, "job", job_id=started["job_id"])
     assert latest["verdict"] == "passed"
-    again = content_of(await impatient.call_tool("job", {"job_id": started["job_id"]}))
+    again = await answered(impatient, "job", job_id=started["job_id"])
     assert again == latest
-    jobs = content_of(await impatient.call_tool("job", {"action": "list"}))["jobs"]
+    jobs = (await answered(impatient, "job", action="list"))["jobs"]
     assert [(one["state"], one["doing"]) for one in jobs if one["job_id"] == started["job_id"]] == [
         ("finished", "")
     ]
@@ -71,25 +64,23 @@ async def test_a_refusal_of_a_long_call_reaches_whoever_waits(impatient: Client,
     result = await impatient.call_tool("validate", {"kernel": str(file)})
     while not result.is_error:
         result = await impatient.call_tool("job", {"job_id": content_of(result)["job_id"]})
-    assert "invalid syntax" in result.model_dump()["content"][0]["text"]
+    assert "invalid syntax" in text_of(result)
 
 
 async def test_cancelling_a_long_call_kills_its_process(
     impatient: Client, spinning_kernel: Path, marker: Path
 ) -> None:
-    started = content_of(await impatient.call_tool("validate", {"kernel": str(spinning_kernel)}))
+    started = await answered(impatient, "validate", kernel=str(spinning_kernel))
     pid = await pid_in(marker)
-    latest = content_of(await impatient.call_tool("job", {"job_id": started["job_id"], "action": "cancel"}))
+    latest = await answered(impatient, "job", job_id=started["job_id"], action="cancel")
     while latest["status"] == "running":
-        latest = content_of(await impatient.call_tool("job", {"job_id": started["job_id"]}))
+        latest = await answered(impatient, "job", job_id=started["job_id"])
     assert latest["status"] == "cancelled"
     await until_gone(pid)
 
 
 async def test_an_unknown_job_id_is_refused(impatient: Client) -> None:
-    result = await impatient.call_tool("job", {"job_id": "0"})
-    assert result.is_error
-    assert "There is no job '0'" in result.model_dump()["content"][0]["text"]
+    assert "There is no job '0'" in await refused(impatient, "job", job_id="0")
 
 
 async def test_cancelling_a_request_kills_its_call(
@@ -108,15 +99,14 @@ async def test_a_server_started_anew_finds_the_results_of_the_one_before(
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "plain.py").write_text("import triton\n")
     monkeypatch.chdir(tmp_path / "folder")
-    at_once = ServerSettings(allowed=(tmp_path,), patience=0)
-    async with Client(build_server(at_once)) as before:
-        started = content_of(await before.call_tool("audit", {"paths": ["plain.py"], "evidence": "source"}))
+    async with kept_to(tmp_path, patience=0) as before:
+        started = await answered(before, "audit", paths=["plain.py"], evidence="source")
         job_id, latest = started["job_id"], started
         while latest.get("status") == "running":
-            latest = content_of(await before.call_tool("job", {"job_id": job_id}))
-    async with Client(build_server(at_once)) as after:
-        assert content_of(await after.call_tool("job", {"job_id": job_id})) == latest
-        (listed,) = content_of(await after.call_tool("job", {"action": "list"}))["jobs"]
+            latest = await answered(before, "job", job_id=job_id)
+    async with kept_to(tmp_path, patience=0) as after:
+        assert await answered(after, "job", job_id=job_id) == latest
+        (listed,) = (await answered(after, "job", action="list"))["jobs"]
         assert (listed["job_id"], listed["tool"], listed["state"]) == (job_id, "audit", "finished")
         monkeypatch.chdir(tmp_path)
         assert (await after.call_tool("job", {"job_id": job_id})).is_error
@@ -133,8 +123,6 @@ async def test_a_call_of_another_server_is_said_to_run_there_or_to_be_lost_with_
         )
         call.write()
         running = await impatient.call_tool("job", {"job_id": "ab12"})
-        assert f"runs in another server of this folder, process {beside.pid}" in str(running.content)
-    lost = await impatient.call_tool("job", {"job_id": "ab12"})
-    assert lost.is_error
-    text = lost.model_dump()["content"][0]["text"]
+        assert f"runs in another server in this folder, process {beside.pid}" in str(running.content)
+    text = await refused(impatient, "job", job_id="ab12")
     assert text == "validate ended with its server, without a result.\nCall validate again."

@@ -7,10 +7,9 @@ import pytest
 from mcp import Client, MCPError
 from mcp.types import INVALID_PARAMS, PromptReference, ResourceTemplateReference, TextContent
 
-from pytorch_to_triton_server.serve import build_server
+from ..clients import answered, kept_to, values
 
 pytestmark = pytest.mark.anyio
-Reference = PromptReference | ResourceTemplateReference
 
 
 async def text_of(client: Client, uri: str) -> str:
@@ -60,8 +59,10 @@ async def test_an_address_of_nothing_is_answered_with_what_there_is(client: Clie
         ("rule://no_such", "There is no rule 'no_such'. docs_search finds rules."),
         ("kernel://no_such", "There is no kernel 'no_such'. The kernels are "),
         ("docs://no_such", "There is no guide 'no_such'. The guides are "),
-        ("session://no_such", "'sessions/no_such' is no folder.\n`convert_list` names the sessions"),
+        ("session://no_such", "'sessions/no_such' is not a folder.\n`convert_list` names the sessions"),
         ("nowhere://no_such", "There is no resource 'nowhere://no_such'. The resources are "),
+        ("kernel://../softmax", "There is no resource 'kernel://../softmax'. The resources are "),
+        ("x" * 9000, "The address has 9000 characters: more than 4000 are not read."),
     ):
         with pytest.raises(MCPError) as error:
             await client.read_resource(uri)
@@ -81,17 +82,13 @@ async def test_a_page_a_rule_and_a_kernel_are_read_at_their_addresses(client: Cl
 async def test_a_session_is_read_at_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ops.py").write_text("def double(x):\n    return x + x\n")
     monkeypatch.chdir(tmp_path)
-    async with Client(build_server()) as client:
-        started = await client.call_tool(
-            "convert_start",
-            {"target": "ops.py:double", "input": ["x=float32[N]"], "dim": ["N=1,8"], "device": "interpreter"},
-        )
-        assert not started.is_error, started.content
+    declared = {"input": ["x=float32[N]"], "dim": ["N=1,8"]}
+    async with kept_to() as client:
+        await answered(client, "convert_start", target="ops.py:double", **declared, device="interpreter")
         session = json.loads(await text_of(client, "session://double"))
         assert session["target"].endswith("ops.py:double")
         template = ResourceTemplateReference(uri="session://{name}")
-        completed = await client.complete(template, {"name": "name", "value": ""})
-        assert completed.completion.values == ["double"]
+        assert await values(client, template, "name") == ["double"]
         with pytest.raises(MCPError):
             await client.read_resource("session://..")
 
@@ -102,20 +99,14 @@ async def test_arguments_complete_to_what_there_is(tmp_path: Path, monkeypatch: 
     (tmp_path / ".hidden").mkdir()
     (tmp_path / ".hidden" / "ops.py").write_text("def no(x): ...\n")
     monkeypatch.chdir(tmp_path)
-    async with Client(build_server()) as client:
-
-        async def values(
-            ref: PromptReference | ResourceTemplateReference, name: str, begun: str
-        ) -> list[str]:
-            return (await client.complete(ref, {"name": name, "value": begun})).completion.values
-
+    async with kept_to() as client:
         convert = PromptReference(name="convert")
-        assert await values(convert, "target", "ops") == ["ops.py:gelu", "ops.py:Block"]
-        assert await values(PromptReference(name="debug"), "kernel", "") == ["broken.py", "ops.py"]
-        assert "H200" in " ".join(await values(PromptReference(name="tune"), "gpu", "H"))
+        assert await values(client, convert, "target", "ops") == ["ops.py:gelu", "ops.py:Block"]
+        assert await values(client, PromptReference(name="debug"), "kernel", "") == ["broken.py", "ops.py"]
+        assert "H200" in " ".join(await values(client, PromptReference(name="tune"), "gpu", "H"))
         docs = ResourceTemplateReference(uri="docs://{+page}")
-        assert "guides/masks" in await values(docs, "page", "guides/")
-        assert "rules/access_without_mask" in await values(docs, "page", "access_without")
+        assert "guides/masks" in await values(client, docs, "page", "guides/")
+        assert "rules/access_without_mask" in await values(client, docs, "page", "access_without")
         kernel = ResourceTemplateReference(uri="kernel://{name}")
-        assert await values(kernel, "name", "soft") == ["softmax"]
-        assert await values(convert, "nonsense", "") == []
+        assert await values(client, kernel, "name", "soft") == ["softmax"]
+        assert await values(client, convert, "nonsense", "") == []

@@ -1,23 +1,15 @@
 """Sessions over MCP: damaged ones are named, and none reaches out of the allowed folders."""
 
 import json
-import os
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
-from mcp import Client, MCPError, StdioServerParameters
-from mcp.types import INVALID_PARAMS, ListRootsResult, ResourceTemplateReference, Root, TextContent
-from pydantic import FileUrl
-
-from pytorch_to_triton_server.serve import build_server
-from pytorch_to_triton_server.settings import ServerSettings
+from mcp import Client, MCPError
+from mcp.types import INVALID_PARAMS, ResourceTemplateReference
 
 from ...convert.session.kept import kept_session, opened_attempt, replace_by_pipe
+from ..clients import answered, kept_to, refused, serving_in, values, with_roots
 
 pytestmark = pytest.mark.anyio
 TEMPLATE = ResourceTemplateReference(uri="session://{name}")
@@ -40,50 +32,22 @@ def outside(tmp_path: Path) -> Path:
     return kept_session(tmp_path / "outside" / "theirs").path
 
 
-@asynccontextmanager
-async def kept_to(*folders: Path) -> AsyncIterator[Client]:
-    async with Client(build_server(ServerSettings(allowed=folders))) as client:
-        yield client
-
-
-async def refused(client: Client, tool: str, **arguments: Any) -> str:
-    result = await client.call_tool(tool, arguments)
-    assert result.is_error, result.structured_content
-    [content] = result.content
-    assert isinstance(content, TextContent)
-    assert "defect" not in content.text
-    return content.text
-
-
-async def listed(client: Client, **arguments: Any) -> dict[str, Any]:
-    result = await client.call_tool("convert_list", arguments)
-    assert not result.is_error, result.content
-    assert result.structured_content is not None
-    return result.structured_content
-
-
 async def names_of(client: Client) -> list[str]:
-    return (await client.complete(TEMPLATE, {"name": "name", "value": ""})).completion.values
+    return await values(client, TEMPLATE, "name")
 
 
 async def test_a_pipe_in_the_place_of_a_file_holds_up_no_server(inside: Path, cache: Path) -> None:
     for name in FILES:
         replace_by_pipe(kept_session(inside / "sessions" / Path(name).stem).path / name)
     replace_by_pipe(inside / "sessions" / "target.py")
-    server = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "pytorch_to_triton_server", "serve"],
-        env={"PYTORCH_TO_TRITON_CACHE": str(cache), "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
-        cwd=inside,
-    )
     with anyio.fail_after(SECONDS):
-        async with Client(server) as client:
+        async with Client(serving_in(inside, cache)) as client:
             assert "not a regular file" in await refused(client, "convert_submit", session="sessions/own")
             for name in FILES:
                 session = f"sessions/{Path(name).stem}"
                 assert name in await refused(client, "convert_status", session=session)
                 assert name in await refused(client, "convert_restore", session=session, attempt=1)
-            found = await listed(client)
+            found = await answered(client, "convert_list")
     assert [Path(one["session"]).name for one in found["sessions"]] == ["own"]
     assert len(found["unreadable"]) == len(FILES)
 
@@ -101,7 +65,7 @@ async def test_a_damaged_session_is_refused_with_its_file_and_the_others_are_lis
             with pytest.raises(MCPError, match="is damaged") as unread:
                 await client.read_resource(f"session://{session}")
             assert unread.value.code == INVALID_PARAMS
-        found = await listed(client)
+        found = await answered(client, "convert_list")
     assert [Path(one["session"]).name for one in found["sessions"]] == ["own"]
     assert [Path(one["session"]).name for one in found["unreadable"]] == ["attempt", "session"]
     assert all("is damaged" in one["why"] for one in found["unreadable"])
@@ -140,7 +104,7 @@ async def test_a_linked_session_of_the_outside_is_neither_read_nor_listed(
         with pytest.raises(MCPError, match="outside of the folders"):
             await client.read_resource("session://linked")
         assert await names_of(client) == ["own"]
-        found = await listed(client)
+        found = await answered(client, "convert_list")
         assert [Path(one["session"]).name for one in found["sessions"]] == ["own"]
         assert [Path(one["session"]).name for one in found["unreadable"]] == ["linked"]
 
@@ -155,10 +119,7 @@ async def test_the_sessions_here_are_not_read_where_this_folder_is_not_allowed(
 
 
 async def test_a_clients_roots_hold_for_resources_as_well(inside: Path, outside: Path) -> None:
-    async def roots(context: Any) -> ListRootsResult:
-        return ListRootsResult(roots=[Root(uri=FileUrl(outside.as_uri()))])
-
-    async with Client(build_server(), mode="legacy", list_roots_callback=roots) as client:
+    async with with_roots(outside.as_uri()) as client:
         with pytest.raises(MCPError, match="outside of the folders"):
             await client.read_resource("session://own")
         assert await names_of(client) == []
@@ -177,10 +138,9 @@ async def test_dropping_a_session_lists_nothing_that_lies_outside(inside: Path) 
     kept_session(inside / "sessions" / "other")
     own = inside / "sessions" / "own"
     async with kept_to(own) as client:
-        dropped = await client.call_tool("convert_drop", {"session": str(own)})
-    assert dropped.structured_content is not None, dropped.content
-    assert dropped.structured_content["sessions"] == []
-    assert "other" not in str(dropped.content)
+        dropped = await answered(client, "convert_drop", session=str(own))
+    assert dropped["sessions"] == []
+    assert "other" not in str(dropped)
     assert not own.exists()
 
 
@@ -188,9 +148,9 @@ async def test_the_sessions_below_what_is_no_folder_are_not_asked_for(inside: Pa
     (inside / "file").touch()
     async with kept_to(inside) as client:
         for below in ("absent", "file"):
-            assert f"'{below}' is no folder" in await refused(client, "convert_list", below=below)
+            assert f"'{below}' is not a folder" in await refused(client, "convert_list", below=below)
         (inside / "sessions").rename(inside / "moved")
-        assert (await listed(client))["summary"].startswith("0 sessions")
+        assert (await answered(client, "convert_list"))["summary"].startswith("0 sessions")
 
 
 async def test_a_start_whose_usual_folder_is_not_allowed_asks_for_another_one(

@@ -12,6 +12,7 @@ from mcp.types import ResourceLink
 from pytorch_to_triton_server.catalogue import TOOLS
 from pytorch_to_triton_server.over_mcp.answers import in_callers_words
 from pytorch_to_triton_server.over_mcp.output_schemas import WRITE, model_of, output_schemas, schema_of
+from tests.server.clients import answered, refused
 from tests.server.launched import HANDSHAKE, MODERN, ROOT, conversation
 
 pytestmark = pytest.mark.anyio
@@ -62,26 +63,23 @@ def test_the_schemas_of_results_are_those_of_their_models() -> None:
 async def test_the_usual_other_names_of_the_first_argument_are_understood(client: Client) -> None:
     file = Path(__file__).parents[3] / "reference_kernels" / "vector_add.py"
     for name in ("path", "file", "kernel"):
-        result = await client.call_tool("audit", {name: str(file), "evidence": "source"})
-        assert not result.is_error, result.content
-    result = await client.call_tool("audit", {"path": str(file), "paths": [str(file)]})
-    assert result.is_error
-    assert "path: no such argument" in str(result.content)
+        assert await answered(client, "audit", **{name: str(file)}, evidence="source")
+    text = await refused(client, "audit", path=str(file), paths=[str(file)])
+    assert "path: no such argument" in text
 
 
 async def test_a_wrong_type_is_named_as_json_names_it(client: Client) -> None:
     wrong: dict[str, tuple[Any, str]] = {
-        "dim": ("M=1", "dim: it wants a list of strings"),
-        "backward": ("maybe", "backward: it wants true or false"),
-        "timeout": ("soon", "timeout: it wants a number"),
-        "seed": ({}, "seed: it wants a whole number"),
-        "reference": (3, "reference: it wants a string"),
+        "dim": ("M=1", "dim: it should be a list of strings"),
+        "backward": ("maybe", "backward: it should be true or false"),
+        "timeout": ("soon", "timeout: it should be a number"),
+        "seed": ({}, "seed: it should be a whole number"),
+        "reference": (3, "reference: it should be a string"),
     }
     for name, (value, message) in wrong.items():
-        result = await client.call_tool("validate", {"kernel": "x.py", name: value})
-        assert result.is_error
-        assert message in str(result.content)
-        assert "tuple" not in str(result.content)
+        text = await refused(client, "validate", kernel="x.py", **{name: value})
+        assert message in text
+        assert "tuple" not in text
 
 
 def test_texts_name_arguments_and_tools_as_a_call_does_but_leave_commands_alone() -> None:
@@ -103,8 +101,11 @@ async def test_more_of_a_result_comes_when_it_is_asked_for(client: Client, tmp_p
     kernels = [f"@triton.jit\ndef kernel_{n}(n):\n    while n:\n        break\n" for n in range(60)]
     (tmp_path / "many.py").write_text("import triton\n\n" + "\n".join(kernels))
     sizes = [
-        len(json.dumps((await client.call_tool("audit", arguments)).structured_content))
+        len(
+            json.dumps(
+                await answered(client, "audit", paths=[str(tmp_path)], evidence="source", detail=detail)
+            )
+        )
         for detail in ("brief", "full")
-        if (arguments := {"paths": [str(tmp_path)], "evidence": "source", "detail": detail})
     ]
     assert sizes[0] <= 12_000 < sizes[1] <= 60_000

@@ -38,8 +38,8 @@ _COUNTED: dict[Outcome, str] = {
 }
 """Each outcome as the summary counts it."""
 _AFTER_FAILURE = (
-    "Search on: the installed documentation and the guides need no network, and pages fetched "
-    "earlier stay. Fetch again later; pages that are there are not fetched again."
+    "Searching still works: the installed documentation and the guides need no network, and pages fetched "
+    "earlier are kept. Fetch again later; pages that are there are not fetched again."
 )
 
 

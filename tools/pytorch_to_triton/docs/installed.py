@@ -28,7 +28,6 @@ NAMES = "names"
 """The page of all names."""
 MISSING = "missing-names"
 """The page of names that Triton does not have."""
-_LANGUAGE = "triton.language."
 _FAMILIES = {
     "Programs and grid": "program_id num_programs",
     "Memory": "load store make_tensor_descriptor load_tensor_descriptor store_tensor_descriptor "
@@ -174,7 +173,7 @@ def _parameters(entry: PublicName, docstring: Docstring) -> str:
     for name in dict.fromkeys([*known, *described]):
         typed = f" ({docstring.types[name]})" if docstring.types.get(name) else ""
         rows.append(f"- `{name}`{typed}: {described[name]}")
-    return "\n".join(["## Parameters", "", *rows]) if rows else ""
+    return _listing("Parameters", rows)
 
 
 def _calls(entry: PublicName) -> str:
@@ -212,7 +211,12 @@ def _members(surface: Surface, name: str) -> str:
         entry = surface.entries.get(f"{name}.{member}")
         if entry is not None and not (entry.kind == "property" and member in given):
             rows.append(f"- `{_call(member, entry)}`")
-    return "\n".join([f"## {MEMBERS}", "", *rows]) if rows else ""
+    return _listing(MEMBERS, rows)
+
+
+def _listing(heading: str, rows: Sequence[str]) -> str:
+    """The rows below a heading; empty where there are none."""
+    return "\n".join([f"## {heading}", "", *rows]) if rows else ""
 
 
 def _code(text: str) -> str:
@@ -226,10 +230,8 @@ def names_by_family(surface: Surface, names: Sequence[str]) -> str:
     for name in names:
         families.setdefault(of.get(name) or _family(surface, name), []).append(name)
     parts = [f"# All names\n\nThe public names of the installed Triton {surface.version} by family."]
-    for family, members in families.items():
-        if members:
-            parts.append("\n".join([f"## {family}", "", *_rows(surface, members)]))
-    return "\n\n".join(parts) + "\n"
+    parts += [_listing(family, [*_rows(surface, members)]) for family, members in families.items()]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _family(surface: Surface, name: str) -> str:
@@ -267,5 +269,5 @@ def missing_names(surface: Surface) -> str:
         f"PyTorch, NumPy, CUDA or other releases suggest these names; the installed Triton {surface.version} "
         "has none of them. Write what is given for each."
     ]
-    parts += ["\n".join([f"## {owner}", "", *rows]) for owner, rows in families.items()]
+    parts += [_listing(owner, rows) for owner, rows in families.items()]
     return "\n\n".join(parts) + "\n"

@@ -34,7 +34,7 @@ def read(library: Library, name: str, section: str | None = None, part: int = 1)
     parts = cut(whole, PART_CHARACTERS) or [""]
     if not 1 <= part <= len(parts):
         raise BadInput(
-            f"{page.name} is read in {len(parts)} parts, so there is no part {part}.",
+            f"{page.name} has {len(parts)} parts, so there is no part {part}.",
             f"Ask for part 1 to {len(parts)}.",
         )
     return PageExcerpt(

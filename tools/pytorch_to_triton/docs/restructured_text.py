@@ -53,17 +53,13 @@ def from_restructured_text(text: str) -> str:
     """The HTML of a page. Where the markup is wrong, the text stays as it is written."""
     document = publish_doctree(_INITIAL.sub(r"\1\\\2", text), settings=_SETTINGS.copy())
     document.transform_messages.clear()
-    for node in list(document.findall(_is_no_text)):
+    # A complaint of docutils may quote the text that it is about.
+    for node in list(document.findall(lambda n: isinstance(n, nodes.system_message | nodes.image))):
         at = node.parent.index(node)
         node.parent[at : at + 1] = [
             child for child in node.children if isinstance(child, nodes.literal_block)
         ]
     return str(publish_from_doctree(document, writer="html5", settings=_SETTINGS.copy()))
-
-
-def _is_no_text(node: nodes.Node) -> bool:
-    """A complaint of docutils, which may quote the text that it is about, or an image."""
-    return isinstance(node, nodes.system_message | nodes.image)
 
 
 def from_tutorial(source: str) -> str:

@@ -219,7 +219,7 @@ def _summary(
     parts = [f"{entry.what} {entry.fix}" for entry in missing]
     where = f"{len(library.pages)} pages" if request.source is None else f"{request.source} pages"
     if not matches:
-        parts.append(f"None of the {where} has a word of {_quote(request.query)}.")
+        parts.append(f"None of the {where} contains a word of {_quote(request.query)}.")
         parts += [f"Did you mean {spelling_of(nearest[0])}?"] if nearest and not missing else []
         return " ".join(parts)
     fit = "1 page matches" if len(matches) == 1 else f"{len(matches)} pages match"

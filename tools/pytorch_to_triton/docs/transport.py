@@ -206,7 +206,7 @@ class Client:
             host = error.request.url.host
             raise self._give_up(host, f"No connection to {host} could be made: {show(error)}.") from error
         except httpx.RequestError as error:
-            raise NotFetched(f"The answer of {url} broke off: {show(error)}.") from error
+            raise NotFetched(f"The answer from {url} broke off: {show(error)}.") from error
 
     async def _check(self, request: httpx.Request) -> None:
         """Called by httpx before each request, those of redirects included."""
@@ -220,11 +220,11 @@ class Client:
         status, url = response.status_code, response.url
         if "retry-after" in response.headers:
             host, seconds = url.host, show(response.headers["retry-after"])
-            raise self._give_up(host, f"{host} asks not to be asked again for now (Retry-After: {seconds}).")
+            raise self._give_up(host, f"{host} asks its clients to wait (Retry-After: {seconds}).")
         if status in _GONE:
-            raise Absent(f"There is no {url} (status {status}).")
+            raise Absent(f"{url} does not exist (status {status}).")
         if status != 200:
-            raise NotFetched(f"{url} was answered with status {status}.")
+            raise NotFetched(f"{url} answered with status {status}.")
         body = bytearray()
         async for piece in response.aiter_raw():
             body += piece

@@ -135,7 +135,7 @@ def check_cache(
 ) -> CheckOutcome:
     """Whether results, tuned configurations and run folders can be kept; `variable` names another folder."""
     if cache.problem:
-        fix = f"Give this user the folder, or name another with {variable}."
+        fix = f"Make the folder writable for this user, or name another one with {variable}."
         return broken(f"{unwritable} ({cache.problem}).", fix)
     counted = f"{gib(cache.bytes)} in {cache.files} files in {cache.path}."
     seen = counted if cache.whole else f"More than {counted}"
@@ -155,7 +155,7 @@ def check_triton_cache(folder: FolderState, *, gpu: bool) -> CheckOutcome:
 def check_space(folders: Sequence[FolderState]) -> CheckOutcome:
     """Whether there is room for compiled kernels and for the tensors of a validation."""
     least = min(folders, key=lambda folder: folder.free_bytes)
-    seen = f"{gib(least.free_bytes)} are free where {least.path} lies."
+    seen = f"{gib(least.free_bytes)} are free on the disk of {least.path}."
     fix = "Make room there, or name folders elsewhere (PYTORCH_TO_TRITON_CACHE, TRITON_CACHE_DIR, TMPDIR)."
     if least.free_bytes < _TOO_LITTLE:
         return broken(seen, fix)
@@ -180,8 +180,8 @@ def check_environments(environments: Mapping[str, bool]) -> CheckOutcome:
             f"The next launch makes it again once this is gone: rm -r {places.cache() / 'environments'}",
         )
     if not environments:
-        return absent("No launch from a checkout had to make an environment.")
-    return fine(f"Launches run {', '.join(environments)}.")
+        return absent("No launch from a checkout has had to make an environment.")
+    return fine(f"Launches use {', '.join(environments)}.")
 
 
 def check_locks(locks: Sequence[HeldLock]) -> CheckOutcome:
@@ -189,4 +189,4 @@ def check_locks(locks: Sequence[HeldLock]) -> CheckOutcome:
     if locks:
         held_by = "; ".join(f"{lock.holder} holds {lock.device}" for lock in locks)
         return doubtful(f"{held_by}.", "Wait for it to end, or end it: others wait as long as it runs.")
-    return fine("No device is held by a benchmark.")
+    return fine("No benchmark holds a device.")

@@ -75,7 +75,7 @@ def check_fact(fact: T | NotSeen, check: Callable[[T], CheckOutcome]) -> CheckOu
 def check_answer(answer: T | NotSeen, check: Callable[[T], CheckOutcome]) -> CheckOutcome:
     """The check of what the worker answered; that it does not start is said once, by a check of its own."""
     if isinstance(answer, NotSeen):
-        return absent("It was not asked: the worker does not start.")
+        return absent("Not checked: the worker does not start.")
     return check(answer)
 
 
@@ -97,7 +97,7 @@ def conclude(checks: Sequence[CheckResult], python: str, seconds: float) -> Diag
         beside = (
             f"; {len(doubts)} with a warning" if len(doubts) > 1 else "; one with a warning" * len(doubts)
         )
-        summary = f"Everything that is needed works: {how} ({len(checks)} checks{beside})."
+        summary = f"Everything needed works: {how} ({len(checks)} checks{beside})."
         next_step = doubts[0].fix if doubts else "Convert a function, or validate a kernel."
     return Diagnosis(
         summary=summary,

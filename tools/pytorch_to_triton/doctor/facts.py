@@ -1,5 +1,6 @@
 """What is gathered about a machine, each thing within its time, whatever becomes of the others."""
 
+import shutil
 import tempfile
 import threading
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,6 +11,7 @@ from typing import Any
 import anyio
 
 from pytorch_to_triton import places
+from pytorch_to_triton.command_line import NAME
 from pytorch_to_triton.doctor.disk import (
     FolderState,
     read_environments,
@@ -19,7 +21,7 @@ from pytorch_to_triton.doctor.disk import (
 )
 from pytorch_to_triton.doctor.gpu import read_driver, read_nodes
 from pytorch_to_triton.doctor.outcomes import NotSeen, T
-from pytorch_to_triton.doctor.programs import read_command, read_environment
+from pytorch_to_triton.doctor.programs import read_environment
 from pytorch_to_triton.doctor.stack import How, KernelTrial, Surroundings, reason, try_kernel
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.hardware.versions import Versions, versions
@@ -35,7 +37,7 @@ LOOKS: Mapping[str, Callable[[], Any]] = {
     "device files": read_nodes,
     "compute-sanitizer": find_sanitizer,
     "Nsight Compute": find_ncu,
-    "PATH": read_command,
+    "PATH": lambda: shutil.which(NAME),
     "the cache": lambda: read_folder(places.cache()),
     "temporary files": lambda: read_folder(Path(tempfile.gettempdir())),
     "run folders": read_runs,
@@ -82,7 +84,7 @@ class Inquiry:
         self, name: str, find: Callable[[], Awaitable[T | NotSeen]], seconds: float = _WORK_SECONDS
     ) -> T | NotSeen:
         """What `find` returns, or why it does not within `seconds`; never raises."""
-        await self._listener.progress(self._done, _STEPS, f"looking at {name}")
+        await self._listener.progress(self._done, _STEPS, f"checking {name}")
         fact: T | NotSeen = NotSeen(f"{name}: no answer within {seconds:g} s")
         with anyio.move_on_after(seconds):
             try:

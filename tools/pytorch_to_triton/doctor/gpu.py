@@ -10,7 +10,7 @@ from pytorch_to_triton.doctor.outcomes import CheckOutcome, NotSeen, absent, bro
 
 _PATTERNS = ("nvidia[0-9]*", "nvidiactl", "nvidia-uvm", "kfd", "dri/renderD*", "dxg", "nvmap")
 _NEEDED_OF_NVIDIA = ("nvidiactl", "nvidia-uvm")
-_NO_GPU = "Nothing is to be done: kernels run under Triton's interpreter, and their speed is not measured."
+_NO_GPU = "There is nothing to do: kernels run under Triton's interpreter, and their speed is not measured."
 
 
 @dataclass(frozen=True)
@@ -120,13 +120,13 @@ def check_driver(driver: DriverState | NotSeen, nodes: Sequence[DeviceNode]) -> 
             "Run nvidia-smi: after an update of the driver the machine must be started again, and a "
             "container must be started with its GPU libraries (--gpus all).",
         )
-    return absent("No driver of a GPU is loaded.", _NO_GPU)
+    return absent("No GPU driver is loaded.", _NO_GPU)
 
 
 def check_nodes(nodes: Sequence[DeviceNode]) -> CheckOutcome:
     """Whether this user may use the device files."""
     if not nodes:
-        return absent("There are no device files of a GPU in /dev.", _NO_GPU)
+        return absent("There are no device files for a GPU in /dev.", _NO_GPU)
     if refused := [node.path for node in nodes if not node.usable]:
         return broken(
             f"This user may not read and write {', '.join(refused)}.",
@@ -145,7 +145,7 @@ def check_nodes(nodes: Sequence[DeviceNode]) -> CheckOutcome:
 def check_gpus(driver: DriverState | NotSeen) -> CheckOutcome:
     """Whether there is a GPU on which several processes may compute, as validate needs it."""
     if isinstance(driver, NotSeen) or not driver.gpus:
-        return absent("NVML names no GPU.", _NO_GPU)
+        return absent("NVML reports no GPU.", _NO_GPU)
     names = ", ".join(f"{gpu.name} with {gib(gpu.memory_bytes)}" for gpu in driver.gpus)
     if not all(gpu.shared_by_processes for gpu in driver.gpus):
         return broken(
@@ -173,8 +173,8 @@ def check_others(driver: DriverState | NotSeen) -> CheckOutcome:
     free = min(gpu.free_bytes for gpu in driver.gpus)
     if busy:
         return doubtful(
-            f"Others compute on the GPU: {'; '.join(busy[:3])}{' and more' if len(busy) > 3 else ''}.",
-            "Wait for them before a benchmark: times beside others are not to be trusted.",
+            f"Other processes use the GPU: {'; '.join(busy[:3])}{' and more' if len(busy) > 3 else ''}.",
+            "Wait for them before a benchmark: times measured beside others cannot be trusted.",
         )
     taken = max(gpu.memory_bytes - gpu.free_bytes for gpu in driver.gpus) / max(
         gpu.memory_bytes for gpu in driver.gpus

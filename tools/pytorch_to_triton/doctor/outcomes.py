@@ -22,7 +22,7 @@ class NotSeen:
     """A fact that could not be found out."""
 
     why: str
-    fix: str = "Run doctor again; if it stays so, look at what the machine is busy with."
+    fix: str = "Run doctor again; if that does not help, see what the machine is busy with."
 
 
 def fine(seen: str) -> CheckOutcome:

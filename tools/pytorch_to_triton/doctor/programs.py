@@ -1,7 +1,6 @@
 """NVIDIA's tools, this command on PATH, and variables that change what Triton and torch do."""
 
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,20 +8,15 @@ from pytorch_to_triton.command_line import NAME, program
 from pytorch_to_triton.doctor.outcomes import CheckOutcome, absent, broken, doubtful, fine
 
 
-def read_command() -> str | None:
-    """Where a shell finds this command."""
-    return shutil.which(NAME)
-
-
 def check_sanitizer(path: Path | None) -> CheckOutcome:
-    """It is asked by validate --thorough."""
-    missing = "compute-sanitizer is not installed; only validate --thorough asks it."
+    """validate --thorough uses it."""
+    missing = "compute-sanitizer is not installed; only validate --thorough uses it."
     return fine(f"{path}.") if path else absent(missing, "Install the CUDA toolkit, or set CUDA_HOME to it.")
 
 
 def check_ncu(path: Path | None) -> CheckOutcome:
-    """It is asked by inspect --profile ncu."""
-    missing = "Nsight Compute (ncu) is not installed; only inspect --profile ncu asks it."
+    """inspect --profile ncu uses it."""
+    missing = "Nsight Compute (ncu) is not installed; only inspect --profile ncu uses it."
     fix = "Install the CUDA toolkit or Nsight Compute, or set CUDA_HOME."
     return fine(f"{path}.") if path else absent(missing, fix)
 
@@ -31,12 +25,12 @@ def check_command(command: str | None) -> CheckOutcome:
     """Whether the commands that answers suggest can be typed as they stand."""
     if command is None:
         return absent(
-            f"A shell does not find {NAME}: answers name it as {' '.join(program())}.",
+            f"{NAME} is not on PATH: messages name it as {' '.join(program())}.",
             f"Add its folder to PATH: export PATH={Path(program()[0]).parent}:$PATH",
         )
     if program() != [NAME]:
         return doubtful(
-            f"A shell finds {command}, which is another installation than this one.",
+            f"PATH leads to {command}, which is a different installation.",
             f"Put this one first: export PATH={Path(program()[0]).parent}:$PATH",
         )
     return fine(f"{command}.")
@@ -90,4 +84,4 @@ def check_variables(environment: Mapping[str, str]) -> CheckOutcome:
     if effective:
         names = " ".join(text.partition("=")[0] for text in effective)
         return doubtful(f"{'; '.join(effective)}.", f"Unless that is meant: unset {names}")
-    return fine("No variable changes what Triton and torch do.")
+    return fine("No environment variable changes what Triton and torch do.")

@@ -1,13 +1,12 @@
 """Python, torch and Triton, what they find around them, and a small kernel interpreted, compiled and run."""
 
-import re
 from collections.abc import Sequence
 from typing import Literal
 
 from pytorch_to_triton.doctor.gpu import DeviceNode, DriverState
 from pytorch_to_triton.doctor.outcomes import CheckOutcome, NotSeen, absent, broken, doubtful, fine
 from pytorch_to_triton.hardware.architectures import ARCHITECTURES, DEFAULT
-from pytorch_to_triton.hardware.miscompilations import concerning
+from pytorch_to_triton.hardware.miscompilations import Release, concerning, release
 from pytorch_to_triton.hardware.versions import Versions
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
@@ -38,14 +37,9 @@ class Surroundings(Value):
     triton_cache: str
 
 
-def numbers(version: str) -> tuple[int, int]:
-    """Major and minor: (2, 11) of `2.11.0+cu128`."""
-    major, minor = re.findall(r"\d+", version)[:2]
-    return int(major), int(minor)
-
-
-def version_text(version: tuple[int, int]) -> str:
-    return ".".join(map(str, version))
+def version_text(version: Release) -> str:
+    """`3.9` of (3, 9, 0)."""
+    return ".".join(map(str, version[:2]))
 
 
 def check_python(versions: Versions | NotSeen, python: str) -> CheckOutcome:
@@ -53,7 +47,7 @@ def check_python(versions: Versions | NotSeen, python: str) -> CheckOutcome:
     if isinstance(versions, NotSeen):
         why = versions.why.rstrip(".")
         return broken(f"The worker does not start in {python}: {why}.", versions.fix or _SET_UP)
-    if numbers(versions.python) < OLDEST_PYTHON:
+    if release(versions.python) < OLDEST_PYTHON:
         return broken(
             f"{python} is Python {versions.python}.", f"Use Python {version_text(OLDEST_PYTHON)} or newer."
         )
@@ -62,12 +56,12 @@ def check_python(versions: Versions | NotSeen, python: str) -> CheckOutcome:
 
 def check_torch(versions: Versions) -> CheckOutcome:
     """Whether torch is new enough."""
-    if numbers(versions.torch) < OLDEST_TORCH:
+    if release(versions.torch) < OLDEST_TORCH:
         return broken(
             f"torch {versions.torch} is too old.", f"Install torch {version_text(OLDEST_TORCH)} or newer."
         )
     build = f"CUDA {versions.cuda}" if versions.cuda else f"ROCm {versions.rocm}" if versions.rocm else ""
-    return fine(f"torch {versions.torch}, built for {build or 'the CPU alone'}.")
+    return fine(f"torch {versions.torch}, built for {build or 'the CPU only'}.")
 
 
 def check_torch_on_gpu(
@@ -84,10 +78,10 @@ def check_torch_on_gpu(
         return absent("There is no GPU that torch could use.")
     if not versions.cuda and not versions.rocm:
         return broken(
-            "There is a GPU, but torch is built for the CPU alone.",
+            "There is a GPU, but torch is built for the CPU only.",
             "Install torch's build for this driver: pytorch.org lists them under Get Started.",
         )
-    if isinstance(driver, DriverState) and versions.cuda and driver.cuda[0] < numbers(versions.cuda)[0]:
+    if isinstance(driver, DriverState) and versions.cuda and driver.cuda[0] < release(versions.cuda)[0]:
         return broken(
             f"torch is built for CUDA {versions.cuda}, the driver runs CUDA up to "
             f"{version_text(driver.cuda)}.",
@@ -103,12 +97,12 @@ def check_torch_on_gpu(
 
 def check_triton(versions: Versions) -> CheckOutcome:
     """Whether this Triton is one of those that are known here."""
-    newest = numbers(history().releases[-1])
-    if numbers(versions.triton) < OLDEST_TRITON:
+    newest = release(history().releases[-1])[:2]
+    if release(versions.triton) < OLDEST_TRITON:
         return broken(
             f"Triton {versions.triton} is too old.", f"Install Triton {version_text(OLDEST_TRITON)} or newer."
         )
-    if numbers(versions.triton) > newest:
+    if release(versions.triton)[:2] > newest:
         return doubtful(
             f"Triton {versions.triton} is newer than {version_text(newest)}, the newest that is known here.",
             "Update this project; until then, names that it calls unknown may be new.",
@@ -122,7 +116,7 @@ def check_assembler(surroundings: Surroundings) -> CheckOutcome:
     """Whether Triton finds ptxas."""
     if not surroundings.assembler:
         return broken(
-            "Triton finds no ptxas, so nothing is compiled for NVIDIA's GPUs.",
+            "Triton finds no ptxas, so nothing can be compiled for NVIDIA GPUs.",
             "Install Triton again from its wheel, which has it, or name one with TRITON_PTXAS_PATH.",
         )
     return fine(f"{surroundings.assembler}.")
@@ -131,7 +125,7 @@ def check_assembler(surroundings: Surroundings) -> CheckOutcome:
 def check_miscompilations(versions: Versions) -> CheckOutcome:
     """Whether kernels are known to be compiled wrongly by these versions on the first GPU."""
     if not versions.devices or not versions.assemblers:
-        return absent("There is no GPU of NVIDIA's that torch could use.")
+        return absent("There is no NVIDIA GPU that torch could use.")
     with_these = f"Triton {versions.triton} with ptxas {versions.assemblers[0].version}"
     where = f"on {versions.devices[0].name}"
     if not (known := concerning(versions)):
@@ -147,10 +141,10 @@ def check_miscompilations(versions: Versions) -> CheckOutcome:
 def check_compiler(surroundings: Surroundings, *, needed: bool) -> CheckOutcome:
     """Whether the stubs that launch kernels on a GPU can be built; `needed` where there is one."""
     if not surroundings.compiler_problem:
-        return fine(f"{surroundings.compiler} builds what launches a kernel.")
-    seen = f"What launches a kernel cannot be built: {surroundings.compiler_problem}."
+        return fine(f"{surroundings.compiler} can build the code that launches kernels.")
+    seen = f"The code that launches kernels cannot be built: {surroundings.compiler_problem}."
     fix = "Install gcc and Python's headers (Debian: apt install gcc python3-dev)."
-    return broken(seen, fix) if needed else absent(seen, f"Only a GPU needs it. {fix}")
+    return broken(seen, fix) if needed else absent(seen, f"It is needed only with a GPU. {fix}")
 
 
 class KernelTrial(Value):
@@ -182,14 +176,12 @@ def reason(outcome: Outcome) -> str:
 def check_kernel(trial: KernelTrial | NotSeen | None, how: How) -> CheckOutcome:
     """What became of it; None: it was not tried."""
     if trial is None:
-        return absent("It was not tried: " + _why_not(how))
+        no_gpu = how == "on the GPU"
+        why = "torch has no GPU to run it on" if no_gpu else "the worker does not start"
+        return absent(f"It was not tried: {why}.")
     if isinstance(trial, NotSeen):
         return broken(f"It does not work: {trial.why.rstrip('.')}.", trial.fix)
     what = f"{trial.seen} in {trial.seconds:.1f} s"
     if trial.seconds > _SLOW_SECONDS:
         return doubtful(f"It works, but slowly: {what}.", "Put Triton's cache and /tmp on a local disk.")
     return fine(f"{what[:1].upper()}{what[1:]}." if how == "compiled" else f"Ran {what}.")
-
-
-def _why_not(how: How) -> str:
-    return "torch has no GPU to run it on." if how == "on the GPU" else "the worker does not start."

@@ -10,12 +10,11 @@ registers allow.
 SMs are those of one part, since wrappers ask for their number.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.hardware.datasheets import SHEETS, datasheet
+from pytorch_to_triton.hardware.datasheets import SHEETS, chip_of, datasheet, words_of
 from pytorch_to_triton.hardware.versions import Device
 from pytorch_to_triton.schema.value import Value
 
@@ -141,9 +140,6 @@ ARCHITECTURES: dict[str, Architecture] = {
 }
 
 
-_SERIES = frozenset({"nvidia", "geforce", "rtx", "amd", "instinct", "radeon", "rx"})
-
-
 def architecture(name: str) -> Architecture:
     """The architecture of that name, such as sm_90, gfx942, or a product's: H100, RTX 4090.
 
@@ -166,14 +162,8 @@ def _arch_of_product(name: str) -> str:
         # Variants of a chip have data sheets of their own, and one architecture.
         products = [(sheet.name, sheet.arch) for sheet in SHEETS]
         products += [(known.part, known.name) for known in ARCHITECTURES.values()]
-        chip = _chip(name)
-        return next((arch for product, arch in products if chip and _chip(product) == chip), "")
-
-
-def _chip(product: str) -> str:
-    """The word that names the chip: `h100`, `4090`."""
-    words = re.findall(r"[a-z0-9]+", product.lower())
-    return next((word for word in words if word not in _SERIES), "")
+        words = words_of(name)
+        return next((arch for product, arch in products if chip_of(product) in words), "")
 
 
 def present(devices: Sequence[Device], rocm: str | None) -> Architecture | None:

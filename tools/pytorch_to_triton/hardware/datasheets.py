@@ -124,26 +124,23 @@ def datasheet(name: str) -> DataSheet:
     Capitals, the maker and punctuation do not matter. Raises BadInput for one that is not known, and for one
     with several variants where the name leaves open which.
     """
-    given = _words(name)
-    meant = [sheet for sheet in SHEETS if _model(sheet) in given and given <= _allowed_dtypes(sheet)]
+    given = words_of(name)
+    meant = [s for s in SHEETS if chip_of(s.name) in given and given <= words_of(s.name) | set(s.also)]
     if len(meant) == 1:
         return meant[0]
     if meant:
         variants = " or ".join(sheet.name for sheet in meant)
-        raise BadInput(f"{name!r} can be {variants}, which differ.", "Name one of them in full.")
-    raise BadInput(f"There is no data sheet of {name!r}.", f"Known GPUs: {', '.join(NAMES)}.")
+        raise BadInput(f"{name!r} can mean {variants}, which differ.", "Name one of them in full.")
+    raise BadInput(f"There is no data sheet for {name!r}.", f"Known GPUs: {', '.join(NAMES)}.")
 
 
-def _model(sheet: DataSheet) -> str:
+def chip_of(product: str) -> str:
     """The word that names the chip: `a100`, `4090`."""
-    return next(word for word in sheet.name.lower().split() if any(map(str.isdigit, word)))
+    words: list[str] = re.findall(r"[a-z0-9]+", product.lower())
+    return next(word for word in words if any(map(str.isdigit, word)))
 
 
-def _allowed_dtypes(sheet: DataSheet) -> set[str]:
-    return _words(sheet.name) | set(sheet.also)
-
-
-def _words(name: str) -> set[str]:
+def words_of(name: str) -> set[str]:
     """Lower-case words without the maker; what is often written together is split."""
     text = re.sub(r"\bmi[- ]+(?=\d)", "mi", name.lower())
     text = re.sub(r"sxm\d(?!\d)", "sxm", re.sub(r"(\d) gb", r"\1gb", text))

@@ -122,9 +122,11 @@ async def compile_kernels(compiling: Compiling) -> Compiled:
     for item in items:
         if isinstance(item, wire.LaunchedItem):
             kernels[item.number] = kernels[item.number].model_copy(update={"grid": item.grid or ()})
+    rest = len(trials) - compiled
+    left_out = [f"{rest} of {len(trials)} autotuner configurations were not compiled."] if rest else []
     return Compiled(
         kernels=tuple(kernels[number] for number in sorted(kernels)),
-        notes=(*_left_out(trials, compiled), *_cut_short(outcomes)),
+        notes=(*left_out, *_cut_short(outcomes)),
         failure=answer.failure if answer else None,
     )
 
@@ -143,11 +145,6 @@ async def _the_rest(compiling: Compiling, trials: range) -> list[Outcome]:
     return outcomes
 
 
-def _left_out(trials: Sequence[dict[str, str]], compiled: int) -> list[str]:
-    rest = len(trials) - compiled
-    return [f"{rest} of {len(trials)} autotuner configurations were not compiled."] if rest else []
-
-
 def _cut_short(outcomes: Sequence[Outcome]) -> list[str]:
     return [
         f"A process {outcome.status.replace('_', ' ')} during {outcome.during or 'start'}: {outcome.detail}; "
@@ -157,18 +154,14 @@ def _cut_short(outcomes: Sequence[Outcome]) -> list[str]:
     ]
 
 
-def alternatives(texts: Sequence[str]) -> tuple[dict[str, int], ...]:
-    """Each text as values by name. Raises BadInput for what is no `NAME=INTEGER`."""
-    return tuple(alternative(text) for text in texts)
-
-
 def alternative(text: str) -> dict[str, int]:
+    """Values by name. Raises BadInput for what is no `NAME=INTEGER`."""
     values: dict[str, int] = {}
     for part in text.split(","):
         match = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*=\s*(\d{1,9})\s*", part)
         if match is None or match[1] in values:
             raise BadInput(
-                f"{part.strip()!r} in {text!r} is no option with a value of its own.",
+                f"{part.strip()!r} in {text!r} is not an option with a value.",
                 "Write --what-if num_warps=8, or several at once: num_warps=8,num_stages=2.",
             )
         values[match[1]] = int(match[2])

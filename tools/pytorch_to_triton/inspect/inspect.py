@@ -17,7 +17,14 @@ from pytorch_to_triton.inspect.compiling import Compiled, Compiling, compile_ker
 from pytorch_to_triton.inspect.occupancy import occupancy_of
 from pytorch_to_triton.inspect.pages import line_of, page_of, refuse_foreign
 from pytorch_to_triton.inspect.remarks import KernelReading, plural, refusal, remarks_on
-from pytorch_to_triton.inspect.ttgir import block_accesses, dots, float_atomics, loops, short_sums
+from pytorch_to_triton.inspect.ttgir import (
+    SourceRows,
+    block_accesses,
+    dots,
+    float_atomics,
+    loops,
+    short_sums,
+)
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.task_group import task_group
@@ -84,7 +91,9 @@ async def inspect(
     What the compiler refuses is in the result; a target, an arch or a size that cannot be used is refused:
     BadInput. Raises MissingRequirement where a profiler is asked for that cannot work here.
     """
-    named = _named_architecture(request)
+    named = architecture(request.arch) if request.arch else None
+    if named and request.text:
+        refuse_foreign(request.text, named)
     compiled_runtime = runtime.model_copy(update={"interpreter": False})
     installed, call = await _read_versions_and_call(worker, request, runtime, compiled_runtime)
     if request.profile:
@@ -137,14 +146,6 @@ async def inspect(
     )
 
 
-def _named_architecture(request: InspectionRequest) -> Architecture | None:
-    """The architecture that the request names; what cannot be is refused before anything starts: BadInput."""
-    named = architecture(request.arch) if request.arch else None
-    if named and request.text:
-        refuse_foreign(request.text, named)
-    return named
-
-
 async def _read_versions_and_call(
     worker: WorkerClient, request: InspectionRequest, runtime: Runtime, compiled_runtime: Runtime
 ) -> tuple[Versions, InspectedCall]:
@@ -168,9 +169,9 @@ async def _call_of(worker: WorkerClient, request: InspectionRequest, runtime: Ru
     problem = problem_of(reference or candidate, candidate, request.options)
     declaring = reference.target if reference else None
     declaration = problem.declaration
-    own = examples_case(problem.reference)
-    if own is not None and not (request.options.inputs or request.options.dims):
-        return InspectedCall(declaring, own)
+    example = examples_case(problem.reference)
+    if example is not None and not (request.options.inputs or request.options.dims):
+        return InspectedCall(declaring, example)
     dims = timing_dims(declaration, at_least_bytes=0)
     name = point_name(dims) or "base"
     case = Case(name=name, group="declared", dims=dims, arguments=declaration.arguments(dims))
@@ -263,17 +264,18 @@ def read(kernel: CompiledKernel, label: str, gpu: Architecture) -> InspectedKern
     assembly = read_ptx(texts.get("ptx", ""), file) if gpu.backend == "cuda" else None
     instructions = assembly or read_amdgcn(texts.get("amdgcn", ""), file)
     occupancy = occupancy_of(kernel.resources, kernel.num_warps, gpu)
+    ttgir, ttir = (SourceRows(texts.get(kind, ""), file) for kind in ("ttgir", "ttir"))
     reading = KernelReading(
         kernel=kernel,
         resources=kernel.resources,
         gpu=gpu,
         instructions=instructions,
         occupancy=occupancy,
-        blocks=block_accesses(texts.get("ttgir", ""), file),
-        loops=loops(texts.get("ttgir", ""), file),
-        dots=dots(texts.get("ttir", ""), file),
-        sums=short_sums(texts.get("ttir", ""), file),
-        float_atomics=float_atomics(texts.get("ttir", ""), file),
+        blocks=block_accesses(ttgir),
+        loops=loops(ttgir),
+        dots=dots(ttir),
+        sums=short_sums(ttir),
+        float_atomics=float_atomics(ttir),
     )
     return InspectedKernel(
         label=label,

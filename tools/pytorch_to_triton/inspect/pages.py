@@ -17,9 +17,9 @@ MANY = {"load": "loads", "store": "stores", "async_copy": "async copies"}
 def refuse_foreign(kind: TextKind, gpu: Architecture) -> None:
     """Raises BadInput for a text that kernels for this GPU do not have."""
     if BACKENDS.get(kind, gpu.backend) != gpu.backend:
-        own = "ptx or sass" if gpu.backend == "cuda" else "amdgcn"
+        assembly = "ptx or sass" if gpu.backend == "cuda" else "amdgcn"
         raise BadInput(
-            f"{gpu.name} has no {kind}.", f"Its assembly is {own}; ttir, ttgir and llir exist for all."
+            f"{gpu.name} has no {kind}.", f"Its assembly is {assembly}; ttir, ttgir and llir exist for all."
         )
 
 

@@ -13,7 +13,7 @@ AT_END = re.compile(r"loc\((.*?)\)\s*$")
 POINTERS = re.compile(r"tensor<((?:\d+x)+)!tt\.ptr<([^>]+)>")
 VALUES = re.compile(r"tensor<((?:\d+x)+)([a-z]\w*)[,>]")
 READS = re.compile(r"\b(?:tt\.load|ttg\.async_copy_global_to_local|amdg(?:pu)?\.buffer_load\w*)\b")
-WRITES = re.compile(r"\b(?:tt\.store|amdg(?:pu)?\.buffer_store)\b")
+ACCESSES = re.compile(rf"{READS.pattern}|\b(?:tt\.store|amdg(?:pu)?\.buffer_store)\b")
 LOOP = re.compile(r"\bscf\.(?:for|while)\b|\} do \{$")
 PREFETCHES = re.compile(r"\b(?:ttg\.async_copy_global_to_local|ttng\.async_tma_copy_global_to_local)\b")
 DOT = re.compile(r"\b(?:tt\.dot|tt\.dot_scaled|ttng\.warp_group_dot|ttng\.tc_gen5_mma\w*)\b")
@@ -72,12 +72,17 @@ class ShortSum:
     line: int | None
 
 
-class Locations:
-    """The places that a text's `#loc` names stand for, in one file."""
+class SourceRows:
+    """The rows of a text of Triton's, and the lines of one file that they come from."""
 
     def __init__(self, text: str, file_name: str) -> None:
+        self.rows = text.splitlines()
         self._meanings = dict(LOCATION.findall(text))
         self._file = file_name
+
+    def lines_with(self, pattern: re.Pattern[str]) -> Iterator[tuple[str, int | None]]:
+        """The rows in which the pattern occurs, each with its line."""
+        return ((row, self.line_of(row)) for row in self.rows if pattern.search(row))
 
     def line_of(self, row: str) -> int | None:
         """The line of the file that an operation comes from: of inlined code, the innermost in the file."""
@@ -88,36 +93,28 @@ class Locations:
         for path, line in PLACE.findall(text):
             if path.rpartition("/")[2] == self._file:
                 return int(line)
-        if depth:
-            for name in NAMED.findall(text):
-                line = self._resolve(self._meanings.get(name, ""), depth - 1)
-                if line is not None:
-                    return line
-        return None
+        names = NAMED.findall(text) if depth else ()
+        lines = (self._resolve(self._meanings.get(name, ""), depth - 1) for name in names)
+        return next((line for line in lines if line is not None), None)
 
 
-def block_accesses(ttgir: str, file_name: str) -> list[BlockAccess]:
-    """Each load and store of a block in TTGIR, lines being those of `file_name`."""
-    locations = Locations(ttgir, file_name)
+def block_accesses(ttgir: SourceRows) -> list[BlockAccess]:
+    """Each load and store of a block in TTGIR."""
     accesses = []
-    for row in ttgir.splitlines():
-        block = POINTERS.search(row) or VALUES.search(row)
-        if block is None:
-            continue
-        kind: Literal["load", "store"] = "load" if READS.search(row) else "store"
-        if kind == "load" or WRITES.search(row):
+    for row, line in ttgir.lines_with(ACCESSES):
+        if block := POINTERS.search(row) or VALUES.search(row):
             elements = prod(int(size) for size in block[1].split("x") if size)
-            accesses.append(BlockAccess(kind, elements, _bits(block[2]), locations.line_of(row)))
+            kind: Literal["load", "store"] = "load" if READS.search(row) else "store"
+            accesses.append(BlockAccess(kind, elements, _bits(block[2]), line))
     return accesses
 
 
-def loops(ttgir: str, file_name: str) -> list[Loop]:
+def loops(ttgir: SourceRows) -> list[Loop]:
     """The innermost loops in TTGIR that move blocks from global memory."""
-    locations = Locations(ttgir, file_name)
     all_loops = []
-    for head, body in _innermost_loops(ttgir.splitlines()):
+    for head, body in _innermost_loops(ttgir.rows):
         loads = tuple(
-            locations.line_of(row)
+            ttgir.line_of(row)
             for row in body
             if READS.search(row) and not PREFETCHES.search(row) and (POINTERS.search(row) or "buffer" in row)
         )
@@ -125,52 +122,43 @@ def loops(ttgir: str, file_name: str) -> list[Loop]:
         if loads or prefetches:
             products = sum(bool(DOT.search(row)) for row in body)
             # The location of a loop stands after its closing brace.
-            line = locations.line_of(body[-1]) or locations.line_of(head)
+            line = ttgir.line_of(body[-1]) or ttgir.line_of(head)
             all_loops.append(Loop(line, loads, prefetches, products))
     return all_loops
 
 
-def dots(ttir: str, file_name: str) -> list[Dot]:
+def dots(ttir: SourceRows) -> list[Dot]:
     """The matrix products in TTIR."""
-    locations = Locations(ttir, file_name)
-    products = []
-    for row in ttir.splitlines():
-        if DOT.search(row):
-            operands, precision, result = (text.search(row) for text in (OPERANDS, PRECISION, RESULT))
-            products.append(
-                Dot(
-                    operands=operands[1] if operands else "",
-                    precision=precision[1] if precision else "",
-                    line=locations.line_of(row),
-                    result=result[1] if result else "",
-                )
-            )
-    return products
+
+    def stated(pattern: re.Pattern[str], row: str) -> str:
+        return match[1] if (match := pattern.search(row)) else ""
+
+    return [
+        Dot(stated(OPERANDS, row), stated(PRECISION, row), line, stated(RESULT, row))
+        for row, line in ttir.lines_with(DOT)
+    ]
 
 
-def short_sums(ttir: str, file_name: str) -> list[ShortSum]:
+def short_sums(ttir: SourceRows) -> list[ShortSum]:
     """The sums along an axis in TTIR whose additions are those of a short float type."""
-    locations = Locations(ttir, file_name)
     sums = []
     axis: int | None = None
     kind = ""
-    for row in ttir.splitlines():
+    for row in ttir.rows:
         if head := SUMMING.search(row):
             axis, kind = int(head[1]), ""
         elif axis is not None and (addition := SHORT_ADDITION.search(row)):
             kind = addition[1]
         elif axis is not None and (end := SUMMED.search(row)):
             if kind:
-                terms = int(end[1].split("x")[axis])
-                sums.append(ShortSum(kind, terms, locations.line_of(row)))
+                sums.append(ShortSum(kind, int(end[1].split("x")[axis]), ttir.line_of(row)))
             axis = None
     return sums
 
 
-def float_atomics(ttir: str, file_name: str) -> list[int | None]:
+def float_atomics(ttir: SourceRows) -> list[int | None]:
     """The lines of the additions of floats by atomics in TTIR."""
-    locations = Locations(ttir, file_name)
-    return [locations.line_of(row) for row in ttir.splitlines() if FLOAT_ATOMIC.search(row)]
+    return [line for _, line in ttir.lines_with(FLOAT_ATOMIC)]
 
 
 def _innermost_loops(rows: list[str]) -> Iterator[tuple[str, list[str]]]:
