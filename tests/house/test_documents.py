@@ -1,5 +1,6 @@
 """What the pages promise is there: files, make targets, commands, and examples that run."""
 
+import ast
 import re
 import shlex
 from itertools import pairwise
@@ -84,6 +85,12 @@ async def test_the_kernel_file_of_the_references_is_right(
     request = ValidationRequest(candidate=Target(path=kernel), cases=cases)
     verdict = await validate(worker, request, interpreter)
     assert verdict.verdict == "passed", verdict.summary
+
+
+def test_the_readme_shows_the_kernel_that_convert_writes() -> None:
+    *_, shown = blocks(ROOT / "README.md", "python")
+    golden = ROOT / "tests" / "convert" / "draft" / "golden" / "rms_norm_residual.py"
+    assert ast.unparse(ast.parse(shown)) in map(ast.unparse, ast.parse(golden.read_text()).body)
 
 
 def test_the_declarations_of_the_references_parse() -> None:
