@@ -24,7 +24,6 @@ from pytorch_to_triton.graph.size_programs import evaluable, programs_for_all_si
 from pytorch_to_triton.graph.tracing import TargetTracer, Traced, trace
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
-from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.inputs.input_spec import TensorSpec, fixed_spec
 from pytorch_to_triton.inputs.packed_input import written
 from pytorch_to_triton.inputs.sizes import Point
@@ -320,12 +319,4 @@ def timing_cases(
         narrowed = declaration.model_copy(update={"requires": (*declaration.requires, *kept)})
         held = held_bytes(*(each.graph for each in traced))
         points = [timing_dims(narrowed, at_least_bytes=TIMED_BYTES, held=held)]
-    return tuple(
-        Case(
-            name=point_name(point) or "base",
-            group="declared",
-            dims=point,
-            arguments=declaration.arguments(point),
-        )
-        for point in points
-    )
+    return tuple(map(declaration.case, points))

@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from pytorch_to_triton.errors import BadInput
@@ -12,11 +11,10 @@ from pytorch_to_triton.hardware.versions import Device, versions
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import point_name
-from pytorch_to_triton.inputs.sizes import Point, nearby, smallest_point
+from pytorch_to_triton.inputs.sizes import Point, smallest_point
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 
-POINTS_TRIED = 1_000
 SHARE = 4
 """Sizes that are proposed take this part of the memory: results and copies need some, too."""
 NEVER_TOO_LARGE = 2**30
@@ -46,17 +44,11 @@ def device_memory(device: Device) -> MemoryLimit:
 
 async def refuse_too_large(worker: WorkerClient, declaration: Declaration, runtime: Runtime) -> None:
     """Raises BadInput where not even the smallest declared sizes fit into the memory that calls run in."""
-    point = smallest_allowed(declaration)
+    point = declaration.nearest(smallest_point(declaration.dims))
     if point is None or declaration.bytes_at(point) <= NEVER_TOO_LARGE:
         return
     devices = () if runtime.interpreter else (await versions(worker, runtime)).devices
     refuse_over(declaration, point, device_memory(devices[0]) if devices else host_memory())
-
-
-def smallest_allowed(declaration: Declaration) -> Point | None:
-    """The smallest declared sizes that meet the requirements and for which inputs can be generated."""
-    points = islice(nearby(smallest_point(declaration.dims), declaration.dims), POINTS_TRIED)
-    return next(filter(declaration.takes, points), None)
 
 
 def refuse_over(declaration: Declaration, point: Point, limit: MemoryLimit) -> None:
