@@ -230,7 +230,7 @@ def collected(reference: Description, inputs: Mapping[str, object]) -> dict[str,
 
 
 Bounds = Callable[[int, int, Mapping[int, str]], tuple[object, object]]
-"""Of a tensor of integers as it is declared: by what it holds, and the dims that it has not, by their sizes."""
+"""A tensor of integers as it is declared: by what it holds, and the dims that its shape has not, by size."""
 
 
 def bounds_up_to_a_size(low: int, high: int, dims: Mapping[int, str]) -> tuple[object, object]:
