@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.declaration import parse_declaration
-from pytorch_to_triton.inputs.option_text import option_of_value
-from pytorch_to_triton.inputs.sizes import largest_point
+from pytorch_to_triton.inputs.sizes import Point, largest_point
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.description import Example, TensorExample
 from pytorch_to_triton.schema.job import Job, Runtime
@@ -51,14 +50,8 @@ class Proposal:
     dims: Mapping[str, tuple[int, ...]]
     init: tuple[str, ...]
     guesses: tuple[str, ...]
-    at: tuple[str, ...] = ()
-    """The sizes of the calls, as `--at` takes them."""
-
-    def options(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The same as options of the command line."""
-        inputs = tuple(f"{name}={option_of_value(value)}" for name, value in self.inputs.items())
-        dims = tuple(f"{name}={','.join(map(str, sizes))}" for name, sizes in self.dims.items())
-        return inputs, dims
+    points: tuple[Point, ...] = ()
+    """The sizes of the calls, the most frequent first."""
 
 
 async def proposed(
@@ -136,21 +129,15 @@ def proposal_of(calls: Sequence[RecordedCall], fixed: frozenset[str] = frozenset
     in_first = replace(free, dims={name: seen[0] for name, seen in kept.items()})
     inputs = declared_examples(calls[0].arguments, in_first, bounds_below_a_size)
     tried = {name: tuple(sorted({*found, *kept[name]})) for name, found in sizes_to_try(free).items()}
-    made = calls[0].constructor
+    made, together = calls[0].constructor, Counter(zip(*kept.values(), strict=True))
     constants = {name: value for name, value in made.items() if not isinstance(value, list)}
     return Proposal(
         inputs=inputs,
         dims=tried,
         init=tuple(f"{name}={value}" for name, value in constants.items()),
         guesses=tuple(guesses(calls, sizes, fixed, inputs)),
-        at=tuple(usual_points(kept)),
+        points=tuple(dict(zip(kept, sizes, strict=True)) for sizes, _ in together.most_common(MOST_POINTS)),
     )
-
-
-def usual_points(kept: Mapping[str, Sequence[int]]) -> Iterator[str]:
-    """The sizes that calls have together, the most frequent first, as `--at` takes them."""
-    for sizes, _ in Counter(zip(*kept.values(), strict=True)).most_common(MOST_POINTS):
-        yield ",".join(f"{name}={size}" for name, size in zip(kept, sizes, strict=True))
 
 
 def tensors_of(calls: Sequence[RecordedCall]) -> dict[str, list[tuple[int, ...]]]:

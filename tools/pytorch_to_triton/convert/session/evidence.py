@@ -46,7 +46,7 @@ class Submission:
     async def target(self) -> ResolvedTarget:
         """The session's target, described and traced once: that takes seconds."""
         if not self._resolved:
-            self._resolved.append(await resolve(self.worker, self.record.setting.request(), self.runtime))
+            self._resolved.append(await resolve(self.worker, self.record.setting, self.runtime))
         return self._resolved[0]
 
     async def with_points(self, points: tuple[Point, ...]) -> tuple[Submission, tuple[str, ...]]:
@@ -101,8 +101,8 @@ class Submission:
 
     async def verdict(self) -> Verdict:
         """The validation of the file against the session's target, in full unless it soon shows a mistake."""
-        validation = self.record.setting.request()
-        request = validation.validation_of(Target(path=self.file), self.stage, self.record.allowed)
+        candidate = Target(path=self.file)
+        request = self.record.setting.validation_of(candidate, self.stage, self.record.allowed)
         request = request.model_copy(update={"stop": "early"})
         return await validate(self.worker, request, self.runtime, self.listener)
 
@@ -114,8 +114,8 @@ class Submission:
             evidence="compiled",
             archs=setting.archs,
             reference=setting.target,
-            options=setting.request().options,
-            points=setting.request().points,
+            options=setting.options,
+            points=setting.points,
             seconds=setting.seconds,
         )
 

@@ -72,7 +72,7 @@ async def finish(
             f"No gate of {folder.path} has opened yet.",
             f"Pass stage 1 first: convert submit {shlex.quote(str(folder.path))}",
         )
-    target = await resolve(worker, record.setting.request(), runtime)
+    target = await resolve(worker, record.setting, runtime)
     text = folder.kernel(best).read_text(encoding="utf-8")
     drafted = digest(text) in record.drafted.values()
     recipe = recipe_of(target, submitted_file(target, text), drafted=drafted)
@@ -172,7 +172,7 @@ def benchmark_request(
 ) -> BenchmarkRequest:
     """The sizes that matter, else a sweep."""
     setting, points = folder.record().setting, target.timed_points
-    options, named = setting.request().options, frozenset().union(*points)
+    options, named = setting.options, frozenset().union(*points)
     return BenchmarkRequest(
         candidate=Target(path=kernel),
         reference=setting.target,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pytorch_to_triton import places
@@ -282,10 +283,9 @@ async def start(
     if example is not None:
         proposal = await proposed(worker, setting.target, example, runtime, seconds=setting.seconds)
         setting, notes = with_proposal(setting, proposal), proposal.guesses
-    request = setting.request()
-    target = await resolve(worker, request, runtime)
-    setting = setting.with_points(target.request.points)
-    notes += tuple(filter(None, [filled_in(request.points, target.request.points)]))
+    target = await resolve(worker, setting, runtime)
+    notes += tuple(filter(None, [filled_in(setting.points, target.request.points)]))
+    setting = setting.model_copy(update={"points": target.request.points})
     try:
         drafted, why = target.convertible().drafted(1, PURE), ""
     except NotConvertible as refusal:
@@ -314,22 +314,11 @@ def with_proposal(setting: Setting, proposal: Proposal) -> Setting:
 
     Inputs that were given may have other dims than the call's: then its sizes say nothing.
     """
-    inputs, dims = proposal.options()
-    at = setting.at or (() if setting.inputs else proposal.at)
-    declared = {option.partition("=")[0].strip() for option in (*setting.inputs, *setting.dims)}
-
-    def others(options: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(option for option in options if option.partition("=")[0] not in declared)
-
-    target = setting.target if setting.target.init else setting.target.constructed_with(proposal.init)
-    return setting.model_copy(
-        update={
-            "target": target,
-            "inputs": (*others(inputs), *setting.inputs),
-            "dims": (*others(dims), *setting.dims),
-            "at": at,
-        }
-    )
+    given, target = setting.options, setting.target
+    options = replace(given, inputs={**proposal.inputs, **given.inputs}, dims={**proposal.dims, **given.dims})
+    points = setting.points or (() if given.inputs else proposal.points)
+    target = target if target.init else target.constructed_with(proposal.init)
+    return setting.model_copy(update={"target": target, "options": options, "points": points})
 
 
 def blank_of(target: ResolvedTarget, understood: Understanding) -> str:
