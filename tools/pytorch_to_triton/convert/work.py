@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytorch_to_triton.benchmark.roofline import work_of_case
-from pytorch_to_triton.benchmark.timing_trial import Implementation, Roof, TimingTrial, measure, table_of
+from pytorch_to_triton.benchmark.timing_trial import Implementation, TimingTrial, measure, table_of
 from pytorch_to_triton.benchmark.traffic import traffic_of
 from pytorch_to_triton.benchmark.trust import SizeMeasured
 from pytorch_to_triton.convert.gates import COMPILE, EAGER, label_of, mean_ms, refuse_unknown_names
@@ -132,7 +132,7 @@ async def timed_at_all(
     def table(size: SizeMeasured) -> TimingTable:
         case = cases[size.case]
         work = work_of_case(traced.graph, case, trial.passes, joint=traced.joint) if traced else None
-        return table_of(size, case, device, Roof(work))
+        return table_of(size, case, device, work)
 
     return tuple(map(table, measurement.sizes))
 
