@@ -130,7 +130,8 @@ async def test_the_second_stage_is_that_of_the_fastest_way_that_is_right(
     target = await resolve(worker, request, interpreter)
     work = ConversionWork(worker, interpreter, None, target, tmp_path)
     ranked = RankedWays((Ways(convolutions=CHANNELS_LAST), PURE, Ways(convolutions="library")))
-    drafted: dict[Stage, Drafted] = {1: await work.draft(1, PURE), 2: await work.draft(2, ranked.fastest)}
+    drafts: dict[Stage, Drafted] = {1: work.drafted(1, PURE), 2: work.drafted(2, ranked.fastest)}
+    drafted = {stage: await work.write(stage, draft) for stage, draft in drafts.items()}
     text = work.file(2).read_text(encoding="utf-8")
     assert "nhwc" in text
     work.file(2).write_text(text.replace("return out\n", "return out + 1.0\n"), encoding="utf-8")
