@@ -25,7 +25,7 @@ from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.schema.finding import AuditReport
-from pytorch_to_triton.schema.session import Attempt, Condition, Stage, Understanding
+from pytorch_to_triton.schema.session import Attempt, Stage, Understanding
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import Verdict
 
@@ -309,9 +309,3 @@ def best_of(attempts: Sequence[Attempt]) -> Attempt | None:
 def before(attempts: Sequence[Attempt], stage: Stage) -> Attempt | None:
     """The attempt that `stage` is compared with: the last opened one of an earlier stage."""
     return next((attempt for attempt in reversed(attempts) if attempt.opened and attempt.stage < stage), None)
-
-
-def opens(conditions: Sequence[Condition], accepted: str, can_be_accepted: str) -> bool:
-    """Whether no condition is unmet, but for the one that the caller may accept with a reason."""
-    unmet = [condition.name for condition in conditions if condition.met == "not met"]
-    return not [name for name in unmet if not (accepted and name == can_be_accepted)]

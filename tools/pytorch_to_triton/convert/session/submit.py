@@ -23,7 +23,6 @@ from pytorch_to_triton.convert.session.store import (
     SessionRecord,
     attempt_path,
     now,
-    opens,
     stage_of,
 )
 from pytorch_to_triton.convert.work import ConversionWork, Tables, ranked_ways, tune
@@ -93,7 +92,7 @@ async def judged(
     if read(path) != text:
         raise BadInput(f"{path} changed while it was checked.", "Submit it again.")
     gates = {stage: gate.conditions(stage, evidence) for stage in STAGES if current <= stage <= last}
-    opened = [stage for stage in gates if opens(gates[stage], accepted, gate.SPEED)]
+    opened = [stage for stage in gates if gate.opens(gates[stage], accepted)]
     stage = opened[-1] if opened else current
     number = folder.next_number()
     attempt = Attempt(
