@@ -212,7 +212,10 @@ def test_content(recipe: Recipe) -> dict[str, object]:
         "dtypes": drawing.mixtures(recipe),
         "drawn": drawing.lines(recipe),
         "other_dtype": drawing.another_dtype(recipe),
-        "operands": ", ".join(in_given(operand.source) for operand in recipe.operands)
+        # Each out of the dict of a call's arguments.
+        "operands": ", ".join(
+            re.sub(r"^(\w+)", r'given["\1"]', operand.source) for operand in recipe.operands
+        )
         + ("," if len(recipe.operands) == 1 else ""),
         "registered": bool(recipe.structure),
         "keeps_launches": kept_launches.keeps_launches(recipe),
@@ -222,11 +225,6 @@ def test_content(recipe: Recipe) -> dict[str, object]:
         "module": module,
         "forward_names": tuple(forward_names(module)) if module else (),
     }
-
-
-def in_given(source: str) -> str:
-    """An operand out of the dict of a call's arguments."""
-    return re.sub(r"^(\w+)", r'given["\1"]', source)
 
 
 def of_given(parameters: str) -> str:

@@ -108,7 +108,9 @@ async def finish(
         machine=machine_text(found_versions, runtime),
         commands=commands(folder, finished.kernels),
     )
-    texts = {**finished.texts, **report_files(recipe, dossier)}
+    report = report_of(dossier)
+    reports = dict(zip(report_names(recipe), (markdown(report), page(report)), strict=True))
+    texts = {**finished.texts, **reports}
     written = put(record, texts, into, request)
     await listener.progress(0, 1, f"running test_{finished.kernels}")
     tests = await run_tests(worker, into / f"test_{finished.kernels}", runtime, record.setting.seconds)
@@ -159,12 +161,6 @@ def finished_file(path: Path, text: str, request: FinishRequest) -> FinishedFile
 def report_names(recipe: Recipe) -> tuple[str, str]:
     """The report as Markdown and as a page."""
     return f"{recipe.module_name}_report.md", f"{recipe.module_name}_report.html"
-
-
-def report_files(recipe: Recipe, dossier: Dossier) -> dict[str, str]:
-    """The report in both forms, by the names of the files; pictures are part of the page."""
-    report = report_of(dossier)
-    return dict(zip(report_names(recipe), (markdown(report), page(report)), strict=True))
 
 
 def benchmark_request(

@@ -129,13 +129,9 @@ def right(verdict: Verdict | None, refusal: BadInput | None = None) -> Condition
         return unmet("right", "it was not run", "Fix what stands above first.")
     if verdict.verdict == "passed":
         return met("right", verdict.summary)
-    return unmet("right", verdict.summary, advice_of(verdict))
-
-
-def advice_of(verdict: Verdict) -> str:
-    """What to do about a verdict; a session has no option that leaves more to PyTorch."""
+    # A session has no option that leaves more to PyTorch.
     kinds = {violation.kind for case in verdict.cases for violation in case.violations}
-    return IN_KERNELS if kinds & LEFT_TO_PYTORCH else verdict.next_step
+    return unmet("right", verdict.summary, IN_KERNELS if kinds & LEFT_TO_PYTORCH else verdict.next_step)
 
 
 def without(name: str, audit: AuditReport, rules: frozenset[str], clean: str) -> Condition:
