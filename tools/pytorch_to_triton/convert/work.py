@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytorch_to_triton.benchmark.roofline import work_of_case
-from pytorch_to_triton.benchmark.timing_trial import Implementation, TimingTrial, measure, table_of
+from pytorch_to_triton.benchmark.timing_trial import Implementation, measure, table_of
 from pytorch_to_triton.benchmark.traffic import traffic_of
 from pytorch_to_triton.benchmark.trust import SizeMeasured
 from pytorch_to_triton.convert.gates import COMPILE, EAGER, label_of, mean_ms, refuse_unknown_names
 from pytorch_to_triton.convert.request import LAST, ConversionRequest
-from pytorch_to_triton.convert.resolve import DraftOrigin, ResolvedTarget
+from pytorch_to_triton.convert.resolve import ResolvedTarget
 from pytorch_to_triton.draft.file.launches import Stage, Variant
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted
 from pytorch_to_triton.draft.library import PURE, Way, Ways
@@ -99,29 +99,18 @@ class ConversionWork:
 
 
 async def side_by_side(work: ConversionWork, implementations: Sequence[Implementation]) -> Tables:
-    """Implementations of a conversion's target, timed in turn at each of its sizes."""
-    trial = work.request.timing_of(implementations, work.target.timing_cases())
-    return await timed_at_all(work.worker, work.runtime, work.listener, trial, work.target.whole)
-
-
-async def timed_at_all(
-    worker: WorkerClient,
-    runtime: Runtime,
-    listener: ProgressListener | None,
-    trial: TimingTrial,
-    origin: DraftOrigin | None,
-) -> Tables:
-    """A table for each size of a trial that was reached; shares of the limit by the work of what was traced,
-    if it was."""
-    measurement = await measure(worker, trial, runtime, listener)
-    cases = {case.name: case for case in trial.cases}
-    device = (await versions(worker, runtime)).devices[0].name
-    traced = origin.traced if origin else None
+    """Implementations of a conversion's target, timed in turn at each of its sizes: a table for each that was
+    reached, with shares of the limit by the work of what was traced, if it was."""
+    cases = {case.name: case for case in work.target.timing_cases()}
+    trial = work.request.timing_of(implementations, [*cases.values()])
+    measurement = await measure(work.worker, trial, work.runtime, work.listener)
+    device = (await versions(work.worker, work.runtime)).devices[0].name
+    traced = work.target.whole.traced if work.target.whole else None
 
     def table(size: SizeMeasured) -> TimingTable:
         case = cases[size.case]
-        work = work_of_case(traced.graph, case, trial.passes, joint=traced.joint) if traced else None
-        return table_of(size, case, device, work)
+        least = work_of_case(traced.graph, case, trial.passes, joint=traced.joint) if traced else None
+        return table_of(size, case, device, least)
 
     return tuple(map(table, measurement.sizes))
 

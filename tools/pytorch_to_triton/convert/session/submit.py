@@ -25,7 +25,7 @@ from pytorch_to_triton.convert.session.store import (
     now,
     stage_of,
 )
-from pytorch_to_triton.convert.work import ConversionWork, Tables, ranked_ways, tune
+from pytorch_to_triton.convert.work import Tables, ranked_ways, tune
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.errors import BadInput, NotConvertible
@@ -269,15 +269,13 @@ def put(submission: Submission, stage: Stage, text: str, drafted: Mapping[int, s
 async def drafted_text(submission: Submission, stage: Stage) -> str | None:
     """A stage's draft, on a device after the first in the fastest way and, of the last stage, with measured
     launch configurations; None where there is none."""
-    target = await submission.target()
+    work = await submission.work()
     try:
-        origin = target.convertible()
+        origin = work.target.convertible()
         if stage == 1:
             return origin.drafted(stage, PURE).text
         if submission.runtime.interpreter:
-            return origin.drafted(stage, PURE if target.request.pure else None).text
-        folder = submission.folder.path
-        work = ConversionWork(submission.worker, submission.runtime, submission.listener, target, folder)
+            return origin.drafted(stage, PURE if work.request.pure else None).text
         ranked = await ranked_ways(work)
         if stage == LAST:
             return (await tune(work, [], ranked)).drafted.text
