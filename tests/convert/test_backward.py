@@ -130,7 +130,7 @@ async def test_a_draft_trains_what_needs_a_gradient_and_nothing_else(
 ) -> None:
     body = "def f(x, w):\n    return (x * w).sigmoid()\n"
     file = tmp_path / "drafted.py"
-    file.write_text((await drafted({"x": "float32[M, N]", "w": "float32[N]"}, body, 9)).text)
+    file.write_text((await drafted({"x": "float32[M, N]", "w": "float32[N]"}, body, N=[9])).text)
     outcome = await worker.ask(
         Job(kind=str(TRAINED_WITH), arguments={"file": str(file)}), interpreter, seconds=120.0
     )

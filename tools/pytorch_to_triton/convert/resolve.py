@@ -35,7 +35,7 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import EXPORT, GRADIENTS, open_target, refuse_other_names
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
-from pytorch_to_triton.targets.memory_limit import refuse_points_over, refuse_too_large
+from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import Problem, problem_of
 
 TIMED_BYTES = 2**27
@@ -180,8 +180,7 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
             except NotConvertible as refusal:
                 return ResolvedTarget(request, problem, None, refusal)
         refuse_other_names(process.description, problem.declaration)
-        await refuse_too_large(worker, problem.declaration, runtime)
-        await refuse_points_over(worker, problem.declaration, request.points, runtime)
+        await refuse_too_large(worker, problem.declaration, runtime, request.points)
         fixed: dict[str, int] = {}
         try:
             traced = await trace(process, problem.declaration, backward=request.backward)

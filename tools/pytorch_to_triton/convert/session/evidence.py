@@ -9,9 +9,10 @@ from pytorch_to_triton.audit.audit import audit
 from pytorch_to_triton.audit.request import AuditRequest
 from pytorch_to_triton.benchmark.timing_trial import Implementation
 from pytorch_to_triton.convert.gates import COMPILE, EAGER
+from pytorch_to_triton.convert.request import LAST
 from pytorch_to_triton.convert.resolve import resolve
 from pytorch_to_triton.convert.session import gate
-from pytorch_to_triton.convert.session.store import LAST, SessionFolder, SessionRecord, before
+from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord, before
 from pytorch_to_triton.convert.work import ConversionWork, Tables, side_by_side
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.versions import versions

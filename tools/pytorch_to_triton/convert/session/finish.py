@@ -7,7 +7,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import prod
 from pathlib import Path
 
 from pytorch_to_triton import places
@@ -24,8 +23,9 @@ from pytorch_to_triton.convert.session.start import digest
 from pytorch_to_triton.convert.session.store import BENCHMARK, SessionFolder, SessionRecord, best_of
 from pytorch_to_triton.convert.session.submit import refuse_changed_target
 from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.graph.cost import elements
 from pytorch_to_triton.hardware.versions import Versions, origin_of, today, versions
-from pytorch_to_triton.inputs.expression import point_name, value_of
+from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.results import folder_for, owner_of, put_file, refuse_foreign_file
@@ -191,10 +191,7 @@ def saved_text(target: ResolvedTarget) -> str:
     backward, graph = target.whole.traced.backward, target.whole.traced.graph
     dims = target.timing_cases()[-1].dims
     tensors = [tensor for tensor in backward.graph.inputs if tensor.name in backward.saved]
-    count = sum(
-        prod(int(value_of(size, dims)) for size in tensor.shape.expressions) * ITEM_BYTES[tensor.dtype]
-        for tensor in tensors
-    )
+    count = sum(elements(tensor.shape, dims) * ITEM_BYTES[tensor.dtype] for tensor in tensors)
     source_names = {node.name: node.source_name or node.name for node in graph.nodes}
     names = ", ".join(source_names.get(tensor.name, tensor.name) for tensor in tensors) or "nothing"
     return f"Saved for the backward pass: {names}; {count:,} bytes at {point_name(dims)}."

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from pytorch_to_triton import places
-from pytorch_to_triton.convert.request import ConversionRequest
+from pytorch_to_triton.convert.request import LAST, ConversionRequest
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.sizes import Point
@@ -290,7 +290,6 @@ def now() -> str:
 
 
 STAGES: tuple[Stage, ...] = (1, 2, 3)
-LAST: Stage = 3
 
 
 def stage_of(attempts: Sequence[Attempt]) -> Stage:

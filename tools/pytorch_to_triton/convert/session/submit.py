@@ -12,12 +12,12 @@ from pathlib import Path
 from pytorch_to_triton import places
 from pytorch_to_triton.convert.compiled_figures import figure_lines
 from pytorch_to_triton.convert.gates import EAGER
+from pytorch_to_triton.convert.request import LAST
 from pytorch_to_triton.convert.session import gate
 from pytorch_to_triton.convert.session.answers import step_of
 from pytorch_to_triton.convert.session.evidence import Submission
 from pytorch_to_triton.convert.session.start import digest, digest_of_file
 from pytorch_to_triton.convert.session.store import (
-    LAST,
     STAGES,
     SessionFolder,
     SessionRecord,
