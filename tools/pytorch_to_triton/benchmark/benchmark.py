@@ -73,7 +73,8 @@ async def benchmark(
         monitor.reset()
         measurement = await measure(worker, plan.trial(frozen), runtime, listener)
         conditions = monitor.conditions
-    configs = distinct([*configs, *configs_in(measurement)])
+    kernels = [size.implementations[KERNEL] for size in measurement.sizes if KERNEL in size.implementations]
+    configs = distinct([*configs, *(config for kernel in kernels for config in kernel.tuned)])
     keep(request.candidate.path, configs, origin)
     known = [
         k.chosen for k in kept_configs(request.candidate.path, device=origin.device, triton=origin.triton)
@@ -127,13 +128,6 @@ def freeze(request: BenchmarkRequest, configs: Sequence[TunedConfig], origin: Or
     owner = owner_of(TOOL, request.candidate, request.freeze.parent)
     put_file(request.freeze, text, owner, force=request.force)
     return request.freeze
-
-
-def configs_in(measurement: Measurement) -> Iterator[TunedConfig]:
-    """What the kernel's own autotuning chose."""
-    for size in measurement.sizes:
-        if KERNEL in size.implementations:
-            yield from size.implementations[KERNEL].tuned
 
 
 def distinct(configs: Iterable[TunedConfig]) -> list[TunedConfig]:

@@ -63,7 +63,7 @@ class Setting(ConversionRequest):
 class SessionRecord(Value):
     """What a session starts from."""
 
-    format: int = 1
+    format: int = 2
     setting: Setting
     target_digest: str
     """Of the target's file: what was understood holds for that."""
