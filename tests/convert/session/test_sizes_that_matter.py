@@ -1,5 +1,7 @@
 """A session has sizes that matter: its drafts are compiled, and on a device tuned and timed, at these."""
 
+import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from pytorch_to_triton.inputs.declaration import parse_options, parse_points
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.validate.request import command
 
 from ...conftest import Written
 from . import files
@@ -133,3 +136,7 @@ async def test_the_sizes_of_an_example_s_calls_matter_unless_others_are_named(
         into = tmp_path / f"session{number}"
         began = await start(worker, setting_of(target, *named), into, interpreter, example=example)
         assert began.at == at
+        setting = open_session(began.session).record().setting
+        again = shlex.split(command(setting.validation_of(target, 1), interpreter, 7, None))
+        dims = [given for option, given in pairwise(again) if option == "--dim"]
+        assert parse_options([], dims).dims == setting.options.dims != {}

@@ -284,7 +284,8 @@ def with_proposal(setting: Setting, proposal: Proposal) -> Setting:
     Inputs that were given may have other dims than the call's: then its sizes say nothing.
     """
     given, target = setting.options, setting.target
-    options = replace(given, inputs={**proposal.inputs, **given.inputs}, dims={**proposal.dims, **given.dims})
+    dims = {name: ",".join(map(str, sizes)) for name, sizes in proposal.dims.items()}
+    options = replace(given, inputs={**proposal.inputs, **given.inputs}, dims={**dims, **given.dims})
     points = setting.points or (() if given.inputs else proposal.points)
     target = target if target.init else target.constructed_with(proposal.init)
     return setting.model_copy(update={"target": target, "options": options, "points": points})
