@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.benchmark.benchmark import BenchmarkRun, refuse_nothing_to_freeze
+from pytorch_to_triton.benchmark.benchmark import benchmark_of, refuse_nothing_to_freeze
 from pytorch_to_triton.benchmark.ceilings import kept_at, read
 from pytorch_to_triton.benchmark.plan import BenchmarkPlan, label_targets
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
@@ -63,7 +63,7 @@ def judged(rows: tuple[int, ...], ended: str = "") -> Benchmark:
         python="3.12", torch="2.11", triton="3.6", interpreter=False, cuda="13.0", rocm=None, devices=devices
     )
     conditions = Conditions(driver="580.159.04", provenance="NVML")
-    return BenchmarkRun(plan, found, CEILINGS, conditions, measurement).benchmark([])
+    return benchmark_of(plan, found, CEILINGS, conditions, measurement)
 
 
 def test_a_run_that_reached_every_size_is_judged_by_its_figures() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from pytorch_to_triton.benchmark.flags import add_flags
 from pytorch_to_triton.benchmark.roofline import limit_of
-from pytorch_to_triton.benchmark.timing_trial import Roof, table_of
+from pytorch_to_triton.benchmark.timing_trial import table_of
 from pytorch_to_triton.benchmark.trust import Measurement
 from pytorch_to_triton.benchmark.verdict import summary_of, verdict_of
 from pytorch_to_triton.inputs.case import Case, TensorArgument
@@ -31,7 +31,7 @@ def recorded(name: str, dtype: str, rows: int) -> TimingTable:
     case = Case(name="", group="declared", dims={"M": rows, "N": 4096}, arguments=(x,))
     work = MinimalWork(bytes_moved=2 * x.bytes, flops={}, provenance="counted")
     limit = limit_of(work, CEILINGS, tf32=False)
-    table = table_of(measurement.sizes[0], case, "NVIDIA H200", Roof(work, limit))
+    table = table_of(measurement.sizes[0], case, "NVIDIA H200", work, limit)
     [judged] = add_flags([table])
     return judged
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytorch_to_triton.benchmark.timing_trial import Roof, table_of
+from pytorch_to_triton.benchmark.timing_trial import table_of
 from pytorch_to_triton.benchmark.trust import SizeMeasured, contradicting_clock
 from pytorch_to_triton.inputs.case import Case, TensorArgument
 from pytorch_to_triton.schema.timing import MinimalWork, Roofline, TimingTable
@@ -46,7 +46,7 @@ def table(implementations: Mapping[str, dict[str, Any]], **changes: Any) -> Timi
             **changes,
         }
     )
-    return table_of(size, CASE, "a GPU", Roof(WORK, LIMIT))
+    return table_of(size, CASE, "a GPU", WORK, LIMIT)
 
 
 def kinds(found: TimingTable) -> list[str]:

@@ -1,5 +1,6 @@
 """Drafted files of a target, without validating them."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,6 +44,13 @@ def written(drafted: Drafted, target: Target, folder: Path, stage: Stage) -> str
     file = folder / f"{target.path.stem}_stage{stage}.py"
     file.write_text(drafted.text, encoding="utf-8")
     return str(file)
+
+
+def in_file(folder: Path, name: str, text: str) -> Target:
+    """A function `f` in a file that is called after what it does."""
+    path = folder / f"{re.sub(r'[^a-z]', '_', name)}.py"
+    path.write_text(text, encoding="utf-8")
+    return Target(path=path, name="f")
 
 
 def finished_text(target: ResolvedTarget, folder: Path) -> str:

@@ -12,6 +12,14 @@ from .conftest import Conversions
 
 pytestmark = pytest.mark.anyio
 
+
+@pytest.fixture(autouse=True)
+def tanh_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    row, wrong = load_rows()["aten.tanh.default"], load_rows()["aten.sigmoid.default"]
+    given: dict[str, Any] = {"function": wrong.function}
+    monkeypatch.setitem(ROWS, row.op, replace(row, **given))
+
+
 SOURCE = """INPUTS = {"x": "float32[N] in -4..4"}
 DIMS = {"N": [5]}
 
@@ -22,11 +30,8 @@ def f(x):
 
 
 async def test_what_is_wrong_is_left_to_pytorch_and_the_rest_is_converted(
-    converted: Conversions, written: Written, monkeypatch: pytest.MonkeyPatch
+    converted: Conversions, written: Written
 ) -> None:
-    row, wrong = load_rows()["aten.tanh.default"], load_rows()["aten.sigmoid.default"]
-    given: dict[str, Any] = {"function": wrong.function}
-    monkeypatch.setitem(ROWS, row.op, replace(row, **given))
     conversion = await converted(written(SOURCE))
     assert conversion.verdict == "converted", conversion.summary
     (left,) = (note for note in conversion.notes if "leaves to PyTorch" in note)
@@ -48,11 +53,8 @@ def f(x):
 
 @pytest.mark.corpora
 async def test_a_part_that_is_wrong_goes_back_to_pytorch_and_the_others_are_converted(
-    converted: Conversions, written: Written, monkeypatch: pytest.MonkeyPatch
+    converted: Conversions, written: Written
 ) -> None:
-    row, wrong = load_rows()["aten.tanh.default"], load_rows()["aten.sigmoid.default"]
-    given: dict[str, Any] = {"function": wrong.function}
-    monkeypatch.setitem(ROWS, row.op, replace(row, **given))
     conversion = await converted(written(OF_VALUES))
     assert conversion.verdict == "converted", conversion.summary
     assert conversion.notes[0].startswith("Kernels compute 2 parts: lines 9, 12;")

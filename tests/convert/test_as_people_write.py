@@ -9,9 +9,8 @@ import pytest
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.target import Target
 
-from .drafting import STAGES
+from .drafting import STAGES, in_file
 from .eager_calls import outcome_of
 
 pytestmark = pytest.mark.anyio
@@ -117,17 +116,9 @@ async def test_every_stage_computes_what_eager_pytorch_does(
     targets = {}
     for name in names:
         inputs, body = FUNCTIONS[name]
-        path = tmp_path / f"{re.sub(r'[^a-z]', '_', name)}.py"
-        path.write_text(
-            SOURCE.format(
-                inputs=dict(inputs),
-                dims={d: s for d, s in DIMS.items() if re.search(rf"\b{d}\b", str(inputs))},
-                parameters=", ".join(inputs),
-                body=body,
-            ),
-            encoding="utf-8",
-        )
-        targets[name] = Target(path=path, name="f")
+        dims = {d: s for d, s in DIMS.items() if re.search(rf"\b{d}\b", str(inputs))}
+        named = {"inputs": dict(inputs), "dims": dims, "parameters": ", ".join(inputs), "body": body}
+        targets[name] = in_file(tmp_path, name, SOURCE.format(**named))
     differ, left = await outcome_of(worker, interpreter, targets, tmp_path, stages)
     assert differ == {name: [] for name in names}
     assert left == {name: set(LEFT.get(name, ())) for name in names}

@@ -4,19 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.request import ValidationRequest
-from pytorch_to_triton.validate.validate import validate
-
-from .drafting import drafted
+from ..conftest import Written
+from .conftest import Judging, Resolving
+from .drafting import written_drafts
 
 pytestmark = pytest.mark.anyio
 
-HEAD = """import torch
-import torch.nn.functional as F
-
+HEAD = """
 INPUTS = {"x": "float32[M, K]", "w": "float32[N, K]"}
 DIMS = {"M": [5], "K": [40], "N": [17]}
 
@@ -40,15 +34,11 @@ def f(x, w):
 
 
 async def test_a_draft_computes_what_each_region_casts(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    resolved: Resolving, judged: Judging, written: Written, tmp_path: Path
 ) -> None:
-    target = Target(path=tmp_path / "user.py", name="f")
-    target.path.write_text(HEAD + FUNCTION, encoding="utf-8")
-    (file,) = await drafted(worker, interpreter, target, tmp_path, stages=[1])
-    request = ValidationRequest(
-        candidate=Target(path=Path(file)), reference=target, seed=7, cases=("M=5 K=40 N=17",)
-    )
-    verdict = await validate(worker, request, interpreter)
+    target = written(HEAD + FUNCTION)
+    (file,) = written_drafts((await resolved(target)).convertible(), target, tmp_path, (1,))
+    verdict = await judged(file, target, cases=("M=5 K=40 N=17",))
     assert verdict.verdict == "passed", verdict.summary
     text = Path(file).read_text()
     assert "to(tl.bfloat16)" in text

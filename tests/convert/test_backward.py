@@ -8,20 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.convert import convert
-from pytorch_to_triton.convert.request import ConversionRequest
-from pytorch_to_triton.convert.resolve import resolve
 from pytorch_to_triton.draft.file.module import Drafted
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Runtime
-from pytorch_to_triton.schema.target import Target
 
 from ..conftest import Written
+from .conftest import Conversions, Resolving
 
 pytestmark = pytest.mark.anyio
 
-Drafting = Callable[[Target], Awaitable[Drafted]]
+Drafting = Callable[..., Awaitable[Drafted]]
 TRAINED_WITH = Path(__file__).parent / "jobs" / "trained_with.py"
 HEAD = "import torch.nn.functional as F\n\n"
 FUNCTIONS = {
@@ -99,17 +96,17 @@ SLOW = tuple(FUNCTIONS) if os.environ.get("ALL_GRADIENTS") else ("a softmax", "a
 ALL_GRADIENTS=1."""
 
 
-def declared(inputs: dict[str, object], body: str, n: int = 33) -> str:
-    return f"{HEAD}INPUTS = {inputs!r}\nDIMS = {{'M': [3], 'N': [{n}]}}\n\n\n{body}"
+def declared(inputs: dict[str, object], body: str, **dims: list[int]) -> str:
+    return f"{HEAD}INPUTS = {inputs!r}\nDIMS = {dict(M=[3], **(dims or {'N': [33]}))}\n\n\n{body}"
 
 
 @pytest.fixture
-def drafted(worker: WorkerClient, interpreter: Runtime) -> Drafting:
-    """A target's last stage."""
+def drafted(resolved: Resolving, written: Written) -> Drafting:
+    """The last stage of a function with these inputs."""
 
-    async def drafted(target: Target) -> Drafted:
-        request = ConversionRequest(target=target, backward=True)
-        return (await resolve(worker, request, interpreter)).convertible().drafted(3)
+    async def drafted(inputs: dict[str, object], body: str, **dims: list[int]) -> Drafted:
+        target = written(declared(inputs, body, **dims))
+        return (await resolved(target, backward=True)).convertible().drafted(3)
 
     return drafted
 
@@ -118,12 +115,9 @@ def drafted(worker: WorkerClient, interpreter: Runtime) -> Drafting:
     "name", [*FAST, *(pytest.param(n, marks=pytest.mark.corpora) for n in SLOW if n not in FAST)]
 )
 async def test_every_stage_computes_the_gradients_of(
-    name: str, written: Written, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    name: str, written: Written, converted: Conversions
 ) -> None:
-    request = ConversionRequest(
-        target=written(declared(*FUNCTIONS[name])), into=tmp_path / "converted", seed=5, backward=True
-    )
-    conversion = await convert(worker, request, interpreter)
+    conversion = await converted(written(declared(*FUNCTIONS[name])), backward=True)
     assert conversion.verdict == "converted", conversion.summary
     for stage in conversion.stages:
         compared = {o.path for case in stage.verdict.cases for o in case.outputs}
@@ -132,13 +126,11 @@ async def test_every_stage_computes_the_gradients_of(
 
 
 async def test_a_draft_trains_what_needs_a_gradient_and_nothing_else(
-    written: Written, drafted: Drafting, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    drafted: Drafting, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     body = "def f(x, w):\n    return (x * w).sigmoid()\n"
     file = tmp_path / "drafted.py"
-    file.write_text(
-        (await drafted(written(declared({"x": "float32[M, N]", "w": "float32[N]"}, body, 9)))).text
-    )
+    file.write_text((await drafted({"x": "float32[M, N]", "w": "float32[N]"}, body, N=[9])).text)
     outcome = await worker.ask(
         Job(kind=str(TRAINED_WITH), arguments={"file": str(file)}), interpreter, seconds=120.0
     )
@@ -152,35 +144,33 @@ async def test_a_draft_trains_what_needs_a_gradient_and_nothing_else(
 
 
 async def test_what_is_saved_and_the_gradients_have_the_names_of_the_callers_source(
-    written: Written, drafted: Drafting
+    drafted: Drafting,
 ) -> None:
     body = (
         "def f(x, w):\n    rstd = torch.rsqrt(x.square().mean(-1, keepdim=True))\n    return x * rstd * w\n"
     )
-    found = await drafted(written(declared({"x": "float32[M, N]", "w": "float32[N]"}, body)))
+    found = await drafted({"x": "float32[M, N]", "w": "float32[N]"}, body)
     assert "Saved for the backward pass: x, w, rstd." in found.text
     assert "grads = grad_x, grad_w\n" in found.text
     assert {"grad_x", "grad_w"} <= {b.name for k in found.kernels for b in k.printed.stores}
 
 
-async def test_a_norm_saves_its_statistics_and_computes_them_once(
-    written: Written, drafted: Drafting
-) -> None:
+async def test_a_norm_saves_its_statistics_and_computes_them_once(drafted: Drafting) -> None:
     inputs, body = FUNCTIONS["a layer norm"]
-    found = await drafted(written(declared(inputs, body)))
+    found = await drafted(inputs, body)
     assert "Saved for the backward pass: x, w, mean, rsqrt." in found.text
     assert [k.name for k in found.kernels if "backward" not in k.name] == ["f_kernel"]
 
 
 async def test_the_gradients_of_a_modulated_norm_of_groups_share_the_sums_of_its_channels(
-    written: Written, drafted: Drafting
+    drafted: Drafting,
 ) -> None:
     inputs: dict[str, object] = {"x": "float32[2, 6, N]", "w": "float32[6]", "b": "float32[6]"}
     body = (
         "def f(x, w, b, shift):\n    scale, shift = shift[:, :, None].chunk(2, 1)\n"
         "    return F.silu(F.group_norm(x, 3, w, b) * scale + shift)\n"
     )
-    found = await drafted(written(declared({**inputs, "shift": "float32[2, 12]"}, body)))
+    found = await drafted({**inputs, "shift": "float32[2, 12]"}, body)
     (saved,) = re.findall(r"Saved for the backward pass: (.*)\.", found.text)
     assert set(saved.split(", ")) == {"x", "w", "b", "shift", "mean", "rsqrt"}
     kernels = dict(re.findall(r"^def (f_backward\w*_kernel)\(\n((?:    .*\n)+)", found.text, re.MULTILINE))
@@ -193,10 +183,10 @@ async def test_the_gradients_of_a_modulated_norm_of_groups_share_the_sums_of_its
     "name", [pytest.param(n, marks=pytest.mark.corpora if n in LESS_COMMON else ()) for n in WITH_SUMS]
 )
 async def test_gradients_of_rows_and_of_what_they_share_are_one_kernel_and_one_that_adds_up_its_programs_sums(
-    name: str, written: Written, drafted: Drafting
+    name: str, drafted: Drafting
 ) -> None:
     inputs, body = WITH_SUMS[name]
-    found = await drafted(written(declared(inputs, body)))
+    found = await drafted(inputs, body)
     stored = {k.name: {b.name for b in k.printed.stores} for k in found.kernels}
     weights, rows = (
         {f"grad_{n}" for n in inputs if n in names} for names in (("w", "b"), ("x", "gate", "residual"))
@@ -205,38 +195,36 @@ async def test_gradients_of_rows_and_of_what_they_share_are_one_kernel_and_one_t
     assert stored["f_backward_final_kernel"] == weights
 
 
-async def test_long_rows_are_not_kept_beside_their_sums(written: Written, drafted: Drafting) -> None:
+async def test_long_rows_are_not_kept_beside_their_sums(drafted: Drafting) -> None:
     inputs, body = FUNCTIONS["a layer norm"]
-    found = await drafted(
-        written(declared(inputs, body, 20_000).replace("'N': [20000]", "'N': [33, 20_000]"))
-    )
+    found = await drafted(inputs, body, N=[33, 20_000])
     stored = [{b.name for b in k.printed.stores} for k in found.kernels if "_apart_" in k.name]
     assert stored == [{"grad_x"}, {"grad_w", "grad_b"}]
 
 
-async def test_nothing_is_held_whole_where_no_row_is_reduced(written: Written, drafted: Drafting) -> None:
+async def test_nothing_is_held_whole_where_no_row_is_reduced(drafted: Drafting) -> None:
     inputs, body = {"x": "bfloat16[M, N]", "b": "bfloat16[N]"}, "def f(x, b):\n    return F.silu(x + b)\n"
-    found = await drafted(written(declared(inputs, body, 20_000)))
+    found = await drafted(inputs, body, N=[20_000])
     names = ["f_kernel", "f_backward_partial_kernel", "f_backward_final_kernel"]
     assert [k.name for k in found.kernels] == names
 
 
 async def test_what_is_reduced_for_one_result_is_not_reduced_again_for_each_element_of_another(
-    written: Written, drafted: Drafting
+    drafted: Drafting,
 ) -> None:
     body = "def f(x, y):\n    return (x * y.softmax(-1)[..., None]).sum(1)\n"
-    found = await drafted(written(declared({"x": "float32[2, M, N]", "y": "float32[2, M]"}, body)))
+    found = await drafted({"x": "float32[2, M, N]", "y": "float32[2, M]"}, body)
     stored = [{b.name for b in k.printed.stores} for k in found.kernels]
     assert not any({"grad_x", "grad_y"} <= names for names in stored)
 
 
 @pytest.mark.parametrize(("dtype", "saved"), [("bfloat16", "x, y"), ("float32", "h")])
 async def test_a_sum_of_short_inputs_is_computed_again_not_saved_in_float32(
-    dtype: str, saved: str, written: Written, drafted: Drafting
+    dtype: str, saved: str, drafted: Drafting
 ) -> None:
     inputs: dict[str, object] = dict.fromkeys(("x", "y"), f"{dtype}[M, N]")
     body = "def f(x, y):\n    h = x.float() + y.float()\n    return h * h.sigmoid(), h.to(x.dtype)\n"
-    found = await drafted(written(declared(inputs, body)))
+    found = await drafted(inputs, body)
     assert f"Saved for the backward pass: {saved}." in found.text
     assert [k.name for k in found.kernels] == ["f_kernel", "f_backward_kernel"]
 
@@ -245,40 +233,34 @@ async def test_a_sum_of_short_inputs_is_computed_again_not_saved_in_float32(
     "body", ["x.float().softmax(-1).to(x.dtype)", "F.log_softmax(x.float(), -1).mean(-1)"]
 )
 async def test_a_softmax_of_short_inputs_is_computed_again_not_saved_in_float32(
-    body: str, written: Written, drafted: Drafting
+    body: str, drafted: Drafting
 ) -> None:
-    found = await drafted(written(declared({"x": "bfloat16[M, N]"}, f"def f(x):\n    return {body}\n")))
+    found = await drafted({"x": "bfloat16[M, N]"}, f"def f(x):\n    return {body}\n")
     assert "Saved for the backward pass: x." in found.text
     assert {k.name for k in found.kernels} == {"f_kernel", "f_backward_kernel"}
 
 
-async def test_a_sum_over_all_is_computed_once_beside_what_it_adds_up(
-    written: Written, drafted: Drafting
-) -> None:
+async def test_a_sum_over_all_is_computed_once_beside_what_it_adds_up(drafted: Drafting) -> None:
     """Seen with a weighted loss: each program that saved an error added up all of them."""
     body = "def f(x, y, z, w):\n    error = x - y - z\n    return (w * error.abs()).sum() / w.sum()\n"
     inputs: dict[str, object] = {**dict.fromkeys("xyz", "float32[N]"), "w": "float32[N] in 0.1..2"}
-    found = await drafted(written(declared(inputs, body)))
+    found = await drafted(inputs, body)
     stored = [{b.name for b in k.printed.stores} for k in found.kernels if "backward" not in k.name]
     totals = {"out", "total_2", "div_2"}
     assert stored == [{"error", *totals}, {"error", "partial", "partial_1"}, totals]
 
 
-async def test_what_is_padded_is_padded_again_not_saved(written: Written, drafted: Drafting) -> None:
+async def test_what_is_padded_is_padded_again_not_saved(drafted: Drafting) -> None:
     inputs: dict[str, object] = {"x": "float32[M, N]", "w": "float32[N]"}
     body = "def f(x, w):\n    return F.silu(F.pad(x, (0, 0, 1, 0)) * w)\n"
-    found = await drafted(written(declared(inputs, body)))
+    found = await drafted(inputs, body)
     (saved,) = re.findall(r"Saved for the backward pass: (.*)\.", found.text)
     assert set(saved.split(", ")) == {"w", "x"}
 
 
-async def test_a_view_is_a_result_and_what_it_looks_at_is_saved(written: Written, drafted: Drafting) -> None:
+async def test_a_view_is_a_result_and_what_it_looks_at_is_saved(drafted: Drafting) -> None:
     body = "def f(x):\n    a, b = x.chunk(2, -1)\n    return (F.gelu(a) * b).t()\n"
-    found = await drafted(
-        written(
-            declared({"x": "float32[M, N]"}, body, 34).replace("'N'", "'H'").replace("[M, N]", "[M, 2*H]")
-        )
-    )
+    found = await drafted({"x": "float32[M, 2*H]"}, body, H=[34])
     assert "Saved for the backward pass: x." in found.text
 
 
@@ -289,17 +271,13 @@ async def test_a_view_is_a_result_and_what_it_looks_at_is_saved(written: Written
         ("def f(x):\n    return x\n", "a result is an input"),
     ],
 )
-async def test_it_is_said_why_there_is_no_backward(
-    body: str, why: str, written: Written, drafted: Drafting
-) -> None:
+async def test_it_is_said_why_there_is_no_backward(body: str, why: str, drafted: Drafting) -> None:
     with pytest.raises(NotConvertible, match=why):
-        await drafted(written(declared({"x": "float32|bfloat16[M, N]"}, body)))
+        await drafted({"x": "float32|bfloat16[M, N]"}, body)
 
 
-async def test_what_computes_something_else_in_another_dtype_has_gradients_in_both(
-    written: Written, drafted: Drafting
-) -> None:
+async def test_what_computes_something_else_in_another_dtype_has_gradients_in_both(drafted: Drafting) -> None:
     body = "def f(x):\n    return x.exp() if x.dtype == torch.bfloat16 else x.sin()\n"
-    found = await drafted(written(declared({"x": "float32|bfloat16[M, N]"}, body)))
+    found = await drafted({"x": "float32|bfloat16[M, N]"}, body)
     assert "if x.dtype == torch.bfloat16:\n        return FBfloat16Function.apply(x)" in found.text
     assert "    return FFunction.apply(x)" in found.text

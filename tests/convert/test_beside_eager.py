@@ -9,15 +9,13 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.inputs.declaration import parse_declaration
-from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
-from .drafting import drafted
-from .eager_calls import calls, differences, draft_of
+from .conftest import Comparing, Resolving
+from .drafting import written_drafts
+from .eager_calls import calls, draft_of
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +24,6 @@ SIZES = ((3, 9), (3, 130))
 EDGES = ((1, 1), (3, 9), (5, 1), (5, 33), (3, 130))
 REFUSED = {"a branch on two dtypes that no single one decides", "a large table of the module"}
 """The rows that are refused."""
-STAGES: tuple[Stage, ...] = (1, 2, 3)
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -259,38 +256,24 @@ ROWS = {
 }  # fmt: skip
 
 
-async def outcomes_of(
-    rows: dict[str, Row], worker: WorkerClient, interpreter: Runtime, folder: Path
-) -> dict[str, object]:
-    """What differs from eager PyTorch for each row that is drafted, else the refusal."""
-    outcomes: dict[str, object] = {}
-    drafts = []
-    for number, (name, row) in enumerate(rows.items()):
-        target = row.target(folder / f"target_{number}.py")
-        try:
-            files = await drafted(worker, interpreter, target, folder, STAGES)
-        except Exception as refusal:
-            outcomes[name] = refusal
-            continue
-        drafts.append(draft_of(name, target, files, row.calls()))
-    return outcomes | await differences(worker, interpreter, drafts)
-
-
 PARTS = 12
 
 
 # Each row is traced in every combination of its dtypes, which takes a second.
 @pytest.mark.parametrize("part", [0, *(pytest.param(n, marks=pytest.mark.corpora) for n in range(1, PARTS))])
 async def test_a_reference_is_drafted_rightly_or_refused_by_name(
-    part: int, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    part: int, resolved: Resolving, compared: Comparing, tmp_path: Path
 ) -> None:
     rows = dict(list(ROWS.items())[part::PARTS])
-    outcomes = await outcomes_of(rows, worker, interpreter, tmp_path)
-    assert outcomes.keys() == rows.keys()
-    refused = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Exception)}
-    for name, refusal in refused.items():
-        assert isinstance(refusal, NotConvertible | BadInput), name
-        assert len(refusal.message) > 20, name
-        assert refusal.hint, name
-    assert {name: outcome for name, outcome in outcomes.items() if name not in refused and outcome} == {}
+    drafts, refused = [], {}
+    for number, (name, row) in enumerate(rows.items()):
+        target = row.target(tmp_path / f"target_{number}.py")
+        try:
+            files = written_drafts((await resolved(target)).convertible(), target, tmp_path)
+        except (NotConvertible, BadInput) as refusal:
+            refused[name] = refusal
+        else:
+            drafts.append(draft_of(name, target, files, row.calls()))
+    assert await compared(*drafts) == {name: [] for name in rows if name not in refused}
     assert refused.keys() == REFUSED & rows.keys()
+    assert all(len(refusal.message) > 20 and refusal.hint for refusal in refused.values())

@@ -4,19 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.request import ValidationRequest
-from pytorch_to_triton.validate.validate import validate
-
-from .drafting import drafted
+from ..conftest import Written
+from .conftest import Judging, Resolving
+from .drafting import written_drafts
 
 pytestmark = pytest.mark.anyio
 
-HEAD = """import torch
-import torch.nn.functional as F
-
+HEAD = """
 INPUTS = {"a": "bfloat16[N, V]", "b": "bfloat16[N, V]"}
 DIMS = {"N": [5], "V": [100]}
 
@@ -40,13 +34,9 @@ LESS = ("a ratio of probabilities", "a divergence beside the probabilities")
     "what", [pytest.param(what, marks=pytest.mark.corpora if what in LESS else ()) for what in RESULTS]
 )
 async def test_what_cancels_in_pytorch_cancels_in_a_draft(
-    what: str, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    what: str, resolved: Resolving, judged: Judging, written: Written, tmp_path: Path
 ) -> None:
-    target = Target(path=tmp_path / "user.py", name="f")
-    target.path.write_text(f"{HEAD}{RESULTS[what]}\n", encoding="utf-8")
-    for file in await drafted(worker, interpreter, target, tmp_path, stages=[1, 3]):
-        request = ValidationRequest(
-            candidate=Target(path=Path(file)), reference=target, seed=7, cases=("N=5 V=100 zeros",)
-        )
-        verdict = await validate(worker, request, interpreter)
+    target = written(f"{HEAD}{RESULTS[what]}\n")
+    for file in written_drafts((await resolved(target)).convertible(), target, tmp_path, (1, 3)):
+        verdict = await judged(file, target, cases=("N=5 V=100 zeros",))
         assert verdict.verdict == "passed", verdict.summary

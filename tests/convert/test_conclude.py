@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.convert.convert import conclude
-from pytorch_to_triton.convert.request import ConversionRequest
-from pytorch_to_triton.convert.resolve import resolve
 from pytorch_to_triton.convert.stages import Staged
 from pytorch_to_triton.convert.work import ConversionWork
 from pytorch_to_triton.hardware.versions import versions
@@ -15,6 +13,7 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 
 from ..conftest import Written
+from .conftest import Resolving
 from .stages import stage
 
 pytestmark = pytest.mark.anyio
@@ -33,10 +32,9 @@ OUTCOMES = [
 
 
 async def test_a_function_is_converted_only_where_the_last_stage_passed(
-    worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
+    resolved: Resolving, worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
 ) -> None:
-    request = ConversionRequest(target=written(FILE), seed=7)
-    target = replace(await resolve(worker, request, interpreter), fixed={"T": 4})
+    target = replace(await resolved(written(FILE), seed=7), fixed={"T": 4})
     work = ConversionWork(worker, interpreter, None, target, tmp_path)
     installed = await versions(worker, interpreter)
     for stages, verdict, kept in OUTCOMES:

@@ -1,14 +1,10 @@
 """A whole conversion: three open gates, files that stand alone, and refusals that say what is in the way."""
 
 import json
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.convert import convert
-from pytorch_to_triton.convert.request import ConversionRequest
-from pytorch_to_triton.convert.resolve import resolve
 from pytorch_to_triton.convert.stages import validate_in_order
 from pytorch_to_triton.convert.work import ConversionWork, RankedWays
 from pytorch_to_triton.draft.file.launches import Stage
@@ -25,8 +21,8 @@ from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import validate
 
 from ..conftest import Written
-from .conftest import Conversions
-from .drafting import sourced, written_drafts
+from .conftest import Conversions, Judging, Resolving
+from .drafting import written_drafts
 
 pytestmark = pytest.mark.anyio
 
@@ -86,12 +82,10 @@ async def test_one_process_traces_for_all_stages_and_the_kernel_file_validates_o
 
 
 async def test_at_the_sizes_that_matter_the_kernel_is_compiled_and_its_bytes_are_counted(
-    worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
+    converted: Conversions, written: Written
 ) -> None:
     target = written(DECLARED + "def f(x):\n    return torch.relu(x) * 2.0\n")
-    points = parse_points(["M=64,N=4096", "M=7,N=33"])
-    request = ConversionRequest(target=target, points=points, into=tmp_path / "converted", seed=7)
-    conversion = await convert(worker, request, interpreter)
+    conversion = await converted(target, points=parse_points(["M=64,N=4096", "M=7,N=33"]))
     all_open(conversion)
     assert [sizes.dims for sizes in conversion.at] == [{"M": 7, "N": 33}, {"M": 64, "N": 4096}]
     assert [sizes.traffic.bytes_moved if sizes.traffic else 0 for sizes in conversion.at] == [
@@ -121,16 +115,16 @@ async def test_a_module_is_converted_with_its_parameters_as_arguments(converted:
 
 @pytest.mark.corpora
 async def test_the_second_stage_is_that_of_the_fastest_way_that_is_right(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    resolved: Resolving, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     """The ranks are as a GPU's times would have them; in channels-last order what is returned is off."""
     path = tmp_path / "convolution.py"
     path.write_text(CONVOLUTION, encoding="utf-8")
-    request = ConversionRequest(target=Target(path=path, name="f"), seed=7)
-    target = await resolve(worker, request, interpreter)
+    target = await resolved(Target(path=path, name="f"), seed=7)
     work = ConversionWork(worker, interpreter, None, target, tmp_path)
     ranked = RankedWays((Ways(convolutions=CHANNELS_LAST), PURE, Ways(convolutions="library")))
-    drafted: dict[Stage, Drafted] = {1: await work.draft(1, PURE), 2: await work.draft(2, ranked.fastest)}
+    drafts: dict[Stage, Drafted] = {1: work.drafted(1, PURE), 2: work.drafted(2, ranked.fastest)}
+    drafted = {stage: await work.write(stage, draft) for stage, draft in drafts.items()}
     text = work.file(2).read_text(encoding="utf-8")
     assert "nhwc" in text
     work.file(2).write_text(text.replace("return out\n", "return out + 1.0\n"), encoding="utf-8")
@@ -149,17 +143,17 @@ async def test_a_convolution_that_is_wrong_in_channels_last_order_is_drafted_in_
     """On an H200 cuDNN multiplied in TF32 in that order alone; here, whatever is moved is off by a little."""
     path = tmp_path / "convolution.py"
     path.write_text(CONVOLUTION, encoding="utf-8")
-    draft = ConversionWork.draft
+    write = ConversionWork.write
 
-    async def less_exact(self: ConversionWork, stage: Stage, *given: object, **more: object) -> object:
-        drafted = await draft(self, stage, *given, **more)  # type: ignore[arg-type]
+    async def less_exact(self: ConversionWork, stage: Stage, drafted: Drafted) -> Drafted:
+        await write(self, stage, drafted)
         text = self.file(stage).read_text(encoding="utf-8")
         self.file(stage).write_text(
             text.replace("x_nhwc_ptr + i, x,", "x_nhwc_ptr + i, 1.01 * x,"), encoding="utf-8"
         )
         return drafted
 
-    monkeypatch.setattr(ConversionWork, "draft", less_exact)
+    monkeypatch.setattr(ConversionWork, "write", less_exact)
     all_open(await converted(Target(path=path, name="f")))
     assert "nhwc" not in (tmp_path / "converted" / "stage1_correct.py").read_text(encoding="utf-8")
 
@@ -174,7 +168,7 @@ async def test_a_file_with_model_and_get_inputs_is_converted_as_it_is(
 
 
 async def test_a_project_with_tools_and_server_packages_of_its_own_is_converted(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    resolved: Resolving, judged: Judging, tmp_path: Path
 ) -> None:
     for package, text in (
         ("tools", 'INPUTS = {"x": "float32[M, N] in -4..4"}\n'),
@@ -191,11 +185,9 @@ async def test_a_project_with_tools_and_server_packages_of_its_own_is_converted(
         encoding="utf-8",
     )
     target = Target(path=path, name="f")
-    (file,) = written_drafts(await sourced(worker, interpreter, target), target, tmp_path, [1])
+    (file,) = written_drafts((await resolved(target)).convertible(), target, tmp_path, [1])
     assert "    from server.declared import SCALE\n" in Path(file).read_text(encoding="utf-8")
-    verdict = await validate(
-        worker, ValidationRequest(candidate=Target(path=Path(file)), reference=target, seed=7), interpreter
-    )
+    verdict = await judged(file, target)
     assert verdict.verdict == "passed", verdict.summary
 
 
@@ -213,7 +205,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("what", REFUSED)
 async def test_what_would_all_stay_calls_is_refused_with_its_lines(
-    what: str, converted: Callable[[Target], Awaitable[Conversion]], written: Written
+    what: str, converted: Conversions, written: Written
 ) -> None:
     body, message = REFUSED[what]
     with pytest.raises(NotConvertible, match=message) as refusal:
@@ -224,15 +216,13 @@ async def test_what_would_all_stay_calls_is_refused_with_its_lines(
 
 
 async def test_strict_refuses_what_would_leave_a_call_to_pytorch(
-    worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
+    converted: Conversions, written: Written, tmp_path: Path
 ) -> None:
     """The product around it would be drafted, and PyTorch would sort."""
     body = "import torch\n\n\ndef f(x):\n    return torch.sort(x * 2.0).values + 1.0\n"
-    into = tmp_path / "converted"
-    request = ConversionRequest(target=written(DECLARED + body), into=into, seed=7, strict=True)
     with pytest.raises(NotConvertible) as refusal:
-        await convert(worker, request, interpreter)
+        await converted(written(DECLARED + body), strict=True)
     assert str(refusal.value).startswith("f would leave calls to PyTorch: `aten.sort` (line ")
     assert "no pattern drafts this operator" in str(refusal.value)
     assert "--strict" in (refusal.value.hint or "")
-    assert not into.exists()
+    assert not (tmp_path / "converted").exists()

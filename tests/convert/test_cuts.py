@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
-from pytorch_to_triton.convert.request import ConversionRequest
-from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
 from pytorch_to_triton.convert.session.finish import run_tests
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.inputs.declaration import Options, parse_options
@@ -16,9 +14,9 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
-from .conftest import Conversions
+from .conftest import Comparing, Conversions, Resolving
 from .drafting import finished_text
-from .eager_calls import calls, differences, draft_of
+from .eager_calls import calls, draft_of
 
 pytestmark = pytest.mark.anyio
 
@@ -110,27 +108,15 @@ DECLARED: Mapping[str, Mapping[str, object]] = {
 InParts = Callable[..., Awaitable[CutOrigin]]
 
 
-async def resolved(
-    worker: WorkerClient,
-    runtime: Runtime,
-    name: str,
-    *,
-    backward: bool = False,
-    **inputs: object,
-) -> ResolvedTarget:
-    options = Options(inputs=inputs)
-    request = ConversionRequest(target=Target(path=FILE, name=name), options=options, backward=backward)
-    return await resolve(worker, request, runtime)
-
-
 @pytest.fixture(scope="module")
-def in_parts(worker: WorkerClient, interpreter: Runtime) -> InParts:
+def in_parts(resolved: Resolving) -> InParts:
     """A function's parts, traced once for all tests."""
     known: dict[str, CutOrigin] = {}
 
     async def in_parts(name: str, **inputs: object) -> CutOrigin:
         if name not in known:
-            origin = (await resolved(worker, interpreter, name, **inputs)).convertible()
+            target = await resolved(Target(path=FILE, name=name), options=Options(inputs=inputs))
+            origin = target.convertible()
             assert isinstance(origin, CutOrigin)
             known[name] = origin
         return known[name]
@@ -151,7 +137,7 @@ def line(text: str) -> int:
     ],
 )
 async def test_functions_that_need_values_become_kernels_between_what_stays_python(
-    names: Sequence[str], in_parts: InParts, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    names: Sequence[str], in_parts: InParts, compared: Comparing, tmp_path: Path
 ) -> None:
     runs, drafts = {}, []
     for name in names:
@@ -166,7 +152,7 @@ async def test_functions_that_need_values_become_kernels_between_what_stays_pyth
         target = Target(path=FILE, name=name)
         drafts.append(draft_of(name, target, [str(file) for file in files], given))
     assert runs == {name: RUNS[name] for name in names}
-    assert await differences(worker, interpreter, drafts) == {name: [] for name in names}
+    assert await compared(*drafts) == {name: [] for name in names}
 
 
 @pytest.mark.parametrize(
@@ -177,7 +163,7 @@ async def test_functions_that_need_values_become_kernels_between_what_stays_pyth
     ],
 )
 async def test_sizes_numbers_and_masks_pass_from_part_to_part(
-    names: Sequence[str], in_parts: InParts, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    names: Sequence[str], in_parts: InParts, compared: Comparing, tmp_path: Path
 ) -> None:
     drafts = []
     for name in names:
@@ -187,7 +173,7 @@ async def test_sizes_numbers_and_masks_pass_from_part_to_part(
         points = [{"M": 1, "N": 1}, {"M": 7, "N": 33}]
         given = [call for scale in (0.1, 4.0) for call in calls(origin.declaration, points, scale)]
         drafts.append(draft_of(name, Target(path=FILE, name=name), [str(file)], given))
-    assert await differences(worker, interpreter, drafts) == {name: [] for name in names}
+    assert await compared(*drafts) == {name: [] for name in names}
 
 
 async def test_the_parts_are_told_with_their_lines_and_those_that_need_values(
@@ -216,10 +202,10 @@ async def test_what_cannot_be_traced_is_a_statement_of_its_own_with_the_reason(
 
 
 async def test_where_nothing_is_left_to_draft_the_refusal_names_the_line_and_a_way(
-    worker: WorkerClient, interpreter: Runtime
+    resolved: Resolving,
 ) -> None:
     with pytest.raises(NotConvertible) as refusal:
-        (await resolved(worker, interpreter, "only_values")).convertible()
+        (await resolved(Target(path=FILE, name="only_values"))).convertible()
     needing = line("return torch.unique(x)")
     assert f"needs the values of tensors in line {needing}, and between them nothing is left" in (
         refusal.value.message
@@ -229,10 +215,10 @@ async def test_where_nothing_is_left_to_draft_the_refusal_names_the_line_and_a_w
 
 
 async def test_gradients_are_refused_with_what_is_converted_without_them(
-    worker: WorkerClient, interpreter: Runtime
+    resolved: Resolving,
 ) -> None:
     with pytest.raises(NotConvertible, match="gradients are drafted for functions that") as refusal:
-        (await resolved(worker, interpreter, "scaled_by_an_item", backward=True)).convertible()
+        (await resolved(Target(path=FILE, name="scaled_by_an_item"), backward=True)).convertible()
     assert re.search(r"without backward \(2 parts: lines \d+, \d+\)", refusal.value.hint)
 
 
@@ -240,11 +226,10 @@ async def test_gradients_are_refused_with_what_is_converted_without_them(
     "name", [pytest.param(n, marks=pytest.mark.corpora) for n in ("scaled_by_an_item", "clamped_until_small")]
 )
 async def test_a_function_in_parts_is_right_by_its_own_tests(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path, name: str
+    resolved: Resolving, worker: WorkerClient, interpreter: Runtime, tmp_path: Path, name: str
 ) -> None:
     options = parse_options(["x=float32[N] in -8..8"], ["N=5"])
-    request = ConversionRequest(target=Target(path=FILE, name=name), options=options)
-    finished_text(await resolve(worker, request, interpreter), tmp_path)
+    finished_text(await resolved(Target(path=FILE, name=name), options=options), tmp_path)
     outcome = await run_tests(worker, tmp_path / f"test_{name}_triton.py", interpreter, seconds=300)
     assert outcome.passed, outcome
 

@@ -10,7 +10,7 @@ from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
 
 from ..conftest import Written
-from .drafting import sourced
+from .conftest import Resolving
 
 pytestmark = pytest.mark.anyio
 
@@ -21,11 +21,11 @@ BODY = "def f(x, w):\n    return x * w\n"
 
 
 @pytest.fixture
-def drafted(worker: WorkerClient, interpreter: Runtime) -> Drafting:
+def drafted(resolved: Resolving) -> Drafting:
     """The text of a target's first stage."""
 
     async def drafted(target: Target) -> str:
-        return (await sourced(worker, interpreter, target)).drafted(1).text
+        return (await resolved(target)).convertible().drafted(1).text
 
     return drafted
 

@@ -5,12 +5,10 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.errors import TargetBroken
-from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.worker.loading.sides import text_of
 
-from .drafting import drafts_of, sourced
+from .conftest import Resolving
 
 pytestmark = pytest.mark.anyio
 
@@ -29,19 +27,19 @@ def f(输入):
 
 @pytest.mark.parametrize(("cookie", "encoding"), [("", "utf-8-sig"), ("# -*- coding: gbk -*-", "gbk")])
 async def test_a_file_in_another_encoding_is_drafted(
-    cookie: str, encoding: str, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    cookie: str, encoding: str, resolved: Resolving, tmp_path: Path
 ) -> None:
     path = tmp_path / "target.py"
     path.write_text(SOURCE.format(cookie=cookie), encoding=encoding)
-    text = drafts_of(await sourced(worker, interpreter, Target(path=path, name="f")), (1,))[1].text
-    assert "输入" in text
+    target = await resolved(Target(path=path, name="f"))
+    assert "输入" in target.convertible().drafted(1).text
     assert text_of(path) == SOURCE.format(cookie=cookie.replace("gbk", "utf-8"))
 
 
 async def test_a_file_that_python_cannot_decode_is_refused_with_what_to_write(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    resolved: Resolving, tmp_path: Path
 ) -> None:
     path = tmp_path / "target.py"
     path.write_text(SOURCE.format(cookie=""), encoding="gbk")
     with pytest.raises(TargetBroken, match=r"is not UTF-8, .*coding: gbk"):
-        await sourced(worker, interpreter, Target(path=path, name="f"))
+        await resolved(Target(path=path, name="f"))

@@ -1,16 +1,10 @@
 """In 16 bits a draft rounds where PyTorch does: what is inside of one of its operators stays float32."""
 
-from pathlib import Path
-
 import pytest
 
-from pytorch_to_triton.convert.convert import convert
-from pytorch_to_triton.convert.request import ConversionRequest
-from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.schema.job import Runtime
-
 from ..conftest import Written
-from .drafting import drafts_of, sourced
+from .conftest import Conversions, Resolving
+from .drafting import drafts_of
 
 pytestmark = pytest.mark.anyio
 ATTENTION = """import torch.nn.functional as F
@@ -25,9 +19,9 @@ def f(q, k, v):
 
 
 async def test_scores_and_weights_of_an_attention_lie_in_float32_while_they_lie_in_memory(
-    written: Written, worker: WorkerClient, interpreter: Runtime
+    written: Written, resolved: Resolving
 ) -> None:
-    drafts = drafts_of(await sourced(worker, interpreter, written(ATTENTION)))
+    drafts = drafts_of((await resolved(written(ATTENTION))).convertible())
     first = drafts[1].text
     assert first.count("dtype=torch.float32)") == 2
     assert first.count("torch.empty_like(q)") == 1
@@ -37,9 +31,6 @@ async def test_scores_and_weights_of_an_attention_lie_in_float32_while_they_lie_
 
 
 @pytest.mark.corpora
-async def test_an_attention_in_bfloat16_passes_all_gates(
-    written: Written, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
-) -> None:
-    request = ConversionRequest(target=written(ATTENTION), into=tmp_path / "converted", seed=5)
-    conversion = await convert(worker, request, interpreter)
+async def test_an_attention_in_bfloat16_passes_all_gates(written: Written, converted: Conversions) -> None:
+    conversion = await converted(written(ATTENTION))
     assert conversion.verdict == "converted", conversion.summary

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.convert import convert
-from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.errors import BadInput, NotConvertible, TargetBroken
 from pytorch_to_triton.inputs.declaration import Options
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -15,7 +13,7 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import describe
 from pytorch_to_triton.validate.request import ValidationRequest, command
 
-from .drafting import sourced
+from .conftest import Conversions, Resolving
 
 pytestmark = pytest.mark.anyio
 
@@ -68,13 +66,10 @@ async def test_a_class_is_constructed_with_the_arguments_given(
     assert description.target.init == INIT
 
 
-async def test_arguments_of_a_class_are_refused_for_a_function(
-    worker: WorkerClient, interpreter: Runtime, norm: Target, tmp_path: Path
-) -> None:
+async def test_arguments_of_a_class_are_refused_for_a_function(resolved: Resolving, norm: Target) -> None:
     function = Target(path=norm.path, name="scaled").constructed_with(("dim=7",))
-    request = ConversionRequest(target=function, into=tmp_path / "into")
     with pytest.raises(BadInput, match=r"is a function, and --init \(dim=7\) is for an nn.Module class"):
-        await convert(worker, request, interpreter)
+        await resolved(function)
 
 
 async def test_a_class_whose_arguments_are_missing_says_how_to_give_them(
@@ -85,10 +80,9 @@ async def test_a_class_whose_arguments_are_missing_says_how_to_give_them(
 
 
 async def test_a_drafted_module_brings_its_arguments_its_bases_and_nothing_else(
-    worker: WorkerClient, interpreter: Runtime, norm: Target, tmp_path: Path
+    resolved: Resolving, worker: WorkerClient, interpreter: Runtime, norm: Target, tmp_path: Path
 ) -> None:
-    target = norm.constructed_with(INIT)
-    origin = await sourced(worker, interpreter, target)
+    origin = (await resolved(norm.constructed_with(INIT))).convertible()
     reference = origin.source.reference
     assert "module = Norm(dim=7, eps=0.25, kind='wide').eval()" in reference.definitions[-1]
     heads = [definition.partition("(")[0] for definition in reference.definitions]
@@ -109,14 +103,11 @@ async def test_a_drafted_module_brings_its_arguments_its_bases_and_nothing_else(
     assert outcome.answer == {"norm": ""}
 
 
-async def test_a_class_of_another_file_is_refused(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
-) -> None:
+async def test_a_class_of_another_file_is_refused(resolved: Resolving, tmp_path: Path) -> None:
     path = tmp_path / "borrowed.py"
     path.write_text('from torch.nn import Sigmoid\n\nINPUTS = {"input": "float32[M]"}\nDIMS = {"M": [5]}\n')
-    target = Target(path=path, name="Sigmoid")
     with pytest.raises(NotConvertible, match="Sigmoid is not defined by a `class`"):
-        await sourced(worker, interpreter, target)
+        (await resolved(Target(path=path, name="Sigmoid"))).convertible()
 
 
 def test_the_command_that_replays_carries_arguments_and_requirements(norm: Target) -> None:
@@ -141,13 +132,10 @@ HALF = FILE.replace('"float32[M, 7]"', '"float32|float16[M, 7]"')
 
 @pytest.mark.corpora
 async def test_a_module_is_converted_in_each_dtype_with_parameters_that_follow_its_input(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    norm: Target, converted: Conversions
 ) -> None:
-    path = tmp_path / "norms.py"
-    path.write_text(HALF, encoding="utf-8")
-    target = Target(path=path, name="Norm", init=("dim=7",))
-    request = ConversionRequest(target=target, into=tmp_path / "out", seed=7)
-    conversion = await convert(worker, request, interpreter)
+    norm.path.write_text(HALF, encoding="utf-8")
+    conversion = await converted(norm.constructed_with(("dim=7",)))
     assert conversion.verdict == "converted", conversion.summary
     names = {case.name for stage in conversion.stages for case in stage.verdict.cases}
     assert any("float16" in name for name in names)

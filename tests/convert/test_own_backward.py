@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.request import ConversionRequest
-from pytorch_to_triton.convert.resolve import DraftOrigin, resolve
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
 
-from .drafting import drafts_of, written
+from .conftest import Resolving
+from .drafting import in_file, written_drafts
 
 pytestmark = pytest.mark.anyio
 
@@ -72,25 +71,18 @@ OWN: Mapping[str, tuple[Mapping[str, str], str, str, str, str]] = {
 
 def target_of(name: str, folder: Path) -> Target:
     inputs, parameters, forward, backward, value = OWN[name]
-    path = folder / f"{re.sub(r'[^a-z]', '_', name)}.py"
     named = {"parameters": parameters, "forward": forward, "backward": backward, "value": value}
     text = SOURCE.format(inputs=dict(inputs), inputs_of_f=", ".join(inputs), **named)
-    path.write_text(text, encoding="utf-8")
-    return Target(path=path, name="f")
-
-
-async def origin_of(target: Target, worker: WorkerClient, runtime: Runtime) -> DraftOrigin:
-    return (await resolve(worker, ConversionRequest(target=target, backward=True), runtime)).convertible()
+    return in_file(folder, name, text)
 
 
 async def test_every_stage_has_the_gradients_of_the_functions_own_backward(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    resolved: Resolving, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     functions = []
     for name, (inputs, *_) in OWN.items():
         target = target_of(name, tmp_path)
-        drafted = drafts_of(await origin_of(target, worker, interpreter))
-        files = [written(d, target, tmp_path, stage) for stage, d in drafted.items()]
+        files = written_drafts((await resolved(target, backward=True)).convertible(), target, tmp_path)
         shapes = {
             n: [{"M": 5, "N": 9}.get(s) or int(s) for s in re.findall(r"[MN]|\b\d+", t[7:])]
             for n, t in inputs.items()
@@ -102,11 +94,11 @@ async def test_every_stage_has_the_gradients_of_the_functions_own_backward(
 
 
 async def test_a_backward_that_needs_values_is_refused_with_its_line_and_a_way_forward(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    resolved: Resolving, tmp_path: Path
 ) -> None:
     target = target_of("rounding straight through", tmp_path)
     text = target.path.read_text(encoding="utf-8")
     target.path.write_text(text.replace("return g\n", "return g * float(g.sum())\n"), encoding="utf-8")
     with pytest.raises(NotConvertible, match=r"the backward of Own \(line \d+\) cannot be traced") as refusal:
-        await origin_of(target, worker, interpreter)
+        (await resolved(target, backward=True)).convertible()
     assert "without backward" in refusal.value.hint

@@ -1,22 +1,20 @@
 """Functions that are another program at other sizes: one draft holds them all, as PyTorch computes them."""
 
-import re
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.request import ConversionRequest
-from pytorch_to_triton.convert.resolve import resolve
 from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Runtime
-from pytorch_to_triton.schema.target import Target
 
-from .drafting import drafts_of, sourced, written
-from .eager_calls import calls, differences, draft_of
+from ..conftest import Written
+from .conftest import Comparing, Resolving
+from .drafting import in_file, written_drafts
+from .eager_calls import calls, draft_of
 
 pytestmark = pytest.mark.anyio
 
@@ -70,38 +68,37 @@ IN_BOTH_DTYPES = ("another formula for long rows", "the shorter side first", "a 
 
 @pytest.mark.parametrize("all_in_both", [False, pytest.param(True, marks=pytest.mark.corpora)])
 async def test_a_draft_holds_at_all_declared_sizes(
-    all_in_both: bool, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    all_in_both: bool, resolved: Resolving, compared: Comparing, tmp_path: Path
 ) -> None:
     drafts = []
     for name, (dims, body) in PROGRAMS.items():
         dtypes = "float32|bfloat16" if all_in_both or name in IN_BOTH_DTYPES else "float32"
-        path = tmp_path / f"{re.sub(r'[^a-z]', '_', name)}.py"
-        path.write_text(SOURCE.format(dtypes=dtypes, dims=dims, body=body), encoding="utf-8")
-        target = Target(path=path, name="f")
-        origin = await sourced(worker, interpreter, target)
-        files = [written(d, target, tmp_path, stage) for stage, d in drafts_of(origin).items()]
+        target = in_file(tmp_path, name, SOURCE.format(dtypes=dtypes, dims=dims, body=body))
+        origin = (await resolved(target)).convertible()
+        files = written_drafts(origin, target, tmp_path)
         points = [{"M": m, "N": n} for m in dims["M"] for n in dims["N"]]
         assert all(holds(text, point) for text in origin.traced.holds_where for point in points), name
         declaration = parse_declaration({"x": f"{dtypes}[M, N]"}, dims)
         drafts.append(draft_of(name, target, files, calls(declaration, points)))
-    assert await differences(worker, interpreter, drafts) == {name: [] for name in PROGRAMS}
+    assert await compared(*drafts) == {name: [] for name in PROGRAMS}
 
 
 async def test_gradients_are_those_of_the_program_of_the_size(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    resolved: Resolving, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     functions = []
     for name in ("another formula for long rows", "a loop over columns"):
         dims, body = PROGRAMS[name]
-        path = tmp_path / f"{name.replace(' ', '_')}.py"
-        path.write_text(SOURCE.format(dtypes="float32", dims=dims, body=body), encoding="utf-8")
-        target = Target(path=path, name="f")
-        request = ConversionRequest(target=target, backward=True)
-        origin = (await resolve(worker, request, interpreter)).convertible()
-        files = [written(d, target, tmp_path, stage) for stage, d in drafts_of(origin).items()]
+        target = in_file(tmp_path, name, SOURCE.format(dtypes="float32", dims=dims, body=body))
+        files = written_drafts((await resolved(target, backward=True)).convertible(), target, tmp_path)
         for m, n in product(*dims.values()):
             functions.append(
-                {"name": f"{name} {m} {n}", "source": str(path), "files": files, "shapes": {"x": [m, n]}}
+                {
+                    "name": f"{name} {m} {n}",
+                    "source": str(target.path),
+                    "files": files,
+                    "shapes": {"x": [m, n]},
+                }
             )
     job = Job(kind=str(GRADIENTS), arguments={"functions": functions})  # type: ignore[dict-item]
     outcome = await worker.ask(job, interpreter, seconds=300.0)
@@ -109,14 +106,12 @@ async def test_gradients_are_those_of_the_program_of_the_size(
 
 
 async def test_sizes_come_before_dtypes_and_equal_kernels_are_printed_once(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    resolved: Resolving, written: Written
 ) -> None:
-    path = tmp_path / "target.py"
     body = "x = x.T if x.size(0) > x.size(1) else x; return x.float().exp()"
     dims = {"M": [3, 9], "N": [5]}
-    path.write_text(SOURCE.format(dtypes="float32|bfloat16", dims=dims, body=body), encoding="utf-8")
-    origin = await sourced(worker, interpreter, Target(path=path, name="f"))
-    text = drafts_of(origin, (3,))[3].text
+    target = written(SOURCE.format(dtypes="float32|bfloat16", dims=dims, body=body))
+    text = (await resolved(target)).convertible().drafted(3).text
     assert "if M > N:" in text or "if M <= N:" in text
     assert "drafted for" not in text.split("def run(")[1]
     assert text.count("@triton.jit") == 2

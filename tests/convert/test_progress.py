@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from pytorch_to_triton.convert.stages import StageListener, StagesProgress
+from pytorch_to_triton.convert.stages import StageListener
+from pytorch_to_triton.draft.file.launches import Stage
 
 pytestmark = pytest.mark.anyio
 
@@ -24,8 +25,8 @@ class Watching:
 
 async def test_cases_of_stages_that_run_at_once_add_up_to_one_total() -> None:
     watching = Watching()
-    stages = StagesProgress(watching, 3)
-    first, second, third = (StageListener(stages, stage) for stage in (1, 2, 3))
+    cases: dict[Stage, tuple[float, float]] = {1: (0, 0), 2: (0, 0), 3: (0, 0)}
+    first, second, third = (StageListener(watching, stage, cases) for stage in cases)
     for done in range(4):
         await first.progress(done, 4, f"case {done}")
         await third.progress(done, 4, f"case {done}")

@@ -4,14 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.request import ValidationRequest
-from pytorch_to_triton.validate.validate import validate
-
 from ..conftest import Written
-from .drafting import drafts_of, sourced
+from .conftest import Judging, Resolving
 from .drafting import written as drafted_file
 
 pytestmark = pytest.mark.anyio
@@ -39,13 +33,10 @@ CASES = ("M=4", "M=1", "M=4 x transposed", "M=4 h sliced")
 
 @pytest.mark.parametrize("name", BODIES)
 async def test_the_draft_of_a_function_with_such_a_result_passes(
-    name: str, written: Written, tmp_path: Path, worker: WorkerClient, interpreter: Runtime
+    name: str, written: Written, resolved: Resolving, judged: Judging, tmp_path: Path
 ) -> None:
     target = written(f"{HEAD}{BODIES[name]}\n")
-    draft = drafts_of(await sourced(worker, interpreter, target), (3,))[3]
-    candidate = Target(path=Path(drafted_file(draft, target, tmp_path, 3)))
-    request = ValidationRequest(
-        candidate=candidate, reference=target, allow_torch=frozenset(draft.calls), seed=7, cases=CASES
-    )
-    verdict = await validate(worker, request, interpreter)
+    draft = (await resolved(target)).convertible().drafted(3)
+    file = drafted_file(draft, target, tmp_path, 3)
+    verdict = await judged(file, target, allow_torch=frozenset(draft.calls), cases=CASES)
     assert verdict.verdict == "passed", verdict.summary

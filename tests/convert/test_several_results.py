@@ -2,11 +2,9 @@
 
 import pytest
 
-from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.schema.job import Runtime
-
 from ..conftest import Written
-from .drafting import drafts_of, sourced
+from .conftest import Resolving
+from .drafting import drafts_of
 
 pytestmark = pytest.mark.anyio
 SOURCE = """
@@ -20,10 +18,8 @@ def f(x):
 """A row's largest and a column's smallest, each with its place, and a variance with a mean."""
 
 
-async def test_both_results_are_stored_by_the_same_kernels(
-    written: Written, worker: WorkerClient, interpreter: Runtime
-) -> None:
-    for drafted in drafts_of(await sourced(worker, interpreter, written(SOURCE)), (2, 3)).values():
+async def test_both_results_are_stored_by_the_same_kernels(written: Written, resolved: Resolving) -> None:
+    for drafted in drafts_of((await resolved(written(SOURCE))).convertible(), (2, 3)).values():
         stored = [drafted.text.split(f"def {kernel.name}(")[1] for kernel in drafted.kernels]
         assert stored
         assert all(text.split("\n@triton")[0].count("tl.store(") >= 2 for text in stored)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.request import ConversionRequest
-from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
+from pytorch_to_triton.convert.resolve import ResolvedTarget
 from pytorch_to_triton.convert.session.finish import run_tests
 from pytorch_to_triton.errors import NotConvertible, TargetBroken
 from pytorch_to_triton.inputs.declaration import parse_options
@@ -15,8 +14,11 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
-from .drafting import drafts_of, finished_text, written
-from .eager_calls import calls, differences, draft_of, sizes
+from ..conftest import Written
+from .conftest import Comparing, Resolving
+from .drafting import drafts_of, finished_text
+from .drafting import written as draft_file
+from .eager_calls import calls, draft_of, sizes
 
 pytestmark = pytest.mark.anyio
 
@@ -178,65 +180,57 @@ ROWS = (
 )
 
 
-async def resolved(
-    worker: WorkerClient, runtime: Runtime, path: Path, row: Row, *, backward: bool = False
-) -> ResolvedTarget:
-    used = [d for d in ("M", "N") if any(f"{d}" in text for text in row.inputs)] if row.inputs else []
-    options = parse_options(row.inputs, [f"{d}=1,5" if d == "M" else "N=3,9" for d in used])
-    request = ConversionRequest(target=Target(path=path, name=row.name), options=options, backward=backward)
-    return await resolve(worker, request, runtime)
+@pytest.fixture
+def of_row(resolved: Resolving, tmp_path: Path) -> Resolving:
+    """Resolves the target of a row."""
+
+    async def of_row(row: Row, source: str = SOURCE, *, backward: bool = False) -> ResolvedTarget:
+        path = tmp_path / f"{row.name}.py"
+        path.write_text(source)
+        dims = [d for d in ("M=1,5", "N=3,9") if any(d[0] in text for text in row.inputs)]
+        options = parse_options(row.inputs, dims)
+        return await resolved(Target(path=path, name=row.name), options=options, backward=backward)
+
+    return of_row
 
 
 async def test_a_draft_takes_and_returns_what_its_function_does(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    of_row: Resolving, compared: Comparing, tmp_path: Path
 ) -> None:
-    styles, generated = tmp_path / "styles.py", tmp_path / "generated.py"
-    styles.write_text(SOURCE)
-    generated.write_text(GENERATED)
     drafts = []
-    for path, row in [*((styles, row) for row in ROWS), (generated, Row("losses", ()))]:
-        target = await resolved(worker, interpreter, path, row)
+    for row, source in [*((row, SOURCE) for row in ROWS), (Row("losses", ()), GENERATED)]:
+        target = await of_row(row, source)
         drafted = drafts_of(target.convertible(), (2,))
         folder = tmp_path / row.name
         folder.mkdir()
-        paths = [written(d, target.target, folder, stage) for stage, d in drafted.items()]
+        paths = [draft_file(d, target.target, folder, stage) for stage, d in drafted.items()]
         declaration = target.declaration
         drafts.append(draft_of(row.name, target.target, paths, calls(declaration, sizes(declaration))))
         assert [line for line in row.lines if line not in drafted[2].text] == []
         assert drafted[2].left == ()
-    assert await differences(worker, interpreter, drafts) == {str(draft["name"]): [] for draft in drafts}
+    assert await compared(*drafts) == {str(draft["name"]): [] for draft in drafts}
 
 
 @pytest.mark.parametrize("name", ["Mixed", pytest.param("of_an_object", marks=pytest.mark.corpora)])
 async def test_the_finished_file_passes_its_own_tests(
-    name: str, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    name: str, of_row: Resolving, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    path = tmp_path / "styles.py"
-    path.write_text(SOURCE)
     row = next(row for row in ROWS if row.name == name)
-    target = await resolved(worker, interpreter, path, row, backward=True)
-    finished_text(target, tmp_path)
+    finished_text(await of_row(row, backward=True), tmp_path)
     (tests,) = tmp_path.glob("test_*_triton.py")
     outcome = await run_tests(worker, tests, interpreter, seconds=300)
     assert outcome.passed, outcome
 
 
-async def test_an_object_of_no_class_in_the_file_is_refused(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
-) -> None:
-    path = tmp_path / "styles.py"
-    path.write_text(SOURCE)
-    row = Row("of_a_named_tuple", ["pair=Pear(low=float32[M,N], high=float32[M,N])"])
-    target = await resolved(worker, interpreter, path, row)
+async def test_an_object_of_no_class_in_the_file_is_refused(of_row: Resolving) -> None:
+    target = await of_row(Row("of_a_named_tuple", ["pair=Pear(low=float32[M,N], high=float32[M,N])"]))
     with pytest.raises(NotConvertible, match="has no class Pear"):
         target.convertible()
 
 
 async def test_inputs_declared_under_other_names_than_the_parameters_are_refused_with_both(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    resolved: Resolving, written: Written
 ) -> None:
-    target = Target(path=tmp_path / "user.py", name="f")
-    target.path.write_text("def f(x):\n    return 2 * x\n", encoding="utf-8")
-    request = ConversionRequest(target=target, options=parse_options(["y=float32[N]"], ["N=5"]))
+    options = parse_options(["y=float32[N]"], ["N=5"])
     with pytest.raises(TargetBroken, match=r"takes x, .*not declared: x; not taken: y"):
-        await resolve(worker, request, interpreter)
+        await resolved(written("\n\ndef f(x):\n    return 2 * x\n"), options=options)

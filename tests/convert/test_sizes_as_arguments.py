@@ -5,16 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.request import ConversionRequest
-from pytorch_to_triton.convert.resolve import resolve
-from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.request import ValidationRequest
-from pytorch_to_triton.validate.validate import validate
-
 from ..conftest import Written
-from .drafting import drafted, drafts_of, sourced
+from .conftest import Judging, Resolving
+from .drafting import written_drafts
 
 pytestmark = pytest.mark.anyio
 
@@ -58,25 +51,18 @@ WINDOW = (
     ],
 )
 async def test_a_draft_takes_every_size_that_is_passed_as_a_number(
-    text: str,
-    cases: tuple[str, ...],
-    written: Written,
-    worker: WorkerClient,
-    interpreter: Runtime,
-    tmp_path: Path,
+    text: str, cases: tuple[str, ...], written: Written, resolved: Resolving, judged: Judging, tmp_path: Path
 ) -> None:
-    target = written(text)
-    (file,) = await drafted(worker, interpreter, target, tmp_path, stages=(2,))
-    request = ValidationRequest(candidate=Target(path=Path(file)), reference=target, cases=cases, seed=3)
-    verdict = await validate(worker, request, interpreter)
+    target = await resolved(written(text))
+    (file,) = written_drafts(target.convertible(), target.target, tmp_path, (2,))
+    verdict = await judged(file, target.target, cases=cases)
     assert [case.status for case in verdict.cases] == ["passed"] * len(cases), verdict.summary
 
 
 async def test_groups_of_such_a_size_are_one_kernel_that_reads_each_element_once(
-    written: Written, worker: WorkerClient, interpreter: Runtime
+    written: Written, resolved: Resolving
 ) -> None:
-    origin = await sourced(worker, interpreter, written(GROUP_NORM))
-    (kernel,) = origin.drafted(2).kernels
+    (kernel,) = (await resolved(written(GROUP_NORM))).convertible().drafted(2).kernels
     divided = re.findall(r"(\S+) (?:%|//) ", "\n".join(kernel.lines))
     assert set(divided) <= {"row", "n_cols"}, "none of an element's own index"
     assert sum("x_ptr +" in line for line in kernel.lines) == 1
@@ -84,28 +70,21 @@ async def test_groups_of_such_a_size_are_one_kernel_that_reads_each_element_once
 
 @pytest.mark.parametrize("text", [GROUPS, GROUP_NORM])
 async def test_gradients_are_drafted_for_every_number_too(
-    text: str, written: Written, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    text: str, written: Written, resolved: Resolving, judged: Judging, tmp_path: Path
 ) -> None:
-    target = written(text)
-    request = ConversionRequest(target=target, backward=True)
-    origin = (await resolve(worker, request, interpreter)).convertible()
-    (draft,) = drafts_of(origin, (2,)).values()
-    file = tmp_path / "draft.py"
-    file.write_text(draft.text, encoding="utf-8")
+    target = await resolved(written(text), backward=True)
+    (file,) = written_drafts(target.convertible(), target.target, tmp_path, (2,))
     cases = ("B=3 D=24 G=4", "B=2 D=30 G=6")
-    asked = ValidationRequest(
-        candidate=Target(path=file), reference=target, cases=cases, backward=True, seed=3
-    )
-    verdict = await validate(worker, asked, interpreter)
+    verdict = await judged(file, target.target, cases=cases, backward=True)
     assert [case.status for case in verdict.cases] == ["passed"] * len(cases), verdict.summary
 
 
 async def test_a_kernel_for_one_number_alone_is_refused(
-    written: Written, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    written: Written, resolved: Resolving, judged: Judging, tmp_path: Path
 ) -> None:
-    target = written(GROUPS)
-    (file,) = await drafted(worker, interpreter, target, tmp_path, stages=(2,))
-    wrong = Path(file).read_text(encoding="utf-8").replace("G = n_groups", "G = 4")
-    Path(file).write_text(wrong.replace("assert n_groups", "assert 4"), encoding="utf-8")
-    request = ValidationRequest(candidate=Target(path=Path(file)), reference=target, seed=3, stop="early")
-    assert (await validate(worker, request, interpreter)).verdict == "failed"
+    target = await resolved(written(GROUPS))
+    right = target.convertible().drafted(2).text
+    file = tmp_path / "wrong.py"
+    wrong = right.replace("G = n_groups", "G = 4").replace("assert n_groups", "assert 4")
+    file.write_text(wrong, encoding="utf-8")
+    assert (await judged(file, target.target, stop="early")).verdict == "failed"

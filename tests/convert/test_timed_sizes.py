@@ -3,19 +3,16 @@
 import pytest
 
 from pytorch_to_triton.convert.compiled_figures import figure_lines
-from pytorch_to_triton.convert.request import ConversionRequest
-from pytorch_to_triton.convert.resolve import resolve
 from pytorch_to_triton.convert.work import ConfigChoice, ranked_by, renamed
 from pytorch_to_triton.draft.file.launches import Variant
 from pytorch_to_triton.draft.library import PURE, Ways
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.declaration import parse_points
-from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.finding import CompiledFigures
-from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.timing import Timing, TimingTable
 
 from ..conftest import Written
+from .conftest import Resolving
 
 LIBRARY = Ways(products="library")
 CONFIGS = {"f 0": {"BLOCK": 64, "num_warps": 4}, "f 1": {"BLOCK": 1024, "num_warps": 8}}
@@ -108,10 +105,9 @@ def f(x):
 
 @pytest.mark.anyio
 async def test_the_program_of_the_largest_named_size_is_the_one_that_is_tuned(
-    worker: WorkerClient, interpreter: Runtime, written: Written
+    resolved: Resolving, written: Written
 ) -> None:
-    request = ConversionRequest(target=written(BRANCHING), points=parse_points(["M=8192", "M=5"]))
-    target = await resolve(worker, request, interpreter)
+    target = await resolved(written(BRANCHING), points=parse_points(["M=8192", "M=5"]))
     assert target.graph is not None
     assert [case.dims for case in target.timing_cases()] == [{"M": 5, "N": 40}, {"M": 8192, "N": 40}]
     assert any(node.op.startswith("aten.cos") for node in target.graph.nodes)
@@ -134,9 +130,9 @@ def f(a, b):
 
 @pytest.mark.anyio
 async def test_sizes_grow_until_the_largest_value_of_a_part_fills_a_gpu(
-    worker: WorkerClient, interpreter: Runtime, written: Written
+    resolved: Resolving, written: Written
 ) -> None:
-    target = await resolve(worker, ConversionRequest(target=written(IN_PARTS)), interpreter)
+    target = await resolved(written(IN_PARTS))
     (case,) = target.timing_cases()
     assert 4 * case.dims["N"] ** 2 == 2**28
     assert target.timed_points == (case.dims,)
@@ -157,11 +153,9 @@ def f(x):
 
 @pytest.mark.anyio
 async def test_another_size_of_a_dim_that_shapes_the_program_has_to_be_declared(
-    worker: WorkerClient, interpreter: Runtime, written: Written
+    resolved: Resolving, written: Written
 ) -> None:
-    request = ConversionRequest(target=written(LOOPING), points=parse_points(["M=8192"]))
-    target = await resolve(worker, request, interpreter)
+    target = await resolved(written(LOOPING), points=parse_points(["M=8192"]))
     assert (target.fixed, target.request.points) == ({"N": 3}, ({"M": 8192},))
-    other = request.model_copy(update={"points": parse_points(["M=8192,N=5"])})
     with pytest.raises(BadInput, match="N shapes the program, and 3 is declared, not 5"):
-        await resolve(worker, other, interpreter)
+        await resolved(target.target, points=parse_points(["M=8192,N=5"]))

@@ -1,19 +1,17 @@
 """Functions that write to their arguments: drafts leave in them what PyTorch does, and return the same."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.request import ConversionRequest
-from pytorch_to_triton.convert.resolve import resolve
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
-from .drafting import drafts_of, finished_text, sourced
+from .conftest import Resolving
+from .drafting import finished_text, in_file
 from .eager_calls import outcome_of
 
 pytestmark = pytest.mark.anyio
@@ -55,10 +53,8 @@ WRITING: Mapping[str, tuple[Mapping[str, object], str]] = {
 
 def target_of(name: str, folder: Path) -> Target:
     inputs, body = WRITING[name]
-    path = folder / f"{re.sub(r'[^a-z]', '_', name)}.py"
     text = SOURCE.format(inputs=dict(inputs), parameters=", ".join(inputs), body=body)
-    path.write_text(text, encoding="utf-8")
-    return Target(path=path, name="f")
+    return in_file(folder, name, text)
 
 
 async def test_a_draft_leaves_in_arguments_what_eager_pytorch_does(
@@ -71,25 +67,21 @@ async def test_a_draft_leaves_in_arguments_what_eager_pytorch_does(
 
 
 async def test_a_value_of_the_same_element_is_stored_where_the_argument_lies(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    resolved: Resolving, tmp_path: Path
 ) -> None:
-    drafted = drafts_of(await sourced(worker, interpreter, target_of("scaled in place", tmp_path)), (1,))
-    assert "torch.empty" not in drafted[1].text
-    drafted = drafts_of(await sourced(worker, interpreter, target_of("shifted by one", tmp_path)), (1,))
-    assert "torch.empty" in drafted[1].text
+    for name, is_elsewhere in (("scaled in place", False), ("shifted by one", True)):
+        draft = (await resolved(target_of(name, tmp_path))).convertible().drafted(1)
+        assert ("torch.empty" in draft.text) == is_elsewhere
 
 
-async def test_the_finished_function_declares_what_it_writes_to(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
-) -> None:
-    request = ConversionRequest(target=target_of("a moving average", tmp_path))
-    assert 'mutates_args=("y",)' in finished_text(await resolve(worker, request, interpreter), tmp_path)
+async def test_the_finished_function_declares_what_it_writes_to(resolved: Resolving, tmp_path: Path) -> None:
+    target = await resolved(target_of("a moving average", tmp_path))
+    assert 'mutates_args=("y",)' in finished_text(target, tmp_path)
 
 
 async def test_with_gradients_it_is_refused_with_what_can_be_done(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    resolved: Resolving, tmp_path: Path
 ) -> None:
-    request = ConversionRequest(target=target_of("a moving average", tmp_path), backward=True)
     with pytest.raises(NotConvertible, match="writes to its arguments") as refusal:
-        (await resolve(worker, request, interpreter)).convertible()
+        (await resolved(target_of("a moving average", tmp_path), backward=True)).convertible()
     assert "without backward" in refusal.value.hint

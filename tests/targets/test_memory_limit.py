@@ -13,7 +13,6 @@ from pytorch_to_triton.targets.memory_limit import (
     refuse_cases_over,
     refuse_over,
     refuse_too_large,
-    smallest_allowed,
 )
 
 ROOM = MemoryLimit(32 * 10**9, "the memory")
@@ -46,7 +45,7 @@ def test_what_just_fits_passes_and_one_element_more_does_not() -> None:
 
 
 def test_the_smallest_sizes_that_are_allowed_count() -> None:
-    assert smallest_allowed(declared("M", {"M": [1, 64, 10**14]}, ("M > 1",))) == {"M": 64}
+    assert declared("M", {"M": [1, 64, 10**14]}, ("M > 1",)).nearest({"M": 1}) == {"M": 64}
 
 
 def test_a_size_to_time_is_refused_by_name() -> None:

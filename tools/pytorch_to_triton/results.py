@@ -194,7 +194,8 @@ class Fresh:
         known = {} if destination.folder.is_symlink() else marker_in(destination.folder)
         new = {file.relative_to(self.folder).as_posix(): digest(file) for file in files_in(self.folder)}
         singles = {name: one for name, one in known.items() if one.single and name not in new}
-        written = {name: _written(destination.owner, sha256) for name, sha256 in new.items()}
+        owner = dict(destination.owner)
+        written = {name: Written(**owner, sha256=sha256) for name, sha256 in new.items()}
         write_marker(self.folder, {**singles, **written})
         if not os.path.lexists(destination.folder):
             self.folder.rename(destination.folder)
@@ -255,7 +256,7 @@ def put_file(path: Path, text: str, owner: Owner, *, force: bool) -> None:
     refuse_foreign_file(path, owner.tool, force=force)
     try:
         places.write_atomically(path, text)
-        single = _written(owner, digest(path)).model_copy(update={"single": True})
+        single = Written(**dict(owner), sha256=digest(path), single=True)
         write_marker(path.parent, {**marker_in(path.parent), path.name: single})
     except OSError as error:
         raise BadInput(f"{path} cannot be written: {error.strerror}.", "Name a file that can be.") from error
@@ -295,10 +296,6 @@ def digest(file: Path) -> str:
             return hashlib.file_digest(content, "sha256").hexdigest()
     except OSError:
         return ""
-
-
-def _written(owner: Owner, sha256: str) -> Written:
-    return Written(tool=owner.tool, target=owner.target, sha256=sha256)
 
 
 @contextmanager

@@ -58,8 +58,7 @@ async def convert_start(
     from pytorch_to_triton.inputs.declaration import parse_options, parse_points
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
-    parse_options(input, dim, require)
-    parse_points(at)
+    options, points = parse_options(input, dim, require), parse_points(at)
     for name in arch:
         architecture(name)
     warm(call.worker, device, python or call.python)
@@ -68,10 +67,8 @@ async def convert_start(
 
     setting = Setting(
         target=named,
-        inputs=tuple(input),
-        dims=tuple(dim),
-        at=tuple(at),
-        requires=tuple(require),
+        options=options,
+        points=points,
         seed=secrets.randbits(31) if seed is None else seed,
         seconds=timeout,
         backward=backward,

@@ -4,20 +4,21 @@ import os
 from pathlib import Path
 
 from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord, Setting, attempt_path
+from pytorch_to_triton.inputs.declaration import parse_points
 from pytorch_to_triton.schema.session import Attempt, Understanding
 from pytorch_to_triton.schema.target import Target
 
 SUBMITTED = "# what was submitted\n"
 
 
-def setting_of(target: Target, *, backward: bool = False) -> Setting:
-    """How a session under the interpreter is started."""
+def setting_of(target: Target, *at: str, backward: bool = False) -> Setting:
+    """How a session under the interpreter is started; `at` names sizes that matter."""
     return Setting(
         target=target,
+        points=parse_points(at),
         seed=7,
         seconds=120.0,
         backward=backward,
-        pure=False,
         device="interpreter",
         python=None,
     )

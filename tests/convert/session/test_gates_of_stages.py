@@ -6,7 +6,7 @@ import pytest
 
 from pytorch_to_triton.convert.gates import COMPILE, EAGER
 from pytorch_to_triton.convert.session import gate
-from pytorch_to_triton.convert.session.store import before, best_of, opens, stage_of
+from pytorch_to_triton.convert.session.store import before, best_of, stage_of
 from pytorch_to_triton.schema.session import Attempt, Condition, Stage
 from pytorch_to_triton.schema.timing import Timing, TimingTable
 
@@ -70,10 +70,10 @@ def test_a_slower_stage_opens_with_a_reason_and_a_wrong_one_does_not() -> None:
     slow = Condition(name=gate.SPEED, met="not met", evidence="")
     wrong = Condition(name="right", met="not met", evidence="")
     unmeasured = Condition(name=gate.SPEED, met="not measured", evidence="")
-    assert not opens([slow], "", gate.SPEED)
-    assert opens([slow], "it is simpler", gate.SPEED)
-    assert not opens([slow, wrong], "it is simpler", gate.SPEED)
-    assert opens([unmeasured], "", gate.SPEED)
+    assert not gate.opens([slow], "")
+    assert gate.opens([slow], "it is simpler")
+    assert not gate.opens([slow, wrong], "it is simpler")
+    assert gate.opens([unmeasured], "")
 
 
 def test_stage_two_wants_a_tuned_kernel_and_stage_three_may_have_chosen() -> None:

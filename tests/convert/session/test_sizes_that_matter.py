@@ -1,5 +1,7 @@
 """A session has sizes that matter: its drafts are compiled, and on a device tuned and timed, at these."""
 
+import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,10 +13,11 @@ from pytorch_to_triton.convert.session.start import start
 from pytorch_to_triton.convert.session.store import open_session
 from pytorch_to_triton.convert.session.submit import SubmitRequest, submit
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.inputs.declaration import parse_points
+from pytorch_to_triton.inputs.declaration import parse_options, parse_points
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.validate.request import command
 
 from ...conftest import Written
 from . import files
@@ -27,8 +30,8 @@ pytestmark = pytest.mark.anyio
 async def test_sizes_are_named_at_the_start_replaced_at_a_submission_and_measured_in_the_end(
     worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
 ) -> None:
-    setting = setting_of(written(files.DOUBLED)).model_copy(
-        update={"at": ("N=4096", "N=129"), "dims": ("M=3,5",), "archs": ("sm_90",)}
+    setting = setting_of(written(files.DOUBLED), "N=4096", "N=129").model_copy(
+        update={"options": parse_options([], ["M=3,5"]), "archs": ("sm_90",)}
     )
     began = await start(worker, setting, tmp_path / "session", interpreter)
     folder = open_session(began.session)
@@ -62,7 +65,7 @@ async def test_sizes_are_named_at_the_start_replaced_at_a_submission_and_measure
     ]
     assert "Sizes that matter: M=64,N=512" in session_of(folder).summary
 
-    target = await resolve(worker, folder.record().setting.request(), interpreter)
+    target = await resolve(worker, folder.record().setting, interpreter)
     request = benchmark_request(folder, target, folder.file(1), FinishRequest())
     assert (request.points, dict(request.options.dims)) == (({"M": 64, "N": 512},), {})
     finished = await finish(worker, folder, FinishRequest(into=tmp_path / "into"), interpreter, Silent())
@@ -75,8 +78,8 @@ async def test_sizes_are_named_at_the_start_replaced_at_a_submission_and_measure
 async def test_sizes_at_which_the_target_cannot_be_called_change_nothing(
     worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
 ) -> None:
-    setting = setting_of(written(files.DOUBLED)).model_copy(
-        update={"requires": ("N % 8 == 0",), "at": ("M=8,N=64",)}
+    setting = setting_of(written(files.DOUBLED), "M=8,N=64").model_copy(
+        update={"options": parse_options([], [], ["N % 8 == 0"])}
     )
     folder = open_session((await start(worker, setting, tmp_path / "session", interpreter)).session)
     for text, words in (("M=8,N=9", "N % 8 == 0 does not hold"), ("K=8", "no input uses K")):
@@ -100,7 +103,7 @@ def f(x):
 async def test_a_draft_that_nobody_changed_is_drafted_again_for_other_sizes(
     worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
 ) -> None:
-    setting = setting_of(written(ROWS)).model_copy(update={"archs": ("sm_90",), "at": ("M=8,N=64",)})
+    setting = setting_of(written(ROWS), "M=8,N=64").model_copy(update={"archs": ("sm_90",)})
     folder = open_session((await start(worker, setting, tmp_path / "session", interpreter)).session)
     await submit(worker, folder, SubmitRequest(), interpreter, Silent())
     small = folder.file(2).read_text(encoding="utf-8")
@@ -130,7 +133,10 @@ async def test_the_sizes_of_an_example_s_calls_matter_unless_others_are_named(
     calls.write_text(CALLS, encoding="utf-8")
     example = Target(path=calls, name="often")
     for number, (named, at) in enumerate([((), ("M=7", "M=512")), (("M=99",), ("M=99",))]):
-        setting = setting_of(target).model_copy(update={"at": named})
         into = tmp_path / f"session{number}"
-        began = await start(worker, setting, into, interpreter, example=example)
+        began = await start(worker, setting_of(target, *named), into, interpreter, example=example)
         assert began.at == at
+        setting = open_session(began.session).record().setting
+        again = shlex.split(command(setting.validation_of(target, 1), interpreter, 7, None))
+        dims = [given for option, given in pairwise(again) if option == "--dim"]
+        assert parse_options([], dims).dims == setting.options.dims != {}

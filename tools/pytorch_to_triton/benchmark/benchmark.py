@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pytorch_to_triton.benchmark.ceilings import ceilings_of
@@ -13,7 +12,7 @@ from pytorch_to_triton.benchmark.plan import BenchmarkPlan, plan_benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.benchmark.roofline import limit_of, precision_of
 from pytorch_to_triton.benchmark.speed_report import write_report
-from pytorch_to_triton.benchmark.timing_trial import Roof, measure, table_of
+from pytorch_to_triton.benchmark.timing_trial import measure, table_of
 from pytorch_to_triton.benchmark.trust import Measurement, SizeMeasured
 from pytorch_to_triton.benchmark.tuning.freeze import autotuned_kernels
 from pytorch_to_triton.benchmark.tuning.freeze import freeze as frozen_source
@@ -74,7 +73,8 @@ async def benchmark(
         monitor.reset()
         measurement = await measure(worker, plan.trial(frozen), runtime, listener)
         conditions = monitor.conditions
-    configs = distinct([*configs, *configs_in(measurement)])
+    kernels = [size.implementations[KERNEL] for size in measurement.sizes if KERNEL in size.implementations]
+    configs = distinct([*configs, *(config for kernel in kernels for config in kernel.tuned)])
     keep(request.candidate.path, configs, origin)
     known = [
         k.chosen for k in kept_configs(request.candidate.path, device=origin.device, triton=origin.triton)
@@ -84,9 +84,9 @@ async def benchmark(
         frozen = frozen or freeze(request, distinct([*configs, *known]), origin)
     except BadInput as refusal:  # the figures are there, and worth keeping
         notes.append(f"Nothing was frozen. {refusal.message} {refusal.hint}")
-    run = BenchmarkRun(plan, installed, ceilings, conditions, measurement)
-    whole = run.benchmark(configs).model_copy(update={"frozen": frozen, "notes": tuple(notes)})
-    return write_report(whole, destination_of(request))
+    whole = benchmark_of(plan, installed, ceilings, conditions, measurement)
+    added = {"tuned": tuple(configs), "frozen": frozen, "notes": tuple(notes)}
+    return write_report(whole.model_copy(update=added), destination_of(request))
 
 
 async def search(
@@ -128,13 +128,6 @@ def freeze(request: BenchmarkRequest, configs: Sequence[TunedConfig], origin: Or
     owner = owner_of(TOOL, request.candidate, request.freeze.parent)
     put_file(request.freeze, text, owner, force=request.force)
     return request.freeze
-
-
-def configs_in(measurement: Measurement) -> Iterator[TunedConfig]:
-    """What the kernel's own autotuning chose."""
-    for size in measurement.sizes:
-        if KERNEL in size.implementations:
-            yield from size.implementations[KERNEL].tuned
 
 
 def distinct(configs: Iterable[TunedConfig]) -> list[TunedConfig]:
@@ -186,61 +179,47 @@ def refuse_foreign(request: BenchmarkRequest) -> None:
         refuse_foreign_file(request.freeze, TOOL, force=request.force)
 
 
-@dataclass(frozen=True)
-class BenchmarkRun:
-    """A benchmark that was run."""
+def tables_of(
+    plan: BenchmarkPlan, measurement: Measurement, device: str, ceilings: Ceilings
+) -> Iterator[TimingTable]:
+    """One a size; of those that were not reached, why."""
+    reached = {size.case: size for size in measurement.sizes}
+    for case in plan.cases:
+        size = reached.get(case.name) or not_reached(case, measurement.ended)
+        work = plan.work(case, size)
+        limit = limit_of(work, ceilings, tf32=plan.request.tf32) if work else None
+        yield table_of(size, case, device, work, limit)
 
-    plan: BenchmarkPlan
-    versions: Versions
-    ceilings: Ceilings
-    conditions: Conditions
-    measurement: Measurement
 
-    def benchmark(self, configs: Sequence[TunedConfig]) -> Benchmark:
-        """What it found."""
-        request, plan = self.plan.request, self.plan
-        tables = add_flags(tuple(self.tables()))
-        flags = tuple(of_conditions(self.conditions))
-        kernel = str(request.candidate)
-        return Benchmark(
-            summary=summary_of(request.candidate.path.name, tables, flags),
-            next_step=next_step_of(kernel, tables, flags),
-            verdict=verdict_of(tables, flags),
-            kernel=kernel,
-            device=self.where(),
-            passes=request.passes,
-            precision=precision_of(tf32=request.tf32),
-            provenance="measured with device events, with a cold L2 cache and new inputs for each call",
-            tables=tables,
-            flags=flags,
-            ceilings=self.ceilings,
-            conditions=self.conditions,
-            tuned=tuple(configs),
-            seed=plan.seed,
-            replay=replay("benchmark", request, seed=plan.seed),
-        )
-
-    def tables(self) -> Iterator[TimingTable]:
-        """One a size; of those that were not reached, why."""
-        reached = {size.case: size for size in self.measurement.sizes}
-        for case in self.plan.cases:
-            size = reached.get(case.name) or not_reached(case, self.measurement.ended)
-            work = self.plan.work(case, size)
-            limit = limit_of(work, self.ceilings, tf32=self.plan.request.tf32) if work else None
-            yield table_of(size, case, self.device, Roof(work, limit))
-
-    @property
-    def device(self) -> str:
-        """The GPU's name."""
-        return self.versions.devices[0].name
-
-    def where(self) -> str:
-        """GPU, driver, versions and date."""
-        driver = self.conditions.driver or "unknown"
-        return (
-            f"{self.device}, driver {driver}, torch {self.versions.torch}, "
-            f"Triton {self.versions.triton}, {today()}"
-        )
+def benchmark_of(
+    plan: BenchmarkPlan,
+    versions: Versions,
+    ceilings: Ceilings,
+    conditions: Conditions,
+    measurement: Measurement,
+) -> Benchmark:
+    """What a run found."""
+    request, device = plan.request, versions.devices[0].name
+    tables = add_flags(tuple(tables_of(plan, measurement, device, ceilings)))
+    flags = tuple(of_conditions(conditions))
+    kernel = str(request.candidate)
+    return Benchmark(
+        summary=summary_of(request.candidate.path.name, tables, flags),
+        next_step=next_step_of(kernel, tables, flags),
+        verdict=verdict_of(tables, flags),
+        kernel=kernel,
+        device=f"{device}, driver {conditions.driver or 'unknown'}, torch {versions.torch}, "
+        f"Triton {versions.triton}, {today()}",
+        passes=request.passes,
+        precision=precision_of(tf32=request.tf32),
+        provenance="measured with device events, with a cold L2 cache and new inputs for each call",
+        tables=tables,
+        flags=flags,
+        ceilings=ceilings,
+        conditions=conditions,
+        seed=plan.seed,
+        replay=replay("benchmark", request, seed=plan.seed),
+    )
 
 
 def not_reached(case: Case, why: str) -> SizeMeasured:

@@ -16,7 +16,6 @@ from pytorch_to_triton.graph.cost import held_bytes
 from pytorch_to_triton.graph.tracing import graph_of
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration, Options
-from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.inputs.sizes import Point, largest_point, smallest_first
 from pytorch_to_triton.inputs.timing_dims import HeldBytes, named_points, timing_dims
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -92,8 +91,7 @@ def cases_of(
         yield case
         return
     for point in sweep(declaration, request.options, request.points, held_bytes(graph)):
-        arguments = declaration.arguments(point)
-        yield Case(name=point_name(point) or "base", group="declared", dims=point, arguments=arguments)
+        yield declaration.case(point)
 
 
 @dataclass(frozen=True)

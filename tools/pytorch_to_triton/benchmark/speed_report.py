@@ -9,7 +9,7 @@ from pytorch_to_triton.benchmark.flags import all_flags, flag_text
 from pytorch_to_triton.benchmark.pictures import draw
 from pytorch_to_triton.benchmark.verdict import best_baseline
 from pytorch_to_triton.results import Destination
-from pytorch_to_triton.schema.benchmark import COMPILE, EAGER, KERNEL, Benchmark, Conditions, TunedConfig
+from pytorch_to_triton.schema.benchmark import COMPILE, EAGER, KERNEL, Benchmark, Conditions
 from pytorch_to_triton.schema.timing import Ceilings, Timing, TimingTable
 
 MISSING = "not measured"
@@ -77,7 +77,8 @@ def conditions_section(benchmark: Benchmark) -> Iterator[str]:
         yield f"- State while timing: {state_of(benchmark.conditions)}."
     yield f"- Ceilings: {ceilings_of(benchmark.ceilings)}."
     yield f"- Precision: {benchmark.precision}."
-    yield f"- Work of the {PASSES[benchmark.passes]}: {work_source(benchmark.tables)}."
+    how = dict.fromkeys(table.work.provenance for table in benchmark.tables if table.work)
+    yield f"- Work of the {PASSES[benchmark.passes]}: {'; '.join(how) or 'not known'}."
     if benchmark.seed is not None:
         yield f"- Seed: {benchmark.seed}."
 
@@ -102,12 +103,6 @@ def ceilings_of(ceilings: Ceilings | None) -> str:
     what = "copy" if ceilings.provenance == "measured" else "memory"
     bandwidth = f"{what} {ceilings.copy_gbytes_per_s:,.0f} GB/s"
     return f"{bandwidth}; products in TFLOP/s: {rates} ({ceilings.provenance}, {ceilings.source})"
-
-
-def work_source(tables: Sequence[TimingTable]) -> str:
-    """Where bytes and operations come from."""
-    how = dict.fromkeys(table.work.provenance for table in tables if table.work)
-    return "; ".join(how) or "not known"
 
 
 def speed_section(benchmark: Benchmark) -> Iterator[str]:
@@ -218,16 +213,14 @@ def flags_section(benchmark: Benchmark) -> Iterator[str]:
 def tuned_section(benchmark: Benchmark) -> Iterator[str]:
     """What autotuning chose, and what searches found."""
     yield from (f"- {note}" for note in benchmark.notes)
-    rows = [tuned_row(tuned) for tuned in benchmark.tuned]
+    rows = [
+        [t.kernel, pairs(t.key), pairs(t.config), MISSING if t.seconds is None else f"{t.seconds:.1f}"]
+        for t in benchmark.tuned
+    ]
     if rows:
         yield from table_lines(["kernel", "at", "configuration", "tuning s"], rows)
     if benchmark.frozen:
         yield f"\n{benchmark.frozen} holds them as a table and does no tuning."
-
-
-def tuned_row(tuned: TunedConfig) -> Cells:
-    seconds = MISSING if tuned.seconds is None else f"{tuned.seconds:.1f}"
-    return [tuned.kernel, pairs(tuned.key), pairs(tuned.config), seconds]
 
 
 def pairs(values: dict[str, JsonValue]) -> str:

@@ -6,7 +6,7 @@ from statistics import median
 from typing import Literal
 
 from pytorch_to_triton.benchmark.figures import median_interval, spread
-from pytorch_to_triton.benchmark.trust import Measurement, SizeMeasured, TimedSamples, flags_of
+from pytorch_to_triton.benchmark.trust import Measurement, SizeMeasured, flags_of
 from pytorch_to_triton.errors import TargetBroken
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -55,14 +55,6 @@ class TimingTrial:
     """brief: only how fast each is, nothing of launches, graphs, single kernels and results.
 
     For targets that are validated separately."""
-
-
-@dataclass(frozen=True)
-class Roof:
-    """What a size has to do, and how long that takes at least."""
-
-    work: MinimalWork | None = None
-    limit: Roofline | None = None
 
 
 async def measure(
@@ -114,38 +106,34 @@ def job_of(trial: TimingTrial) -> Job:
     )
 
 
-def table_of(size: SizeMeasured, case: Case, device: str, roof: Roof) -> TimingTable:
+def table_of(
+    size: SizeMeasured, case: Case, device: str, work: MinimalWork | None, limit: Roofline | None = None
+) -> TimingTable:
     """One size's samples as medians, rates and shares of the limit, with what is suspicious about them."""
-    moved = roof.work.bytes_moved if roof.work else 0
-    seen = [
-        TimedSamples(label, flags, size.batch, size.empty_ms, size.check_note)
-        for label, flags in size.implementations.items()
-    ]
-    timings = tuple(timing_of(samples, roof) for samples in seen)
     return TimingTable(
         device=device,
         dims=case.dims,
         dtypes=case.dtypes,
-        bytes_moved=moved,
-        timings=timings,
+        bytes_moved=work.bytes_moved if work else 0,
+        timings=tuple(timing_of(label, size, work, limit) for label in size.implementations),
         failed=size.failed,
-        work=roof.work,
-        limit=roof.limit,
-        flags=tuple(flag for samples in seen for flag in flags_of(samples)),
+        work=work,
+        limit=limit,
+        flags=tuple(flag for label in size.implementations for flag in flags_of(label, size)),
     )
 
 
-def timing_of(seen: TimedSamples, roof: Roof) -> Timing:
+def timing_of(label: str, size: SizeMeasured, work: MinimalWork | None, limit: Roofline | None) -> Timing:
     """One callable's figures; where another clock shows that it takes longer, they are that clock's."""
-    measured = seen.measured
+    measured = size.implementations[label]
     centre, low, high = median_interval(measured.samples_ms)
     notes = [note for note in (measured.graph_note, measured.profile_note) if note]
-    if (other := seen.contradiction()) is not None:
+    if (other := size.contradiction(label)) is not None:
         notes.append(f"its own events showed {centre:.4f} ms")
         centre, low, high = other.ms, other.ms, other.ms
-    flops = sum(roof.work.flops.values()) if roof.work else 0
+    flops = sum(work.flops.values()) if work else 0
     return Timing(
-        label=seen.label,
+        label=label,
         median_ms=centre,
         low_ms=low,
         high_ms=high,
@@ -155,12 +143,12 @@ def timing_of(seen: TimedSamples, roof: Roof) -> Timing:
         graph_ms=median(measured.graph_ms) if measured.graph_ms else None,
         first_call_ms=measured.first_call_ms,
         peak_bytes=measured.peak_bytes,
-        outside_ms=seen.outside_ms,
+        outside_ms=measured.quick_outside_ms,
         busy_ms=measured.busy_ms,
         library_ms=measured.library_ms,
         kernels=measured.kernels,
-        gbytes_per_s=roof.work.bytes_moved / centre / 1e6 if roof.work else None,
+        gbytes_per_s=work.bytes_moved / centre / 1e6 if work else None,
         tflops=flops / centre / 1e9 if flops else None,
-        share_of_limit=roof.limit.ms / centre if roof.limit else None,
+        share_of_limit=limit.ms / centre if limit else None,
         notes=tuple(notes),
     )

@@ -36,7 +36,7 @@ async def traffic_of(
     if not declared["INPUTS"]:
         return None
     declaration = parse_declaration(declared["INPUTS"], declared["DIMS"], declared["REQUIRES"])
-    case = Case(name="traffic", group="declared", dims=dict(dims), arguments=declaration.arguments(dims))
+    case = declaration.case(dims)
     passes: Passes = "both" if traced.backward else "forward"
     least = work_of_case(traced.graph, case, passes, joint=traced.joint)
     if least is None:

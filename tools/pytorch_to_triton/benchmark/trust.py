@@ -19,6 +19,34 @@ BUSY_SHARE = 0.85
 """A clock that shows less than this share of the busy time is not believed: clock rates differ."""
 
 
+@dataclass(frozen=True)
+class SlowerClock:
+    """A longer time than the callable's own."""
+
+    ms: float
+    clock: str
+    """Which one, as text."""
+
+
+def contradicting_clock(
+    own_ms: float, *, outside_ms: float | None, batch: int, busy_ms: float | None, empty_ms: float
+) -> SlowerClock | None:
+    """The longest time by another clock, where it contradicts a callable's own events.
+
+    `outside_ms` comes from a process that loads no user code and waits for the whole device, of each of
+    `batch` calls in a row; `busy_ms` comes from the driver's record of every kernel on every stream, with a
+    warm cache: with a cold one, and with the `empty_ms` that two events take by themselves, a call takes
+    longer.
+    """
+    contradicting = []
+    allowed = OUTSIDE_BATCH_MS / batch
+    if outside_ms is not None and own_ms < min(OUTSIDE_SHARE * outside_ms, outside_ms - allowed):
+        contradicting.append(SlowerClock(outside_ms, "the clock of another process"))
+    if busy_ms and own_ms < BUSY_SHARE * (busy_ms + empty_ms):
+        contradicting.append(SlowerClock(busy_ms + empty_ms, "the driver's record of all kernels"))
+    return max(contradicting, key=lambda other: other.ms, default=None)
+
+
 class Changed(Value):
     """A setting of the process that calls have changed."""
 
@@ -70,6 +98,15 @@ class MeasuredCallable(Value):
     changed: tuple[Changed, ...] = ()
     check: Check | None = None
 
+    @property
+    def quick_outside_ms(self) -> float | None:
+        """By the outside clock in a quick batch: other processes of the host only lengthen what it shows.
+
+        None where the host could not keep up, which that clock would count.
+        """
+        outside = sorted(self.outside_ms)
+        return outside[(len(outside) - 1) // 4] if outside else None
+
 
 class SizeMeasured(Value):
     """All callables at one size."""
@@ -84,6 +121,17 @@ class SizeMeasured(Value):
     check_note: str
     """Why what was returned could not be checked."""
 
+    def contradiction(self, label: str) -> SlowerClock | None:
+        """A clock that contradicts a callable's own."""
+        measured = self.implementations[label]
+        return contradicting_clock(
+            median(measured.samples_ms),
+            outside_ms=measured.quick_outside_ms,
+            batch=self.batch,
+            busy_ms=measured.busy_ms,
+            empty_ms=self.empty_ms,
+        )
+
 
 class Measurement(Value):
     """A whole run."""
@@ -94,80 +142,22 @@ class Measurement(Value):
     """Why it ended before all sizes were done; empty where it did not."""
 
 
-@dataclass(frozen=True)
-class SlowerClock:
-    """A longer time than the callable's own."""
-
-    ms: float
-    clock: str
-    """Which one, as text."""
-
-
-def contradicting_clock(
-    own_ms: float, *, outside_ms: float | None, batch: int, busy_ms: float | None, empty_ms: float
-) -> SlowerClock | None:
-    """The longest time by another clock, where it contradicts a callable's own events.
-
-    `outside_ms` comes from a process that loads no user code and waits for the whole device, of each of
-    `batch` calls in a row; `busy_ms` comes from the driver's record of every kernel on every stream, with a
-    warm cache: with a cold one, and with the `empty_ms` that two events take by themselves, a call takes
-    longer.
-    """
-    contradicting = []
-    allowed = OUTSIDE_BATCH_MS / batch
-    if outside_ms is not None and own_ms < min(OUTSIDE_SHARE * outside_ms, outside_ms - allowed):
-        contradicting.append(SlowerClock(outside_ms, "the clock of another process"))
-    if busy_ms and own_ms < BUSY_SHARE * (busy_ms + empty_ms):
-        contradicting.append(SlowerClock(busy_ms + empty_ms, "the driver's record of all kernels"))
-    return max(contradicting, key=lambda other: other.ms, default=None)
-
-
-@dataclass(frozen=True)
-class TimedSamples:
-    """One callable's samples at one size."""
-
-    label: str
-    measured: MeasuredCallable
-    batch: int
-    empty_ms: float
-    check_note: str
-
-    @property
-    def outside_ms(self) -> float | None:
-        """By the outside clock in a quick batch: other processes of the host only lengthen what it shows.
-
-        None where the host could not keep up, which that clock would count.
-        """
-        outside = sorted(self.measured.outside_ms)
-        return outside[(len(outside) - 1) // 4] if outside else None
-
-    def contradiction(self) -> SlowerClock | None:
-        """A clock that contradicts its own."""
-        return contradicting_clock(
-            median(self.measured.samples_ms),
-            outside_ms=self.outside_ms,
-            batch=self.batch,
-            busy_ms=self.measured.busy_ms,
-            empty_ms=self.empty_ms,
-        )
-
-
-def flags_of(seen: TimedSamples) -> Iterator[RedFlag]:
+def flags_of(label: str, size: SizeMeasured) -> Iterator[RedFlag]:
     """Why this callable's figures may not be trusted."""
-    label, measured = seen.label, seen.measured
+    measured = size.implementations[label]
     centre = median(measured.samples_ms)
-    if other := seen.contradiction():
+    if other := size.contradiction(label):
         yield RedFlag(
             kind="clock_disagrees",
             label=label,
             message=f"{label} takes {centre:.4f} ms by its own events, but {other.ms:.4f} ms by "
             f"{other.clock}: work runs on a stream that is not timed, or the clock was tampered with.",
         )
-    if seen.check_note:
+    if size.check_note:
         yield RedFlag(
             kind="not_checked",
             label=label,
-            message=f"The results of timed calls of {label} were not checked: {seen.check_note}.",
+            message=f"The results of timed calls of {label} were not checked: {size.check_note}.",
         )
     if wrong := wrongness(measured.check):
         yield RedFlag(

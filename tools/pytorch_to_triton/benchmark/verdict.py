@@ -1,7 +1,7 @@
 """The verdict on all figures and flags of a benchmark, its summary and its next step."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from statistics import geometric_mean
 from typing import Literal
 
 from pytorch_to_triton.benchmark.figures import baselines, percent, size_of
@@ -84,33 +84,29 @@ def _why_void(tables: Sequence[TimingTable]) -> str:
     return ""
 
 
-def speedups(tables: Sequence[TimingTable], label: str) -> list[float]:
-    """How many times as long as the kernel a callable takes, size by size where both were timed."""
-    pairs = [(table.of(KERNEL), table.of(label)) for table in tables]
-    return [other.median_ms / kernel.median_ms for kernel, other in pairs if kernel and other]
-
-
 def best_baseline(table: TimingTable) -> Timing | None:
     """The fastest callable but the kernel."""
     return min(baselines(table), key=lambda timing: timing.median_ms, default=None)
 
 
 def _against(tables: Sequence[TimingTable], label: str) -> str:
-    ratios = speedups(tables, label)
-    return _mean_and_range(ratios, f"{label} PyTorch") if ratios else f"{label} PyTorch was not measured"
+    timed = [(table.of(KERNEL), table.of(label)) for table in tables]
+    return _mean_and_range(timed, f"{label} PyTorch") or f"{label} PyTorch was not measured"
 
 
 def _against_best(tables: Sequence[TimingTable]) -> str:
-    pairs = [(table.of(KERNEL), best_baseline(table)) for table in tables]
-    if all(best is None or best.label == EAGER for _, best in pairs):
+    timed = [(table.of(KERNEL), best_baseline(table)) for table in tables]
+    if all(best is None or best.label == EAGER for _, best in timed):
         return ""
-    ratios = [best.median_ms / kernel.median_ms for kernel, best in pairs if kernel and best]
-    return _mean_and_range(ratios, "the best baseline")
+    return _mean_and_range(timed, "the best baseline")
 
 
-def _mean_and_range(ratios: Sequence[float], other: str) -> str:
-    mean = math.exp(math.fsum(math.log(ratio) for ratio in ratios) / len(ratios))
-    text = f"{mean:.2f} times as fast as {other}"
+def _mean_and_range(timed: Iterable[tuple[Timing | None, Timing | None]], other: str) -> str:
+    """How many times as long as the kernel something else takes, size by size where both were timed."""
+    ratios = [baseline.median_ms / kernel.median_ms for kernel, baseline in timed if kernel and baseline]
+    if not ratios:
+        return ""
+    text = f"{geometric_mean(ratios):.2f} times as fast as {other}"
     if len(ratios) == 1:
         return text
     return f"{text} (geometric mean of {len(ratios)} sizes, {min(ratios):.2f} to {max(ratios):.2f})"

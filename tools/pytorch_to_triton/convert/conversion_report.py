@@ -28,7 +28,10 @@ WAYS_ON: dict[CaseStatus | None, str] = {
 def summary_of(name: str, stages: Sequence[StageReport], at: Sequence[AtSizes]) -> str:
     """The conversion in a sentence, which says first where the kernel is slower than PyTorch."""
     passed = [s for s in stages if s.passed]
-    speed = [*faster_texts(at)] or [why_unmeasured(passed, at)] * (not any(timed_at(at)))
+    speed = [*faster_texts(at)]
+    if not any(timed_at(at)):
+        has_gpu = any(sizes.timing for sizes in at)
+        speed = ["speed not measured (no GPU)" if passed and not has_gpu else "speed not measured"]
     return f"{name}: {'; '.join([*slower_texts(at), *outcomes(stages), *speed])}."
 
 
@@ -55,11 +58,6 @@ def why_closed(stage: StageReport) -> str:
         outcome = "is not validated" if stage.verdict.verdict == "failed" else "is undecided"
         return f"stage {stage.stage} ({stage.name}) {outcome}: {stage.verdict.summary.rstrip('.')}"
     return f"stage {stage.stage} ({stage.name}) is right, but slower than the stage before"
-
-
-def why_unmeasured(passed: Sequence[StageReport], at: Sequence[AtSizes]) -> str:
-    has_gpu = any(sizes.timing for sizes in at)
-    return "speed not measured (no GPU)" if passed and not has_gpu else "speed not measured"
 
 
 def slower_texts(at: Sequence[AtSizes]) -> Iterator[str]:

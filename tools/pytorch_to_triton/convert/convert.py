@@ -148,7 +148,11 @@ def conclude(work: ConversionWork, staged: Staged, at: tuple[AtSizes, ...], foun
         notes=(
             *(f"{dim} is {size} in the kernel: it shapes the program." for dim, size in target.fixed.items()),
             *notes_of(target.convertible(), dict(staged.left)),
-            *(n for d in staged.drafts[shown.stage - 1 : shown.stage] for n in calls_left(shown.stage, d)),
+            *(
+                f"Stage {shown.stage} leaves to PyTorch: {'; '.join(drafted.left)}."
+                for drafted in staged.drafts[shown.stage - 1 : shown.stage]
+                if drafted.left
+            ),
             *limit_sentences(shown.verdict.limits),
             *staged.notes,
             *(traffic_note(sizes.dims, sizes.traffic) for sizes in at if sizes.traffic),
@@ -156,11 +160,6 @@ def conclude(work: ConversionWork, staged: Staged, at: tuple[AtSizes, ...], foun
         provenance=f"correctness measured; {speed}",
         replay=command(again, work.runtime, shown.verdict.seed, None),
     )
-
-
-def calls_left(stage: int, drafted: Drafted) -> tuple[str, ...]:
-    """What of the stage PyTorch computes, and why."""
-    return (f"Stage {stage} leaves to PyTorch: {'; '.join(drafted.left)}.",) if drafted.left else ()
 
 
 def notes_of(origin: DraftOrigin | CutOrigin, left: Mapping[str, str]) -> tuple[str, ...]:
@@ -197,14 +196,11 @@ def deliver(conversion: Conversion, finished: Mapping[str, str], fresh: Fresh, n
     for file, text in finished.items():
         (fresh.folder / file).write_text(text, encoding="utf-8")
     if conversion.kernel is None and (kept := fresh.keep_previous(name)):
-        conversion = with_note(conversion, f"The kernel of an earlier conversion was moved to {kept / name}.")
+        # Also in the summary, which may be all that is read.
+        note = f"The kernel of an earlier conversion was moved to {kept / name}."
+        added = {"summary": f"{conversion.summary} {note}", "notes": (*conversion.notes, note)}
+        conversion = conversion.model_copy(update=added)
     relocated = fresh.relocated(conversion)
     (fresh.folder / "report.md").write_text(markdown(relocated), encoding="utf-8")
     (fresh.folder / "report.json").write_text(relocated.model_dump_json(indent=2), encoding="utf-8")
     return relocated
-
-
-def with_note(conversion: Conversion, note: str) -> Conversion:
-    """With the note also in the summary, which may be all that is read."""
-    summary = f"{conversion.summary} {note}"
-    return conversion.model_copy(update={"summary": summary, "notes": (*conversion.notes, note)})

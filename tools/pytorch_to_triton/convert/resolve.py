@@ -24,7 +24,6 @@ from pytorch_to_triton.graph.size_programs import evaluable, programs_for_all_si
 from pytorch_to_triton.graph.tracing import TargetTracer, Traced, trace
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
-from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.inputs.input_spec import TensorSpec, fixed_spec
 from pytorch_to_triton.inputs.packed_input import written
 from pytorch_to_triton.inputs.sizes import Point
@@ -36,7 +35,7 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import EXPORT, GRADIENTS, open_target, refuse_other_names
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
-from pytorch_to_triton.targets.memory_limit import refuse_points_over, refuse_too_large
+from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import Problem, problem_of
 
 TIMED_BYTES = 2**27
@@ -181,8 +180,7 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
             except NotConvertible as refusal:
                 return ResolvedTarget(request, problem, None, refusal)
         refuse_other_names(process.description, problem.declaration)
-        await refuse_too_large(worker, problem.declaration, runtime)
-        await refuse_points_over(worker, problem.declaration, request.points, runtime)
+        await refuse_too_large(worker, problem.declaration, runtime, request.points)
         fixed: dict[str, int] = {}
         try:
             traced = await trace(process, problem.declaration, backward=request.backward)
@@ -320,12 +318,4 @@ def timing_cases(
         narrowed = declaration.model_copy(update={"requires": (*declaration.requires, *kept)})
         held = held_bytes(*(each.graph for each in traced))
         points = [timing_dims(narrowed, at_least_bytes=TIMED_BYTES, held=held)]
-    return tuple(
-        Case(
-            name=point_name(point) or "base",
-            group="declared",
-            dims=point,
-            arguments=declaration.arguments(point),
-        )
-        for point in points
-    )
+    return tuple(map(declaration.case, points))

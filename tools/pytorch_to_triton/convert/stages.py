@@ -6,7 +6,7 @@ Of a draft that is wrong, the operators behind its wrong results stay calls of P
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
@@ -97,12 +97,13 @@ async def around_parts(work: ConversionWork, staged: Staged, origin: CutOrigin) 
 async def run_stages(work: ConversionWork) -> Staged:
     """The stages, with the ways that are left."""
     if work.runtime.interpreter:
-        every = {stage: await work.draft(stage) for stage in STAGE_NAMES}
+        every = {stage: await work.write(stage, work.drafted(stage)) for stage in STAGE_NAMES}
         async with work.opened() as validation:
             reports = await validate_stages(work, validation, every)
             return Staged(reports, (), unmeasured(work, every[LAST]), [*every.values()])
     ranked = await ranked_ways(work)
-    drafted: dict[Stage, Drafted] = {1: await work.draft(1), 2: await work.draft(2, ranked.fastest)}
+    drafts: dict[Stage, Drafted] = {1: work.drafted(1), 2: work.drafted(2, ranked.fastest)}
+    drafted = {stage: await work.write(stage, draft) for stage, draft in drafts.items()}
     async with work.opened() as validation:
         reports, ranked = await validate_in_order(work, validation, drafted, ranked)
         if not all(report.passed for report in reports):
@@ -121,7 +122,7 @@ async def validate_in_order(
     reports = await validate_stages(work, validation, drafted)
     while [report.passed for report in reports] == [True, False] and ranked.ways[1:]:
         ranked = ranked.without_fastest()
-        drafted[2] = await work.draft(2, ranked.fastest)
+        drafted[2] = await work.write(2, work.drafted(2, ranked.fastest))
         reports[1:] = await validate_stages(work, validation, {2: drafted[2]})
     return reports, ranked
 
@@ -140,11 +141,11 @@ async def validate_stages(
     """The stages' verdicts, found at once, up to the first that is not passed: then the later ones stop."""
     reports: dict[Stage, StageReport] = {}
     scopes = {stage: anyio.CancelScope() for stage in drafted}
-    progress = StagesProgress(work.listener, len(drafted)) if work.listener else None
+    cases = dict.fromkeys(drafted, (0.0, 0.0))
 
     async def judge(stage: Stage) -> None:
         with scopes[stage]:
-            listener = StageListener(progress, stage) if progress else None
+            listener = StageListener(work.listener, stage, cases) if work.listener else None
             verdict = await validation.verdict(
                 work.request.validation_of(Target(path=work.file(stage)), stage, drafted[stage].calls),
                 f"stage{stage}_{len(validation.reference.staged)}",  # a stage may have several drafts
@@ -178,36 +179,23 @@ def report_of(work: ConversionWork, stage: Stage, drafted: Drafted, verdict: Ver
     )
 
 
-@dataclass
-class StagesProgress:
-    """Stages that are validated at once, as one piece of work."""
-
-    listener: ProgressListener
-    count: int
-    """Of stages; each has about as many cases as the others."""
-    done: dict[Stage, float] = field(default_factory=dict)
-    most: float = 0.0
-    """Cases of the stage that has most of them."""
-
-    async def progress(self, stage: Stage, done: float, total: float | None, message: str) -> None:
-        self.done[stage] = done
-        self.most = max(self.most, total or done)
-        text = f"stage {stage} ({STAGE_NAMES[stage]}): {message}"
-        await self.listener.progress(sum(self.done.values()), self.count * self.most, text)
-
-
 @dataclass(frozen=True)
 class StageListener:
-    """Of one stage among others."""
+    """Of one stage among others that are validated at once, as one piece of work."""
 
-    stages: StagesProgress
+    listener: ProgressListener
     stage: Stage
+    cases: dict[Stage, tuple[float, float]]
+    """By stage, how many are done and of how many: each stage has about as many as the others."""
 
     async def progress(self, done: float, total: float | None, message: str) -> None:
-        await self.stages.progress(self.stage, done, total, message)
+        self.cases[self.stage] = done, total or done
+        of_all, totals = zip(*self.cases.values(), strict=True)
+        text = f"stage {self.stage} ({STAGE_NAMES[self.stage]}): {message}"
+        await self.listener.progress(sum(of_all), len(totals) * max(totals), text)
 
     async def item(self, result: dict[str, Any]) -> None:
-        await self.stages.listener.item(result)
+        await self.listener.item(result)
 
 
 RADII = (0, 2, 6)

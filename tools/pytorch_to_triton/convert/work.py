@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytorch_to_triton.benchmark.roofline import work_of_case
-from pytorch_to_triton.benchmark.timing_trial import Implementation, Roof, TimingTrial, measure, table_of
+from pytorch_to_triton.benchmark.timing_trial import Implementation, measure, table_of
 from pytorch_to_triton.benchmark.traffic import traffic_of
 from pytorch_to_triton.benchmark.trust import SizeMeasured
 from pytorch_to_triton.convert.gates import COMPILE, EAGER, label_of, mean_ms, refuse_unknown_names
 from pytorch_to_triton.convert.request import LAST, ConversionRequest
-from pytorch_to_triton.convert.resolve import DraftOrigin, ResolvedTarget
+from pytorch_to_triton.convert.resolve import ResolvedTarget
 from pytorch_to_triton.draft.file.launches import Stage, Variant
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted
 from pytorch_to_triton.draft.library import PURE, Way, Ways
@@ -75,15 +75,8 @@ class ConversionWork:
         """One stage, not written; without `ways` the usual ones. Raises NotConvertible."""
         return self.target.convertible().drafted(stage, ways or self.ways[0], tuned, note)
 
-    async def draft(
-        self,
-        stage: Stage,
-        ways: Ways | None = None,
-        tuned: Mapping[str, Config] | None = None,
-        note: str = "",
-    ) -> Drafted:
-        """Write one stage's file; without `ways` the usual ones. Raises NotConvertible."""
-        drafted = self.drafted(stage, ways, tuned, note)
+    async def write(self, stage: Stage, drafted: Drafted) -> Drafted:
+        """Write one stage's file. Raises NotConvertible where this Triton lacks a name that it uses."""
         self.file(stage).write_text(drafted.text, encoding="utf-8")
         triton = (await versions(self.worker, self.runtime)).triton
         refuse_unknown_names(drafted.text, self.file(stage), triton)
@@ -105,34 +98,19 @@ class ConversionWork:
         return open_validation(self.worker, first, self.runtime, self.target.problem)
 
 
-def tuning_file(work: ConversionWork, label: str) -> Path:
-    return work.folder / "tuning" / f"{label.replace(' ', '_')}.py"
-
-
 async def side_by_side(work: ConversionWork, implementations: Sequence[Implementation]) -> Tables:
-    """Implementations of a conversion's target, timed in turn at each of its sizes."""
-    trial = work.request.timing_of(implementations, work.target.timing_cases())
-    return await timed_at_all(work.worker, work.runtime, work.listener, trial, work.target.whole)
-
-
-async def timed_at_all(
-    worker: WorkerClient,
-    runtime: Runtime,
-    listener: ProgressListener | None,
-    trial: TimingTrial,
-    origin: DraftOrigin | None,
-) -> Tables:
-    """A table for each size of a trial that was reached; shares of the limit by the work of what was traced,
-    if it was."""
-    measurement = await measure(worker, trial, runtime, listener)
-    cases = {case.name: case for case in trial.cases}
-    device = (await versions(worker, runtime)).devices[0].name
-    traced = origin.traced if origin else None
+    """Implementations of a conversion's target, timed in turn at each of its sizes: a table for each that was
+    reached, with shares of the limit by the work of what was traced, if it was."""
+    cases = {case.name: case for case in work.target.timing_cases()}
+    trial = work.request.timing_of(implementations, [*cases.values()])
+    measurement = await measure(work.worker, trial, work.runtime, work.listener)
+    device = (await versions(work.worker, work.runtime)).devices[0].name
+    traced = work.target.whole.traced if work.target.whole else None
 
     def table(size: SizeMeasured) -> TimingTable:
         case = cases[size.case]
-        work = work_of_case(traced.graph, case, trial.passes, joint=traced.joint) if traced else None
-        return table_of(size, case, device, Roof(work))
+        least = work_of_case(traced.graph, case, trial.passes, joint=traced.joint) if traced else None
+        return table_of(size, case, device, least)
 
     return tuple(map(table, measurement.sizes))
 
@@ -191,16 +169,16 @@ class ConfigChoice:
 async def tune(work: ConversionWork, reports: Sequence[StageReport], ranked: RankedWays) -> Tuned:
     """Time all configurations of the last stage beside the stages so far; draft it with the best."""
     ways = ranked.fastest
-    choices = await write_choices(work, ways)
+    choices, candidates = write_choices(work, ways)
     if not choices:
-        return Tuned(await work.draft(LAST, ways), notes=ranked.notes)
-    implementations = [*stage_subjects(work, reports), *candidates(work, choices)]
+        return Tuned(await work.write(LAST, work.drafted(LAST, ways)), notes=ranked.notes)
+    implementations = [*stage_subjects(work, reports), *candidates]
     if len(choices) == 1:
         implementations.append(compiled_target(work))  # else all are timed again, with the last stage
     tables = await side_by_side(work, implementations)
     best = [choice.best(tables) for choice in choices]
     tuned = {choice.variant.kernel: choice.labels[label] for choice, label in zip(choices, best, strict=True)}
-    drafted = await work.draft(LAST, ways, tuned, await note_on(work))
+    drafted = await work.write(LAST, work.drafted(LAST, ways, tuned, await note_on(work)))
     notes = (*ranked.notes, *filter(None, (choice.others_best(tables) for choice in choices)))
     if len(choices) > 1:
         return Tuned(drafted, notes=notes)
@@ -225,21 +203,15 @@ class RankedWays:
 
 async def ranked_ways(work: ConversionWork) -> RankedWays:
     """The ways, each timed with a draft of the second stage, which is tuned as it runs."""
-    drafts: dict[str, Ways] = {}
-    texts: set[str] = set()
-    for number, ways in enumerate(work.ways):
+    by_text: dict[str, Ways] = {}
+    for ways in work.ways:
         with suppress(NotConvertible):
-            text = work.drafted(2, ways).text
-            if text not in texts:
-                drafts[f"way {number}"] = ways
-                write_tuning_file(work, f"way {number}", text)
-            texts.add(text)
-    if len(drafts) == 1:
-        return RankedWays((*drafts.values(),))
-    tables = await side_by_side(
-        work, [Implementation(n, Target(path=tuning_file(work, n)), "candidate") for n in drafts]
-    )
-    return ranked_by(drafts, tables)
+            by_text.setdefault(work.drafted(2, ways).text, ways)
+    if len(by_text) == 1:
+        return RankedWays((*by_text.values(),))
+    drafts = {f"way {number}": ways for number, ways in enumerate(by_text.values())}
+    candidates = [write_candidate(work, *each) for each in zip(drafts, by_text, strict=True)]
+    return ranked_by(drafts, await side_by_side(work, candidates))
 
 
 def ranked_by(drafts: Mapping[str, Ways], tables: Tables) -> RankedWays:
@@ -260,18 +232,20 @@ def ranking(table: TimingTable, drafts: Mapping[str, Ways]) -> str:
     return f"Fastest on {table.device} at {point_name(table.dims)}: {told[0]}{then}."
 
 
-async def write_choices(work: ConversionWork, ways: Ways) -> list[ConfigChoice]:
+def write_choices(work: ConversionWork, ways: Ways) -> tuple[list[ConfigChoice], list[Implementation]]:
     """A file for each configuration of each kernel that runs at the timed size, the others as they are."""
     untuned = work.drafted(LAST, ways)
     points = [case.dims for case in work.target.timing_cases()]
     variants = (variant for kernel in untuned.kernels for variant in kernel.variants)
     choices = [ConfigChoice(v) for v in variants if any(may_run(v, point) for point in points)]
+    files = []
     for choice in choices:
         for number, config in enumerate(choice.variant.candidates):
             label = f"{choice.variant.kernel} {number}"
-            write_tuning_file(work, label, work.drafted(LAST, ways, {choice.variant.kernel: config}).text)
             choice.labels[label] = config
-    return choices
+            drafted = work.drafted(LAST, ways, {choice.variant.kernel: config})
+            files.append(write_candidate(work, label, drafted.text))
+    return choices, files
 
 
 def may_run(variant: Variant, dims: Mapping[str, int]) -> bool:
@@ -279,18 +253,12 @@ def may_run(variant: Variant, dims: Mapping[str, int]) -> bool:
     return not names_in(variant.condition) <= dims.keys() or holds(variant.condition, dims)
 
 
-def write_tuning_file(work: ConversionWork, label: str, text: str) -> None:
-    file = tuning_file(work, label)
+def write_candidate(work: ConversionWork, label: str, text: str) -> Implementation:
+    """Write a file that is only timed."""
+    file = work.folder / "tuning" / f"{label.replace(' ', '_')}.py"
     file.parent.mkdir(exist_ok=True)
     file.write_text(text, encoding="utf-8")
-
-
-def candidates(work: ConversionWork, choices: Sequence[ConfigChoice]) -> list[Implementation]:
-    return [
-        Implementation(label, Target(path=tuning_file(work, label)), "candidate")
-        for choice in choices
-        for label in choice.labels
-    ]
+    return Implementation(label, Target(path=file), "candidate")
 
 
 def stage_subjects(work: ConversionWork, reports: Sequence[StageReport]) -> list[Implementation]:

@@ -103,7 +103,7 @@ def met(guard: str, point: Point) -> bool:
     """Whether a guard holds; one that cannot be evaluated here, `run` evaluates."""
     try:
         return holds(guard, point)
-    except (TypeError, KeyError):
+    except (TypeError, NameError):
         return True
 
 

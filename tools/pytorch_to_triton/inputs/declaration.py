@@ -13,8 +13,8 @@ from math import prod
 from pydantic import Field
 
 from pytorch_to_triton.errors import BadDeclaration
-from pytorch_to_triton.inputs.case import Argument, tensors_in
-from pytorch_to_triton.inputs.expression import at_sizes, holds, names_in, parse_requirement
+from pytorch_to_triton.inputs.case import Argument, Case, tensors_in
+from pytorch_to_triton.inputs.expression import at_sizes, holds, names_in, parse_requirement, point_name
 from pytorch_to_triton.inputs.input_spec import InputSpec, PackedSpec, SizeSpec, TensorSpec, argument_of
 from pytorch_to_triton.inputs.option_text import value_of_option
 from pytorch_to_triton.inputs.packed_input import parse_inputs
@@ -24,7 +24,7 @@ from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.worker.wire.packing import Packing
 
-_POINTS_TRIED = 100_000
+POINTS_TRIED = 10_000
 MOST_CHARACTERS = 10_000
 """Of one option."""
 MOST_SIZES = 1000
@@ -126,6 +126,17 @@ class Declaration(Value):
         a tensor cannot be generated: a negative size, a range without values.
         """
         return tuple(argument_of(name, spec, dims, dtypes or {}) for name, spec in self.inputs.items())
+
+    def case(self, dims: Mapping[str, int], name: str = "") -> Case:
+        """The same as a case, which is named after the dimensions by default."""
+        name = name or point_name(dims) or "base"
+        return Case(name=name, group="declared", dims=dict(dims), arguments=self.arguments(dims))
+
+    def nearest(self, point: Mapping[str, int], fixed: Collection[str] = ()) -> Point | None:
+        """The declared sizes nearest to the point with which a call can be made, those `fixed` as they are;
+        None where there are none."""
+        choices = {name: sizes for name, sizes in self.dims.items() if name not in fixed}
+        return next(filter(self.takes, islice(nearby(point, choices), POINTS_TRIED)), None)
 
 
 def _conditions_at(texts: Sequence[str], sizes: Mapping[str, int]) -> tuple[str, ...]:
@@ -280,7 +291,7 @@ def _refuse_contradiction(declaration: Declaration) -> None:
     """Raises BadDeclaration when no combination of declared sizes meets the requirements."""
     middle = middle_point(declaration.dims)
     broken = declaration.violated(middle)
-    points = islice(nearby(middle, declaration.dims), _POINTS_TRIED)
+    points = islice(nearby(middle, declaration.dims), 10 * POINTS_TRIED)
     if broken and all(declaration.violated(point) for point in points):
         problem = "Requirement: none of the declared sizes meets it."
         used = {name: sizes for name, sizes in declaration.dims.items() if name in names_in(broken)}

@@ -1,17 +1,17 @@
 """Dimension expressions: sizes (`N // 2`), bounds (`0.5`, `N`) and requirements (`N % 16 == 0`).
 
-Python's own parser reads them; only what this page lists is computed, never arbitrary code. An expression
-is kept as its text.
+Python reads and computes them; only what this page lists is computed, never arbitrary code. An expression is
+kept as its text.
 """
 
 import ast
 import math
-import operator
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
+from types import CodeType
 
 from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.text_span import TextSpan
@@ -20,36 +20,18 @@ LONGEST = 200
 """Characters in one expression: keeps the parser's recursion and the numbers small."""
 
 Number = int | float
-Computed = Callable[[Mapping[str, int]], Number]
 
-_ARITHMETIC: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-_BINARY = {**_ARITHMETIC, ast.Pow: operator.pow, ast.Div: operator.truediv}
-"""The last two are written by torch.export, never by a user: whose expressions are checked first."""
-_UNARY: dict[type[ast.unaryop], Callable[[Number], Number]] = {
-    ast.Not: operator.not_,
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-}
-_COMPARISONS: dict[type[ast.cmpop], Callable[[Number, Number], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-_FUNCTIONS: dict[str, Callable[..., Number]] = {
-    "abs": abs, "float": float, "int": int, "max": max, "min": min, "round": round,
-    "math.ceil": math.ceil, "math.exp": math.exp, "math.floor": math.floor, "math.log": math.log,
-    "math.log2": math.log2, "math.pow": math.pow, "math.sqrt": math.sqrt,
-}  # fmt: skip
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+_COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_COMPUTED = (
+    ast.Name, ast.Load, ast.UnaryOp, ast.Not, ast.USub, ast.UAdd, ast.BinOp, *_ARITHMETIC, ast.Pow, ast.Div,
+    ast.BoolOp, ast.And, ast.Or, ast.Compare, *_COMPARISONS,
+)  # fmt: skip
+"""Powers and quotients are written by torch.export, never by a user: whose expressions are checked first."""
+_FUNCTIONS = {function.__name__: function for function in (abs, float, int, max, min, round)}
+_OF_MATH = frozenset(f"math.{name}" for name in ("ceil", "exp", "floor", "log", "log2", "pow", "sqrt"))
 """Of sizes, as torch.export writes them; a user's expression calls none."""
+_GLOBALS: dict[str, object] = {"__builtins__": {}, "math": math, **_FUNCTIONS}
 _SIZE_HINT = "A size is made of integers, dimension names, + - * // % and parentheses."
 _CONDITION_HINT = "Compare sizes, for example N % 16 == 0 or M < N; join with and, or, not."
 
@@ -119,7 +101,7 @@ def at_sizes(text: str, sizes: Mapping[str, int]) -> str:
 def value_of(text: str, dims: Mapping[str, int]) -> Number:
     """A size or a bound at these dimensions. Raises BadDeclaration where it divides by zero there."""
     try:
-        return _computed(text)(dims)
+        return _computed(text, dims)
     except ZeroDivisionError:
         problem = f"{text} divides by zero at {point_name(dims)}."
         raise BadDeclaration(problem, text, 0, "Add a requirement that keeps the divisor above 0.") from None
@@ -128,7 +110,7 @@ def value_of(text: str, dims: Mapping[str, int]) -> Number:
 def holds(text: str, dims: Mapping[str, int]) -> bool:
     """Whether a requirement is met at these dimensions; one that divides by zero is not."""
     try:
-        return bool(_computed(text)(dims))
+        return bool(_computed(text, dims))
     except ZeroDivisionError:
         return False
 
@@ -178,7 +160,7 @@ class _Check:
                     raise self.refusal(node, f"no dimension {name!r} is declared.", self._declare(name))
             case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
                 self.arithmetic(operand)
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
+            case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _ARITHMETIC):
                 self.arithmetic(left)
                 self.arithmetic(right)
                 self._divisor(op, right)
@@ -199,7 +181,7 @@ class _Check:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 self.condition(operand)
             case ast.Compare(left=left, ops=ops, comparators=comparators):
-                if any(type(op) not in _COMPARISONS for op in ops):
+                if not all(isinstance(op, _COMPARISONS) for op in ops):
                     raise self.refusal(node, "only == != < <= > >= compare sizes.", _CONDITION_HINT)
                 for side in (left, *comparators):
                     self.arithmetic(side)
@@ -225,40 +207,25 @@ class _Check:
         return f"{meant}Add --dim {name}=1,7,256 (DIMS in a kernel file); declared so far: {declared}."
 
 
+def _computed(text: str, dims: Mapping[str, int]) -> Number:
+    number: Number = eval(_compiled(text), _GLOBALS, dims)  # of what is listed above
+    return number
+
+
 @lru_cache(maxsize=1024)
-def _computed(text: str) -> Computed:
-    """Computes the expression at dimensions: plans of cases ask thousands of times."""
-    return _compiled(_tree(text))
+def _compiled(text: str) -> CodeType:
+    """Plans of cases compute the same expression thousands of times."""
+    tree = _tree(text)
+    if not _is_listed(tree):
+        raise TypeError(f"{text} was never checked")
+    return compile(ast.Expression(tree), text, "eval")
 
 
-def _compiled(node: ast.expr) -> Computed:
+def _is_listed(node: ast.AST) -> bool:
+    """Whether it is made of nothing but what this page lists."""
     match node:
-        case ast.Constant(value=int() | float() as number):
-            return lambda dims: number
-        case ast.Name(id=name):
-            return operator.itemgetter(name)
-        case ast.UnaryOp(op=op, operand=operand):
-            return _applied(_UNARY[type(op)], [operand])
-        case ast.BinOp(left=left, op=op, right=right):
-            return _applied(_BINARY[type(op)], [left, right])
-        case ast.Call(func=function, args=args) if ast.unparse(function) in _FUNCTIONS:
-            return _applied(_FUNCTIONS[ast.unparse(function)], args)
-        case ast.BoolOp(op=op, values=values):
-            decide, parts = all if isinstance(op, ast.And) else any, [_compiled(value) for value in values]
-            return lambda dims: decide(part(dims) for part in parts)
-        case ast.Compare(left=left, ops=ops, comparators=comparators):
-            pairs = zip(ops, [left, *comparators], comparators, strict=False)
-            compared = [_applied(_COMPARISONS[type(op)], pair) for op, *pair in pairs]
-            return lambda dims: all(each(dims) for each in compared)
-    raise TypeError(f"{ast.unparse(node)} was never checked")
-
-
-def _applied(function: Callable[..., Number], operands: Sequence[ast.expr]) -> Computed:
-    """The function of what the operands compute."""
-    match [_compiled(operand) for operand in operands]:
-        case [only]:
-            return lambda dims: function(only(dims))
-        case [left, right]:
-            return lambda dims: function(left(dims), right(dims))
-        case parts:
-            return lambda dims: function(*(part(dims) for part in parts))
+        case ast.Constant(value=value):
+            return isinstance(value, int | float)
+        case ast.Call(func=function, args=args, keywords=[]):
+            return ast.unparse(function) in {*_FUNCTIONS, *_OF_MATH} and all(map(_is_listed, args))
+    return isinstance(node, _COMPUTED) and all(map(_is_listed, ast.iter_child_nodes(node)))

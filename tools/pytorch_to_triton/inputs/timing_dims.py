@@ -1,14 +1,11 @@
 """The sizes worth timing: large enough that memory traffic, not launch overhead, is measured."""
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 
 from pytorch_to_triton.errors import BadDeclaration, BadInput
 from pytorch_to_triton.inputs.declaration import Declaration, unused_dim
 from pytorch_to_triton.inputs.expression import names_in, point_name
-from pytorch_to_triton.inputs.sizes import Point, largest_point, nearby, smallest_first
-
-_POINTS_TRIED = 10_000
+from pytorch_to_triton.inputs.sizes import Point, largest_point, smallest_first
 
 HeldBytes = Callable[[Point], int]
 """Bytes of the largest value that a computation has at these sizes."""
@@ -28,23 +25,18 @@ def timing_dims(
     """
     if declaration.generated:
         return dict(declaration.generated)
-    point: Point | None = _largest_valid(declaration)
+    point = declaration.nearest(largest_point(declaration.dims))
+    if point is None:
+        raise BadInput(
+            "The inputs cannot be generated at any of the declared sizes.",
+            "Declare sizes that meet the requirements and at which no range is empty.",
+        )
     while point is not None:
         largest = point
         if max(declaration.bytes_at(largest), held(largest) if held else 0) >= at_least_bytes:
             break
         point = next(_doubled(declaration, largest), None)
     return largest
-
-
-def _largest_valid(declaration: Declaration) -> Point:
-    points = islice(nearby(largest_point(declaration.dims), declaration.dims), _POINTS_TRIED)
-    for point in filter(declaration.takes, points):
-        return point
-    raise BadInput(
-        "The inputs cannot be generated at any of the declared sizes.",
-        "Declare sizes that meet the requirements and at which no range is empty.",
-    )
 
 
 def _doubled(declaration: Declaration, point: Point) -> Iterator[Point]:
@@ -71,13 +63,12 @@ def _whole(declaration: Declaration, point: Point) -> Point:
         if name not in dims:
             raise unused_dim(name, [size], dims)
     largest = {**largest_point(dims), **point}
-    others = {name: sizes for name, sizes in dims.items() if name not in point}
-    found = next(filter(declaration.takes, islice(nearby(largest, others), _POINTS_TRIED)), None)
-    if found is None:
+    whole = declaration.nearest(largest, fixed=point)
+    if whole is None:
         broken = declaration.violated(largest)
         why = f"{broken} does not hold" if broken else _why_no_call(declaration, largest)
         raise BadInput(f"--at: no call can be made at {point_name(largest)}: {why}.", "Name other sizes.")
-    return found
+    return whole
 
 
 def _why_no_call(declaration: Declaration, point: Point) -> str:

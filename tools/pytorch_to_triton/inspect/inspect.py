@@ -10,7 +10,6 @@ from pytorch_to_triton.hardware.architectures import DEFAULT, Architecture, arch
 from pytorch_to_triton.hardware.versions import Versions, versions
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options
-from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.inspect.assembly import read_amdgcn, read_ptx
 from pytorch_to_triton.inspect.compiling import Compiled, Compiling, compile_kernels, compiled_otherwise
@@ -173,8 +172,7 @@ async def _call_of(worker: WorkerClient, request: InspectionRequest, runtime: Ru
     if example is not None and not (request.options.inputs or request.options.dims):
         return InspectedCall(declaring, example)
     dims = timing_dims(declaration, at_least_bytes=0)
-    name = point_name(dims) or "base"
-    case = Case(name=name, group="declared", dims=dims, arguments=declaration.arguments(dims))
+    case = declaration.case(dims)
     return InspectedCall(declaring, case, (*emptiness(case), *further_dtypes(declaration)))
 
 

@@ -4,8 +4,7 @@ Its options: docs.nvidia.com/compute-sanitizer/ComputeSanitizer.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -99,7 +98,7 @@ class Hazard(Value):
 def parse_report(text: str) -> tuple[Hazard, ...]:
     """The hazards of a report in its order, repeats counted; at most HAZARDS. Other lines are skipped."""
     merged: dict[tuple[object, ...], Hazard] = {}
-    for hazard in map(_hazard, _records(report_lines(text))):
+    for hazard in filter(None, map(_hazard, _records(report_lines(text)))):
         key = (hazard.kind, hazard.space, hazard.kernel, hazard.file, hazard.line, hazard.misaligned)
         known = merged.get(key)
         merged[key] = _merge(known, hazard) if known else hazard
@@ -122,98 +121,66 @@ def report_lines(text: str) -> Iterator[str]:
     return (match[1] for line in text.splitlines() if (match := LINE.match(line)))
 
 
-@dataclass
-class HazardRecord:
-    """What is known of one hazard while its lines are read."""
-
-    kind: str
-    space: str = ""
-    size: int | None = None
-    count: int = 1
-    place: str | None = None
-    outermost: str = ""
-    """The last device frame: the kernel, where the place is in a function that it calls."""
-    accesses: list[str] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
-    outside: int | None = None
-
-
-def _records(lines: Iterable[str]) -> Iterator[HazardRecord]:
-    record: HazardRecord | None = None
-    unknown = ""
+def _records(lines: Iterable[str]) -> Iterator[list[str]]:
+    """The lines up to an empty one, to the host's backtrace, or to where the next hazard begins."""
+    record: list[str] = []
     for line in lines:
-        if begun := _begun(line):
-            if record:
-                yield record
-            record, unknown = begun, ""
-        elif not line or line.startswith("Saved host backtrace"):
-            if record:
-                yield record
-            record, unknown = None, ""
-        elif record is not None:
-            _take(record, line)
-        elif unknown and (place := PLACE.match(line)):
-            record = HazardRecord(kind=unknown, place=place[1])
-        else:
-            unknown = line
-    if record:
-        yield record
+        if not line or line.startswith("Saved host backtrace") or INVALID.match(line) or RACE.match(line):
+            yield record
+            record = []
+        record += [line] * bool(line)
+    yield record
 
 
-def _begun(line: str) -> HazardRecord | None:
-    """A record that starts with this line."""
-    if match := INVALID.match(line):
-        kind = match[2] if match[2] in ("read", "write", "atomic") else "access"
-        return HazardRecord(kind=kind, space=match[1], size=_number(match[3]))
-    if match := RACE.match(line):
-        certain = "write race" if match[2] == "Write" else "race"
-        kind = certain if match[1].upper() == "ERROR" else "possible race"
-        record = HazardRecord(kind=kind, space="shared", count=0)
-        _note_access(record, match[2], match[3])
-        return record
-    return None
-
-
-def _take(record: HazardRecord, line: str) -> None:
-    """Add one more line of a record."""
-    if access := OTHER_ACCESS.match(line):
-        counted = COUNTED.search(line)
-        record.count += _number(counted[1]) if counted else 1
-        if record.kind == "write race" and access[1] == "Read":
-            record.kind = "race"
-        _note_access(record, access[1], access[2])
-    elif frame := FRAME.match(line):
-        record.outermost = frame[1]
-    elif ACCESS.match(line):
-        record.words.append(ADDRESS.sub("", line))
-        nearest = NEAREST.match(line)
-        record.outside = _number(nearest[1]) if nearest else record.outside
-    elif record.place is None and (place := PLACE.match(line)):
-        record.place = place[1]
-
-
-def _note_access(record: HazardRecord, access: str, place: str) -> None:
-    record.place = record.place or place
-    _, file, line = _locate(place)
-    at = f" at {file}:{line}" if file else ""
-    record.accesses.append(f"{access.lower()}{at}")
-
-
-def _hazard(record: HazardRecord) -> Hazard:
-    kernel, file, line = _locate(record.place or "")
-    words = " ".join(record.words) or " and ".join(dict.fromkeys(record.accesses))
+def _hazard(record: Sequence[str]) -> Hazard | None:
+    """What the lines report; None where that is no hazard."""
+    head, *lines = record or [""]
+    invalid, race = INVALID.match(head), RACE.match(head)
+    if not (invalid or race):
+        placed = next((n for n, line in enumerate(lines) if PLACE.match(line)), None)
+        if placed is None:
+            return None
+        head, lines = record[placed], lines[placed:]
+    others = _matches(OTHER_ACCESS, lines)
+    accesses = [*([(race[2], race[3])] if race else []), *((other[1], other[2]) for other in others)]
+    places = [place for _, place in accesses] or [place[1] for place in _matches(PLACE, lines)]
+    kernel, file, line = _locate(places[0] if places else "")
+    outermost = [frame[1] for frame in _matches(FRAME, lines)][-1:]
+    words = " ".join(ADDRESS.sub("", line) for line in lines if ACCESS.match(line))
+    words = words or " and ".join(dict.fromkeys(_access_text(*access) for access in accesses))
+    counts = [_number(counted[1]) if (counted := COUNTED.search(other.string)) else 1 for other in others]
+    nearest = _matches(NEAREST, lines)
     return Hazard(
-        kind=record.kind,
-        space=record.space,
-        kernel=_locate(record.outermost)[0] or kernel,
+        kind=_kind(head, {other[1] for other in others}),
+        space=invalid[1] if invalid else "shared" if race else "",
+        kernel=_locate("".join(outermost))[0] or kernel,
         file=file,
         line=line,
-        size_bytes=record.size,
-        outside_bytes=record.outside,
+        size_bytes=_number(invalid[3]) if invalid else None,
+        outside_bytes=_number(nearest[-1][1]) if nearest else None,
         misaligned="is misaligned" in words,
         detail=words,
-        count=max(1, record.count),
+        count=max(1, sum(counts)),
     )
+
+
+def _matches(pattern: re.Pattern[str], lines: Iterable[str]) -> list[re.Match[str]]:
+    return [match for line in lines if (match := pattern.match(line))]
+
+
+def _kind(head: str, others: Collection[str]) -> str:
+    """By the first line; `others` are the accesses that raced with the one in it."""
+    if invalid := INVALID.match(head):
+        return invalid[2] if invalid[2] in ("read", "write", "atomic") else "access"
+    if race := RACE.match(head):
+        certain = "write race" if race[2] == "Write" and "Read" not in others else "race"
+        return certain if race[1].upper() == "ERROR" else "possible race"
+    return head
+
+
+def _access_text(access: str, place: str) -> str:
+    _, file, line = _locate(place)
+    return f"{access.lower()} at {file}:{line}" if file else access.lower()
 
 
 def _locate(text: str) -> tuple[str, str | None, int | None]:

@@ -2,7 +2,7 @@
 
 import importlib.util
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -229,23 +229,37 @@ def collected(reference: Description, inputs: Mapping[str, object]) -> dict[str,
     return {**needed, **known, first.name: {marks[first.name]: rest}}
 
 
-def declared_examples(examples: Sequence[Example], free: FreeSizes | None) -> dict[str, object]:
-    """What get_inputs() showed, as a declaration of it, over the dims where sizes are free."""
+Bounds = Callable[[int, int, Mapping[int, str]], tuple[object, object]]
+"""A tensor of integers as it is declared: by what it holds, and the dims that its shape has not, by size."""
+
+
+def bounds_up_to_a_size(low: int, high: int, dims: Mapping[int, str]) -> tuple[object, object]:
+    """Integers up to a size are indices along it."""
+    return low, dims.get(high, high)
+
+
+def declared_examples(
+    examples: Sequence[Example], free: FreeSizes | None, bounds: Bounds = bounds_up_to_a_size
+) -> dict[str, object]:
+    """What a call showed, as a declaration of it, over the dims where sizes are free."""
     return nested(
-        {e.name: e.packing if isinstance(e, PackedExample) else declared(e, free) for e in examples}
+        {e.name: e.packing if isinstance(e, PackedExample) else declared(e, free, bounds) for e in examples}
     )
 
 
-def declared(example: TensorExample | ConstantExample, free: FreeSizes | None) -> object:
+def declared(
+    example: TensorExample | ConstantExample, free: FreeSizes | None, bounds: Bounds = bounds_up_to_a_size
+) -> object:
     """One tensor or constant of it."""
     if example.form == "constant":
         return f'"{example.value}"' if isinstance(example.value, str) else example.value
     shape = free.shapes[example.name] if free else tuple(map(str, example.shape))
-    # Integers up to a size are indices along it.
+    text = f"{example.dtype}[{', '.join(shape)}]"
+    if example.low is None or example.high is None:
+        return text
     dims = {size: name for name, size in free.dims.items() if name not in shape} if free else {}
-    high = dims.get(example.high or 0, example.high)
-    values = f" in {example.low}..{high}" if example.low is not None else ""
-    return f"{example.dtype}[{', '.join(shape)}]{values}"
+    low, high = bounds(example.low, example.high, dims)
+    return f"{text} in {low}..{high}"
 
 
 def with_small_sizes(source: Description) -> Description:

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.declaration import parse_declaration
-from pytorch_to_triton.inputs.option_text import option_of_value
-from pytorch_to_triton.inputs.packed_input import nested
-from pytorch_to_triton.inputs.sizes import largest_point
+from pytorch_to_triton.inputs.sizes import Point, largest_point
 from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.schema.description import (
-    ConstantExample,
-    Example,
-    PackedExample,
-    TensorExample,
-)
+from pytorch_to_triton.schema.description import Example, TensorExample
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
-from pytorch_to_triton.targets.describe import refusal_of
+from pytorch_to_triton.targets.describe import declared_examples, refusal_of
 from pytorch_to_triton.targets.first_call import called, case_at
 from pytorch_to_triton.targets.small_sizes import sizes_to_try
 from pytorch_to_triton.worker.wire.tracing import FreeSizes
@@ -57,14 +50,8 @@ class Proposal:
     dims: Mapping[str, tuple[int, ...]]
     init: tuple[str, ...]
     guesses: tuple[str, ...]
-    at: tuple[str, ...] = ()
-    """The sizes of the calls, as `--at` takes them."""
-
-    def options(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The same as options of the command line."""
-        inputs = tuple(f"{name}={option_of_value(value)}" for name, value in self.inputs.items())
-        dims = tuple(f"{name}={','.join(map(str, sizes))}" for name, sizes in self.dims.items())
-        return inputs, dims
+    points: tuple[Point, ...] = ()
+    """The sizes of the calls, the most frequent first."""
 
 
 async def proposed(
@@ -134,38 +121,23 @@ def proposal_of(calls: Sequence[RecordedCall], fixed: frozenset[str] = frozenset
     names = named(tensors, vary=differ(tensors))
     sizes = {name: seen for seen, name in names.items()}
     kept = {name: seen for name, seen in sizes.items() if name not in fixed}
-    inputs = nested(
-        {
-            e.name: e.packing
-            if isinstance(e, PackedExample)
-            else declared(e, tensors, names, frozenset(kept))
-            for e in calls[0].arguments
-        }
-    )
-    free = FreeSizes(
-        shapes={
-            name: tuple(size_text(seen, names, frozenset(kept)) for seen in zip(*shapes, strict=True))
-            for name, shapes in tensors.items()
-        },
-        dims={name: max(seen) for name, seen in kept.items()},
-        requires=(),
-    )
+    shapes = {
+        tensor: tuple(size_text(seen, names, kept) for seen in zip(*shapes, strict=True))
+        for tensor, shapes in tensors.items()
+    }
+    free = FreeSizes(shapes=shapes, dims={name: max(seen) for name, seen in kept.items()}, requires=())
+    in_first = replace(free, dims={name: seen[0] for name, seen in kept.items()})
+    inputs = declared_examples(calls[0].arguments, in_first, bounds_below_a_size)
     tried = {name: tuple(sorted({*found, *kept[name]})) for name, found in sizes_to_try(free).items()}
-    made = calls[0].constructor
+    made, together = calls[0].constructor, Counter(zip(*kept.values(), strict=True))
     constants = {name: value for name, value in made.items() if not isinstance(value, list)}
     return Proposal(
         inputs=inputs,
         dims=tried,
         init=tuple(f"{name}={value}" for name, value in constants.items()),
         guesses=tuple(guesses(calls, sizes, fixed, inputs)),
-        at=tuple(usual_points(kept)),
+        points=tuple(dict(zip(kept, sizes, strict=True)) for sizes, _ in together.most_common(MOST_POINTS)),
     )
-
-
-def usual_points(kept: Mapping[str, Sequence[int]]) -> Iterator[str]:
-    """The sizes that calls have together, the most frequent first, as `--at` takes them."""
-    for sizes, _ in Counter(zip(*kept.values(), strict=True)).most_common(MOST_POINTS):
-        yield ",".join(f"{name}={size}" for name, size in zip(kept, sizes, strict=True))
 
 
 def tensors_of(calls: Sequence[RecordedCall]) -> dict[str, list[tuple[int, ...]]]:
@@ -204,33 +176,16 @@ def named(tensors: Mapping[str, list[tuple[int, ...]]], *, vary: bool) -> dict[t
     return found
 
 
-def size_text(seen: tuple[int, ...], names: Mapping[tuple[int, ...], str], kept: frozenset[str]) -> str:
+def size_text(seen: tuple[int, ...], names: Mapping[tuple[int, ...], str], kept: Collection[str]) -> str:
     name = names.get(seen)
-    return name if name in kept else str(seen[0])
+    return name if name and name in kept else str(seen[0])
 
 
-def declared(
-    example: TensorExample | ConstantExample,
-    tensors: Mapping[str, list[tuple[int, ...]]],
-    names: Mapping[tuple[int, ...], str],
-    kept: frozenset[str],
-) -> object:
-    """One tensor or constant, as INPUTS would have it."""
-    match example:
-        case ConstantExample(value=str(value)):
-            return f'"{value}"'
-        case ConstantExample(value=value):
-            return value
-        case TensorExample():
-            shape = [size_text(seen, names, kept) for seen in zip(*tensors[example.name], strict=True)]
-            if example.low is None or example.high is None:
-                return f"{example.dtype}[{', '.join(shape)}]"
-            sizes = {seen[0]: name for seen, name in names.items() if name in kept and name not in shape}
-            # Integers that stay below a size are indices along it: of the smallest such size, for one.
-            from_zero = example.low >= 0 or example.low in IGNORED
-            along = min((size for size in sizes if size >= example.high and from_zero), default=None)
-            low, high = (example.low, example.high) if along is None else (0, sizes[along])
-            return f"{example.dtype}[{', '.join(shape)}] in {low}..{high}"
+def bounds_below_a_size(low: int, high: int, dims: Mapping[int, str]) -> tuple[object, object]:
+    """Integers that stay below a size are indices along it: of the smallest such size, for one."""
+    is_index = low >= 0 or low in IGNORED
+    along = min((size for size in dims if size >= high and is_index), default=None)
+    return (low, high) if along is None else (0, dims[along])
 
 
 def guesses(

@@ -1,13 +1,11 @@
 """Whether a reference runs at all on what is declared, asked where a trace of it has failed."""
 
 from collections.abc import Mapping
-from itertools import islice
 
 from pytorch_to_triton.errors import BadDeclaration, TargetBroken
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
-from pytorch_to_triton.inputs.expression import point_name
-from pytorch_to_triton.inputs.sizes import middle_point, nearby
+from pytorch_to_triton.inputs.sizes import middle_point
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.no_answer import refusal_of_end
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
@@ -17,7 +15,6 @@ from pytorch_to_triton.worker.wire import Failure
 
 MOST_ELEMENTS = 2**22
 """Of the call: larger ones take long, and are left to validation."""
-POINTS_TRIED = 1_000
 CORRECT_IT = (
     "Correct the function, or declare inputs that it takes: INPUTS and DIMS, or --input and --dim; `convert "
     "start --example FILE.py:NAME` takes them from a function that calls it."
@@ -28,7 +25,8 @@ async def refuse_unrunnable(
     worker: WorkerClient, target: Target, declaration: Declaration, runtime: Runtime, *, seconds: float
 ) -> None:
     """Call the target once at the middle of its declared sizes. Raises TargetBroken where that fails."""
-    case = middle_case(declaration)
+    point = declaration.nearest(middle_point(declaration.dims)) if declaration.inputs else None
+    case = case_at(declaration, point) if point is not None else None
     if case is None:
         return
     outcome = await called(worker, target, case, runtime, seconds=seconds)
@@ -50,25 +48,14 @@ async def called(
     return await worker.ask(job, runtime, seconds=seconds)
 
 
-def middle_case(declaration: Declaration) -> Case | None:
-    """The declared call nearest to the middle; None where there is none, or it is large."""
-    points = islice(nearby(middle_point(declaration.dims), declaration.dims), POINTS_TRIED)
-    point = next((point for point in points if not declaration.violated(point)), None)
-    if point is None or not declaration.inputs:
-        return None
-    return case_at(declaration, point)
-
-
 def case_at(
     declaration: Declaration, point: Mapping[str, int], *, most_elements: int = MOST_ELEMENTS
 ) -> Case | None:
     """The call at these sizes; None where it is large or cannot be drawn."""
     try:
-        arguments = declaration.arguments(point)
+        case = declaration.case(point)
     except BadDeclaration:
         return None
-    name = point_name(point) or "base"
-    case = Case(name=name, group="declared", dims=dict(point), arguments=arguments)
     return case if case.elements <= most_elements else None
 
 

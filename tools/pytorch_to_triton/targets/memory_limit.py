@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from pytorch_to_triton.errors import BadInput
@@ -12,11 +11,10 @@ from pytorch_to_triton.hardware.versions import Device, versions
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import point_name
-from pytorch_to_triton.inputs.sizes import Point, nearby, smallest_point
+from pytorch_to_triton.inputs.sizes import Point, smallest_point
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 
-POINTS_TRIED = 1_000
 SHARE = 4
 """Sizes that are proposed take this part of the memory: results and copies need some, too."""
 NEVER_TOO_LARGE = 2**30
@@ -44,19 +42,21 @@ def device_memory(device: Device) -> MemoryLimit:
     return MemoryLimit(device.memory_bytes, f"the memory of {device.name}")
 
 
-async def refuse_too_large(worker: WorkerClient, declaration: Declaration, runtime: Runtime) -> None:
-    """Raises BadInput where not even the smallest declared sizes fit into the memory that calls run in."""
-    point = smallest_allowed(declaration)
-    if point is None or declaration.bytes_at(point) <= NEVER_TOO_LARGE:
+async def refuse_too_large(
+    worker: WorkerClient, declaration: Declaration, runtime: Runtime, points: Sequence[Point] = ()
+) -> None:
+    """Raises BadInput where not even the smallest declared sizes fit into the memory that calls run in, nor,
+    on a device, the first of the points."""
+    smallest = declaration.nearest(smallest_point(declaration.dims))
+    is_large = smallest is not None and declaration.bytes_at(smallest) > NEVER_TOO_LARGE
+    if not (is_large or points):
         return
     devices = () if runtime.interpreter else (await versions(worker, runtime)).devices
-    refuse_over(declaration, point, device_memory(devices[0]) if devices else host_memory())
-
-
-def smallest_allowed(declaration: Declaration) -> Point | None:
-    """The smallest declared sizes that meet the requirements and for which inputs can be generated."""
-    points = islice(nearby(smallest_point(declaration.dims), declaration.dims), POINTS_TRIED)
-    return next(filter(declaration.takes, points), None)
+    limit = device_memory(devices[0]) if devices else host_memory()
+    if smallest is not None:
+        refuse_over(declaration, smallest, limit)
+    for point in points if devices else ():
+        refuse_over(declaration, point, limit)
 
 
 def refuse_over(declaration: Declaration, point: Point, limit: MemoryLimit) -> None:
@@ -70,16 +70,6 @@ def refuse_over(declaration: Declaration, point: Point, limit: MemoryLimit) -> N
         over(point, held, limit),
         f"Declare sizes at which they hold less than {gigabytes(limit.bytes // SHARE)}{such}.",
     )
-
-
-async def refuse_points_over(
-    worker: WorkerClient, declaration: Declaration, points: Sequence[Point], runtime: Runtime
-) -> None:
-    """Raises BadInput for the first sizes at which the inputs do not fit into the memory of the device, if
-    there is one."""
-    devices = () if runtime.interpreter or not points else (await versions(worker, runtime)).devices
-    for point in points if devices else ():
-        refuse_over(declaration, point, device_memory(devices[0]))
 
 
 def refuse_cases_over(cases: Iterable[Case], limit: MemoryLimit) -> None:

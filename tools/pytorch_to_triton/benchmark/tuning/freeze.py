@@ -207,7 +207,8 @@ class _Table:
     def decorator(self, width: int) -> list[str]:
         arguments = [self.name, f"[{_names(self.sizes)}]", f"[{_names(self.tensors)}]"]
         arguments += [f"pruned_by({self.prune}, {self.name})"] if self.prune else []
-        heuristics = _heuristics(self.file)
+        triton = _name_in_file(self.file, "triton")
+        heuristics = self.file.imports.get("triton.heuristics", f"{triton}.heuristics")
         line = f"@{heuristics}({CHOOSER}({', '.join(arguments)}))"
         if len(line) <= width:
             return [line]
@@ -274,11 +275,6 @@ def _imports_triton(statement: ast.stmt) -> bool:
 def _name_in_file(file: KernelSource, path: str) -> str:
     """The name that the file has for a module, or for something in it; else the path itself."""
     return file.imports.get(path, path)
-
-
-def _heuristics(file: KernelSource) -> str:
-    by_name = _name_in_file(file, "triton.heuristics")
-    return f"{_name_in_file(file, 'triton')}.heuristics" if "." in by_name else by_name
 
 
 def _apply(text: str, edits: Sequence[_Edit]) -> str:

@@ -305,8 +305,7 @@ def with_read_state(traced: Traced) -> Traced:
         parameters = tuple(name for name in graph.parameters if name not in unread)
         return graph.model_copy(update={"state": state, "inputs": inputs, "parameters": parameters})
 
-    branches = tuple(replace(branch, graph=without(branch.graph)) for branch in traced.branches)
-    return replace(traced, graph=without(traced.graph), branches=branches)
+    return with_graphs(traced, without)
 
 
 def attribute(module: str, key: str) -> str:
@@ -334,13 +333,14 @@ def named(parts: Sequence[Part], function: str) -> tuple[Part, ...]:
 
 
 def renamed(part: Part, name: str) -> Part:
-    graph = part.traced.graph.model_copy(update={"function": name})
-    branches = tuple(
-        replace(branch, graph=branch.graph.model_copy(update={"function": name}))
-        for branch in part.traced.branches
-    )
-    traced = replace(part.traced, graph=graph, branches=branches)
-    return replace(part, traced=traced, source=replace(part.source, branches=branches))
+    traced = with_graphs(part.traced, lambda graph: graph.model_copy(update={"function": name}))
+    return replace(part, traced=traced, source=replace(part.source, branches=traced.branches))
+
+
+def with_graphs(traced: Traced, change: Callable[[Graph], Graph]) -> Traced:
+    """The same with other graphs in the place of its own."""
+    branches = tuple(replace(branch, graph=change(branch.graph)) for branch in traced.branches)
+    return replace(traced, graph=change(traced.graph), branches=branches)
 
 
 def needing_lines(ranges: Ranges) -> list[Lines]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -258,7 +258,7 @@ class Apart(ast.NodeTransformer):
             for child in operands_of(node)
             if not constant(child) and (computes(child) or isinstance(child, ast.Compare | ast.UnaryOp))
         }
-        Replacing(names).generic_visit(node)
+        Replacing(lambda child: names.get(id(child))).generic_visit(node)
 
     def named(self, kind: str, expression: ast.expr) -> ast.Name:
         """A name for an expression, which is computed before the statement."""
@@ -309,10 +309,10 @@ def operands_of(node: ast.expr) -> list[ast.expr]:
 
 @dataclass(frozen=True)
 class Replacing(ast.NodeTransformer):
-    """Puts names in the place of expressions."""
+    """Puts nodes in the place of others."""
 
-    names: Mapping[int, ast.Name]
-    """By the expression's id."""
+    instead: Callable[[ast.AST], ast.AST | None]
+    """None where a node stays, and what is in it is looked at."""
 
     def visit(self, node: ast.AST) -> Any:
-        return self.names.get(id(node)) or self.generic_visit(node)
+        return self.instead(node) or self.generic_visit(node)

@@ -10,7 +10,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pytorch_to_triton.convert.cuts.function_text import FunctionText, loaded, statements, stored
+from pytorch_to_triton.convert.cuts.function_text import (
+    FunctionText,
+    Lines,
+    Replacing,
+    loaded,
+    statements,
+    stored,
+)
 from pytorch_to_triton.convert.cuts.ranges import Ranges, StatementRange
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.errors import NotConvertible
@@ -61,12 +68,12 @@ class SizesSeen:
         return name
 
 
-def tensor_spec(seen: Seen, sizes: SizesSeen) -> TensorSpec | None:
-    """A tensor as it is declared; None where its rank or its dtype changes within a run."""
+def spec_of(name: str, seen: Seen, sizes: SizesSeen) -> TensorSpec:
+    """A tensor as it is declared. Raises NotConvertible where its rank or its dtype changes within a run."""
     runs = [seen[run] for run in sorted(seen)]
     ranks = {len(held.shape) for run in runs for held in run}
     if len(ranks) != 1 or any(len({held.dtype for held in run}) != 1 for run in runs):
-        return None
+        raise NotConvertible(f"{name} has another rank or dtype from one time to the next", "")
     shape = (
         sizes.text([only(held.shape[axis] for held in run) for run in runs]) for axis in range(ranks.pop())
     )
@@ -121,18 +128,19 @@ class Outline:
 def outline(ranges: Ranges, each: StatementRange, sizes: SizesSeen, whole: Declaration) -> Outline:
     """Raises NotConvertible where the range takes what no kernel can."""
     held = {name: held_before(ranges, name, each.line) for name in each.reads}
-    tensors = {name: spec_of(name, seen, sizes) for name, seen in held.items() if kind_of(seen) == "tensor"}
+    kinds = {name: next(iter(seen.values()))[0].kind for name, seen in held.items()}
+    tensors = {name: spec_of(name, held[name], sizes) for name in held if kinds[name] == "tensor"}
     shapes = {name: spec.shape for name, spec in tensors.items()}
     constants: dict[str, ConstantSpec] = {}
     sources: dict[str, str] = {}
     numbers: set[str] = set()
-    others = {name: seen for name, seen in held.items() if name not in tensors}
-    for name, seen in others.items():
-        if kind_of(seen) == "float" or name in ranges.changing:
+    for name in [name for name in held if name not in tensors]:
+        values = {each.value for run in held[name].values() for each in run}
+        if kinds[name] == "float" or name in ranges.changing:
             numbers.add(name)
-        elif is_constant(seen):
-            constants[name] = ConstantSpec(value=one_of(seen).value)
-        elif source := number_source(seen, sizes.points, shapes):
+        elif len(values) == 1:
+            constants[name] = ConstantSpec(value=values.pop())
+        elif source := number_source(held[name], sizes.points, shapes):
             sources[name] = source
         else:
             numbers.add(name)
@@ -140,10 +148,9 @@ def outline(ranges: Ranges, each: StatementRange, sizes: SizesSeen, whole: Decla
     examples = dict.fromkeys(passed, ConstantSpec(value=EXAMPLE))
     inputs: dict[str, InputSpec] = {**tensors, **constants, **examples}
     receiver = [name for name in (ranges.function.receiver,) if any(name in loaded(s) for s in chosen)]
-    text = function_source(chosen, [*receiver, *inputs], sources, each.gives)
-    lines = lines_of_nodes(text, chosen, ranges.function)
+    text, lines = function_source(chosen, [*receiver, *inputs], sources, each.gives, ranges.function.lines)
     part = PartSource(name=NAME, text=text, lines=lines, of_module=bool(receiver))
-    floats = {name for name, seen in held.items() if kind_of(seen) == "float"}
+    floats = {name for name, kind in kinds.items() if kind == "float"}
     integers = frozenset(name for name, text in passed.items() if not names_in(text) & floats)
     arguments = {name: name for name in inputs} | passed | {n: f"float({passed[n]})" for n in integers}
     shared = share_memory([held[name] for name in tensors])
@@ -157,13 +164,6 @@ def share_memory(tensors: Sequence[Mapping[int, list[Held]]]) -> bool:
     return sum(map(len, memories)) > len(set().union(*memories))
 
 
-def spec_of(name: str, seen: Mapping[int, list[Held]], sizes: SizesSeen) -> TensorSpec:
-    """What a tensor is in all runs. Raises NotConvertible where that changes within one."""
-    if spec := tensor_spec(seen, sizes):
-        return spec
-    raise NotConvertible(f"{name} has another rank or dtype from one time to the next", "")
-
-
 def held_before(ranges: Ranges, name: str, line: int) -> dict[int, list[Held]]:
     """What a variable held whenever a run came to a statement, by run."""
     found: defaultdict[int, list[Held]] = defaultdict(list)
@@ -173,91 +173,61 @@ def held_before(ranges: Ranges, name: str, line: int) -> dict[int, list[Held]]:
     return found
 
 
-def one_of(seen: Mapping[int, list[Held]]) -> Held:
-    return next(iter(seen.values()))[0]
-
-
-def kind_of(seen: Mapping[int, list[Held]]) -> str:
-    return one_of(seen).kind
-
-
-def is_constant(seen: Mapping[int, list[Held]]) -> bool:
-    """Whether it is the same in all runs."""
-    return len({each.value for run in seen.values() for each in run}) == 1
-
-
 def with_numbers(
     each: StatementRange, numbers: set[str], function: FunctionText
 ) -> tuple[list[ast.stmt], dict[str, str]]:
     """The statements with a parameter for each expression of nothing but numbers, and those expressions."""
-    named = NumbersNamed(numbers, each, set(function.names()))
-    chosen = [copy.deepcopy(statement) for statement in each.statements]
-    for statement in chosen:
-        named.visit(statement)
-    return chosen, {name: source for source, name in named.found.items()}
+    free = numbers - {name for statement in each.statements for name in stored(statement)}
+    taken = set(function.names())
+    names: dict[str, str] = {}
 
-
-@dataclass
-class NumbersNamed(ast.NodeTransformer):
-    """Puts names in the place of arithmetic on numbers."""
-
-    numbers: set[str]
-    range: StatementRange
-    taken: set[str]
-    found: dict[str, str] = field(default_factory=dict)
-    """Parameters by what is passed for them."""
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        if not isinstance(node, ast.expr) or not self._is_number(node):
-            return self.generic_visit(node)
+    def named(node: ast.AST) -> ast.Name | None:
+        if not isinstance(node, ast.expr) or not is_arithmetic(node, free):
+            return None
         source = ast.unparse(node)
-        if source not in self.found:
-            name = source if isinstance(node, ast.Name) else fresh("number", self.taken)
-            self.taken.add(name)
-            self.found[source] = name
-        return ast.copy_location(ast.Name(self.found[source], ast.Load()), node)
+        if source not in names:
+            names[source] = source if isinstance(node, ast.Name) else fresh("number", taken)
+            taken.add(names[source])
+        return ast.copy_location(ast.Name(names[source], ast.Load()), node)
 
-    def _is_number(self, node: ast.expr) -> bool:
-        nodes = list(ast.walk(node))
-        names = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        bound = {name for statement in self.range.statements for name in stored(statement)}
-        return (
-            all(isinstance(n, ARITHMETIC) for n in nodes)
-            and bool(names)
-            and names <= self.numbers
-            and not names & bound
-        )
+    chosen = [Replacing(named).visit(copy.deepcopy(statement)) for statement in each.statements]
+    return chosen, {name: source for source, name in names.items()}
+
+
+def is_arithmetic(node: ast.expr, numbers: set[str]) -> bool:
+    """Whether it is computed from these numbers alone."""
+    nodes, names = [*ast.walk(node)], loaded(node)
+    return all(isinstance(n, ARITHMETIC) for n in nodes) and bool(names) and names <= numbers
 
 
 def function_source(
-    chosen: list[ast.stmt], parameters: list[str], sources: Mapping[str, str], gives: tuple[str, ...]
-) -> str:
-    """The range as a function; sizes of its tensors are its first statements."""
+    chosen: list[ast.stmt],
+    parameters: list[str],
+    sources: Mapping[str, str],
+    gives: tuple[str, ...],
+    lines: Mapping[int, Lines],
+) -> tuple[str, tuple[int, ...]]:
+    """The range as a function, whose first statements are sizes of its tensors.
+
+    Of each of its nodes, in the order of ast.walk, the line in the user's file, by `lines` of statements.
+    """
     head = [f"{name} = {source}" for name, source in sources.items()]
     tail = [f"return {', '.join(gives)}"] if gives else []
     frame = ast.parse("\n    ".join([f"def {NAME}({', '.join(parameters)}):", *head, *tail, "..."]))
     (function,) = frame.body
     assert isinstance(function, ast.FunctionDef)
-    function.body[len(head) :] = [*chosen, *function.body[len(head) : len(head) + len(tail)]]
-    return ast.unparse(frame)
-
-
-def lines_of_nodes(text: str, chosen: list[ast.stmt], function: FunctionText) -> tuple[int, ...]:
-    """The line in the user's file of each node of the text, in the order of ast.walk."""
-    tree = ast.parse(text)
-    (outlined,) = tree.body
-    assert isinstance(outlined, ast.FunctionDef)
+    *first, _ = function.body
+    function.body = [*first[: len(head)], *chosen, *first[len(head) :]]
     inner = [s for each in chosen for s in (each, *statements(each))]
-    own = list(statements(outlined))
-    placed = len(own) - len(inner)
-    first = function.lines[inner[0].lineno][0]
-    returned = 1 if isinstance(own[-1], ast.Return) and not isinstance(inner[-1], ast.Return) else 0
-    lines = [first] * (placed - returned) + [function.lines[s.lineno][0] for s in inner]
-    lines += [lines[-1]] * returned
-    by_node: dict[int, int] = {}
-    for statement, line in zip(own, lines, strict=True):  # Inner statements come later, and win.
-        by_node |= {id(node): line for node in ast.walk(statement)}
-    return tuple(by_node.get(id(node), first) for node in ast.walk(tree) if hasattr(node, "lineno"))
+    line_of = {s: lines[s.lineno][0] for s in inner} | dict.fromkeys(
+        first[len(head) :], lines[inner[-1].lineno][0]
+    )
+    # Inner statements come later, and win.
+    by_node = {node: line for s, line in line_of.items() for node in ast.walk(s)}
+    beginning = lines[inner[0].lineno][0]
+    return ast.unparse(frame), tuple(
+        by_node.get(node, beginning) for node in ast.walk(frame) if hasattr(node, "lineno")
+    )
 
 
 def declared(inputs: Mapping[str, InputSpec], sizes: SizesSeen, whole: Declaration) -> Declaration:

@@ -10,7 +10,7 @@ from textwrap import indent
 from typing import Any
 
 from pytorch_to_triton.convert.cuts.cutting import Cut, Part, attribute
-from pytorch_to_triton.convert.cuts.function_text import blocks_of, loaded
+from pytorch_to_triton.convert.cuts.function_text import Replacing, blocks_of, loaded
 from pytorch_to_triton.draft.file.checks import Checks, checks
 from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.draft.file.launches import Stage
@@ -140,8 +140,13 @@ class CutOrigin:
         need more of the module, or give another value one of these names."""
         cut, keys = self.cut, self.cut.state_keys
         receiver = cut.function.receiver
-        named = StateNamed({attribute(receiver, key): name for name, key in keys.items()})
-        alone = [named.visit(copy.deepcopy(statement)) for statement in body]
+        names = {attribute(receiver, key): name for name, key in keys.items()}
+
+        def argument(node: ast.AST) -> ast.Name | None:
+            name = names.get(ast.unparse(node)) if isinstance(node, ast.Attribute) else None
+            return ast.Name(name, ast.Load()) if name else None
+
+        alone = [Replacing(argument).visit(copy.deepcopy(statement)) for statement in body]
         read = {name for statement in alone for name in loaded(statement)}
         return None if receiver in read or cut.function.names() & keys.keys() else alone
 
@@ -177,19 +182,6 @@ class CutOrigin:
         for name in (n for statement in calling for n in ast.walk(statement) if isinstance(n, ast.Name)):
             name.id = self._module_name if name.id == "module" else name.id
         return as_run(function, self.reference.parameters, [*head, *calling])
-
-
-@dataclass(frozen=True)
-class StateNamed(ast.NodeTransformer):
-    """Puts arguments in the place of parameters and buffers."""
-
-    names: Mapping[str, str]
-    """By source: `self.norm.weight`."""
-
-    def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, ast.Attribute) and (name := self.names.get(ast.unparse(node))):
-            return ast.Name(name, ast.Load())
-        return self.generic_visit(node)
 
 
 def as_run(function: ast.FunctionDef, parameters: str, body: list[ast.stmt]) -> str:

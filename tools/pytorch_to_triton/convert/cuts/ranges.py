@@ -24,10 +24,6 @@ PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Delete, ast.FunctionDef, ast.ClassDef)
 
 
-def is_stored(node: ast.Attribute) -> bool:
-    return not isinstance(node.ctx, ast.Load)
-
-
 @dataclass(frozen=True)
 class StatementRange:
     """Statements of one block, one after the other, as a function of the variables that they read."""
@@ -114,8 +110,8 @@ class Ranges:
     @cached_property
     def _assigned(self) -> frozenset[str]:
         """Attributes that the function assigns: what they hold is not in a module that was just made."""
-        nodes = ast.walk(self.function.tree)
-        return frozenset(n.attr for n in nodes if isinstance(n, ast.Attribute) and is_stored(n))
+        attributes = (n for n in ast.walk(self.function.tree) if isinstance(n, ast.Attribute))
+        return frozenset(n.attr for n in attributes if not isinstance(n.ctx, ast.Load))
 
     @cached_property
     def _operators(self) -> frozenset[int]:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from pytorch_to_triton.convert.finish import drawing, kept_launches
 from pytorch_to_triton.convert.finish.guards import conditions
 from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for_the_interpreter
-from pytorch_to_triton.convert.finish.operator import registration
 from pytorch_to_triton.convert.finish.recipe import (
     DropIn,
     Recipe,
@@ -95,18 +94,14 @@ def chosen_names(recipe: Recipe) -> dict[str, str]:
 def function_file(recipe: Recipe, names: Mapping[str, str], measured: str) -> str:
     """`NAME_triton.py`: the kernel file with a function that may be called with anything."""
     parts = recipe.file
-    operator = registration(recipe, names) if recipe.structure else []
-    called = f"{names['operator']}({operands(recipe)})"
     keeps = kept_launches.keeps_launches(recipe)
     content = {
         **names,
         "recipe": recipe,
         "parameters": received(recipe.parameters),
         "conditions": conditions(recipe, names["interpreted"]),
-        "operator": operator,
-        "call_operator": f"list({called})" if recipe.structure == "list" else called,
+        **of_operator(recipe),
         "kept_launches": render("kept_launches", kept_launches.content(recipe, names)) if keeps else "",
-        "tensors": ", ".join(tensor.name for tensor in recipe.tensors),
         "purpose": f"What {recipe.origin} computes.",
         "module": recipe.module,
         **(forward_of(recipe.module, recipe) if recipe.module else {}),
@@ -161,8 +156,26 @@ def not_taken(recipe: Recipe) -> str:
     return f"another dtype or shape{values}, no GPU"
 
 
-def operands(recipe: Recipe) -> str:
-    return ", ".join(operand.source for operand in recipe.operands)
+def of_operator(recipe: Recipe) -> dict[str, object]:
+    """What the template says of `run` as an operator of PyTorch, with shapes for tracing and with gradients.
+
+    It is opaque to torch.compile, so any `run` may be one: with branches, a kernel of the interpreter,
+    launches that nothing could trace.
+    """
+    operands, numbers = recipe.operands, [o.name for o in recipe.operands if not o.is_tensor]
+    return {
+        "operands": ", ".join(operand.source for operand in operands),
+        "written": [f'"{name}"' for name in recipe.written],
+        "tensors": [tensor.name for tensor in recipe.tensors],
+        "trained": [operand.name for operand in operands if operand.has_gradient],
+        "numbers": numbers,
+        "grads": ["grad"] if recipe.outputs == 1 else [f"grad_{i}" for i in range(recipe.outputs)],
+        "gradients": [f"grad_of_{o.name}" if o.has_gradient else "None" for o in operands],
+        "from_context": [
+            operand.name if operand.is_tensor else f"ctx.numbers[{numbers.index(operand.name)}]"
+            for operand in operands
+        ],
+    }
 
 
 def forward_of(module: DropIn, recipe: Recipe) -> dict[str, str]:
@@ -199,7 +212,10 @@ def test_content(recipe: Recipe) -> dict[str, object]:
         "dtypes": drawing.mixtures(recipe),
         "drawn": drawing.lines(recipe),
         "other_dtype": drawing.another_dtype(recipe),
-        "operands": ", ".join(in_given(operand.source) for operand in recipe.operands)
+        # Each out of the dict of a call's arguments.
+        "operands": ", ".join(
+            re.sub(r"^(\w+)", r'given["\1"]', operand.source) for operand in recipe.operands
+        )
         + ("," if len(recipe.operands) == 1 else ""),
         "registered": bool(recipe.structure),
         "keeps_launches": kept_launches.keeps_launches(recipe),
@@ -209,11 +225,6 @@ def test_content(recipe: Recipe) -> dict[str, object]:
         "module": module,
         "forward_names": tuple(forward_names(module)) if module else (),
     }
-
-
-def in_given(source: str) -> str:
-    """An operand out of the dict of a call's arguments."""
-    return re.sub(r"^(\w+)", r'given["\1"]', source)
 
 
 def of_given(parameters: str) -> str:

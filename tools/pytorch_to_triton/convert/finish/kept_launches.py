@@ -52,12 +52,12 @@ def dependencies(recipe: Recipe) -> list[str]:
     """Expressions whose values tell apart calls whose launches may differ."""
     tensors = {tensor.name for tensor in recipe.tensors}
     of_settings = [setting for setting in SETTINGS if setting.rpartition(".")[0] in recipe.text]
-    return [*(of_tensor(n) if n in tensors else f"repr({n})" for n in recipe.arguments), *of_settings]
-
-
-def of_tensor(name: str) -> str:
-    """Where its elements lie is known: one after the other."""
-    return f"{name}.shape, {name}.dtype, {name}.get_device(), {name}.data_ptr() % 16"
+    # Where the elements of a tensor lie is known: one after the other.
+    of_tensor = "{0}.shape, {0}.dtype, {0}.get_device(), {0}.data_ptr() % 16"
+    return [
+        *(of_tensor.format(name) if name in tensors else f"repr({name})" for name in recipe.arguments),
+        *of_settings,
+    ]
 
 
 def launched_kernels(text: str) -> list[str]:

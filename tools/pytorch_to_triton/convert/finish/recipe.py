@@ -47,8 +47,10 @@ class Operand:
         return isinstance(self.spec, TensorSpec)
 
     @property
-    def annotation(self) -> str:
-        return "torch.Tensor" if self.is_tensor else "int" if isinstance(self.spec, SizeSpec) else "float"
+    def annotated(self) -> str:
+        """The operator's parameter: `x: torch.Tensor`."""
+        kind = "torch.Tensor" if self.is_tensor else "int" if isinstance(self.spec, SizeSpec) else "float"
+        return f"{self.name}: {kind}"
 
     @property
     def shaped(self) -> TensorSpec:

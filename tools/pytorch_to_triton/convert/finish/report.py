@@ -77,9 +77,10 @@ class Report:
 
 def report_of(dossier: Dossier) -> Report:
     """The report; sections about which nothing is known are left out."""
-    best = dossier.stages[-1][0]
+    best, validation = dossier.stages[-1][0], dossier.validation
+    skipped = validation.skipped if validation else ()
     summary = (
-        right_text(dossier.validation),
+        f"Validated: {validation.summary}" if validation else "Not validated by this version.",
         speed_text(best, dossier.benchmark),
         dossier.machine,
     )
@@ -91,8 +92,8 @@ def report_of(dossier: Dossier) -> Report:
             "Gradients", lines=(dossier.understood.gradients, *([dossier.saved] if dossier.saved else []))
         ),
         left_section(calls_left(dossier), dossier.benchmark),
-        tried_section(dossier.validation),
-        not_tried_section(dossier.validation),
+        tried_section(validation),
+        ReportPart("Not tried", lines=tuple(dict.fromkeys(f"{skip.what}: {skip.why}" for skip in skipped))),
         ReportPart("Compiled", lines=figure_lines(dossier.audit.compiled) if dossier.audit else ()),
         findings_section(dossier.audit),
         attempts_section(dossier.attempts),
@@ -104,12 +105,6 @@ def report_of(dossier: Dossier) -> Report:
 def has_content(section: ReportPart) -> bool:
     table = section.table and section.table.rows
     return bool(any(section.lines) or table or section.commands or section.pictures)
-
-
-def right_text(validation: Verdict | None) -> str:
-    if validation is None:
-        return "Not validated by this version."
-    return f"Validated: {validation.summary}"
 
 
 def speed_text(best: Attempt, benchmark: Benchmark | None) -> str:
@@ -203,11 +198,6 @@ def outcome(cases: Sequence[CaseResult], group: str) -> tuple[str, str, str]:
     names = ", ".join(case.name for case in members[:MOST])
     more = f" and {len(members) - MOST} more" if len(members) > MOST else ""
     return str(len(members)), str(passed), names + more
-
-
-def not_tried_section(validation: Verdict | None) -> ReportPart:
-    skipped = validation.skipped if validation else ()
-    return ReportPart("Not tried", lines=tuple(dict.fromkeys(f"{skip.what}: {skip.why}" for skip in skipped)))
 
 
 def findings_section(audit: AuditReport | None) -> ReportPart:

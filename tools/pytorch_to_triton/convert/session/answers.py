@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pytorch_to_triton.convert.conversion_report import beside_eager
-from pytorch_to_triton.convert.session.store import LAST, SessionFolder, SessionRecord, best_of, stage_of
+from pytorch_to_triton.convert.request import LAST
+from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord, best_of, stage_of
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.session import (

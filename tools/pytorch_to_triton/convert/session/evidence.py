@@ -9,10 +9,11 @@ from pytorch_to_triton.audit.audit import audit
 from pytorch_to_triton.audit.request import AuditRequest
 from pytorch_to_triton.benchmark.timing_trial import Implementation
 from pytorch_to_triton.convert.gates import COMPILE, EAGER
-from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
+from pytorch_to_triton.convert.request import LAST
+from pytorch_to_triton.convert.resolve import resolve
 from pytorch_to_triton.convert.session import gate
-from pytorch_to_triton.convert.session.store import LAST, SessionFolder, SessionRecord, before
-from pytorch_to_triton.convert.work import Tables, timed_at_all
+from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord, before
+from pytorch_to_triton.convert.work import ConversionWork, Tables, side_by_side
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.versions import versions
 from pytorch_to_triton.inputs.sizes import Point
@@ -41,13 +42,15 @@ class Submission:
     text: str
     against: tuple[Target, ...] = ()
     """Other implementations, timed beside it in the last stage."""
-    _resolved: list[ResolvedTarget] = field(default_factory=list)
+    _works: list[ConversionWork] = field(default_factory=list)
 
-    async def target(self) -> ResolvedTarget:
+    async def work(self) -> ConversionWork:
         """The session's target, described and traced once: that takes seconds."""
-        if not self._resolved:
-            self._resolved.append(await resolve(self.worker, self.record.setting.request(), self.runtime))
-        return self._resolved[0]
+        if not self._works:
+            target = await resolve(self.worker, self.record.setting, self.runtime)
+            work = ConversionWork(self.worker, self.runtime, self.listener, target, self.folder.path)
+            self._works.append(work)
+        return self._works[0]
 
     async def with_points(self, points: tuple[Point, ...]) -> tuple[Submission, tuple[str, ...]]:
         """The same in a session with these sizes that matter, and what was filled in; without any, as it is.
@@ -56,8 +59,8 @@ class Submission:
         """
         if not points:
             return self, ()
-        named = replace(self, record=self.record.with_points(points), _resolved=[])
-        resolved = (await named.target()).request.points
+        named = replace(self, record=self.record.with_points(points), _works=[])
+        resolved = (await named.work()).request.points
         record = self.record.with_points(resolved)
         self.folder.write(record)
         note = filled_in(points, resolved)
@@ -101,8 +104,8 @@ class Submission:
 
     async def verdict(self) -> Verdict:
         """The validation of the file against the session's target, in full unless it soon shows a mistake."""
-        validation = self.record.setting.request()
-        request = validation.validation_of(Target(path=self.file), self.stage, self.record.allowed)
+        candidate = Target(path=self.file)
+        request = self.record.setting.validation_of(candidate, self.stage, self.record.allowed)
         request = request.model_copy(update={"stop": "early"})
         return await validate(self.worker, request, self.runtime, self.listener)
 
@@ -114,8 +117,8 @@ class Submission:
             evidence="compiled",
             archs=setting.archs,
             reference=setting.target,
-            options=setting.request().options,
-            points=setting.request().points,
+            options=setting.options,
+            points=setting.points,
             seconds=setting.seconds,
         )
 
@@ -137,6 +140,4 @@ class Submission:
         if self.stage == LAST:
             implementations.append(Implementation(COMPILE, target, "reference", "default"))
             implementations += [Implementation(str(peer), peer, "candidate") for peer in self.against]
-        resolved = await self.target()
-        trial = resolved.request.timing_of(implementations, resolved.timing_cases())
-        return await timed_at_all(self.worker, self.runtime, self.listener, trial, resolved.whole)
+        return await side_by_side(await self.work(), implementations)

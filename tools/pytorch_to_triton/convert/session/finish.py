@@ -7,7 +7,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import prod
 from pathlib import Path
 
 from pytorch_to_triton import places
@@ -24,8 +23,9 @@ from pytorch_to_triton.convert.session.start import digest
 from pytorch_to_triton.convert.session.store import BENCHMARK, SessionFolder, SessionRecord, best_of
 from pytorch_to_triton.convert.session.submit import refuse_changed_target
 from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.graph.cost import elements
 from pytorch_to_triton.hardware.versions import Versions, origin_of, today, versions
-from pytorch_to_triton.inputs.expression import point_name, value_of
+from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.results import folder_for, owner_of, put_file, refuse_foreign_file
@@ -72,7 +72,7 @@ async def finish(
             f"No gate of {folder.path} has opened yet.",
             f"Pass stage 1 first: convert submit {shlex.quote(str(folder.path))}",
         )
-    target = await resolve(worker, record.setting.request(), runtime)
+    target = await resolve(worker, record.setting, runtime)
     text = folder.kernel(best).read_text(encoding="utf-8")
     drafted = digest(text) in record.drafted.values()
     recipe = recipe_of(target, submitted_file(target, text), drafted=drafted)
@@ -108,7 +108,9 @@ async def finish(
         machine=machine_text(found_versions, runtime),
         commands=commands(folder, finished.kernels),
     )
-    texts = {**finished.texts, **report_files(recipe, dossier)}
+    report = report_of(dossier)
+    reports = dict(zip(report_names(recipe), (markdown(report), page(report)), strict=True))
+    texts = {**finished.texts, **reports}
     written = put(record, texts, into, request)
     await listener.progress(0, 1, f"running test_{finished.kernels}")
     tests = await run_tests(worker, into / f"test_{finished.kernels}", runtime, record.setting.seconds)
@@ -161,18 +163,12 @@ def report_names(recipe: Recipe) -> tuple[str, str]:
     return f"{recipe.module_name}_report.md", f"{recipe.module_name}_report.html"
 
 
-def report_files(recipe: Recipe, dossier: Dossier) -> dict[str, str]:
-    """The report in both forms, by the names of the files; pictures are part of the page."""
-    report = report_of(dossier)
-    return dict(zip(report_names(recipe), (markdown(report), page(report)), strict=True))
-
-
 def benchmark_request(
     folder: SessionFolder, target: ResolvedTarget, kernel: Path, request: FinishRequest
 ) -> BenchmarkRequest:
     """The sizes that matter, else a sweep."""
     setting, points = folder.record().setting, target.timed_points
-    options, named = setting.request().options, frozenset().union(*points)
+    options, named = setting.options, frozenset().union(*points)
     return BenchmarkRequest(
         candidate=Target(path=kernel),
         reference=setting.target,
@@ -195,10 +191,7 @@ def saved_text(target: ResolvedTarget) -> str:
     backward, graph = target.whole.traced.backward, target.whole.traced.graph
     dims = target.timing_cases()[-1].dims
     tensors = [tensor for tensor in backward.graph.inputs if tensor.name in backward.saved]
-    count = sum(
-        prod(int(value_of(size, dims)) for size in tensor.shape.expressions) * ITEM_BYTES[tensor.dtype]
-        for tensor in tensors
-    )
+    count = sum(elements(tensor.shape, dims) * ITEM_BYTES[tensor.dtype] for tensor in tensors)
     source_names = {node.name: node.source_name or node.name for node in graph.nodes}
     names = ", ".join(source_names.get(tensor.name, tensor.name) for tensor in tensors) or "nothing"
     return f"Saved for the backward pass: {names}; {count:,} bytes at {point_name(dims)}."

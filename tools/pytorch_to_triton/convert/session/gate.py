@@ -81,19 +81,33 @@ def conditions(stage: Stage, evidence: Evidence) -> tuple[Condition, ...]:
     return tuple(result)
 
 
+def opens(conditions: Sequence[Condition], accepted: str) -> bool:
+    """Whether no condition is unmet, but for the one that the caller may accept with a reason."""
+    return {c.name for c in conditions if c.met == "not met"} <= ({SPEED} if accepted else set())
+
+
 def known_names(evidence: Evidence) -> Condition:
     """No name or argument that the installed Triton lacks."""
     name = "known to the installed Triton"
     wrong = unknown_names(evidence.text, evidence.triton)
     if not wrong:
-        return Condition(name=name, met="met", evidence=f"every name exists in Triton {evidence.triton}")
+        return met(name, f"every name exists in Triton {evidence.triton}")
     line, message, suggestion = wrong[0]
-    return Condition(
-        name=name,
-        met="not met",
-        evidence=f"{evidence.file.name}:{line}: {message}",
-        advice=suggestion or "Look the name up: docs search.",
+    return unmet(
+        name, f"{evidence.file.name}:{line}: {message}", suggestion or "Look the name up: docs search."
     )
+
+
+def met(name: str, evidence: str) -> Condition:
+    return Condition(name=name, met="met", evidence=evidence)
+
+
+def unmet(name: str, evidence: str, advice: str) -> Condition:
+    return Condition(name=name, met="not met", evidence=evidence, advice=advice)
+
+
+def unmeasured(name: str, why: str) -> Condition:
+    return Condition(name=name, met="not measured", evidence=why)
 
 
 def unknown_names(text: str, triton: str) -> list[tuple[int, str, str]]:
@@ -110,33 +124,21 @@ def unknown_names(text: str, triton: str) -> list[tuple[int, str, str]]:
 def right(verdict: Verdict | None, refusal: BadInput | None = None) -> Condition:
     """The whole validation."""
     if refusal is not None:
-        return Condition(name="right", met="not met", evidence=refusal.message, advice=refusal.hint)
+        return unmet("right", refusal.message, refusal.hint)
     if verdict is None:
-        return Condition(
-            name="right", met="not met", evidence="it was not run", advice="Fix what stands above first."
-        )
-    met = verdict.verdict == "passed"
-    return Condition(
-        name="right",
-        met="met" if met else "not met",
-        evidence=verdict.summary,
-        advice="" if met else advice_of(verdict),
-    )
-
-
-def advice_of(verdict: Verdict) -> str:
-    """What to do about a verdict; a session has no option that leaves more to PyTorch."""
+        return unmet("right", "it was not run", "Fix what stands above first.")
+    if verdict.verdict == "passed":
+        return met("right", verdict.summary)
+    # A session has no option that leaves more to PyTorch.
     kinds = {violation.kind for case in verdict.cases for violation in case.violations}
-    return IN_KERNELS if kinds & LEFT_TO_PYTORCH else verdict.next_step
+    return unmet("right", verdict.summary, IN_KERNELS if kinds & LEFT_TO_PYTORCH else verdict.next_step)
 
 
 def without(name: str, audit: AuditReport, rules: frozenset[str], clean: str) -> Condition:
     """No finding of these rules, suspicions and mere remarks apart."""
     findings = [f for f in audit.findings if f.rule in rules and not f.suspected and f.severity != "info"]
     if not findings and not audit.compiled:
-        return Condition(
-            name=name, met="not measured", evidence="no kernel was launched, so none was compiled"
-        )
+        return unmeasured(name, "no kernel was launched, so none was compiled")
     return of_findings(name, findings, clean)
 
 
@@ -163,16 +165,12 @@ def lesser(audit: AuditReport) -> str:
 
 def of_findings(name: str, findings: Sequence[Finding], clean: str) -> Condition:
     if not findings:
-        return Condition(name=name, met="met", evidence=clean)
+        return met(name, clean)
     more = f"; and {len(findings) - 1} more" if len(findings) > 1 else ""
     first = findings[0]
     proof = f" {first.proof}" if first.proof else ""
-    return Condition(
-        name=name,
-        met="not met",
-        evidence=f"{first.file.name}:{first.line}: {first.rule}: {first.message}{proof}{more}",
-        advice=f"{first.suggestion} `docs read rules/{first.rule}` explains it.",
-    )
+    evidence = f"{first.file.name}:{first.line}: {first.rule}: {first.message}{proof}{more}"
+    return unmet(name, evidence, f"{first.suggestion} `docs read rules/{first.rule}` explains it.")
 
 
 def autotuned(stage: Stage, evidence: Evidence) -> Condition:
@@ -183,14 +181,13 @@ def autotuned(stage: Stage, evidence: Evidence) -> Condition:
         if about.met == "not met":
             return about
     if kernels := autotuned_kernels(evidence.text):
-        return Condition(name=name, met="met", evidence=f"triton.autotune on {', '.join(kernels)}")
+        return met(name, f"triton.autotune on {', '.join(kernels)}")
     if stage == 3:
-        return Condition(name=name, met="met", evidence="the launches have fixed configurations")
-    return Condition(
-        name=name,
-        met="not met",
-        evidence="no kernel is autotuned",
-        advice="Put @triton.autotune over the kernel that takes the most time, with a key of the sizes that "
+        return met(name, "the launches have fixed configurations")
+    return unmet(
+        name,
+        "no kernel is autotuned",
+        "Put @triton.autotune over the kernel that takes the most time, with a key of the sizes that "
         "matter; the guide `autotune` shows how, `benchmark --tune` finds configurations.",
     )
 
@@ -199,18 +196,17 @@ def speed(evidence: Evidence) -> Condition:
     """Against the last stage whose gate opened; near the device's limit nothing need be faster."""
     timings = [timing for table in evidence.tables if (timing := table.of(SUBMITTED))]
     if not timings:
-        return Condition(name=SPEED, met="not measured", evidence=why_not_timed(evidence))
+        return unmeasured(SPEED, why_not_timed(evidence))
     outcome = speed_of(SUBMITTED, PREVIOUS if evidence.has_previous else None, evidence.tables)
     is_near = all((timing.share_of_limit or 0.0) >= NEAR_THE_LIMIT for timing in timings)
-    met = outcome != "slower" or is_near
-    return Condition(
-        name=SPEED,
-        met="met" if met else "not met",
-        evidence="; ".join(filter(None, map(compared, evidence.tables))),
-        advice=""
-        if met
-        else "Compare both files with `inspect` (registers, spills, access widths); if the "
-        'form is worth its time, submit again with --accept "reason".',
+    figures = "; ".join(filter(None, map(compared, evidence.tables)))
+    if outcome != "slower" or is_near:
+        return met(SPEED, figures)
+    return unmet(
+        SPEED,
+        figures,
+        "Compare both files with `inspect` (registers, spills, access widths); if the form is worth its "
+        'time, submit again with --accept "reason".',
     )
 
 
@@ -229,8 +225,8 @@ def beside_others(tables: Tables) -> Condition:
     name = "timed beside PyTorch"
     seen = [text for table in tables if (text := beside_pytorch(table))]
     if not seen:
-        return Condition(name=name, met="not measured", evidence="no GPU, or it could not be timed")
-    return Condition(name=name, met="met", evidence=". ".join(seen))
+        return unmeasured(name, "no GPU, or it could not be timed")
+    return met(name, ". ".join(seen))
 
 
 def beside_pytorch(table: TimingTable) -> str:

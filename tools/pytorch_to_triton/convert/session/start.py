@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pytorch_to_triton import places
@@ -67,58 +68,35 @@ TECHNIQUES: tuple[tuple[tuple[str, ...], str, tuple[str, ...]], ...] = (
     (("gelu", "tanh"), "bias_gelu", ("fusion", "memory_access")),
 )
 """Parts of operators' names; the reference kernel and the guides whose techniques they want."""
-PLAIN = ("vector_add", ("masks", "memory_access", "fusion"))
+PLAIN = ((), "vector_add", ("masks", "memory_access", "fusion"))
 MOST_READ = 6
 
 
 def understanding_of(target: ResolvedTarget, drafted: Drafted | None, why: str) -> Understanding:
     """Of a target; `why` there is no draft."""
-    description, declaration, graph = target.description, target.declaration, target.graph
+    graph, declaration = target.graph, target.declaration
+    known = Understanding(
+        function=target.description.name,
+        inputs=(*declared_inputs(declaration), *state_of(target)),
+        guards=target.origin.holds_where if target.origin else (),
+        kernels=tuple(f"{kernel.name}: {kernel.doc}" for kernel in drafted.kernels) if drafted else (),
+        no_draft=why,
+        read=read_first([node.op for node in graph.nodes] if graph else []),
+    )
+    if isinstance(target.origin, CutOrigin):
+        cut = target.origin.cut
+        return known.model_copy(update={"steps": cut.notes, "calls": cut.left_to_pytorch})
     if graph is None:
-        return untraced(description, declaration, why).model_copy(update=in_parts(target, drafted))
+        return known
     constants = (f"{name} = {graph.constants[name]!r}" for name in graph.fixed if name in graph.constants)
-    return Understanding(
-        function=graph.function,
-        inputs=tuple(inputs_of(declaration, graph)),
-        frozen=(*constants, *defaults_of(description, declaration)),
-        steps=tuple(step_of(node) for node in graph.nodes),
-        guards=target.convertible().holds_where,
-        kernels=kernels_of(drafted),
-        calls=tuple(dict.fromkeys(drafted.left)) if drafted else (),
-        no_draft=why,
-        work="; ".join(filter(None, (work_text(graph, case.dims) for case in target.timing_cases()))),
-        gradients=gradients_of(graph, backward=target.request.backward),
-        read=read_first([node.op for node in graph.nodes]),
-    )
-
-
-def kernels_of(drafted: Drafted | None) -> tuple[str, ...]:
-    """Each kernel of a draft with what it does."""
-    return tuple(f"{kernel.name}: {kernel.doc}" for kernel in drafted.kernels) if drafted else ()
-
-
-def in_parts(target: ResolvedTarget, drafted: Drafted | None) -> dict[str, object]:
-    """What there is to say of a function that is traced in parts."""
-    if not isinstance(target.origin, CutOrigin):
-        return {}
-    return {
-        "steps": target.origin.cut.notes,
-        "guards": target.origin.holds_where,
-        "kernels": kernels_of(drafted),
-        "calls": target.origin.cut.left_to_pytorch,
+    added = {
+        "frozen": (*constants, *defaults_of(target.description, declaration)),
+        "steps": tuple(step_of(node) for node in graph.nodes),
+        "calls": tuple(dict.fromkeys(drafted.left)) if drafted else (),
+        "work": "; ".join(filter(None, (work_text(graph, case.dims) for case in target.timing_cases()))),
+        "gradients": gradients_of(graph, backward=target.request.backward),
     }
-
-
-def untraced(description: Description, declaration: Declaration, why: str) -> Understanding:
-    """Of a target that torch.export cannot follow."""
-    inputs = list(declared_inputs(declaration))
-    state = [f"{t.name}: {t.dtype}{list(t.shape)}, of the module" for t in description.state]
-    return Understanding(
-        function=description.name,
-        inputs=(*inputs, *state),
-        no_draft=why,
-        read=read_first([]),
-    )
+    return known.model_copy(update=added)
 
 
 def defaults_of(description: Description, declaration: Declaration) -> Iterator[str]:
@@ -129,12 +107,14 @@ def defaults_of(description: Description, declaration: Declaration) -> Iterator[
             yield f"{default}; declare it as an input for another value"
 
 
-def inputs_of(declaration: Declaration, graph: Graph) -> Iterator[str]:
-    """The declared inputs, and what a module's state adds."""
-    yield from declared_inputs(declaration)
-    for tensor in graph.inputs:
-        if tensor.name in graph.state:
-            yield f"{tensor.name}: {tensor.dtype}[{', '.join(tensor.shape.expressions)}], of the module"
+def state_of(target: ResolvedTarget) -> Iterator[str]:
+    """A module's parameters and buffers, those that its trace has where there is one."""
+    if target.graph is None:
+        yield from (f"{t.name}: {t.dtype}{list(t.shape)}, of the module" for t in target.description.state)
+        return
+    for tensor in target.graph.inputs:
+        if tensor.name in target.graph.state:
+            yield f"{tensor.name}: {tensor.dtype}{shape_text(tensor.shape)}, of the module"
 
 
 def declared_inputs(declaration: Declaration) -> Iterator[str]:
@@ -196,19 +176,14 @@ def gradients_of(graph: Graph, *, backward: bool) -> str:
 
 def read_first(operators: Sequence[str]) -> tuple[str, ...]:
     """Reference kernels and guides for these operators, those that the most particular ones want first."""
-    pages: dict[str, None] = {}
-    for parts, kernel, guides in TECHNIQUES:
-        if any(part in op for op in operators for part in parts):
-            pages |= dict.fromkeys([kernel_file(kernel), *(f"guides/{guide}" for guide in guides)])
-    if not pages:
-        kernel, guides = PLAIN
-        pages |= dict.fromkeys([kernel_file(kernel), *(f"guides/{guide}" for guide in guides)])
-    return tuple(pages)[:MOST_READ]
-
-
-def kernel_file(name: str) -> str:
-    """A reference kernel's file, wherever this project is installed."""
-    return str(Path(places.shipped("reference_kernels")) / f"{name}.py")
+    rows = [row for row in TECHNIQUES if any(part in op for op in operators for part in row[0])] or [PLAIN]
+    kernels = places.shipped("reference_kernels")
+    pages = [
+        page
+        for _, kernel, guides in rows
+        for page in (str(kernels / f"{kernel}.py"), *(f"guides/{guide}" for guide in guides))
+    ]
+    return tuple(dict.fromkeys(pages))[:MOST_READ]
 
 
 STEPS = 40
@@ -227,14 +202,14 @@ def blank(
     `parameters` are those of `run`, of which `tensors` go to the kernel; without a `reference` of its own the
     file is checked against the session's target all the same.
     """
-    name = snake(understood.function)
+    name, inputs = snake(understood.function), "\n".join(f"    {line}" for line in understood.inputs)
     imports = {"import torch", "import triton", "import triton.language as tl"}
     if reference is not None:
         imports |= set(reference.imports)
     signature = reference.parameters if reference is not None else ", ".join(parameters)
     pointers = "".join(f"    {tensor}_ptr,\n" for tensor in tensors)
     blocks = [
-        f'"""{understood.function} in Triton, stage 1 of 3: to be written.\n\n{shapes(understood)}\n"""',
+        f'"""{understood.function} in Triton, stage 1 of 3: to be written.\n\n{inputs}\n"""',
         "\n".join(sorted(imports)),
         declarations(declared),
         *([*reference.definitions] if reference is not None else []),
@@ -249,11 +224,6 @@ def blank(
     ]
     head, body = blocks[:3], blocks[3:]
     return "\n\n".join(block for block in head if block) + "\n\n\n" + "\n\n\n".join(body) + "\n"
-
-
-def shapes(understood: Understanding) -> str:
-    """The inputs, a line each."""
-    return "\n".join(f"    {line}" for line in understood.inputs)
 
 
 def remarks(understood: Understanding) -> str:
@@ -282,10 +252,9 @@ async def start(
     if example is not None:
         proposal = await proposed(worker, setting.target, example, runtime, seconds=setting.seconds)
         setting, notes = with_proposal(setting, proposal), proposal.guesses
-    request = setting.request()
-    target = await resolve(worker, request, runtime)
-    setting = setting.with_points(target.request.points)
-    notes += tuple(filter(None, [filled_in(request.points, target.request.points)]))
+    target = await resolve(worker, setting, runtime)
+    notes += tuple(filter(None, [filled_in(setting.points, target.request.points)]))
+    setting = setting.model_copy(update={"points": target.request.points})
     try:
         drafted, why = target.convertible().drafted(1, PURE), ""
     except NotConvertible as refusal:
@@ -314,22 +283,12 @@ def with_proposal(setting: Setting, proposal: Proposal) -> Setting:
 
     Inputs that were given may have other dims than the call's: then its sizes say nothing.
     """
-    inputs, dims = proposal.options()
-    at = setting.at or (() if setting.inputs else proposal.at)
-    declared = {option.partition("=")[0].strip() for option in (*setting.inputs, *setting.dims)}
-
-    def others(options: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(option for option in options if option.partition("=")[0] not in declared)
-
-    target = setting.target if setting.target.init else setting.target.constructed_with(proposal.init)
-    return setting.model_copy(
-        update={
-            "target": target,
-            "inputs": (*others(inputs), *setting.inputs),
-            "dims": (*others(dims), *setting.dims),
-            "at": at,
-        }
-    )
+    given, target = setting.options, setting.target
+    dims = {name: ",".join(map(str, sizes)) for name, sizes in proposal.dims.items()}
+    options = replace(given, inputs={**proposal.inputs, **given.inputs}, dims={**dims, **given.dims})
+    points = setting.points or (() if given.inputs else proposal.points)
+    target = target if target.init else target.constructed_with(proposal.init)
+    return setting.model_copy(update={"target": target, "options": options, "points": points})
 
 
 def blank_of(target: ResolvedTarget, understood: Understanding) -> str:

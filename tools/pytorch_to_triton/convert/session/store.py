@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +20,12 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from pytorch_to_triton import places
-from pytorch_to_triton.convert.request import ConversionRequest
+from pytorch_to_triton.convert.request import LAST, ConversionRequest
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.inputs.declaration import parse_options, parse_points
 from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.schema.finding import AuditReport
-from pytorch_to_triton.schema.session import Attempt, Condition, Stage, Understanding
-from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.session import Attempt, Stage, Understanding
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import Verdict
 
@@ -47,49 +45,25 @@ RECORD_BYTES = 64 << 20
 Kept = TypeVar("Kept", bound=Value)
 
 
-class Setting(Value):
+class Setting(ConversionRequest):
     """How a session's target is called, traced and checked; the same in every stage."""
 
-    target: Target
-    inputs: tuple[str, ...] = ()
-    """As given on the command line: `x=float32[M,N]`."""
-    dims: tuple[str, ...] = ()
-    at: tuple[str, ...] = ()
-    """The sizes that matter: `M=8192,N=4096`."""
-    requires: tuple[str, ...] = ()
-    seed: int
-    seconds: float
-    """How long one call may take, compilation and tuning included."""
-    backward: bool
-    pure: bool
     device: Literal["auto", "cuda", "interpreter"]
     """As asked for."""
     python: str | None
     archs: tuple[str, ...] = ()
     """GPUs that every stage is compiled for; empty: one of NVIDIA and one of AMD."""
 
-    def request(self) -> ConversionRequest:
-        """The same as a conversion in one go has it."""
-        return ConversionRequest(
-            target=self.target,
-            options=parse_options(self.inputs, self.dims, self.requires),
-            points=parse_points(self.at),
-            seed=self.seed,
-            seconds=self.seconds,
-            backward=self.backward,
-            pure=self.pure,
-        )
-
-    def with_points(self, points: Iterable[Point]) -> Setting:
-        """The same with other sizes that matter."""
-        at = tuple(",".join(f"{name}={size}" for name, size in point.items()) for point in points)
-        return self.model_copy(update={"at": at})
+    @property
+    def at(self) -> tuple[str, ...]:
+        """The sizes that matter, as they are named: `M=8192,N=4096`."""
+        return tuple(",".join(f"{name}={size}" for name, size in point.items()) for point in self.points)
 
 
 class SessionRecord(Value):
     """What a session starts from."""
 
-    format: int = 1
+    format: int = 2
     setting: Setting
     target_digest: str
     """Of the target's file: what was understood holds for that."""
@@ -101,9 +75,9 @@ class SessionRecord(Value):
     allowed: tuple[str, ...] = ()
     """Operators that drafts leave to PyTorch."""
 
-    def with_points(self, points: Iterable[Point]) -> SessionRecord:
+    def with_points(self, points: tuple[Point, ...]) -> SessionRecord:
         """The same with other sizes that matter."""
-        return self.model_copy(update={"setting": self.setting.with_points(points)})
+        return self.model_copy(update={"setting": self.setting.model_copy(update={"points": points})})
 
 
 @dataclass(frozen=True)
@@ -316,7 +290,6 @@ def now() -> str:
 
 
 STAGES: tuple[Stage, ...] = (1, 2, 3)
-LAST: Stage = 3
 
 
 def stage_of(attempts: Sequence[Attempt]) -> Stage:
@@ -335,9 +308,3 @@ def best_of(attempts: Sequence[Attempt]) -> Attempt | None:
 def before(attempts: Sequence[Attempt], stage: Stage) -> Attempt | None:
     """The attempt that `stage` is compared with: the last opened one of an earlier stage."""
     return next((attempt for attempt in reversed(attempts) if attempt.opened and attempt.stage < stage), None)
-
-
-def opens(conditions: Sequence[Condition], accepted: str, can_be_accepted: str) -> bool:
-    """Whether no condition is unmet, but for the one that the caller may accept with a reason."""
-    unmet = [condition.name for condition in conditions if condition.met == "not met"]
-    return not [name for name in unmet if not (accepted and name == can_be_accepted)]

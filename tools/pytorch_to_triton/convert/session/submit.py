@@ -12,21 +12,20 @@ from pathlib import Path
 from pytorch_to_triton import places
 from pytorch_to_triton.convert.compiled_figures import figure_lines
 from pytorch_to_triton.convert.gates import EAGER
+from pytorch_to_triton.convert.request import LAST
 from pytorch_to_triton.convert.session import gate
 from pytorch_to_triton.convert.session.answers import step_of
 from pytorch_to_triton.convert.session.evidence import Submission
 from pytorch_to_triton.convert.session.start import digest, digest_of_file
 from pytorch_to_triton.convert.session.store import (
-    LAST,
     STAGES,
     SessionFolder,
     SessionRecord,
     attempt_path,
     now,
-    opens,
     stage_of,
 )
-from pytorch_to_triton.convert.work import ConversionWork, Tables, ranked_ways, tune
+from pytorch_to_triton.convert.work import Tables, ranked_ways, tune
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.errors import BadInput, NotConvertible
@@ -93,7 +92,7 @@ async def judged(
     if read(path) != text:
         raise BadInput(f"{path} changed while it was checked.", "Submit it again.")
     gates = {stage: gate.conditions(stage, evidence) for stage in STAGES if current <= stage <= last}
-    opened = [stage for stage in gates if opens(gates[stage], accepted, gate.SPEED)]
+    opened = [stage for stage in gates if gate.opens(gates[stage], accepted)]
     stage = opened[-1] if opened else current
     number = folder.next_number()
     attempt = Attempt(
@@ -270,15 +269,13 @@ def put(submission: Submission, stage: Stage, text: str, drafted: Mapping[int, s
 async def drafted_text(submission: Submission, stage: Stage) -> str | None:
     """A stage's draft, on a device after the first in the fastest way and, of the last stage, with measured
     launch configurations; None where there is none."""
-    target = await submission.target()
+    work = await submission.work()
     try:
-        origin = target.convertible()
+        origin = work.target.convertible()
         if stage == 1:
             return origin.drafted(stage, PURE).text
         if submission.runtime.interpreter:
-            return origin.drafted(stage, PURE if target.request.pure else None).text
-        folder = submission.folder.path
-        work = ConversionWork(submission.worker, submission.runtime, submission.listener, target, folder)
+            return origin.drafted(stage, PURE if work.request.pure else None).text
         ranked = await ranked_ways(work)
         if stage == LAST:
             return (await tune(work, [], ranked)).drafted.text
