@@ -39,7 +39,7 @@ class CompiledCode:
     def kernel(self) -> SourceKernel | None:
         """Its source."""
         kernels = self.file.kernels if self.file else ()
-        return next((k for k in kernels if k.node.name == self.compiled.name), None)
+        return next((k for k in kernels if k.name == self.compiled.name), None)
 
     @property
     def where(self) -> str:
@@ -79,10 +79,9 @@ class CompiledCode:
         """Whether the addresses on a line are made from what was loaded: whose places only the data know."""
         kernel = self.kernel
         return kernel is not None and any(
-            path == "triton.language.load"
+            "load" in kernel.made_by(access.address)
             for access in kernel.accesses
             if access.call.lineno <= line <= (access.call.end_lineno or line)
-            for path, _ in kernel.flow.calls(access.address)
         )
 
     def text(self, kind: TextKind) -> str:
@@ -106,12 +105,12 @@ class RanTarget:
     @property
     def ran(self) -> Collection[str]:
         """The names of the kernels that ran."""
-        return {kernel.node.name for kernel in self.file.kernels if kernel.is_launched}
+        return {kernel.name for kernel in self.file.kernels if kernel.is_launched}
 
     @cached_property
     def place(self) -> Node | SourceLine:
         """Where a finding belongs that no line is known of: the one kernel that ran, else what was called."""
-        kernels = [kernel.node for kernel in self.file.kernels if kernel.node.name in self.ran]
+        kernels = [kernel.node for kernel in self.file.kernels if kernel.name in self.ran]
         if len(kernels) == len(self.ran) == 1:
             return kernels[0]
         called = [

@@ -5,11 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.call_arguments import argument, literal_integer, range_end
+from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
-
-_TL = "triton.language."
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +35,7 @@ def bounds(mask: ast.expr | None, kernel: SourceKernel) -> Iterator[MaskBound]:
 
 def conjuncts(mask: ast.expr, kernel: SourceKernel) -> Iterator[ast.expr]:
     """The conditions that must all hold where the mask does."""
-    return and_operands(mask, values(kernel).bare)
+    return and_operands(mask, kernel.bare)
 
 
 def and_operands(mask: ast.expr, follow: Callable[[ast.expr], ast.expr]) -> Iterator[ast.expr]:
@@ -59,7 +56,7 @@ def addends(value: ast.expr, kernel: SourceKernel) -> list[ast.expr]:
 
     Names are followed; what a loop adds to a pointer, as in `ptrs += BLOCK`, is left out.
     """
-    plain = values(kernel).bare(value)
+    plain = kernel.bare(value)
     match plain:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return [*addends(left, kernel), *addends(right, kernel)]
@@ -70,10 +67,9 @@ def addends(value: ast.expr, kernel: SourceKernel) -> list[ast.expr]:
 
 def block_start(part: ast.expr, kernel: SourceKernel) -> tuple[int, str] | None:
     """The axis and the block size of `tl.program_id(axis) * BLOCK`."""
-    known = values(kernel)
-    match known.bare(part):
+    match kernel.bare(part):
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            sides = (known.bare(left), known.bare(right))
+            sides = (kernel.bare(left), kernel.bare(right))
             for one, other in (sides, sides[::-1]):
                 axis = program_axis(one, kernel)
                 if axis is not None and isinstance(other, ast.Name | ast.Constant):
@@ -83,19 +79,16 @@ def block_start(part: ast.expr, kernel: SourceKernel) -> tuple[int, str] | None:
 
 def program_axis(part: ast.expr, kernel: SourceKernel) -> int | None:
     """The axis of `tl.program_id(axis)`, where the part is nothing else."""
-    call = values(kernel).bare(part)
-    if isinstance(call, ast.Call) and kernel.scope.path(call.func) == f"{_TL}program_id":
-        return literal_integer(argument(call, 0, "axis"))
-    return None
+    call = kernel.operation(kernel.bare(part))
+    return literal_integer(call.option(0, "axis")) if call and call.name == "program_id" else None
 
 
 def range_length(part: ast.expr, kernel: SourceKernel) -> str | None:
     """`BLOCK` of `tl.arange(0, BLOCK)`, where the part is nothing else."""
-    call = values(kernel).bare(part)
-    end = range_end(call, kernel.scope)
-    if isinstance(call, ast.Call) and end is not None and literal_integer(argument(call, 0, "start")) == 0:
-        return ast.unparse(values(kernel).bare(end))
-    return None
+    lanes = kernel.operation(kernel.bare(part))
+    end = lanes.option(1, "end") if lanes and lanes.name == "arange" else None
+    starts_at_zero = lanes is not None and literal_integer(lanes.option(0, "start")) == 0
+    return ast.unparse(kernel.bare(end)) if end is not None and starts_at_zero else None
 
 
 @dataclass(frozen=True)
@@ -124,27 +117,27 @@ def block_walks(kernel: SourceKernel) -> Iterator[BlockWalk]:
 
 def is_block(value: ast.expr, kernel: SourceKernel) -> bool:
     """Whether the value may be made from a tl.arange of this function: a block rather than a scalar."""
-    return any(path == f"{_TL}arange" for path, _ in kernel.flow.calls(value))
+    return "arange" in kernel.made_by(value)
 
 
 def may_be_block(value: ast.expr, kernel: SourceKernel) -> bool:
     """Whether it is a block, or a function of the file's own may have made it one."""
-    helpers = {one.node.name for one in kernel.file.kernels}
+    helpers = {one.name for one in kernel.file.kernels}
     return is_block(value, kernel) or any(
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in helpers
-        for node in kernel.flow.origins(value)
+        for node in kernel.origins(value)
     )
 
 
 def is_loaded(node: ast.AST, kernel: SourceKernel) -> bool:
     """Whether it is a value from memory."""
-    path = kernel.scope.path(node.func) or "" if isinstance(node, ast.Call) else ""
-    return path == f"{_TL}load" or path.startswith(f"{_TL}atomic_")
+    operation = kernel.operation(node)
+    return operation is not None and (operation.name == "load" or operation.name.startswith("atomic_"))
 
 
 def _start(name: ast.Name, kernel: SourceKernel) -> ast.expr | None:
     """What a name holds before a loop adds to it; None where that is not all that happens to it."""
-    held = values(kernel).definitions(name)
+    held = kernel.definitions(name)
     starts = [definition for definition in held if not _adds_to(definition, name.id)]
     match starts:
         case [ast.expr() as start] if len(held) > 1:
@@ -159,9 +152,6 @@ def _adds_to(value: ast.AST, name: str) -> bool:
     return False
 
 
-_TL = "triton.language."
-
-
 @dataclass(frozen=True, eq=False)
 class Division:
     """`size / block`, rounded up or down, as an element of a grid."""
@@ -174,7 +164,7 @@ def grid_of(launch: LaunchSite) -> tuple[ast.expr, ...] | None:
     """The elements of its grid, by a lambda or a function, too; None where they are not spelled out."""
     grid = launch.flow.resolved(launch.grid)
     match grid:
-        case ast.Name(id=name) if binding := launch.scope.find(name):
+        case ast.Name(id=name) if binding := launch.flow.scope.find(name):
             return _returned_grid(binding.node)
         case ast.Lambda(body=body):
             return _elements(body)
@@ -248,13 +238,13 @@ def _without_floor(element: ast.expr, launch: LaunchSite) -> ast.expr:
     return element
 
 
-def parameters_for(block: ast.expr, kernel: SourceKernel, launch: LaunchSite) -> frozenset[str]:
+def parameters_for(block: ast.expr, launch: LaunchSite) -> frozenset[str]:
     """The tl.constexpr parameters that a size in a grid may be: `meta["BLOCK"]`, or what is passed alike."""
     match block:
-        case ast.Subscript(slice=ast.Constant(value=str(name))) if name in kernel.constexprs:
+        case ast.Subscript(slice=ast.Constant(value=str(name))) if name in launch.kernel.constexprs:
             return frozenset({name})
-    given = launch.given(kernel)
-    return frozenset(name for name in kernel.constexprs & given.keys() if alike(given[name], block, launch))
+    given = ((name, launch.given[name]) for name in launch.kernel.constexprs & launch.given.keys())
+    return frozenset(name for name, value in given if alike(value, block, launch))
 
 
 def alike(one: ast.expr, other: ast.expr, launch: LaunchSite) -> bool:
@@ -265,7 +255,7 @@ def alike(one: ast.expr, other: ast.expr, launch: LaunchSite) -> bool:
 
 def program_axes(kernel: SourceKernel, *given: ast.AST) -> frozenset[int]:
     """The grid's axes whose program ids the values may be made from, loads at such places included."""
-    return _read_in(kernel.flow.origins(*given), kernel)
+    return _read_in(kernel.origins(*given), kernel)
 
 
 def is_opaque(kernel: SourceKernel, *given: ast.AST) -> bool:
@@ -274,7 +264,7 @@ def is_opaque(kernel: SourceKernel, *given: ast.AST) -> bool:
     That is what other functions return, what atomics return, and program ids of an axis that is not literal.
     """
     return any(
-        isinstance(node, ast.Call) and _is_opaque_call(node, kernel) for node in kernel.flow.origins(*given)
+        isinstance(node, ast.Call) and _is_opaque_call(node, kernel) for node in kernel.origins(*given)
     )
 
 
@@ -291,10 +281,10 @@ def shared_axes(access: KernelAccess, kernel: SourceKernel) -> frozenset[int]:
     if not wide:
         return frozenset()
     tests = [node.test for node in kernel.nodes if isinstance(node, ast.If | ast.While | ast.IfExp)]
-    loops = [loop.iter for loop in kernel.flow.loops(access.call) if isinstance(loop, ast.For)]
+    loops = [loop.iter for loop in kernel.loops(access.call) if isinstance(loop, ast.For)]
     place = [access.address, *([access.mask] if access.mask else []), *tests, *loops]
     # Only what the assignments that reach the store say: a name may have held something else before.
-    own = _read_in(values(kernel).origins(access.value), kernel).intersection(wide)
+    own = _read_in(kernel.origins(access.value), kernel).intersection(wide)
     free = own and own - program_axes(kernel, *place)
     return free if free and not is_opaque(kernel, *place) else frozenset()
 
@@ -303,10 +293,9 @@ def is_updated(access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether the value that is written is made from what was loaded at the same place."""
     if access.value is None:
         return False
-    known = values(kernel)
     loaded = [one for one in kernel.accesses if one.name == "load" and one.pointer == access.pointer]
-    made_from = known.origins(access.value)
-    return any(one.call in made_from and known.same(one.address, access.address) for one in loaded)
+    made_from = kernel.origins(access.value)
+    return any(one.call in made_from and kernel.same(one.address, access.address) for one in loaded)
 
 
 def is_wide(axis: int, launch: LaunchSite) -> bool:
@@ -335,7 +324,7 @@ def _is_asserted_one(element: ast.expr, launch: LaunchSite) -> bool:
     """Whether the launching function asserts `element == 1`."""
     return any(
         isinstance(node, ast.Assert) and ast.unparse(node.test) == f"{ast.unparse(element)} == 1"
-        for node in launch.nodes
+        for node in launch.flow.nodes
     )
 
 
@@ -347,8 +336,7 @@ def _read_in(nodes: frozenset[ast.AST], kernel: SourceKernel) -> frozenset[int]:
 @lru_cache(maxsize=64)
 def program_ids(kernel: SourceKernel) -> tuple[tuple[ast.Call, int | None], ...]:
     """Each tl.program_id call of a kernel with its axis."""
-    calls = (call for path, call in kernel.calls() if path == f"{_TL}program_id")
-    return tuple((call, literal_integer(argument(call, 0, "axis"))) for call in calls)
+    return tuple((one.call, literal_integer(one.option(0, "axis"))) for one in kernel.calls("program_id"))
 
 
 def _passed_block(block: ast.expr, launch: LaunchSite) -> ast.expr:
@@ -377,9 +365,9 @@ def _returned_grid(node: ast.AST) -> tuple[ast.expr, ...] | None:
 
 
 def _is_opaque_call(call: ast.Call, kernel: SourceKernel) -> bool:
-    path = kernel.scope.path(call.func)
-    if path == f"{_TL}program_id":
-        return literal_integer(argument(call, 0, "axis")) is None
+    path, operation = kernel.scope.path(call.func), kernel.operation(call)
+    if operation and operation.name == "program_id":
+        return literal_integer(operation.option(0, "axis")) is None
     if path is None:
         # A method of a value, or a function of Python's own, gives what its operands give.
         match call.func:
@@ -388,6 +376,4 @@ def _is_opaque_call(call: ast.Call, kernel: SourceKernel) -> bool:
             case ast.Name(id=name):
                 return kernel.scope.holder(name) is not None
         return True
-    if path.startswith(f"{_TL}extra."):
-        return ".libdevice." not in path
-    return not path.startswith(_TL) or path.startswith((f"{_TL}atomic_", f"{_TL}inline_asm"))
+    return operation is None or operation.name.startswith(("atomic_", "inline_asm"))

@@ -11,14 +11,9 @@ from pytorch_to_triton.audit.analysis.addresses import (
     rounded_up,
     rounded_up_division,
 )
-from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.ranges import calls_of
-from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.source import Function, LaunchSite, SourceFile, SourceKernel
 from pytorch_to_triton.triton_api.name_scope import own_nodes
 
-_TL = "triton.language."
-_LOOPS = frozenset({"range", f"{_TL}range", f"{_TL}static_range"})
 _DEEPEST = 4
 
 
@@ -38,21 +33,20 @@ def values_passed(
 ) -> Iterator[tuple[LaunchSite, ast.expr]]:
     """What launches of the file pass for a parameter, also of a function that kernels call."""
     for launch in kernel.launches:
-        if (value := launch.given(kernel).get(name)) is not None:
+        if (value := launch.given.get(name)) is not None:
             yield launch, value
     if kernel.launches or deepest <= 0 or name not in kernel.parameters:
         return
-    for caller, call in calls_of(kernel):
-        match argument(call, kernel.parameters.index(name), name):
-            case ast.Name(id=outer) if outer in caller.kernel.parameters:
-                yield from values_passed(outer, caller.kernel, deepest - 1)
+    for caller, _, value in kernel.passed(name):
+        if isinstance(value, ast.Name) and value.id in caller.parameters:
+            yield from values_passed(value.id, caller, deepest - 1)
 
 
 def covers(length: ast.expr, access: ast.Call, address: ast.expr, kernel: SourceKernel) -> Iterator[Cover]:
     """The sizes that blocks of a length cover where an access stands; none where that is unknown."""
     stepped = [
         size
-        for loop in kernel.flow.loops(access)
+        for loop in kernel.loops(access)
         if _moves_with(loop, address, kernel) and (size := _size_walked(loop, length, kernel))
     ]
     for size in stepped:
@@ -84,7 +78,7 @@ def _size_counted(source: ast.expr, length: ast.expr, kernel: SourceKernel) -> a
     end = source.args[0] if len(source.args) == 1 else source.args[1]
     if len(source.args) == 3 and _uses(source.args[2], length, kernel):
         return _parameter(end, kernel)
-    size = _size_divided(kernel.flow.resolved(end), length, kernel)
+    size = _size_divided(kernel.resolved(end), length, kernel)
     return _parameter(size, kernel) if size is not None else None
 
 
@@ -101,14 +95,13 @@ def _until(loop: ast.While, length: ast.expr, kernel: SourceKernel) -> ast.Name 
 
 
 def _is_range(node: ast.AST, kernel: SourceKernel) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    return (kernel.scope.path(node.func) or ast.unparse(node.func)) in _LOOPS
+    is_plain = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
+    return is_plain or kernel.is_a(node, "range", "static_range")
 
 
 def _moves_with(loop: ast.For | ast.While, address: ast.expr, kernel: SourceKernel) -> bool:
     """Whether an address is made from what the loop counts, or from a name that the loop adds to."""
-    names = kernel.flow.names(address)
+    names = kernel.names(address)
     target = ast.walk(loop.target) if isinstance(loop, ast.For) else ()
     counted = {node.id for node in target if isinstance(node, ast.Name)}
     steps = (node.target for node in ast.walk(loop) if isinstance(node, ast.AugAssign))
@@ -129,7 +122,7 @@ def _is_moved(value: ast.expr, name: str, kernel: SourceKernel) -> bool:
         case ast.BinOp(left=ast.Name(id=own), op=ast.Add()):
             return own == name
         case ast.Call(args=[ast.Name(id=own), *_]):
-            return own == name and kernel.scope.path(value.func) == f"{_TL}advance"
+            return own == name and kernel.is_a(value, "advance")
     return False
 
 
@@ -141,19 +134,19 @@ def _size_divided(end: ast.expr, length: ast.expr, kernel: SourceKernel) -> ast.
 
 def _uses(step: ast.expr, length: ast.expr, kernel: SourceKernel) -> bool:
     """Whether a step is the length, or made from it and nothing but factors."""
-    if ast.unparse(kernel.flow.resolved(step)) == ast.unparse(length):
+    if ast.unparse(kernel.resolved(step)) == ast.unparse(length):
         return True
-    return isinstance(length, ast.Name) and length.id in kernel.flow.names(step)
+    return isinstance(length, ast.Name) and length.id in kernel.names(step)
 
 
 def _parameter(size: ast.expr, kernel: SourceKernel) -> ast.Name | None:
-    size = values(kernel).bare(size)
+    size = kernel.bare(size)
     return size if isinstance(size, ast.Name) and size.id in kernel.parameters else None
 
 
 def _held_whole(length: str, kernel: SourceKernel, launch: LaunchSite) -> ast.expr | None:
     """n where a block is the next power of two of n long, by the launch or by triton.heuristics."""
-    given = launch.given(kernel).get(length)
+    given = launch.given.get(length)
     if given is not None:
         return _next_power(launch.flow.resolved(given), launch)
     match kernel.decorators.get("triton.heuristics"):
@@ -169,13 +162,13 @@ def _by_heuristic(body: ast.expr, kernel: SourceKernel, launch: LaunchSite) -> a
     """n where a heuristic is `triton.next_power_of_2(args["n"])`."""
     match _next_power(body, launch):
         case ast.Subscript(slice=ast.Constant(value=str(name))):
-            return launch.given(kernel).get(name)
+            return launch.given.get(name)
     return None
 
 
 def _next_power(value: ast.expr, launch: LaunchSite) -> ast.expr | None:
     match value:
-        case ast.Call(args=[size]) if launch.scope.path(value.func) == "triton.next_power_of_2":
+        case ast.Call(args=[size]) if launch.flow.scope.path(value.func) == "triton.next_power_of_2":
             return size
         case ast.BinOp(
             left=ast.Constant(value=1),
@@ -196,7 +189,7 @@ def _next_power(value: ast.expr, launch: LaunchSite) -> ast.expr | None:
 
 def _is_placed_by_program(length: ast.Name, address: ast.expr, kernel: SourceKernel) -> bool:
     """Whether an address holds `program * BLOCK`; where a loop around it starts or ends does not count."""
-    for node in kernel.flow.origins(address, stop=lambda node: _is_range(node, kernel)):
+    for node in kernel.origins(address, stop=lambda node: _is_range(node, kernel)):
         match node:
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 for block, factor in ((left, right), (right, left)):
@@ -207,8 +200,7 @@ def _is_placed_by_program(length: ast.Name, address: ast.expr, kernel: SourceKer
 
 def _is_of_program(value: ast.expr, kernel: SourceKernel) -> bool:
     """Whether a value is made from a program id and is no block, whose factor is a stride."""
-    paths = {path for path, _ in kernel.flow.calls(value)}
-    return f"{_TL}program_id" in paths and f"{_TL}arange" not in paths
+    return {"program_id", "arange"} & kernel.made_by(value) == {"program_id"}
 
 
 def _sizes_tiled(length: str, kernel: SourceKernel, launch: LaunchSite) -> Iterator[ast.expr]:
@@ -216,11 +208,11 @@ def _sizes_tiled(length: str, kernel: SourceKernel, launch: LaunchSite) -> Itera
     for element in grid_of(launch) or ():
         for node in launch.flow.origins(element):
             division = rounded_up(node, launch) if isinstance(node, ast.Call | ast.BinOp) else None
-            if division and length in parameters_for(division.block, kernel, launch):
+            if division and length in parameters_for(division.block, launch):
                 yield division.size
 
 
-_ASSERTS = frozenset(f"triton.language.{name}" for name in ("static_assert", "device_assert", "assume"))
+_ASSERTS = ("static_assert", "device_assert", "assume")
 _ROUNDING = frozenset({"cdiv", "ceil", "next_power_of_2", "ceildiv", "ceil_div", "round_up", "align"})
 
 
@@ -230,7 +222,7 @@ def is_guarded(size: ast.expr, launch: LaunchSite, kernel: SourceKernel) -> bool
     The launching function asks whether the size divides, or a function that launches nothing does, or the
     kernel itself asserts it.
     """
-    if any(path in _ASSERTS and _asks(call) for path, call in kernel.calls()):
+    if any(_asks(asserted.call) for asserted in kernel.calls(*_ASSERTS)):
         return True
     named = launch.flow.names(size)
     if any(launch.flow.names(test) & named for test in _tests_in(launch.function) if _asks(test)):
@@ -240,7 +232,7 @@ def is_guarded(size: ast.expr, launch: LaunchSite, kernel: SourceKernel) -> bool
 
 def is_limited(size: ast.expr, launch: LaunchSite, kernel: SourceKernel) -> bool:
     """Whether anything may keep large sizes away: a comparison, a call that decides, an assertion."""
-    if any(path in _ASSERTS for path, _ in kernel.calls()):
+    if any(kernel.calls(*_ASSERTS)):
         return True
     flow = launch.flow
     tests = [one for one in _tests_in(launch.function) if flow.names(one) & flow.names(size)]

@@ -161,7 +161,7 @@ def literal_sizes(size: Extent, launch: LaunchSite, file: SourceFile) -> Sequenc
 def constant(value: ast.expr, launch: LaunchSite) -> int | None:
     """What a value of the launching function comes to by literals and constants of the file; else None."""
     value = launch.flow.resolved(value)
-    if isinstance(value, ast.Name) and (binding := launch.scope.find(value.id)) and binding.value:
+    if isinstance(value, ast.Name) and (binding := launch.flow.scope.find(value.id)) and binding.value:
         value = binding.value
     return literal_integer(value)
 
@@ -211,7 +211,7 @@ def most_lanes(length: str, kernel: SourceKernel, launch: LaunchSite) -> int | N
     """The most that a length of the kernel comes to; None where nothing bounds it."""
     if length not in kernel.parameters:
         return int(length) if length.isdigit() else _file_constant(length, kernel)
-    given = launch.given(kernel).get(length)
+    given = launch.given.get(length)
     if given is not None:
         return _upper_bound(given, launch)
     if "triton.heuristics" in kernel.decorators:

@@ -1,13 +1,10 @@
-"""Triton's functions: calls under one name, what they do to blocks and dtypes, and so what values are."""
+"""Triton's functions: calls under one name, and what they do to blocks and dtypes."""
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
-from functools import lru_cache
+from itertools import takewhile
 
-from pytorch_to_triton.audit.call_arguments import literal_integer, only_adds_axes, shape_of
-from pytorch_to_triton.audit.source import SourceKernel
 from pytorch_to_triton.triton_api.name_scope import NameScope
 
 
@@ -26,7 +23,8 @@ SCALAR = _names("program_id num_programs sum max min argmax argmin xor_sum")
 METHODS = FLOATING | _names("sum max min abs to")
 """They are methods of blocks, too."""
 
-
+_SHAPED = ("zeros", "full")
+_RESHAPING = ("broadcast_to", "reshape", "view")
 _MODULES = ("math", "standard", "extra.libdevice", "extra.cuda.libdevice", "core")
 _FIRST = ("x", "input")
 """The names of the first parameter."""
@@ -47,22 +45,30 @@ class Operation:
         named = next((keyword.value for keyword in self.call.keywords if keyword.arg == name), None)
         return self.operands[position] if named is None and position < len(self.operands) else named
 
+    @property
+    def shape(self) -> Sequence[ast.expr]:
+        """The sizes that it spells out for a new block; empty where it does not."""
+        if self.name in _RESHAPING and len(self.operands) > 2:
+            return self.operands[1:]
+        places = dict.fromkeys(_SHAPED, 0) | dict.fromkeys(_RESHAPING, 1)
+        shape = self.option(places[self.name], "shape") if self.name in places else None
+        return shape.elts if isinstance(shape, ast.Tuple | ast.List) else ()
+
 
 def operation_of(call: ast.Call, scope: NameScope) -> Operation | None:
     """The call as an operation; None where it calls something else."""
-    if any(isinstance(argument, ast.Starred) for argument in call.args):
-        return None
+    given = tuple(takewhile(lambda argument: not isinstance(argument, ast.Starred), call.args))
     path = scope.path(call.func)
     if path and path.startswith("triton.language."):
         name = path.removeprefix("triton.language.")
         for module in _MODULES:
             name = name.removeprefix(f"{module}.")
-        first = [keyword.value for keyword in call.keywords if keyword.arg in _FIRST]
-        return None if "." in name else Operation(call, name, tuple(call.args or first))
+        first = tuple(keyword.value for keyword in call.keywords if keyword.arg in _FIRST)
+        return None if "." in name else Operation(call, name, given or first)
     if path is None and isinstance(call.func, ast.Attribute) and call.func.attr in METHODS:
         block = call.func.value
         is_local = not isinstance(block, ast.Name) or block.id in scope.bindings
-        return Operation(call, call.func.attr, (block, *call.args)) if is_local else None
+        return Operation(call, call.func.attr, (block, *given)) if is_local else None
     return None
 
 
@@ -98,106 +104,3 @@ def quotient_dtype(dtype: str | None) -> str | None:
     if dtype == OPEN:
         return OPEN
     return "float32" if dtype in LOW_PRECISION or dtype in INTEGERS else dtype or "float"
-
-
-class Kind(IntEnum):
-    """What is certain of a value; each says more than the one before."""
-
-    UNKNOWN = 0
-    """It may be known when the kernel is compiled, too."""
-    RUNTIME = 1
-    """A scalar or a block that only a run knows."""
-    BLOCK = 2
-    """A block of more than one element."""
-
-
-_STATIC = ast.Is | ast.IsNot | ast.In | ast.NotIn
-
-
-def kind(value: ast.expr, kernel: SourceKernel) -> Kind:
-    """What an expression in the body of a kernel certainly is."""
-    return _kind(value, kernel, kinds(kernel))
-
-
-@lru_cache(maxsize=16)
-def kinds(kernel: SourceKernel) -> Mapping[str, Kind]:
-    """What each name certainly is that the body assigns, wherever it is read.
-
-    Names start as blocks and are lowered to the least that is assigned to them, until nothing changes.
-    """
-    kinds_by_name = {name: Kind.BLOCK for name in kernel.scope.bindings if _assignments_of(name, kernel)}
-    while lowered := {
-        name: least
-        for name, before in kinds_by_name.items()
-        if (least := min(_kind(value, kernel, kinds_by_name) for value in _assignments_of(name, kernel)))
-        < before
-    }:
-        kinds_by_name |= lowered
-    return kinds_by_name
-
-
-def runs_for_sure(node: ast.AST, kernel: SourceKernel) -> bool:
-    """Whether the compiler certainly meets a node: no condition around it is decided when compiling."""
-    return all(kind(test, kernel) > Kind.UNKNOWN for test in kernel.flow.conditions(node))
-
-
-def _assignments_of(name: str, kernel: SourceKernel) -> tuple[ast.expr, ...]:
-    """What plain assignments give a name; empty where anything else binds it."""
-    bindings = kernel.scope.bindings[name]
-    feeds = kernel.flow.feeds(name)
-    around = [kernel.flow.parents.get(value) for value in feeds]
-    if len(bindings) != len(feeds) or any(isinstance(one, ast.For | ast.comprehension) for one in around):
-        return ()
-    return tuple(
-        value for value, one in zip(feeds, around, strict=True) if not isinstance(one, ast.AugAssign)
-    )
-
-
-def _kind(value: ast.expr, kernel: SourceKernel, names: Mapping[str, Kind]) -> Kind:
-    match value:
-        case ast.Name(id=name):
-            return names.get(name, Kind.UNKNOWN)
-        case ast.BinOp(left=left, right=right):
-            return _most((left, right), kernel, names)
-        case ast.Compare(left=left, ops=ops, comparators=others):
-            if any(isinstance(op, _STATIC) for op in ops):
-                return Kind.UNKNOWN
-            return _most((left, *others), kernel, names)
-        case ast.UnaryOp(operand=operand) | ast.NamedExpr(value=operand):
-            return _kind(operand, kernel, names)
-        case ast.BoolOp(values=parts):
-            return min(_kind(part, kernel, names) for part in parts)
-        case ast.IfExp(body=body, orelse=orelse):
-            return min(_kind(body, kernel, names), _kind(orelse, kernel, names))
-        case ast.Subscript(value=inner, slice=index) if only_adds_axes(index):
-            return _kind(inner, kernel, names)
-        case ast.Call():
-            return _kind_of_call(value, kernel, names)
-    return Kind.UNKNOWN
-
-
-def _kind_of_call(call: ast.Call, kernel: SourceKernel, names: Mapping[str, Kind]) -> Kind:
-    operation = operation_of(call, kernel.scope)
-    match operation:
-        case None:
-            return Kind.UNKNOWN
-        case Operation(name="load", operands=operands):
-            return max(Kind.RUNTIME, _most(operands[:1], kernel, names))
-        case Operation(name="arange", operands=[first, last]):
-            start, end = literal_integer(first), literal_integer(last)
-            is_one = start is not None and end is not None and end - start == 1
-            return Kind.UNKNOWN if is_one else Kind.BLOCK
-        case Operation(name="zeros" | "full" as name):
-            sizes = shape_of(f"triton.language.{name}", call)
-            return Kind.BLOCK if any(literal_integer(size) != 1 for size in sizes) else Kind.UNKNOWN
-        case Operation(name="dot"):
-            return Kind.BLOCK
-        case Operation(name="to", operands=[block, *_]):
-            return _kind(block, kernel, names)
-    if operation.name in SCALAR:
-        return Kind.RUNTIME
-    return _most(operation.operands, kernel, names) if operation.name in ELEMENTWISE else Kind.UNKNOWN
-
-
-def _most(values: Iterable[ast.expr], kernel: SourceKernel, names: Mapping[str, Kind]) -> Kind:
-    return max((_kind(value, kernel, names) for value in values), default=Kind.UNKNOWN)

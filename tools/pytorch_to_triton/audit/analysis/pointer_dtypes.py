@@ -4,7 +4,6 @@ import ast
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.arithmetic import KernelValues
 from pytorch_to_triton.audit.analysis.launched_tensors import (
     allocation,
     callers_parameters,
@@ -36,13 +35,13 @@ _MADE = frozenset(f"torch.{name}" for name in ("empty", "zeros", "ones", "full",
 
 
 def dtypes_of(pointer: str, kernel: SourceKernel) -> frozenset[str]:
-    """The dtypes of what the file's launches pass for a pointer; empty where one of them is not known.
+    """The dtypes of what the file's launches pass for a pointer; empty where one of them is not kernel.
 
     A caller's tensor that nothing narrows may have `any`.
     """
     dtypes_of_all: set[str] = set()
     for launch in kernel.launches:
-        value = launch.given(kernel).get(pointer)
+        value = launch.given.get(pointer)
         dtypes = _of_tensor(value, launch, kernel.file) if value is not None else frozenset()
         if not dtypes:
             return frozenset()
@@ -50,11 +49,11 @@ def dtypes_of(pointer: str, kernel: SourceKernel) -> frozenset[str]:
     return frozenset(dtypes_of_all)
 
 
-def loaded_from(value: ast.expr, known: KernelValues) -> str | None:
+def loaded_from(value: ast.expr, kernel: SourceKernel) -> str | None:
     """The pointer from which all that a name may hold was loaded as it is; None where anything else is."""
-    value = known.operand(value, "trans") or value
-    held = known.definitions(value) if isinstance(value, ast.Name) else (value,)
-    calls = {access.call: access.pointer for access in known.kernel.accesses if access.name == "load"}
+    value = kernel.operand(value, "trans") or value
+    held = kernel.definitions(value) if isinstance(value, ast.Name) else (value,)
+    calls = {access.call: access.pointer for access in kernel.accesses if access.name == "load"}
     pointers = {calls.get(definition) for definition in held if isinstance(definition, ast.Call)}
     return (
         pointers.pop()
@@ -80,7 +79,7 @@ def _entries(inputs: ast.Dict) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _of_tensor(value: ast.expr, launch: LaunchSite, file: SourceFile) -> frozenset[str]:
-    """The dtypes of a tensor in the launching function; empty where they are not known."""
+    """The dtypes of a tensor in the launching function; empty where they are not kernel."""
     value = owner_of(value, _KEEPS)
     if cast := _cast_to(value, launch):
         return frozenset({cast})
@@ -149,7 +148,7 @@ def _cast_to(value: ast.expr, launch: LaunchSite) -> str | None:
 
 
 def _dtype_named(dtype: ast.expr, launch: LaunchSite) -> str | None:
-    path = launch.scope.path(dtype) or ""
+    path = launch.flow.scope.path(dtype) or ""
     return path.removeprefix("torch.") if path.startswith("torch.") else None
 
 
@@ -159,7 +158,7 @@ def _of_new_tensor(path: str, call: ast.Call, launch: LaunchSite, file: SourceFi
         case ast.Attribute(value=owner, attr="dtype") if path in _LIKE | _MADE:
             return _of_tensor(owner, launch, file)
         case ast.Attribute() if path in _LIKE | _MADE:
-            return frozenset({(launch.scope.path(named) or "").removeprefix("torch.")} - {""})
+            return frozenset({(launch.flow.scope.path(named) or "").removeprefix("torch.")} - {""})
         case None if path in _LIKE and call.args:
             return _of_tensor(call.args[0], launch, file)
     return frozenset()

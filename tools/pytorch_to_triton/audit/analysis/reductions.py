@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.addresses import bounds
-from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.covered import is_guarded
 from pytorch_to_triton.audit.analysis.masked_lanes import (
@@ -19,8 +18,6 @@ from pytorch_to_triton.audit.analysis.masked_lanes import (
     lanes,
 )
 from pytorch_to_triton.audit.analysis.operations import Operation
-from pytorch_to_triton.audit.analysis.ranges import calls_of
-from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 from pytorch_to_triton.schema.finding import SEVERITIES, Severity
 
@@ -39,18 +36,17 @@ def is_decisive(extreme: ast.expr, load: KernelAccess, kernel: SourceKernel) -> 
     """
     if load.pointer is None or _NEVER_NEGATIVE.search(load.pointer):
         return False
-    known = values(kernel)
     exponentials = [
         node
         for node in kernel.nodes
-        if isinstance(node, ast.Call) and _is_exponential(node) and extreme in known.origins(*node.args)
+        if isinstance(node, ast.Call) and _is_exponential(node) and extreme in kernel.origins(*node.args)
     ]
-    if any(access.value is not None and known.bare(access.value) is extreme for access in kernel.accesses):
+    if any(access.value is not None and kernel.bare(access.value) is extreme for access in kernel.accesses):
         return True
     counted = [
         exponential
         for exponential in exponentials
-        if not is_masked_later(exponential, known) and _is_summed(exponential, known)
+        if not is_masked_later(exponential, kernel) and _is_summed(exponential, kernel)
     ]
     return not exponentials or bool(counted)
 
@@ -63,33 +59,33 @@ def _is_exponential(call: ast.Call) -> bool:
     return False
 
 
-def _is_summed(value: ast.expr, known: KernelValues) -> bool:
+def _is_summed(value: ast.expr, kernel: SourceKernel) -> bool:
     """Whether tl.sum adds a value up; a function that kernels call leaves that to them."""
-    sums = [call for call in known.operations if call.name == "sum"]
-    if not sums and not known.kernel.is_launched:
+    sums = [call for call in kernel.operations if call.name == "sum"]
+    if not sums and not kernel.is_launched:
         return True
-    return any(value in known.origins(*call.operands) for call in sums)
+    return any(value in kernel.origins(*call.operands) for call in sums)
 
 
-def is_masked_later(value: ast.expr, known: KernelValues) -> bool:
+def is_masked_later(value: ast.expr, kernel: SourceKernel) -> bool:
     """Whether tl.where chooses from a value, or a comparison is multiplied with it."""
-    if value in known.selected:
+    if value in kernel.selected:
         return True
-    for node in known.expressions:
+    for node in kernel.expressions:
         match node:
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 for one, other in ((left, right), (right, left)):
-                    if known.bare(one) is value and _is_mask(other, known):
+                    if kernel.bare(one) is value and _is_mask(other, kernel):
                         return True
     return False
 
 
-def _is_mask(value: ast.expr, known: KernelValues) -> bool:
-    match known.bare(value):
+def _is_mask(value: ast.expr, kernel: SourceKernel) -> bool:
+    match kernel.bare(value):
         case ast.Compare():
             return True
         case ast.BinOp(left=left, op=ast.BitAnd()):
-            return _is_mask(left, known)
+            return _is_mask(left, kernel)
     return False
 
 
@@ -114,7 +110,7 @@ class PoisonedReduction:
 
 def poisoned_reductions(kernel: SourceKernel) -> Iterator[PoisonedReduction]:
     """Reductions of blocks whose masked lanes certainly hold something that is not neutral."""
-    for called in values(kernel).operations:
+    for called in kernel.operations:
         if not called.operands:
             continue
         if called.name in NEUTRAL:
@@ -129,18 +125,17 @@ def poisoned_reductions(kernel: SourceKernel) -> Iterator[PoisonedReduction]:
 
 def _lanes_passed(called: Operation, kernel: SourceKernel) -> Lanes | None:
     """The masked lanes of a block that another kernel passes to this function, which reduces it as it is."""
-    block = values(kernel).bare(called.operands[0])
-    held = values(kernel).definitions(block) if isinstance(block, ast.Name) else ()
+    block = kernel.bare(called.operands[0])
+    held = kernel.definitions(block) if isinstance(block, ast.Name) else ()
     if kernel.is_launched or len(held) != 1 or not isinstance(held[0], ast.arg):
         return None
     name = held[0].arg
-    for caller, call in calls_of(kernel):
-        given = argument(call, kernel.parameters.index(name), name)
-        passed = lanes(given, caller.kernel) if given is not None else None
-        if given is None or passed is None or call in caller.selected:
+    for caller, call, given in kernel.passed(name):
+        passed = lanes(given, caller)
+        if passed is None or call in caller.selected:
             continue
-        if _poisons(passed, called.name, given, caller.kernel) and is_masked_along(
-            passed.load, called.option(1, "axis"), caller.kernel
+        if _poisons(passed, called.name, given, caller) and is_masked_along(
+            passed.load, called.option(1, "axis"), caller
         ):
             return passed
     return None
@@ -168,20 +163,19 @@ def _lanes_kept(called: Operation, kernel: SourceKernel) -> Lanes | None:
 
 def _start(kept: ast.expr, called: Operation, kernel: SourceKernel) -> float | None:
     """The number that a name holds before a loop updates it by the call; None where it is something else."""
-    known = values(kernel)
-    held = known.definitions(kept) if isinstance(kept, ast.Name) else ()
+    held = kernel.definitions(kept) if isinstance(kept, ast.Name) else ()
     starts = [definition for definition in held if definition is not called.call]
     if len(starts) != 1 or len(held) != 2 or not isinstance(starts[0], ast.expr):
         return None
-    made = known.operation(known.bare(starts[0]))
+    made = kernel.operation(kernel.bare(starts[0]))
     value = made.option(1, "value") if made and made.name == "full" else starts[0]
-    return known.number(value) if value is not None else None
+    return kernel.number(value) if value is not None else None
 
 
 def _differs_by_step(held: Lanes, called: Operation, kernel: SourceKernel) -> bool:
     """Whether the load's mask is made from what the loop around the call runs over."""
-    loops = [loop for loop in kernel.flow.loops(called.call) if isinstance(loop, ast.For)][:1]
-    origins = kernel.flow.origins(held.load.mask) if held.load.mask else frozenset()
+    loops = [loop for loop in kernel.loops(called.call) if isinstance(loop, ast.For)][:1]
+    origins = kernel.origins(held.load.mask) if held.load.mask else frozenset()
     names = {node.id for node in origins if isinstance(node, ast.Name)}
     return any(isinstance(loop.target, ast.Name) and loop.target.id in names for loop in loops)
 
@@ -211,17 +205,13 @@ class UndefinedLanes:
     severity: Severity | None = None
 
 
-def undefined_lanes(kernel: SourceKernel) -> Iterator[UndefinedLanes]:
-    """Each such load once, with the weightiest result that its undefined lanes certainly reach."""
-    reported: set[ast.Call] = set()
-    for taken in sorted(_all_of(kernel), key=lambda one: SEVERITIES.index(one.severity or "low")):
-        if taken.load.call not in reported:
-            reported.add(taken.load.call)
-            yield taken
+def undefined_lanes(kernel: SourceKernel) -> list[UndefinedLanes]:
+    """The loads whose undefined lanes certainly reach a result, the weightiest of them first."""
+    return sorted(_all_of(kernel), key=lambda one: SEVERITIES.index(one.severity or "low"))
 
 
 def _all_of(kernel: SourceKernel) -> Iterator[UndefinedLanes]:
-    for called in values(kernel).operations:
+    for called in kernel.operations:
         where = f"tl.{called.name} in line {called.call.lineno}"
         if called.name in NEUTRAL and called.operands:
             axis = called.option(1, "axis")
@@ -254,7 +244,7 @@ def _severity(called: Operation, load: KernelAccess, kernel: SourceKernel) -> Se
 def _of_sum(load: KernelAccess, kernel: SourceKernel) -> Severity | None:
     """Medium where a launch of the file may leave lanes out: zeros, which would do, are not promised."""
     sizes = {bound.size.id for bound in bounds(load.mask, kernel) if isinstance(bound.size, ast.Name)}
-    given = [(launch, launch.given(kernel).get(name)) for launch in kernel.launches for name in sizes]
+    given = [(launch, launch.given.get(name)) for launch in kernel.launches for name in sizes]
     is_open = any(value is not None and not is_guarded(value, launch, kernel) for launch, value in given)
     return "medium" if is_open and not is_trial(kernel.file) else None
 

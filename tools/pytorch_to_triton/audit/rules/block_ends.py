@@ -124,13 +124,13 @@ def _is_walked(names: set[str], kernel: SourceKernel) -> bool:
     """Whether the kernel has a loop that a size or a length has a part in."""
     loops = [node for node in kernel.nodes if isinstance(node, ast.For | ast.While)]
     sources = [loop.iter if isinstance(loop, ast.For) else loop.test for loop in loops]
-    return any(isinstance(node, ast.Name) and node.id in names for node in kernel.flow.origins(*sources)) or (
+    return any(isinstance(node, ast.Name) and node.id in names for node in kernel.origins(*sources)) or (
         any(isinstance(loop, ast.While) for loop in loops)
     )
 
 
 def _too_short(row: _Row, kernel: SourceKernel, launch: LaunchSite) -> Fault | None:
-    given = launch.given(kernel).get(row.size)
+    given = launch.given.get(row.size)
     extent = size_of(given, launch) if given is not None else None
     most = most_lanes(row.length, kernel, launch)
     if extent is None or most is None or given is None or is_limited(given, launch, kernel):

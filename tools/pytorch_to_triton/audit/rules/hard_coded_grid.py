@@ -12,7 +12,6 @@ from pytorch_to_triton.audit.analysis.addresses import (
     program_axes,
     rounded_to_power,
 )
-from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.covered import is_tested
 from pytorch_to_triton.audit.analysis.launch_sizes import constant, declared_size
@@ -24,7 +23,6 @@ from pytorch_to_triton.audit.analysis.launched_tensors import (
     text_of,
 )
 from pytorch_to_triton.audit.analysis.tails import may_overrun
-from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
@@ -93,17 +91,13 @@ def _fixed_axis(axis: int, element: ast.expr, launch: LaunchSite) -> _Fixed | No
 
 def _walks(fixed: _Fixed, kernel: SourceKernel) -> bool:
     """Whether programs along the axis loop from their own place on, or over a number that they are given."""
-    for node in kernel.nodes:
-        if isinstance(node, ast.For):
-            paths = {path for path, _ in kernel.flow.calls(node.iter)}
-            if fixed.axis in program_axes(kernel, node.iter) or "triton.language.num_programs" in paths:
-                return True
-    return False
+    sources = [node.iter for node in kernel.nodes if isinstance(node, ast.For)]
+    return fixed.axis in program_axes(kernel, *sources) or "num_programs" in kernel.made_by(*sources)
 
 
 def _too_few(fixed: _Fixed, axes: int, kernel: SourceKernel, launch: LaunchSite) -> Fault | None:
     """The size that the programs along an axis do not cover."""
-    accesses = [one for one in kernel.accesses if not kernel.flow.loops(one.call)]
+    accesses = [one for one in kernel.accesses if not kernel.loops(one.call)]
     for access in accesses:
         for bound in bounds(access.mask, kernel):
             if fixed.axis in program_axes(kernel, bound.offsets):
@@ -116,8 +110,8 @@ def _too_few(fixed: _Fixed, axes: int, kernel: SourceKernel, launch: LaunchSite)
 
 def _callers_size(bound: MaskBound, kernel: SourceKernel, launch: LaunchSite) -> Extent | None:
     """The size of a caller's tensor that a mask compares with; names are followed."""
-    match values(kernel).bare(bound.size):
-        case ast.Name(id=name) if (value := launch.given(kernel).get(name)) is not None:
+    match kernel.bare(bound.size):
+        case ast.Name(id=name) if (value := launch.given.get(name)) is not None:
             size = size_of(value, launch)
             return callers_size(size, launch) if size else None
     return None
@@ -126,11 +120,7 @@ def _callers_size(bound: MaskBound, kernel: SourceKernel, launch: LaunchSite) ->
 def _of_blocks(
     fixed: _Fixed, bound: MaskBound, size: Extent, kernel: SourceKernel, launch: LaunchSite
 ) -> Fault | None:
-    ends = [
-        end
-        for path, call in kernel.flow.calls(bound.offsets)
-        if path == "triton.language.arange" and (end := argument(call, 1, "end")) is not None
-    ]
+    ends = list(kernel.range_ends(bound.offsets))
     if len(ends) != 1 or _holds_all(ends[0], kernel, launch):
         return None
     block = _length(ends[0], kernel, launch)
@@ -149,13 +139,13 @@ def _of_blocks(
 
 
 def _holds_all(end: ast.expr, kernel: SourceKernel, launch: LaunchSite) -> bool:
-    given = launch.given(kernel).get(end.id) if isinstance(end, ast.Name) else None
+    given = launch.given.get(end.id) if isinstance(end, ast.Name) else None
     return given is not None and rounded_to_power([given], launch)
 
 
 def _length(end: ast.expr, kernel: SourceKernel, launch: LaunchSite) -> int | None:
-    end = kernel.flow.resolved(end)
-    given = launch.given(kernel).get(end.id) if isinstance(end, ast.Name) else end
+    end = kernel.resolved(end)
+    given = launch.given.get(end.id) if isinstance(end, ast.Name) else end
     return constant(given, launch) if given is not None else None
 
 
@@ -163,7 +153,7 @@ def _of_rows(
     fixed: _Fixed, accesses: list[KernelAccess], kernel: SourceKernel, launch: LaunchSite
 ) -> Fault | None:
     """Where a program takes a row, at its id times a stride, of a tensor that the caller passes."""
-    given = launch.given(kernel)
+    given = launch.given
     for access in accesses:
         tensor = given.get(access.pointer or "")
         if (
@@ -189,11 +179,11 @@ def _is_open(fixed: _Fixed, access: KernelAccess, kernel: SourceKernel) -> bool:
 
 def _is_row(address: ast.expr, kernel: SourceKernel) -> bool:
     """Whether an address holds `program * stride` of a stride that launches pass."""
-    for node in kernel.flow.origins(address):
+    for node in kernel.origins(address):
         match node:
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 for one, other in ((left, right), (right, left)):
-                    stride = values(kernel).bare(one)
+                    stride = kernel.bare(one)
                     is_given = isinstance(stride, ast.Name) and stride.id in kernel.runtime_parameters
                     if is_given and 0 in program_axes(kernel, other) and not is_block(other, kernel):
                         return True

@@ -58,11 +58,7 @@ def redundant_load(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: keep the values of the first load in a variable; put another fill value in with tl.where.
     """
-    reported: set[ast.Call] = set()
     for pair in sorted(_repeated_loads(kernel), key=lambda pair: pair.is_merged):
-        if pair.second.call in reported:
-            continue
-        reported.add(pair.second.call)
         line = pair.first.call.lineno
         yield Fault(
             pair.second.call,
@@ -230,11 +226,11 @@ def loop_invariant_load(kernel: SourceKernel) -> Iterator[Fault]:
 
 def _is_repeated(kernel: SourceKernel, loop: ast.For, access: KernelAccess) -> bool:
     """Whether a load stands in the loop itself, and each iteration runs it."""
-    if access.writes or access.pointer is None or loop.iter in kernel.flow.around(access.call):
+    if access.writes or access.pointer is None or loop.iter in kernel.around(access.call):
         return False
     if any(keyword.arg == "volatile" for keyword in access.call.keywords):
         return False
-    for outer in kernel.flow.around(access.call):
+    for outer in kernel.around(access.call):
         if outer is loop:
             return True
         if isinstance(outer, ast.For | ast.While | ast.If | ast.IfExp):

@@ -20,7 +20,6 @@ from pytorch_to_triton.audit.analysis.addresses import (
     rounded_up,
     shared_axes,
 )
-from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
@@ -110,19 +109,18 @@ def _shared_stores(kernel: SourceKernel) -> Iterator[tuple[KernelAccess, int]]:
 
 def _accumulates(access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether it stores a sum or a difference with what the same place holds."""
-    known = values(kernel)
-    total = known.bare(access.value) if access.value is not None and access.name == "store" else None
+    total = kernel.bare(access.value) if access.value is not None and access.name == "store" else None
     if not isinstance(total, ast.BinOp) or not isinstance(total.op, ast.Add | ast.Sub):
         return False
     return is_updated(access, kernel) and any(
-        isinstance(known.bare(side), ast.Call) and is_loaded(known.bare(side), kernel)
+        isinstance(kernel.bare(side), ast.Call) and is_loaded(kernel.bare(side), kernel)
         for side in (total.left, total.right)
     )
 
 
 def _shared_index(access: KernelAccess, kernel: SourceKernel) -> ast.expr | None:
     """A loaded index in the address that alone differs between programs, or between lanes."""
-    own = kernel.flow.origins(access.address, stop=lambda node: is_loaded(node, kernel))
+    own = kernel.origins(access.address, stop=lambda node: is_loaded(node, kernel))
     loads = [node for node in own if isinstance(node, ast.Call) and is_loaded(node, kernel)]
     direct = {axis for call, axis in program_ids(kernel) if call in own}
     is_own_block = any(isinstance(node, ast.expr) and range_length(node, kernel) for node in own)
@@ -179,7 +177,7 @@ def _has_program_a_block(kernel: SourceKernel, axis: int, length: str) -> bool:
     """Whether a launch has one program for each block along the axis."""
     grids = ((grid_of(launch) or (), launch) for launch in kernel.launches)
     divisions = ((rounded_up(grid[axis], launch), launch) for grid, launch in grids if axis < len(grid))
-    return any(div and length in parameters_for(div.block, kernel, launch) for div, launch in divisions)
+    return any(div and length in parameters_for(div.block, launch) for div, launch in divisions)
 
 
 _DRAWING = frozenset(
@@ -242,7 +240,6 @@ def shared_random_numbers(kernel: SourceKernel) -> Iterator[Fault]:
 
 
 def _draws(kernel: SourceKernel, *, depth: int) -> Iterator[Draw]:
-    functions: dict[ast.AST, SourceKernel] = {one.node: one for one in kernel.file.kernels}
     for node in kernel.nodes:
         if not isinstance(node, ast.Call):
             continue
@@ -251,8 +248,7 @@ def _draws(kernel: SourceKernel, *, depth: int) -> Iterator[Draw]:
             if all(decided_by):
                 yield Draw(node, tuple(value for value in decided_by if value))
         elif isinstance(node.func, ast.Name) and depth > 0:
-            binding = kernel.scope.find(node.func.id)
-            called = functions.get(binding.node) if binding else None
+            called = kernel.file.kernel_named(node.func.id, kernel.scope)
             if called is not None and called is not kernel:
                 yield from _draws_of_call(node, called, depth=depth - 1)
 
@@ -264,7 +260,7 @@ def _draws_of_call(call: ast.Call, called: SourceKernel, *, depth: int) -> Itera
             program_axes(called, value) for value in inner.decided_by
         ):
             continue
-        names = called.flow.parameters(*inner.decided_by)
+        names = called.parameters_in(*inner.decided_by)
         given = [argument(call, place, name) for place, name in enumerate(called.parameters) if name in names]
         if all(given):
             yield Draw(call, tuple(passed for passed in given if passed))
@@ -275,6 +271,6 @@ def _stored_by(call: ast.Call, kernel: SourceKernel) -> frozenset[int]:
     axes = [
         program_axes(kernel, access.address)
         for access in kernel.accesses
-        if access.value is not None and call in kernel.flow.origins(access.value)
+        if access.value is not None and call in kernel.origins(access.value)
     ]
     return frozenset[int]().union(*axes)
