@@ -2,7 +2,7 @@
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from pytorch_to_triton.audit.flow import Flow
 
@@ -76,18 +76,15 @@ def pointer_of(address: ast.expr, flow: Flow) -> ast.arg | None:
         match node:
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub()):
                 node = left
-            case ast.Name(id=name) if held := flow.definitions(node):
-                first, *others = [one for one in held if not _moves(name, one)] or held[:1]
-                if others:
-                    return None
-                node = first
+            case ast.Name() if len(starts := flow.starts(node)) == 1:
+                node = starts[0]
             case ast.arg():
                 return node
     return None
 
 
-def _moves(name: str, value: ast.AST) -> bool:
-    """`name + ...`"""
-    while isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub):
-        value = value.left
-    return isinstance(value, ast.Name) and value.id == name
+def factors(product: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Each of the two factors of a product, with the other; nothing of anything else."""
+    if isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult):
+        yield product.left, product.right
+        yield product.right, product.left

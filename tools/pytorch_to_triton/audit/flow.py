@@ -64,6 +64,11 @@ class Flow:
         """What the name may hold where it stands; empty where nothing in the body says."""
         return self._walk.reached.get(name, ())
 
+    def starts(self, name: ast.Name) -> tuple[Definition, ...]:
+        """What the name may hold before it is moved on, as by `ptrs += BLOCK` in a loop."""
+        held = self.definitions(name)
+        return tuple(one for one in held if not _moves(name.id, one)) or held[:1]
+
     def feeds(self, name: str) -> tuple[ast.expr, ...]:
         """Every expression that the body assigns to a name, in source order; empty for parameters alone."""
         return tuple(self._walk.assigned.get(name, ()))
@@ -242,6 +247,13 @@ class _Walk:
             element = ast.Subscript(value, ast.Constant(index), ast.Load())
             self._elements[value, index] = ast.copy_location(element, value)
         return self._elements[value, index]
+
+
+def _moves(name: str, value: ast.AST) -> bool:
+    """`name + ...`"""
+    while isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub):
+        value = value.left
+    return isinstance(value, ast.Name) and value.id == name
 
 
 def _either(one: Names | None, other: Names | None) -> Names | None:

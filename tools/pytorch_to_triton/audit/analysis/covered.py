@@ -11,6 +11,7 @@ from pytorch_to_triton.audit.analysis.addresses import (
     rounded_up,
     rounded_up_division,
 )
+from pytorch_to_triton.audit.call_arguments import factors
 from pytorch_to_triton.audit.source import Function, LaunchSite, SourceFile, SourceKernel
 from pytorch_to_triton.triton_api.name_scope import own_nodes
 
@@ -189,18 +190,13 @@ def _next_power(value: ast.expr, launch: LaunchSite) -> ast.expr | None:
 
 def _is_placed_by_program(length: ast.Name, address: ast.expr, kernel: SourceKernel) -> bool:
     """Whether an address holds `program * BLOCK`; where a loop around it starts or ends does not count."""
-    for node in kernel.origins(address, stop=lambda node: _is_range(node, kernel)):
-        match node:
-            case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                for block, factor in ((left, right), (right, left)):
-                    if ast.unparse(block) == length.id and _is_of_program(factor, kernel):
-                        return True
-    return False
-
-
-def _is_of_program(value: ast.expr, kernel: SourceKernel) -> bool:
-    """Whether a value is made from a program id and is no block, whose factor is a stride."""
-    return {"program_id", "arange"} & kernel.made_by(value) == {"program_id"}
+    made_from = kernel.origins(address, stop=lambda node: _is_range(node, kernel))
+    # A block's factor is a stride.
+    return any(
+        ast.unparse(side) == length.id and {"program_id", "arange"} & kernel.made_by(factor) == {"program_id"}
+        for node in made_from
+        for side, factor in factors(node)
+    )
 
 
 def _sizes_tiled(length: str, kernel: SourceKernel, launch: LaunchSite) -> Iterator[ast.expr]:

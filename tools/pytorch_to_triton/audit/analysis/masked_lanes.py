@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from pytorch_to_triton.audit.analysis.addresses import MaskBound, addends, bounds, is_block, range_length
 from pytorch_to_triton.audit.analysis.operations import Operation
-from pytorch_to_triton.audit.call_arguments import is_new_axis, literal_integer
+from pytorch_to_triton.audit.call_arguments import factors, is_new_axis, literal_integer
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 _FUNCTIONS: Mapping[str, Callable[[float], float]] = {
@@ -302,12 +302,10 @@ def _mean(node: ast.expr, kernel: SourceKernel) -> tuple[ast.expr, ast.expr] | N
     """The sum and the divisor of sum / n and sum * (1 / n)."""
     if quotient := kernel.quotient(node):
         return quotient
-    match node:
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            for total, factor in ((left, right), (right, left)):
-                inverse = kernel.quotient(kernel.bare(factor))
-                if inverse and kernel.number(inverse[0]) == 1:
-                    return total, inverse[1]
+    for total, factor in factors(node):
+        inverse = kernel.quotient(kernel.bare(factor))
+        if inverse and kernel.number(inverse[0]) == 1:
+            return total, inverse[1]
     return None
 
 

@@ -25,7 +25,7 @@ METHODS = FLOATING | _names("sum max min abs to")
 
 _SHAPED = ("zeros", "full")
 _RESHAPING = ("broadcast_to", "reshape", "view")
-_MODULES = ("math", "standard", "extra.libdevice", "extra.cuda.libdevice", "core")
+_MODULES = ("math", "random", "standard", "extra.libdevice", "extra.cuda.libdevice", "core")
 _FIRST = ("x", "input")
 """The names of the first parameter."""
 

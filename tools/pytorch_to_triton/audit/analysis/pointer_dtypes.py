@@ -79,7 +79,7 @@ def _entries(inputs: ast.Dict) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _of_tensor(value: ast.expr, launch: LaunchSite, file: SourceFile) -> frozenset[str]:
-    """The dtypes of a tensor in the launching function; empty where they are not kernel."""
+    """The dtypes of a tensor in the launching function; empty where they are not known."""
     value = owner_of(value, _KEEPS)
     if cast := _cast_to(value, launch):
         return frozenset({cast})

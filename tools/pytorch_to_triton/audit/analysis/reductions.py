@@ -18,6 +18,7 @@ from pytorch_to_triton.audit.analysis.masked_lanes import (
     lanes,
 )
 from pytorch_to_triton.audit.analysis.operations import Operation
+from pytorch_to_triton.audit.call_arguments import factors
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 from pytorch_to_triton.schema.finding import SEVERITIES, Severity
 
@@ -69,15 +70,11 @@ def _is_summed(value: ast.expr, kernel: SourceKernel) -> bool:
 
 def is_masked_later(value: ast.expr, kernel: SourceKernel) -> bool:
     """Whether tl.where chooses from a value, or a comparison is multiplied with it."""
-    if value in kernel.selected:
-        return True
-    for node in kernel.expressions:
-        match node:
-            case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                for one, other in ((left, right), (right, left)):
-                    if kernel.bare(one) is value and _is_mask(other, kernel):
-                        return True
-    return False
+    return value in kernel.selected or any(
+        kernel.bare(factor) is value and _is_mask(other, kernel)
+        for node in kernel.expressions
+        for factor, other in factors(node)
+    )
 
 
 def _is_mask(value: ast.expr, kernel: SourceKernel) -> bool:

@@ -124,7 +124,7 @@ class _Blocks:
 
 
 def _judge(cover: Cover, length: ast.expr, access: KernelAccess, kernel: SourceKernel) -> Tail | None:
-    """The tail of a size; None where it cannot be kernel."""
+    """The tail of a size; None where it cannot be known."""
     launch = cover.launch
     size, block = ast.unparse(cover.size), ast.unparse(length)
     blocks = _Blocks(() if cover.is_whole else _lengths(length, cover, kernel), cover.is_whole)

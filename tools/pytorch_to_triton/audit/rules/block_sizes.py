@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from pytorch_to_triton.audit.analysis.configurations import all_configurations
 from pytorch_to_triton.audit.analysis.operations import Operation
-from pytorch_to_triton.audit.call_arguments import literal_integer
+from pytorch_to_triton.audit.call_arguments import factors, literal_integer
 from pytorch_to_triton.audit.examples import LANES, ROW, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import file_rule, kernel_rule
@@ -157,7 +157,13 @@ def magic_block_size(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: take it as a tl.constexpr parameter, and let the launch or triton.autotune choose it.
     """
-    steps = {step for node in kernel.nodes if isinstance(node, ast.BinOp) for step in _steps(kernel, node)}
+    steps = {
+        step
+        for node in kernel.nodes
+        for program, factor in factors(node)
+        if (step := literal_integer(kernel.resolved(factor))) is not None
+        and "program_id" in kernel.made_by(program)
+    }
     for lanes in kernel.calls("arange"):
         size = lanes.option(1, "end")
         length = None if size is None else literal_integer(kernel.resolved(size))
@@ -169,16 +175,6 @@ def magic_block_size(kernel: SourceKernel) -> Iterator[Fault]:
                 "Make it a parameter, `BLOCK_SIZE: tl.constexpr`, and pass it with the launch.",
             )
             return
-
-
-def _steps(kernel: SourceKernel, product: ast.BinOp) -> Iterator[int]:
-    """The number that a program's own number is multiplied with."""
-    if not isinstance(product.op, ast.Mult):
-        return
-    for program, factor in ((product.left, product.right), (product.right, product.left)):
-        step = literal_integer(kernel.resolved(factor))
-        if step is not None and "program_id" in kernel.made_by(program):
-            yield step
 
 
 @kernel_rule(

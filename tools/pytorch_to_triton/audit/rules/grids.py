@@ -8,6 +8,7 @@ from pytorch_to_triton.audit.analysis.addresses import (
     Division,
     alike,
     block_walks,
+    counts_blocks,
     grid_of,
     is_opaque,
     is_wide,
@@ -147,7 +148,7 @@ def _counted_along(walk: BlockWalk, kernel: SourceKernel, launch: LaunchSite) ->
     # An axis that the grid does not have is another fault.
     if size is None or max(asked, walk.axis) >= len(grid) or not _is_of_other(grid[walk.axis], size, launch):
         return None
-    axes = [axis for axis, element in enumerate(grid) if _counts_blocks(element, size, walk, kernel, launch)]
+    axes = [at for at, element in enumerate(grid) if counts_blocks(element, walk.block, launch, size)]
     return axes[0] if len(axes) == 1 else None
 
 
@@ -157,15 +158,6 @@ def _is_of_other(element: ast.expr, size: ast.expr, launch: LaunchSite) -> bool:
     counted = division.size if division else element
     own, other = size_of(size, launch), size_of(counted, launch)
     return own is not None and other is not None and own != other and not alike(size, counted, launch)
-
-
-def _counts_blocks(
-    element: ast.expr, size: ast.expr, walk: BlockWalk, kernel: SourceKernel, launch: LaunchSite
-) -> bool:
-    division = rounded_up(element, launch)
-    if division is None or not alike(division.size, size, launch):
-        return False
-    return walk.block in parameters_for(division.block, launch)
 
 
 _ROWS = jit("tl.store(x_ptr + tl.program_id(axis=1) * n + tl.program_id(0), 0.0)", takes="x_ptr, n")

@@ -23,6 +23,7 @@ from pytorch_to_triton.audit.analysis.launched_tensors import (
     text_of,
 )
 from pytorch_to_triton.audit.analysis.tails import may_overrun
+from pytorch_to_triton.audit.call_arguments import factors
 from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
@@ -180,11 +181,9 @@ def _is_open(fixed: _Fixed, access: KernelAccess, kernel: SourceKernel) -> bool:
 def _is_row(address: ast.expr, kernel: SourceKernel) -> bool:
     """Whether an address holds `program * stride` of a stride that launches pass."""
     for node in kernel.origins(address):
-        match node:
-            case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                for one, other in ((left, right), (right, left)):
-                    stride = kernel.bare(one)
-                    is_given = isinstance(stride, ast.Name) and stride.id in kernel.runtime_parameters
-                    if is_given and 0 in program_axes(kernel, other) and not is_block(other, kernel):
-                        return True
+        for factor, other in factors(node):
+            stride = kernel.bare(factor)
+            is_given = isinstance(stride, ast.Name) and stride.id in kernel.runtime_parameters
+            if is_given and 0 in program_axes(kernel, other) and not is_block(other, kernel):
+                return True
     return False

@@ -12,9 +12,9 @@ from pytorch_to_triton.audit.analysis.addresses import (
     block_start,
     bounds,
     conjuncts,
+    counts_blocks,
     grid_of,
     is_block,
-    parameters_for,
     program_axis,
     range_length,
     rounded_up,
@@ -363,7 +363,7 @@ def _lacks_start(bound: MaskBound, access: KernelAccess, kernel: SourceKernel) -
     if len(starts) != 1 or block not in {range_length(part, kernel) for part in parts}:
         return None
     axis, _ = starts[0]
-    if not any(_has_block_for_each(axis, block, bound.size.id, kernel, launch) for launch in kernel.launches):
+    if not any(_has_block_for_each(axis, block, bound.size.id, launch) for launch in kernel.launches):
         return None
     size = bound.size.id
     return Fault(
@@ -374,11 +374,8 @@ def _lacks_start(bound: MaskBound, access: KernelAccess, kernel: SourceKernel) -
     )
 
 
-def _has_block_for_each(axis: int, block: str, size: str, kernel: SourceKernel, launch: LaunchSite) -> bool:
+def _has_block_for_each(axis: int, block: str, size: str, launch: LaunchSite) -> bool:
     """Whether the grid has cdiv(size, block) programs along the axis."""
     grid = grid_of(launch) or ()
-    given = launch.given
-    division = rounded_up(grid[axis], launch) if axis < len(grid) else None
-    if division is None or size not in given:
-        return False
-    return alike(division.size, given[size], launch) and block in parameters_for(division.block, launch)
+    is_known = axis < len(grid) and size in launch.given
+    return is_known and counts_blocks(grid[axis], block, launch, launch.given[size])

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.addresses import (
     addends,
+    counts_blocks,
     grid_of,
     is_block,
     is_loaded,
     is_opaque,
     is_updated,
-    is_wide,
-    parameters_for,
     program_axes,
     program_axis,
     program_ids,
     range_length,
-    rounded_up,
     shared_axes,
+    wide_axes,
 )
+from pytorch_to_triton.audit.analysis.operations import Operation
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
@@ -176,15 +176,10 @@ def _stores_block(access: KernelAccess) -> bool:
 def _has_program_a_block(kernel: SourceKernel, axis: int, length: str) -> bool:
     """Whether a launch has one program for each block along the axis."""
     grids = ((grid_of(launch) or (), launch) for launch in kernel.launches)
-    divisions = ((rounded_up(grid[axis], launch), launch) for grid, launch in grids if axis < len(grid))
-    return any(div and length in parameters_for(div.block, launch) for div, launch in divisions)
+    return any(counts_blocks(grid[axis], length, launch) for grid, launch in grids if axis < len(grid))
 
 
-_DRAWING = frozenset(
-    f"triton.language.{module}{name}"
-    for module in ("", "random.")
-    for name in ("rand", "randn", "randint", "rand4x", "randn4x", "randint4x")
-)
+_DRAWING = ("rand", "randn", "randint", "rand4x", "randn4x", "randint4x")
 _DEEPEST = 3
 """Functions that call each other."""
 
@@ -222,10 +217,8 @@ def shared_random_numbers(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: use as offset the place of the element in the whole tensor: tl.rand(seed, row * n_cols + cols).
     """
-    if not kernel.launches:
-        return
-    wide = {axis for axis in range(3) if all(is_wide(axis, launch) for launch in kernel.launches)}
-    for draw in _draws(kernel, depth=_DEEPEST):
+    wide = wide_axes(kernel)
+    for draw in _draws(kernel, depth=_DEEPEST) if wide else ():
         if is_opaque(kernel, *draw.decided_by):
             continue
         shared = sorted(wide & _stored_by(draw.call, kernel) - program_axes(kernel, *draw.decided_by))
@@ -241,16 +234,15 @@ def shared_random_numbers(kernel: SourceKernel) -> Iterator[Fault]:
 
 def _draws(kernel: SourceKernel, *, depth: int) -> Iterator[Draw]:
     for node in kernel.nodes:
-        if not isinstance(node, ast.Call):
-            continue
-        if kernel.scope.path(node.func) in _DRAWING:
-            decided_by = (argument(node, 0, "seed"), argument(node, 1, "offset"))
-            if all(decided_by):
-                yield Draw(node, tuple(value for value in decided_by if value))
-        elif isinstance(node.func, ast.Name) and depth > 0:
-            called = kernel.file.kernel_named(node.func.id, kernel.scope)
-            if called is not None and called is not kernel:
-                yield from _draws_of_call(node, called, depth=depth - 1)
+        match node, kernel.operation(node):
+            case ast.Call(), Operation(name=name) as draw if name in _DRAWING:
+                decided_by = (draw.option(0, "seed"), draw.option(1, "offset"))
+                if all(decided_by):
+                    yield Draw(node, tuple(value for value in decided_by if value))
+            case ast.Call(func=ast.Name(id=name)), _ if depth > 0:
+                called = kernel.file.kernel_named(name, kernel.scope)
+                if called is not None and called is not kernel:
+                    yield from _draws_of_call(node, called, depth=depth - 1)
 
 
 def _draws_of_call(call: ast.Call, called: SourceKernel, *, depth: int) -> Iterator[Draw]:
