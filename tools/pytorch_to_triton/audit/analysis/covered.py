@@ -64,23 +64,22 @@ def covers(length: ast.expr, access: ast.Call, address: ast.expr, kernel: Source
 
 
 def _size_walked(loop: ast.For | ast.While, length: ast.expr, kernel: SourceKernel) -> ast.Name | None:
-    """The parameter that a loop walks over in steps of a length."""
-    return (
-        _size_counted(loop.iter, length, kernel)
-        if isinstance(loop, ast.For)
-        else _until(loop, length, kernel)
-    )
+    """The parameter that a loop walks over in steps of a length.
 
-
-def _size_counted(source: ast.expr, length: ast.expr, kernel: SourceKernel) -> ast.Name | None:
-    """n of `range(0, n, BLOCK)` and of `range(tl.cdiv(n, BLOCK))`."""
+    n of `range(0, n, BLOCK)`, of `range(tl.cdiv(n, BLOCK))`, and of `while k < n` where the loop adds to k.
+    """
+    if isinstance(loop, ast.While):
+        return _until(loop, length, kernel)
+    source = loop.iter
     if not isinstance(source, ast.Call) or not _is_range(source, kernel) or not 0 < len(source.args) <= 3:
         return None
     end = source.args[0] if len(source.args) == 1 else source.args[1]
     if len(source.args) == 3 and _uses(source.args[2], length, kernel):
         return _parameter(end, kernel)
-    size = _size_divided(kernel.resolved(end), length, kernel)
-    return _parameter(size, kernel) if size is not None else None
+    # K of `tl.cdiv(K, BLOCK)` and `(K + BLOCK - 1) // BLOCK`.
+    division = rounded_up_division(kernel.resolved(end))
+    is_own = division and _uses(division.block, length, kernel)
+    return _parameter(division.size, kernel) if division and is_own else None
 
 
 def _until(loop: ast.While, length: ast.expr, kernel: SourceKernel) -> ast.Name | None:
@@ -127,12 +126,6 @@ def _is_moved(value: ast.expr, name: str, kernel: SourceKernel) -> bool:
     return False
 
 
-def _size_divided(end: ast.expr, length: ast.expr, kernel: SourceKernel) -> ast.expr | None:
-    """K of `tl.cdiv(K, BLOCK)` and `(K + BLOCK - 1) // BLOCK`."""
-    division = rounded_up_division(end)
-    return division.size if division and _uses(division.block, length, kernel) else None
-
-
 def _uses(step: ast.expr, length: ast.expr, kernel: SourceKernel) -> bool:
     """Whether a step is the length, or made from it and nothing but factors."""
     if ast.unparse(kernel.resolved(step)) == ast.unparse(length):
@@ -152,18 +145,13 @@ def _held_whole(length: str, kernel: SourceKernel, launch: LaunchSite) -> ast.ex
         return _next_power(launch.flow.resolved(given), launch)
     match kernel.decorators.get("triton.heuristics"):
         case ast.Call(args=[ast.Dict(keys=keys, values=rules)]):
-            for key, rule in zip(keys, rules, strict=True):
-                match key, rule:
-                    case ast.Constant(value=name), ast.Lambda(body=body) if name == length:
-                        return _by_heuristic(body, kernel, launch)
-    return None
-
-
-def _by_heuristic(body: ast.expr, kernel: SourceKernel, launch: LaunchSite) -> ast.expr | None:
-    """n where a heuristic is `triton.next_power_of_2(args["n"])`."""
-    match _next_power(body, launch):
-        case ast.Subscript(slice=ast.Constant(value=str(name))):
-            return launch.given.get(name)
+            named = {ast.unparse(key): rule for key, rule in zip(keys, rules, strict=True) if key}
+            match named.get(repr(length)):
+                case ast.Lambda(body=body):
+                    # `triton.next_power_of_2(args["n"])`
+                    match _next_power(body, launch):
+                        case ast.Subscript(slice=ast.Constant(value=str(name))):
+                            return launch.given.get(name)
     return None
 
 
@@ -209,6 +197,8 @@ def _sizes_tiled(length: str, kernel: SourceKernel, launch: LaunchSite) -> Itera
 
 
 _ASSERTS = ("static_assert", "device_assert", "assume")
+_OF_LAYOUT = frozenset({"ndim", "dim", "dtype", "stride", "device", "type"})
+"""What a tensor has beside sizes."""
 _ROUNDING = frozenset({"cdiv", "ceil", "next_power_of_2", "ceildiv", "ceil_div", "round_up", "align"})
 
 
@@ -282,17 +272,12 @@ def _limits(compare: ast.Compare) -> bool:
     for op, other in zip(compare.ops, compare.comparators, strict=True):
         if isinstance(op, ast.Is | ast.IsNot):
             continue
-        if isinstance(op, ast.Eq | ast.NotEq) and not _is_of_shape(compare.left):
+        words = {node.attr for node in ast.walk(compare.left) if isinstance(node, ast.Attribute)}
+        if isinstance(op, ast.Eq | ast.NotEq) and words & _OF_LAYOUT:
             continue
         if not (isinstance(other, ast.Constant) and other.value in (0, 1)):
             return True
     return False
-
-
-def _is_of_shape(value: ast.expr) -> bool:
-    """Whether it may be a size: not the number of axes, a dtype, a stride or a device."""
-    words = {node.attr for node in ast.walk(value) if isinstance(node, ast.Attribute)}
-    return not words & {"ndim", "dim", "dtype", "stride", "device", "type"}
 
 
 def _tests_in(function: Function | None) -> Iterator[ast.expr]:

@@ -22,7 +22,7 @@ from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
 from pytorch_to_triton.inputs.expression import holds, names_in, value_of
 from pytorch_to_triton.inputs.input_spec import TensorSpec
-from pytorch_to_triton.triton_api.name_scope import NameScope, own_nodes, parameters_of
+from pytorch_to_triton.triton_api.name_scope import NameScope, defaults_of, own_nodes, parameters_of
 
 _KEEP_SHAPE = frozenset({"contiguous", "to", "float", "half", "bfloat16", "detach", "clone", "cuda", "type"})
 _MAKERS = frozenset(f"torch.{name}" for name in ("rand", "randn", "empty", "zeros", "ones", "full"))
@@ -223,7 +223,7 @@ def most_lanes(length: str, kernel: SourceKernel, launch: LaunchSite) -> int | N
         return max(known) if len(known) == len(lengths) else None
     if "triton.autotune" in kernel.decorators:
         return None
-    return _default(length, kernel)
+    return literal_integer(defaults_of(kernel.node).get(length))
 
 
 def _file_constant(name: str, kernel: SourceKernel) -> int | None:
@@ -236,16 +236,6 @@ def _file_constant(name: str, kernel: SourceKernel) -> int | None:
             return literal_integer(number)
         case value:
             return literal_integer(value)
-
-
-def _default(parameter: str, kernel: SourceKernel) -> int | None:
-    given = kernel.node.args
-    plain = [one.arg for one in (*given.posonlyargs, *given.args)]
-    defaults = dict(zip(reversed(plain), reversed(given.defaults), strict=False))
-    defaults |= {
-        one.arg: value for one, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value
-    }
-    return literal_integer(defaults.get(parameter))
 
 
 def _upper_bound(value: ast.expr, launch: LaunchSite) -> int | None:

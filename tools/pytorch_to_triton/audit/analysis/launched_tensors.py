@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from pytorch_to_triton.audit.analysis.addresses import may_be_block
 from pytorch_to_triton.audit.call_arguments import argument, literal_integer
@@ -169,27 +168,17 @@ def allocation(name: str, launch: LaunchSite) -> tuple[str, ast.Call] | None:
     return (path, call) if path else None
 
 
-def attributes_of(name: str, launch: LaunchSite) -> frozenset[str]:
-    """The attributes and methods of a name that the launching function uses."""
-    return frozenset(attribute for owner, attribute in _attributes(launch) if owner == name)
-
-
-@lru_cache(maxsize=64)
-def _attributes(launch: LaunchSite) -> frozenset[tuple[str, str]]:
-    """Each `name.attribute` in the launching function."""
-    return frozenset(
-        (node.value.id, node.attr)
-        for node in launch.flow.nodes
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-    )
-
-
 def unknown_layouts(launch: LaunchSite) -> Iterator[str]:
     """The caller's tensors whose layout nothing in the launching function touches."""
-    handed_on = _names_handed_on(launch)
+    looked_at = _names_handed_on(launch) | {
+        node.value.id
+        for node in launch.flow.nodes
+        if isinstance(node, ast.Attribute) and node.attr in _RESOLVES_LAYOUT
+        if isinstance(node.value, ast.Name)
+    }
     for parameter, name in tensors_of(launch).items():
         only_given = name in callers_parameters(launch) and len(launch.flow.scope.bindings[name]) == 1
-        if not only_given or name in handed_on or attributes_of(name, launch) & _RESOLVES_LAYOUT:
+        if not only_given or name in looked_at:
             continue
         if any(
             access.pointer == parameter and may_be_block(access.address, launch.kernel)

@@ -1,9 +1,8 @@
 """Which dtypes the pointers of a kernel may have, by INPUTS and by what the launching function makes."""
 
 import ast
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
 
+from pytorch_to_triton.audit.analysis.launch_sizes import declaration_of
 from pytorch_to_triton.audit.analysis.launched_tensors import (
     allocation,
     callers_parameters,
@@ -11,23 +10,12 @@ from pytorch_to_triton.audit.analysis.launched_tensors import (
     owner_of,
 )
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
+from pytorch_to_triton.inputs.input_spec import TensorSpec
 
 _ANY = "any"
 """Of a tensor that callers pass and no declaration narrows."""
-_KEEPS = frozenset(
-    [
-        "contiguous",
-        "view",
-        "reshape",
-        "flatten",
-        "transpose",
-        "permute",
-        "squeeze",
-        "unsqueeze",
-        "expand",
-        "t",
-    ]
-)
+_KEEPS = frozenset({"contiguous", "view", "reshape", "flatten", "transpose", "permute", "squeeze"})
+_KEEPS |= {"unsqueeze", "expand", "t"}
 """Methods of a tensor that leave its dtype."""
 _CASTS = {"float": "float32", "half": "float16", "bfloat16": "bfloat16", "double": "float64"}
 _LIKE = frozenset(f"torch.{name}_like" for name in ("empty", "zeros", "ones", "full"))
@@ -62,22 +50,6 @@ def loaded_from(value: ast.expr, kernel: SourceKernel) -> str | None:
     )
 
 
-@lru_cache(maxsize=16)
-def declared_dtypes(file: SourceFile) -> Mapping[str, frozenset[str]]:
-    """The dtypes in INPUTS, by the parameter of run: `"x": "float32|float16[M, N]"`."""
-    binding = file.scope.find("INPUTS")
-    if binding is None or not isinstance(binding.value, ast.Dict):
-        return {}
-    return dict(_entries(binding.value))
-
-
-def _entries(inputs: ast.Dict) -> Iterator[tuple[str, frozenset[str]]]:
-    for key, value in zip(inputs.keys, inputs.values, strict=True):
-        match key, value:
-            case ast.Constant(value=str(name)), ast.Constant(value=str(text)) if "[" in text:
-                yield name, frozenset(part.strip() for part in text.partition("[")[0].split("|"))
-
-
 def _of_tensor(value: ast.expr, launch: LaunchSite, file: SourceFile) -> frozenset[str]:
     """The dtypes of a tensor in the launching function; empty where they are not known."""
     value = owner_of(value, _KEEPS)
@@ -97,8 +69,9 @@ def _of_parameter(name: str, launch: LaunchSite, file: SourceFile) -> frozenset[
         return narrowed
     if not all(is_made_from(feed, name, _KEEPS) for feed in launch.flow.feeds(name)):
         return frozenset()
-    given = declared_dtypes(file) if launch.function.name == "run" else {}
-    return given.get(name, frozenset({_ANY}))
+    declaration = declaration_of(file) if launch.function.name == "run" else None
+    spec = declaration.inputs.get(name) if declaration else None
+    return frozenset(spec.dtypes) if isinstance(spec, TensorSpec) else frozenset({_ANY})
 
 
 def _narrowed_dtypes(name: str, launch: LaunchSite) -> frozenset[str]:
@@ -124,17 +97,10 @@ def _compared_dtypes(test: ast.expr, name: str, launch: LaunchSite, by: type[ast
     return [
         _dtype_named(dtype, launch)
         for part in (test.values if isinstance(test, ast.BoolOp) else [test])
-        for owner, op, dtype in _dtype_comparison(part)
-        if owner == name and isinstance(op, by)
+        if isinstance(part, ast.Compare) and ast.unparse(part.left) == f"{name}.dtype"
+        for op, dtype in zip(part.ops[:1], part.comparators, strict=False)
+        if isinstance(op, by)
     ]
-
-
-def _dtype_comparison(test: ast.expr) -> Iterator[tuple[str, ast.cmpop, ast.expr]]:
-    match test:
-        case ast.Compare(
-            left=ast.Attribute(value=ast.Name(id=owner), attr="dtype"), ops=[op], comparators=[dtype]
-        ):
-            yield owner, op, dtype
 
 
 def _cast_to(value: ast.expr, launch: LaunchSite) -> str | None:

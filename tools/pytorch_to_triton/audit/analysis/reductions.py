@@ -111,7 +111,7 @@ def poisoned_reductions(kernel: SourceKernel) -> Iterator[PoisonedReduction]:
         if not called.operands:
             continue
         if called.name in NEUTRAL:
-            held = _lanes_reduced(called, kernel) or _lanes_passed(called, kernel)
+            held = _lanes_reduced(called.operands[0], called, kernel) or _lanes_passed(called, kernel)
         else:
             held = _lanes_kept(called, kernel) if called.name in _RUNNING else None
         if held:
@@ -127,21 +127,14 @@ def _lanes_passed(called: Operation, kernel: SourceKernel) -> Lanes | None:
     if kernel.is_launched or len(held) != 1 or not isinstance(held[0], ast.arg):
         return None
     name = held[0].arg
-    for caller, call, given in kernel.passed(name):
-        passed = lanes(given, caller)
-        if passed is None or call in caller.selected:
-            continue
-        if _poisons(passed, called.name, given, caller) and is_masked_along(
-            passed.load, called.option(1, "axis"), caller
-        ):
-            return passed
-    return None
+    passed = (one for one in kernel.passed(name) if one[1] not in one[0].selected)
+    return next(filter(None, (_lanes_reduced(given, called, caller) for caller, _, given in passed)), None)
 
 
-def _lanes_reduced(called: Operation, kernel: SourceKernel) -> Lanes | None:
+def _lanes_reduced(block: ast.expr, called: Operation, kernel: SourceKernel) -> Lanes | None:
     """The masked lanes that change what tl.sum and the like make of a block."""
-    held = lanes(called.operands[0], kernel)
-    if held is None or not _poisons(held, called.name, called.operands[0], kernel):
+    held = lanes(block, kernel)
+    if held is None or not _poisons(held, called.name, block, kernel):
         return None
     return held if is_masked_along(held.load, called.option(1, "axis"), kernel) else None
 

@@ -79,7 +79,9 @@ def _open_lengths(access: KernelAccess, kernel: SourceKernel) -> Iterator[ast.ex
     seen: set[str] = set()
     for length in _ranges(access.address, kernel, lambda node: node in held or is_loaded(node, kernel)):
         text = ast.unparse(length)
-        if text not in bounded | seen and not _is_tied(length, sizes, kernel):
+        # A mask may name the length itself, as `offsets < end` with `end = start + BLOCK` does.
+        is_tied = isinstance(length, ast.Name) and length.id in sizes - kernel.constexprs
+        if text not in bounded | seen and not is_tied:
             seen.add(text)
             yield length
 
@@ -87,11 +89,6 @@ def _open_lengths(access: KernelAccess, kernel: SourceKernel) -> Iterator[ast.ex
 def _ranges(value: ast.expr, kernel: SourceKernel, stop: Stop = nowhere) -> list[ast.expr]:
     """The ends of the tl.arange that a value is made from, in source order."""
     return sorted(kernel.range_ends(value, stop=stop), key=lambda end: (end.lineno, end.col_offset))
-
-
-def _is_tied(length: ast.expr, masked: frozenset[str], kernel: SourceKernel) -> bool:
-    """Whether a mask names the length itself, as `offsets < end` with `end = start + BLOCK` does."""
-    return isinstance(length, ast.Name) and length.id in masked and length.id not in kernel.constexprs
 
 
 def _block_shape(address: ast.expr, kernel: SourceKernel) -> Sequence[ast.expr] | None:
@@ -134,7 +131,9 @@ def _judge(cover: Cover, length: ast.expr, access: KernelAccess, kernel: SourceK
         return Tail(size, block, "critical" if is_open else None, _proof(size, number, blocks))
     if _is_chunk(cover, kernel):
         return None
-    if any(is_padded(value, launch) for value in (cover.size, *_tensors(cover, access, kernel))):
+    given = values_passed(access.pointer, kernel) if access.pointer else ()
+    tensors = (value for passing, value in given if passing is launch)
+    if any(is_padded(value, launch) for value in (cover.size, *tensors)):
         return None
     extent = size_of(cover.size, launch)
     declared = declared_size(extent, launch, kernel.file) if extent else None
@@ -173,12 +172,6 @@ def _is_excluded(declared: DeclaredSize, blocks: _Blocks) -> bool:
     """Whether REQUIRES allows only sizes that whole blocks fill."""
     upto = 2 * max(blocks.lengths, default=64)
     return blocks.are_known and declared.is_always(blocks.fit, upto)
-
-
-def _tensors(cover: Cover, access: KernelAccess, kernel: SourceKernel) -> list[ast.expr]:
-    """What the launch passes for the pointer."""
-    given = values_passed(access.pointer, kernel) if access.pointer else ()
-    return [value for launch, value in given if launch is cover.launch]
 
 
 def _lengths(length: ast.expr, cover: Cover, kernel: SourceKernel) -> Sequence[int]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
 from pytorch_to_triton.audit.analysis.configurations import has_hook
+from pytorch_to_triton.audit.analysis.launched_tensors import allocation
 from pytorch_to_triton.audit.analysis.operations import FLOATS
 from pytorch_to_triton.audit.examples import LANES, declared, jit, run
 from pytorch_to_triton.audit.fault import Fault
@@ -135,25 +136,16 @@ def _names_handed_on(kernel: SourceKernel) -> frozenset[str]:
 
 def _left_empty(tensor: ast.Name, launch: LaunchSite) -> ast.Call | None:
     """The call that allocates a tensor without filling it, where nothing else uses it before the launch."""
-    bindings = launch.flow.scope.bindings.get(tensor.id, ())
-    made = bindings[0].value if len(bindings) == 1 else None
-    if launch.function is None or not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute):
-        return None
-    if made.func.attr not in _EMPTY or launch.flow.loops(launch.call):
-        return None
+    path, made = allocation(tensor.id, launch) or ("", None)
+    is_empty = path.rpartition(".")[2] in _EMPTY and launch.function and not launch.flow.loops(launch.call)
     before = (
-        node
-        for top in launch.function.body
+        launch.flow.parents.get(node)
+        for top in launch.flow.body
         for node in ast.walk(top)
         if isinstance(node, ast.Name)
         and node.id == tensor.id
         and isinstance(node.ctx, ast.Load)
         and (node.lineno, node.col_offset) < (tensor.lineno, tensor.col_offset)
     )
-    return made if all(_only_asks(node, launch) for node in before) else None
-
-
-def _only_asks(tensor: ast.Name, launch: LaunchSite) -> bool:
-    """`tensor.shape` and the like."""
-    around = launch.flow.parents.get(tensor)
-    return isinstance(around, ast.Attribute) and around.attr in _HARMLESS
+    is_untouched = all(isinstance(around, ast.Attribute) and around.attr in _HARMLESS for around in before)
+    return made if is_empty and is_untouched else None

@@ -21,7 +21,7 @@ from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
 from pytorch_to_triton.schema.finding import Severity
-from pytorch_to_triton.triton_api.name_scope import Binding
+from pytorch_to_triton.triton_api.name_scope import Binding, defaults_of
 
 _COMPILED = frozenset(
     {"arange", "zeros", "full", "static_range", "static_assert", "reshape", "view", "broadcast_to"}
@@ -285,14 +285,9 @@ def _without_default(launch: LaunchSite) -> frozenset[str]:
     """The parameters of the launching function without default, never assigned anew."""
     if launch.function is None:
         return frozenset()
-    given = launch.function.args
-    positional = [*given.posonlyargs, *given.args]
-    defaults = positional[len(positional) - len(given.defaults) :]
-    defaults += [one for one, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value]
-    optional = {default.arg for default in defaults}
     return frozenset(
         name
-        for name in callers_parameters(launch) - optional
+        for name in callers_parameters(launch) - defaults_of(launch.function).keys()
         if len(launch.flow.scope.bindings.get(name, ())) == 1
     )
 

@@ -121,10 +121,6 @@ def _mentions(name: str, launch: LaunchSite) -> int:
         isinstance(node, ast.Name)
         and node.id == name
         and isinstance(node.ctx, ast.Load)
-        and not _asks_layout(launch.flow.parents.get(node))
+        and getattr(launch.flow.parents.get(node), "attr", "") not in ("stride", "shape", "size", "numel")
         for node in nodes
     )
-
-
-def _asks_layout(around: ast.AST | None) -> bool:
-    return isinstance(around, ast.Attribute) and around.attr in ("stride", "shape", "size", "numel")

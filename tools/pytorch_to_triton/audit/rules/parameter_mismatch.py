@@ -16,6 +16,7 @@ from pytorch_to_triton.audit.examples import jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
+from pytorch_to_triton.triton_api.name_scope import defaults_of
 
 _FILL = jit("tl.store(x_ptr + tl.arange(0, B), n)", takes="x_ptr, n, B: tl.constexpr")
 
@@ -121,12 +122,8 @@ def _missing(kernel: SourceKernel, launch: LaunchSite) -> list[str]:
     keywords = {keyword.arg for keyword in launch.call.keywords}
     if None in keywords or len(kernel.decorators) > 1:
         return []
-    given = kernel.node.args
-    positional = [*given.posonlyargs, *given.args]
-    optional = {parameter.arg for parameter in positional[len(positional) - len(given.defaults) :]}
-    optional |= {p.arg for p, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default}
     left = kernel.parameters[len(launch.call.args) :]
-    return [name for name in left if name not in keywords | optional]
+    return [name for name in left if name not in keywords | defaults_of(kernel.node).keys()]
 
 
 def _meant(name: str, known: Iterable[str]) -> str:

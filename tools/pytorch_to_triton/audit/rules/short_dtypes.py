@@ -36,8 +36,9 @@ def held_by(pointer: str, kernel: SourceKernel) -> Interval | None:
     """What a declared input may hold that launches pass for a pointer; None where nothing is declared."""
     dtypes = dtypes_of(pointer, kernel)
     declaration = declaration_of(kernel.file)
-    names = {_owner(value) for launch in kernel.launches if (value := launch.given.get(pointer))}
-    spec = declaration.inputs.get(next(iter(names)) or "") if declaration and len(names) == 1 else None
+    given = (launch.given.get(pointer) for launch in kernel.launches)
+    names = {ast.unparse(owner_of(value)) for value in given if value}
+    spec = declaration.inputs.get(names.pop()) if declaration and len(names) == 1 else None
     if len(dtypes) != 1 or not isinstance(spec, TensorSpec):
         return None
     dtype = next((name for name in INTEGERS if {name} == dtypes), None)
@@ -59,12 +60,6 @@ def result(op: ast.operator, one: Interval, other: Interval) -> Interval:
         case _:
             made = [first * second for first, second in pairs]
     return Interval(one.dtype, min(made), max(made))
-
-
-def _owner(value: ast.expr) -> str | None:
-    """x of x and `x.contiguous()`."""
-    owner = owner_of(value)
-    return owner.id if isinstance(owner, ast.Name) else None
 
 
 def _number(bound: str | None, default: int | None) -> int | None:
@@ -276,17 +271,12 @@ def narrow_integers_wrap(kernel: SourceKernel) -> Iterator[Fault]:
         made = result(node.op, one, other)
         if made.fits or not _is_widened(node, kernel) or _is_meant(node.op, kernel):
             continue
-        text = ast.unparse(node)
+        text, worst = ast.unparse(node), max(made.high, made.low, key=abs)
         yield Fault(
             node,
-            f"{text} is computed in {one.dtype}, and reaches {_worst(made)}: it wraps around before it is "
-            "widened.",
+            f"{text} is computed in {one.dtype}, and reaches {worst}: it wraps around before it is widened.",
             "Convert both sides first, to tl.float32 or tl.int32.",
         )
-
-
-def _worst(made: Interval) -> int:
-    return made.low if -made.low > made.high else made.high
 
 
 def _load(value: ast.expr, kernel: SourceKernel) -> KernelAccess | None:
@@ -303,27 +293,18 @@ def _is_widened(made: ast.BinOp, kernel: SourceKernel) -> bool:
         is_wider = called.name == "sum" or (
             called.name in ("to", "cast") and kernel.dtype(called.call) in _WIDE
         )
-        if is_wider and called.operands and _is(called.operands[0], made, kernel):
+        if is_wider and called.operands and kernel.resolved(called.operands[0]) is made:
             return True
     for node in kernel.expressions:
         if isinstance(node, ast.BinOp):
             for side, factor in ((node.left, node.right), (node.right, node.left)):
-                if _is(side, made, kernel) and _is_wide(factor, kernel):
+                if kernel.resolved(side) is made and _is_wide(factor, kernel):
                     return True
-    stores = (
-        access for access in kernel.accesses if access.writes and access.pointer and access.value is not None
-    )
     return any(
-        store.value is not None
-        and store.pointer is not None
-        and _is(store.value, made, kernel)
-        and _are_wide(dtypes_of(store.pointer, kernel))
-        for store in stores
+        access.writes and access.value and kernel.resolved(access.value) is made
+        for access in kernel.accesses
+        if access.pointer and _are_wide(dtypes_of(access.pointer, kernel))
     )
-
-
-def _is(value: ast.expr, made: ast.BinOp, kernel: SourceKernel) -> bool:
-    return kernel.resolved(value) is made
 
 
 def _is_wide(value: ast.expr, kernel: SourceKernel) -> bool:
