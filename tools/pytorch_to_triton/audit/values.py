@@ -67,6 +67,19 @@ class Values(Flow):
         """The ends of all tl.arange that the values are made from."""
         return (end for node in self.origins(*values, stop=stop) if (end := self.range_end(node)) is not None)
 
+    def is_block(self, value: ast.AST) -> bool:
+        """Whether it may be made from a tl.arange of this function: a block rather than a scalar."""
+        return "arange" in self.made_by(value)
+
+    def is_loaded(self, node: ast.AST) -> bool:
+        """Whether it is a value from memory."""
+        operation = self.operation(node)
+        return operation is not None and (operation.name == "load" or operation.name.startswith("atomic_"))
+
+    def direct_origins(self, *values: ast.AST) -> frozenset[ast.AST]:
+        """The origins of the values, but not those of what was loaded."""
+        return self.origins(*values, stop=self.is_loaded)
+
     def operand(self, node: ast.AST, *names: str) -> ast.expr | None:
         """The first operand where the value is a call of one of these functions; names are followed."""
         if not isinstance(node, ast.expr):

@@ -33,6 +33,11 @@ def bounds(mask: ast.expr | None, kernel: SourceKernel) -> Iterator[MaskBound]:
                     yield MaskBound(condition, right, left, inclusive=isinstance(op, ast.GtE))
 
 
+def all_bounds(kernel: SourceKernel) -> Iterator[tuple[KernelAccess, MaskBound]]:
+    """Each access with each of its bounds."""
+    return ((access, bound) for access in kernel.accesses for bound in bounds(access.mask, kernel))
+
+
 def conjuncts(mask: ast.expr, kernel: SourceKernel) -> Iterator[ast.expr]:
     """`a`, `b` and `c` of `a & (b & c)`: the conditions that must all hold where the mask does."""
     match plain := kernel.bare(mask):
@@ -96,36 +101,24 @@ class BlockWalk:
 
 def block_walks(kernel: SourceKernel) -> Iterator[BlockWalk]:
     """The sizes over which programs walk in blocks, as the masks of accesses show."""
-    for access in kernel.accesses:
-        for bound in bounds(access.mask, kernel):
-            parts = addends(bound.offsets, kernel)
-            starts = [start for part in parts if (start := block_start(part, kernel))]
-            lengths = {length for part in parts if (length := range_length(part, kernel))}
-            if len(parts) != 2 or len(starts) != 1 or lengths != {starts[0][1]}:
-                continue
-            axis, block = starts[0]
-            if isinstance(bound.size, ast.Name) and block in kernel.constexprs:
-                yield BlockWalk(axis, block, bound.size.id)
-
-
-def is_block(value: ast.expr, kernel: SourceKernel) -> bool:
-    """Whether the value may be made from a tl.arange of this function: a block rather than a scalar."""
-    return "arange" in kernel.made_by(value)
+    for _, bound in all_bounds(kernel):
+        parts = addends(bound.offsets, kernel)
+        starts = [start for part in parts if (start := block_start(part, kernel))]
+        lengths = {length for part in parts if (length := range_length(part, kernel))}
+        if len(parts) != 2 or len(starts) != 1 or lengths != {starts[0][1]}:
+            continue
+        axis, block = starts[0]
+        if isinstance(bound.size, ast.Name) and block in kernel.constexprs:
+            yield BlockWalk(axis, block, bound.size.id)
 
 
 def may_be_block(value: ast.expr, kernel: SourceKernel) -> bool:
     """Whether it is a block, or a function of the file's own may have made it one."""
     helpers = {one.name for one in kernel.file.kernels}
-    return is_block(value, kernel) or any(
+    return kernel.is_block(value) or any(
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in helpers
         for node in kernel.origins(value)
     )
-
-
-def is_loaded(node: ast.AST, kernel: SourceKernel) -> bool:
-    """Whether it is a value from memory."""
-    operation = kernel.operation(node)
-    return operation is not None and (operation.name == "load" or operation.name.startswith("atomic_"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from pytorch_to_triton.audit.analysis.addresses import MaskBound, addends, bounds, is_block, range_length
+from pytorch_to_triton.audit.analysis.addresses import MaskBound, addends, bounds, range_length
 from pytorch_to_triton.audit.analysis.operations import Operation
 from pytorch_to_triton.audit.call_arguments import factors, is_new_axis, literal_integer
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
@@ -53,7 +53,7 @@ def lanes(value: ast.expr, kernel: SourceKernel) -> Lanes | None:
 
 def is_masked_along(load: KernelAccess, axis: ast.expr | None, kernel: SourceKernel) -> bool:
     """Whether the mask leaves out lanes of the axis that a reduction sums up; no axis: of any."""
-    if load.mask is None or not is_block(load.mask, kernel):
+    if load.mask is None or not kernel.is_block(load.mask):
         return False
     places = list(_axes_of_ranges(load.mask, kernel))
     rank = max((rank for _, rank in _axes_of_ranges(load.address, kernel)), default=1)
@@ -124,7 +124,7 @@ def load_of(value: ast.expr, kernel: SourceKernel) -> KernelAccess | None:
 
 
 def _lanes_of_load(load: KernelAccess, kernel: SourceKernel) -> Lanes | None:
-    if load.mask is None or not is_block(load.mask, kernel):
+    if load.mask is None or not kernel.is_block(load.mask):
         return None
     if load.other is None:
         return Lanes(load, UNDEFINED)
@@ -233,7 +233,7 @@ def _axes_of_ranges(value: ast.expr, kernel: SourceKernel) -> Iterator[tuple[int
     for node in kernel.origins(value):
         match node:
             case ast.Subscript(value=inner, slice=ast.Tuple(elts=parts)) if _adds_axis(node):
-                if is_block(inner, kernel):
+                if kernel.is_block(inner):
                     places = (place for place, part in enumerate(parts) if isinstance(part, ast.Slice))
                     yield from ((place, len(parts)) for place in places)
 

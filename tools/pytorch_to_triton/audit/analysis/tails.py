@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.addresses import is_loaded, parameters_for
+from pytorch_to_triton.audit.analysis.addresses import parameters_for
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.configurations import configurations
 from pytorch_to_triton.audit.analysis.covered import Cover, covers, is_guarded, is_padded, values_passed
@@ -77,7 +77,7 @@ def _open_lengths(access: KernelAccess, kernel: SourceKernel) -> Iterator[ast.ex
     bounded = {ast.unparse(length) for length in _ranges(access.mask, kernel)} if access.mask else set()
     sizes = kernel.names(access.mask) if access.mask else frozenset()
     seen: set[str] = set()
-    for length in _ranges(access.address, kernel, lambda node: node in held or is_loaded(node, kernel)):
+    for length in _ranges(access.address, kernel, lambda node: node in held or kernel.is_loaded(node)):
         text = ast.unparse(length)
         # A mask may name the length itself, as `offsets < end` with `end = start + BLOCK` does.
         is_tied = isinstance(length, ast.Name) and length.id in sizes - kernel.constexprs
@@ -152,9 +152,9 @@ def _judge(cover: Cover, length: ast.expr, access: KernelAccess, kernel: SourceK
 
 
 def _varies(size: ast.expr, launch: LaunchSite) -> bool:
-    """Whether a size is one that the caller passes, or a size of a tensor with something added."""
+    """Whether a size is passed by the caller, an element of something, or a size with something added."""
     match launch.flow.resolved(size):
-        case ast.Name():
+        case ast.Name() | ast.Subscript():
             return True
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub()):
             return size_of(left, launch) is not None or _varies(left, launch)
@@ -204,7 +204,7 @@ def may_overrun(access: KernelAccess, kernel: SourceKernel) -> bool:
     """
     if access.mask is not None or hides_arguments(access.call) or is_elsewhere_masked(access, kernel):
         return False
-    made_from = kernel.origins(access.address, stop=lambda node: is_loaded(node, kernel))
+    made_from = kernel.direct_origins(access.address)
     if made_from & clamps(kernel):
         return False
     lengths = [kernel.range_end(node) for node in made_from]

@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.addresses import is_loaded
 from pytorch_to_triton.audit.analysis.configurations import has_hook
 from pytorch_to_triton.audit.analysis.launched_tensors import allocation
 from pytorch_to_triton.audit.analysis.operations import FLOATS
@@ -131,7 +130,7 @@ def _names_handed_on(kernel: SourceKernel) -> frozenset[str]:
         if not (kernel.scope.path(call.func) or "").startswith("triton.language.")
         for given in (*call.args, *(keyword.value for keyword in call.keywords))
     ]
-    return kernel.parameters_in(*passed, stop=lambda node: is_loaded(node, kernel))
+    return kernel.parameters_in(*passed, stop=kernel.is_loaded)
 
 
 def _left_empty(tensor: ast.Name, launch: LaunchSite) -> ast.Call | None:

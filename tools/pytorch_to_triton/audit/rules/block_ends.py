@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.addresses import addends, block_start, bounds, range_length
+from pytorch_to_triton.audit.analysis.addresses import addends, all_bounds, block_start, range_length
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.covered import is_limited
 from pytorch_to_triton.audit.analysis.launch_sizes import declared_size, literal_sizes, most_lanes
@@ -108,16 +108,14 @@ def block_shorter_than_row(kernel: SourceKernel) -> Iterator[Fault]:
 
 
 def _rows(kernel: SourceKernel) -> Iterator[_Row]:
-    for access in kernel.accesses:
-        for bound in bounds(access.mask, kernel):
-            length = range_length(bound.offsets, kernel)
-            if length is None or not isinstance(bound.size, ast.Name):
-                continue
-            starts = [block_start(part, kernel) for part in addends(access.address, kernel)]
-            if not any(start and start[1] == length for start in starts) and not _is_walked(
-                {bound.size.id, length}, kernel
-            ):
-                yield _Row(bound.size.id, length)
+    for access, bound in all_bounds(kernel):
+        length = range_length(bound.offsets, kernel)
+        if length is None or not isinstance(bound.size, ast.Name):
+            continue
+        starts = [block_start(part, kernel) for part in addends(access.address, kernel)]
+        is_placed = any(start and start[1] == length for start in starts)
+        if not is_placed and not _is_walked({bound.size.id, length}, kernel):
+            yield _Row(bound.size.id, length)
 
 
 def _is_walked(names: set[str], kernel: SourceKernel) -> bool:

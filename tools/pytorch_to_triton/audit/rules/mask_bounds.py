@@ -9,12 +9,12 @@ from pytorch_to_triton.audit.analysis.addresses import (
     MaskBound,
     addends,
     alike,
+    all_bounds,
     block_start,
     bounds,
     conjuncts,
     counts_blocks,
     grid_of,
-    is_block,
     program_axis,
     range_length,
     rounded_up,
@@ -42,18 +42,16 @@ def mask_off_by_one(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: compare with `<`.
     """
-    for access in kernel.accesses:
-        for bound in bounds(access.mask, kernel):
-            if bound.inclusive and _is_whole(bound, access, kernel):
-                size = ast.unparse(bound.size)
-                text = ast.unparse(bound.offsets)
-                yield Fault(
-                    bound.comparison,
-                    f"{size} is a count: the last valid offset is {size} - 1, and this mask lets {text} = "
-                    f"{size} pass, one element beyond the end.",
-                    f"Write {text} < {size}.",
-                    f"{text} < {size}" if len(bound.comparison.ops) == 1 else "",
-                )
+    for access, bound in all_bounds(kernel):
+        if bound.inclusive and _is_whole(bound, access, kernel):
+            size, text = ast.unparse(bound.size), ast.unparse(bound.offsets)
+            yield Fault(
+                bound.comparison,
+                f"{size} is a count: the last valid offset is {size} - 1, and this mask lets {text} = "
+                f"{size} pass, one element beyond the end.",
+                f"Write {text} < {size}.",
+                f"{text} < {size}" if len(bound.comparison.ops) == 1 else "",
+            )
 
 
 def _is_whole(bound: MaskBound, access: KernelAccess, kernel: SourceKernel) -> bool:
@@ -83,9 +81,8 @@ def _is_bound_elsewhere(bound: MaskBound, access: KernelAccess, kernel: SourceKe
         not other.inclusive
         and kernel.same(kernel.bare(other.size), kernel.bare(bound.size))
         and kernel.same(kernel.bare(other.offsets), kernel.bare(bound.offsets))
-        for another in kernel.accesses
+        for another, other in all_bounds(kernel)
         if another.pointer == access.pointer
-        for other in bounds(another.mask, kernel)
     )
 
 
@@ -151,15 +148,9 @@ def _upper_bounds(access: KernelAccess, kernel: SourceKernel) -> list[MaskBound]
     compared = {limit.comparison for limit in limits}
     if any(condition not in compared for condition in conjuncts(access.mask, kernel)):
         return []
-    return limits if all(_is_end(limit.size, kernel) for limit in limits) else []
-
-
-def _is_end(size: ast.expr, kernel: SourceKernel) -> bool:
-    """Whether it is no offset itself: it is the same for all lanes and programs."""
-    made_from = kernel.origins(size)
-    return not is_block(size, kernel) and not any(
-        program_axis(node, kernel) is not None for node in made_from if isinstance(node, ast.Call)
-    )
+    # What differs between lanes or programs is an offset itself.
+    are_ends = not {"arange", "program_id"} & kernel.made_by(*(limit.size for limit in limits))
+    return limits if are_ends else []
 
 
 def _is_in(offsets: ast.expr, address: ast.expr, kernel: SourceKernel) -> bool:
@@ -172,7 +163,7 @@ def _is_in(offsets: ast.expr, address: ast.expr, kernel: SourceKernel) -> bool:
 
 def _may_be_negative(offsets: ast.expr, kernel: SourceKernel) -> bool:
     """Whether all that a sum adds up can be zero while it takes something off."""
-    if not is_block(offsets, kernel):
+    if not kernel.is_block(offsets):
         return False
     number, rest, parts = 0.0, Counter[int](), dict[int, ast.expr]()
     for sign, term in _terms(offsets, kernel):
@@ -311,8 +302,7 @@ def _of_other_axis(bound: MaskBound, limits: list[MaskBound], kernel: SourceKern
 
 def _bound_by_own_size(kernel: SourceKernel) -> frozenset[str]:
     """The axes of which some mask compares the offsets with their own size."""
-    limits = [bound for access in kernel.accesses for bound in bounds(access.mask, kernel)]
-    pairs = [(_axis(bound.offsets), _axis(bound.size)) for bound in limits]
+    pairs = [(_axis(bound.offsets), _axis(bound.size)) for _, bound in all_bounds(kernel)]
     return frozenset(offsets for offsets, size in pairs if offsets is not None and offsets == size)
 
 

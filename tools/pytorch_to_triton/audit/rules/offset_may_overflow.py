@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.addresses import is_loaded
 from pytorch_to_triton.audit.analysis.launch_sizes import most_elements
 from pytorch_to_triton.audit.examples import jit
 from pytorch_to_triton.audit.fault import Fault
@@ -37,12 +36,8 @@ def offset_may_overflow(kernel: SourceKernel) -> Iterator[Fault]:
     """
     counts: dict[ast.BinOp, int | None] = {}
     for address, pointer in _addresses(kernel):
-        for node in kernel.origins(address, stop=lambda one: is_loaded(one, kernel)):
-            if (
-                isinstance(node, ast.BinOp)
-                and _may_overflow(node, kernel)
-                and not _is_taken_off(node, kernel)
-            ):
+        for node in kernel.direct_origins(address):
+            if isinstance(node, ast.BinOp) and _may_overflow(node, kernel):
                 counts[node] = counts.get(node) or _too_many(pointer, kernel)
     if not counts:
         return
@@ -69,19 +64,18 @@ def _addresses(kernel: SourceKernel) -> Iterator[tuple[ast.expr, str | None]]:
     """What it accesses, with the pointer, and what it returns to kernels that access it."""
     yield from ((access.address, access.pointer) for access in kernel.accesses)
     returned = [node.value for node in kernel.nodes if isinstance(node, ast.Return) and node.value]
-    if not kernel.is_launched and any(_is_in_address(call, caller) for caller, call in kernel.callers):
-        yield from ((value, None) for value in returned)
-
-
-def _is_in_address(call: ast.Call, kernel: SourceKernel) -> bool:
-    return any(
-        call in kernel.origins(access.address, stop=lambda one: is_loaded(one, kernel))
-        for access in kernel.accesses
-    )
+    for caller, call in kernel.callers if not kernel.is_launched else ():
+        if any(call in caller.direct_origins(access.address) for access in caller.accesses):
+            yield from ((value, None) for value in returned)
 
 
 def _may_overflow(product: ast.BinOp, kernel: SourceKernel) -> bool:
-    if not isinstance(product.op, ast.Mult):
+    around = kernel.parents.get(product)
+    # `pid - pid // n * n` takes a product off.
+    is_taken_off = (
+        isinstance(around, ast.BinOp) and isinstance(around.op, ast.Sub) and around.right is product
+    )
+    if not isinstance(product.op, ast.Mult) or is_taken_off:
         return False
     sides = (product.left, product.right)
     strides = [side for side in sides if isinstance(side, ast.Name) and side.id in kernel.runtime_parameters]
@@ -92,7 +86,7 @@ def _may_overflow(product: ast.BinOp, kernel: SourceKernel) -> bool:
     made_from = kernel.origins(product)
     if any(_is_wide(node, kernel) for node in made_from):
         return False
-    if len(strides) == 1 and any(_is_program_id(node, kernel) for node in made_from):
+    if len(strides) == 1 and any(kernel.is_a(node, "program_id") for node in made_from):
         return not _values_passed(made_from, kernel).is_wide
     return _values_passed(made_from, kernel) == _Passed(is_program_id=True, is_wide=False)
 
@@ -102,7 +96,7 @@ def _is_narrowed(value: ast.expr, kernel: SourceKernel) -> bool:
     called = kernel.operation(kernel.resolved(value))
     dtype = called.option(1, "dtype") if called and called.name in ("to", "cast") else None
     is_narrow = dtype is not None and kernel.scope.path(dtype) == "triton.language.int32"
-    return is_narrow and any(is_loaded(node, kernel) for node in kernel.origins(value))
+    return is_narrow and any(kernel.is_loaded(node) for node in kernel.origins(value))
 
 
 @dataclass(frozen=True)
@@ -124,19 +118,8 @@ def _values_passed(made_from: frozenset[ast.AST], kernel: SourceKernel) -> _Pass
         for caller, _, value in kernel.passed(name)
         for node in caller.origins(value)
     ]
-    return _Passed(
-        any(_is_program_id(*passed) for passed in given), any(_is_wide(*passed) for passed in given)
-    )
-
-
-def _is_taken_off(product: ast.BinOp, kernel: SourceKernel) -> bool:
-    """Whether it is what `pid - pid // n * n` subtracts."""
-    around = kernel.parents.get(product)
-    return isinstance(around, ast.BinOp) and isinstance(around.op, ast.Sub) and around.right is product
-
-
-def _is_program_id(node: ast.AST, kernel: SourceKernel) -> bool:
-    return kernel.is_a(node, "program_id")
+    is_program_id = any(caller.is_a(node, "program_id") for node, caller in given)
+    return _Passed(is_program_id, any(_is_wide(*passed) for passed in given))
 
 
 def _is_wide(node: ast.AST, kernel: SourceKernel) -> bool:
@@ -151,5 +134,5 @@ def _is_wide(node: ast.AST, kernel: SourceKernel) -> bool:
         case ast.Call():
             path = kernel.scope.path(node.func)
             own = isinstance(node.func, ast.Name) and kernel.scope.holder(node.func.id) is not None
-            return is_loaded(node, kernel) or (path is None and own)
+            return kernel.is_loaded(node) or (path is None and own)
     return False

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from pytorch_to_triton.audit.analysis.addresses import bounds, conjuncts, is_block, is_wide, program_ids
+from pytorch_to_triton.audit.analysis.addresses import bounds, conjuncts, is_wide, program_ids
 from pytorch_to_triton.audit.analysis.movement import (
     Monomial,
     Polynomial,
@@ -202,7 +202,7 @@ def _is_permuted(load: KernelAccess, store: KernelAccess, kernel: SourceKernel) 
     if len(lanes) != 1:
         return False
     if abs(shift[lanes[0]]) == len(shift) == 1 and (
-        not is_block(load.address, kernel) or not is_block(store.address, kernel)
+        not kernel.is_block(load.address) or not kernel.is_block(store.address)
     ):
         return True
     if other.get(lanes[0]) != 1:

@@ -8,8 +8,6 @@ from pytorch_to_triton.audit.analysis.addresses import (
     addends,
     counts_blocks,
     grid_of,
-    is_block,
-    is_loaded,
     is_opaque,
     is_updated,
     program_axes,
@@ -113,19 +111,19 @@ def _accumulates(access: KernelAccess, kernel: SourceKernel) -> bool:
     if not isinstance(total, ast.BinOp) or not isinstance(total.op, ast.Add | ast.Sub):
         return False
     return is_updated(access, kernel) and any(
-        isinstance(kernel.bare(side), ast.Call) and is_loaded(kernel.bare(side), kernel)
+        isinstance(kernel.bare(side), ast.Call) and kernel.is_loaded(kernel.bare(side))
         for side in (total.left, total.right)
     )
 
 
 def _shared_index(access: KernelAccess, kernel: SourceKernel) -> ast.expr | None:
     """A loaded index in the address that alone differs between programs, or between lanes."""
-    own = kernel.origins(access.address, stop=lambda node: is_loaded(node, kernel))
-    loads = [node for node in own if isinstance(node, ast.Call) and is_loaded(node, kernel)]
+    own = kernel.direct_origins(access.address)
+    loads = [node for node in own if isinstance(node, ast.Call) and kernel.is_loaded(node)]
     direct = {axis for call, axis in program_ids(kernel) if call in own}
     is_own_block = any(isinstance(node, ast.expr) and range_length(node, kernel) for node in own)
     for load in sorted(loads, key=lambda one: one.lineno):
-        if program_axes(kernel, load) - direct or (is_block(load, kernel) and not is_own_block):
+        if program_axes(kernel, load) - direct or (kernel.is_block(load) and not is_own_block):
             return load
     return None
 

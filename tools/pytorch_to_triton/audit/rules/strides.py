@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from pytorch_to_triton.audit.analysis.addresses import is_block, is_loaded
 from pytorch_to_triton.audit.analysis.launched_tensors import rank_of, size_of, stride_of
 from pytorch_to_triton.audit.analysis.movement import polynomial
 from pytorch_to_triton.audit.call_arguments import literal_integer
@@ -61,7 +60,7 @@ def _steps(kernel: SourceKernel, access: KernelAccess) -> list[str]:
     steps: list[str] = []
     for monomial, count in (polynomial(access.address, kernel, access.pointer) or {}).items():
         factors = [by_key[key] for key in monomial]
-        ranges = [factor for factor in factors if is_block(factor, kernel) and not is_loaded(factor, kernel)]
+        ranges = [factor for factor in factors if kernel.is_block(factor) and not kernel.is_loaded(factor)]
         large = [factor for factor in factors if factor not in ranges and _is_large(factor, kernel)]
         if not ranges:
             continue
