@@ -207,8 +207,9 @@ def _along(shape: Sequence[int | None], axis: int | None) -> int | None:
     return prod(known) if len(known) == len(shape) else None
 
 
-def most_lanes(length: str, kernel: SourceKernel, launch: LaunchSite) -> int | None:
+def most_lanes(length: str, launch: LaunchSite) -> int | None:
     """The most that a length of the kernel comes to; None where nothing bounds it."""
+    kernel = launch.kernel
     if length not in kernel.parameters:
         return int(length) if length.isdigit() else _file_constant(length, kernel)
     given = launch.given.get(length)

@@ -6,7 +6,6 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from pytorch_to_triton.audit.analysis.addresses import MaskBound, addends, bounds, range_length
 from pytorch_to_triton.audit.analysis.operations import Operation
 from pytorch_to_triton.audit.call_arguments import factors, is_new_axis, literal_integer
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
@@ -245,76 +244,19 @@ def _adds_axis(node: ast.AST) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class Padding:
-    """`lanes < end` in the mask of a load, where the lanes come from tl.arange(0, width)."""
-
-    width: str
-    """A tl.constexpr parameter."""
-    end: str
-
-
-@dataclass(frozen=True, eq=False)
-class PaddedMean:
-    """A tl.sum of masked data that is divided by the width of the block."""
-
-    quotient: ast.expr
-    padding: Padding
+def is_masked_later(value: ast.expr, kernel: SourceKernel) -> bool:
+    """Whether tl.where chooses from a value, or a comparison is multiplied with it."""
+    return value in kernel.selected or any(
+        kernel.bare(factor) is value and _is_mask(other, kernel)
+        for node in kernel.expressions
+        for factor, other in factors(node)
+    )
 
 
-def padding_along(load: KernelAccess, reduction: Operation, kernel: SourceKernel) -> Padding | None:
-    """What the mask of a load certainly leaves out of what a reduction takes in."""
-    for bound in bounds(load.mask, kernel):
-        padding = _padding(bound, kernel)
-        along = replace(load, mask=bound.comparison)
-        if padding and is_masked_along(along, reduction.option(1, "axis"), kernel):
-            return padding
-    return None
-
-
-def padded_means(kernel: SourceKernel) -> Iterator[PaddedMean]:
-    """Each sum of a masked load, or of its products, that is divided by the width of the block."""
-    for node in kernel.expressions:
-        total, divisor = _mean(node, kernel) or (node, None)
-        reduction = kernel.operation(kernel.bare(total))
-        if divisor is None or reduction is None or reduction.name != "sum" or not reduction.operands:
-            continue
-        loads = [load_of(factor, kernel) for factor in _factors(reduction.operands[0], kernel)]
-        paddings = [padding_along(load, reduction, kernel) for load in loads if load]
-        padding = next(filter(None, paddings), None)
-        if padding and padding.width == ast.unparse(kernel.bare(divisor)):
-            yield PaddedMean(node, padding)
-
-
-def _padding(bound: MaskBound, kernel: SourceKernel) -> Padding | None:
-    """What a bound leaves out of a block that is longer than the data, by all that the file shows."""
-    lengths = {length for part in addends(bound.offsets, kernel) if (length := range_length(part, kernel))}
-    width, end = next(iter(lengths), ""), ast.unparse(kernel.bare(bound.size))
-    if bound.inclusive or len(lengths) != 1 or width not in kernel.constexprs or width == end:
-        return None
-    given = [launch.given for launch in kernel.launches]
-    pairs = [(passed.get(width), passed.get(end)) for passed in given]
-    alike = any(one and other and ast.dump(one) == ast.dump(other) for one, other in pairs)
-    return None if alike else Padding(width, ast.unparse(bound.size))
-
-
-def _mean(node: ast.expr, kernel: SourceKernel) -> tuple[ast.expr, ast.expr] | None:
-    """The sum and the divisor of sum / n and sum * (1 / n)."""
-    if quotient := kernel.quotient(node):
-        return quotient
-    for total, factor in factors(node):
-        inverse = kernel.quotient(kernel.bare(factor))
-        if inverse and kernel.number(inverse[0]) == 1:
-            return total, inverse[1]
-    return None
-
-
-def _factors(value: ast.expr, kernel: SourceKernel) -> list[ast.expr]:
-    """x and y of x * y; of a masked load they are zero where it is."""
-    value = kernel.bare(value)
-    match value:
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return [*_factors(left, kernel), *_factors(right, kernel)]
-        case ast.BinOp(left=left, op=ast.Pow()):
-            return _factors(left, kernel)
-    return [value]
+def _is_mask(value: ast.expr, kernel: SourceKernel) -> bool:
+    match kernel.bare(value):
+        case ast.Compare():
+            return True
+        case ast.BinOp(left=left, op=ast.BitAnd()):
+            return _is_mask(left, kernel)
+    return False

@@ -4,7 +4,6 @@ Where declared sizes reach 2**31 elements, the first one in an address of such a
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.launch_sizes import most_elements
 from pytorch_to_triton.audit.examples import jit
@@ -87,8 +86,8 @@ def _may_overflow(product: ast.BinOp, kernel: SourceKernel) -> bool:
     if any(_is_wide(node, kernel) for node in made_from):
         return False
     if len(strides) == 1 and any(kernel.is_a(node, "program_id") for node in made_from):
-        return not _values_passed(made_from, kernel).is_wide
-    return _values_passed(made_from, kernel) == _Passed(is_program_id=True, is_wide=False)
+        return not _values_passed(made_from, kernel)[1]
+    return _values_passed(made_from, kernel) == (True, False)
 
 
 def _is_narrowed(value: ast.expr, kernel: SourceKernel) -> bool:
@@ -99,18 +98,8 @@ def _is_narrowed(value: ast.expr, kernel: SourceKernel) -> bool:
     return is_narrow and any(kernel.is_loaded(node) for node in kernel.origins(value))
 
 
-@dataclass(frozen=True)
-class _Passed:
-    """What other kernels of the file pass for parameters."""
-
-    is_program_id: bool
-    """Whether anything is made from a program id."""
-    is_wide: bool
-    """Whether anything says int64, or is of unknown width."""
-
-
-def _values_passed(made_from: frozenset[ast.AST], kernel: SourceKernel) -> _Passed:
-    """Of the parameters among some nodes."""
+def _values_passed(made_from: frozenset[ast.AST], kernel: SourceKernel) -> tuple[bool, bool]:
+    """Whether other kernels of the file pass, for the parameters among some nodes, program ids and int64."""
     names = [node.arg for node in made_from if isinstance(node, ast.arg)]
     given = [
         (node, caller)
@@ -119,7 +108,7 @@ def _values_passed(made_from: frozenset[ast.AST], kernel: SourceKernel) -> _Pass
         for node in caller.origins(value)
     ]
     is_program_id = any(caller.is_a(node, "program_id") for node, caller in given)
-    return _Passed(is_program_id, any(_is_wide(*passed) for passed in given))
+    return is_program_id, any(_is_wide(*passed) for passed in given)
 
 
 def _is_wide(node: ast.AST, kernel: SourceKernel) -> bool:
