@@ -97,7 +97,9 @@ def _lanes(value: ast.expr, kernel: SourceKernel, *, depth: int) -> Lanes | None
             return _combine(value, kernel, depth=depth - 1)
     load = load_of(value, kernel)
     if load is not None:
-        return _lanes_of_load(load, kernel)
+        number = kernel.number(load.other) if load.other else UNDEFINED
+        is_masked = load.mask is not None and kernel.is_block(load.mask)
+        return Lanes(load, number) if is_masked and number is not None else None
     called = kernel.operation(value)
     if called and called.name in _FUNCTIONS and called.operands:
         held = _lanes(called.operands[0], kernel, depth=depth - 1)
@@ -120,15 +122,6 @@ def load_of(value: ast.expr, kernel: SourceKernel) -> KernelAccess | None:
     return next(
         (access for access in kernel.accesses if access.call is value and access.name == "load"), None
     )
-
-
-def _lanes_of_load(load: KernelAccess, kernel: SourceKernel) -> Lanes | None:
-    if load.mask is None or not kernel.is_block(load.mask):
-        return None
-    if load.other is None:
-        return Lanes(load, UNDEFINED)
-    number = kernel.number(load.other)
-    return None if number is None else Lanes(load, number)
 
 
 def _apply(called: Operation, held: Lanes) -> Lanes | None:

@@ -55,9 +55,11 @@ def _grows(kernel: SourceKernel, value: ast.AST, seen: Seen) -> bool | None:
 def _is_negated_square(kernel: SourceKernel, value: ast.expr) -> bool:
     """Whether the value is a product with a minus sign in which something is squared, `-x * x / 2`."""
     factors = [*_factors(kernel, value)]
-    is_negated = any(isinstance(factor, ast.USub) or _is_negative(kernel, factor) for factor in factors)
+    values = [factor for factor in factors if isinstance(factor, ast.expr)]
+    is_negated = len(values) < len(factors) or any((kernel.number(one) or 0) < 0 for one in values)
     repeated = len({kernel.key(factor) for factor in factors}) < len(factors)
-    return is_negated and (repeated or any(_has_square(kernel, factor) for factor in factors))
+    terms = (term for value in values for term in kernel.terms(value))
+    return is_negated and (repeated or any(kernel.squared(term) is not None for term in terms))
 
 
 def _factors(kernel: SourceKernel, value: ast.expr) -> Iterator[ast.AST]:
@@ -73,16 +75,6 @@ def _factors(kernel: SourceKernel, value: ast.expr) -> Iterator[ast.AST]:
             yield from _factors(kernel, left)
         case factor:
             yield factor
-
-
-def _is_negative(kernel: SourceKernel, factor: ast.AST) -> bool:
-    number = kernel.number(factor) if isinstance(factor, ast.expr) else None
-    return number is not None and number < 0
-
-
-def _has_square(kernel: SourceKernel, factor: ast.AST) -> bool:
-    terms = kernel.terms(factor) if isinstance(factor, ast.expr) else ()
-    return any(kernel.squared(term) is not None for term in terms)
 
 
 def _result_grows(kernel: SourceKernel, call: ast.Call, seen: Seen) -> bool | None:

@@ -104,29 +104,25 @@ def autotune_key_misses_size(kernel: SourceKernel) -> Iterator[Fault]:
     given = names(key)
     if key is None or given is None or configuration_count(kernel) == 1:
         return
-    if not given:
-        yield from _empty(key, kernel)
-    elif {*given} & kernel.runtime_parameters:
-        for size in sizes_of_loops(kernel):
-            if not any(size.lower() in name.lower() for name in given):
-                yield Fault(
-                    key,
-                    f"The loop of {kernel.name} runs as long as {size} says, and the key does not name "
-                    f"{size}: what is best for its first value is used for all.",
-                    f'Add "{size}" to the key.',
-                    _key(*given, size),
-                    severity="low",
-                )
-
-
-def _empty(key: ast.expr, kernel: SourceKernel) -> Iterator[Fault]:
-    if sizes := sizes_of_loops(kernel):
+    sizes = sizes_of_loops(kernel)
+    if not given and sizes:
         yield Fault(
             key,
             f"The first launch of {kernel.name} chooses the configuration for all sizes: its loop runs "
             f"as long as {', '.join(sizes)} says, and the key is empty.",
             f"Write key={_key(*sizes)}.",
             _key(*sizes),
+        )
+    missing = [size for size in sizes if not any(size.lower() in name.lower() for name in given)]
+    if missing and {*given} & kernel.runtime_parameters:
+        text = " and ".join(missing)
+        yield Fault(
+            key,
+            f"The loop of {kernel.name} runs as long as {text} says, and the key does not name "
+            f"{text}: what is best for its first value is used for all.",
+            f"Add {_key(*missing)[1:-1]} to the key.",
+            _key(*given, *missing),
+            severity="low",
         )
 
 

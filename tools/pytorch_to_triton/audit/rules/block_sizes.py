@@ -84,12 +84,13 @@ def block_size_not_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
         if operation.name == "arange":
             sizes += [size for size in (operation.option(0, "start"), operation.option(1, "end")) if size]
         for size in sizes:
-            for name in sorted(_operands(size) & kernel.runtime_parameters):
+            if unknown := sorted(_operands(size) & kernel.runtime_parameters):
+                declared = " and ".join(f"`{name}: tl.constexpr`" for name in unknown)
                 yield Fault(
                     size,
-                    f"The size of a block must be known to the compiler, and {name} is not: "
+                    f"The size of a block must be known to the compiler, and {' and '.join(unknown)} is not: "
                     f"{kernel.name} does not compile.",
-                    f"Declare the parameter as `{name}: tl.constexpr` and pass a power of two.",
+                    f"Declare the parameter as {declared} and pass a power of two.",
                 )
 
 

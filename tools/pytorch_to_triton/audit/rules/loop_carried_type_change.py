@@ -60,13 +60,18 @@ def loop_carried_type_change(kernel: SourceKernel) -> Iterator[Fault]:
         if not _is_number(start.value) and kernel.dtype(start.value) != "int32":
             continue
         around = {*kernel.around(start.statement)}
-        if not all(_is_carried(change, around, kernel) for change in changes):
+        # A loop that is not unrolled, and does not contain the start, assigns the name.
+        loops = [{*kernel.loops(change.statement)} - around for change in changes]
+        if not all(any(not _is_unrolled(loop, kernel) for loop in outer) for outer in loops):
             continue
         faults = ((change, what) for change in changes if (what := _becomes(change, start.value, kernel)))
         for change, what in itertools.islice(faults, 1):
             begins = ast.unparse(start.value) if _is_number(start.value) else "int32"
+            is_one = isinstance(change.statement, ast.AugAssign) or isinstance(
+                change.statement.targets[0], ast.Name
+            )
             yield Fault(
-                change.statement,
+                change.statement if is_one else change.value,
                 f"{name} starts as {begins} and becomes {what} in the loop: Triton refuses that.",
                 _START[what].format(name=name, begins=begins),
             )
@@ -82,12 +87,6 @@ def _assignments(name: str, kernel: SourceKernel) -> list[Assignment]:
         if isinstance(statement, ast.Assign | ast.AugAssign)
     ]
     return assignments if len(assignments) == len(kernel.scope.bindings[name]) else []
-
-
-def _is_carried(change: Assignment, around: set[ast.AST], kernel: SourceKernel) -> bool:
-    """Whether a loop that is not unrolled, and does not contain the start, assigns the name."""
-    loops = kernel.loops(change.statement)
-    return any(loop not in around and not _is_unrolled(loop, kernel) for loop in loops)
 
 
 def _is_number(value: ast.expr) -> bool:

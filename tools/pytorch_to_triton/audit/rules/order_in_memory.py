@@ -171,11 +171,13 @@ def read_back_without_barrier(kernel: SourceKernel) -> Iterator[Fault]:
     """
     stores = [access for access in kernel.accesses if access.name == "store" and access.pointer]
     loads = [access for access in kernel.accesses if access.name == "load"]
+    warps = (launch.options.get("num_warps") for launch in kernel.launches)
+    has_one_warp = any(literal_integer(warp) == 1 for warp in warps)
     for store, load in product(stores, loads):
         between = run_between(kernel, store.call, load.call) if load.pointer == store.pointer else None
         if between is None or any(_keeps_order(statement, kernel) for statement in between):
             continue
-        if _is_permuted(load, store, kernel) and not _has_one_warp(kernel):
+        if _is_permuted(load, store, kernel) and not has_one_warp:
             yield Fault(
                 load.call,
                 f"This reads what line {store.call.lineno} has stored to {store.pointer}, in other lanes: "
@@ -186,10 +188,8 @@ def read_back_without_barrier(kernel: SourceKernel) -> Iterator[Fault]:
 
 
 def _keeps_order(statement: ast.stmt, kernel: SourceKernel) -> bool:
-    atomics = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
-    return calls_unknown(kernel, statement) or any(
-        ".atomic_" in (kernel.scope.path(call.func) or "") for call in atomics
-    )
+    calls = (operation for node in ast.walk(statement) if (operation := kernel.operation(node)))
+    return calls_unknown(kernel, statement) or any(call.name.startswith("atomic_") for call in calls)
 
 
 def _is_permuted(load: KernelAccess, store: KernelAccess, kernel: SourceKernel) -> bool:
@@ -198,7 +198,8 @@ def _is_permuted(load: KernelAccess, store: KernelAccess, kernel: SourceKernel) 
     if one is None or other is None:
         return False
     shift = _without_walks(difference(one, other), kernel)
-    lanes = [monomial for monomial in _ranges(kernel) if shift.get(monomial)]
+    ranges = {(kernel.key(lanes.call),): None for lanes in kernel.calls("arange")}
+    lanes = [monomial for monomial in ranges if shift.get(monomial)]
     if len(lanes) != 1:
         return False
     if abs(shift[lanes[0]]) == len(shift) == 1 and (
@@ -218,15 +219,10 @@ def _is_permuted(load: KernelAccess, store: KernelAccess, kernel: SourceKernel) 
 
 def _without_walks(shift: Polynomial, kernel: SourceKernel) -> Polynomial:
     """Without the indices of loops: tiles and rows are walked in any order."""
-    loops = (node.target for node in kernel.nodes if isinstance(node, ast.For))
-    indices = {target.id for target in loops if isinstance(target, ast.Name)}
+    indices = {ast.unparse(node.target) for node in kernel.nodes if isinstance(node, ast.For)}
     uses = (node for node in kernel.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
     walks = {(kernel.key(use),) for use in uses if use.id in indices}
     return {monomial: many for monomial, many in shift.items() if monomial not in walks}
-
-
-def _ranges(kernel: SourceKernel) -> Iterator[Monomial]:
-    yield from {(kernel.key(lanes.call),): None for lanes in kernel.calls("arange")}
 
 
 def _permutations(lanes: Monomial, store: KernelAccess, kernel: SourceKernel) -> Iterator[Monomial]:
@@ -241,12 +237,6 @@ def _permutations(lanes: Monomial, store: KernelAccess, kernel: SourceKernel) ->
             case ast.BinOp(left=left, op=ast.BitXor(), right=right) if (kernel.key(left),) == lanes:
                 if literal_integer(right):
                     yield (kernel.key(node),)
-
-
-def _has_one_warp(kernel: SourceKernel) -> bool:
-    """Whether a launch or the autotuner asks for a single warp."""
-    warps = [launch.options.get("num_warps") for launch in kernel.launches]
-    return any(literal_integer(warp) == 1 for warp in warps)
 
 
 _RUN = run("kernel[(1,)](x, out, x.numel(), B=64)")

@@ -127,8 +127,9 @@ def _accumulators(kernel: SourceKernel) -> Iterator[Fault]:
     """Each addition of a loop to a value of low precision, and each tl.dot that adds up in it."""
     for node in kernel.expressions:
         before = _added_to(kernel, node)
-        dtype = _carried_dtype(kernel, before, node) if before else None
-        if before and dtype:
+        held = kernel.definitions(before) if before else ()
+        dtype = kernel.dtype(before) if before and node in held and len(held) > 1 else None
+        if before and dtype in LOW_PRECISION:
             yield Fault(
                 node,
                 f"{before.id} adds up in {dtype}, and each step of the loop rounds it; small terms are lost.",
@@ -160,15 +161,6 @@ def _added_to(kernel: SourceKernel, node: ast.expr) -> ast.Name | None:
     call = kernel.operation(node)
     given = call.option(2, "acc") if call and call.name == "dot" else None
     return given if isinstance(given, ast.Name) else None
-
-
-def _carried_dtype(kernel: SourceKernel, name: ast.Name, node: ast.expr) -> str | None:
-    """The dtype of low precision that a name has, where a loop gives it the result of the addition again."""
-    held = kernel.definitions(name)
-    if node not in held or len(held) < 2:
-        return None
-    dtype = kernel.dtype(name)
-    return dtype if dtype in LOW_PRECISION else None
 
 
 def _pointer_of_dtype(kernel: SourceKernel, name: ast.Name, node: ast.expr) -> str | None:
@@ -211,23 +203,18 @@ def _dot_in_float16(kernel: SourceKernel, node: ast.expr) -> bool:
 
 def _reductions(kernel: SourceKernel) -> Iterator[Fault]:
     """Each sum of a block that certainly is of low precision."""
-    for call in kernel.operations:
-        if call.name not in _ADDS_IN or not call.operands or call.option(3, "dtype"):
+    for call in kernel.calls(*_ADDS_IN):
+        if not call.operands or call.option(3, "dtype"):
             continue
         dtype = kernel.dtype(call.operands[0])
-        if dtype in _ADDS_IN[call.name] and not _is_asked_for_dtype(kernel, call.call):
+        is_asked = getattr(kernel.parents.get(call.call), "attr", "") == "dtype"  # `tl.sum(x).dtype`
+        if dtype in _ADDS_IN[call.name] and not is_asked:
             block = ast.unparse(call.operands[0])
             yield Fault(
                 call.call,
                 f"{call.name} of {block} adds up in {dtype}: Triton promotes nothing, and rounds each step.",
                 f"Cast before it: tl.{call.name}(({block}).to(tl.float32), ...).",
             )
-
-
-def _is_asked_for_dtype(kernel: SourceKernel, call: ast.Call) -> bool:
-    """`tl.sum(x).dtype`"""
-    around = kernel.parents.get(call)
-    return isinstance(around, ast.Attribute) and around.attr == "dtype"
 
 
 _NARROW = ("int8", "uint8", "int16")

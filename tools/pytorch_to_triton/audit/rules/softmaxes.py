@@ -91,35 +91,42 @@ def mask_value_not_low_enough(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: fill with -float("inf"), or with -1e30 where a whole row may be masked.
     """
-    for call in kernel.operations:
-        if call.name not in ("exp", "exp2") or not call.operands or is_masked_later(call.call, kernel):
+    for call, scores, maximum in _shifted_exponentials(kernel):
+        fill = _fill(kernel.operation(kernel.bare(scores)))
+        value = None if fill is None else kernel.number(fill)
+        if (
+            fill is None
+            or value is None
+            or not _LOW_ENOUGH < value <= 0
+            or is_masked_later(call.call, kernel)
+        ):
             continue
-        match kernel.bare(call.operands[0]):
+        # It is tl.where that fills the lanes, and the maximum is taken over them.
+        filled = kernel.bare(scores)
+        decides = kernel.is_a(filled, "where") and filled in kernel.origins(maximum)
+        yield Fault(
+            fill,
+            f"Masked lanes are filled with {ast.unparse(fill)}: where the scores of a row are "
+            "below it, those lanes get the weight.",
+            'Fill with -float("inf").',
+            fix='-float("inf")',
+            severity="high" if value > _WITHIN_SCORES and decides else None,
+        )
+
+
+def _shifted_exponentials(kernel: SourceKernel) -> Iterator[tuple[Operation, ast.expr, ast.expr]]:
+    """Each exponential of values less a maximum, with the two."""
+    for call in kernel.calls("exp", "exp2"):
+        match kernel.bare(call.operands[0]) if call.operands else None:
             case ast.BinOp(left=left, op=ast.Sub(), right=right) if "max" in kernel.made_by(right):
-                fill = _fill(kernel, kernel.operation(kernel.bare(left)))
-                value = None if fill is None else kernel.number(fill)
-                if fill is not None and value is not None and _LOW_ENOUGH < value <= 0:
-                    yield Fault(
-                        fill,
-                        f"Masked lanes are filled with {ast.unparse(fill)}: where the scores of a row are "
-                        "below it, those lanes get the weight.",
-                        'Fill with -float("inf").',
-                        fix='-float("inf")',
-                        severity="high" if value > _WITHIN_SCORES and _decides(kernel, left, right) else None,
-                    )
+                yield call, left, right
 
 
-def _fill(kernel: SourceKernel, call: Operation | None) -> ast.expr | None:
+def _fill(call: Operation | None) -> ast.expr | None:
     """What a masked load or tl.where gives the masked lanes."""
     if call and call.name == "load":
         return call.option(2, "other")
     return call.operands[2] if call and call.name == "where" and len(call.operands) == 3 else None
-
-
-def _decides(kernel: SourceKernel, filled: ast.expr, shift: ast.expr) -> bool:
-    """Whether it is tl.where that fills the lanes, and the maximum is taken over them."""
-    made = kernel.bare(filled)
-    return kernel.is_a(made, "where") and made in kernel.origins(shift)
 
 
 _KEPT = 'x = tl.where(tl.load(out_ptr + i) != 0, tl.load(x_ptr + i), -float("inf"))'
@@ -140,18 +147,15 @@ def fully_masked_row(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: use zero in place of a maximum of -inf, tl.where(m == -float("inf"), 0.0, m), or mask with a finite
     value such as -1e30.
     """
-    for call in kernel.operations:
-        if call.name not in ("exp", "exp2") or not call.operands or call.call in kernel.selected:
-            continue
-        match kernel.bare(call.operands[0]):
-            case ast.BinOp(left=left, op=ast.Sub(), right=right) if mask := _loaded_mask(kernel, left):
-                if "max" in kernel.made_by(right) and not _is_looked_after(kernel, right):
-                    yield Fault(
-                        call.call,
-                        f"Where {ast.unparse(mask)} holds nowhere in a row, "
-                        f"{ast.unparse(call.operands[0])} is -inf - -inf = NaN.",
-                        'Use tl.where(m == -float("inf"), 0.0, m) in place of the maximum m.',
-                    )
+    for call, scores, maximum in _shifted_exponentials(kernel):
+        mask = _loaded_mask(kernel, scores) if call.call not in kernel.selected else None
+        if mask and not _is_looked_after(kernel, maximum):
+            yield Fault(
+                call.call,
+                f"Where {ast.unparse(mask)} holds nowhere in a row, {ast.unparse(call.operands[0])} is "
+                "-inf - -inf = NaN.",
+                'Use tl.where(m == -float("inf"), 0.0, m) in place of the maximum m.',
+            )
 
 
 def _loaded_mask(kernel: SourceKernel, scores: ast.expr) -> ast.expr | None:
@@ -215,13 +219,15 @@ def accumulator_not_rescaled(kernel: SourceKernel) -> Iterator[Fault]:
         steps = dict(_steps(loop))
         scales = {scale for scale in _scales(loop, kernel) if _is_used(scale, steps, kernel)}
         for scale in scales:
+            around = kernel.parents.get(scale)
+            named = ast.unparse(around.targets[0] if isinstance(around, ast.Assign) else scale)
             for name, updates in steps.items():
                 if all(_only_adds(name, value) for value in updates) and _takes_in(updates, scale, kernel):
                     yield Fault(
                         updates[-1],
                         f"{name} adds up exponentials relative to the running maximum, and no step of the "
                         "loop rescales what it holds when that maximum changes.",
-                        f"Multiply {name} by {_name_of(scale, kernel)} before this is added.",
+                        f"Multiply {name} by {named} before this is added.",
                     )
             return
 
@@ -307,11 +313,3 @@ def _takes_in(updates: list[ast.expr], scale: ast.Call, kernel: SourceKernel) ->
     return maximum is not None and any(
         kernel.same(kernel.bare(difference.right), kernel.bare(maximum.right)) for difference in exponents
     )
-
-
-def _name_of(scale: ast.Call, kernel: SourceKernel) -> str:
-    """The name that it is assigned to; else its text."""
-    match kernel.parents.get(scale):
-        case ast.Assign(targets=[ast.Name(id=name)]):
-            return name
-    return ast.unparse(scale)

@@ -144,13 +144,10 @@ def _divisor(kernel: SourceKernel, node: ast.expr) -> ast.expr | None:
         return None
     if (inside := kernel.operand(quotient[1], "sqrt", "sqrt_rn")) is not None:
         return inside if _is_sum_of_squares(kernel, inside) else None
-    return quotient[1] if _is_open_sum(kernel, kernel.bare(quotient[1])) else None
-
-
-def _is_open_sum(kernel: SourceKernel, divisor: ast.expr) -> bool:
-    made_by = kernel.made_by(divisor)
+    divisor = kernel.bare(quotient[1])
+    made_by = kernel.made_by(divisor) if kernel.is_a(divisor, "sum") else frozenset()
     adds = any(kernel.number(term) for term in kernel.terms(divisor) if isinstance(term, ast.expr))
-    return kernel.is_a(divisor, "sum") and "load" in made_by and not made_by & _POSITIVE and not adds
+    return quotient[1] if "load" in made_by and not made_by & _POSITIVE and not adds else None
 
 
 def _is_sum_of_squares(kernel: SourceKernel, value: ast.expr) -> bool:
