@@ -1,17 +1,14 @@
 """Which files are audited, what the report says, and how bad requests are refused."""
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytorch_to_triton.audit.audit import AuditRequest, audit
 from pytorch_to_triton.errors import BadInput, TargetNotFound
-from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.finding import AuditReport
-from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.target import Target
+
+from .conftest import Auditing, Steps
 
 pytestmark = pytest.mark.anyio
 
@@ -29,40 +26,6 @@ def run(x):
     torch.cuda.synchronize()
     return x
 """
-
-
-Auditing = Callable[..., Awaitable[AuditReport]]
-
-
-class Steps:
-    """A listener that records the steps."""
-
-    def __init__(self) -> None:
-        self.seen: list[tuple[float, float | None]] = []
-
-    async def progress(self, done: float, total: float | None, message: str) -> None:
-        self.seen.append((done, total))
-
-    async def item(self, result: dict[str, Any]) -> None:
-        pass
-
-
-async def nothing_runs() -> Runtime:
-    raise AssertionError("source alone is audited, and something is to be run")
-
-
-@pytest.fixture
-def read(worker: WorkerClient) -> Auditing:
-    """Audits files and folders by their source alone."""
-
-    async def read(*paths: Path, listener: Steps | None = None, **request_fields: Any) -> AuditReport:
-        targets = tuple(Target(path=path) for path in paths)
-        request = AuditRequest(
-            **{"targets": targets, "evidence": "source", "severity": "medium", **request_fields}
-        )
-        return await audit(worker, request, nothing_runs, listener or Steps())
-
-    return read
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ def test_kernels_in_functions_and_classes_are_found_through_the_imports_around_t
         "def make():\n    import triton\n    @triton.jit\n    def inner(): pass\n    return inner\n\n"
         "import triton as t\nclass Ops:\n    @t.jit\n    def method(): pass\n"
     )
-    assert [kernel.node.name for kernel in file.kernels] == ["inner", "method"]
+    assert [kernel.name for kernel in file.kernels] == ["inner", "method"]
 
 
 def test_decorators_above_jit_are_known_and_strangers_make_a_kernel_not_plain() -> None:
