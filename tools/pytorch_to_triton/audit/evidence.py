@@ -8,10 +8,12 @@ from pathlib import Path
 from pytorch_to_triton.audit.analysis.diagnosis import Diagnoses, Diagnosis, Occurrence
 from pytorch_to_triton.audit.fault import Fault, Node, SourceLine
 from pytorch_to_triton.audit.source import SourceFile, SourceKernel
+from pytorch_to_triton.benchmark.figures import size_of
 from pytorch_to_triton.hardware.architectures import Architecture
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.compiled import CompiledKernel, InspectedKernel, Remark, RemarkKind, TextKind
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.timing import RedFlag
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.triton_api.name_scope import Definition
 
@@ -154,6 +156,10 @@ class TimedTarget(RanTarget):
     """One that was timed on a GPU beside PyTorch."""
 
     result: Benchmark
+
+    def flagged(self, *kinds: str) -> list[tuple[str, RedFlag]]:
+        """The red flags of these kinds, each with the size that it is of."""
+        return [(size_of(t), flag) for t in self.result.tables for flag in t.flags if flag.kind in kinds]
 
 
 Evidence = SourceFile | SourceKernel | CompiledCode | MeasuredTarget | TimedTarget

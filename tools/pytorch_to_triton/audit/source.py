@@ -150,6 +150,14 @@ class SourceKernel(TypedValues):
         )
 
     @cached_property
+    def loads(self) -> tuple[KernelAccess, ...]:
+        return tuple(access for access in self.accesses if access.name == "load")
+
+    @cached_property
+    def stores(self) -> tuple[KernelAccess, ...]:
+        return tuple(access for access in self.accesses if access.name == "store")
+
+    @cached_property
     def launches(self) -> tuple[LaunchSite, ...]:
         """Where the file launches it; none where a wrapper decides what a launch passes."""
         launches = self.file.launches if self.plain else ()

@@ -273,7 +273,7 @@ def is_updated(access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether the value that is written is made from what was loaded at the same place."""
     if access.value is None:
         return False
-    loaded = [one for one in kernel.accesses if one.name == "load" and one.pointer == access.pointer]
+    loaded = [load for load in kernel.loads if load.pointer == access.pointer]
     made_from = kernel.origins(access.value)
     return any(one.call in made_from and kernel.same(one.address, access.address) for one in loaded)
 

@@ -119,9 +119,7 @@ def _follow(value: ast.expr, kernel: SourceKernel) -> ast.expr:
 
 def load_of(value: ast.expr, kernel: SourceKernel) -> KernelAccess | None:
     """The tl.load that a value is, nothing followed."""
-    return next(
-        (access for access in kernel.accesses if access.call is value and access.name == "load"), None
-    )
+    return next((load for load in kernel.loads if load.call is value), None)
 
 
 def _apply(called: Operation, held: Lanes) -> Lanes | None:

@@ -41,7 +41,7 @@ def loaded_from(value: ast.expr, kernel: SourceKernel) -> str | None:
     """The pointer from which all that a name may hold was loaded as it is; None where anything else is."""
     value = kernel.operand(value, "trans") or value
     held = kernel.definitions(value) if isinstance(value, ast.Name) else (value,)
-    calls = {access.call: access.pointer for access in kernel.accesses if access.name == "load"}
+    calls = {load.call: load.pointer for load in kernel.loads}
     pointers = {calls.get(definition) for definition in held if isinstance(definition, ast.Call)}
     return (
         pointers.pop()

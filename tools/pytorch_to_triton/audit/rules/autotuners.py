@@ -179,13 +179,13 @@ def _may_restore(kernel: SourceKernel) -> bool:
 def _changed_accesses(kernel: SourceKernel) -> Iterator[tuple[KernelAccess, str]]:
     """Each access that changes what it finds, with a verb: an atomic sum, or a store after a load."""
     same = kernel.same
-    stored = {access.pointer for access in kernel.accesses if access.name == "store"}
+    stored = {store.pointer for store in kernel.stores}
     for access in kernel.accesses:
         if access.name == "atomic_add" and access.pointer not in stored:
             yield access, "adds to"
         elif access.name == "store" and any(
-            one.name == "load" and one.pointer == access.pointer and same(one.address, access.address)
-            for one in kernel.accesses
+            one.pointer == access.pointer and same(one.address, access.address)
+            for one in kernel.loads
             if _end(one.call) < _end(access.call)
         ):
             yield access, "updates"

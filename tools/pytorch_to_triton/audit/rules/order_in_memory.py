@@ -55,12 +55,8 @@ def neighbours_overwritten(kernel: SourceKernel) -> Iterator[Fault]:
         for call, axis in program_ids(kernel)
         if axis is not None and any(is_wide(axis, launch) for launch in kernel.launches)
     ]
-    loads = [
-        access for access in kernel.accesses if access.name == "load" and not kernel.conditions(access.call)
-    ]
-    stores = [
-        access for access in kernel.accesses if access.name == "store" and _is_of_all_lanes(access, kernel)
-    ]
+    loads = [load for load in kernel.loads if not kernel.conditions(load.call)]
+    stores = [store for store in kernel.stores if _is_of_all_lanes(store, kernel)]
     for store, load in product(stores, loads):
         axis = _axis_crossed(load, store, axes, kernel) if _is_same_tensor(load, store, kernel) else None
         if axis is not None:
@@ -169,11 +165,10 @@ def read_back_without_barrier(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: put tl.debug_barrier() between the two, or change the order in registers, with tl.gather or
     tl.flip.
     """
-    stores = [access for access in kernel.accesses if access.name == "store" and access.pointer]
-    loads = [access for access in kernel.accesses if access.name == "load"]
+    stores = [store for store in kernel.stores if store.pointer]
     warps = (launch.options.get("num_warps") for launch in kernel.launches)
     has_one_warp = any(literal_integer(warp) == 1 for warp in warps)
-    for store, load in product(stores, loads):
+    for store, load in product(stores, kernel.loads):
         between = run_between(kernel, store.call, load.call) if load.pointer == store.pointer else None
         if between is None or any(_keeps_order(statement, kernel) for statement in between):
             continue

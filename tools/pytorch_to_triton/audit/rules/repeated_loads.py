@@ -78,9 +78,8 @@ def _outcome(pair: _Pair) -> str:
 
 def _repeated_loads(kernel: SourceKernel) -> Iterator[_Pair]:
     """The pairs in one list of statements, in source order."""
-    loads = [access for access in kernel.accesses if access.name == "load" and access.pointer]
-    for first, second in combinations(loads, 2):
-        if not _is_same_place(first, second):
+    for first, second in combinations(kernel.loads, 2):
+        if not first.pointer or not _is_same_place(first, second):
             continue
         between = statements_between(kernel, first.call, second.call)
         if between is None or len(between) < 2:
@@ -145,10 +144,8 @@ def stored_then_loaded(kernel: SourceKernel) -> Iterator[Fault]:
     """
     if any(access.name.startswith("atomic") for access in kernel.accesses):
         return
-    stores = [access for access in kernel.accesses if access.name == "store" and access.pointer]
-    loads = [access for access in kernel.accesses if access.name == "load"]
-    for load, store in product(loads, stores):
-        if not _is_same_place(load, store):
+    for load, store in product(kernel.loads, kernel.stores):
+        if not store.pointer or not _is_same_place(load, store):
             continue
         between = statements_between(kernel, store.call, load.call)
         if between and len(between) > 1 and _still_there(kernel, store, between):

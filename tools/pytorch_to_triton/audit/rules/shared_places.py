@@ -100,9 +100,8 @@ def unguarded_read_modify_write(kernel: SourceKernel) -> Iterator[Fault]:
 
 def _shared_stores(kernel: SourceKernel) -> Iterator[tuple[KernelAccess, int]]:
     """Each store at a place that all programs along an axis of the grid share, with the axis."""
-    for access in kernel.accesses:
-        if access.name == "store":
-            yield from ((access, axis) for axis in sorted(shared_axes(access, kernel)))
+    for store in kernel.stores:
+        yield from ((store, axis) for axis in sorted(shared_axes(store, kernel)))
 
 
 def _accumulates(access: KernelAccess, kernel: SourceKernel) -> bool:
