@@ -44,8 +44,10 @@ def calls_unknown(kernel: SourceKernel, node: ast.AST) -> bool:
 
 def _is_unknown(call: ast.Call, kernel: SourceKernel) -> bool:
     path = kernel.scope.path(call.func)
+    if operation := kernel.operation(call):
+        return operation.name in _HIDDEN
     if path is not None:
-        return kernel.is_a(call, *_HIDDEN) or not path.startswith("triton.")
+        return not path.startswith("triton.")
     match call.func:
         case ast.Attribute(attr=method):
             return method not in ("to", "cast")
@@ -59,18 +61,12 @@ def _is_unknown(call: ast.Call, kernel: SourceKernel) -> bool:
 
 def escapes(kernel: SourceKernel, parameter: str) -> bool:
     """Whether a pointer may be accessed otherwise than by the kernel's `accesses`."""
-    loads = {access.call for access in kernel.accesses}
-    for node in kernel.nodes:
-        if not isinstance(node, ast.Call):
-            continue
-        path = kernel.scope.path(node.func)
-        method = path is None and isinstance(node.func, ast.Attribute)
-        builtin = isinstance(node.func, ast.Name) and node.func.id in _BUILTINS
-        known = method or builtin or (path or "").startswith("triton.")
-        opaque = not known or kernel.is_a(node, *_HIDDEN, "make_block_ptr")
-        if opaque and parameter in kernel.parameters_in(node, stop=loads.__contains__):
-            return True
-    return any(access.pointer is None for access in kernel.accesses)
+    accesses = {access.call for access in kernel.accesses}
+    calls = (node for node in kernel.nodes if isinstance(node, ast.Call))
+    opaque = [one for one in calls if _is_unknown(one, kernel) or kernel.is_a(one, "make_block_ptr")]
+    return any(access.pointer is None for access in kernel.accesses) or any(
+        parameter in kernel.parameters_in(call, stop=accesses.__contains__) for call in opaque
+    )
 
 
 def statements_between(kernel: SourceKernel, first: ast.AST, second: ast.AST) -> Sequence[ast.stmt] | None:

@@ -263,7 +263,8 @@ def barrier_without_purpose(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: delete it; where programs have to wait for each other, launch a second kernel.
     """
     barriers = [operation.call for operation in kernel.calls("debug_barrier")]
-    if not barriers or not kernel.launches or _calls_others(kernel):
+    others = ({*kernel.nodes} - {*barriers}) if barriers and kernel.launches else set()
+    if not others or any(isinstance(node, ast.Call) and calls_unknown(kernel, node) for node in others):
         return
     for barrier in barriers:
         if kernel.loops(barrier):
@@ -282,17 +283,3 @@ def _may_conflict(one: KernelAccess, other: KernelAccess) -> bool:
     """Whether two accesses may meet in memory and one of them writes."""
     same = one.pointer is None or other.pointer is None or one.pointer == other.pointer
     return same and (one.writes or other.writes)
-
-
-def _calls_others(kernel: SourceKernel) -> bool:
-    """Whether it calls what may access memory unseen: other kernels, or methods of descriptors."""
-    for node in kernel.nodes:
-        match node:
-            case ast.Call(func=func):
-                path = kernel.scope.path(func)
-                name = func.attr if isinstance(func, ast.Attribute) else ""
-                if path is None and name != "to" and ast.unparse(func) != "range":
-                    return True
-                if path is not None and not path.startswith("triton.language."):
-                    return True
-    return False

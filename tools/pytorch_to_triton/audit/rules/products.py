@@ -3,13 +3,14 @@
 import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.launch_sizes import constant
 from pytorch_to_triton.audit.analysis.operations import INTEGERS
 from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of, loaded_from
 from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.examples import ROW, declared, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule, remark_check
-from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 _PRODUCT = "tl.sum(a[:, None, :] * a[None, :, :], axis=2)"
 
@@ -38,9 +39,9 @@ def product_without_dot(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: give tl.dot the two blocks, with the summed axis last in the first and first in the second.
     """
-    for call in kernel.operations:
+    for call in kernel.calls("sum"):
         axis = literal_integer(call.option(1, "axis"))
-        factors = _factors(kernel, call.operands[0]) if call.name == "sum" and call.operands else None
+        factors = _factors(kernel, call.operands[0]) if call.operands else None
         if factors is None or axis is None or axis % 3 != _shared_axis(*factors):
             continue
         one, other = factors
@@ -87,27 +88,14 @@ def _sizes(kernel: SourceKernel, *factors: ast.Subscript) -> list[int] | None:
     return None if None in sizes else [size for size in sizes if size is not None]
 
 
-def _least(size: ast.expr | None, kernel: SourceKernel) -> int | None:
+def _least(size: ast.expr, kernel: SourceKernel) -> int | None:
     """The least that a size of a block is in the launches of a kernel."""
     if not isinstance(size, ast.Name):
         return literal_integer(size)
-    passed = [_number(launch.given.get(size.id), launch) for launch in kernel.launches]
-    return (
-        min((number for number in passed if number is not None), default=None) if None not in passed else None
-    )
-
-
-def _number(value: ast.expr | None, launch: LaunchSite) -> int | None:
-    """What a launch passes, where a literal of its function or of the file is all that it may be."""
-    if not isinstance(value, ast.Name):
-        return literal_integer(value)
-    match launch.flow.feeds(value.id):
-        case [only]:
-            return literal_integer(only)
-        case []:
-            binding = launch.flow.scope.find(value.id)
-            return literal_integer(binding.value) if binding else None
-    return None
+    given = [(launch, launch.given.get(size.id)) for launch in kernel.launches]
+    passed = [None if value is None else constant(value, launch) for launch, value in given]
+    known = [number for number in passed if number is not None]
+    return min(known, default=None) if len(known) == len(passed) else None
 
 
 _SQUARE = (ROW, "x = tl.load(x_ptr + i[:, None] * B + i[None, :])")
@@ -146,8 +134,8 @@ def tf32_product(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: pass input_precision="ieee", or "tf32x3" and "bf16x6", which are about as precise and faster; pass
     "tf32" where speed matters more.
     """
-    for call in kernel.operations:
-        if call.name != "dot" or len(call.operands) > 3:
+    for call in kernel.calls("dot"):
+        if len(call.operands) > 3:
             continue
         if any(keyword.arg in _SETTINGS for keyword in call.call.keywords):
             continue
