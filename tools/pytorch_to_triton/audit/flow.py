@@ -159,8 +159,8 @@ class _Walk:
                     names = self._use(item.context_expr, names)
                 held = [(one.optional_vars, one.context_expr) for one in items if one.optional_vars]
                 return self._run(body, self._assign(held, names))
-            case ast.Try(body=body) | ast.TryStar(body=body):
-                return self._try(statement, self._run(body, names), names)
+            case ast.Try() | ast.TryStar():
+                return self._try(statement, names)
             case ast.Match(subject=subject, cases=cases):
                 names = self._use(subject, names)
                 after: Names | None = names
@@ -190,15 +190,17 @@ class _Walk:
             names = _either(names, self._run(loop.body, self._assign(targets, names))) or names
         return names
 
-    def _try(self, statement: ast.Try | ast.TryStar, after: Names | None, names: Names) -> Names | None:
-        failed = _either(names, after) or names
+    def _try(self, statement: ast.Try | ast.TryStar, names: Names) -> Names | None:
+        """Handlers may begin after any statement of the body."""
+        failed, after = names, self._run((), names)
+        for inner in statement.body:
+            after = None if after is None else self._step(inner, after)
+            failed = _either(failed, after) or failed
         after = None if after is None else self._run(statement.orelse, after)
         for handler in statement.handlers:
             after = _either(after, self._run(handler.body, failed))
-        if after is None:
-            self._run(statement.finalbody, failed)
-            return None
-        return self._run(statement.finalbody, after)
+        done = self._run(statement.finalbody, after or failed)
+        return None if after is None else done
 
     def _use(self, node: ast.AST, names: Names) -> Names:
         """The names after an expression, which may assign some by `:=`."""

@@ -83,8 +83,6 @@ class TypedValues(Values):
                 return self._dtype_in_loops(block)
             case ast.Attribute(value=block, attr="T"):
                 return self._dtype_in_loops(block)
-            case ast.Call(func=ast.Name(id="range")):
-                return "int32"
             case ast.Call() if call := self.operation(value):
                 return self._dtype_of_call(call)
         return None

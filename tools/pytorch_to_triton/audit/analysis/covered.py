@@ -70,11 +70,11 @@ def _size_walked(loop: ast.For | ast.While, length: ast.expr, kernel: SourceKern
     """
     if isinstance(loop, ast.While):
         return _until(loop, length, kernel)
-    source = loop.iter
-    if not isinstance(source, ast.Call) or not _is_range(source, kernel) or not 0 < len(source.args) <= 3:
+    source = kernel.operation(loop.iter)
+    if source is None or source.name not in ("range", "static_range") or not source.operands:
         return None
-    end = source.args[0] if len(source.args) == 1 else source.args[1]
-    if len(source.args) == 3 and _uses(source.args[2], length, kernel):
+    end = source.operands[0] if len(source.operands) == 1 else source.operands[1]
+    if len(source.operands) == 3 and _uses(source.operands[2], length, kernel):
         return _parameter(end, kernel)
     # K of `tl.cdiv(K, BLOCK)` and `(K + BLOCK - 1) // BLOCK`.
     division = rounded_up_division(kernel.resolved(end))
@@ -92,11 +92,6 @@ def _until(loop: ast.While, length: ast.expr, kernel: SourceKernel) -> ast.Name 
                 if is_counter and _uses(step.value, length, kernel):
                     return _parameter(end, kernel)
     return None
-
-
-def _is_range(node: ast.AST, kernel: SourceKernel) -> bool:
-    is_plain = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
-    return is_plain or kernel.is_a(node, "range", "static_range")
 
 
 def _moves_with(loop: ast.For | ast.While, address: ast.expr, kernel: SourceKernel) -> bool:
@@ -178,7 +173,7 @@ def _next_power(value: ast.expr, launch: LaunchSite) -> ast.expr | None:
 
 def _is_placed_by_program(length: ast.Name, address: ast.expr, kernel: SourceKernel) -> bool:
     """Whether an address holds `program * BLOCK`; where a loop around it starts or ends does not count."""
-    made_from = kernel.origins(address, stop=lambda node: _is_range(node, kernel))
+    made_from = kernel.origins(address, stop=lambda node: kernel.is_a(node, "range", "static_range"))
     # A block's factor is a stride.
     return any(
         ast.unparse(side) == length.id and {"program_id", "arange"} & kernel.made_by(factor) == {"program_id"}

@@ -56,7 +56,7 @@ class Operation:
 
 
 def operation_of(call: ast.Call, scope: NameScope) -> Operation | None:
-    """The call as an operation; None where it calls something else."""
+    """The call as an operation, `range(n)` like tl.range(n); None where it calls something else."""
     given = tuple(takewhile(lambda argument: not isinstance(argument, ast.Starred), call.args))
     path = scope.path(call.func)
     if path and path.startswith("triton.language."):
@@ -65,6 +65,8 @@ def operation_of(call: ast.Call, scope: NameScope) -> Operation | None:
             name = name.removeprefix(f"{module}.")
         first = tuple(keyword.value for keyword in call.keywords if keyword.arg in _FIRST)
         return None if "." in name else Operation(call, name, given or first)
+    if isinstance(call.func, ast.Name) and call.func.id == "range" and not scope.holder("range"):
+        return Operation(call, "range", given)
     if path is None and isinstance(call.func, ast.Attribute) and call.func.attr in METHODS:
         block = call.func.value
         is_local = not isinstance(block, ast.Name) or block.id in scope.bindings

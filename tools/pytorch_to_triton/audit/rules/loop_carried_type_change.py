@@ -102,12 +102,7 @@ def _is_number(value: ast.expr) -> bool:
 
 def _is_unrolled(loop: ast.For | ast.While, kernel: SourceKernel) -> bool:
     """Whether it is anything but `while` or `for` over range or tl.range."""
-    match loop:
-        case ast.While() | ast.For(iter=ast.Call(func=ast.Name(id="range"))):
-            return False
-        case ast.For(iter=ast.Call() as called):
-            return not kernel.is_a(called, "range")
-    return True
+    return isinstance(loop, ast.For) and not kernel.is_a(loop.iter, "range")
 
 
 def _becomes(change: Assignment, start: ast.expr, kernel: SourceKernel) -> str | None:

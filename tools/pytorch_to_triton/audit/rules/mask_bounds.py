@@ -20,6 +20,7 @@ from pytorch_to_triton.audit.analysis.addresses import (
     rounded_up,
 )
 from pytorch_to_triton.audit.analysis.launched_tensors import size_of
+from pytorch_to_triton.audit.analysis.operations import Operation
 from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
@@ -214,14 +215,12 @@ def _can_be_zero(term: ast.expr, kernel: SourceKernel) -> bool:
 
 def _is_step(term: ast.expr, kernel: SourceKernel) -> bool:
     """Whether it is what a loop counts up from zero: a name for it leads to the loop's range."""
-    match term:
-        case ast.Call(func=ast.Name(id="range"), args=args):
-            pass
-        case ast.Call(args=args) if kernel.is_a(term, "range", "static_range"):
-            pass
-        case _:
-            return False
-    return len(args) == 1 or (len(args) > 1 and kernel.number(args[0]) == 0)
+    match kernel.operation(term):
+        case Operation(name="range" | "static_range", operands=[_]):
+            return True
+        case Operation(name="range" | "static_range", operands=[start, *_]):
+            return kernel.number(start) == 0
+    return False
 
 
 _FILLERS = frozenset({"offs", "off", "offset", "offsets", "idx", "index", "indices", "num", "range", "size"})
