@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pytorch_to_triton.audit.analysis.operations import Operation
 from pytorch_to_triton.audit.call_arguments import argument, pointer_of
 from pytorch_to_triton.audit.flow import Flow
+from pytorch_to_triton.audit.operations import Operation
 from pytorch_to_triton.audit.value_types import TypedValues
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.triton_api.check import Misuse, misuses

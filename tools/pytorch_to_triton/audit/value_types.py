@@ -5,7 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from pytorch_to_triton.audit.analysis.operations import (
+from pytorch_to_triton.audit.call_arguments import literal_integer, only_adds_axes
+from pytorch_to_triton.audit.flow import Definition
+from pytorch_to_triton.audit.operations import (
     ELEMENTWISE,
     FLOATING,
     FLOATS,
@@ -20,8 +22,6 @@ from pytorch_to_triton.audit.analysis.operations import (
     promote,
     quotient_dtype,
 )
-from pytorch_to_triton.audit.call_arguments import literal_integer, only_adds_axes
-from pytorch_to_triton.audit.flow import Definition
 from pytorch_to_triton.audit.values import Values
 
 _STATIC = ast.Is | ast.IsNot | ast.In | ast.NotIn

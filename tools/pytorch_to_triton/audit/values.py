@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from pytorch_to_triton.audit.analysis.operations import KEEPING, Operation, operation_of
 from pytorch_to_triton.audit.call_arguments import only_adds_axes
 from pytorch_to_triton.audit.flow import Definition, Flow, Stop, nowhere
+from pytorch_to_triton.audit.operations import KEEPING, Operation, operation_of
 
 _INFINITY = ("math.inf", "torch.inf", "numpy.inf")
 _QUOTIENTS = ("fdiv", "div_rn")

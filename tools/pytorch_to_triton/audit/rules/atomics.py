@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.configurations import has_hook
 from pytorch_to_triton.audit.analysis.launched_tensors import allocation
-from pytorch_to_triton.audit.analysis.operations import FLOATS
 from pytorch_to_triton.audit.examples import LANES, declared, jit, run
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.operations import FLOATS
 from pytorch_to_triton.audit.rule import kernel_rule, remark_check
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 

@@ -4,10 +4,10 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from pytorch_to_triton.audit.analysis.configurations import all_configurations
-from pytorch_to_triton.audit.analysis.operations import Operation
 from pytorch_to_triton.audit.call_arguments import factors, literal_integer
 from pytorch_to_triton.audit.examples import LANES, ROW, jit, run
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.operations import Operation
 from pytorch_to_triton.audit.rule import file_rule, kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
 

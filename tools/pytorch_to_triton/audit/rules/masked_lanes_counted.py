@@ -19,10 +19,10 @@ from pytorch_to_triton.audit.analysis.masked_lanes import (
     lanes,
     load_of,
 )
-from pytorch_to_triton.audit.analysis.operations import Operation
 from pytorch_to_triton.audit.call_arguments import factors
 from pytorch_to_triton.audit.examples import ROW, jit
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.operations import Operation
 from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 from pytorch_to_triton.schema.finding import SEVERITIES, Severity

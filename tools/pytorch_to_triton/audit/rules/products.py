@@ -4,11 +4,11 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.launch_sizes import constant
-from pytorch_to_triton.audit.analysis.operations import INTEGERS
 from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of, loaded_from
 from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.examples import ROW, declared, jit, run
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.operations import INTEGERS
 from pytorch_to_triton.audit.rule import kernel_rule, remark_check
 from pytorch_to_triton.audit.source import SourceKernel
 

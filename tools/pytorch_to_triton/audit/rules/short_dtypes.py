@@ -8,10 +8,10 @@ from itertools import product
 from pytorch_to_triton.audit.analysis.launch_sizes import declaration_of
 from pytorch_to_triton.audit.analysis.launched_tensors import owner_of
 from pytorch_to_triton.audit.analysis.masked_lanes import load_of
-from pytorch_to_triton.audit.analysis.operations import FLOATS, LOW_PRECISION
 from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of
 from pytorch_to_triton.audit.examples import ROW, declared, jit
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.operations import FLOATS, LOW_PRECISION
 from pytorch_to_triton.audit.rule import kernel_rule, remark_check
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 from pytorch_to_triton.inputs.input_spec import INTEGERS, TensorSpec, default_range

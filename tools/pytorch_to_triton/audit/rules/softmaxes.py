@@ -4,11 +4,11 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.masked_lanes import is_masked_later
-from pytorch_to_triton.audit.analysis.operations import Operation
 from pytorch_to_triton.audit.analysis.ranges import is_unbounded
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.examples import ROW, jit, run
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.operations import Operation
 from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 

@@ -4,9 +4,9 @@ import ast
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from pytorch_to_triton.audit.analysis.operations import FLOATS
 from pytorch_to_triton.audit.examples import ROW, jit
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.operations import FLOATS
 from pytorch_to_triton.audit.rule import Rule, RuleCheck, about, kernel_rule
 from pytorch_to_triton.audit.source import SourceFile, SourceKernel
 from pytorch_to_triton.audit.value_types import Kind
