@@ -29,24 +29,15 @@ def hides_arguments(call: ast.Call) -> bool:
     )
 
 
-def index_parts(index: ast.expr) -> list[ast.expr]:
-    """`None` and `:` of `[None, :]`."""
-    return index.elts if isinstance(index, ast.Tuple) else [index]
-
-
 def is_new_axis(part: ast.expr) -> bool:
     """`None`"""
     return isinstance(part, ast.Constant) and part.value is None
 
 
-def is_whole_axis(part: ast.expr) -> bool:
-    """`:`"""
-    return isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None
-
-
 def only_adds_axes(index: ast.expr) -> bool:
     """`[:, None]` and the like."""
-    return all(is_new_axis(part) or is_whole_axis(part) for part in index_parts(index))
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(is_new_axis(part) or ast.unparse(part) == ":" for part in parts)
 
 
 def literal_integer(node: ast.expr | None) -> int | None:

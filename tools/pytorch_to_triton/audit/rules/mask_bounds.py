@@ -224,14 +224,7 @@ def _is_step(term: ast.expr, kernel: SourceKernel) -> bool:
 
 
 _FILLERS = frozenset({"offs", "off", "offset", "offsets", "idx", "index", "indices", "num", "range", "size"})
-_AXES = {
-    "row": "row",
-    "rows": "row",
-    "col": "column",
-    "cols": "column",
-    "column": "column",
-    "columns": "column",
-}
+_AXES = dict.fromkeys(("row", "rows"), "row") | dict.fromkeys(("col", "cols", "column", "columns"), "column")
 _LETTERS = frozenset("mnk")
 _BOTH = "(rows[:, None] < n_cols) & (cols[None, :] < n_rows)"
 _SWAPPED = jit(
