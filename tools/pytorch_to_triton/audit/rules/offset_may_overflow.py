@@ -85,9 +85,9 @@ def _may_overflow(product: ast.BinOp, kernel: SourceKernel) -> bool:
     made_from = kernel.origins(product)
     if any(_is_wide(node, kernel) for node in made_from):
         return False
-    if len(strides) == 1 and any(kernel.is_a(node, "program_id") for node in made_from):
-        return not _values_passed(made_from, kernel)[1]
-    return _values_passed(made_from, kernel) == (True, False)
+    has_program = len(strides) == 1 and any(kernel.is_a(node, "program_id") for node in made_from)
+    passes_program, passes_wide = _values_passed(made_from, kernel)
+    return (has_program or passes_program) and not passes_wide
 
 
 def _is_narrowed(value: ast.expr, kernel: SourceKernel) -> bool:
