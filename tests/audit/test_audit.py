@@ -1,17 +1,14 @@
 """Which files are audited, what the report says, and how bad requests are refused."""
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytorch_to_triton.audit.audit import AuditRequest, audit
 from pytorch_to_triton.errors import BadInput, TargetNotFound
-from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.finding import AuditReport
-from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.target import Target
+
+from .conftest import Auditing, Steps
 
 pytestmark = pytest.mark.anyio
 
@@ -29,40 +26,6 @@ def run(x):
     torch.cuda.synchronize()
     return x
 """
-
-
-Auditing = Callable[..., Awaitable[AuditReport]]
-
-
-class Steps:
-    """A listener that records the steps."""
-
-    def __init__(self) -> None:
-        self.seen: list[tuple[float, float | None]] = []
-
-    async def progress(self, done: float, total: float | None, message: str) -> None:
-        self.seen.append((done, total))
-
-    async def item(self, result: dict[str, Any]) -> None:
-        pass
-
-
-async def nothing_runs() -> Runtime:
-    raise AssertionError("source alone is audited, and something is to be run")
-
-
-@pytest.fixture
-def read(worker: WorkerClient) -> Auditing:
-    """Audits files and folders by their source alone."""
-
-    async def read(*paths: Path, listener: Steps | None = None, **request_fields: Any) -> AuditReport:
-        targets = tuple(Target(path=path) for path in paths)
-        request = AuditRequest(
-            **{"targets": targets, "evidence": "source", "severity": "medium", **request_fields}
-        )
-        return await audit(worker, request, nothing_runs, listener or Steps())
-
-    return read
 
 
 @pytest.fixture
@@ -106,12 +69,6 @@ async def test_findings_come_by_severity_and_the_next_step_is_the_worst(read: Au
     assert (worst.file, worst.line, worst.column) == (tree / "deep/er/broken.py", 6, 9)
     assert report.next_step.startswith("Fix ")
     assert "broken.py:6 first: " in report.next_step
-
-
-async def test_a_file_that_is_named_twice_is_audited_once(read: Auditing, tree: Path) -> None:
-    report = await read(tree / "deep/slow.py", tree / "deep", tree)
-    assert len(report.files) == 3
-    assert len(report.findings) == 2
 
 
 async def test_a_named_file_is_audited_even_where_it_has_no_kernels(read: Auditing, tree: Path) -> None:
@@ -226,7 +183,9 @@ async def test_disabled_rules_and_suppressed_findings_are_not_listed(read: Audit
     assert [(one.finding.rule, one.reason) for one in report.suppressed] == [("host_sync_in_run", "a test")]
 
 
-async def test_a_file_that_is_named_by_two_ways_is_audited_once(read: Auditing, tree: Path) -> None:
+async def test_a_file_that_is_named_twice_or_by_two_ways_is_audited_once(read: Auditing, tree: Path) -> None:
+    report = await read(tree / "deep/slow.py", tree / "deep", tree)
+    assert (len(report.files), len(report.findings)) == (3, 2)
     (tree / "link.py").symlink_to(tree / "deep/slow.py")
     report = await read(tree / "link.py", tree / "deep" / ".." / "deep" / "slow.py")
     assert names(report, tree) == ["deep/slow.py"]

@@ -1,24 +1,20 @@
 """Findings that do not count: those of a baseline, however lines move, and those that comments suppress."""
 
-from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from pytorch_to_triton.audit.audit import AuditRequest, audit
 from pytorch_to_triton.audit.baseline import comments_in, notes_on, suppress
 from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.schema.finding import AuditReport, Finding
+from pytorch_to_triton.schema.finding import Finding
 from pytorch_to_triton.schema.target import Target
 
-from .test_audit import Steps, nothing_runs
+from .conftest import Auditing
 
 pytestmark = pytest.mark.anyio
 
-Auditing = Callable[..., Awaitable[AuditReport]]
 LOOP = "    while n:\n        break\n"
 SOURCE = f"import triton\n\n@triton.jit\ndef kernel(n):\n{LOOP}"
 
@@ -31,14 +27,8 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def read(worker: WorkerClient, project: Path) -> Auditing:
-    usual = {"evidence": "source", "severity": "medium", "baseline": project / "known.json"}
-
-    async def read(**asked: Any) -> AuditReport:
-        request = AuditRequest(**{"targets": (Target(path=project),), **usual, **asked})
-        return await audit(worker, request, nothing_runs, Steps())
-
-    return read
+def read(read: Auditing, project: Path) -> Auditing:
+    return partial(read, project, baseline=project / "known.json")
 
 
 async def test_what_the_baseline_holds_does_not_count_and_is_still_listed(

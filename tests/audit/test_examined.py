@@ -1,18 +1,15 @@
 """A kernel file that declares its inputs is compiled and run, which confirms or clears suspicions."""
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytorch_to_triton.audit.audit import AuditRequest, audit
-from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.finding import AuditReport, Finding
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
-from .test_audit import Steps
+from .conftest import Auditing
 
 pytestmark = pytest.mark.anyio
 
@@ -47,11 +44,9 @@ EXACT = (
 )
 """The same kernel, where sizes are whole blocks."""
 
-Examining = Callable[..., Awaitable[AuditReport]]
-
 
 @pytest.fixture
-def examined(worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> Examining:
+def examined(read: Auditing, interpreter: Runtime, tmp_path: Path) -> Auditing:
     """Audits a file of this text as a user who names it."""
 
     async def choose() -> Runtime:
@@ -60,8 +55,8 @@ def examined(worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> Exam
     async def examined(text: str, **asked: Any) -> AuditReport:
         file = tmp_path / "kernel.py"
         file.write_text(text, encoding="utf-8")
-        request = AuditRequest(**{"targets": (Target(path=file),), "archs": ("sm_90",), **asked})
-        return await audit(worker, request, choose, Steps())
+        usual = {"evidence": "auto", "severity": "info", "archs": ("sm_90",)}
+        return await read(file, choose=choose, **{**usual, **asked})
 
     return examined
 
@@ -70,7 +65,7 @@ def at_load(report: AuditReport) -> list[Finding]:
     return [finding for finding in report.findings if "tl.load" in finding.excerpt]
 
 
-async def test_a_suspicion_that_a_run_confirms_has_its_proof_and_full_severity(examined: Examining) -> None:
+async def test_a_suspicion_that_a_run_confirms_has_its_proof_and_full_severity(examined: Auditing) -> None:
     report = await examined(OVERREADS)
     (finding,) = at_load(report)
     assert (finding.rule, finding.severity, finding.evidence) == (
@@ -90,7 +85,7 @@ async def test_a_suspicion_that_a_run_confirms_has_its_proof_and_full_severity(e
     assert any("pytorch-to-triton validate" in command for command in report.commands)
 
 
-async def test_a_suspicion_that_no_case_confirms_is_cleared(examined: Examining) -> None:
+async def test_a_suspicion_that_no_case_confirms_is_cleared(examined: Auditing) -> None:
     report = await examined(EXACT)
     assert at_load(report) == []
     assert any(
@@ -98,7 +93,7 @@ async def test_a_suspicion_that_no_case_confirms_is_cleared(examined: Examining)
     )
 
 
-async def test_without_runs_a_suspicion_stays_one_and_names_the_declared_size(examined: Examining) -> None:
+async def test_without_runs_a_suspicion_stays_one_and_names_the_declared_size(examined: Auditing) -> None:
     report = await examined(OVERREADS, evidence="compiled")
     (finding,) = at_load(report)
     assert (finding.evidence, finding.suspected, finding.severity) == ("source", True, "critical")
@@ -107,7 +102,7 @@ async def test_without_runs_a_suspicion_stays_one_and_names_the_declared_size(ex
 
 
 async def test_inputs_may_come_with_the_call_and_a_reference_from_another_file(
-    examined: Examining, tmp_path: Path
+    examined: Auditing, tmp_path: Path
 ) -> None:
     reference = tmp_path / "reference.py"
     reference.write_text(f"import torch\n\n{DECLARED}", encoding="utf-8")
@@ -123,7 +118,7 @@ async def test_inputs_may_come_with_the_call_and_a_reference_from_another_file(
     assert "may still be wrong" not in report.summary
 
 
-async def test_a_file_that_cannot_be_called_is_audited_by_its_source_and_says_so(examined: Examining) -> None:
+async def test_a_file_that_cannot_be_called_is_audited_by_its_source_and_says_so(examined: Auditing) -> None:
     report = await examined(OVERREADS.replace("def run(x):", "def start(x):"))
     assert [finding.rule for finding in at_load(report)] == ["access_without_mask"]
     assert [(one.kind, one.summary.split(":")[0]) for one in report.examined] == [

@@ -7,18 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from pytorch_to_triton.audit import read_source
 from pytorch_to_triton.audit.analysis.callers import files_near
-from pytorch_to_triton.audit.audit import AuditRequest, audit
 from pytorch_to_triton.audit.baseline import BASELINE_BYTES, Baseline, read_baseline, write_baseline
-from pytorch_to_triton.audit.read_source import FEW, SourceReading, read, read_all
+from pytorch_to_triton.audit.read_source import FEW, SourceReading, read_all
 from pytorch_to_triton.audit.request import settings_for
 from pytorch_to_triton.errors import BadInput, Refusal
-from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.places import SOURCE_BYTES
-from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton_server.names import ANYWHERE, place_of, target_of
 
-from .test_audit import Steps, nothing_runs
+from .conftest import Auditing
 
 pytestmark = pytest.mark.anyio
 
@@ -62,28 +60,28 @@ async def test_an_unchanged_file_comes_from_the_cache_and_a_changed_one_does_not
     tmp_path: Path, cache: Path
 ) -> None:
     (file,) = folder_of(tmp_path, 1)
-    first = read(file)
+    first = read_source.read(file)
     (kept,) = (one for one in (cache / "audit").glob("*.json") if str(file) in one.read_text())
     content = json.loads(kept.read_text())
     content["reading"]["kernels"] = ["from_the_cache"]
     kept.write_text(json.dumps(content))
-    assert read(file).kernels == ("from_the_cache",)
+    assert read_source.read(file).kernels == ("from_the_cache",)
     file.write_text(BROKEN.replace("break", "pass"), encoding="utf-8")
-    assert read(file).kernels == first.kernels
+    assert read_source.read(file).kernels == first.kernels
 
 
 async def test_a_damaged_cache_heals(tmp_path: Path, cache: Path) -> None:
     (file,) = folder_of(tmp_path, 1)
-    first = read(file)
+    first = read_source.read(file)
     (kept,) = (one for one in (cache / "audit").glob("*.json") if str(file) in one.read_text())
     kept.write_text("{", encoding="utf-8")
-    assert read(file) == first
+    assert read_source.read(file) == first
     assert str(file) in kept.read_text()
 
 
 async def test_a_finding_has_its_line_its_function_and_the_page_of_its_rule(tmp_path: Path) -> None:
     (file,) = folder_of(tmp_path, 1)
-    finding = next(f for f in read(file).findings if f.rule == "unsupported_syntax")
+    finding = next(f for f in read_source.read(file).findings if f.rule == "unsupported_syntax")
     assert (finding.excerpt, finding.kernel) == ("break", "kernel")
     assert finding.page == "references/auditing_rules.md#unsupported_syntax"
 
@@ -104,7 +102,7 @@ async def test_an_unreadable_file_is_reported_and_the_rest_is_read(tmp_path: Pat
 async def test_columns_are_counted_in_characters(tmp_path: Path) -> None:
     file = tmp_path / "kernel.py"
     file.write_text("import triton.language as tl\né = 1; y = tl.relu(1)\n", encoding="utf-8")
-    (finding,) = (f for f in read(file).findings if f.rule == "nonexistent_api")
+    (finding,) = (f for f in read_source.read(file).findings if f.rule == "nonexistent_api")
     assert finding.column == 12
 
 
@@ -130,17 +128,16 @@ NESTED = {
 def test_a_file_that_is_nested_too_deeply_is_reported(source: str, tmp_path: Path) -> None:
     file = tmp_path / "deep.py"
     file.write_text(source + "\n", encoding="utf-8")
-    assert read(file).refusal == f"{file} is nested too deeply to be read."
+    assert read_source.read(file).refusal == f"{file} is nested too deeply to be read."
 
 
-async def test_the_other_files_of_a_folder_are_audited(worker: WorkerClient, tmp_path: Path) -> None:
+async def test_the_other_files_of_a_folder_are_audited(read: Auditing, tmp_path: Path) -> None:
     kinds = ("parentheses", "signs", "attributes that parse")
     deep = {tmp_path / f"deep_{number}.py": NESTED[kind] for number, kind in enumerate(kinds)}
     for file, source in deep.items():
         file.write_text(source + "\n", encoding="utf-8")
     (tmp_path / "faulty.py").write_text(BROKEN, encoding="utf-8")
-    request = AuditRequest(targets=(Target(path=tmp_path),), evidence="source", severity="medium")
-    report = await audit(worker, request, nothing_runs, Steps())
+    report = await read(tmp_path)
     assert [finding.rule for finding in report.findings] == ["unsupported_syntax"]
     assert {one.file for one in report.unread} == set(deep)
     assert f"{len(deep)} files could not be read." in report.summary
@@ -184,7 +181,7 @@ def test_an_audited_file_that_is_no_regular_file_or_huge_is_reported_as_unread(
     make: Making, message: str, tmp_path: Path
 ) -> None:
     make(tmp_path / "kernel.py")
-    assert message in read(tmp_path / "kernel.py").refusal
+    assert message in read_source.read(tmp_path / "kernel.py").refusal
 
 
 def test_what_lies_beside_an_audited_file_cannot_hold_it_up(tmp_path: Path) -> None:
@@ -193,7 +190,7 @@ def test_what_lies_beside_an_audited_file_cannot_hold_it_up(tmp_path: Path) -> N
     os.mkfifo(tmp_path / "test_kernel.py")
     sparse(tmp_path / "bench_kernel.py", SOURCE_BYTES + 1)
     assert files_near(kernel, "test_*.py")
-    assert read(kernel).kernels == ("kernel",)
+    assert read_source.read(kernel).kernels == ("kernel",)
 
 
 def test_a_baseline_does_not_take_the_place_of_a_device(tmp_path: Path) -> None:

@@ -39,6 +39,17 @@ def test_what_is_certain_has_the_full_severity_where_a_rule_suspects_the_rest() 
     assert [(one.severity, one.suspected) for one in found] == [("high", False), ("info", True)]
 
 
+@kernel_rule("info", "best practices", ("bad",), ("good",))
+def named_twice(kernel: SourceKernel) -> Iterator[Fault]:
+    """A kernel is reported for two reasons."""
+    yield from (Fault(kernel.node, reason, "Rename it.") for reason in ("first", "second"))
+
+
+def test_of_two_faults_at_one_place_the_first_is_reported() -> None:
+    found = list(named_twice.find(parse(Path("kernels.py"), SOURCE)))
+    assert [(one.line, one.message) for one in found] == [(4, "first"), (8, "first")]
+
+
 def test_a_rule_on_files_reports_its_finding_once_at_its_place() -> None:
     (finding,) = first_named_badly.find(parse(Path("kernels.py"), SOURCE))
     assert (finding.rule, finding.line, finding.column) == ("first_named_badly", 4, 1)

@@ -1,15 +1,19 @@
 """A report with all severities and kinds of evidence, a baseline, a suspicion, and hostile source text."""
 
 from pathlib import Path
+from typing import Any
 
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.finding import (
+    SEVERITIES,
     AuditReport,
+    Category,
     CategoryStatus,
     CompiledFigures,
     Examination,
     Finding,
     Recommendation,
+    Severity,
     Suppressed,
     Unread,
 )
@@ -56,65 +60,62 @@ def excerpt_at(line: int) -> str:
     return SOURCE.splitlines()[line - 1].strip()
 
 
-def at(text: str) -> dict[str, object]:
-    """The place of a finding in softmax.py."""
+def finding(rule: str, severity: Severity, category: Category, text: str, **more: Any) -> Finding:
+    """A finding in softmax.py where a text first stands."""
     line = line_of(text)
     page = "references/auditing_rules.md#rule"
-    return {"file": SOFTMAX, "line": line, "column": 5, "excerpt": excerpt_at(line), "page": page}
+    place = {"file": SOFTMAX, "line": line, "column": 5, "excerpt": excerpt_at(line), "page": page}
+    fingerprint = f"{SEVERITIES.index(severity)}123456789abcdef"
+    usual = {"rule": rule, "severity": severity, "category": category, "evidence": "source", **place}
+    return Finding(**{**usual, "fingerprint": fingerprint, **more})
 
 
 FINDINGS = (
-    Finding(
-        rule="block_not_power_of_two",
-        severity="critical",
-        category="correctness",
-        evidence="source",
-        **at("tl.arange(0, 1000)"),
+    finding(
+        "block_not_power_of_two",
+        "critical",
+        "correctness",
+        "tl.arange(0, 1000)",
         kernel="softmax_kernel",
         message="The length of tl.arange must be a power of two; 1000 is not.",
         suggestion="Use 1024 and mask what lies beyond the end.",
         fix="columns = tl.arange(0, 1024)",
-        fingerprint="0123456789abcdef",
     ),
-    Finding(
-        rule="access_without_mask",
-        severity="high",
-        category="correctness",
+    finding(
+        "access_without_mask",
+        "high",
+        "correctness",
+        "tl.load",
         evidence="measured",
-        **at("tl.load"),
         kernel="softmax_kernel",
         message=f"softmax_kernel[grid](x, n) reads <b>{HOSTILE}</b> beyond x_ptr, says @triton.jit {{0}}.",
         proof=f"x_ptr: element 1000 of 1000 in case M=7 N=1000\n{HOSTILE}",
         suggestion="Mask the load: `tl.load(..., mask=columns < n, other=float('-inf'))`.",
-        fingerprint="1123456789abcdef",
     ),
-    Finding(
-        rule="host_sync_in_run",
-        severity="medium",
-        category="performance",
-        evidence="source",
-        **at("torch.cuda.synchronize()"),
+    finding(
+        "host_sync_in_run",
+        "medium",
+        "performance",
+        "torch.cuda.synchronize()",
         kernel="run",
         message="torch.cuda.synchronize() in run stops the CPU until the GPU has done all queued work.",
         suggestion="Wait where results are used.",
-        fingerprint="2123456789abcdef",
         known=True,
     ),
-    Finding(
-        rule="autotune_without_reset",
-        severity="low",
-        category="performance",
-        evidence="source",
+    finding(
+        "autotune_without_reset",
+        "low",
+        "performance",
+        "@triton.autotune",
         suspected=True,
-        **at("@triton.autotune"),
         message="Whether out_ptr is written more than once is not certain.",
         suggestion="Name what has to be restored.",
-        fingerprint="3123456789abcdef",
     ),
-    Finding(
-        rule="deprecated_api",
-        severity="info",
-        category="best practices",
+    finding(
+        "deprecated_api",
+        "info",
+        "best practices",
+        "import torch",
         evidence="compiled",
         file=SUMS,
         line=3,
@@ -123,7 +124,6 @@ FINDINGS = (
         message="Loads of x are 32 bits wide.",
         proof="ld.global.b32 in sm_90",
         suggestion="Say that n is a multiple of 16.",
-        fingerprint="4123456789abcdef",
         page="https://example.org/rules#deprecated_api",
     ),
 )

@@ -2,18 +2,15 @@
 
 import ast
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 from pytorch_to_triton.audit.flow import Flow
-from pytorch_to_triton.triton_api.name_scope import NameScope
 
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
 }
-_SHAPED = ("zeros", "full")
-_RESHAPING = ("broadcast_to", "reshape", "view")
 
 
 def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
@@ -32,44 +29,15 @@ def hides_arguments(call: ast.Call) -> bool:
     )
 
 
-def range_end(node: ast.AST, scope: NameScope) -> ast.expr | None:
-    """Where a tl.arange ends; None of anything else."""
-    is_range = isinstance(node, ast.Call) and scope.path(node.func) == "triton.language.arange"
-    return argument(node, 1, "end") if isinstance(node, ast.Call) and is_range else None
-
-
-def index_parts(index: ast.expr) -> list[ast.expr]:
-    """`None` and `:` of `[None, :]`."""
-    return index.elts if isinstance(index, ast.Tuple) else [index]
-
-
 def is_new_axis(part: ast.expr) -> bool:
     """`None`"""
     return isinstance(part, ast.Constant) and part.value is None
 
 
-def is_whole_axis(part: ast.expr) -> bool:
-    """`:`"""
-    return isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None
-
-
 def only_adds_axes(index: ast.expr) -> bool:
     """`[:, None]` and the like."""
-    return all(is_new_axis(part) or is_whole_axis(part) for part in index_parts(index))
-
-
-def shape_of(path: str, call: ast.Call) -> Sequence[ast.expr]:
-    """The sizes that a call of triton.language spells out for a new block; empty where it does not."""
-    function = path.removeprefix("triton.language.")
-    if function in _SHAPED:
-        shape = argument(call, 0, "shape")
-    elif function in _RESHAPING and len(call.args) > 2:
-        return call.args[1:]
-    elif function in _RESHAPING:
-        shape = argument(call, 1, "shape")
-    else:
-        shape = None
-    return shape.elts if isinstance(shape, ast.Tuple | ast.List) else ()
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(is_new_axis(part) or ast.unparse(part) == ":" for part in parts)
 
 
 def literal_integer(node: ast.expr | None) -> int | None:
@@ -87,43 +55,27 @@ def literal_integer(node: ast.expr | None) -> int | None:
     return None
 
 
-def pointer_of(address: ast.expr, scope: NameScope, flow: Flow) -> ast.arg | None:
+def pointer_of(address: ast.expr, flow: Flow) -> ast.arg | None:
     """The parameter that an address starts from: x_ptr's for `x_ptr + row * stride + cols`.
 
     Names are followed, a pointer that a loop moves on among them. None where it may start from anything else.
     """
-    seen: set[str] = set()
-    node = address
-    while True:
+    seen: set[ast.AST] = set()
+    node: ast.AST = address
+    while node not in seen:
+        seen.add(node)
         match node:
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub()):
                 node = left
-            case ast.Name(id=name) if name not in seen and name in scope.bindings:
-                seen.add(name)
-                parameter, *others = [binding.node for binding in scope.bindings[name]]
-                if isinstance(parameter, ast.arg):
-                    return parameter if not others or _only_moves(name, flow) else None
-                first, *more = flow.feeds(name) or (None,)
-                if first is None or not all(_moves(name, one) for one in more if not _is_step(one, flow)):
-                    return None
-                node = first
-            case _:
-                return None
+            case ast.Name() if len(starts := flow.starts(node)) == 1:
+                node = starts[0]
+            case ast.arg():
+                return node
+    return None
 
 
-def _only_moves(name: str, flow: Flow) -> bool:
-    """Whether each assignment of a name only adds to it."""
-    return all(_moves(name, value) or _is_step(value, flow) for value in flow.feeds(name))
-
-
-def _moves(name: str, value: ast.expr) -> bool:
-    """`name + ...`"""
-    while isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub):
-        value = value.left
-    return isinstance(value, ast.Name) and value.id == name
-
-
-def _is_step(value: ast.expr, flow: Flow) -> bool:
-    """What `name += value` adds."""
-    around = flow.parents.get(value)
-    return isinstance(around, ast.AugAssign) and isinstance(around.op, ast.Add | ast.Sub)
+def factors(product: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Each of the two factors of a product, with the other; nothing of anything else."""
+    if isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult):
+        yield product.left, product.right
+        yield product.right, product.left

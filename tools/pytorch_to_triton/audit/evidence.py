@@ -8,10 +8,12 @@ from pathlib import Path
 from pytorch_to_triton.audit.analysis.diagnosis import Diagnoses, Diagnosis, Occurrence
 from pytorch_to_triton.audit.fault import Fault, Node, SourceLine
 from pytorch_to_triton.audit.source import SourceFile, SourceKernel
+from pytorch_to_triton.benchmark.figures import size_of
 from pytorch_to_triton.hardware.architectures import Architecture
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.compiled import CompiledKernel, InspectedKernel, Remark, RemarkKind, TextKind
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.timing import RedFlag
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.triton_api.name_scope import Definition
 
@@ -39,7 +41,7 @@ class CompiledCode:
     def kernel(self) -> SourceKernel | None:
         """Its source."""
         kernels = self.file.kernels if self.file else ()
-        return next((k for k in kernels if k.node.name == self.compiled.name), None)
+        return next((k for k in kernels if k.name == self.compiled.name), None)
 
     @property
     def where(self) -> str:
@@ -79,10 +81,9 @@ class CompiledCode:
         """Whether the addresses on a line are made from what was loaded: whose places only the data know."""
         kernel = self.kernel
         return kernel is not None and any(
-            path == "triton.language.load"
+            "load" in kernel.made_by(access.address)
             for access in kernel.accesses
             if access.call.lineno <= line <= (access.call.end_lineno or line)
-            for path, _ in kernel.flow.calls(access.address)
         )
 
     def text(self, kind: TextKind) -> str:
@@ -106,12 +107,12 @@ class RanTarget:
     @property
     def ran(self) -> Collection[str]:
         """The names of the kernels that ran."""
-        return {kernel.node.name for kernel in self.file.kernels if kernel.is_launched}
+        return {kernel.name for kernel in self.file.kernels if kernel.is_launched}
 
     @cached_property
     def place(self) -> Node | SourceLine:
         """Where a finding belongs that no line is known of: the one kernel that ran, else what was called."""
-        kernels = [kernel.node for kernel in self.file.kernels if kernel.node.name in self.ran]
+        kernels = [kernel.node for kernel in self.file.kernels if kernel.name in self.ran]
         if len(kernels) == len(self.ran) == 1:
             return kernels[0]
         called = [
@@ -155,6 +156,10 @@ class TimedTarget(RanTarget):
     """One that was timed on a GPU beside PyTorch."""
 
     result: Benchmark
+
+    def flagged(self, *kinds: str) -> list[tuple[str, RedFlag]]:
+        """The red flags of these kinds, each with the size that it is of."""
+        return [(size_of(t), flag) for t in self.result.tables for flag in t.flags if flag.kind in kinds]
 
 
 Evidence = SourceFile | SourceKernel | CompiledCode | MeasuredTarget | TimedTarget

@@ -81,12 +81,12 @@ class Examinations:
 
 def idle_functions(file: SourceFile, ran: Collection[str]) -> frozenset[str]:
     """Launched kernels that did not run, and functions that launch only such kernels."""
-    kernels = {kernel.node.name for kernel in file.kernels if kernel.is_launched} - set(ran)
+    kernels = {kernel.name for kernel in file.kernels if kernel.is_launched} - set(ran)
     launching: defaultdict[str, set[str]] = defaultdict(set)
     for kernel in file.kernels:
         for launch in kernel.launches:
             if launch.function:
-                launching[launch.function.name].add(kernel.node.name)
+                launching[launch.function.name].add(kernel.name)
     return frozenset(kernels | {name for name, launched in launching.items() if launched <= kernels})
 
 

@@ -1,17 +1,22 @@
 """What a value may be made from, in one function's body.
 
-Of `Flow` every assignment of a name counts, whatever the order, and in all branches: what is not among the
-origins of a value certainly is none of them; what is among them may be. Of `Definitions` those that reach it.
+A use of a name may hold what every assignment that reaches it gives. Both branches of an `if` count, and
+loops may run any number of times; a branch that returns ends there.
 """
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
-from pytorch_to_triton.triton_api.name_scope import NameScope, children, own_nodes
+from pytorch_to_triton.triton_api.name_scope import NameScope, children, own_nodes, parameters_of
 
 Stop = Callable[[ast.AST], bool]
+Definition = ast.expr | ast.arg
+"""What a name may hold; `x + y` stands for what `x += y` assigns, `t[0]` for what `a, b = t` does."""
+Names = Mapping[str, tuple[Definition, ...]]
+"""What each name may hold at one point."""
 
 
 def nowhere(_: ast.AST) -> bool:
@@ -19,32 +24,22 @@ def nowhere(_: ast.AST) -> bool:
     return False
 
 
-def reachable(
-    start: Iterable[ast.AST], sources: Callable[[ast.AST], Iterable[ast.AST]]
-) -> frozenset[ast.AST]:
-    """All nodes that following the sources of each node leads to, those at the start included."""
-    reached: set[ast.AST] = set()
-    ahead = [*start]
-    while ahead:
-        node = ahead.pop()
-        if node not in reached:
-            reached.add(node)
-            ahead += sources(node)
-    return frozenset(reached)
-
-
+@dataclass(frozen=True, eq=False)
 class Flow:
-    """The assignments of one function's body, and what stands around each of its nodes."""
+    """The body of one function: what stands around each node, and what its values are made from."""
 
-    def __init__(self, body: Sequence[ast.stmt], scope: NameScope) -> None:
-        self._body = body
-        self._scope = scope
-        self._made_from: dict[ast.AST, Sequence[ast.AST]] = {}
+    body: Sequence[ast.stmt]
+    scope: NameScope
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the body, in source order."""
+        return tuple(own_nodes(self.body))
 
     @cached_property
     def parents(self) -> Mapping[ast.AST, ast.AST]:
         """The node around each node of the body."""
-        return {child: node for top in self._body for node in ast.walk(top) for child in children(node)}
+        return {child: node for top in self.body for node in ast.walk(top) for child in children(node)}
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes around a node, the nearest first."""
@@ -65,24 +60,48 @@ class Flow:
         """The loops around a node, the innermost first."""
         return [outer for outer in self.around(node) if isinstance(outer, ast.For | ast.While)]
 
+    def definitions(self, name: ast.Name) -> tuple[Definition, ...]:
+        """What the name may hold where it stands; empty where nothing in the body says."""
+        return self._walk.reached.get(name, ())
+
+    def starts(self, name: ast.Name) -> tuple[Definition, ...]:
+        """What the name may hold before it is moved on, as by `ptrs += BLOCK` in a loop."""
+        held = self.definitions(name)
+        return tuple(one for one in held if not _moves(name.id, one)) or held[:1]
+
     def feeds(self, name: str) -> tuple[ast.expr, ...]:
-        """Every expression whose value, or a part of it, the name may hold; empty for parameters alone."""
-        return self._feeds.get(name, ())
+        """Every expression that the body assigns to a name, in source order; empty for parameters alone."""
+        return tuple(self._walk.assigned.get(name, ()))
+
+    def resolved(self, value: ast.expr) -> ast.expr:
+        """The expression that a name certainly stands for; else the value itself."""
+        seen: set[ast.AST] = set()
+        while isinstance(value, ast.Name) and value not in seen:
+            seen.add(value)
+            match self.definitions(value):
+                case (ast.expr() as only,):
+                    value = only
+                case _:
+                    break
+        return value
 
     def origins(self, *values: ast.AST, stop: Stop = nowhere) -> frozenset[ast.AST]:
         """All nodes that the values may be made from, themselves included, and the parameters (ast.arg).
 
         Nodes where `stop` is true are among them, but not what these are made from.
         """
-        return reachable(values, lambda node: () if stop(node) else self._sources(node))
+        reached: set[ast.AST] = set()
+        ahead = [*values]
+        while ahead:
+            node = ahead.pop()
+            if node in reached:
+                continue
+            reached.add(node)
+            if not stop(node):
+                ahead += self.definitions(node) if isinstance(node, ast.Name) else children(node)
+        return frozenset(reached)
 
-    def calls(self, *values: ast.AST, stop: Stop = nowhere) -> Iterator[tuple[str, ast.Call]]:
-        """The calls of something with a known path among the origins of the values, with that path."""
-        for node in self.origins(*values, stop=stop):
-            if isinstance(node, ast.Call) and (path := self._scope.path(node.func)):
-                yield path, node
-
-    def parameters(self, *values: ast.AST, stop: Stop = nowhere) -> frozenset[str]:
+    def parameters_in(self, *values: ast.AST, stop: Stop = nowhere) -> frozenset[str]:
         """The parameters that the values may be made from."""
         return frozenset(node.arg for node in self.origins(*values, stop=stop) if isinstance(node, ast.arg))
 
@@ -90,93 +109,22 @@ class Flow:
         """The names among the origins of the values."""
         return frozenset(node.id for node in self.origins(*values) if isinstance(node, ast.Name))
 
-    def resolved(self, value: ast.expr) -> ast.expr:
-        """The expression that a name stands for, where it is assigned just once; else the value itself."""
-        seen: set[str] = set()
-        while isinstance(value, ast.Name) and value.id not in seen and len(self.feeds(value.id)) == 1:
-            seen.add(value.id)
-            binding = self._scope.bindings.get(value.id, ())
-            if len(binding) != 1 or binding[0].value is None:
-                break
-            value = binding[0].value
-        return value
-
-    def _sources(self, node: ast.AST) -> Sequence[ast.AST]:
-        """Its parts, and of a name what is assigned to it and the parameter that it is."""
-        if node not in self._made_from:
-            sources = children(node)
-            if isinstance(node, ast.Name):
-                sources += self.feeds(node.id)
-                bindings = self._scope.bindings.get(node.id, ())
-                sources += [binding.node for binding in bindings if isinstance(binding.node, ast.arg)]
-            self._made_from[node] = sources
-        return self._made_from[node]
-
     @cached_property
-    def _feeds(self) -> Mapping[str, tuple[ast.expr, ...]]:
-        parts: defaultdict[str, list[ast.expr]] = defaultdict(list)
-        for node in own_nodes(self._body):
-            for target, value in _assignments_in(node):
-                for name, part in _pairs(target, value):
-                    parts[name].append(part)
-        return {name: tuple(values) for name, values in parts.items()}
+    def _walk(self) -> "_Walk":
+        bindings = (binding.node for bound in self.scope.bindings.values() for binding in bound)
+        return _Walk(self.body, [node for node in bindings if isinstance(node, ast.arg)])
 
 
-def _assignments_in(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    match node:
-        case ast.Assign(targets=targets, value=value):
-            yield from ((target, value) for target in targets)
-        case (
-            ast.AnnAssign(target=target, value=ast.expr() as value)
-            | ast.NamedExpr(target=target, value=value)
-        ):
-            yield target, value
-        case ast.AugAssign(target=target, value=value):
-            yield target, value
-        case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
-            yield target, value
-        case ast.withitem(optional_vars=ast.expr() as target, context_expr=value):
-            yield target, value
-
-
-def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """Each name of a target with what it is given: its own element of a tuple as long, else all."""
-    match target, value:
-        case ast.Name(id=name), _:
-            yield name, value
-        case ast.Starred(value=inner), _:
-            yield from _pairs(inner, value)
-        case (
-            (ast.Tuple(elts=targets) | ast.List(elts=targets)),
-            (ast.Tuple(elts=values) | ast.List(elts=values)),
-        ) if len(targets) == len(values) and not any(isinstance(t, ast.Starred) for t in targets):
-            for one, other in zip(targets, values, strict=True):
-                yield from _pairs(one, other)
-        case ((ast.Tuple(elts=targets) | ast.List(elts=targets)), _):
-            for one in targets:
-                yield from _pairs(one, value)
-        case ast.Subscript(value=inner) | ast.Attribute(value=inner), _:
-            yield from _pairs(inner, value)
-
-
-Definition = ast.expr | ast.arg
-Names = Mapping[str, tuple[Definition, ...]]
-"""What each name may hold at one point; `x + y` stands for what `x += y` assigns."""
-
-
-class Definitions:
-    """The uses of names in one body, each with what may have been assigned to it before.
-
-    Both branches of an `if` count, and loops may run any number of times; a branch that returns ends there.
-    """
+class _Walk:
+    """One walk through a body, which notes what reaches each use of a name."""
 
     def __init__(self, body: Sequence[ast.stmt], parameters: Sequence[ast.arg]) -> None:
         self.reached: dict[ast.Name, tuple[Definition, ...]] = {}
-        """Each use of a name, with what it may hold."""
         self.augmented: dict[ast.AugAssign, ast.BinOp] = {}
         """Each `x += y` as `x + y`."""
-        self._used: dict[ast.AST, list[ast.Name]] = {}
-        self._elements: dict[tuple[ast.expr, object], ast.expr] = {}
+        self.assigned: defaultdict[str, dict[ast.expr, None]] = defaultdict(dict)
+        self._used: dict[ast.AST, tuple[list[ast.Name], list[ast.NamedExpr]]] = {}
+        self._elements: dict[tuple[ast.expr, int], ast.expr] = {}
         self._run(body, {parameter.arg: (parameter,) for parameter in parameters})
 
     def _run(self, body: Sequence[ast.stmt], names: Names) -> Names | None:
@@ -191,50 +139,79 @@ class Definitions:
     def _step(self, statement: ast.stmt, names: Names) -> Names | None:
         match statement:
             case ast.Assign(targets=targets, value=value):
-                self._use(statement, names)
-                return self._assign([(target, value) for target in targets], names)
+                return self._assign([(target, value) for target in targets], self._use(statement, names))
             case ast.AnnAssign(target=target, value=ast.expr() as value):
-                self._use(statement, names)
-                return self._assign([(target, value)], names)
+                return self._assign([(target, value)], self._use(statement, names))
             case ast.AugAssign(target=target):
                 added = self._sum_of(statement)
-                self._use(added, names)
-                return self._assign([(target, added)], names)
+                return self._assign([(target, added)], self._use(added, names))
             case ast.If(test=test, body=body, orelse=orelse):
-                self._use(test, names)
+                names = self._use(test, names)
                 return _either(self._run(body, names), self._run(orelse, names))
-            case ast.For(target=target, iter=source, body=body):
-                self._use(source, names)
-                return self._loop(body, names, [(target, source)])
-            case ast.While(test=test, body=body):
-                self._use(test, names)
-                names = self._loop(body, names, [])
-                self._use(test, names)
-                return names
-            case ast.With(body=body):
-                return self._run(body, names)
-            case ast.Return():
+            case ast.For(target=target, iter=source) | ast.AsyncFor(target=target, iter=source):
+                names = self._loop(statement, self._use(source, names), [(target, source)])
+                return self._run(statement.orelse, names)
+            case ast.While(test=test):
+                names = self._loop(statement, self._use(test, names), [])
+                return self._run(statement.orelse, self._use(test, names))
+            case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+                for item in items:
+                    names = self._use(item.context_expr, names)
+                held = [(one.optional_vars, one.context_expr) for one in items if one.optional_vars]
+                return self._run(body, self._assign(held, names))
+            case ast.Try() | ast.TryStar():
+                return self._try(statement, names)
+            case ast.Match(subject=subject, cases=cases):
+                names = self._use(subject, names)
+                after: Names | None = names
+                for case in cases:
+                    after = _either(after, self._run(case.body, names))
+                return after
+            case ast.Return() | ast.Raise():
                 self._use(statement, names)
                 return None
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                return names
-        self._use(statement, names)
-        return names
+                # What it reads is what the names hold here, but for names of its own.
+                names_within = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
+                own = {name.id for name in names_within if isinstance(name.ctx, ast.Store)}
+                if not isinstance(statement, ast.ClassDef):
+                    own |= {parameter.arg for parameter in parameters_of(statement)}
+                self._use(statement, {name: held for name, held in names.items() if name not in own})
+                return {name: held for name, held in names.items() if name != statement.name}
+        return self._use(statement, names)
 
     def _loop(
-        self, body: Sequence[ast.stmt], names: Names, targets: list[tuple[ast.expr, ast.expr]]
+        self,
+        loop: ast.For | ast.AsyncFor | ast.While,
+        names: Names,
+        targets: list[tuple[ast.expr, ast.expr]],
     ) -> Names:
         for _ in range(2):
-            names = _either(names, self._run(body, self._assign(targets, names))) or names
+            names = _either(names, self._run(loop.body, self._assign(targets, names))) or names
         return names
 
-    def _use(self, node: ast.AST, names: Names) -> None:
+    def _try(self, statement: ast.Try | ast.TryStar, names: Names) -> Names | None:
+        """Handlers may begin after any statement of the body."""
+        failed, after = names, self._run((), names)
+        for inner in statement.body:
+            after = None if after is None else self._step(inner, after)
+            failed = _either(failed, after) or failed
+        after = None if after is None else self._run(statement.orelse, after)
+        for handler in statement.handlers:
+            after = _either(after, self._run(handler.body, failed))
+        done = self._run(statement.finalbody, after or failed)
+        return None if after is None else done
+
+    def _use(self, node: ast.AST, names: Names) -> Names:
+        """The names after an expression, which may assign some by `:=`."""
         if node not in self._used:
-            self._used[node] = [
-                n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
-            ]
-        for used in self._used[node]:
+            inner = [*ast.walk(node)]
+            loads = [n for n in inner if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+            self._used[node] = loads, [n for n in inner if isinstance(n, ast.NamedExpr)]
+        loads, assigned = self._used[node]
+        for used in loads:
             self.reached[used] = names.get(used.id, ())
+        return self._assign([(one.target, one.value) for one in assigned], names) if assigned else names
 
     def _sum_of(self, statement: ast.AugAssign) -> ast.BinOp:
         if statement not in self.augmented:
@@ -245,19 +222,26 @@ class Definitions:
             self.augmented[statement] = ast.copy_location(added, statement)
         return self.augmented[statement]
 
-    def _assign(self, pairs: list[tuple[ast.expr, ast.expr]], names: Names) -> Names:
-        held = [held for target, value in pairs for held in self._bind(target, value)]
-        return {**names, **{name: (value,) for name, value in held}}
+    def _assign(self, pairs: Sequence[tuple[ast.expr, ast.expr]], names: Names) -> Names:
+        held = {name: value for target, given in pairs for name, value in self._bind(target, given)}
+        for name, value in held.items():
+            self.assigned[name][value] = None
+        return {**names, **{name: (value,) for name, value in held.items()}}
 
     def _bind(self, target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
         """Each name of a target with its own element of a tuple, or with `value[index]`."""
         match target, value:
             case ast.Name(id=name), _:
                 yield name, value
+            case ast.Starred(value=ast.Name(id=name)), _:
+                yield name, value
             case ((ast.Tuple(elts=targets) | ast.List(elts=targets)), _):
                 parts = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+                stars = [at for at, one in enumerate(targets) if isinstance(one, ast.Starred)]
+                is_whole = len(parts) == len(targets) and not stars
                 for index, one in enumerate(targets):
-                    part = parts[index] if len(parts) == len(targets) else self._element(value, index)
+                    from_end = index - len(targets) if stars and index > stars[0] else index
+                    part = parts[index] if is_whole else self._element(value, from_end)
                     yield from self._bind(one, part)
 
     def _element(self, value: ast.expr, index: int) -> ast.expr:
@@ -265,6 +249,13 @@ class Definitions:
             element = ast.Subscript(value, ast.Constant(index), ast.Load())
             self._elements[value, index] = ast.copy_location(element, value)
         return self._elements[value, index]
+
+
+def _moves(name: str, value: ast.AST) -> bool:
+    """`name + ...`"""
+    while isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub):
+        value = value.left
+    return isinstance(value, ast.Name) and value.id == name
 
 
 def _either(one: Names | None, other: Names | None) -> Names | None:

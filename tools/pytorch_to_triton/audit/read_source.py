@@ -132,7 +132,7 @@ def _reading(file: Path, source: bytes) -> SourceReading:
         return SourceReading(
             file=file,
             imports_triton=parsed.imports_triton,
-            kernels=tuple(kernel.node.name for kernel in parsed.kernels),
+            kernels=tuple(kernel.name for kernel in parsed.kernels),
             is_kernel_file={"run", "reference"} <= {function.name for function, _ in parsed.functions},
             findings=tuple(complete(finding, parsed) for finding in findings),
             comments=comments_in(parsed.text),

@@ -19,7 +19,7 @@ from inspect import cleandoc
 from typing import Any, Generic, TypeVar
 
 from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, MeasuredTarget, TimedTarget, pieces
-from pytorch_to_triton.audit.fault import Fault, SourceLine
+from pytorch_to_triton.audit.fault import Fault, Node, SourceLine
 from pytorch_to_triton.audit.source import SourceFile, SourceKernel
 from pytorch_to_triton.schema.compiled import RemarkKind
 from pytorch_to_triton.schema.finding import Category, EvidenceKind, Finding, Severity
@@ -108,11 +108,17 @@ class Rule:
         return tuple(dict.fromkeys(KINDS[check.needs] for check in self.checks))
 
     def find(self, evidence: Evidence) -> Iterator[Finding]:
-        """Its findings in a file, or in other evidence; nothing where no check asks for such evidence."""
+        """Its findings in a file, or in other evidence; nothing where no check asks for such evidence.
+
+        Of several faults of one expression or statement, the first.
+        """
         for check in self.checks:
             for piece in pieces(evidence, check.needs):
+                reported: set[Node | SourceLine] = set()
                 for fault in check.run(piece):
-                    yield self._finding(fault, piece, KINDS[check.needs])
+                    if isinstance(fault.at, SourceLine) or fault.at not in reported:
+                        reported.add(fault.at)
+                        yield self._finding(fault, piece, KINDS[check.needs])
 
     def _finding(self, fault: Fault, piece: Evidence, kind: EvidenceKind) -> Finding:
         place = fault.at

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from pytorch_to_triton.audit.call_arguments import argument, pointer_of
 from pytorch_to_triton.audit.flow import Flow
+from pytorch_to_triton.audit.operations import Operation
+from pytorch_to_triton.audit.value_types import TypedValues
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.triton_api.check import Misuse, misuses
 from pytorch_to_triton.triton_api.history import history
@@ -58,9 +60,9 @@ class LaunchSite:
     """`kernel[grid](...)`."""
 
     call: ast.Call
+    kernel: "SourceKernel"
     function: Function | None
     """Where it stands; None at the top of the file."""
-    scope: NameScope
     flow: Flow
     """Of that function's body."""
 
@@ -76,15 +78,12 @@ class LaunchSite:
         return {keyword.arg: keyword.value for keyword in self.call.keywords if keyword.arg}
 
     @cached_property
-    def nodes(self) -> tuple[ast.AST, ...]:
-        """All nodes of the launching function; none at the top of the file."""
-        return tuple(own_nodes(self.function.body)) if self.function else ()
-
-    def given(self, kernel: "SourceKernel") -> Mapping[str, ast.expr]:
+    def given(self) -> Mapping[str, ast.expr]:
         """The arguments by the kernel's parameters; what `*` and `**` may pass is left out."""
-        plain = list(itertools.takewhile(lambda one: not isinstance(one, ast.Starred), self.call.args))
-        by_place = dict(zip(kernel.parameters, plain, strict=False))
-        return by_place | {name: value for name, value in self.options.items() if name in kernel.parameters}
+        names = self.kernel.parameters
+        plain = itertools.takewhile(lambda one: not isinstance(one, ast.Starred), self.call.args)
+        by_place = dict(zip(names, plain, strict=False))
+        return by_place | {name: value for name, value in self.options.items() if name in names}
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +108,11 @@ class KernelAccess:
 
 
 @dataclass(frozen=True, eq=False)
-class SourceKernel:
+class SourceKernel(TypedValues):
     """One @triton.jit function: a kernel, or a function that kernels call."""
 
     file: "SourceFile"
     node: ast.FunctionDef
-    scope: NameScope
-    """Of its body."""
     decorators: Mapping[str, ast.expr]
     """By path, `triton.autotune` for one; those whose path is unknown are left out."""
     plain: bool
@@ -126,6 +123,10 @@ class SourceKernel:
         return self.file.path
 
     @property
+    def name(self) -> str:
+        return self.node.name
+
+    @cached_property
     def parameters(self) -> tuple[str, ...]:
         """Names, in order."""
         return tuple(parameter.arg for parameter in parameters_of(self.node))
@@ -133,11 +134,8 @@ class SourceKernel:
     @cached_property
     def runtime_parameters(self) -> frozenset[str]:
         """Those that are not tl.constexpr and that the body never rebinds."""
-        return frozenset(
-            parameter.arg
-            for parameter in parameters_of(self.node)
-            if not self._is_constexpr(parameter) and len(self.scope.bindings[parameter.arg]) == 1
-        )
+        own = {name for name in self.parameters if len(self.scope.bindings[name]) == 1}
+        return frozenset(own - self.constexprs)
 
     @cached_property
     def constexprs(self) -> frozenset[str]:
@@ -145,38 +143,51 @@ class SourceKernel:
         return frozenset(p.arg for p in parameters_of(self.node) if self._is_constexpr(p))
 
     @cached_property
-    def nodes(self) -> tuple[ast.AST, ...]:
-        """All nodes of the body, in source order."""
-        return tuple(own_nodes(self.node.body))
-
-    @cached_property
-    def flow(self) -> Flow:
-        """What its values are made from."""
-        return Flow(self.node.body, self.scope)
-
-    @cached_property
     def accesses(self) -> tuple[KernelAccess, ...]:
         """Its loads, stores and atomics through plain pointers, in source order."""
         return tuple(
-            access for path, call in self.calls() if (access := access_of(path, call, self.scope, self.flow))
+            access for operation in self.operations if (access := access_of(operation, self)) is not None
         )
+
+    @cached_property
+    def loads(self) -> tuple[KernelAccess, ...]:
+        return tuple(access for access in self.accesses if access.name == "load")
+
+    @cached_property
+    def stores(self) -> tuple[KernelAccess, ...]:
+        return tuple(access for access in self.accesses if access.name == "store")
 
     @cached_property
     def launches(self) -> tuple[LaunchSite, ...]:
         """Where the file launches it; none where a wrapper decides what a launch passes."""
         launches = self.file.launches if self.plain else ()
-        return tuple(launch for launch in launches if self.file.kernel_of(launch) is self)
+        return tuple(launch for launch in launches if launch.kernel is self)
 
     @property
     def is_launched(self) -> bool:
         """Whether it certainly is a kernel: autotuned, or launched in this file."""
         return "triton.autotune" in self.decorators or bool(self.launches)
 
-    def calls(self) -> Iterator[tuple[str, ast.Call]]:
-        """Each call in the body of something with a known path, with that path."""
-        for node in self.nodes:
-            if isinstance(node, ast.Call) and (path := self.scope.path(node.func)):
-                yield path, node
+    @cached_property
+    def callers(self) -> tuple[tuple["SourceKernel", ast.Call], ...]:
+        """Where other kernels of the file call it, each with the call."""
+        return tuple(
+            (caller, node)
+            for caller in self.file.kernels
+            for node in caller.nodes
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == self.name
+            if self.file.kernel_named(self.name, caller.scope) is self
+        )
+
+    def passed(self, parameter: str) -> Iterator[tuple["SourceKernel", ast.Call, ast.expr]]:
+        """What those calls give a parameter."""
+        place = self.parameters.index(parameter)
+        for caller, call in self.callers:
+            if (value := argument(call, place, parameter)) is not None:
+                yield caller, call, value
+
+    def has_scalar(self, parameter: str) -> bool:
+        return parameter in self.constexprs or self.is_launched
 
     def _is_constexpr(self, parameter: ast.arg) -> bool:
         """As Triton decides it: the annotation's text says so."""
@@ -243,14 +254,13 @@ class SourceFile:
     @cached_property
     def launches(self) -> tuple[LaunchSite, ...]:
         """Every call of the form `name[grid](...)` whose name is a kernel of this file."""
-        sites = (
-            LaunchSite(node, function, scope, flow)
+        return tuple(
+            LaunchSite(node, kernel, function, flow)
             for function, scope, body in self.bodies
             for flow in (Flow(body, scope),)
-            for node in own_nodes(body)
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
+            for node in flow.nodes
+            if isinstance(node, ast.Call) and (kernel := self._kernel_launched(node, scope))
         )
-        return tuple(launch for launch in sites if self.kernel_of(launch))
 
     @cached_property
     def misuses(self) -> tuple[Misuse, ...]:
@@ -275,19 +285,20 @@ class SourceFile:
         }
         return bool(imported & _FORK_MODULES) or any(_FORK.search(part) for part in self.path.parts)
 
-    def kernel_of(self, launch: LaunchSite) -> SourceKernel | None:
-        """The kernel that a launch names; None where it is none of this file."""
-        match launch.call.func:
-            case ast.Subscript(value=ast.Name(id=name)):
-                pass
-            case ast.Subscript(value=ast.Call(func=wrapper, args=[ast.Name(id=name)])) if (
-                launch.scope.path(wrapper) in _WRAPPERS
-            ):
-                pass
-            case _:
-                return None
-        binding = launch.scope.find(name)
+    def kernel_named(self, name: str, scope: NameScope) -> SourceKernel | None:
+        """The kernel of this file that a name means in a scope."""
+        binding = scope.find(name)
         return self._kernel_at.get(binding.node) if binding else None
+
+    def _kernel_launched(self, call: ast.Call, scope: NameScope) -> SourceKernel | None:
+        match call.func:
+            case ast.Subscript(value=ast.Name(id=name)):
+                return self.kernel_named(name, scope)
+            case ast.Subscript(value=ast.Call(func=wrapper, args=[ast.Name(id=name)])) if (
+                scope.path(wrapper) in _WRAPPERS
+            ):
+                return self.kernel_named(name, scope)
+        return None
 
     @cached_property
     def _kernel_at(self) -> Mapping[ast.AST, SourceKernel]:
@@ -304,7 +315,7 @@ class SourceFile:
         if not decorators.keys() & _JIT:
             return None
         plain = len(decorators) == len(paths) and decorators.keys() <= _OF_TRITON
-        return SourceKernel(self, function, scope, decorators, plain)
+        return SourceKernel(function.body, scope, self, function, decorators, plain)
 
 
 def parse(path: Path, source: bytes) -> SourceFile:
@@ -339,24 +350,21 @@ def decode(source: bytes) -> str:
     return io.TextIOWrapper(io.BytesIO(source), encoding, errors="replace").read()
 
 
-def access_of(path: str, call: ast.Call, scope: NameScope, flow: Flow) -> KernelAccess | None:
-    """The call as an access to memory; None where it is something else or gives no address."""
-    name = path.removeprefix("triton.language.")
-    if name == path or not (name in ("load", "store") or name.startswith("atomic_")):
+def access_of(operation: Operation, kernel: SourceKernel) -> KernelAccess | None:
+    """The operation as an access to memory; None where it is something else or gives no address."""
+    name = operation.name
+    address = operation.option(0, "pointer")
+    if address is None or not (name in ("load", "store") or name.startswith("atomic_")):
         return None
-    address = argument(call, 0, "pointer")
-    if address is None:
-        return None
-    places = {"load": (1, 2, None), "store": (2, None, 1), "atomic_cas": (None, None, 2)}
-    mask, other, value = places.get(name, (2, None, 1))
-    start = pointer_of(address, scope, flow)
+    start = pointer_of(address, kernel)
+    value_at = 2 if name == "atomic_cas" else 1
     return KernelAccess(
-        call=call,
+        call=operation.call,
         name=name,
         address=address,
-        mask=None if mask is None else argument(call, mask, "mask"),
-        other=None if other is None else argument(call, other, "other"),
-        value=None if value is None else argument(call, value, "val" if name != "store" else "value"),
+        mask=None if name == "atomic_cas" else operation.option(1 if name == "load" else 2, "mask"),
+        other=operation.option(2, "other") if name == "load" else None,
+        value=operation.option(value_at, "value" if name == "store" else "val") if name != "load" else None,
         pointer=start.arg if start else None,
     )
 

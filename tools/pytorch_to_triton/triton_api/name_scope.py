@@ -88,6 +88,14 @@ def parameters_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.
     return [*given.posonlyargs, *given.args, *given.kwonlyargs, *stars]
 
 
+def defaults_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Mapping[str, ast.expr]:
+    """The defaults of the parameters that have one."""
+    given = function.args
+    by_place = zip(reversed([*given.posonlyargs, *given.args]), reversed(given.defaults), strict=False)
+    by_name = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    return {one.arg: value for one, value in (*by_place, *by_name) if value}
+
+
 def own_nodes(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
     """All nodes in source order; a nested function or class is one node, what is in it is left out."""
     return chain.from_iterable(map(_nodes_of, body))

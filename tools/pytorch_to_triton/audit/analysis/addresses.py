@@ -1,15 +1,12 @@
 """Questions about addresses, masks and the programs of a launch: its grid, and what differs between them."""
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.call_arguments import argument, literal_integer, range_end
+from pytorch_to_triton.audit.call_arguments import factors, literal_integer
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
-
-_TL = "triton.language."
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,20 +33,19 @@ def bounds(mask: ast.expr | None, kernel: SourceKernel) -> Iterator[MaskBound]:
                     yield MaskBound(condition, right, left, inclusive=isinstance(op, ast.GtE))
 
 
+def all_bounds(kernel: SourceKernel) -> Iterator[tuple[KernelAccess, MaskBound]]:
+    """Each access with each of its bounds."""
+    return ((access, bound) for access in kernel.accesses for bound in bounds(access.mask, kernel))
+
+
 def conjuncts(mask: ast.expr, kernel: SourceKernel) -> Iterator[ast.expr]:
-    """The conditions that must all hold where the mask does."""
-    return and_operands(mask, values(kernel).bare)
-
-
-def and_operands(mask: ast.expr, follow: Callable[[ast.expr], ast.expr]) -> Iterator[ast.expr]:
-    """`a`, `b` and `c` of `a & (b & c)`, with `follow` applied to each part."""
-    match plain := follow(mask):
+    """`a`, `b` and `c` of `a & (b & c)`: the conditions that must all hold where the mask does."""
+    match plain := kernel.bare(mask):
         case ast.BinOp(left=left, op=ast.BitAnd(), right=right):
-            yield from and_operands(left, follow)
-            yield from and_operands(right, follow)
+            yield from (*conjuncts(left, kernel), *conjuncts(right, kernel))
         case ast.BoolOp(op=ast.And(), values=conditions):
             for condition in conditions:
-                yield from and_operands(condition, follow)
+                yield from conjuncts(condition, kernel)
         case _:
             yield plain
 
@@ -59,43 +55,38 @@ def addends(value: ast.expr, kernel: SourceKernel) -> list[ast.expr]:
 
     Names are followed; what a loop adds to a pointer, as in `ptrs += BLOCK`, is left out.
     """
-    plain = values(kernel).bare(value)
+    plain = kernel.bare(value)
     match plain:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return [*addends(left, kernel), *addends(right, kernel)]
-        case ast.Name() if (start := _start(plain, kernel)) is not None:
-            return addends(start, kernel)
+        case ast.Name():
+            match kernel.starts(plain):
+                case (ast.expr() as start,):
+                    return addends(start, kernel)
     return [plain]
 
 
 def block_start(part: ast.expr, kernel: SourceKernel) -> tuple[int, str] | None:
     """The axis and the block size of `tl.program_id(axis) * BLOCK`."""
-    known = values(kernel)
-    match known.bare(part):
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            sides = (known.bare(left), known.bare(right))
-            for one, other in (sides, sides[::-1]):
-                axis = program_axis(one, kernel)
-                if axis is not None and isinstance(other, ast.Name | ast.Constant):
-                    return axis, ast.unparse(other)
+    for program, length in factors(kernel.bare(part)):
+        axis, block = program_axis(program, kernel), kernel.bare(length)
+        if axis is not None and isinstance(block, ast.Name | ast.Constant):
+            return axis, ast.unparse(block)
     return None
 
 
 def program_axis(part: ast.expr, kernel: SourceKernel) -> int | None:
     """The axis of `tl.program_id(axis)`, where the part is nothing else."""
-    call = values(kernel).bare(part)
-    if isinstance(call, ast.Call) and kernel.scope.path(call.func) == f"{_TL}program_id":
-        return literal_integer(argument(call, 0, "axis"))
-    return None
+    call = kernel.operation(kernel.bare(part))
+    return literal_integer(call.option(0, "axis")) if call and call.name == "program_id" else None
 
 
 def range_length(part: ast.expr, kernel: SourceKernel) -> str | None:
     """`BLOCK` of `tl.arange(0, BLOCK)`, where the part is nothing else."""
-    call = values(kernel).bare(part)
-    end = range_end(call, kernel.scope)
-    if isinstance(call, ast.Call) and end is not None and literal_integer(argument(call, 0, "start")) == 0:
-        return ast.unparse(values(kernel).bare(end))
-    return None
+    lanes = kernel.operation(kernel.bare(part))
+    end = lanes.option(1, "end") if lanes and lanes.name == "arange" else None
+    starts_at_zero = lanes is not None and literal_integer(lanes.option(0, "start")) == 0
+    return ast.unparse(kernel.bare(end)) if end is not None and starts_at_zero else None
 
 
 @dataclass(frozen=True)
@@ -110,56 +101,24 @@ class BlockWalk:
 
 def block_walks(kernel: SourceKernel) -> Iterator[BlockWalk]:
     """The sizes over which programs walk in blocks, as the masks of accesses show."""
-    for access in kernel.accesses:
-        for bound in bounds(access.mask, kernel):
-            parts = addends(bound.offsets, kernel)
-            starts = [start for part in parts if (start := block_start(part, kernel))]
-            lengths = {length for part in parts if (length := range_length(part, kernel))}
-            if len(parts) != 2 or len(starts) != 1 or lengths != {starts[0][1]}:
-                continue
-            axis, block = starts[0]
-            if isinstance(bound.size, ast.Name) and block in kernel.constexprs:
-                yield BlockWalk(axis, block, bound.size.id)
-
-
-def is_block(value: ast.expr, kernel: SourceKernel) -> bool:
-    """Whether the value may be made from a tl.arange of this function: a block rather than a scalar."""
-    return any(path == f"{_TL}arange" for path, _ in kernel.flow.calls(value))
+    for _, bound in all_bounds(kernel):
+        parts = addends(bound.offsets, kernel)
+        starts = [start for part in parts if (start := block_start(part, kernel))]
+        lengths = {length for part in parts if (length := range_length(part, kernel))}
+        if len(parts) != 2 or len(starts) != 1 or lengths != {starts[0][1]}:
+            continue
+        axis, block = starts[0]
+        if isinstance(bound.size, ast.Name) and block in kernel.constexprs:
+            yield BlockWalk(axis, block, bound.size.id)
 
 
 def may_be_block(value: ast.expr, kernel: SourceKernel) -> bool:
     """Whether it is a block, or a function of the file's own may have made it one."""
-    helpers = {one.node.name for one in kernel.file.kernels}
-    return is_block(value, kernel) or any(
+    helpers = {one.name for one in kernel.file.kernels}
+    return kernel.is_block(value) or any(
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in helpers
-        for node in kernel.flow.origins(value)
+        for node in kernel.origins(value)
     )
-
-
-def is_loaded(node: ast.AST, kernel: SourceKernel) -> bool:
-    """Whether it is a value from memory."""
-    path = kernel.scope.path(node.func) or "" if isinstance(node, ast.Call) else ""
-    return path == f"{_TL}load" or path.startswith(f"{_TL}atomic_")
-
-
-def _start(name: ast.Name, kernel: SourceKernel) -> ast.expr | None:
-    """What a name holds before a loop adds to it; None where that is not all that happens to it."""
-    held = values(kernel).definitions(name)
-    starts = [definition for definition in held if not _adds_to(definition, name.id)]
-    match starts:
-        case [ast.expr() as start] if len(held) > 1:
-            return start
-    return None
-
-
-def _adds_to(value: ast.AST, name: str) -> bool:
-    match value:
-        case ast.BinOp(left=ast.Name(id=own), op=ast.Add()):
-            return own == name
-    return False
-
-
-_TL = "triton.language."
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,11 +133,24 @@ def grid_of(launch: LaunchSite) -> tuple[ast.expr, ...] | None:
     """The elements of its grid, by a lambda or a function, too; None where they are not spelled out."""
     grid = launch.flow.resolved(launch.grid)
     match grid:
-        case ast.Name(id=name) if binding := launch.scope.find(name):
-            return _returned_grid(binding.node)
         case ast.Lambda(body=body):
-            return _elements(body)
-    return _elements(grid)
+            grid = body
+        case ast.Name(id=name) if binding := launch.flow.scope.find(name):
+            returns = [node for node in ast.walk(binding.node) if isinstance(node, ast.Return)]
+            match binding.node:
+                case ast.FunctionDef(body=[*_, ast.Return(value=ast.expr() as grid)]) if len(returns) == 1:
+                    pass
+    if not isinstance(grid, ast.Tuple | ast.List) or any(isinstance(one, ast.Starred) for one in grid.elts):
+        return None
+    return tuple(grid.elts)
+
+
+def counts_blocks(element: ast.expr, block: str, launch: LaunchSite, size: ast.expr | None = None) -> bool:
+    """Whether an element of a grid is a size, or this one, divided by a block and rounded up."""
+    division = rounded_up(element, launch)
+    if division is None or (size is not None and not alike(division.size, size, launch)):
+        return False
+    return block in parameters_for(division.block, launch)
 
 
 def rounded_up(element: ast.expr, launch: LaunchSite) -> Division | None:
@@ -248,13 +220,13 @@ def _without_floor(element: ast.expr, launch: LaunchSite) -> ast.expr:
     return element
 
 
-def parameters_for(block: ast.expr, kernel: SourceKernel, launch: LaunchSite) -> frozenset[str]:
+def parameters_for(block: ast.expr, launch: LaunchSite) -> frozenset[str]:
     """The tl.constexpr parameters that a size in a grid may be: `meta["BLOCK"]`, or what is passed alike."""
     match block:
-        case ast.Subscript(slice=ast.Constant(value=str(name))) if name in kernel.constexprs:
+        case ast.Subscript(slice=ast.Constant(value=str(name))) if name in launch.kernel.constexprs:
             return frozenset({name})
-    given = launch.given(kernel)
-    return frozenset(name for name in kernel.constexprs & given.keys() if alike(given[name], block, launch))
+    given = ((name, launch.given[name]) for name in launch.kernel.constexprs & launch.given.keys())
+    return frozenset(name for name, value in given if alike(value, block, launch))
 
 
 def alike(one: ast.expr, other: ast.expr, launch: LaunchSite) -> bool:
@@ -265,7 +237,8 @@ def alike(one: ast.expr, other: ast.expr, launch: LaunchSite) -> bool:
 
 def program_axes(kernel: SourceKernel, *given: ast.AST) -> frozenset[int]:
     """The grid's axes whose program ids the values may be made from, loads at such places included."""
-    return _read_in(kernel.flow.origins(*given), kernel)
+    made_from = kernel.origins(*given)
+    return frozenset(axis for call, axis in program_ids(kernel) if axis is not None and call in made_from)
 
 
 def is_opaque(kernel: SourceKernel, *given: ast.AST) -> bool:
@@ -274,7 +247,7 @@ def is_opaque(kernel: SourceKernel, *given: ast.AST) -> bool:
     That is what other functions return, what atomics return, and program ids of an axis that is not literal.
     """
     return any(
-        isinstance(node, ast.Call) and _is_opaque_call(node, kernel) for node in kernel.flow.origins(*given)
+        isinstance(node, ast.Call) and _is_opaque_call(node, kernel) for node in kernel.origins(*given)
     )
 
 
@@ -285,16 +258,13 @@ def shared_axes(access: KernelAccess, kernel: SourceKernel) -> frozenset[int]:
     The value is made from such an axis's program id, or loaded by it, and neither the address nor the mask
     nor any condition of the kernel is.
     """
-    if access.value is None or access.pointer is None or not kernel.launches:
+    if access.value is None or access.pointer is None:
         return frozenset()
-    wide = [axis for axis in range(3) if all(is_wide(axis, launch) for launch in kernel.launches)]
-    if not wide:
-        return frozenset()
+    wide = wide_axes(kernel)
     tests = [node.test for node in kernel.nodes if isinstance(node, ast.If | ast.While | ast.IfExp)]
-    loops = [loop.iter for loop in kernel.flow.loops(access.call) if isinstance(loop, ast.For)]
+    loops = [loop.iter for loop in kernel.loops(access.call) if isinstance(loop, ast.For)]
     place = [access.address, *([access.mask] if access.mask else []), *tests, *loops]
-    # Only what the assignments that reach the store say: a name may have held something else before.
-    own = _read_in(values(kernel).origins(access.value), kernel).intersection(wide)
+    own = wide and wide & program_axes(kernel, access.value)
     free = own and own - program_axes(kernel, *place)
     return free if free and not is_opaque(kernel, *place) else frozenset()
 
@@ -303,10 +273,15 @@ def is_updated(access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether the value that is written is made from what was loaded at the same place."""
     if access.value is None:
         return False
-    known = values(kernel)
-    loaded = [one for one in kernel.accesses if one.name == "load" and one.pointer == access.pointer]
-    made_from = known.origins(access.value)
-    return any(one.call in made_from and known.same(one.address, access.address) for one in loaded)
+    loaded = [load for load in kernel.loads if load.pointer == access.pointer]
+    made_from = kernel.origins(access.value)
+    return any(one.call in made_from and kernel.same(one.address, access.address) for one in loaded)
+
+
+def wide_axes(kernel: SourceKernel) -> frozenset[int]:
+    """The axes along which every launch may have several programs; none where there is no launch."""
+    axes = range(3) if kernel.launches else ()
+    return frozenset(axis for axis in axes if all(is_wide(axis, launch) for launch in kernel.launches))
 
 
 def is_wide(axis: int, launch: LaunchSite) -> bool:
@@ -314,13 +289,17 @@ def is_wide(axis: int, launch: LaunchSite) -> bool:
     grid = grid_of(launch)
     if grid is None or axis >= len(grid):
         return False
-    element = launch.flow.resolved(grid[axis])
-    if literal_integer(element) == 1 or _is_asserted_one(grid[axis], launch):
+    asserted = {ast.unparse(node.test) for node in launch.flow.nodes if isinstance(node, ast.Assert)}
+    if (
+        literal_integer(launch.flow.resolved(grid[axis])) == 1
+        or f"{ast.unparse(grid[axis])} == 1" in asserted
+    ):
         return False
     # A block of the next power of two covers all: there is one program.
-    division = rounded_up(element, launch)
-    sources = [_passed_block(division.block, launch)] if division else []
-    return not rounded_to_power(sources, launch)
+    match division := rounded_up(grid[axis], launch):
+        case Division(block=ast.Subscript(slice=ast.Constant(value=str(name))) as block):
+            return not rounded_to_power([launch.options.get(name, block)], launch)
+    return division is None or not rounded_to_power([division.block], launch)
 
 
 def rounded_to_power(values: Sequence[ast.expr], launch: LaunchSite) -> bool:
@@ -331,55 +310,16 @@ def rounded_to_power(values: Sequence[ast.expr], launch: LaunchSite) -> bool:
     )
 
 
-def _is_asserted_one(element: ast.expr, launch: LaunchSite) -> bool:
-    """Whether the launching function asserts `element == 1`."""
-    return any(
-        isinstance(node, ast.Assert) and ast.unparse(node.test) == f"{ast.unparse(element)} == 1"
-        for node in launch.nodes
-    )
-
-
-def _read_in(nodes: frozenset[ast.AST], kernel: SourceKernel) -> frozenset[int]:
-    """The axes of the tl.program_id calls among some nodes."""
-    return frozenset(axis for call, axis in program_ids(kernel) if axis is not None and call in nodes)
-
-
 @lru_cache(maxsize=64)
 def program_ids(kernel: SourceKernel) -> tuple[tuple[ast.Call, int | None], ...]:
     """Each tl.program_id call of a kernel with its axis."""
-    calls = (call for path, call in kernel.calls() if path == f"{_TL}program_id")
-    return tuple((call, literal_integer(argument(call, 0, "axis"))) for call in calls)
-
-
-def _passed_block(block: ast.expr, launch: LaunchSite) -> ast.expr:
-    """What the launch passes for `meta["BLOCK"]`; else the block itself."""
-    match block:
-        case ast.Subscript(slice=ast.Constant(value=str(name))):
-            return launch.options.get(name, block)
-    return block
-
-
-def _elements(grid: ast.expr) -> tuple[ast.expr, ...] | None:
-    match grid:
-        case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            return None if any(isinstance(element, ast.Starred) for element in elements) else tuple(elements)
-    return None
-
-
-def _returned_grid(node: ast.AST) -> tuple[ast.expr, ...] | None:
-    """Of a function that does nothing but return a grid."""
-    match node:
-        case ast.FunctionDef(body=[*_, ast.Return(value=ast.expr() as grid)] as body) if (
-            sum(isinstance(inner, ast.Return) for statement in body for inner in ast.walk(statement)) == 1
-        ):
-            return _elements(grid)
-    return None
+    return tuple((one.call, literal_integer(one.option(0, "axis"))) for one in kernel.calls("program_id"))
 
 
 def _is_opaque_call(call: ast.Call, kernel: SourceKernel) -> bool:
-    path = kernel.scope.path(call.func)
-    if path == f"{_TL}program_id":
-        return literal_integer(argument(call, 0, "axis")) is None
+    path, operation = kernel.scope.path(call.func), kernel.operation(call)
+    if operation and operation.name == "program_id":
+        return literal_integer(operation.option(0, "axis")) is None
     if path is None:
         # A method of a value, or a function of Python's own, gives what its operands give.
         match call.func:
@@ -388,6 +328,4 @@ def _is_opaque_call(call: ast.Call, kernel: SourceKernel) -> bool:
             case ast.Name(id=name):
                 return kernel.scope.holder(name) is not None
         return True
-    if path.startswith(f"{_TL}extra."):
-        return ".libdevice." not in path
-    return not path.startswith(_TL) or path.startswith((f"{_TL}atomic_", f"{_TL}inline_asm"))
+    return operation is None or operation.name.startswith(("atomic_", "inline_asm"))

@@ -197,7 +197,6 @@ def _parameters_of_end(loop: ast.Call, kernel: SourceKernel) -> frozenset[str]:
     last = loop.args[1] if len(loop.args) > 1 else argument(loop, 0, "arg1")
     if last is None:
         return frozenset()
-    paths = {path for path, _ in kernel.flow.calls(last)}
-    if not paths <= {"triton.language.cdiv"}:
+    if not kernel.made_by(last) <= {"cdiv", "range"}:
         return frozenset()
-    return kernel.flow.parameters(last) & kernel.runtime_parameters
+    return kernel.parameters_in(last) & kernel.runtime_parameters

@@ -11,14 +11,10 @@ from pytorch_to_triton.audit.analysis.addresses import (
     rounded_up,
     rounded_up_division,
 )
-from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.ranges import calls_of
-from pytorch_to_triton.audit.call_arguments import argument
+from pytorch_to_triton.audit.call_arguments import factors
 from pytorch_to_triton.audit.source import Function, LaunchSite, SourceFile, SourceKernel
 from pytorch_to_triton.triton_api.name_scope import own_nodes
 
-_TL = "triton.language."
-_LOOPS = frozenset({"range", f"{_TL}range", f"{_TL}static_range"})
 _DEEPEST = 4
 
 
@@ -38,21 +34,20 @@ def values_passed(
 ) -> Iterator[tuple[LaunchSite, ast.expr]]:
     """What launches of the file pass for a parameter, also of a function that kernels call."""
     for launch in kernel.launches:
-        if (value := launch.given(kernel).get(name)) is not None:
+        if (value := launch.given.get(name)) is not None:
             yield launch, value
     if kernel.launches or deepest <= 0 or name not in kernel.parameters:
         return
-    for caller, call in calls_of(kernel):
-        match argument(call, kernel.parameters.index(name), name):
-            case ast.Name(id=outer) if outer in caller.kernel.parameters:
-                yield from values_passed(outer, caller.kernel, deepest - 1)
+    for caller, _, value in kernel.passed(name):
+        if isinstance(value, ast.Name) and value.id in caller.parameters:
+            yield from values_passed(value.id, caller, deepest - 1)
 
 
 def covers(length: ast.expr, access: ast.Call, address: ast.expr, kernel: SourceKernel) -> Iterator[Cover]:
     """The sizes that blocks of a length cover where an access stands; none where that is unknown."""
     stepped = [
         size
-        for loop in kernel.flow.loops(access)
+        for loop in kernel.loops(access)
         if _moves_with(loop, address, kernel) and (size := _size_walked(loop, length, kernel))
     ]
     for size in stepped:
@@ -69,23 +64,22 @@ def covers(length: ast.expr, access: ast.Call, address: ast.expr, kernel: Source
 
 
 def _size_walked(loop: ast.For | ast.While, length: ast.expr, kernel: SourceKernel) -> ast.Name | None:
-    """The parameter that a loop walks over in steps of a length."""
-    return (
-        _size_counted(loop.iter, length, kernel)
-        if isinstance(loop, ast.For)
-        else _until(loop, length, kernel)
-    )
+    """The parameter that a loop walks over in steps of a length.
 
-
-def _size_counted(source: ast.expr, length: ast.expr, kernel: SourceKernel) -> ast.Name | None:
-    """n of `range(0, n, BLOCK)` and of `range(tl.cdiv(n, BLOCK))`."""
-    if not isinstance(source, ast.Call) or not _is_range(source, kernel) or not 0 < len(source.args) <= 3:
+    n of `range(0, n, BLOCK)`, of `range(tl.cdiv(n, BLOCK))`, and of `while k < n` where the loop adds to k.
+    """
+    if isinstance(loop, ast.While):
+        return _until(loop, length, kernel)
+    source = kernel.operation(loop.iter)
+    if source is None or source.name not in ("range", "static_range") or not source.operands:
         return None
-    end = source.args[0] if len(source.args) == 1 else source.args[1]
-    if len(source.args) == 3 and _uses(source.args[2], length, kernel):
+    end = source.operands[0] if len(source.operands) == 1 else source.operands[1]
+    if len(source.operands) == 3 and _uses(source.operands[2], length, kernel):
         return _parameter(end, kernel)
-    size = _size_divided(kernel.flow.resolved(end), length, kernel)
-    return _parameter(size, kernel) if size is not None else None
+    # K of `tl.cdiv(K, BLOCK)` and `(K + BLOCK - 1) // BLOCK`.
+    division = rounded_up_division(kernel.resolved(end))
+    is_own = division and _uses(division.block, length, kernel)
+    return _parameter(division.size, kernel) if division and is_own else None
 
 
 def _until(loop: ast.While, length: ast.expr, kernel: SourceKernel) -> ast.Name | None:
@@ -100,15 +94,9 @@ def _until(loop: ast.While, length: ast.expr, kernel: SourceKernel) -> ast.Name 
     return None
 
 
-def _is_range(node: ast.AST, kernel: SourceKernel) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    return (kernel.scope.path(node.func) or ast.unparse(node.func)) in _LOOPS
-
-
 def _moves_with(loop: ast.For | ast.While, address: ast.expr, kernel: SourceKernel) -> bool:
     """Whether an address is made from what the loop counts, or from a name that the loop adds to."""
-    names = kernel.flow.names(address)
+    names = kernel.names(address)
     target = ast.walk(loop.target) if isinstance(loop, ast.For) else ()
     counted = {node.id for node in target if isinstance(node, ast.Name)}
     steps = (node.target for node in ast.walk(loop) if isinstance(node, ast.AugAssign))
@@ -129,53 +117,42 @@ def _is_moved(value: ast.expr, name: str, kernel: SourceKernel) -> bool:
         case ast.BinOp(left=ast.Name(id=own), op=ast.Add()):
             return own == name
         case ast.Call(args=[ast.Name(id=own), *_]):
-            return own == name and kernel.scope.path(value.func) == f"{_TL}advance"
+            return own == name and kernel.is_a(value, "advance")
     return False
-
-
-def _size_divided(end: ast.expr, length: ast.expr, kernel: SourceKernel) -> ast.expr | None:
-    """K of `tl.cdiv(K, BLOCK)` and `(K + BLOCK - 1) // BLOCK`."""
-    division = rounded_up_division(end)
-    return division.size if division and _uses(division.block, length, kernel) else None
 
 
 def _uses(step: ast.expr, length: ast.expr, kernel: SourceKernel) -> bool:
     """Whether a step is the length, or made from it and nothing but factors."""
-    if ast.unparse(kernel.flow.resolved(step)) == ast.unparse(length):
+    if ast.unparse(kernel.resolved(step)) == ast.unparse(length):
         return True
-    return isinstance(length, ast.Name) and length.id in kernel.flow.names(step)
+    return isinstance(length, ast.Name) and length.id in kernel.names(step)
 
 
 def _parameter(size: ast.expr, kernel: SourceKernel) -> ast.Name | None:
-    size = values(kernel).bare(size)
+    size = kernel.bare(size)
     return size if isinstance(size, ast.Name) and size.id in kernel.parameters else None
 
 
 def _held_whole(length: str, kernel: SourceKernel, launch: LaunchSite) -> ast.expr | None:
     """n where a block is the next power of two of n long, by the launch or by triton.heuristics."""
-    given = launch.given(kernel).get(length)
+    given = launch.given.get(length)
     if given is not None:
         return _next_power(launch.flow.resolved(given), launch)
     match kernel.decorators.get("triton.heuristics"):
         case ast.Call(args=[ast.Dict(keys=keys, values=rules)]):
-            for key, rule in zip(keys, rules, strict=True):
-                match key, rule:
-                    case ast.Constant(value=name), ast.Lambda(body=body) if name == length:
-                        return _by_heuristic(body, kernel, launch)
-    return None
-
-
-def _by_heuristic(body: ast.expr, kernel: SourceKernel, launch: LaunchSite) -> ast.expr | None:
-    """n where a heuristic is `triton.next_power_of_2(args["n"])`."""
-    match _next_power(body, launch):
-        case ast.Subscript(slice=ast.Constant(value=str(name))):
-            return launch.given(kernel).get(name)
+            named = {ast.unparse(key): rule for key, rule in zip(keys, rules, strict=True) if key}
+            match named.get(repr(length)):
+                case ast.Lambda(body=body):
+                    # `triton.next_power_of_2(args["n"])`
+                    match _next_power(body, launch):
+                        case ast.Subscript(slice=ast.Constant(value=str(name))):
+                            return launch.given.get(name)
     return None
 
 
 def _next_power(value: ast.expr, launch: LaunchSite) -> ast.expr | None:
     match value:
-        case ast.Call(args=[size]) if launch.scope.path(value.func) == "triton.next_power_of_2":
+        case ast.Call(args=[size]) if launch.flow.scope.path(value.func) == "triton.next_power_of_2":
             return size
         case ast.BinOp(
             left=ast.Constant(value=1),
@@ -196,19 +173,13 @@ def _next_power(value: ast.expr, launch: LaunchSite) -> ast.expr | None:
 
 def _is_placed_by_program(length: ast.Name, address: ast.expr, kernel: SourceKernel) -> bool:
     """Whether an address holds `program * BLOCK`; where a loop around it starts or ends does not count."""
-    for node in kernel.flow.origins(address, stop=lambda node: _is_range(node, kernel)):
-        match node:
-            case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                for block, factor in ((left, right), (right, left)):
-                    if ast.unparse(block) == length.id and _is_of_program(factor, kernel):
-                        return True
-    return False
-
-
-def _is_of_program(value: ast.expr, kernel: SourceKernel) -> bool:
-    """Whether a value is made from a program id and is no block, whose factor is a stride."""
-    paths = {path for path, _ in kernel.flow.calls(value)}
-    return f"{_TL}program_id" in paths and f"{_TL}arange" not in paths
+    made_from = kernel.origins(address, stop=lambda node: kernel.is_a(node, "range", "static_range"))
+    # A block's factor is a stride.
+    return any(
+        ast.unparse(side) == length.id and {"program_id", "arange"} & kernel.made_by(factor) == {"program_id"}
+        for node in made_from
+        for side, factor in factors(node)
+    )
 
 
 def _sizes_tiled(length: str, kernel: SourceKernel, launch: LaunchSite) -> Iterator[ast.expr]:
@@ -216,11 +187,13 @@ def _sizes_tiled(length: str, kernel: SourceKernel, launch: LaunchSite) -> Itera
     for element in grid_of(launch) or ():
         for node in launch.flow.origins(element):
             division = rounded_up(node, launch) if isinstance(node, ast.Call | ast.BinOp) else None
-            if division and length in parameters_for(division.block, kernel, launch):
+            if division and length in parameters_for(division.block, launch):
                 yield division.size
 
 
-_ASSERTS = frozenset(f"triton.language.{name}" for name in ("static_assert", "device_assert", "assume"))
+_ASSERTS = ("static_assert", "device_assert", "assume")
+_OF_LAYOUT = frozenset({"ndim", "dim", "dtype", "stride", "device", "type"})
+"""What a tensor has beside sizes."""
 _ROUNDING = frozenset({"cdiv", "ceil", "next_power_of_2", "ceildiv", "ceil_div", "round_up", "align"})
 
 
@@ -230,7 +203,7 @@ def is_guarded(size: ast.expr, launch: LaunchSite, kernel: SourceKernel) -> bool
     The launching function asks whether the size divides, or a function that launches nothing does, or the
     kernel itself asserts it.
     """
-    if any(path in _ASSERTS and _asks(call) for path, call in kernel.calls()):
+    if any(_asks(asserted.call) for asserted in kernel.calls(*_ASSERTS)):
         return True
     named = launch.flow.names(size)
     if any(launch.flow.names(test) & named for test in _tests_in(launch.function) if _asks(test)):
@@ -240,7 +213,7 @@ def is_guarded(size: ast.expr, launch: LaunchSite, kernel: SourceKernel) -> bool
 
 def is_limited(size: ast.expr, launch: LaunchSite, kernel: SourceKernel) -> bool:
     """Whether anything may keep large sizes away: a comparison, a call that decides, an assertion."""
-    if any(path in _ASSERTS for path, _ in kernel.calls()):
+    if any(kernel.calls(*_ASSERTS)):
         return True
     flow = launch.flow
     tests = [one for one in _tests_in(launch.function) if flow.names(one) & flow.names(size)]
@@ -294,17 +267,12 @@ def _limits(compare: ast.Compare) -> bool:
     for op, other in zip(compare.ops, compare.comparators, strict=True):
         if isinstance(op, ast.Is | ast.IsNot):
             continue
-        if isinstance(op, ast.Eq | ast.NotEq) and not _is_of_shape(compare.left):
+        words = {node.attr for node in ast.walk(compare.left) if isinstance(node, ast.Attribute)}
+        if isinstance(op, ast.Eq | ast.NotEq) and words & _OF_LAYOUT:
             continue
         if not (isinstance(other, ast.Constant) and other.value in (0, 1)):
             return True
     return False
-
-
-def _is_of_shape(value: ast.expr) -> bool:
-    """Whether it may be a size: not the number of axes, a dtype, a stride or a device."""
-    words = {node.attr for node in ast.walk(value) if isinstance(node, ast.Attribute)}
-    return not words & {"ndim", "dim", "dtype", "stride", "device", "type"}
 
 
 def _tests_in(function: Function | None) -> Iterator[ast.expr]:

@@ -82,11 +82,6 @@ _VARIED: tuple[Group, ...] = ("special", "layout", "large_stride", "option", "re
 """Cases that differ from a plain one of the same sizes."""
 
 
-def _is_wrong(case: CaseResult) -> bool:
-    """Whether its mismatches count: those of a limit only where an offset overflows."""
-    return case.status != "limited" or case.group == "large_stride"
-
-
 def has_special_values(case: CaseResult) -> bool:
     return case.group == "special" or (case.group == "combined" and names_values(case.name))
 
@@ -223,7 +218,9 @@ class Diagnoses:
     @cached_property
     def _wrong(self) -> list[CaseResult]:
         """The cases whose values are wrong; those of several conditions only where no other is."""
-        wrong = [case for case in self.verdict.cases if case.mismatches and _is_wrong(case)]
+        # The mismatches of a limit count only where an offset overflows.
+        counted = [c for c in self.verdict.cases if c.status != "limited" or c.group == "large_stride"]
+        wrong = [case for case in counted if case.mismatches]
         return [case for case in wrong if case.group != "combined"] or wrong
 
     @cached_property

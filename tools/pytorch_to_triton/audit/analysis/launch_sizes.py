@@ -22,7 +22,7 @@ from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
 from pytorch_to_triton.inputs.expression import holds, names_in, value_of
 from pytorch_to_triton.inputs.input_spec import TensorSpec
-from pytorch_to_triton.triton_api.name_scope import NameScope, own_nodes, parameters_of
+from pytorch_to_triton.triton_api.name_scope import NameScope, defaults_of, own_nodes, parameters_of
 
 _KEEP_SHAPE = frozenset({"contiguous", "to", "float", "half", "bfloat16", "detach", "clone", "cuda", "type"})
 _MAKERS = frozenset(f"torch.{name}" for name in ("rand", "randn", "empty", "zeros", "ones", "full"))
@@ -161,7 +161,7 @@ def literal_sizes(size: Extent, launch: LaunchSite, file: SourceFile) -> Sequenc
 def constant(value: ast.expr, launch: LaunchSite) -> int | None:
     """What a value of the launching function comes to by literals and constants of the file; else None."""
     value = launch.flow.resolved(value)
-    if isinstance(value, ast.Name) and (binding := launch.scope.find(value.id)) and binding.value:
+    if isinstance(value, ast.Name) and (binding := launch.flow.scope.find(value.id)) and binding.value:
         value = binding.value
     return literal_integer(value)
 
@@ -207,11 +207,12 @@ def _along(shape: Sequence[int | None], axis: int | None) -> int | None:
     return prod(known) if len(known) == len(shape) else None
 
 
-def most_lanes(length: str, kernel: SourceKernel, launch: LaunchSite) -> int | None:
+def most_lanes(length: str, launch: LaunchSite) -> int | None:
     """The most that a length of the kernel comes to; None where nothing bounds it."""
+    kernel = launch.kernel
     if length not in kernel.parameters:
         return int(length) if length.isdigit() else _file_constant(length, kernel)
-    given = launch.given(kernel).get(length)
+    given = launch.given.get(length)
     if given is not None:
         return _upper_bound(given, launch)
     if "triton.heuristics" in kernel.decorators:
@@ -223,7 +224,7 @@ def most_lanes(length: str, kernel: SourceKernel, launch: LaunchSite) -> int | N
         return max(known) if len(known) == len(lengths) else None
     if "triton.autotune" in kernel.decorators:
         return None
-    return _default(length, kernel)
+    return literal_integer(defaults_of(kernel.node).get(length))
 
 
 def _file_constant(name: str, kernel: SourceKernel) -> int | None:
@@ -236,16 +237,6 @@ def _file_constant(name: str, kernel: SourceKernel) -> int | None:
             return literal_integer(number)
         case value:
             return literal_integer(value)
-
-
-def _default(parameter: str, kernel: SourceKernel) -> int | None:
-    given = kernel.node.args
-    plain = [one.arg for one in (*given.posonlyargs, *given.args)]
-    defaults = dict(zip(reversed(plain), reversed(given.defaults), strict=False))
-    defaults |= {
-        one.arg: value for one, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value
-    }
-    return literal_integer(defaults.get(parameter))
 
 
 def _upper_bound(value: ast.expr, launch: LaunchSite) -> int | None:

@@ -3,12 +3,10 @@
 import ast
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Literal
 
 from pytorch_to_triton.audit.analysis.addresses import may_be_block
 from pytorch_to_triton.audit.call_arguments import argument, literal_integer
-from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
+from pytorch_to_triton.audit.source import LaunchSite
 from pytorch_to_triton.triton_api.name_scope import parameters_of
 
 
@@ -26,11 +24,22 @@ def size_of(value: ast.expr, launch: LaunchSite) -> Extent | None:
     """The size that a value certainly is; names are followed, `rows, cols = x.shape` among them."""
     value = launch.flow.resolved(value)
     match value:
-        case ast.Name(id=name) if len(launch.scope.bindings.get(name, ())) == 1:
-            return _unpacked_sizes(launch).get(name)
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return _whole([*_factors(left, launch), *_factors(right, launch)], launch)
-    return _spelled_size(value)
+        case ast.BinOp(op=ast.Mult()):
+            return _whole(_factors(value, launch), launch)
+        case ast.Subscript(value=ast.Attribute(value=owner, attr="shape"), slice=index):
+            return _extent(owner, index)
+        case (
+            ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[index], keywords=[])
+            | ast.Subscript(
+                value=ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[]), slice=index
+            )
+        ):
+            return _extent(owner, index)
+        case ast.Call(func=ast.Attribute(value=owner, attr="numel" | "nelement"), args=[]):
+            return Extent(ast.unparse(owner), None)
+        case ast.Call(func=ast.Name(id="len"), args=[owner]):
+            return Extent(ast.unparse(owner), 0)
+    return None
 
 
 def _factors(value: ast.expr, launch: LaunchSite) -> list[Extent | None]:
@@ -44,33 +53,18 @@ def _whole(factors: list[Extent | None], launch: LaunchSite) -> Extent | None:
     """All elements, where the factors are the sizes along all axes of a tensor whose shape is unpacked."""
     tensors = {factor.tensor if factor else None for factor in factors}
     axes = sorted(factor.axis for factor in factors if factor and factor.axis is not None)
-    ranks = {size.axis for size in _unpacked_sizes(launch).values() if {size.tensor} == tensors}
-    return Extent(tensors.pop() or "", None) if len(tensors) == 1 and axes and {*axes} == ranks else None
-
-
-def _spelled_size(value: ast.expr) -> Extent | None:
-    match value:
-        case ast.Subscript(value=ast.Attribute(value=owner, attr="shape"), slice=index):
-            return _extent(owner, index)
-        case ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[index], keywords=[]):
-            return _extent(owner, index)
-        case ast.Call(func=ast.Attribute(value=owner, attr="numel" | "nelement"), args=[]):
-            return Extent(ast.unparse(owner), None)
-        case ast.Call(func=ast.Name(id="len"), args=[owner]):
-            return Extent(ast.unparse(owner), 0)
-    return None
+    tensor = (tensors.pop() or "") if len(tensors) == 1 else ""
+    return Extent(tensor, None) if tensor and axes == [*range(rank_of(tensor, launch) or -1)] else None
 
 
 def stride_of(value: ast.expr, launch: LaunchSite) -> Extent | None:
-    """The stride that a value certainly is; names are followed."""
-    value = launch.flow.resolved(value)
-    match value:
-        case ast.Name(id=name) if len(launch.scope.bindings.get(name, ())) == 1:
-            return _unpacked_strides(launch).get(name)
-        case ast.Call(func=ast.Attribute(value=owner, attr="stride"), args=[index], keywords=[]):
-            return _extent(owner, index)
-        case ast.Subscript(
-            value=ast.Call(func=ast.Attribute(value=owner, attr="stride"), args=[]), slice=index
+    """The stride that a value certainly is; names are followed, `sm, sn = x.stride()` among them."""
+    match launch.flow.resolved(value):
+        case (
+            ast.Call(func=ast.Attribute(value=owner, attr="stride"), args=[index], keywords=[])
+            | ast.Subscript(
+                value=ast.Call(func=ast.Attribute(value=owner, attr="stride"), args=[]), slice=index
+            )
         ):
             return _extent(owner, index)
     return None
@@ -79,53 +73,6 @@ def stride_of(value: ast.expr, launch: LaunchSite) -> Extent | None:
 def _extent(owner: ast.expr, index: ast.expr) -> Extent | None:
     axis = literal_integer(index)
     return None if axis is None else Extent(ast.unparse(owner), axis)
-
-
-@lru_cache(maxsize=64)
-def _unpacked_sizes(launch: LaunchSite) -> Mapping[str, Extent]:
-    """The names that a shape is unpacked into, with the sizes that they are."""
-    sizes: dict[str, Extent] = {}
-    for node in launch.nodes:
-        match node:
-            case ast.Assign(targets=[ast.Tuple() as target], value=value):
-                for name, size in _pairs(target, value):
-                    sizes.setdefault(name, size)
-    return sizes
-
-
-def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Extent]]:
-    """Each name of a target with the size that it is given."""
-    match target, value:
-        case ast.Name(id=name), _ if size := _spelled_size(value):
-            yield name, size
-        case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
-            for one, other in zip(targets, values, strict=True):
-                yield from _pairs(one, other)
-        case _:
-            yield from _named_axes(ast.Assign([target], value), "shape")
-
-
-@lru_cache(maxsize=64)
-def _unpacked_strides(launch: LaunchSite) -> Mapping[str, Extent]:
-    """The names of `sm, sn = x.stride()`."""
-    return {name: stride for node in launch.nodes for name, stride in _named_axes(node, "stride")}
-
-
-def _named_axes(node: ast.AST, whole: Literal["shape", "stride"]) -> Iterator[tuple[str, Extent]]:
-    for owner, targets in unpacked_axes(node, whole):
-        if all(isinstance(target, ast.Name) for target in targets):
-            yield from ((ast.unparse(one), Extent(owner, axis)) for axis, one in enumerate(targets))
-
-
-def unpacked_axes(node: ast.AST, whole: Literal["shape", "stride"]) -> Iterator[tuple[str, list[ast.expr]]]:
-    """The tensor and the targets of `m, n = x.shape`, of `x.size()` or of `x.stride()`."""
-    match node:
-        case ast.Assign(
-            targets=[ast.Tuple(elts=targets)],
-            value=ast.Attribute(value=owner, attr="shape" as name)
-            | ast.Call(func=ast.Attribute(value=owner, attr="size" | "stride" as name), args=[]),
-        ) if (name == "stride") == (whole == "stride"):
-            yield ast.unparse(owner), targets
 
 
 _RESOLVES_LAYOUT = frozenset(
@@ -159,12 +106,15 @@ def is_made_from(value: ast.expr, name: str, methods: Container[str]) -> bool:
 
 def rank_of(tensor: str, launch: LaunchSite) -> int | None:
     """How many axes a tensor has, where its shape is unpacked into names."""
-    ranks = {
-        len(targets)
-        for node in launch.nodes
-        for owner, targets in unpacked_axes(node, "shape")
-        if owner == tensor and not any(isinstance(target, ast.Starred) for target in targets)
-    }
+    ranks: set[int] = set()
+    for node in launch.flow.nodes:
+        match node:
+            case ast.Assign(
+                targets=[ast.Tuple(elts=targets)],
+                value=ast.Attribute(value=owner, attr="shape")
+                | ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[]),
+            ) if ast.unparse(owner) == tensor and not any(isinstance(one, ast.Starred) for one in targets):
+                ranks.add(len(targets))
     return ranks.pop() if len(ranks) == 1 else None
 
 
@@ -193,12 +143,12 @@ def callers_size(size: Extent, launch: LaunchSite) -> Extent | None:
     return callers_size(Extent(like.id, size.axis), launch) if isinstance(like, ast.Name) else None
 
 
-def tensors_of(launch: LaunchSite, kernel: SourceKernel) -> Mapping[str, str]:
+def tensors_of(launch: LaunchSite) -> Mapping[str, str]:
     """The names that are passed for the kernel's pointers, by parameter."""
-    pointers = {access.pointer for access in kernel.accesses}
+    pointers = {access.pointer for access in launch.kernel.accesses}
     return {
         parameter: value.id
-        for parameter, value in launch.given(kernel).items()
+        for parameter, value in launch.given.items()
         if parameter in pointers and isinstance(value, ast.Name)
     }
 
@@ -208,40 +158,31 @@ def allocation(name: str, launch: LaunchSite) -> tuple[str, ast.Call] | None:
 
     None where the name is assigned anywhere else, too.
     """
-    bindings = launch.scope.bindings.get(name, ())
+    bindings = launch.flow.scope.bindings.get(name, ())
     if len(bindings) != 1 or not isinstance(bindings[0].value, ast.Call):
         return None
     call = bindings[0].value
-    path = launch.scope.path(call.func)
+    path = launch.flow.scope.path(call.func)
     if path is None and isinstance(call.func, ast.Attribute):
         path = call.func.attr
     return (path, call) if path else None
 
 
-def attributes_of(name: str, launch: LaunchSite) -> frozenset[str]:
-    """The attributes and methods of a name that the launching function uses."""
-    return frozenset(attribute for owner, attribute in _attributes(launch) if owner == name)
-
-
-@lru_cache(maxsize=64)
-def _attributes(launch: LaunchSite) -> frozenset[tuple[str, str]]:
-    """Each `name.attribute` in the launching function."""
-    return frozenset(
-        (node.value.id, node.attr)
-        for node in launch.nodes
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-    )
-
-
-def unknown_layouts(launch: LaunchSite, kernel: SourceKernel) -> Iterator[str]:
+def unknown_layouts(launch: LaunchSite) -> Iterator[str]:
     """The caller's tensors whose layout nothing in the launching function touches."""
-    handed_on = _names_handed_on(launch)
-    for parameter, name in tensors_of(launch, kernel).items():
-        only_given = name in callers_parameters(launch) and len(launch.scope.bindings[name]) == 1
-        if not only_given or name in handed_on or attributes_of(name, launch) & _RESOLVES_LAYOUT:
+    looked_at = _names_handed_on(launch) | {
+        node.value.id
+        for node in launch.flow.nodes
+        if isinstance(node, ast.Attribute) and node.attr in _RESOLVES_LAYOUT
+        if isinstance(node.value, ast.Name)
+    }
+    for parameter, name in tensors_of(launch).items():
+        only_given = name in callers_parameters(launch) and len(launch.flow.scope.bindings[name]) == 1
+        if not only_given or name in looked_at:
             continue
         if any(
-            access.pointer == parameter and may_be_block(access.address, kernel) for access in kernel.accesses
+            access.pointer == parameter and may_be_block(access.address, launch.kernel)
+            for access in launch.kernel.accesses
         ):
             yield name
 
@@ -249,13 +190,13 @@ def unknown_layouts(launch: LaunchSite, kernel: SourceKernel) -> Iterator[str]:
 def _names_handed_on(launch: LaunchSite) -> frozenset[str]:
     """The names that other functions are given, which may look at the layout, or that are assigned on."""
     names: set[str] = set()
-    for node in launch.nodes:
+    for node in launch.flow.nodes:
         match node:
             case ast.Call(func=func, args=arguments, keywords=keywords) if not isinstance(
                 func, ast.Subscript
             ):
                 builtin = isinstance(func, ast.Name) and func.id in _BUILTINS
-                if not builtin and launch.scope.path(func) not in _ASKS_LITTLE:
+                if not builtin and launch.flow.scope.path(func) not in _ASKS_LITTLE:
                     given = [*arguments, *(keyword.value for keyword in keywords)]
                     names |= {passed.id for passed in given if isinstance(passed, ast.Name)}
             case ast.For(iter=ast.Tuple(elts=elements) | ast.List(elts=elements)):

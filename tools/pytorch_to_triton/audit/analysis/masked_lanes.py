@@ -2,13 +2,12 @@
 
 import ast
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from pytorch_to_triton.audit.analysis.addresses import MaskBound, addends, bounds, is_block, range_length
-from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
-from pytorch_to_triton.audit.analysis.operations import Operation
-from pytorch_to_triton.audit.call_arguments import is_new_axis, literal_integer
+from pytorch_to_triton.audit.call_arguments import factors, is_new_axis, literal_integer
+from pytorch_to_triton.audit.operations import Operation
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 _FUNCTIONS: Mapping[str, Callable[[float], float]] = {
@@ -19,10 +18,11 @@ _FUNCTIONS: Mapping[str, Callable[[float], float]] = {
     "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
 }
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: lambda x, y: x + y,
-    ast.Sub: lambda x, y: x - y,
-    ast.Mult: lambda x, y: x * y,
-    ast.Div: lambda x, y: x / y,
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: math.pow,
 }
 _DEEPEST = 10
 """Names and operators that are followed one behind the other."""
@@ -52,7 +52,7 @@ def lanes(value: ast.expr, kernel: SourceKernel) -> Lanes | None:
 
 def is_masked_along(load: KernelAccess, axis: ast.expr | None, kernel: SourceKernel) -> bool:
     """Whether the mask leaves out lanes of the axis that a reduction sums up; no axis: of any."""
-    if load.mask is None or not is_block(load.mask, kernel):
+    if load.mask is None or not kernel.is_block(load.mask):
         return False
     places = list(_axes_of_ranges(load.mask, kernel))
     rank = max((rank for _, rank in _axes_of_ranges(load.address, kernel)), default=1)
@@ -68,25 +68,23 @@ def is_masked_along(load: KernelAccess, axis: ast.expr | None, kernel: SourceKer
 
 def is_never_negative(value: ast.expr, kernel: SourceKernel) -> bool:
     """Whether a value is an absolute one, a square, a power of e or the like."""
-    known = values(kernel)
-    value = known.bare(value)
-    if known.squared(value) is not None:
+    value = kernel.bare(value)
+    if kernel.squared(value) is not None:
         return True
     match value:
         case ast.BinOp(left=left, op=ast.Add() | ast.Mult() | ast.Div(), right=right):
             return is_never_negative(left, kernel) and is_never_negative(right, kernel)
         case ast.Compare():
             return True
-    called = known.operation(value)
+    called = kernel.operation(value)
     if called and called.name == "maximum":
-        floors = [known.number(operand) for operand in called.operands]
+        floors = [kernel.number(operand) for operand in called.operands]
         return any(floor is not None and floor >= 0 for floor in floors)
-    number = known.number(value)
+    number = kernel.number(value)
     return bool(called and called.name in _FUNCTIONS) or (number is not None and number >= 0)
 
 
 def _lanes(value: ast.expr, kernel: SourceKernel, *, depth: int) -> Lanes | None:
-    known = values(kernel)
     value = _follow(value, kernel)
     if depth <= 0:
         return None
@@ -99,8 +97,10 @@ def _lanes(value: ast.expr, kernel: SourceKernel, *, depth: int) -> Lanes | None
             return _combine(value, kernel, depth=depth - 1)
     load = load_of(value, kernel)
     if load is not None:
-        return _lanes_of_load(load, kernel)
-    called = known.operation(value)
+        number = kernel.number(load.other) if load.other else UNDEFINED
+        is_masked = load.mask is not None and kernel.is_block(load.mask)
+        return Lanes(load, number) if is_masked and number is not None else None
+    called = kernel.operation(value)
     if called and called.name in _FUNCTIONS and called.operands:
         held = _lanes(called.operands[0], kernel, depth=depth - 1)
         return _apply(called, held) if held else None
@@ -109,10 +109,9 @@ def _lanes(value: ast.expr, kernel: SourceKernel, *, depth: int) -> Lanes | None
 
 def _follow(value: ast.expr, kernel: SourceKernel) -> ast.expr:
     """Names and casts are followed; what changes the shape is not."""
-    known = values(kernel)
     while True:
-        value = known.resolved(value)
-        called = known.operation(value)
+        value = kernel.resolved(value)
+        called = kernel.operation(value)
         if called is None or called.name not in ("to", "cast") or not called.operands:
             return value
         value = called.operands[0]
@@ -120,18 +119,7 @@ def _follow(value: ast.expr, kernel: SourceKernel) -> ast.expr:
 
 def load_of(value: ast.expr, kernel: SourceKernel) -> KernelAccess | None:
     """The tl.load that a value is, nothing followed."""
-    return next(
-        (access for access in kernel.accesses if access.call is value and access.name == "load"), None
-    )
-
-
-def _lanes_of_load(load: KernelAccess, kernel: SourceKernel) -> Lanes | None:
-    if load.mask is None or not is_block(load.mask, kernel):
-        return None
-    if load.other is None:
-        return Lanes(load, UNDEFINED)
-    number = values(kernel).number(load.other)
-    return None if number is None else Lanes(load, number)
+    return next((load for load in kernel.loads if load.call is value), None)
 
 
 def _apply(called: Operation, held: Lanes) -> Lanes | None:
@@ -147,82 +135,52 @@ def _apply(called: Operation, held: Lanes) -> Lanes | None:
 
 
 def _combine(value: ast.BinOp, kernel: SourceKernel, *, depth: int) -> Lanes | None:
-    one, other = _lanes(value.left, kernel, depth=depth), _lanes(value.right, kernel, depth=depth)
-    held = one or other
-    if held is None:
-        return None
-    for side in (one, other):
-        if side and side.hold == UNDEFINED:
-            return side
-    if one and other:
-        content = _of_both(value.op, one.hold, other.hold)
-    elif one:
-        content = _of_left(value.op, one, value.right, kernel, depth=depth)
-    else:
-        assert other is not None
-        content = _of_right(value.op, value.left, other, kernel, depth=depth)
-    return None if content is None else replace(held, hold=content)
+    sides = (value.left, value.right)
+    both = [_lanes(side, kernel, depth=depth) for side in sides]
+    masked = [held for held in both if held]
+    undefined = next((held for held in masked if held.hold == UNDEFINED), None)
+    if undefined or not masked or (both[0] is None and isinstance(value.op, ast.Div | ast.Pow)):
+        return undefined
+    load = masked[0].load
+    contents = [
+        held.hold if held else _content(side, load, kernel, depth=depth)
+        for held, side in zip(both, sides, strict=True)
+    ]
+    hold = _compute(value.op, *contents)
+    return None if hold is None else Lanes(load, hold)
 
 
-def _of_both(op: ast.operator, one: Content, other: Content) -> Content | None:
+def _content(value: ast.expr, load: KernelAccess, kernel: SourceKernel, *, depth: int) -> Content | None:
+    """What a value that is the same in all lanes holds; None where it may be zero or not."""
+    number = kernel.number(value)
+    return NOT_ZERO if number is None and _is_total(value, load, kernel, depth=depth) else number
+
+
+def _compute(op: ast.operator, one: Content | None, other: Content | None) -> Content | None:
+    """What an operator makes of two contents; None where that depends on the data."""
     if isinstance(one, float) and isinstance(other, float):
-        return _compute(op, one, other)
-    if isinstance(op, ast.Mult | ast.Div):
-        return 0.0 if one == 0.0 or (other == 0.0 and isinstance(op, ast.Mult)) else NOT_ZERO
-    if isinstance(op, ast.Add | ast.Sub) and 0.0 in (one, other):
-        return NOT_ZERO
+        try:
+            return _ARITHMETIC[type(op)](one, other)
+        except (KeyError, ArithmeticError, ValueError):
+            return None
+    match op:
+        case ast.Add() | ast.Sub() if _is_infinite(one):
+            return one
+        case ast.Add() | ast.Sub() if isinstance(other, float) and _is_infinite(other):
+            return other if isinstance(op, ast.Add) else -other
+        case ast.Add() | ast.Sub():
+            return NOT_ZERO if {one, other} == {0.0, NOT_ZERO} else None
+        case ast.Mult() | ast.Div() if one == 0.0 or (other == 0.0 and isinstance(op, ast.Mult)):
+            return 0.0
+        case ast.Mult() | ast.Div() if None not in (one, other) and not _is_infinite(one):
+            return NOT_ZERO
+        case ast.Pow() if one == NOT_ZERO and other is not None:
+            return NOT_ZERO
     return None
 
 
-def _of_left(
-    op: ast.operator, held: Lanes, right: ast.expr, kernel: SourceKernel, *, depth: int
-) -> Content | None:
-    hold = held.hold
-    number = values(kernel).number(right)
-    if number is not None:
-        if isinstance(op, ast.Pow):
-            return hold if hold == NOT_ZERO else _power(hold, number)
-        return _of_both(op, hold, number) if number != 0 or not isinstance(op, ast.Div) else None
-    if isinstance(hold, float) and math.isinf(hold):
-        return hold if isinstance(op, ast.Add | ast.Sub) else None
-    if hold == 0.0 and isinstance(op, ast.Mult | ast.Div):
-        return 0.0
-    if not _is_total(right, held.load, kernel, depth=depth):
-        return None
-    if isinstance(op, ast.Add | ast.Sub):
-        return NOT_ZERO if hold == 0.0 else None
-    return NOT_ZERO if isinstance(op, ast.Mult | ast.Div) else None
-
-
-def _of_right(
-    op: ast.operator, left: ast.expr, held: Lanes, kernel: SourceKernel, *, depth: int
-) -> Content | None:
-    hold = held.hold
-    if isinstance(op, ast.Add | ast.Mult):
-        return _of_left(op, held, left, kernel, depth=depth)
-    number = values(kernel).number(left)
-    if isinstance(op, ast.Sub):
-        if isinstance(hold, float) and number is not None:
-            return number - hold
-        if isinstance(hold, float) and math.isinf(hold):
-            return -hold
-        return NOT_ZERO if hold == 0.0 and _is_total(left, held.load, kernel, depth=depth) else None
-    return None
-
-
-def _power(hold: Content, number: float) -> Content | None:
-    try:
-        return float(hold**number) if isinstance(hold, float) else None
-    except (OverflowError, ZeroDivisionError):
-        return None
-
-
-def _compute(op: ast.operator, one: float, other: float) -> float | None:
-    function = _ARITHMETIC.get(type(op))
-    try:
-        return None if function is None else function(one, other)
-    except (OverflowError, ZeroDivisionError):
-        return None
+def _is_infinite(content: Content | None) -> bool:
+    return isinstance(content, float) and math.isinf(content)
 
 
 def _is_total(value: ast.expr, load: KernelAccess, kernel: SourceKernel, *, depth: int) -> bool:
@@ -230,31 +188,29 @@ def _is_total(value: ast.expr, load: KernelAccess, kernel: SourceKernel, *, dept
 
     What is summed up along one axis of several is another block, unless it is the load's own rows.
     """
-    known = values(kernel)
-    value = known.bare(value)
+    value = kernel.bare(value)
     match value:
         case ast.BinOp(left=left, op=ast.Div() | ast.Mult()):
             return _is_total(left, load, kernel, depth=depth)
-    called = known.operation(value)
+    called = kernel.operation(value)
     if called is None or called.name not in _REDUCED or not called.operands:
         return False
     held = _lanes(called.operands[0], kernel, depth=depth)
     if held and held.load is load:
         return True
-    return not any(_adds_axis(node) for node in known.origins(value))
+    return not any(_adds_axis(node) for node in kernel.origins(value))
 
 
 def _lanes_of_accumulator(name: ast.Name, kernel: SourceKernel, *, depth: int) -> Lanes | None:
     """Of a name that starts at zero and that a loop adds blocks to."""
-    known = values(kernel)
     parts: list[Lanes] = []
-    for held in known.definitions(name):
+    for held in kernel.definitions(name):
         match held:
             case ast.BinOp(left=ast.Name(id=own), op=ast.Add(), right=step) if own == name.id:
                 if (part := _lanes(step, kernel, depth=depth)) and part.hold in (NOT_ZERO, UNDEFINED):
                     parts.append(part)
-            case ast.expr() if known.is_a(known.bare(held), "zeros", "full", "zeros_like") or (
-                known.number(held) is not None
+            case ast.expr() if kernel.is_a(kernel.bare(held), "zeros", "full", "zeros_like") or (
+                kernel.number(held) is not None
             ):
                 continue
             case _:
@@ -264,10 +220,10 @@ def _lanes_of_accumulator(name: ast.Name, kernel: SourceKernel, *, depth: int) -
 
 def _axes_of_ranges(value: ast.expr, kernel: SourceKernel) -> Iterator[tuple[int, int]]:
     """For each `[:, None]` of what holds a range, the axis that it is on and how many axes there are."""
-    for node in values(kernel).origins(value):
+    for node in kernel.origins(value):
         match node:
             case ast.Subscript(value=inner, slice=ast.Tuple(elts=parts)) if _adds_axis(node):
-                if is_block(inner, kernel):
+                if kernel.is_block(inner):
                     places = (place for place, part in enumerate(parts) if isinstance(part, ast.Slice))
                     yield from ((place, len(parts)) for place in places)
 
@@ -279,79 +235,19 @@ def _adds_axis(node: ast.AST) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class Padding:
-    """`lanes < end` in the mask of a load, where the lanes come from tl.arange(0, width)."""
-
-    width: str
-    """A tl.constexpr parameter."""
-    end: str
-
-
-@dataclass(frozen=True, eq=False)
-class PaddedMean:
-    """A tl.sum of masked data that is divided by the width of the block."""
-
-    quotient: ast.expr
-    padding: Padding
+def is_masked_later(value: ast.expr, kernel: SourceKernel) -> bool:
+    """Whether tl.where chooses from a value, or a comparison is multiplied with it."""
+    return value in kernel.selected or any(
+        kernel.bare(factor) is value and _is_mask(other, kernel)
+        for node in kernel.expressions
+        for factor, other in factors(node)
+    )
 
 
-def padding_along(load: KernelAccess, reduction: Operation, kernel: SourceKernel) -> Padding | None:
-    """What the mask of a load certainly leaves out of what a reduction takes in."""
-    for bound in bounds(load.mask, kernel):
-        padding = _padding(bound, kernel)
-        along = replace(load, mask=bound.comparison)
-        if padding and is_masked_along(along, reduction.option(1, "axis"), kernel):
-            return padding
-    return None
-
-
-def padded_means(kernel: SourceKernel) -> Iterator[PaddedMean]:
-    """Each sum of a masked load, or of its products, that is divided by the width of the block."""
-    known = values(kernel)
-    for node in known.expressions:
-        total, divisor = _mean(node, known) or (node, None)
-        reduction = known.operation(known.bare(total))
-        if divisor is None or reduction is None or reduction.name != "sum" or not reduction.operands:
-            continue
-        loads = [load_of(factor, kernel) for factor in _factors(reduction.operands[0], known)]
-        paddings = [padding_along(load, reduction, kernel) for load in loads if load]
-        padding = next(filter(None, paddings), None)
-        if padding and padding.width == ast.unparse(known.bare(divisor)):
-            yield PaddedMean(node, padding)
-
-
-def _padding(bound: MaskBound, kernel: SourceKernel) -> Padding | None:
-    """What a bound leaves out of a block that is longer than the data, by all that the file shows."""
-    lengths = {length for part in addends(bound.offsets, kernel) if (length := range_length(part, kernel))}
-    width, end = next(iter(lengths), ""), ast.unparse(values(kernel).bare(bound.size))
-    if bound.inclusive or len(lengths) != 1 or width not in kernel.constexprs or width == end:
-        return None
-    given = [launch.given(kernel) for launch in kernel.launches]
-    pairs = [(passed.get(width), passed.get(end)) for passed in given]
-    alike = any(one and other and ast.dump(one) == ast.dump(other) for one, other in pairs)
-    return None if alike else Padding(width, ast.unparse(bound.size))
-
-
-def _mean(node: ast.expr, known: KernelValues) -> tuple[ast.expr, ast.expr] | None:
-    """The sum and the divisor of sum / n and sum * (1 / n)."""
-    if quotient := known.quotient(node):
-        return quotient
-    match node:
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            for total, factor in ((left, right), (right, left)):
-                inverse = known.quotient(known.bare(factor))
-                if inverse and known.number(inverse[0]) == 1:
-                    return total, inverse[1]
-    return None
-
-
-def _factors(value: ast.expr, known: KernelValues) -> list[ast.expr]:
-    """x and y of x * y; of a masked load they are zero where it is."""
-    value = known.bare(value)
-    match value:
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return [*_factors(left, known), *_factors(right, known)]
-        case ast.BinOp(left=left, op=ast.Pow()):
-            return _factors(left, known)
-    return [value]
+def _is_mask(value: ast.expr, kernel: SourceKernel) -> bool:
+    match kernel.bare(value):
+        case ast.Compare():
+            return True
+        case ast.BinOp(left=left, op=ast.BitAnd()):
+            return _is_mask(left, kernel)
+    return False

@@ -5,12 +5,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 
-from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
-_TL = "triton.language."
-_HIDDEN = frozenset({_TL + "debug_barrier", _TL + "inline_asm_elementwise", _TL + "make_tensor_descriptor"})
+_HIDDEN = ("debug_barrier", "inline_asm_elementwise", "make_tensor_descriptor")
 """Calls that access memory out of sight, or wait for others that do."""
 _BUILTINS = frozenset({"range", "min", "max", "float", "int"})
 
@@ -46,33 +44,29 @@ def calls_unknown(kernel: SourceKernel, node: ast.AST) -> bool:
 
 def _is_unknown(call: ast.Call, kernel: SourceKernel) -> bool:
     path = kernel.scope.path(call.func)
+    if operation := kernel.operation(call):
+        return operation.name in _HIDDEN
     if path is not None:
-        return path in _HIDDEN or not path.startswith("triton.")
+        return not path.startswith("triton.")
     match call.func:
         case ast.Attribute(attr=method):
             return method not in ("to", "cast")
         case ast.Name(id=name) if name not in _BUILTINS:
-            binding = kernel.scope.find(name)
-            helpers = (one for one in kernel.file.kernels if binding and one.node is binding.node)
-            helper = next((one for one in helpers if one is not kernel), None)
-            return helper is None or bool(helper.accesses) or calls_unknown(helper, helper.node)
+            helper = kernel.file.kernel_named(name, kernel.scope)
+            if helper is None or helper is kernel:
+                return True
+            return bool(helper.accesses) or calls_unknown(helper, helper.node)
     return not isinstance(call.func, ast.Name)
 
 
 def escapes(kernel: SourceKernel, parameter: str) -> bool:
     """Whether a pointer may be accessed otherwise than by the kernel's `accesses`."""
-    loads = {access.call for access in kernel.accesses}
-    for node in kernel.nodes:
-        if not isinstance(node, ast.Call):
-            continue
-        path = kernel.scope.path(node.func)
-        method = path is None and isinstance(node.func, ast.Attribute)
-        builtin = isinstance(node.func, ast.Name) and node.func.id in _BUILTINS
-        known = method or builtin or (path or "").startswith("triton.")
-        opaque = not known or path in _HIDDEN | {_TL + "make_block_ptr"}
-        if opaque and parameter in kernel.flow.parameters(node, stop=loads.__contains__):
-            return True
-    return any(access.pointer is None for access in kernel.accesses)
+    accesses = {access.call for access in kernel.accesses}
+    calls = (node for node in kernel.nodes if isinstance(node, ast.Call))
+    opaque = [one for one in calls if _is_unknown(one, kernel) or kernel.is_a(one, "make_block_ptr")]
+    return any(access.pointer is None for access in kernel.accesses) or any(
+        parameter in kernel.parameters_in(call, stop=accesses.__contains__) for call in opaque
+    )
 
 
 def statements_between(kernel: SourceKernel, first: ast.AST, second: ast.AST) -> Sequence[ast.stmt] | None:
@@ -104,13 +98,13 @@ def run_between(kernel: SourceKernel, first: ast.AST, second: ast.AST) -> list[a
 
 def _path(kernel: SourceKernel, node: ast.AST) -> list[ast.stmt]:
     """The statements that a node stands in, the outermost first."""
-    around = (node, *kernel.flow.around(node))
+    around = (node, *kernel.around(node))
     return [outer for outer in around if isinstance(outer, ast.stmt) and outer is not kernel.node][::-1]
 
 
 def _place(kernel: SourceKernel, statement: ast.stmt) -> tuple[list[ast.stmt], int]:
     """The list of statements that one stands in, and where."""
-    around = kernel.flow.parents.get(statement)
+    around = kernel.parents.get(statement)
     blocks = [kernel.node.body] if around is None else _blocks(around)
     block = next(block for block in blocks if statement in block)
     return block, block.index(statement)
@@ -159,8 +153,7 @@ def difference(one: Polynomial, other: Polynomial) -> Polynomial:
 def _polynomial(
     value: ast.expr, kernel: SourceKernel, pointer: str | None, deepest: int
 ) -> Polynomial | None:
-    known = values(kernel)
-    value = known.bare(value)
+    value = kernel.bare(value)
     if (number := literal_integer(value)) is not None:
         return {(): number} if number else {}
     if isinstance(value, ast.Name) and value.id == pointer:
@@ -169,12 +162,12 @@ def _polynomial(
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as op, right=right) if deepest:
             one, other = (_polynomial(side, kernel, pointer, deepest - 1) for side in (left, right))
             return None if one is None or other is None else _combine(one, op, other)
-    clamped = known.operation(value)
+    clamped = kernel.operation(value)
     if clamped and clamped.name in _CLAMPS and len(clamped.operands) == 2 and deepest:
         inner, limit = clamped.operands
         inner = limit if literal_integer(inner) is not None else inner
         return _polynomial(inner, kernel, pointer, deepest - 1)
-    return {(known.key(value),): 1}
+    return {(kernel.key(value),): 1}
 
 
 def _combine(one: Polynomial, op: ast.operator, other: Polynomial) -> Polynomial | None:

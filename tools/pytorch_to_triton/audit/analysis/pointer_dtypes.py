@@ -1,10 +1,8 @@
 """Which dtypes the pointers of a kernel may have, by INPUTS and by what the launching function makes."""
 
 import ast
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.arithmetic import KernelValues
+from pytorch_to_triton.audit.analysis.launch_sizes import declaration_of
 from pytorch_to_triton.audit.analysis.launched_tensors import (
     allocation,
     callers_parameters,
@@ -12,23 +10,12 @@ from pytorch_to_triton.audit.analysis.launched_tensors import (
     owner_of,
 )
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
+from pytorch_to_triton.inputs.input_spec import TensorSpec
 
 _ANY = "any"
 """Of a tensor that callers pass and no declaration narrows."""
-_KEEPS = frozenset(
-    [
-        "contiguous",
-        "view",
-        "reshape",
-        "flatten",
-        "transpose",
-        "permute",
-        "squeeze",
-        "unsqueeze",
-        "expand",
-        "t",
-    ]
-)
+_KEEPS = frozenset({"contiguous", "view", "reshape", "flatten", "transpose", "permute", "squeeze"})
+_KEEPS |= {"unsqueeze", "expand", "t"}
 """Methods of a tensor that leave its dtype."""
 _CASTS = {"float": "float32", "half": "float16", "bfloat16": "bfloat16", "double": "float64"}
 _LIKE = frozenset(f"torch.{name}_like" for name in ("empty", "zeros", "ones", "full"))
@@ -36,13 +23,13 @@ _MADE = frozenset(f"torch.{name}" for name in ("empty", "zeros", "ones", "full",
 
 
 def dtypes_of(pointer: str, kernel: SourceKernel) -> frozenset[str]:
-    """The dtypes of what the file's launches pass for a pointer; empty where one of them is not known.
+    """The dtypes of what the file's launches pass for a pointer; empty where one of them is not kernel.
 
     A caller's tensor that nothing narrows may have `any`.
     """
     dtypes_of_all: set[str] = set()
     for launch in kernel.launches:
-        value = launch.given(kernel).get(pointer)
+        value = launch.given.get(pointer)
         dtypes = _of_tensor(value, launch, kernel.file) if value is not None else frozenset()
         if not dtypes:
             return frozenset()
@@ -50,33 +37,17 @@ def dtypes_of(pointer: str, kernel: SourceKernel) -> frozenset[str]:
     return frozenset(dtypes_of_all)
 
 
-def loaded_from(value: ast.expr, known: KernelValues) -> str | None:
+def loaded_from(value: ast.expr, kernel: SourceKernel) -> str | None:
     """The pointer from which all that a name may hold was loaded as it is; None where anything else is."""
-    value = known.operand(value, "trans") or value
-    held = known.definitions(value) if isinstance(value, ast.Name) else (value,)
-    calls = {access.call: access.pointer for access in known.kernel.accesses if access.name == "load"}
+    value = kernel.operand(value, "trans") or value
+    held = kernel.definitions(value) if isinstance(value, ast.Name) else (value,)
+    calls = {load.call: load.pointer for load in kernel.loads}
     pointers = {calls.get(definition) for definition in held if isinstance(definition, ast.Call)}
     return (
         pointers.pop()
         if len(pointers) == 1 and all(isinstance(definition, ast.Call) for definition in held)
         else None
     )
-
-
-@lru_cache(maxsize=16)
-def declared_dtypes(file: SourceFile) -> Mapping[str, frozenset[str]]:
-    """The dtypes in INPUTS, by the parameter of run: `"x": "float32|float16[M, N]"`."""
-    binding = file.scope.find("INPUTS")
-    if binding is None or not isinstance(binding.value, ast.Dict):
-        return {}
-    return dict(_entries(binding.value))
-
-
-def _entries(inputs: ast.Dict) -> Iterator[tuple[str, frozenset[str]]]:
-    for key, value in zip(inputs.keys, inputs.values, strict=True):
-        match key, value:
-            case ast.Constant(value=str(name)), ast.Constant(value=str(text)) if "[" in text:
-                yield name, frozenset(part.strip() for part in text.partition("[")[0].split("|"))
 
 
 def _of_tensor(value: ast.expr, launch: LaunchSite, file: SourceFile) -> frozenset[str]:
@@ -98,8 +69,9 @@ def _of_parameter(name: str, launch: LaunchSite, file: SourceFile) -> frozenset[
         return narrowed
     if not all(is_made_from(feed, name, _KEEPS) for feed in launch.flow.feeds(name)):
         return frozenset()
-    given = declared_dtypes(file) if launch.function.name == "run" else {}
-    return given.get(name, frozenset({_ANY}))
+    declaration = declaration_of(file) if launch.function.name == "run" else None
+    spec = declaration.inputs.get(name) if declaration else None
+    return frozenset(spec.dtypes) if isinstance(spec, TensorSpec) else frozenset({_ANY})
 
 
 def _narrowed_dtypes(name: str, launch: LaunchSite) -> frozenset[str]:
@@ -125,17 +97,10 @@ def _compared_dtypes(test: ast.expr, name: str, launch: LaunchSite, by: type[ast
     return [
         _dtype_named(dtype, launch)
         for part in (test.values if isinstance(test, ast.BoolOp) else [test])
-        for owner, op, dtype in _dtype_comparison(part)
-        if owner == name and isinstance(op, by)
+        if isinstance(part, ast.Compare) and ast.unparse(part.left) == f"{name}.dtype"
+        for op, dtype in zip(part.ops[:1], part.comparators, strict=False)
+        if isinstance(op, by)
     ]
-
-
-def _dtype_comparison(test: ast.expr) -> Iterator[tuple[str, ast.cmpop, ast.expr]]:
-    match test:
-        case ast.Compare(
-            left=ast.Attribute(value=ast.Name(id=owner), attr="dtype"), ops=[op], comparators=[dtype]
-        ):
-            yield owner, op, dtype
 
 
 def _cast_to(value: ast.expr, launch: LaunchSite) -> str | None:
@@ -149,7 +114,7 @@ def _cast_to(value: ast.expr, launch: LaunchSite) -> str | None:
 
 
 def _dtype_named(dtype: ast.expr, launch: LaunchSite) -> str | None:
-    path = launch.scope.path(dtype) or ""
+    path = launch.flow.scope.path(dtype) or ""
     return path.removeprefix("torch.") if path.startswith("torch.") else None
 
 
@@ -159,7 +124,7 @@ def _of_new_tensor(path: str, call: ast.Call, launch: LaunchSite, file: SourceFi
         case ast.Attribute(value=owner, attr="dtype") if path in _LIKE | _MADE:
             return _of_tensor(owner, launch, file)
         case ast.Attribute() if path in _LIKE | _MADE:
-            return frozenset({(launch.scope.path(named) or "").removeprefix("torch.")} - {""})
+            return frozenset({(launch.flow.scope.path(named) or "").removeprefix("torch.")} - {""})
         case None if path in _LIKE and call.args:
             return _of_tensor(call.args[0], launch, file)
     return frozenset()

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.addresses import is_loaded, parameters_for
+from pytorch_to_triton.audit.analysis.addresses import parameters_for
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.configurations import configurations
 from pytorch_to_triton.audit.analysis.covered import Cover, covers, is_guarded, is_padded, values_passed
@@ -16,13 +16,10 @@ from pytorch_to_triton.audit.analysis.launch_sizes import (
     literal_sizes,
 )
 from pytorch_to_triton.audit.analysis.launched_tensors import size_of
-from pytorch_to_triton.audit.call_arguments import argument, hides_arguments, literal_integer, range_end
+from pytorch_to_triton.audit.call_arguments import hides_arguments, literal_integer
 from pytorch_to_triton.audit.flow import Stop, nowhere
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 from pytorch_to_triton.schema.finding import SEVERITIES, Severity
-
-_TL = "triton.language."
-_CLAMPS = frozenset({"where", "minimum", "clamp"})
 
 
 @dataclass(frozen=True)
@@ -57,12 +54,12 @@ def tail_of(access: KernelAccess, kernel: SourceKernel) -> Tail | None:
 
 def _is_peeled(access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether it is in a loop over whole blocks, and the last block follows with a mask."""
-    around = kernel.flow.loops(access.call)
+    around = kernel.loops(access.call)
     return bool(around) and any(
         other.mask is not None
         and (other.name, other.pointer) == (access.name, access.pointer)
         and other.call.lineno > access.call.lineno
-        and around[0] not in kernel.flow.loops(other.call)
+        and around[0] not in kernel.loops(other.call)
         for other in kernel.accesses
     )
 
@@ -78,32 +75,27 @@ def _open_lengths(access: KernelAccess, kernel: SourceKernel) -> Iterator[ast.ex
     held = clamps(kernel)
     # A mask that was loaded, from beyond the end as zeros, bounds what its own address runs over.
     bounded = {ast.unparse(length) for length in _ranges(access.mask, kernel)} if access.mask else set()
-    sizes = kernel.flow.names(access.mask) if access.mask else frozenset()
+    sizes = kernel.names(access.mask) if access.mask else frozenset()
     seen: set[str] = set()
-    for length in _ranges(access.address, kernel, lambda node: node in held or is_loaded(node, kernel)):
+    for length in _ranges(access.address, kernel, lambda node: node in held or kernel.is_loaded(node)):
         text = ast.unparse(length)
-        if text not in bounded | seen and not _is_tied(length, sizes, kernel):
+        # A mask may name the length itself, as `offsets < end` with `end = start + BLOCK` does.
+        is_tied = isinstance(length, ast.Name) and length.id in sizes - kernel.constexprs
+        if text not in bounded | seen and not is_tied:
             seen.add(text)
             yield length
 
 
-def _ranges(value: ast.expr, kernel: SourceKernel, stop: Stop = nowhere) -> Iterator[ast.expr]:
-    """The ends of the tl.arange that a value is made from."""
-    calls = [node for node in kernel.flow.origins(value, stop=stop) if isinstance(node, ast.Call)]
-    ordered = sorted(calls, key=lambda node: (node.lineno, node.col_offset))
-    return (end for call in ordered if (end := range_end(call, kernel.scope)) is not None)
-
-
-def _is_tied(length: ast.expr, masked: frozenset[str], kernel: SourceKernel) -> bool:
-    """Whether a mask names the length itself, as `offsets < end` with `end = start + BLOCK` does."""
-    return isinstance(length, ast.Name) and length.id in masked and length.id not in kernel.constexprs
+def _ranges(value: ast.expr, kernel: SourceKernel, stop: Stop = nowhere) -> list[ast.expr]:
+    """The ends of the tl.arange that a value is made from, in source order."""
+    return sorted(kernel.range_ends(value, stop=stop), key=lambda end: (end.lineno, end.col_offset))
 
 
 def _block_shape(address: ast.expr, kernel: SourceKernel) -> Sequence[ast.expr] | None:
     """The lengths of a block pointer; None where the address is something else."""
-    for path, call in kernel.flow.calls(address):
-        if path == f"{_TL}make_block_ptr":
-            shape = argument(call, 4, "block_shape")
+    for made in kernel.calls_in(address):
+        if made.name == "make_block_ptr":
+            shape = made.option(4, "block_shape")
             return shape.elts if isinstance(shape, ast.Tuple | ast.List) else ()
     return None
 
@@ -139,7 +131,9 @@ def _judge(cover: Cover, length: ast.expr, access: KernelAccess, kernel: SourceK
         return Tail(size, block, "critical" if is_open else None, _proof(size, number, blocks))
     if _is_chunk(cover, kernel):
         return None
-    if any(is_padded(value, launch) for value in (cover.size, *_tensors(cover, access, kernel))):
+    given = values_passed(access.pointer, kernel) if access.pointer else ()
+    tensors = (value for passing, value in given if passing is launch)
+    if any(is_padded(value, launch) for value in (cover.size, *tensors)):
         return None
     extent = size_of(cover.size, launch)
     declared = declared_size(extent, launch, kernel.file) if extent else None
@@ -158,9 +152,9 @@ def _judge(cover: Cover, length: ast.expr, access: KernelAccess, kernel: SourceK
 
 
 def _varies(size: ast.expr, launch: LaunchSite) -> bool:
-    """Whether a size is one that the caller passes, or a size of a tensor with something added."""
+    """Whether a size is passed by the caller, an element of something, or a size with something added."""
     match launch.flow.resolved(size):
-        case ast.Name():
+        case ast.Name() | ast.Subscript():
             return True
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub()):
             return size_of(left, launch) is not None or _varies(left, launch)
@@ -169,22 +163,15 @@ def _varies(size: ast.expr, launch: LaunchSite) -> bool:
 
 def _is_chunk(cover: Cover, kernel: SourceKernel) -> bool:
     """Whether the size is itself the length of a block, which smaller ones divide."""
-    launched = kernel.file.kernel_of(cover.launch)
-    names = parameters_for(cover.size, launched, cover.launch) if launched else frozenset()
-    ends = [range_end(node, one.scope) for one in kernel.file.kernels for node in one.nodes]
-    return any(ast.unparse(end) in names for end in ends if end is not None)
+    names = parameters_for(cover.size, cover.launch)
+    ranges = (lanes for one in kernel.file.kernels for lanes in one.calls("arange"))
+    return any((end := lanes.option(1, "end")) is not None and ast.unparse(end) in names for lanes in ranges)
 
 
 def _is_excluded(declared: DeclaredSize, blocks: _Blocks) -> bool:
     """Whether REQUIRES allows only sizes that whole blocks fill."""
     upto = 2 * max(blocks.lengths, default=64)
     return blocks.are_known and declared.is_always(blocks.fit, upto)
-
-
-def _tensors(cover: Cover, access: KernelAccess, kernel: SourceKernel) -> list[ast.expr]:
-    """What the launch passes for the pointer."""
-    given = values_passed(access.pointer, kernel) if access.pointer else ()
-    return [value for launch, value in given if launch is cover.launch]
 
 
 def _lengths(length: ast.expr, cover: Cover, kernel: SourceKernel) -> Sequence[int]:
@@ -197,9 +184,8 @@ def _lengths(length: ast.expr, cover: Cover, kernel: SourceKernel) -> Sequence[i
         for launch, value in values_passed(length.id, kernel)
         if launch is cover.launch
     ]
-    launched = kernel.file.kernel_of(cover.launch)
-    if not given and launched:
-        chosen = [configuration.values.get(length.id) for configuration in configurations(launched)]
+    if not given:
+        chosen = [one.values.get(length.id) for one in configurations(cover.launch.kernel)]
         given = [None if value is None else constant(value, cover.launch) for value in chosen]
     return [passed for passed in given if passed] if all(given) else ()
 
@@ -218,10 +204,10 @@ def may_overrun(access: KernelAccess, kernel: SourceKernel) -> bool:
     """
     if access.mask is not None or hides_arguments(access.call) or is_elsewhere_masked(access, kernel):
         return False
-    made_from = kernel.flow.origins(access.address, stop=lambda node: is_loaded(node, kernel))
+    made_from = kernel.direct_origins(access.address)
     if made_from & clamps(kernel):
         return False
-    lengths = [range_end(node, kernel.scope) for node in made_from]
+    lengths = [kernel.range_end(node) for node in made_from]
     return any(length is not None and not _is_exact(length, kernel) for length in lengths)
 
 
@@ -230,7 +216,7 @@ def is_elsewhere_masked(access: KernelAccess, kernel: SourceKernel) -> bool:
 
     Not where every launch in the file takes the branch by a literal.
     """
-    around = kernel.flow.around(access.call)
+    around = kernel.around(access.call)
     conditions = [outer.test for outer in around if isinstance(outer, ast.If | ast.IfExp)]
     if not conditions or any(_is_always_taken(test, access, kernel) for test in conditions):
         return False
@@ -243,24 +229,18 @@ def is_elsewhere_masked(access: KernelAccess, kernel: SourceKernel) -> bool:
 @lru_cache(maxsize=64)
 def clamps(kernel: SourceKernel) -> frozenset[ast.AST]:
     """The values of a kernel that a remainder or a clamp keeps within something."""
-    return frozenset(node for node in kernel.nodes if _is_clamp(node, kernel))
+    remainders = [
+        node for node in kernel.nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
+    ]
+    return frozenset((*remainders, *(made.call for made in kernel.calls("where", "minimum", "clamp"))))
 
 
 def _is_always_taken(test: ast.expr, access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether a flag that decides for the access is a literal in every launch, and no heuristic sets it."""
     if not isinstance(test, ast.Name) or not kernel.launches or "triton.heuristics" in kernel.decorators:
         return False
-    given = [launch.given(kernel).get(test.id) for launch in kernel.launches]
+    given = [launch.given.get(test.id) for launch in kernel.launches]
     return all(isinstance(passed, ast.Constant) and passed.value is True for passed in given)
-
-
-def _is_clamp(node: ast.AST, kernel: SourceKernel) -> bool:
-    match node:
-        case ast.BinOp(op=ast.Mod()):
-            return True
-        case ast.Call(func=function):
-            return (kernel.scope.path(function) or "").removeprefix(_TL) in _CLAMPS
-    return False
 
 
 def _is_exact(length: ast.expr, kernel: SourceKernel) -> bool:
@@ -269,5 +249,5 @@ def _is_exact(length: ast.expr, kernel: SourceKernel) -> bool:
         return True
     if not isinstance(length, ast.Name) or not kernel.launches:
         return False
-    given = [(launch, launch.given(kernel).get(length.id)) for launch in kernel.launches]
+    given = [(launch, launch.given.get(length.id)) for launch in kernel.launches]
     return all(value is not None and size_of(value, launch) is not None for launch, value in given)

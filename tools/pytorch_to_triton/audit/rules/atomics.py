@@ -3,12 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.addresses import is_loaded
-from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.configurations import has_hook
-from pytorch_to_triton.audit.analysis.operations import FLOATS
+from pytorch_to_triton.audit.analysis.launched_tensors import allocation
 from pytorch_to_triton.audit.examples import LANES, declared, jit, run
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.operations import FLOATS
 from pytorch_to_triton.audit.rule import kernel_rule, remark_check
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
@@ -49,9 +48,8 @@ def float_atomics(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: where runs must agree, store one partial sum a program, and add those in a second kernel or with
     torch.sum.
     """
-    known = values(kernel)
     for access in kernel.accesses:
-        if access.name == "atomic_add" and access.value and _is_float(known, access.value):
+        if access.name == "atomic_add" and access.value and _is_float(kernel, access.value):
             where = f"{access.pointer} adds up" if access.pointer else "This adds up"
             yield Fault(
                 access.call,
@@ -60,13 +58,15 @@ def float_atomics(kernel: SourceKernel) -> Iterator[Fault]:
             )
 
 
-def _is_float(known: KernelValues, value: ast.expr) -> bool:
-    return known.dtype(value) in FLOATS or any(_fills_with_float(known, term) for term in known.terms(value))
+def _is_float(kernel: SourceKernel, value: ast.expr) -> bool:
+    return kernel.dtype(value) in FLOATS or any(
+        _fills_with_float(kernel, term) for term in kernel.terms(value)
+    )
 
 
-def _fills_with_float(known: KernelValues, term: ast.AST) -> bool:
+def _fills_with_float(kernel: SourceKernel, term: ast.AST) -> bool:
     """A load whose other value is written as a float."""
-    load = known.operation(term)
+    load = kernel.operation(term)
     other = load.option(2, "other") if load and load.name == "load" else None
     return isinstance(other, ast.Constant) and isinstance(other.value, float)
 
@@ -97,11 +97,11 @@ def atomic_into_uninitialised(kernel: SourceKernel) -> Iterator[Fault]:
         return
     for pointer, how in accumulated.items():
         for launch in kernel.launches:
-            given = launch.given(kernel).get(pointer)
+            given = launch.given.get(pointer)
             if isinstance(given, ast.Name) and (made := _left_empty(given, launch)):
                 yield Fault(
                     made,
-                    f"{given.id} holds what was in memory before, and {kernel.node.name} changes {pointer} "
+                    f"{given.id} holds what was in memory before, and {kernel.name} changes {pointer} "
                     f"only by tl.{how}: the result starts from garbage.",
                     f"Make {given.id} with torch.zeros, or fill it with the value that tl.{how} starts from.",
                 )
@@ -117,7 +117,7 @@ def _accumulated_names(kernel: SourceKernel) -> dict[str, str]:
     return {
         access.pointer: access.name
         for access in reversed(changes)
-        if access.pointer and access.pointer not in other and not kernel.flow.conditions(access.call)
+        if access.pointer and access.pointer not in other and not kernel.conditions(access.call)
     }
 
 
@@ -130,30 +130,21 @@ def _names_handed_on(kernel: SourceKernel) -> frozenset[str]:
         if not (kernel.scope.path(call.func) or "").startswith("triton.language.")
         for given in (*call.args, *(keyword.value for keyword in call.keywords))
     ]
-    return kernel.flow.parameters(*passed, stop=lambda node: is_loaded(node, kernel))
+    return kernel.parameters_in(*passed, stop=kernel.is_loaded)
 
 
 def _left_empty(tensor: ast.Name, launch: LaunchSite) -> ast.Call | None:
     """The call that allocates a tensor without filling it, where nothing else uses it before the launch."""
-    bindings = launch.scope.bindings.get(tensor.id, ())
-    made = bindings[0].value if len(bindings) == 1 else None
-    if launch.function is None or not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute):
-        return None
-    if made.func.attr not in _EMPTY or launch.flow.loops(launch.call):
-        return None
+    path, made = allocation(tensor.id, launch) or ("", None)
+    is_empty = path.rpartition(".")[2] in _EMPTY and launch.function and not launch.flow.loops(launch.call)
     before = (
-        node
-        for top in launch.function.body
+        launch.flow.parents.get(node)
+        for top in launch.flow.body
         for node in ast.walk(top)
         if isinstance(node, ast.Name)
         and node.id == tensor.id
         and isinstance(node.ctx, ast.Load)
         and (node.lineno, node.col_offset) < (tensor.lineno, tensor.col_offset)
     )
-    return made if all(_only_asks(node, launch) for node in before) else None
-
-
-def _only_asks(tensor: ast.Name, launch: LaunchSite) -> bool:
-    """`tensor.shape` and the like."""
-    around = launch.flow.parents.get(tensor)
-    return isinstance(around, ast.Attribute) and around.attr in _HARMLESS
+    is_untouched = all(isinstance(around, ast.Attribute) and around.attr in _HARMLESS for around in before)
+    return made if is_empty and is_untouched else None

@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.configurations import (
     configuration_count,
     has_hook,
@@ -46,7 +45,7 @@ def single_configuration(kernel: SourceKernel) -> Iterator[Fault]:
         return
     yield Fault(
         kernel.decorators["triton.autotune"],
-        f"triton.autotune has one configuration for {kernel.node.name}, so it chooses nothing.",
+        f"triton.autotune has one configuration for {kernel.name}, so it chooses nothing.",
         "Pass these values at the launch, or add configurations to choose from.",
     )
 
@@ -69,7 +68,7 @@ def too_many_configurations(kernel: SourceKernel) -> Iterator[Fault]:
     if count is not None and count > _MANY and setting(kernel, "prune_configs_by") is None:
         yield Fault(
             kernel.decorators["triton.autotune"],
-            f"Triton compiles and times {count} configurations of {kernel.node.name} at the first launch of "
+            f"Triton compiles and times {count} configurations of {kernel.name} at the first launch of "
             "every key.",
             "Keep those that win on real shapes, or drop unlikely ones with prune_configs_by.",
         )
@@ -105,29 +104,25 @@ def autotune_key_misses_size(kernel: SourceKernel) -> Iterator[Fault]:
     given = names(key)
     if key is None or given is None or configuration_count(kernel) == 1:
         return
-    if not given:
-        yield from _empty(key, kernel)
-    elif {*given} & kernel.runtime_parameters:
-        for size in sizes_of_loops(kernel):
-            if not any(size.lower() in name.lower() for name in given):
-                yield Fault(
-                    key,
-                    f"The loop of {kernel.node.name} runs as long as {size} says, and the key does not name "
-                    f"{size}: what is best for its first value is used for all.",
-                    f'Add "{size}" to the key.',
-                    _key(*given, size),
-                    severity="low",
-                )
-
-
-def _empty(key: ast.expr, kernel: SourceKernel) -> Iterator[Fault]:
-    if sizes := sizes_of_loops(kernel):
+    sizes = sizes_of_loops(kernel)
+    if not given and sizes:
         yield Fault(
             key,
-            f"The first launch of {kernel.node.name} chooses the configuration for all sizes: its loop runs "
+            f"The first launch of {kernel.name} chooses the configuration for all sizes: its loop runs "
             f"as long as {', '.join(sizes)} says, and the key is empty.",
             f"Write key={_key(*sizes)}.",
             _key(*sizes),
+        )
+    missing = [size for size in sizes if not any(size.lower() in name.lower() for name in given)]
+    if missing and {*given} & kernel.runtime_parameters:
+        text = " and ".join(missing)
+        yield Fault(
+            key,
+            f"The loop of {kernel.name} runs as long as {text} says, and the key does not name "
+            f"{text}: what is best for its first value is used for all.",
+            f"Add {_key(*missing)[1:-1]} to the key.",
+            _key(*given, *missing),
+            severity="low",
         )
 
 
@@ -168,7 +163,7 @@ def autotune_without_reset(kernel: SourceKernel) -> Iterator[Fault]:
             option = "reset_to_zero" if what == "adds to" else "restore_value"
             yield Fault(
                 access.call,
-                f"{kernel.node.name} {what} {access.pointer}, and autotuning runs it many times on the "
+                f"{kernel.name} {what} {access.pointer}, and autotuning runs it many times on the "
                 "caller's tensor: the first call leaves wrong values.",
                 f'Add {option}=["{access.pointer}"] to triton.autotune, or write to another tensor.',
             )
@@ -183,14 +178,14 @@ def _may_restore(kernel: SourceKernel) -> bool:
 
 def _changed_accesses(kernel: SourceKernel) -> Iterator[tuple[KernelAccess, str]]:
     """Each access that changes what it finds, with a verb: an atomic sum, or a store after a load."""
-    same = values(kernel).same
-    stored = {access.pointer for access in kernel.accesses if access.name == "store"}
+    same = kernel.same
+    stored = {store.pointer for store in kernel.stores}
     for access in kernel.accesses:
         if access.name == "atomic_add" and access.pointer not in stored:
             yield access, "adds to"
         elif access.name == "store" and any(
-            one.name == "load" and one.pointer == access.pointer and same(one.address, access.address)
-            for one in kernel.accesses
+            one.pointer == access.pointer and same(one.address, access.address)
+            for one in kernel.loads
             if _end(one.call) < _end(access.call)
         ):
             yield access, "updates"

@@ -2,9 +2,8 @@
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.addresses import addends, block_start, bounds, range_length
+from pytorch_to_triton.audit.analysis.addresses import addends, all_bounds, block_start, range_length
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.covered import is_limited
 from pytorch_to_triton.audit.analysis.launch_sizes import declared_size, literal_sizes, most_lanes
@@ -61,16 +60,6 @@ def access_without_mask(kernel: SourceKernel) -> Iterator[Fault]:
             )
 
 
-@dataclass(frozen=True, eq=False)
-class _Row:
-    """A size that the lanes of one block are compared with, and nothing moves the block."""
-
-    size: str
-    """The parameter."""
-    length: str
-    """As the kernel spells it."""
-
-
 _SUMMED = jit(
     "row, cols = tl.program_id(0), tl.arange(0, B)",
     "x = tl.load(x_ptr + row * n + cols, mask=cols < n, other=0.0)",
@@ -101,38 +90,36 @@ def block_shorter_than_row(kernel: SourceKernel) -> Iterator[Fault]:
     if is_trial(kernel.file):
         return
     for launch in kernel.launches:
-        rows = {(row.size, row.length): row for row in _rows(kernel)}
-        faults = (_too_short(row, kernel, launch) for row in rows.values())
+        faults = (_too_short(size, length, launch) for size, length in dict.fromkeys(_rows(kernel)))
         if first := next((fault for fault in faults if fault), None):
             yield first
 
 
-def _rows(kernel: SourceKernel) -> Iterator[_Row]:
-    for access in kernel.accesses:
-        for bound in bounds(access.mask, kernel):
-            length = range_length(bound.offsets, kernel)
-            if length is None or not isinstance(bound.size, ast.Name):
-                continue
-            starts = [block_start(part, kernel) for part in addends(access.address, kernel)]
-            if not any(start and start[1] == length for start in starts) and not _is_walked(
-                {bound.size.id, length}, kernel
-            ):
-                yield _Row(bound.size.id, length)
+def _rows(kernel: SourceKernel) -> Iterator[tuple[str, str]]:
+    """The sizes that the lanes of a block which nothing moves are compared with, and its length."""
+    for access, bound in all_bounds(kernel):
+        length = range_length(bound.offsets, kernel)
+        if length is None or not isinstance(bound.size, ast.Name):
+            continue
+        starts = [block_start(part, kernel) for part in addends(access.address, kernel)]
+        is_placed = any(start and start[1] == length for start in starts)
+        if not is_placed and not _is_walked({bound.size.id, length}, kernel):
+            yield bound.size.id, length
 
 
 def _is_walked(names: set[str], kernel: SourceKernel) -> bool:
     """Whether the kernel has a loop that a size or a length has a part in."""
     loops = [node for node in kernel.nodes if isinstance(node, ast.For | ast.While)]
     sources = [loop.iter if isinstance(loop, ast.For) else loop.test for loop in loops]
-    return any(isinstance(node, ast.Name) and node.id in names for node in kernel.flow.origins(*sources)) or (
+    return any(isinstance(node, ast.Name) and node.id in names for node in kernel.origins(*sources)) or (
         any(isinstance(loop, ast.While) for loop in loops)
     )
 
 
-def _too_short(row: _Row, kernel: SourceKernel, launch: LaunchSite) -> Fault | None:
-    given = launch.given(kernel).get(row.size)
+def _too_short(size: str, length: str, launch: LaunchSite) -> Fault | None:
+    kernel, given = launch.kernel, launch.given.get(size)
     extent = size_of(given, launch) if given is not None else None
-    most = most_lanes(row.length, kernel, launch)
+    most = most_lanes(length, launch)
     if extent is None or most is None or given is None or is_limited(given, launch, kernel):
         return None
     declared = declared_size(extent, launch, kernel.file)
@@ -140,17 +127,17 @@ def _too_short(row: _Row, kernel: SourceKernel, launch: LaunchSite) -> Fault | N
     longest = max(known, default=None)
     if longest is not None and longest > most:
         proof = f"{declared.text if declared else text_of(extent)} = {longest} in this file."
-        return _fault(row, extent, most, launch, proof)
+        return _fault(length, extent, most, launch, proof)
     is_open = longest is None and extent.axis is not None and extent.tensor in callers_parameters(launch)
-    return _fault(row, extent, most, launch) if is_open else None
+    return _fault(length, extent, most, launch) if is_open else None
 
 
-def _fault(row: _Row, size: Extent, most: int, launch: LaunchSite, proof: str = "") -> Fault:
+def _fault(length: str, size: Extent, most: int, launch: LaunchSite, proof: str = "") -> Fault:
     return Fault(
         launch.call,
         f"One block of {most} elements has to hold all of {text_of(size)}, and nothing loops over it: "
         "the rest of longer rows is neither read nor written.",
-        f"Pass triton.next_power_of_2 of the size for {row.length}, loop over it, or refuse what is longer.",
+        f"Pass triton.next_power_of_2 of the size for {length}, loop over it, or refuse what is longer.",
         proof=proof,
         severity=None if proof else "medium",
     )

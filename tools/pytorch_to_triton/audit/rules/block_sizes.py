@@ -4,9 +4,10 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from pytorch_to_triton.audit.analysis.configurations import all_configurations
-from pytorch_to_triton.audit.call_arguments import argument, literal_integer, shape_of
+from pytorch_to_triton.audit.call_arguments import factors, literal_integer
 from pytorch_to_triton.audit.examples import LANES, ROW, jit, run
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.operations import Operation
 from pytorch_to_triton.audit.rule import file_rule, kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
 
@@ -38,18 +39,19 @@ def block_not_power_of_two(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: round the size up to a power of two and mask what lies beyond the end.
     """
-    for path, call in kernel.calls():
-        if path == "triton.language.arange":
-            yield from _range(call)
-        for size in shape_of(path, call):
+    for operation in kernel.operations:
+        if operation.name == "arange":
+            yield from _range(operation)
+        for size in operation.shape:
             elements = literal_integer(size)
             if elements is not None and elements > 0 and elements.bit_count() != 1:
                 message = f"A block's size must be a power of two; {elements} is not."
                 yield Fault(size, message, _next(elements))
 
 
-def _range(call: ast.Call) -> Iterator[Fault]:
-    start, end = literal_integer(argument(call, 0, "start")), literal_integer(argument(call, 1, "end"))
+def _range(lanes: Operation) -> Iterator[Fault]:
+    call = lanes.call
+    start, end = literal_integer(lanes.option(0, "start")), literal_integer(lanes.option(1, "end"))
     if start is None or end is None:
         return
     length = end - start
@@ -77,17 +79,18 @@ def block_size_not_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: mark the parameter `BLOCK: tl.constexpr`, pass triton.next_power_of_2 of the size, and mask.
     """
-    for path, call in kernel.calls() if kernel.is_launched else ():
-        sizes = list(shape_of(path, call))
-        if path == "triton.language.arange":
-            sizes += [size for size in (argument(call, 0, "start"), argument(call, 1, "end")) if size]
+    for operation in kernel.operations if kernel.is_launched else ():
+        sizes = [*operation.shape]
+        if operation.name == "arange":
+            sizes += [size for size in (operation.option(0, "start"), operation.option(1, "end")) if size]
         for size in sizes:
-            for name in sorted(_operands(size) & kernel.runtime_parameters):
+            if unknown := sorted(_operands(size) & kernel.runtime_parameters):
+                declared = " and ".join(f"`{name}: tl.constexpr`" for name in unknown)
                 yield Fault(
                     size,
-                    f"The size of a block must be known to the compiler, and {name} is not: "
-                    f"{kernel.node.name} does not compile.",
-                    f"Declare the parameter as `{name}: tl.constexpr` and pass a power of two.",
+                    f"The size of a block must be known to the compiler, and {' and '.join(unknown)} is not: "
+                    f"{kernel.name} does not compile.",
+                    f"Declare the parameter as {declared} and pass a power of two.",
                 )
 
 
@@ -155,29 +158,24 @@ def magic_block_size(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: take it as a tl.constexpr parameter, and let the launch or triton.autotune choose it.
     """
-    steps = {step for node in kernel.nodes if isinstance(node, ast.BinOp) for step in _steps(kernel, node)}
-    for path, call in kernel.calls():
-        size = argument(call, 1, "end") if path == "triton.language.arange" else None
-        length = None if size is None else literal_integer(kernel.flow.resolved(size))
+    steps = {
+        step
+        for node in kernel.nodes
+        for program, factor in factors(node)
+        if (step := literal_integer(kernel.resolved(factor))) is not None
+        and "program_id" in kernel.made_by(program)
+    }
+    for lanes in kernel.calls("arange"):
+        size = lanes.option(1, "end")
+        length = None if size is None else literal_integer(kernel.resolved(size))
         if length is not None and length >= _LEAST and length in steps:
             yield Fault(
-                call,
-                f"The block size {length} is fixed in the body of {kernel.node.name}: its launches can "
+                lanes.call,
+                f"The block size {length} is fixed in the body of {kernel.name}: its launches can "
                 "neither tune it nor see it.",
                 "Make it a parameter, `BLOCK_SIZE: tl.constexpr`, and pass it with the launch.",
             )
             return
-
-
-def _steps(kernel: SourceKernel, product: ast.BinOp) -> Iterator[int]:
-    """The number that a program's own number is multiplied with."""
-    if not isinstance(product.op, ast.Mult):
-        return
-    for program, factor in ((product.left, product.right), (product.right, product.left)):
-        step = literal_integer(kernel.flow.resolved(factor))
-        calls = (path for path, _ in kernel.flow.calls(program))
-        if step is not None and "triton.language.program_id" in calls:
-            yield step
 
 
 @kernel_rule(
@@ -194,7 +192,7 @@ def autotune_missing(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: put triton.autotune with a handful of tiles above it, or choose the tile by shape from a table.
     """
-    if len(kernel.decorators) > 1 or not any(path == "triton.language.dot" for path, _ in kernel.calls()):
+    if len(kernel.decorators) > 1 or not any(kernel.calls("dot")):
         return
     fixed = [_fixed_sizes(kernel, launch) for launch in kernel.launches]
     hot = [launch for launch in kernel.launches if launch.function and "test" not in launch.function.name]
@@ -202,14 +200,14 @@ def autotune_missing(kernel: SourceKernel) -> Iterator[Fault]:
         sizes = ", ".join(f"{name} = {size}" for name, size in fixed[0].items())
         yield Fault(
             hot[0].call,
-            f"{kernel.node.name} multiplies matrices with {sizes} for every shape and GPU.",
+            f"{kernel.name} multiplies matrices with {sizes} for every shape and GPU.",
             "Put triton.autotune with a handful of tiles above the kernel.",
         )
 
 
 def _fixed_sizes(kernel: SourceKernel, launch: LaunchSite) -> dict[str, int]:
     """The block sizes; empty where one is not a literal."""
-    given = launch.given(kernel)
+    given = launch.given
     names = [name for name in kernel.parameters if name in kernel.constexprs & given.keys()]
     sizes = {name: literal_integer(launch.flow.resolved(given[name])) for name in names}
     blocks = {name: size for name, size in sizes.items() if size is None or size >= _LEAST_TILE}

@@ -21,7 +21,7 @@ from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
 from pytorch_to_triton.schema.finding import Severity
-from pytorch_to_triton.triton_api.name_scope import Binding
+from pytorch_to_triton.triton_api.name_scope import Binding, defaults_of
 
 _COMPILED = frozenset(
     {"arange", "zeros", "full", "static_range", "static_assert", "reshape", "view", "broadcast_to"}
@@ -38,12 +38,10 @@ def is_compiled_in(kernel: SourceKernel, name: str) -> bool:
     for node in kernel.nodes:
         match node:
             case ast.Call():
-                if name in kernel.flow.parameters(
-                    *_constant_arguments(node, kernel), stop=loads.__contains__
-                ):
+                if name in kernel.parameters_in(*_constant_arguments(node, kernel), stop=loads.__contains__):
                     return True
             case ast.If(test=test) | ast.IfExp(test=test):
-                if name in kernel.flow.parameters(test, stop=loads.__contains__):
+                if name in kernel.parameters_in(test, stop=loads.__contains__):
                     return True
     return False
 
@@ -151,7 +149,7 @@ def runtime_size_as_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
     """
     reported: set[str] = set()
     for launch in kernel.launches:
-        given = launch.given(kernel)
+        given = launch.given
         for name in (
             parameter
             for parameter in kernel.parameters
@@ -170,7 +168,7 @@ def runtime_size_as_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
                 reported.add(name)
                 yield Fault(
                     given[name],
-                    f"{name} of {kernel.node.name} is tl.constexpr and gets {text_of(size)}: each new value "
+                    f"{name} of {kernel.name} is tl.constexpr and gets {text_of(size)}: each new value "
                     "recompiles the kernel.",
                     _suggestion(name, others, kernel),
                     severity=severity,
@@ -202,7 +200,7 @@ def _made_from(size: ast.expr, launch: LaunchSite, kernel: SourceKernel) -> froz
     same = ast.dump(size)
     return frozenset(
         other
-        for other, value in launch.given(kernel).items()
+        for other, value in launch.given.items()
         if other in kernel.constexprs
         and any(isinstance(n, ast.expr) and ast.dump(n) == same for n in launch.flow.origins(value))
     )
@@ -258,14 +256,14 @@ def changing_value_as_constexpr(kernel: SourceKernel) -> Iterator[Fault]:
     for launch in kernel.launches:
         if is_trial(kernel.file, launch.function):
             continue
-        for name, value in launch.given(kernel).items():
+        for name, value in launch.given.items():
             if name not in kernel.constexprs - reported or not _changes(name, value, launch, kernel.file):
                 continue
             if not is_compiled_in(kernel, name):
                 reported.add(name)
                 yield Fault(
                     value,
-                    f"{name} of {kernel.node.name} is tl.constexpr and gets {ast.unparse(value)}, which "
+                    f"{name} of {kernel.name} is tl.constexpr and gets {ast.unparse(value)}, which "
                     "changes from call to call: each value recompiles the kernel.",
                     f"Declare it as `{name}` without tl.constexpr.",
                 )
@@ -287,15 +285,10 @@ def _without_default(launch: LaunchSite) -> frozenset[str]:
     """The parameters of the launching function without default, never assigned anew."""
     if launch.function is None:
         return frozenset()
-    given = launch.function.args
-    positional = [*given.posonlyargs, *given.args]
-    defaults = positional[len(positional) - len(given.defaults) :]
-    defaults += [one for one, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value]
-    optional = {default.arg for default in defaults}
     return frozenset(
         name
-        for name in callers_parameters(launch) - optional
-        if len(launch.scope.bindings.get(name, ())) == 1
+        for name in callers_parameters(launch) - defaults_of(launch.function).keys()
+        if len(launch.flow.scope.bindings.get(name, ())) == 1
     )
 
 

@@ -80,9 +80,7 @@ def gradient_layout_assumed(file: SourceFile) -> Iterator[Fault]:
 
 def _unknown(launches: Sequence[LaunchSite], file: SourceFile) -> list[str]:
     """The caller's tensors that launches pass untouched, each once."""
-    kernels = ((launch, file.kernel_of(launch)) for launch in launches)
-    names = (name for launch, kernel in kernels if kernel for name in unknown_layouts(launch, kernel))
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(name for launch in launches for name in unknown_layouts(launch)))
 
 
 def _is_backward(function: Function, file: SourceFile) -> bool:

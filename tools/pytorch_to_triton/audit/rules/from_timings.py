@@ -48,16 +48,13 @@ def far_from_limit(timed: TimedTarget) -> Iterator[Fault]:
     Fix: look for what it reads twice, for narrow accesses, and for too few programs or warps.
     """
     # The largest size alone: smaller ones have launches to pay for.
-    if timed.result.verdict == "void" or not timed.result.tables:
-        return
-    largest = timed.result.tables[-1]
-    for flag in largest.flags:
-        if flag.kind == "below_half_of_limit":
+    for table in timed.result.tables[-1:] if timed.result.verdict != "void" else ():
+        for flag in (flag for flag in table.flags if flag.kind == "below_half_of_limit"):
             yield Fault(
                 timed.place,
                 f"{timed.who} takes more than twice the least possible time at its largest size.",
                 "Look for what it reads twice, for narrow accesses, and for too few programs or warps.",
-                proof=flag_text(size_of(largest), flag),
+                proof=flag_text(size_of(table), flag),
             )
 
 
@@ -107,13 +104,7 @@ def noisy_timing(timed: TimedTarget) -> Iterator[Fault]:
     Fix: measure again on a GPU that nothing else uses, at its full clock.
     """
     # All sizes at which the kernel's own times spread, in one finding.
-    noisy = [
-        flag_text(size_of(table), flag)
-        for table in timed.result.tables
-        for flag in table.flags
-        if flag.kind == "noisy" and flag.label == KERNEL
-    ]
-    if noisy:
+    if noisy := [flag_text(*one) for one in timed.flagged("noisy") if one[1].label == KERNEL]:
         yield Fault(
             timed.place,
             f"The times of {timed.who} vary widely: small differences mean nothing.",
@@ -138,9 +129,7 @@ def slower_than_pytorch(timed: TimedTarget) -> Iterator[Fault]:
     # All sizes at which it is slower, in one finding.
     if timed.result.verdict != "slower":
         return
-    tables = timed.result.tables
-    slower = [(size_of(t), flag) for t in tables for flag in t.flags if flag.kind in SLOWER_THAN.values()]
-    if slower:
+    if slower := timed.flagged(*SLOWER_THAN.values()):
         sizes = ", ".join(dict.fromkeys(size for size, _ in slower))
         yield Fault(
             timed.place,

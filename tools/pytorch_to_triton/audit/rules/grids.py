@@ -8,6 +8,7 @@ from pytorch_to_triton.audit.analysis.addresses import (
     Division,
     alike,
     block_walks,
+    counts_blocks,
     grid_of,
     is_opaque,
     is_wide,
@@ -17,7 +18,6 @@ from pytorch_to_triton.audit.analysis.addresses import (
     rounded_up,
 )
 from pytorch_to_triton.audit.analysis.launched_tensors import size_of
-from pytorch_to_triton.audit.analysis.ranges import calls_of
 from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
@@ -56,7 +56,7 @@ def grid_rounds_down(kernel: SourceKernel) -> Iterator[Fault]:
                 yield Fault(
                     element,
                     f"The grid has {size} // {block} programs: where {block} does not divide {size}, the "
-                    f"last elements are never computed, though {kernel.node.name} masks what lies beyond "
+                    f"last elements are never computed, though {kernel.name} masks what lies beyond "
                     f"{masked}.",
                     "Round up with triton.cdiv.",
                     f"triton.cdiv({size}, {block})" if isinstance(element, ast.BinOp) else "",
@@ -65,8 +65,8 @@ def grid_rounds_down(kernel: SourceKernel) -> Iterator[Fault]:
 
 def _masked_size(kernel: SourceKernel, launch: LaunchSite, division: Division, axis: int) -> str | None:
     """The parameter that is passed the size and bounds the offsets of one block for each program."""
-    blocks = parameters_for(division.block, kernel, launch)
-    given = launch.given(kernel)
+    blocks = parameters_for(division.block, launch)
+    given = launch.given
     for walk in block_walks(kernel):
         is_own = walk.axis == axis and walk.block in blocks and walk.size in given
         if is_own and alike(given[walk.size], division.size, launch):
@@ -124,14 +124,12 @@ def grid_axes_swapped(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: call tl.program_id with the axis along which the grid divides that size.
     """
-    reported: set[ast.Call] = set()
     for walk in block_walks(kernel):
         for launch in kernel.launches:
             axis = _counted_along(walk, kernel, launch)
             calls = [call for call, asked in program_ids(kernel) if asked == walk.axis]
-            if axis is None or reported.intersection(calls):
+            if axis is None:
                 continue
-            reported.update(calls)
             yield Fault(
                 calls[0],
                 f"The blocks of {walk.block} over {walk.size} are counted along axis {walk.axis}, and the "
@@ -145,12 +143,12 @@ def grid_axes_swapped(kernel: SourceKernel) -> Iterator[Fault]:
 def _counted_along(walk: BlockWalk, kernel: SourceKernel, launch: LaunchSite) -> int | None:
     """The one axis along which the grid divides the size by the block, where it is certainly another."""
     grid = grid_of(launch) or ()
-    size = launch.given(kernel).get(walk.size)
+    size = launch.given.get(walk.size)
     asked = max((axis for _, axis in program_ids(kernel) if axis is not None), default=0)
     # An axis that the grid does not have is another fault.
     if size is None or max(asked, walk.axis) >= len(grid) or not _is_of_other(grid[walk.axis], size, launch):
         return None
-    axes = [axis for axis, element in enumerate(grid) if _counts_blocks(element, size, walk, kernel, launch)]
+    axes = [at for at, element in enumerate(grid) if counts_blocks(element, walk.block, launch, size)]
     return axes[0] if len(axes) == 1 else None
 
 
@@ -160,15 +158,6 @@ def _is_of_other(element: ast.expr, size: ast.expr, launch: LaunchSite) -> bool:
     counted = division.size if division else element
     own, other = size_of(size, launch), size_of(counted, launch)
     return own is not None and other is not None and own != other and not alike(size, counted, launch)
-
-
-def _counts_blocks(
-    element: ast.expr, size: ast.expr, walk: BlockWalk, kernel: SourceKernel, launch: LaunchSite
-) -> bool:
-    division = rounded_up(element, launch)
-    if division is None or not alike(division.size, size, launch):
-        return False
-    return walk.block in parameters_for(division.block, kernel, launch)
 
 
 _ROWS = jit("tl.store(x_ptr + tl.program_id(axis=1) * n + tl.program_id(0), 0.0)", takes="x_ptr, n")
@@ -196,10 +185,10 @@ def program_axis_outside_grid(kernel: SourceKernel) -> Iterator[Fault]:
             message = f"A grid has three axes at most, counted from 0: Triton refuses tl.program_id({axis})."
             yield Fault(call, message, "Use axis 0, 1 or 2, and take larger grids apart with // and %.")
             continue
-        if axis is None or not lengths or axis < max(lengths) or kernel.flow.conditions(call):
+        if axis is None or not lengths or axis < max(lengths) or kernel.conditions(call):
             continue
         axes = "1 axis" if max(lengths) == 1 else f"{max(lengths)} axes"
-        names = " and ".join(one.node.name for one in launched)
+        names = " and ".join(one.name for one in launched)
         yield Fault(
             call,
             f"The grid that {names} is launched with has {axes}, counted from 0: "
@@ -212,10 +201,9 @@ def _launched_kernels(kernel: SourceKernel) -> tuple[SourceKernel, ...]:
     """The kernel itself where it is launched, else its callers; none unless all of them surely launch it."""
     if kernel.launches:
         return (kernel,)
-    callers = tuple(calls_of(kernel))
-    if any(not caller.kernel.launches or caller.kernel.flow.conditions(call) for caller, call in callers):
+    if any(not caller.launches or caller.conditions(call) for caller, call in kernel.callers):
         return ()
-    return tuple({caller.kernel: None for caller, _ in callers})
+    return tuple({caller: None for caller, _ in kernel.callers})
 
 
 @kernel_rule(
@@ -242,7 +230,7 @@ def unread_grid_axis(kernel: SourceKernel) -> Iterator[Fault]:
             if axis not in read and is_wide(axis, launch):
                 yield Fault(
                     element,
-                    f"{kernel.node.name} never reads tl.program_id({axis}): all {ast.unparse(element)} "
+                    f"{kernel.name} never reads tl.program_id({axis}): all {ast.unparse(element)} "
                     "programs along this axis do the same work on the same places.",
                     f"Use tl.program_id({axis}) in the kernel, or make this element 1.",
                 )

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.addresses import (
     MaskBound,
-    bounds,
+    all_bounds,
     grid_of,
-    is_block,
     program_axes,
     rounded_to_power,
 )
-from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.covered import is_tested
 from pytorch_to_triton.audit.analysis.launch_sizes import constant, declared_size
@@ -24,7 +22,7 @@ from pytorch_to_triton.audit.analysis.launched_tensors import (
     text_of,
 )
 from pytorch_to_triton.audit.analysis.tails import may_overrun
-from pytorch_to_triton.audit.call_arguments import argument
+from pytorch_to_triton.audit.call_arguments import factors
 from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
@@ -71,14 +69,21 @@ def hard_coded_grid(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: compute the grid from the size: `(triton.cdiv(n, BLOCK),)`.
     """
-    if any(isinstance(node, ast.While) for node in kernel.nodes):
+    # Programs that loop from their own place on, or over a number that they are given, take several parts.
+    sources = [node.iter for node in kernel.nodes if isinstance(node, ast.For)]
+    walked = program_axes(kernel, *sources)
+    if "num_programs" in kernel.made_by(*sources) or any(
+        isinstance(node, ast.While) for node in kernel.nodes
+    ):
         return
     for launch in kernel.launches:
         grid = grid_of(launch) or ()
         if is_trial(kernel.file, launch.function) or is_tested(launch) or launch.flow.loops(launch.call):
             continue
-        axes = (fixed for axis, one in enumerate(grid) if (fixed := _fixed_axis(axis, one, launch)))
-        faults = (_too_few(fixed, len(grid), kernel, launch) for fixed in axes if not _walks(fixed, kernel))
+        fixed_axes = (fixed for axis, one in enumerate(grid) if (fixed := _fixed_axis(axis, one, launch)))
+        faults = (
+            _too_few(fixed, len(grid), kernel, launch) for fixed in fixed_axes if fixed.axis not in walked
+        )
         if first := next((fault for fault in faults if fault), None):
             yield first
 
@@ -91,33 +96,21 @@ def _fixed_axis(axis: int, element: ast.expr, launch: LaunchSite) -> _Fixed | No
     return _Fixed(axis, None) if "multi_processor_count" in names else None
 
 
-def _walks(fixed: _Fixed, kernel: SourceKernel) -> bool:
-    """Whether programs along the axis loop from their own place on, or over a number that they are given."""
-    for node in kernel.nodes:
-        if isinstance(node, ast.For):
-            paths = {path for path, _ in kernel.flow.calls(node.iter)}
-            if fixed.axis in program_axes(kernel, node.iter) or "triton.language.num_programs" in paths:
-                return True
-    return False
-
-
 def _too_few(fixed: _Fixed, axes: int, kernel: SourceKernel, launch: LaunchSite) -> Fault | None:
     """The size that the programs along an axis do not cover."""
-    accesses = [one for one in kernel.accesses if not kernel.flow.loops(one.call)]
-    for access in accesses:
-        for bound in bounds(access.mask, kernel):
-            if fixed.axis in program_axes(kernel, bound.offsets):
-                size = _callers_size(bound, kernel, launch)
-                return _of_blocks(fixed, bound, size, kernel, launch) if size else None
+    for access, bound in all_bounds(kernel):
+        if fixed.axis in program_axes(kernel, bound.offsets) and not kernel.loops(access.call):
+            size = _callers_size(bound, kernel, launch)
+            return _of_blocks(fixed, bound, size, kernel, launch) if size else None
     if axes == 1 and (fixed.programs is None or fixed.programs > _FEW):
-        return _of_rows(fixed, accesses, kernel, launch)
+        return _of_rows(fixed, kernel, launch)
     return None
 
 
 def _callers_size(bound: MaskBound, kernel: SourceKernel, launch: LaunchSite) -> Extent | None:
     """The size of a caller's tensor that a mask compares with; names are followed."""
-    match values(kernel).bare(bound.size):
-        case ast.Name(id=name) if (value := launch.given(kernel).get(name)) is not None:
+    match kernel.bare(bound.size):
+        case ast.Name(id=name) if (value := launch.given.get(name)) is not None:
             size = size_of(value, launch)
             return callers_size(size, launch) if size else None
     return None
@@ -126,14 +119,12 @@ def _callers_size(bound: MaskBound, kernel: SourceKernel, launch: LaunchSite) ->
 def _of_blocks(
     fixed: _Fixed, bound: MaskBound, size: Extent, kernel: SourceKernel, launch: LaunchSite
 ) -> Fault | None:
-    ends = [
-        end
-        for path, call in kernel.flow.calls(bound.offsets)
-        if path == "triton.language.arange" and (end := argument(call, 1, "end")) is not None
-    ]
-    if len(ends) != 1 or _holds_all(ends[0], kernel, launch):
+    ends = list(kernel.range_ends(bound.offsets))
+    end = kernel.resolved(ends[0]) if len(ends) == 1 else None
+    given = launch.given.get(end.id) if isinstance(end, ast.Name) else end
+    if end is None or (given is not None and rounded_to_power([given], launch)):
         return None
-    block = _length(ends[0], kernel, launch)
+    block = constant(given, launch) if given is not None else None
     covered = block * fixed.programs if block and fixed.programs else None
     declared = declared_size(size, launch, kernel.file)
     if covered and declared and not declared.allows(covered + 1):
@@ -148,29 +139,12 @@ def _of_blocks(
     )
 
 
-def _holds_all(end: ast.expr, kernel: SourceKernel, launch: LaunchSite) -> bool:
-    given = launch.given(kernel).get(end.id) if isinstance(end, ast.Name) else None
-    return given is not None and rounded_to_power([given], launch)
-
-
-def _length(end: ast.expr, kernel: SourceKernel, launch: LaunchSite) -> int | None:
-    end = kernel.flow.resolved(end)
-    given = launch.given(kernel).get(end.id) if isinstance(end, ast.Name) else end
-    return constant(given, launch) if given is not None else None
-
-
-def _of_rows(
-    fixed: _Fixed, accesses: list[KernelAccess], kernel: SourceKernel, launch: LaunchSite
-) -> Fault | None:
+def _of_rows(fixed: _Fixed, kernel: SourceKernel, launch: LaunchSite) -> Fault | None:
     """Where a program takes a row, at its id times a stride, of a tensor that the caller passes."""
-    given = launch.given(kernel)
-    for access in accesses:
-        tensor = given.get(access.pointer or "")
-        if (
-            isinstance(tensor, ast.Name)
-            and tensor.id in callers_parameters(launch)
-            and (_is_row(access.address, kernel) or _is_open(fixed, access, kernel))
-        ):
+    for access in kernel.accesses:
+        tensor = launch.given.get(access.pointer or "")
+        is_callers = isinstance(tensor, ast.Name) and tensor.id in callers_parameters(launch)
+        if is_callers and not kernel.loops(access.call) and _takes_row(fixed, access, kernel):
             count = fixed.programs or "as many as the GPU has SMs"
             return Fault(
                 launch.call,
@@ -181,20 +155,13 @@ def _of_rows(
     return None
 
 
-def _is_open(fixed: _Fixed, access: KernelAccess, kernel: SourceKernel) -> bool:
-    """Whether it is in the program's own block, and nothing keeps it within the tensor."""
+def _takes_row(fixed: _Fixed, access: KernelAccess, kernel: SourceKernel) -> bool:
+    """Whether its address holds `program * stride`, or is in a block that nothing keeps within the tensor."""
+    for node in kernel.origins(access.address):
+        for factor, other in factors(node):
+            stride = kernel.bare(factor)
+            is_given = isinstance(stride, ast.Name) and stride.id in kernel.runtime_parameters
+            if is_given and 0 in program_axes(kernel, other) and not kernel.is_block(other):
+                return True
     is_own = fixed.axis in program_axes(kernel, access.address)
-    return is_own and is_block(access.address, kernel) and may_overrun(access, kernel)
-
-
-def _is_row(address: ast.expr, kernel: SourceKernel) -> bool:
-    """Whether an address holds `program * stride` of a stride that launches pass."""
-    for node in kernel.flow.origins(address):
-        match node:
-            case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                for one, other in ((left, right), (right, left)):
-                    stride = values(kernel).bare(one)
-                    is_given = isinstance(stride, ast.Name) and stride.id in kernel.runtime_parameters
-                    if is_given and 0 in program_axes(kernel, other) and not is_block(other, kernel):
-                        return True
-    return False
+    return is_own and kernel.is_block(access.address) and may_overrun(access, kernel)

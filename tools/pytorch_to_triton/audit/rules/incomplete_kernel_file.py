@@ -60,7 +60,8 @@ def incomplete_kernel_file(file: SourceFile) -> Iterator[Fault]:
 
 def _missing(file: SourceFile) -> Iterator[tuple[str, str]]:
     """What is missing, and what to do about it."""
-    if not _has_reference(file):
+    imported = [binding for binding in file.scope.bindings if binding not in ("torch", "triton")]
+    if not any(_REFERS.search(name) for name in (*imported, *(f.name for f, _ in file.functions))):
         yield "no reference", "Add a few lines of PyTorch that compute the same."
     names = public_names(file)
     has_test = any(function.name.startswith("test_") for function, _ in file.functions)
@@ -76,12 +77,6 @@ def _missing(file: SourceFile) -> Iterator[tuple[str, str]]:
             f"no docstring for {' and '.join(silent)}",
             "Say what it computes, and which shapes, dtypes and layouts it takes.",
         )
-
-
-def _has_reference(file: SourceFile) -> bool:
-    """Whether a name in the file refers to a reference or a test."""
-    imported = [binding for binding in file.scope.bindings if binding not in ("torch", "triton")]
-    return any(_REFERS.search(name) for name in (*imported, *(f.name for f, _ in file.functions)))
 
 
 def _without_docstring(file: SourceFile) -> Iterator[str]:

@@ -2,16 +2,15 @@
 
 import ast
 from collections.abc import Iterator, Mapping
-from copy import deepcopy
 from itertools import pairwise
-from typing import cast
+from typing import Any
 
 from pytorch_to_triton.audit.analysis.callers import is_trial, launchers
 from pytorch_to_triton.audit.analysis.launched_tensors import allocation, tensors_of
 from pytorch_to_triton.audit.analysis.movement import escapes
-from pytorch_to_triton.audit.analysis.operations import ELEMENTWISE
 from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.operations import ELEMENTWISE
 from pytorch_to_triton.audit.rule import file_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
 from pytorch_to_triton.triton_api.name_scope import own_nodes
@@ -53,63 +52,64 @@ def intermediate_round_trip(file: SourceFile) -> Iterator[Fault]:
         if is_trial(file, function):
             continue
         for first, second in pairwise(launches):
-            one, other = file.kernel_of(first), file.kernel_of(second)
-            name = _passed_on(first, one, second, other) if one and other and one is not other else None
-            if one and other and name:
+            if first.kernel is not second.kernel and (name := _passed_on(first, second)):
                 yield Fault(
                     second.call,
-                    f"{one.node.name} writes {name} to memory only for {other.node.name} to read it again, "
-                    "element by element.",
+                    f"{first.kernel.name} writes {name} to memory only for {second.kernel.name} to read it "
+                    "again, element by element.",
                     f"Do both in one kernel, without {name}.",
                 )
 
 
-def _passed_on(first: LaunchSite, one: SourceKernel, second: LaunchSite, other: SourceKernel) -> str | None:
+def _passed_on(first: LaunchSite, second: LaunchSite) -> str | None:
     """A tensor of the function that the first launch writes, the second loads, and nothing else mentions."""
-    if not _is_elementwise(one) or not _is_elementwise(other) or first.flow.loops(second.call):
+    are_elementwise = _is_elementwise(first.kernel) and _is_elementwise(second.kernel)
+    if not are_elementwise or first.flow.loops(second.call):
         return None
-    read = {name: parameter for parameter, name in tensors_of(second, other).items()}
-    for parameter, name in tensors_of(first, one).items():
+    read = {name: parameter for parameter, name in tensors_of(second).items()}
+    for parameter, name in tensors_of(first).items():
         if name in read and allocation(name, first) and _mentions(name, first) == 2:
-            writes = _places(parameter, "store", one, first)
-            if len(writes) == 1 and writes == _places(read[name], "load", other, second):
+            writes = _places(parameter, "store", first)
+            if len(writes) == 1 and writes == _places(read[name], "load", second):
                 return name
     return None
 
 
-def _places(pointer: str, access: str, kernel: SourceKernel, launch: LaunchSite) -> frozenset[str]:
+def _places(pointer: str, access: str, launch: LaunchSite) -> frozenset[str]:
     """The offsets at which a pointer is accessed, in terms of what the launch passes, with the grid.
 
     Empty where it is accessed in another way, too.
     """
-    accesses = [one for one in kernel.accesses if one.pointer == pointer]
+    accesses = [one for one in launch.kernel.accesses if one.pointer == pointer]
     if any(one.name != access for one in accesses):
         return frozenset()
-    given = launch.given(kernel)
-    start = _Spelled(kernel, {**given, pointer: ast.Constant("start")})
+    given = {**launch.given, pointer: ast.Constant("start")}
     grid = ast.unparse(launch.flow.resolved(launch.grid))
-    return frozenset(f"{grid} {ast.unparse(start.visit(deepcopy(one.address)))}" for one in accesses)
+    return frozenset(f"{grid} {ast.unparse(_spelled(one.address, launch.kernel, given))}" for one in accesses)
 
 
-class _Spelled(ast.NodeTransformer):
-    """Puts in place of each name of a kernel what it stands for: its one assignment, or what is passed."""
-
-    def __init__(self, kernel: SourceKernel, given: Mapping[str, ast.expr]) -> None:
-        self._kernel = kernel
-        self._given = given
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        value = self._kernel.flow.resolved(node)
-        if not isinstance(value, ast.Name):
-            return cast(ast.expr, self.visit(deepcopy(value)))
-        return self._given.get(value.id, value)
+def _spelled(part: Any, kernel: SourceKernel, given: Mapping[str, ast.expr]) -> Any:
+    """A node with what each name stands for in its place: its one assignment, or what is passed."""
+    match part:
+        case ast.Name():
+            value = kernel.resolved(part)
+            if isinstance(value, ast.Name):
+                return given.get(value.id, value)
+            return _spelled(value, kernel, given)
+        case ast.AST():
+            fields = {name: _spelled(inner, kernel, given) for name, inner in ast.iter_fields(part)}
+            return type(part)(**fields)
+        case list():
+            return [_spelled(inner, kernel, given) for inner in part]
+    return part
 
 
 def _is_elementwise(kernel: SourceKernel) -> bool:
     """Whether a kernel has no loop, and works on each element for itself."""
     if any(isinstance(node, ast.For | ast.While) for node in kernel.nodes):
         return False
-    if any(path.rpartition(".")[2] not in _MOVES | ELEMENTWISE for path, _ in kernel.calls()):
+    paths = (kernel.scope.path(node.func) for node in kernel.nodes if isinstance(node, ast.Call))
+    if any(path and path.rpartition(".")[2] not in _MOVES | ELEMENTWISE for path in paths):
         return False
     return not any(escapes(kernel, parameter) for parameter in kernel.parameters)
 
@@ -121,10 +121,6 @@ def _mentions(name: str, launch: LaunchSite) -> int:
         isinstance(node, ast.Name)
         and node.id == name
         and isinstance(node.ctx, ast.Load)
-        and not _asks_layout(launch.flow.parents.get(node))
+        and getattr(launch.flow.parents.get(node), "attr", "") not in ("stride", "shape", "size", "numel")
         for node in nodes
     )
-
-
-def _asks_layout(around: ast.AST | None) -> bool:
-    return isinstance(around, ast.Attribute) and around.attr in ("stride", "shape", "size", "numel")

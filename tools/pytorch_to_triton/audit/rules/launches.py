@@ -104,7 +104,7 @@ def launch_in_loop(kernel: SourceKernel) -> Iterator[Fault]:
             rows = ast.unparse(loop.iter)
             yield Fault(
                 launch.call,
-                f"{kernel.node.name} is launched once for each of {rows}; every launch costs microseconds "
+                f"{kernel.name} is launched once for each of {rows}; every launch costs microseconds "
                 "and fills a small part of the GPU.",
                 f"Launch it once with a grid axis for {ast.unparse(loop.target)}, and pass the stride "
                 "between rows.",
@@ -131,7 +131,7 @@ def _is_independent(loop: ast.For, kernel: SourceKernel, launch: LaunchSite, wri
     ):
         return False
     row = ast.unparse(loop.target)
-    given = launch.given(kernel)
+    given = launch.given
     outputs = [given[name] for name in written if name in given]
     tensors = {_row_of(value, row) for value in outputs}
     if len(outputs) != len(written) or None in tensors or any(escapes(kernel, name) for name in given):
@@ -172,7 +172,7 @@ def host_sync_in_run(file: SourceFile) -> Iterator[Fault]:
     Fix: keep values on the GPU: pass a tensor and load it in the kernel. Where a value sets a shape or a
     grid, let the caller pass it. Synchronize where results are used.
     """
-    functions = {launch.function: launch.scope for launch in file.launches if launch.function}
+    functions = {launch.function: launch.flow.scope for launch in file.launches if launch.function}
     for function, scope in functions.items():
         if is_trial(file, function) or not any(
             isinstance(node, ast.Return) and node.value for node in _always_run(function)
@@ -237,7 +237,7 @@ def output_on_cpu(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: pass `device=x.device` of an input, or use torch.empty_like or `x.new_empty`.
     """
     for launch in kernel.launches:
-        for parameter, name in tensors_of(launch, kernel).items():
+        for parameter, name in tensors_of(launch).items():
             made = allocation(name, launch)
             if not made or made[0] not in _ALLOCATE or not _is_placed_nowhere(made[1], launch):
                 continue
@@ -245,7 +245,7 @@ def output_on_cpu(kernel: SourceKernel) -> Iterator[Fault]:
                 yield Fault(
                     made[1],
                     f"{name} is allocated in the CPU's memory and passed for {parameter}: the launch of "
-                    f"{kernel.node.name} raises ValueError.",
+                    f"{kernel.name} raises ValueError.",
                     "Pass the device of an input, as in `device=x.device`.",
                 )
 
@@ -273,9 +273,6 @@ def _works_there(file: SourceFile) -> bool:
     )
 
 
-_DESCRIPTORS = frozenset(
-    f"triton.language.{name}" for name in ("make_tensor_descriptor", "_experimental_make_tensor_descriptor")
-)
 _MADE = jit(
     "x = tl.make_tensor_descriptor(x_ptr, shape=[n, n], strides=[n, 1], block_shape=[B, B])",
     "x.store([tl.program_id(0) * B, 0], tl.zeros((B, B), tl.float32))",
@@ -300,10 +297,11 @@ def descriptor_without_allocator(file: SourceFile) -> Iterator[Fault]:
     """
     if not file.launches or "allocator" in "\n".join(_names(file)).lower():
         return
-    made = (call for kernel in file.kernels for path, call in kernel.calls() if path in _DESCRIPTORS)
-    for call in itertools.islice(made, 1):
+    descriptors = ("make_tensor_descriptor", "_experimental_make_tensor_descriptor")
+    made = (operation for kernel in file.kernels for operation in kernel.calls(*descriptors))
+    for operation in itertools.islice(made, 1):
         yield Fault(
-            call,
+            operation.call,
             "The descriptor needs global memory from an allocator, and this file sets none: the launch "
             "fails unless other code has called triton.set_allocator.",
             "Call triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, "

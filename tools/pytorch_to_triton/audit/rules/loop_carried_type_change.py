@@ -5,12 +5,11 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.operations import Kind, kind, runs_for_sure
 from pytorch_to_triton.audit.examples import ROW, jit
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
+from pytorch_to_triton.audit.value_types import Kind
 
 _START = {
     "a block": "Start {name} with tl.zeros or tl.full of the block's shape.",
@@ -56,18 +55,23 @@ def loop_carried_type_change(kernel: SourceKernel) -> Iterator[Fault]:
     """
     for name in kernel.scope.bindings:
         start, *changes = _assignments(name, kernel) or (None,)
-        if start is None or not changes or not runs_for_sure(start.statement, kernel):
+        if start is None or not changes or not kernel.runs_for_sure(start.statement):
             continue
-        if not _is_number(start.value) and values(kernel).dtype(start.value) != "int32":
+        if not _is_number(start.value) and kernel.dtype(start.value) != "int32":
             continue
-        around = {*kernel.flow.around(start.statement)}
-        if not all(_is_carried(change, around, kernel) for change in changes):
+        around = {*kernel.around(start.statement)}
+        # A loop that is not unrolled, and does not contain the start, assigns the name.
+        loops = [{*kernel.loops(change.statement)} - around for change in changes]
+        if not all(any(not _is_unrolled(loop, kernel) for loop in outer) for outer in loops):
             continue
         faults = ((change, what) for change in changes if (what := _becomes(change, start.value, kernel)))
         for change, what in itertools.islice(faults, 1):
             begins = ast.unparse(start.value) if _is_number(start.value) else "int32"
+            is_one = isinstance(change.statement, ast.AugAssign) or isinstance(
+                change.statement.targets[0], ast.Name
+            )
             yield Fault(
-                change.statement,
+                change.statement if is_one else change.value,
                 f"{name} starts as {begins} and becomes {what} in the loop: Triton refuses that.",
                 _START[what].format(name=name, begins=begins),
             )
@@ -75,20 +79,14 @@ def loop_carried_type_change(kernel: SourceKernel) -> Iterator[Fault]:
 
 def _assignments(name: str, kernel: SourceKernel) -> list[Assignment]:
     """All that a name is given, in source order; empty where anything but assignments binds it."""
-    given = kernel.flow.feeds(name)
-    outer = [next(one for one in kernel.flow.around(value) if isinstance(one, ast.stmt)) for value in given]
+    given = [kernel.written(value) for value in kernel.feeds(name)]
+    outer = [next(one for one in kernel.around(value) if isinstance(one, ast.stmt)) for value in given]
     assignments = [
         Assignment(value, statement)
         for value, statement in zip(given, outer, strict=True)
         if isinstance(statement, ast.Assign | ast.AugAssign)
     ]
     return assignments if len(assignments) == len(kernel.scope.bindings[name]) else []
-
-
-def _is_carried(change: Assignment, around: set[ast.AST], kernel: SourceKernel) -> bool:
-    """Whether a loop that is not unrolled, and does not contain the start, assigns the name."""
-    loops = kernel.flow.loops(change.statement)
-    return any(loop not in around and not _is_unrolled(loop, kernel) for loop in loops)
 
 
 def _is_number(value: ast.expr) -> bool:
@@ -104,22 +102,17 @@ def _is_number(value: ast.expr) -> bool:
 
 def _is_unrolled(loop: ast.For | ast.While, kernel: SourceKernel) -> bool:
     """Whether it is anything but `while` or `for` over range or tl.range."""
-    match loop:
-        case ast.While() | ast.For(iter=ast.Call(func=ast.Name(id="range"))):
-            return False
-        case ast.For(iter=ast.Call(func=called)):
-            return kernel.scope.path(called) != "triton.language.range"
-    return True
+    return isinstance(loop, ast.For) and not kernel.is_a(loop.iter, "range")
 
 
 def _becomes(change: Assignment, start: ast.expr, kernel: SourceKernel) -> str | None:
     """What an assignment certainly turns the number, or the int32, into."""
-    if not runs_for_sure(change.statement, kernel):
+    if not kernel.runs_for_sure(change.statement):
         return None
-    if _is_number(start) and kind(change.value, kernel) == Kind.BLOCK:
+    if _is_number(start) and kernel.kind(change.value) == Kind.BLOCK:
         return "a block"
     is_whole = not _is_number(start) or _is_whole(start)
-    if is_whole and values(kernel).dtype(change.value) == "int64":
+    if is_whole and kernel.dtype(change.value) == "int64":
         return "int64"
     return "a float" if is_whole and _is_number(start) and _is_float(change) else None
 

@@ -9,20 +9,20 @@ from pytorch_to_triton.audit.analysis.addresses import (
     MaskBound,
     addends,
     alike,
+    all_bounds,
     block_start,
     bounds,
     conjuncts,
+    counts_blocks,
     grid_of,
-    is_block,
-    parameters_for,
     program_axis,
     range_length,
     rounded_up,
 )
-from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.launched_tensors import size_of
 from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.operations import Operation
 from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
@@ -43,34 +43,29 @@ def mask_off_by_one(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: compare with `<`.
     """
-    reported: set[ast.Compare] = set()
-    for access in kernel.accesses:
-        for bound in bounds(access.mask, kernel):
-            if bound.inclusive and bound.comparison not in reported and _is_whole(bound, access, kernel):
-                reported.add(bound.comparison)
-                size = ast.unparse(bound.size)
-                text = ast.unparse(bound.offsets)
-                yield Fault(
-                    bound.comparison,
-                    f"{size} is a count: the last valid offset is {size} - 1, and this mask lets {text} = "
-                    f"{size} pass, one element beyond the end.",
-                    f"Write {text} < {size}.",
-                    f"{text} < {size}" if len(bound.comparison.ops) == 1 else "",
-                )
+    for access, bound in all_bounds(kernel):
+        if bound.inclusive and _is_whole(bound, access, kernel):
+            size, text = ast.unparse(bound.size), ast.unparse(bound.offsets)
+            yield Fault(
+                bound.comparison,
+                f"{size} is a count: the last valid offset is {size} - 1, and this mask lets {text} = "
+                f"{size} pass, one element beyond the end.",
+                f"Write {text} < {size}.",
+                f"{text} < {size}" if len(bound.comparison.ops) == 1 else "",
+            )
 
 
 def _is_whole(bound: MaskBound, access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether the bound's size counts what the offsets run over, from 0."""
-    known = values(kernel)
     size = bound.size
     if not isinstance(size, ast.Name) or size.id not in kernel.parameters:
         return False
     if not any(range_length(part, kernel) for part in addends(bound.offsets, kernel)):
         return False
-    made_from = known.origins(access.address)
+    made_from = kernel.origins(access.address)
     shifted = any(isinstance(node, ast.Sub | ast.USub | ast.Mod) for node in made_from)
     used = any(
-        isinstance(node, ast.expr) and known.same(known.bare(node), known.bare(bound.offsets))
+        isinstance(node, ast.expr) and kernel.same(kernel.bare(node), kernel.bare(bound.offsets))
         for node in made_from
         if isinstance(node, ast.Name | ast.BinOp)
     )
@@ -83,20 +78,18 @@ def _is_whole(bound: MaskBound, access: KernelAccess, kernel: SourceKernel) -> b
 
 def _is_bound_elsewhere(bound: MaskBound, access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether another access to the same tensor says `offsets < size` of the same two."""
-    known = values(kernel)
     return any(
         not other.inclusive
-        and known.same(known.bare(other.size), known.bare(bound.size))
-        and known.same(known.bare(other.offsets), known.bare(bound.offsets))
-        for another in kernel.accesses
+        and kernel.same(kernel.bare(other.size), kernel.bare(bound.size))
+        and kernel.same(kernel.bare(other.offsets), kernel.bare(bound.offsets))
+        for another, other in all_bounds(kernel)
         if another.pointer == access.pointer
-        for other in bounds(another.mask, kernel)
     )
 
 
 def _is_count(size: str, access: KernelAccess, kernel: SourceKernel, launch: LaunchSite) -> bool:
     """Whether a launch passes the tensor's own size, or has a program for each block of so many elements."""
-    given = launch.given(kernel)
+    given = launch.given
     if size not in given:
         return False
     extent = size_of(given[size], launch)
@@ -135,13 +128,9 @@ def mask_without_lower_bound(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: mask both ends: (i >= 0) & (i < n).
     """
-    reported: set[ast.Compare] = set()
     for access in kernel.accesses:
         for bound in _upper_bounds(access, kernel):
-            if bound.comparison in reported or not _may_be_negative(bound.offsets, kernel):
-                continue
-            if _is_in(bound.offsets, access.address, kernel):
-                reported.add(bound.comparison)
+            if _may_be_negative(bound.offsets, kernel) and _is_in(bound.offsets, access.address, kernel):
                 text = ast.unparse(bound.offsets)
                 yield Fault(
                     bound.comparison,
@@ -154,45 +143,37 @@ def mask_without_lower_bound(kernel: SourceKernel) -> Iterator[Fault]:
 
 def _upper_bounds(access: KernelAccess, kernel: SourceKernel) -> list[MaskBound]:
     """The bounds of a mask; empty where anything in it, or around the access, may be a lower bound."""
-    if access.mask is None or kernel.flow.conditions(access.call):
+    if access.mask is None or kernel.conditions(access.call):
         return []
     limits = list(bounds(access.mask, kernel))
     compared = {limit.comparison for limit in limits}
     if any(condition not in compared for condition in conjuncts(access.mask, kernel)):
         return []
-    return limits if all(_is_end(limit.size, kernel) for limit in limits) else []
-
-
-def _is_end(size: ast.expr, kernel: SourceKernel) -> bool:
-    """Whether it is no offset itself: it is the same for all lanes and programs."""
-    made_from = kernel.flow.origins(size)
-    return not is_block(size, kernel) and not any(
-        program_axis(node, kernel) is not None for node in made_from if isinstance(node, ast.Call)
-    )
+    # What differs between lanes or programs is an offset itself.
+    are_ends = not {"arange", "program_id"} & kernel.made_by(*(limit.size for limit in limits))
+    return limits if are_ends else []
 
 
 def _is_in(offsets: ast.expr, address: ast.expr, kernel: SourceKernel) -> bool:
     """Whether an address is made from just these offsets."""
-    known = values(kernel)
-    key = known.key(known.bare(offsets))
+    key = kernel.key(kernel.bare(offsets))
     return any(
-        known.key(known.bare(node)) == key for node in known.origins(address) if isinstance(node, ast.expr)
+        kernel.key(kernel.bare(node)) == key for node in kernel.origins(address) if isinstance(node, ast.expr)
     )
 
 
 def _may_be_negative(offsets: ast.expr, kernel: SourceKernel) -> bool:
     """Whether all that a sum adds up can be zero while it takes something off."""
-    known = values(kernel)
-    if not is_block(offsets, kernel):
+    if not kernel.is_block(offsets):
         return False
     number, rest, parts = 0.0, Counter[int](), dict[int, ast.expr]()
     for sign, term in _terms(offsets, kernel):
-        constant = known.number(term)
+        constant = kernel.number(term)
         if constant is not None:
             number += sign * constant
         else:
-            rest[known.key(term)] += sign
-            parts[known.key(term)] = term
+            rest[kernel.key(term)] += sign
+            parts[kernel.key(term)] = term
     added = [parts[key] for key, count in rest.items() if count > 0]
     taken = [parts[key] for key, count in rest.items() if count < 0]
     if not all(_can_be_zero(term, kernel) for term in added):
@@ -206,7 +187,7 @@ def _may_be_negative(offsets: ast.expr, kernel: SourceKernel) -> bool:
 
 
 def _terms(value: ast.expr, kernel: SourceKernel) -> Terms:
-    bare = values(kernel).bare(value)
+    bare = kernel.bare(value)
     match bare:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return [*_terms(left, kernel), *_terms(right, kernel)]
@@ -217,7 +198,7 @@ def _terms(value: ast.expr, kernel: SourceKernel) -> Terms:
 
 def _can_be_zero(term: ast.expr, kernel: SourceKernel) -> bool:
     """Whether it is a program id, a range from zero, a loop's step from zero, or made of such."""
-    bare = values(kernel).bare(term)
+    bare = kernel.bare(term)
     match bare:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return _can_be_zero(left, kernel) and _can_be_zero(right, kernel)
@@ -234,25 +215,16 @@ def _can_be_zero(term: ast.expr, kernel: SourceKernel) -> bool:
 
 def _is_step(term: ast.expr, kernel: SourceKernel) -> bool:
     """Whether it is what a loop counts up from zero: a name for it leads to the loop's range."""
-    match term:
-        case ast.Call(func=ast.Name(id="range"), args=args):
-            pass
-        case ast.Call(args=args) if values(kernel).is_a(term, "range", "static_range"):
-            pass
-        case _:
-            return False
-    return len(args) == 1 or (len(args) > 1 and values(kernel).number(args[0]) == 0)
+    match kernel.operation(term):
+        case Operation(name="range" | "static_range", operands=[_]):
+            return True
+        case Operation(name="range" | "static_range", operands=[start, *_]):
+            return kernel.number(start) == 0
+    return False
 
 
 _FILLERS = frozenset({"offs", "off", "offset", "offsets", "idx", "index", "indices", "num", "range", "size"})
-_AXES = {
-    "row": "row",
-    "rows": "row",
-    "col": "column",
-    "cols": "column",
-    "column": "column",
-    "columns": "column",
-}
+_AXES = dict.fromkeys(("row", "rows"), "row") | dict.fromkeys(("col", "cols", "column", "columns"), "column")
 _LETTERS = frozenset("mnk")
 _BOTH = "(rows[:, None] < n_cols) & (cols[None, :] < n_rows)"
 _SWAPPED = jit(
@@ -291,13 +263,10 @@ def mask_of_other_axis(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: compare each axis's own offsets, the program's start included, with that axis's size.
     """
-    reported: set[ast.Compare] = set()
     for access in kernel.accesses:
         limits = list(bounds(access.mask, kernel))
         for bound in limits:
-            wrong = _of_other_axis(bound, limits, kernel) or _lacks_start(bound, access, kernel)
-            if wrong and bound.comparison not in reported:
-                reported.add(bound.comparison)
+            if wrong := _of_other_axis(bound, limits, kernel) or _lacks_start(bound, access, kernel):
                 yield wrong
 
 
@@ -325,15 +294,14 @@ def _of_other_axis(bound: MaskBound, limits: list[MaskBound], kernel: SourceKern
 
 def _bound_by_own_size(kernel: SourceKernel) -> frozenset[str]:
     """The axes of which some mask compares the offsets with their own size."""
-    limits = [bound for access in kernel.accesses for bound in bounds(access.mask, kernel)]
-    pairs = [(_axis(bound.offsets), _axis(bound.size)) for bound in limits]
+    pairs = [(_axis(bound.offsets), _axis(bound.size)) for _, bound in all_bounds(kernel)]
     return frozenset(offsets for offsets, size in pairs if offsets is not None and offsets == size)
 
 
 def _is_size(name: str, kernel: SourceKernel) -> bool:
     """Whether nothing is done with a parameter that one would do with a pointer."""
     uses = [node for node in kernel.nodes if isinstance(node, ast.Name) and node.id == name]
-    around = [kernel.flow.parents.get(use) for use in uses]
+    around = [kernel.parents.get(use) for use in uses]
     return all(
         isinstance(outer, ast.Compare)
         or (isinstance(outer, ast.BinOp) and not isinstance(outer.op, ast.Add))
@@ -377,7 +345,7 @@ def _lacks_start(bound: MaskBound, access: KernelAccess, kernel: SourceKernel) -
     if len(starts) != 1 or block not in {range_length(part, kernel) for part in parts}:
         return None
     axis, _ = starts[0]
-    if not any(_has_block_for_each(axis, block, bound.size.id, kernel, launch) for launch in kernel.launches):
+    if not any(_has_block_for_each(axis, block, bound.size.id, launch) for launch in kernel.launches):
         return None
     size = bound.size.id
     return Fault(
@@ -388,13 +356,8 @@ def _lacks_start(bound: MaskBound, access: KernelAccess, kernel: SourceKernel) -
     )
 
 
-def _has_block_for_each(axis: int, block: str, size: str, kernel: SourceKernel, launch: LaunchSite) -> bool:
+def _has_block_for_each(axis: int, block: str, size: str, launch: LaunchSite) -> bool:
     """Whether the grid has cdiv(size, block) programs along the axis."""
     grid = grid_of(launch) or ()
-    given = launch.given(kernel)
-    division = rounded_up(grid[axis], launch) if axis < len(grid) else None
-    if division is None or size not in given:
-        return False
-    return alike(division.size, given[size], launch) and block in parameters_for(
-        division.block, kernel, launch
-    )
+    is_known = axis < len(grid) and size in launch.given
+    return is_known and counts_blocks(grid[axis], block, launch, launch.given[size])

@@ -4,22 +4,15 @@ Where declared sizes reach 2**31 elements, the first one in an address of such a
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.addresses import is_loaded
-from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.launch_sizes import most_elements
-from pytorch_to_triton.audit.analysis.ranges import calls_of
-from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.examples import jit
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
-_TL = "triton.language."
 _COUNTED = 2**31
-_WIDE = frozenset({f"{_TL}int64", f"{_TL}uint64"})
+_WIDE = ("triton.language.int64", "triton.language.uint64")
 _ROW = jit("row = tl.program_id(0)", "tl.store(out_ptr + row * n, 0.0)")
 
 
@@ -42,17 +35,13 @@ def offset_may_overflow(kernel: SourceKernel) -> Iterator[Fault]:
     """
     counts: dict[ast.BinOp, int | None] = {}
     for address, pointer in _addresses(kernel):
-        for node in kernel.flow.origins(address, stop=lambda one: is_loaded(one, kernel)):
-            if (
-                isinstance(node, ast.BinOp)
-                and _may_overflow(node, kernel)
-                and not _is_taken_off(node, kernel)
-            ):
+        for node in kernel.direct_origins(address):
+            if isinstance(node, ast.BinOp) and _may_overflow(node, kernel):
                 counts[node] = counts.get(node) or _too_many(pointer, kernel)
     if not counts:
         return
     first, *more = sorted(counts, key=lambda node: (counts[node] is None, node.lineno, node.col_offset))
-    also = f" It is one of {len(more) + 1} such products in {kernel.node.name}." if more else ""
+    also = f" It is one of {len(more) + 1} such products in {kernel.name}." if more else ""
     elements = counts[first]
     yield Fault(
         first,
@@ -65,7 +54,7 @@ def offset_may_overflow(kernel: SourceKernel) -> Iterator[Fault]:
 
 def _too_many(pointer: str | None, kernel: SourceKernel) -> int | None:
     """How many elements the tensor of a pointer has by INPUTS and DIMS, where 32 bits do not count them."""
-    given = ((launch, launch.given(kernel).get(pointer or "")) for launch in kernel.launches)
+    given = ((launch, launch.given.get(pointer or "")) for launch in kernel.launches)
     counts = [most_elements(value, launch, kernel.file) for launch, value in given if value is not None]
     return max((count for count in counts if count and count > _COUNTED), default=None)
 
@@ -74,19 +63,18 @@ def _addresses(kernel: SourceKernel) -> Iterator[tuple[ast.expr, str | None]]:
     """What it accesses, with the pointer, and what it returns to kernels that access it."""
     yield from ((access.address, access.pointer) for access in kernel.accesses)
     returned = [node.value for node in kernel.nodes if isinstance(node, ast.Return) and node.value]
-    if returned and any(_is_in_address(call, caller) for caller, call in _calls_of(kernel)):
-        yield from ((value, None) for value in returned)
-
-
-def _is_in_address(call: ast.Call, kernel: SourceKernel) -> bool:
-    return any(
-        call in kernel.flow.origins(access.address, stop=lambda one: is_loaded(one, kernel))
-        for access in kernel.accesses
-    )
+    for caller, call in kernel.callers if not kernel.is_launched else ():
+        if any(call in caller.direct_origins(access.address) for access in caller.accesses):
+            yield from ((value, None) for value in returned)
 
 
 def _may_overflow(product: ast.BinOp, kernel: SourceKernel) -> bool:
-    if not isinstance(product.op, ast.Mult):
+    around = kernel.parents.get(product)
+    # `pid - pid // n * n` takes a product off.
+    is_taken_off = (
+        isinstance(around, ast.BinOp) and isinstance(around.op, ast.Sub) and around.right is product
+    )
+    if not isinstance(product.op, ast.Mult) or is_taken_off:
         return False
     sides = (product.left, product.right)
     strides = [side for side in sides if isinstance(side, ast.Name) and side.id in kernel.runtime_parameters]
@@ -94,61 +82,33 @@ def _may_overflow(product: ast.BinOp, kernel: SourceKernel) -> bool:
         return False
     if len(strides) == 1 and any(_is_narrowed(side, kernel) for side in sides):
         return True
-    made_from = kernel.flow.origins(product)
+    made_from = kernel.origins(product)
     if any(_is_wide(node, kernel) for node in made_from):
         return False
-    if len(strides) == 1 and any(_is_program_id(node, kernel) for node in made_from):
-        return not _values_passed(made_from, kernel).is_wide
-    return _values_passed(made_from, kernel) == _Passed(is_program_id=True, is_wide=False)
+    has_program = len(strides) == 1 and any(kernel.is_a(node, "program_id") for node in made_from)
+    passes_program, passes_wide = _values_passed(made_from, kernel)
+    return (has_program or passes_program) and not passes_wide
 
 
 def _is_narrowed(value: ast.expr, kernel: SourceKernel) -> bool:
     """Whether it is a place that was loaded, and made 32 bits wide."""
-    called = values(kernel).operation(values(kernel).resolved(value))
+    called = kernel.operation(kernel.resolved(value))
     dtype = called.option(1, "dtype") if called and called.name in ("to", "cast") else None
-    is_narrow = dtype is not None and kernel.scope.path(dtype) == f"{_TL}int32"
-    return is_narrow and any(is_loaded(node, kernel) for node in kernel.flow.origins(value))
+    is_narrow = dtype is not None and kernel.scope.path(dtype) == "triton.language.int32"
+    return is_narrow and any(kernel.is_loaded(node) for node in kernel.origins(value))
 
 
-@dataclass(frozen=True)
-class _Passed:
-    """What other kernels of the file pass for parameters."""
-
-    is_program_id: bool
-    """Whether anything is made from a program id."""
-    is_wide: bool
-    """Whether anything says int64, or is of unknown width."""
-
-
-def _values_passed(made_from: frozenset[ast.AST], kernel: SourceKernel) -> _Passed:
-    """Of the parameters among some nodes."""
+def _values_passed(made_from: frozenset[ast.AST], kernel: SourceKernel) -> tuple[bool, bool]:
+    """Whether other kernels of the file pass, for the parameters among some nodes, program ids and int64."""
     names = [node.arg for node in made_from if isinstance(node, ast.arg)]
     given = [
         (node, caller)
-        for caller, call in _calls_of(kernel)
-        for name in names
-        if (value := argument(call, kernel.parameters.index(name), name))
-        for node in caller.flow.origins(value)
+        for name in (names if not kernel.is_launched else ())
+        for caller, _, value in kernel.passed(name)
+        for node in caller.origins(value)
     ]
-    return _Passed(
-        any(_is_program_id(*passed) for passed in given), any(_is_wide(*passed) for passed in given)
-    )
-
-
-@lru_cache(maxsize=64)
-def _calls_of(kernel: SourceKernel) -> tuple[tuple[SourceKernel, ast.Call], ...]:
-    """Where other kernels of the file call this one; nowhere where it is launched itself."""
-    return () if kernel.is_launched else tuple((caller.kernel, call) for caller, call in calls_of(kernel))
-
-
-def _is_taken_off(product: ast.BinOp, kernel: SourceKernel) -> bool:
-    """Whether it is what `pid - pid // n * n` subtracts."""
-    around = kernel.flow.parents.get(product)
-    return isinstance(around, ast.BinOp) and isinstance(around.op, ast.Sub) and around.right is product
-
-
-def _is_program_id(node: ast.AST, kernel: SourceKernel) -> bool:
-    return isinstance(node, ast.Call) and kernel.scope.path(node.func) == f"{_TL}program_id"
+    is_program_id = any(caller.is_a(node, "program_id") for node, caller in given)
+    return is_program_id, any(_is_wide(*passed) for passed in given)
 
 
 def _is_wide(node: ast.AST, kernel: SourceKernel) -> bool:
@@ -163,5 +123,5 @@ def _is_wide(node: ast.AST, kernel: SourceKernel) -> bool:
         case ast.Call():
             path = kernel.scope.path(node.func)
             own = isinstance(node.func, ast.Name) and kernel.scope.holder(node.func.id) is not None
-            return is_loaded(node, kernel) or (path is None and own)
+            return kernel.is_loaded(node) or (path is None and own)
     return False

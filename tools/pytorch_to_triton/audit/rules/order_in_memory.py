@@ -4,8 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from pytorch_to_triton.audit.analysis.addresses import bounds, conjuncts, is_block, is_wide, program_ids
-from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.addresses import bounds, conjuncts, is_wide, program_ids
 from pytorch_to_triton.audit.analysis.movement import (
     Monomial,
     Polynomial,
@@ -14,13 +13,12 @@ from pytorch_to_triton.audit.analysis.movement import (
     polynomial,
     run_between,
 )
-from pytorch_to_triton.audit.call_arguments import argument, literal_integer
+from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.examples import LANES, ROW, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
-_TL = "triton.language."
 _BESIDE = jit(
     LANES,
     "left = tl.load(x_ptr + i - 1, mask=(i > 0) & (i < n), other=0.0)",
@@ -57,19 +55,11 @@ def neighbours_overwritten(kernel: SourceKernel) -> Iterator[Fault]:
         for call, axis in program_ids(kernel)
         if axis is not None and any(is_wide(axis, launch) for launch in kernel.launches)
     ]
-    reported: set[ast.Call] = set()
-    loads = [
-        access
-        for access in kernel.accesses
-        if access.name == "load" and not kernel.flow.conditions(access.call)
-    ]
-    stores = [
-        access for access in kernel.accesses if access.name == "store" and _is_of_all_lanes(access, kernel)
-    ]
+    loads = [load for load in kernel.loads if not kernel.conditions(load.call)]
+    stores = [store for store in kernel.stores if _is_of_all_lanes(store, kernel)]
     for store, load in product(stores, loads):
         axis = _axis_crossed(load, store, axes, kernel) if _is_same_tensor(load, store, kernel) else None
-        if axis is not None and store.call not in reported:
-            reported.add(store.call)
+        if axis is not None:
             yield Fault(
                 store.call,
                 f"Line {load.call.lineno} loads elements beside a program's own from {load.pointer}, and "
@@ -80,11 +70,10 @@ def neighbours_overwritten(kernel: SourceKernel) -> Iterator[Fault]:
 
 def _waits(kernel: SourceKernel) -> bool:
     """Whether programs may agree on an order, by atomics or by flags."""
-    hidden = (f"{_TL}debug_barrier", f"{_TL}inline_asm_elementwise")
     return (
         any(access.name.startswith("atomic") for access in kernel.accesses)
         or any(isinstance(node, ast.While) for node in kernel.nodes)
-        or any(path in hidden for path, _ in kernel.calls())
+        or any(kernel.calls("debug_barrier", "inline_asm_elementwise"))
     )
 
 
@@ -92,7 +81,7 @@ def _is_of_all_lanes(store: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether its mask only bounds it, and no branch decides for it."""
     parts = conjuncts(store.mask, kernel) if store.mask else ()
     order = ast.Lt | ast.LtE | ast.Gt | ast.GtE
-    return not kernel.flow.conditions(store.call) and all(
+    return not kernel.conditions(store.call) and all(
         isinstance(part, ast.Compare) and all(isinstance(op, order) for op in part.ops) for part in parts
     )
 
@@ -104,7 +93,7 @@ def _is_same_tensor(load: KernelAccess, store: KernelAccess, kernel: SourceKerne
     if load.pointer == store.pointer:
         return True
     for launch in kernel.launches:
-        match launch.given(kernel).get(load.pointer), launch.given(kernel).get(store.pointer):
+        match launch.given.get(load.pointer), launch.given.get(store.pointer):
             case ast.Name(id=one), ast.Name(id=other) if one == other:
                 return True
     return False
@@ -124,16 +113,15 @@ def _axis_crossed(
 
 def _is_parted(place: Polynomial, unit: Monomial, program: ast.Call, kernel: SourceKernel) -> bool:
     """Whether a place is `(program * B + tl.arange(0, B)) * unit`, or `program * unit`, and more."""
-    known = values(kernel)
-    own = known.key(program)
+    own = kernel.key(program)
     if place.get(_times(unit, own)) == 1:
         return True
-    for path, call in kernel.calls():
-        end = argument(call, 1, "end") if path == f"{_TL}arange" else None
-        if end is None or place.get(_times(unit, known.key(call))) != 1:
+    for lanes in kernel.calls("arange"):
+        end = lanes.option(1, "end")
+        if end is None or place.get(_times(unit, kernel.key(lanes.call))) != 1:
             continue
-        length = literal_integer(known.resolved(end))
-        start = place.get(_times(unit, own) if length else _times(unit, own, known.key(end)))
+        length = literal_integer(kernel.resolved(end))
+        start = place.get(_times(unit, own) if length else _times(unit, own, kernel.key(end)))
         if start == (length or 1):
             return True
     return False
@@ -177,13 +165,14 @@ def read_back_without_barrier(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: put tl.debug_barrier() between the two, or change the order in registers, with tl.gather or
     tl.flip.
     """
-    stores = [access for access in kernel.accesses if access.name == "store" and access.pointer]
-    loads = [access for access in kernel.accesses if access.name == "load"]
-    for store, load in product(stores, loads):
+    stores = [store for store in kernel.stores if store.pointer]
+    warps = (launch.options.get("num_warps") for launch in kernel.launches)
+    has_one_warp = any(literal_integer(warp) == 1 for warp in warps)
+    for store, load in product(stores, kernel.loads):
         between = run_between(kernel, store.call, load.call) if load.pointer == store.pointer else None
         if between is None or any(_keeps_order(statement, kernel) for statement in between):
             continue
-        if _is_permuted(load, store, kernel) and not _has_one_warp(kernel):
+        if _is_permuted(load, store, kernel) and not has_one_warp:
             yield Fault(
                 load.call,
                 f"This reads what line {store.call.lineno} has stored to {store.pointer}, in other lanes: "
@@ -194,10 +183,8 @@ def read_back_without_barrier(kernel: SourceKernel) -> Iterator[Fault]:
 
 
 def _keeps_order(statement: ast.stmt, kernel: SourceKernel) -> bool:
-    atomics = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
-    return calls_unknown(kernel, statement) or any(
-        ".atomic_" in (kernel.scope.path(call.func) or "") for call in atomics
-    )
+    calls = (operation for node in ast.walk(statement) if (operation := kernel.operation(node)))
+    return calls_unknown(kernel, statement) or any(call.name.startswith("atomic_") for call in calls)
 
 
 def _is_permuted(load: KernelAccess, store: KernelAccess, kernel: SourceKernel) -> bool:
@@ -206,11 +193,12 @@ def _is_permuted(load: KernelAccess, store: KernelAccess, kernel: SourceKernel) 
     if one is None or other is None:
         return False
     shift = _without_walks(difference(one, other), kernel)
-    lanes = [monomial for monomial in _ranges(kernel) if shift.get(monomial)]
+    ranges = {(kernel.key(lanes.call),): None for lanes in kernel.calls("arange")}
+    lanes = [monomial for monomial in ranges if shift.get(monomial)]
     if len(lanes) != 1:
         return False
     if abs(shift[lanes[0]]) == len(shift) == 1 and (
-        not is_block(load.address, kernel) or not is_block(store.address, kernel)
+        not kernel.is_block(load.address) or not kernel.is_block(store.address)
     ):
         return True
     if other.get(lanes[0]) != 1:
@@ -219,44 +207,31 @@ def _is_permuted(load: KernelAccess, store: KernelAccess, kernel: SourceKernel) 
     if shift[lanes[0]] == -1:
         return len(rest) == 1 and next(iter(rest)) in _permutations(lanes[0], store, kernel)
     # N - 1 - lanes less lanes.
-    sizes = {(values(kernel).key(bound.size),) for bound in bounds(store.mask, kernel)}
+    sizes = {(kernel.key(bound.size),) for bound in bounds(store.mask, kernel)}
     reversed_by = [{size: 1, (): -1} for size in sizes]
     return shift[lanes[0]] == -2 and rest in reversed_by
 
 
 def _without_walks(shift: Polynomial, kernel: SourceKernel) -> Polynomial:
     """Without the indices of loops: tiles and rows are walked in any order."""
-    loops = (node.target for node in kernel.nodes if isinstance(node, ast.For))
-    indices = {target.id for target in loops if isinstance(target, ast.Name)}
+    indices = {ast.unparse(node.target) for node in kernel.nodes if isinstance(node, ast.For)}
     uses = (node for node in kernel.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
-    walks = {(values(kernel).key(use),) for use in uses if use.id in indices}
+    walks = {(kernel.key(use),) for use in uses if use.id in indices}
     return {monomial: many for monomial, many in shift.items() if monomial not in walks}
-
-
-def _ranges(kernel: SourceKernel) -> Iterator[Monomial]:
-    known = values(kernel)
-    yield from {(known.key(call.call),): None for call in known.operations if call.name == "arange"}
 
 
 def _permutations(lanes: Monomial, store: KernelAccess, kernel: SourceKernel) -> Iterator[Monomial]:
     """`(lanes + shift) % N` of the N that the store is bound by, and `lanes ^ 1`."""
-    known = values(kernel)
-    sizes = {known.key(bound.size) for bound in bounds(store.mask, kernel)}
-    for node in known.expressions:
+    sizes = {kernel.key(bound.size) for bound in bounds(store.mask, kernel)}
+    for node in kernel.expressions:
         match node:
-            case ast.BinOp(left=left, op=ast.Mod(), right=right) if known.key(right) in sizes:
+            case ast.BinOp(left=left, op=ast.Mod(), right=right) if kernel.key(right) in sizes:
                 parts = polynomial(left, kernel)
                 if parts is not None and parts.get(lanes) and len(parts) > 1:
-                    yield (known.key(node),)
-            case ast.BinOp(left=left, op=ast.BitXor(), right=right) if (known.key(left),) == lanes:
+                    yield (kernel.key(node),)
+            case ast.BinOp(left=left, op=ast.BitXor(), right=right) if (kernel.key(left),) == lanes:
                 if literal_integer(right):
-                    yield (known.key(node),)
-
-
-def _has_one_warp(kernel: SourceKernel) -> bool:
-    """Whether a launch or the autotuner asks for a single warp."""
-    warps = [launch.options.get("num_warps") for launch in kernel.launches]
-    return any(literal_integer(warp) == 1 for warp in warps)
+                    yield (kernel.key(node),)
 
 
 _RUN = run("kernel[(1,)](x, out, x.numel(), B=64)")
@@ -287,18 +262,19 @@ def barrier_without_purpose(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: delete it; where programs have to wait for each other, launch a second kernel.
     """
-    barriers = [call for path, call in kernel.calls() if path == "triton.language.debug_barrier"]
-    if not barriers or not kernel.launches or _calls_others(kernel):
+    barriers = [operation.call for operation in kernel.calls("debug_barrier")]
+    others = ({*kernel.nodes} - {*barriers}) if barriers and kernel.launches else set()
+    if not others or any(isinstance(node, ast.Call) and calls_unknown(kernel, node) for node in others):
         return
     for barrier in barriers:
-        if kernel.flow.loops(barrier):
+        if kernel.loops(barrier):
             continue
         before = [access for access in kernel.accesses if access.call.lineno < barrier.lineno]
         after = [access for access in kernel.accesses if access.call.lineno > barrier.lineno]
         if not any(_may_conflict(one, other) for one in before for other in after):
             yield Fault(
                 barrier,
-                f"Nothing that {kernel.node.name} accesses before this barrier is accessed after it, too.",
+                f"Nothing that {kernel.name} accesses before this barrier is accessed after it, too.",
                 "Delete the barrier.",
             )
 
@@ -307,17 +283,3 @@ def _may_conflict(one: KernelAccess, other: KernelAccess) -> bool:
     """Whether two accesses may meet in memory and one of them writes."""
     same = one.pointer is None or other.pointer is None or one.pointer == other.pointer
     return same and (one.writes or other.writes)
-
-
-def _calls_others(kernel: SourceKernel) -> bool:
-    """Whether it calls what may access memory unseen: other kernels, or methods of descriptors."""
-    for node in kernel.nodes:
-        match node:
-            case ast.Call(func=func):
-                path = kernel.scope.path(func)
-                name = func.attr if isinstance(func, ast.Attribute) else ""
-                if path is None and name != "to" and ast.unparse(func) != "range":
-                    return True
-                if path is not None and not path.startswith("triton.language."):
-                    return True
-    return False

@@ -16,6 +16,7 @@ from pytorch_to_triton.audit.examples import jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
+from pytorch_to_triton.triton_api.name_scope import defaults_of
 
 _FILL = jit("tl.store(x_ptr + tl.arange(0, B), n)", takes="x_ptr, n, B: tl.constexpr")
 
@@ -69,11 +70,11 @@ def parameter_mismatch(kernel: SourceKernel) -> Iterator[Fault]:
     for launch in kernel.launches:
         for keyword in launch.call.keywords:
             if keyword.arg and keyword.arg not in known | FOREIGN_OPTIONS:
-                message = f"{kernel.node.name} has no parameter {keyword.arg}, and Triton has no such option."
+                message = f"{kernel.name} has no parameter {keyword.arg}, and Triton has no such option."
                 yield Fault(keyword, message, _meant(keyword.arg, known))
-        for name, value in {**launch.options, **launch.given(kernel)}.items():
+        for name, value in {**launch.options, **launch.given}.items():
             if name in tuned:
-                message = f"Autotuning sets {name}, and this launch of {kernel.node.name} passes it again."
+                message = f"Autotuning sets {name}, and this launch of {kernel.name} passes it again."
                 yield Fault(value, message, f"Leave {name} out of the launch.")
         yield from _of_count(kernel, launch)
 
@@ -82,10 +83,14 @@ def _of_autotuner(kernel: SourceKernel) -> Iterator[Fault]:
     """Names in configurations, in the key, and in what is reset, where Triton itself resets it."""
     known = {*kernel.parameters} | OPTIONS | FOREIGN_OPTIONS
     for configuration in configurations(kernel):
-        for name in configuration.values.keys() - known:
-            known.add(name)
-            message = f"A configuration sets {name}, and {kernel.node.name} has no such parameter."
-            yield Fault(configuration.call, message, _meant(name, kernel.constexprs))
+        if unknown := sorted(configuration.values.keys() - known):
+            known.update(unknown)
+            message = (
+                f"A configuration sets {' and '.join(unknown)}, and {kernel.name} has no such parameter."
+            )
+            yield Fault(
+                configuration.call, message, " ".join(_meant(name, kernel.constexprs) for name in unknown)
+            )
     is_reset = setting(kernel, "pre_hook") is None and (configuration_count(kernel) or 0) > 1
     for option in ("key", *(("reset_to_zero", "restore_value") if is_reset else ())):
         for name, place in (names(setting(kernel, option)) or {}).items():
@@ -93,7 +98,7 @@ def _of_autotuner(kernel: SourceKernel) -> Iterator[Fault]:
                 follows = "it is ignored" if option == "key" else "a launch raises KeyError"
                 yield Fault(
                     place,
-                    f"{option} of triton.autotune: {kernel.node.name} has no parameter {name}, {follows}.",
+                    f"{option} of triton.autotune: {kernel.name} has no parameter {name}, {follows}.",
                     _meant(name, kernel.parameters),
                     severity="medium" if option == "key" else None,
                 )
@@ -105,10 +110,10 @@ def _of_count(kernel: SourceKernel, launch: LaunchSite) -> Iterator[Fault]:
         return
     count, most = len(launch.call.args), len(kernel.parameters)
     if count > most:
-        message = f"{kernel.node.name} has {most} parameters; this launch passes {count} arguments."
+        message = f"{kernel.name} has {most} parameters; this launch passes {count} arguments."
         yield Fault(launch.call, message, "Leave out what the kernel does not take.")
     elif missing := _missing(kernel, launch):
-        message = f"This launch of {kernel.node.name} passes nothing for {', '.join(missing)}."
+        message = f"This launch of {kernel.name} passes nothing for {', '.join(missing)}."
         yield Fault(launch.call, message, f"Add {', '.join(f'{name}=...' for name in missing)}.")
 
 
@@ -117,12 +122,8 @@ def _missing(kernel: SourceKernel, launch: LaunchSite) -> list[str]:
     keywords = {keyword.arg for keyword in launch.call.keywords}
     if None in keywords or len(kernel.decorators) > 1:
         return []
-    given = kernel.node.args
-    positional = [*given.posonlyargs, *given.args]
-    optional = {parameter.arg for parameter in positional[len(positional) - len(given.defaults) :]}
-    optional |= {p.arg for p, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default}
     left = kernel.parameters[len(launch.call.args) :]
-    return [name for name in left if name not in keywords | optional]
+    return [name for name in left if name not in keywords | defaults_of(kernel.node).keys()]
 
 
 def _meant(name: str, known: Iterable[str]) -> str:

@@ -3,14 +3,14 @@
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
-from pytorch_to_triton.audit.analysis.operations import INTEGERS
+from pytorch_to_triton.audit.analysis.launch_sizes import constant
 from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of, loaded_from
-from pytorch_to_triton.audit.call_arguments import literal_integer, range_end
+from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.examples import ROW, declared, jit, run
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.operations import INTEGERS
 from pytorch_to_triton.audit.rule import kernel_rule, remark_check
-from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 _PRODUCT = "tl.sum(a[:, None, :] * a[None, :, :], axis=2)"
 
@@ -39,15 +39,14 @@ def product_without_dot(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: give tl.dot the two blocks, with the summed axis last in the first and first in the second.
     """
-    known = values(kernel)
-    for call in known.operations:
+    for call in kernel.calls("sum"):
         axis = literal_integer(call.option(1, "axis"))
-        factors = _factors(known, call.operands[0]) if call.name == "sum" and call.operands else None
+        factors = _factors(kernel, call.operands[0]) if call.operands else None
         if factors is None or axis is None or axis % 3 != _shared_axis(*factors):
             continue
         one, other = factors
         sizes = _sizes(kernel, one, other)
-        if sizes and min(sizes) >= _LEAST and not any(known.dtype(side) in INTEGERS for side in factors):
+        if sizes and min(sizes) >= _LEAST and not any(kernel.dtype(side) in INTEGERS for side in factors):
             first, second = ast.unparse(one.value), ast.unparse(other.value)
             yield Fault(
                 call.call,
@@ -57,11 +56,11 @@ def product_without_dot(kernel: SourceKernel) -> Iterator[Fault]:
             )
 
 
-def _factors(known: KernelValues, value: ast.expr) -> tuple[ast.Subscript, ast.Subscript] | None:
+def _factors(kernel: SourceKernel, value: ast.expr) -> tuple[ast.Subscript, ast.Subscript] | None:
     """The two sides of `a[:, None, :] * b[None, :, :]`, each with one new axis."""
-    match known.resolved(value):
+    match kernel.resolved(value):
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            one, other = known.resolved(left), known.resolved(right)
+            one, other = kernel.resolved(left), kernel.resolved(right)
             if isinstance(one, ast.Subscript) and isinstance(other, ast.Subscript):
                 return (one, other) if {_new_axis(one), _new_axis(other)} - {None} else None
     return None
@@ -84,33 +83,19 @@ def _shared_axis(one: ast.Subscript, other: ast.Subscript) -> int | None:
 
 def _sizes(kernel: SourceKernel, *factors: ast.Subscript) -> list[int] | None:
     """The least that each range of the blocks can be; None where the launches do not show."""
-    made_from = sorted(values(kernel).origins(*factors), key=lambda node: getattr(node, "lineno", 0))
-    ends = [end for node in made_from if (end := range_end(node, kernel.scope)) is not None]
+    ends = sorted(kernel.range_ends(*factors), key=lambda end: end.lineno)
     sizes = [_least(end, kernel) for end in {ast.unparse(end): end for end in ends}.values()]
     return None if None in sizes else [size for size in sizes if size is not None]
 
 
-def _least(size: ast.expr | None, kernel: SourceKernel) -> int | None:
+def _least(size: ast.expr, kernel: SourceKernel) -> int | None:
     """The least that a size of a block is in the launches of a kernel."""
     if not isinstance(size, ast.Name):
         return literal_integer(size)
-    passed = [_number(launch.given(kernel).get(size.id), launch) for launch in kernel.launches]
-    return (
-        min((number for number in passed if number is not None), default=None) if None not in passed else None
-    )
-
-
-def _number(value: ast.expr | None, launch: LaunchSite) -> int | None:
-    """What a launch passes, where a literal of its function or of the file is all that it may be."""
-    if not isinstance(value, ast.Name):
-        return literal_integer(value)
-    match launch.flow.feeds(value.id):
-        case [only]:
-            return literal_integer(only)
-        case []:
-            binding = launch.scope.find(value.id)
-            return literal_integer(binding.value) if binding else None
-    return None
+    given = [(launch, launch.given.get(size.id)) for launch in kernel.launches]
+    passed = [None if value is None else constant(value, launch) for launch, value in given]
+    known = [number for number in passed if number is not None]
+    return min(known, default=None) if len(known) == len(passed) else None
 
 
 _SQUARE = (ROW, "x = tl.load(x_ptr + i[:, None] * B + i[None, :])")
@@ -149,14 +134,13 @@ def tf32_product(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: pass input_precision="ieee", or "tf32x3" and "bf16x6", which are about as precise and faster; pass
     "tf32" where speed matters more.
     """
-    known = values(kernel)
-    for call in known.operations:
-        if call.name != "dot" or len(call.operands) > 3:
+    for call in kernel.calls("dot"):
+        if len(call.operands) > 3:
             continue
         if any(keyword.arg in _SETTINGS for keyword in call.call.keywords):
             continue
-        given = [operand for operand in call.operands[:2] if _is_given_float32(operand, known)]
-        exact = given or [operand for operand in call.operands[:2] if known.dtype(operand) == "float32"]
+        given = [operand for operand in call.operands[:2] if _is_given_float32(operand, kernel)]
+        exact = given or [operand for operand in call.operands[:2] if kernel.dtype(operand) == "float32"]
         if exact:
             yield Fault(
                 call.call,
@@ -166,11 +150,11 @@ def tf32_product(kernel: SourceKernel) -> Iterator[Fault]:
             )
 
 
-def _is_given_float32(value: ast.expr, known: KernelValues) -> bool:
+def _is_given_float32(value: ast.expr, kernel: SourceKernel) -> bool:
     """Whether it is loaded from a tensor that is float32, or loaded and cast to that."""
-    pointer = loaded_from(value, known)
+    pointer = loaded_from(value, kernel)
     if pointer is not None:
-        return dtypes_of(pointer, known.kernel) == {"float32"}
-    return known.dtype(value) == "float32" and known.is_a(
-        known.bare(known.operand(value, "trans") or value), "load"
+        return dtypes_of(pointer, kernel) == {"float32"}
+    return kernel.dtype(value) == "float32" and kernel.is_a(
+        kernel.bare(kernel.operand(value, "trans") or value), "load"
     )

@@ -58,11 +58,7 @@ def redundant_load(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: keep the values of the first load in a variable; put another fill value in with tl.where.
     """
-    reported: set[ast.Call] = set()
     for pair in sorted(_repeated_loads(kernel), key=lambda pair: pair.is_merged):
-        if pair.second.call in reported:
-            continue
-        reported.add(pair.second.call)
         line = pair.first.call.lineno
         yield Fault(
             pair.second.call,
@@ -82,9 +78,8 @@ def _outcome(pair: _Pair) -> str:
 
 def _repeated_loads(kernel: SourceKernel) -> Iterator[_Pair]:
     """The pairs in one list of statements, in source order."""
-    loads = [access for access in kernel.accesses if access.name == "load" and access.pointer]
-    for first, second in combinations(loads, 2):
-        if not _is_same_place(first, second):
+    for first, second in combinations(kernel.loads, 2):
+        if not first.pointer or not _is_same_place(first, second):
             continue
         between = statements_between(kernel, first.call, second.call)
         if between is None or len(between) < 2:
@@ -149,10 +144,8 @@ def stored_then_loaded(kernel: SourceKernel) -> Iterator[Fault]:
     """
     if any(access.name.startswith("atomic") for access in kernel.accesses):
         return
-    stores = [access for access in kernel.accesses if access.name == "store" and access.pointer]
-    loads = [access for access in kernel.accesses if access.name == "load"]
-    for load, store in product(loads, stores):
-        if not _is_same_place(load, store):
+    for load, store in product(kernel.loads, kernel.stores):
+        if not store.pointer or not _is_same_place(load, store):
             continue
         between = statements_between(kernel, store.call, load.call)
         if between and len(between) > 1 and _still_there(kernel, store, between):
@@ -230,11 +223,11 @@ def loop_invariant_load(kernel: SourceKernel) -> Iterator[Fault]:
 
 def _is_repeated(kernel: SourceKernel, loop: ast.For, access: KernelAccess) -> bool:
     """Whether a load stands in the loop itself, and each iteration runs it."""
-    if access.writes or access.pointer is None or loop.iter in kernel.flow.around(access.call):
+    if access.writes or access.pointer is None or loop.iter in kernel.around(access.call):
         return False
     if any(keyword.arg == "volatile" for keyword in access.call.keywords):
         return False
-    for outer in kernel.flow.around(access.call):
+    for outer in kernel.around(access.call):
         if outer is loop:
             return True
         if isinstance(outer, ast.For | ast.While | ast.If | ast.IfExp):

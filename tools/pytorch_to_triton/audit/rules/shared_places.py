@@ -6,24 +6,21 @@ from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.addresses import (
     addends,
+    counts_blocks,
     grid_of,
-    is_block,
-    is_loaded,
     is_opaque,
     is_updated,
-    is_wide,
-    parameters_for,
     program_axes,
     program_axis,
     program_ids,
     range_length,
-    rounded_up,
     shared_axes,
+    wide_axes,
 )
-from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.operations import Operation
 from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
@@ -103,31 +100,29 @@ def unguarded_read_modify_write(kernel: SourceKernel) -> Iterator[Fault]:
 
 def _shared_stores(kernel: SourceKernel) -> Iterator[tuple[KernelAccess, int]]:
     """Each store at a place that all programs along an axis of the grid share, with the axis."""
-    for access in kernel.accesses:
-        if access.name == "store":
-            yield from ((access, axis) for axis in sorted(shared_axes(access, kernel)))
+    for store in kernel.stores:
+        yield from ((store, axis) for axis in sorted(shared_axes(store, kernel)))
 
 
 def _accumulates(access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether it stores a sum or a difference with what the same place holds."""
-    known = values(kernel)
-    total = known.bare(access.value) if access.value is not None and access.name == "store" else None
+    total = kernel.bare(access.value) if access.value is not None and access.name == "store" else None
     if not isinstance(total, ast.BinOp) or not isinstance(total.op, ast.Add | ast.Sub):
         return False
     return is_updated(access, kernel) and any(
-        isinstance(known.bare(side), ast.Call) and is_loaded(known.bare(side), kernel)
+        isinstance(kernel.bare(side), ast.Call) and kernel.is_loaded(kernel.bare(side))
         for side in (total.left, total.right)
     )
 
 
 def _shared_index(access: KernelAccess, kernel: SourceKernel) -> ast.expr | None:
     """A loaded index in the address that alone differs between programs, or between lanes."""
-    own = kernel.flow.origins(access.address, stop=lambda node: is_loaded(node, kernel))
-    loads = [node for node in own if isinstance(node, ast.Call) and is_loaded(node, kernel)]
+    own = kernel.direct_origins(access.address)
+    loads = [node for node in own if isinstance(node, ast.Call) and kernel.is_loaded(node)]
     direct = {axis for call, axis in program_ids(kernel) if call in own}
     is_own_block = any(isinstance(node, ast.expr) and range_length(node, kernel) for node in own)
     for load in sorted(loads, key=lambda one: one.lineno):
-        if program_axes(kernel, load) - direct or (is_block(load, kernel) and not is_own_block):
+        if program_axes(kernel, load) - direct or (kernel.is_block(load) and not is_own_block):
             return load
     return None
 
@@ -178,15 +173,10 @@ def _stores_block(access: KernelAccess) -> bool:
 def _has_program_a_block(kernel: SourceKernel, axis: int, length: str) -> bool:
     """Whether a launch has one program for each block along the axis."""
     grids = ((grid_of(launch) or (), launch) for launch in kernel.launches)
-    divisions = ((rounded_up(grid[axis], launch), launch) for grid, launch in grids if axis < len(grid))
-    return any(div and length in parameters_for(div.block, kernel, launch) for div, launch in divisions)
+    return any(counts_blocks(grid[axis], length, launch) for grid, launch in grids if axis < len(grid))
 
 
-_DRAWING = frozenset(
-    f"triton.language.{module}{name}"
-    for module in ("", "random.")
-    for name in ("rand", "randn", "randint", "rand4x", "randn4x", "randint4x")
-)
+_DRAWING = ("rand", "randn", "randint", "rand4x", "randn4x", "randint4x")
 _DEEPEST = 3
 """Functions that call each other."""
 
@@ -224,10 +214,8 @@ def shared_random_numbers(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: use as offset the place of the element in the whole tensor: tl.rand(seed, row * n_cols + cols).
     """
-    if not kernel.launches:
-        return
-    wide = {axis for axis in range(3) if all(is_wide(axis, launch) for launch in kernel.launches)}
-    for draw in _draws(kernel, depth=_DEEPEST):
+    wide = wide_axes(kernel)
+    for draw in _draws(kernel, depth=_DEEPEST) if wide else ():
         if is_opaque(kernel, *draw.decided_by):
             continue
         shared = sorted(wide & _stored_by(draw.call, kernel) - program_axes(kernel, *draw.decided_by))
@@ -242,19 +230,16 @@ def shared_random_numbers(kernel: SourceKernel) -> Iterator[Fault]:
 
 
 def _draws(kernel: SourceKernel, *, depth: int) -> Iterator[Draw]:
-    functions: dict[ast.AST, SourceKernel] = {one.node: one for one in kernel.file.kernels}
     for node in kernel.nodes:
-        if not isinstance(node, ast.Call):
-            continue
-        if kernel.scope.path(node.func) in _DRAWING:
-            decided_by = (argument(node, 0, "seed"), argument(node, 1, "offset"))
-            if all(decided_by):
-                yield Draw(node, tuple(value for value in decided_by if value))
-        elif isinstance(node.func, ast.Name) and depth > 0:
-            binding = kernel.scope.find(node.func.id)
-            called = functions.get(binding.node) if binding else None
-            if called is not None and called is not kernel:
-                yield from _draws_of_call(node, called, depth=depth - 1)
+        match node, kernel.operation(node):
+            case ast.Call(), Operation(name=name) as draw if name in _DRAWING:
+                decided_by = (draw.option(0, "seed"), draw.option(1, "offset"))
+                if all(decided_by):
+                    yield Draw(node, tuple(value for value in decided_by if value))
+            case ast.Call(func=ast.Name(id=name)), _ if depth > 0:
+                called = kernel.file.kernel_named(name, kernel.scope)
+                if called is not None and called is not kernel:
+                    yield from _draws_of_call(node, called, depth=depth - 1)
 
 
 def _draws_of_call(call: ast.Call, called: SourceKernel, *, depth: int) -> Iterator[Draw]:
@@ -264,7 +249,7 @@ def _draws_of_call(call: ast.Call, called: SourceKernel, *, depth: int) -> Itera
             program_axes(called, value) for value in inner.decided_by
         ):
             continue
-        names = called.flow.parameters(*inner.decided_by)
+        names = called.parameters_in(*inner.decided_by)
         given = [argument(call, place, name) for place, name in enumerate(called.parameters) if name in names]
         if all(given):
             yield Draw(call, tuple(passed for passed in given if passed))
@@ -275,6 +260,6 @@ def _stored_by(call: ast.Call, kernel: SourceKernel) -> frozenset[int]:
     axes = [
         program_axes(kernel, access.address)
         for access in kernel.accesses
-        if access.value is not None and call in kernel.flow.origins(access.value)
+        if access.value is not None and call in kernel.origins(access.value)
     ]
     return frozenset[int]().union(*axes)

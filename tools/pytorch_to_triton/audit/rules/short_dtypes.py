@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.launch_sizes import declaration_of
 from pytorch_to_triton.audit.analysis.launched_tensors import owner_of
 from pytorch_to_triton.audit.analysis.masked_lanes import load_of
-from pytorch_to_triton.audit.analysis.operations import FLOATS, LOW_PRECISION
 from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of
 from pytorch_to_triton.audit.examples import ROW, declared, jit
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.operations import FLOATS, LOW_PRECISION
 from pytorch_to_triton.audit.rule import kernel_rule, remark_check
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 from pytorch_to_triton.inputs.input_spec import INTEGERS, TensorSpec, default_range
@@ -37,8 +36,9 @@ def held_by(pointer: str, kernel: SourceKernel) -> Interval | None:
     """What a declared input may hold that launches pass for a pointer; None where nothing is declared."""
     dtypes = dtypes_of(pointer, kernel)
     declaration = declaration_of(kernel.file)
-    names = {_owner(value) for launch in kernel.launches if (value := launch.given(kernel).get(pointer))}
-    spec = declaration.inputs.get(next(iter(names)) or "") if declaration and len(names) == 1 else None
+    given = (launch.given.get(pointer) for launch in kernel.launches)
+    names = {ast.unparse(owner_of(value)) for value in given if value}
+    spec = declaration.inputs.get(names.pop()) if declaration and len(names) == 1 else None
     if len(dtypes) != 1 or not isinstance(spec, TensorSpec):
         return None
     dtype = next((name for name in INTEGERS if {name} == dtypes), None)
@@ -60,12 +60,6 @@ def result(op: ast.operator, one: Interval, other: Interval) -> Interval:
         case _:
             made = [first * second for first, second in pairs]
     return Interval(one.dtype, min(made), max(made))
-
-
-def _owner(value: ast.expr) -> str | None:
-    """x of x and `x.contiguous()`."""
-    owner = owner_of(value)
-    return owner.id if isinstance(owner, ast.Name) else None
 
 
 def _number(bound: str | None, default: int | None) -> int | None:
@@ -131,24 +125,24 @@ def low_precision_sum(kernel: SourceKernel) -> Iterator[Fault]:
 
 def _accumulators(kernel: SourceKernel) -> Iterator[Fault]:
     """Each addition of a loop to a value of low precision, and each tl.dot that adds up in it."""
-    known = values(kernel)
-    for node in known.expressions:
-        before = _added_to(known, node)
-        dtype = _carried_dtype(known, before, node) if before else None
-        if before and dtype:
+    for node in kernel.expressions:
+        before = _added_to(kernel, node)
+        held = kernel.definitions(before) if before else ()
+        dtype = kernel.dtype(before) if before and node in held and len(held) > 1 else None
+        if before and dtype in LOW_PRECISION:
             yield Fault(
                 node,
                 f"{before.id} adds up in {dtype}, and each step of the loop rounds it; small terms are lost.",
                 f"Keep {before.id} in tl.float32, and cast it where it is stored.",
             )
-        elif before and (pointer := _pointer_of_dtype(known, before, node)):
+        elif before and (pointer := _pointer_of_dtype(kernel, before, node)):
             yield Fault(
                 node,
                 f"{before.id} adds up in the dtype of {pointer}: for a float16 or bfloat16 tensor each step "
                 "of the loop rounds it, and small terms are lost.",
                 f"Keep {before.id} in tl.float32, and cast it where it is stored.",
             )
-        elif before is None and _dot_in_float16(known, node):
+        elif before is None and _dot_in_float16(kernel, node):
             yield Fault(
                 node,
                 "This tl.dot adds its products up in float16: small terms are lost, and 65520 is infinite.",
@@ -156,7 +150,7 @@ def _accumulators(kernel: SourceKernel) -> Iterator[Fault]:
             )
 
 
-def _added_to(known: KernelValues, node: ast.expr) -> ast.Name | None:
+def _added_to(kernel: SourceKernel, node: ast.expr) -> ast.Name | None:
     """acc of `acc + x` and tl.dot(a, b, acc)."""
     match node:
         case (
@@ -164,78 +158,63 @@ def _added_to(known: KernelValues, node: ast.expr) -> ast.Name | None:
             | ast.BinOp(op=ast.Add(), right=ast.Name() as name)
         ):
             return name
-    call = known.operation(node)
+    call = kernel.operation(node)
     given = call.option(2, "acc") if call and call.name == "dot" else None
     return given if isinstance(given, ast.Name) else None
 
 
-def _carried_dtype(known: KernelValues, name: ast.Name, node: ast.expr) -> str | None:
-    """The dtype of low precision that a name has, where a loop gives it the result of the addition again."""
-    held = known.definitions(name)
-    if node not in held or len(held) < 2:
-        return None
-    dtype = known.dtype(name)
-    return dtype if dtype in LOW_PRECISION else None
-
-
-def _pointer_of_dtype(known: KernelValues, name: ast.Name, node: ast.expr) -> str | None:
+def _pointer_of_dtype(kernel: SourceKernel, name: ast.Name, node: ast.expr) -> str | None:
     """The pointer whose element type an accumulator has, where it certainly may be of low precision."""
-    held = known.definitions(name)
+    held = kernel.definitions(name)
     starts = [definition for definition in held if definition is not node]
     if node not in held or len(starts) != 1 or not isinstance(starts[0], ast.expr):
         return None
-    pointer = _element_type(known, starts[0])
-    dtypes = dtypes_of(pointer, known.kernel) if pointer else frozenset()
-    if dtypes.intersection(LOW_PRECISION) or ("any" in dtypes and _is_of_floats(known, node)):
+    pointer = _element_type(kernel, starts[0])
+    dtypes = dtypes_of(pointer, kernel) if pointer else frozenset()
+    if dtypes.intersection(LOW_PRECISION) or ("any" in dtypes and _is_of_floats(kernel, node)):
         return pointer
     return None
 
 
-def _element_type(known: KernelValues, start: ast.expr) -> str | None:
+def _element_type(kernel: SourceKernel, start: ast.expr) -> str | None:
     """`p` of `tl.zeros(shape, dtype=p.dtype.element_ty)`."""
-    call = known.operation(start)
+    call = kernel.operation(start)
     if call is None or call.name not in ("zeros", "full"):
         return None
     named = call.option(1 if call.name == "zeros" else 2, "dtype")
-    match known.resolved(named) if named else None:
+    match kernel.resolved(named) if named else None:
         case ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr="dtype"), attr="element_ty"):
-            return name if name in known.kernel.parameters else None
+            return name if name in kernel.parameters else None
     return None
 
 
-def _is_of_floats(known: KernelValues, node: ast.expr) -> bool:
+def _is_of_floats(kernel: SourceKernel, node: ast.expr) -> bool:
     """Whether products or casts to tl.float32 show that the kernel is not for integers."""
     path = "triton.language.float32"
-    casts = any(known.kernel.scope.path(one) == path for one in known.kernel.nodes)
-    return casts or "dot" in known.made_by(node)
+    casts = any(kernel.scope.path(one) == path for one in kernel.nodes)
+    return casts or "dot" in kernel.made_by(node)
 
 
-def _dot_in_float16(known: KernelValues, node: ast.expr) -> bool:
-    call = known.operation(node)
+def _dot_in_float16(kernel: SourceKernel, node: ast.expr) -> bool:
+    call = kernel.operation(node)
     named = call.option(5, "out_dtype") if call and call.name == "dot" else None
-    return named is not None and known.kernel.scope.path(named) == "triton.language.float16"
+    return named is not None and kernel.scope.path(named) == "triton.language.float16"
 
 
 def _reductions(kernel: SourceKernel) -> Iterator[Fault]:
     """Each sum of a block that certainly is of low precision."""
-    known = values(kernel)
-    for call in known.operations:
-        if call.name not in _ADDS_IN or not call.operands or call.option(3, "dtype"):
+    for call in kernel.calls(*_ADDS_IN):
+        if not call.operands or call.option(3, "dtype"):
             continue
-        dtype = known.dtype(call.operands[0])
-        if dtype in _ADDS_IN[call.name] and not _is_asked_for_dtype(kernel, call.call):
+        dtype = kernel.dtype(call.operands[0])
+        is_asked = getattr(kernel.parents.get(call.call), "attr", "") == "dtype"  # `tl.sum(x).dtype`
+        if dtype in _ADDS_IN[call.name] and not is_asked:
             block = ast.unparse(call.operands[0])
             yield Fault(
                 call.call,
                 f"{call.name} of {block} adds up in {dtype}: Triton promotes nothing, and rounds each step.",
                 f"Cast before it: tl.{call.name}(({block}).to(tl.float32), ...).",
             )
-
-
-def _is_asked_for_dtype(kernel: SourceKernel, call: ast.Call) -> bool:
-    """`tl.sum(x).dtype`"""
-    around = kernel.flow.parents.get(call)
-    return isinstance(around, ast.Attribute) and around.attr == "dtype"
 
 
 _NARROW = ("int8", "uint8", "int16")
@@ -279,65 +258,48 @@ def narrow_integers_wrap(kernel: SourceKernel) -> Iterator[Fault]:
         made = result(node.op, one, other)
         if made.fits or not _is_widened(node, kernel) or _is_meant(node.op, kernel):
             continue
-        text = ast.unparse(node)
+        text, worst = ast.unparse(node), max(made.high, made.low, key=abs)
         yield Fault(
             node,
-            f"{text} is computed in {one.dtype}, and reaches {_worst(made)}: it wraps around before it is "
-            "widened.",
+            f"{text} is computed in {one.dtype}, and reaches {worst}: it wraps around before it is widened.",
             "Convert both sides first, to tl.float32 or tl.int32.",
         )
 
 
-def _worst(made: Interval) -> int:
-    return made.low if -made.low > made.high else made.high
-
-
 def _load(value: ast.expr, kernel: SourceKernel) -> KernelAccess | None:
     """The load that a value is as it stands, names and new axes aside."""
-    known = values(kernel)
-    value = known.resolved(value)
+    value = kernel.resolved(value)
     while isinstance(value, ast.Subscript):
-        value = known.resolved(value.value)
+        value = kernel.resolved(value.value)
     return load_of(value, kernel)
 
 
 def _is_widened(made: ast.BinOp, kernel: SourceKernel) -> bool:
     """Whether the value is converted, summed up, combined with floats or stored as something wider."""
-    known = values(kernel)
-    for called in known.operations:
+    for called in kernel.operations:
         is_wider = called.name == "sum" or (
-            called.name in ("to", "cast") and known.dtype(called.call) in _WIDE
+            called.name in ("to", "cast") and kernel.dtype(called.call) in _WIDE
         )
-        if is_wider and called.operands and _is(called.operands[0], made, kernel):
+        if is_wider and called.operands and kernel.resolved(called.operands[0]) is made:
             return True
-    for node in known.expressions:
+    for node in kernel.expressions:
         if isinstance(node, ast.BinOp):
             for side, factor in ((node.left, node.right), (node.right, node.left)):
-                if _is(side, made, kernel) and _is_wide(factor, kernel):
+                if kernel.resolved(side) is made and _is_wide(factor, kernel):
                     return True
-    stores = (
-        access for access in kernel.accesses if access.writes and access.pointer and access.value is not None
-    )
     return any(
-        store.value is not None
-        and store.pointer is not None
-        and _is(store.value, made, kernel)
-        and _are_wide(dtypes_of(store.pointer, kernel))
-        for store in stores
+        access.writes and access.value and kernel.resolved(access.value) is made
+        for access in kernel.accesses
+        if access.pointer and _are_wide(dtypes_of(access.pointer, kernel))
     )
-
-
-def _is(value: ast.expr, made: ast.BinOp, kernel: SourceKernel) -> bool:
-    return values(kernel).resolved(value) is made
 
 
 def _is_wide(value: ast.expr, kernel: SourceKernel) -> bool:
     load = _load(value, kernel)
     if load and load.pointer:
         return _are_wide(dtypes_of(load.pointer, kernel))
-    known = values(kernel)
-    number = known.resolved(value)
-    return known.dtype(value) in _WIDE or (isinstance(number, ast.Constant) and type(number.value) is float)
+    number = kernel.resolved(value)
+    return kernel.dtype(value) in _WIDE or (isinstance(number, ast.Constant) and type(number.value) is float)
 
 
 def _are_wide(dtypes: frozenset[str]) -> bool:

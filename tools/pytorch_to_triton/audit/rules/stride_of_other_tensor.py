@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator, Mapping
 
-from pytorch_to_triton.audit.analysis.addresses import is_loaded
 from pytorch_to_triton.audit.analysis.launched_tensors import allocation, stride_of, tensors_of
+from pytorch_to_triton.audit.call_arguments import factors
 from pytorch_to_triton.audit.examples import ROW, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
@@ -44,9 +44,8 @@ def stride_of_other_tensor(kernel: SourceKernel) -> Iterator[Fault]:
 
     Fix: multiply each offset with the stride of the tensor that the address is in.
     """
-    named = list(_misnamed(kernel))
-    yield from named
-    yield from (fault for fault in _mispassed(kernel) if fault.at not in {one.at for one in named})
+    yield from _misnamed(kernel)
+    yield from _mispassed(kernel)
 
 
 def _misnamed(kernel: SourceKernel) -> Iterator[Fault]:
@@ -54,21 +53,18 @@ def _misnamed(kernel: SourceKernel) -> Iterator[Fault]:
     if not any(_is_stride(name) for name in kernel.parameters):
         return
     stems = {access.pointer: _stem(access.pointer) for access in kernel.accesses if access.pointer}
-    reported: set[ast.Name] = set()
     for access in kernel.accesses:
         if access.pointer is None:
             continue
         for stride, other, own in _swapped_strides(access, stems, kernel):
-            if stride not in reported:
-                reported.add(stride)
-                yield Fault(
-                    stride,
-                    f"{stride.id} is a stride of {other}, and the address is in {access.pointer}, whose own "
-                    f"{own} is not used for it: the address is wrong where the two tensors differ in layout.",
-                    f"Use {own} here.",
-                    own,
-                    severity="low" if _is_meant(stems[access.pointer], kernel) else None,
-                )
+            yield Fault(
+                stride,
+                f"{stride.id} is a stride of {other}, and the address is in {access.pointer}, whose own "
+                f"{own} is not used for it: the address is wrong where the two tensors differ in layout.",
+                f"Use {own} here.",
+                own,
+                severity="low" if _is_meant(stems[access.pointer], kernel) else None,
+            )
 
 
 def _is_meant(stem: str, kernel: SourceKernel) -> bool:
@@ -80,14 +76,15 @@ def _is_meant(stem: str, kernel: SourceKernel) -> bool:
 
 def _mispassed(kernel: SourceKernel) -> Iterator[Fault]:
     """By what the launch passes: the stride of one tensor for a place in another, whose own is left over."""
-    reported: set[ast.Name] = set()
     for launch in kernel.launches:
-        passed = _owners(launch, kernel)
-        for access, tensor in _tensors_of(launch, kernel):
-            for foreign, own in _foreign(access, tensor, passed, kernel):
-                if foreign in reported or _is_laid_out_like(tensor, passed[foreign.id], launch):
+        tensors = tensors_of(launch)
+        strides = {name: stride_of(value, launch) for name, value in launch.given.items()}
+        passed = {name: one.tensor for name, one in strides.items() if one and one.tensor in tensors.values()}
+        for access in kernel.accesses:
+            tensor = tensors.get(access.pointer or "", "")
+            for foreign, own in _foreign(access, tensor, passed, kernel) if tensor else ():
+                if _is_laid_out_like(tensor, passed[foreign.id], launch):
                     continue
-                reported.add(foreign)
                 yield Fault(
                     foreign,
                     f"The launch passes a stride of {passed[foreign.id]} for {foreign.id}, and the address "
@@ -97,33 +94,17 @@ def _mispassed(kernel: SourceKernel) -> Iterator[Fault]:
                 )
 
 
-def _owners(launch: LaunchSite, kernel: SourceKernel) -> Mapping[str, str]:
-    """The parameters that are passed strides of tensors that the kernel gets, with those tensors."""
-    tensors = {*tensors_of(launch, kernel).values()}
-    strides = {name: stride_of(value, launch) for name, value in launch.given(kernel).items()}
-    return {name: one.tensor for name, one in strides.items() if one and one.tensor in tensors}
-
-
-def _tensors_of(launch: LaunchSite, kernel: SourceKernel) -> Iterator[tuple[KernelAccess, str]]:
-    """The accesses with the tensors that they are in."""
-    tensors = tensors_of(launch, kernel)
-    for access in kernel.accesses:
-        if tensor := tensors.get(access.pointer or ""):
-            yield access, tensor
-
-
 def _foreign(
     access: KernelAccess, tensor: str, passed: Mapping[str, str], kernel: SourceKernel
 ) -> Iterator[tuple[ast.Name, str]]:
     """Each stride of another tensor in an address, with the one own stride that is left over."""
-    made_from = kernel.flow.origins(access.address, stop=lambda node: is_loaded(node, kernel))
+    made_from = kernel.direct_origins(access.address)
     used = {node.id for node in made_from if isinstance(node, ast.Name)}
     left = [name for name, owner in passed.items() if owner == tensor and name not in used]
     foreign = [
         factor
         for node in made_from
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
-        for factor in (node.left, node.right)
+        for factor, _ in factors(node)
         if isinstance(factor, ast.Name) and passed.get(factor.id, tensor) != tensor
     ]
     if len(left) == 1:
@@ -144,25 +125,21 @@ def _swapped_strides(
     access: KernelAccess, stems: dict[str, str], kernel: SourceKernel
 ) -> Iterator[tuple[ast.Name, str, str]]:
     """Each stride in an address that is another pointer's, with that pointer and the stride to use."""
-    made_from = kernel.flow.origins(access.address, stop=lambda node: is_loaded(node, kernel))
+    made_from = kernel.direct_origins(access.address)
     used = {node.id for node in made_from if isinstance(node, ast.Name)}
-    for node in sorted(_strides(made_from, kernel), key=lambda stride: (stride.lineno, stride.col_offset)):
+    strides = [
+        factor
+        for node in made_from
+        for factor, _ in factors(node)
+        if isinstance(factor, ast.Name) and factor.id in kernel.parameters and _is_stride(factor.id)
+    ]
+    for node in sorted(strides, key=lambda stride: (stride.lineno, stride.col_offset)):
         for other, stem in stems.items():
             if access.pointer is None or other == access.pointer or stem == stems[access.pointer]:
                 continue
             own = _other_name(node.id, stem, stems[access.pointer])
             if own in kernel.parameters and own not in used:
                 yield node, other, own
-
-
-def _strides(nodes: frozenset[ast.AST], kernel: SourceKernel) -> Iterator[ast.Name]:
-    """The parameters that are named as strides and multiplied with something."""
-    for node in nodes:
-        match node:
-            case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                for side in (left, right):
-                    if isinstance(side, ast.Name) and side.id in kernel.parameters and _is_stride(side.id):
-                        yield side
 
 
 def _is_stride(name: str) -> bool:

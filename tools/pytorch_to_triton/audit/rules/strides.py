@@ -5,8 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from pytorch_to_triton.audit.analysis.addresses import is_block, is_loaded
-from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.launched_tensors import rank_of, size_of, stride_of
 from pytorch_to_triton.audit.analysis.movement import polynomial
 from pytorch_to_triton.audit.call_arguments import literal_integer
@@ -57,17 +55,16 @@ def strided_access(kernel: SourceKernel) -> Iterator[Fault]:
 
 def _steps(kernel: SourceKernel, access: KernelAccess) -> list[str]:
     """What each range of an address is multiplied with; empty unless all of that certainly is large."""
-    known = values(kernel)
-    parts = (known.bare(node) for node in known.origins(access.address) if isinstance(node, ast.expr))
-    by_key = {known.key(part): part for part in parts}
+    parts = (kernel.bare(node) for node in kernel.origins(access.address) if isinstance(node, ast.expr))
+    by_key = {kernel.key(part): part for part in parts}
     steps: list[str] = []
     for monomial, count in (polynomial(access.address, kernel, access.pointer) or {}).items():
         factors = [by_key[key] for key in monomial]
-        ranges = [factor for factor in factors if is_block(factor, kernel) and not is_loaded(factor, kernel)]
+        ranges = [factor for factor in factors if kernel.is_block(factor) and not kernel.is_loaded(factor)]
         large = [factor for factor in factors if factor not in ranges and _is_large(factor, kernel)]
         if not ranges:
             continue
-        if not all(known.is_a(one, "arange") for one in ranges) or not (large or count > _FEW):
+        if not all(kernel.is_a(one, "arange") for one in ranges) or not (large or count > _FEW):
             return []
         steps.append(ast.unparse(large[0]) if large else str(count))
     return list(dict.fromkeys(steps))
@@ -75,14 +72,14 @@ def _steps(kernel: SourceKernel, access: KernelAccess) -> list[str]:
 
 def _is_large(factor: ast.expr, kernel: SourceKernel) -> bool:
     """A large literal, or a parameter that every launch gives a size or a row's stride."""
-    literal = literal_integer(kernel.flow.resolved(factor))
+    literal = literal_integer(kernel.resolved(factor))
     if literal is not None:
         return literal > _FEW
     if not isinstance(factor, ast.Name) or factor.id not in kernel.parameters:
         return False
-    if kernel.flow.feeds(factor.id) or not kernel.launches:
+    if kernel.feeds(factor.id) or not kernel.launches:
         return False
-    given = [(launch, launch.given(kernel).get(factor.id)) for launch in kernel.launches]
+    given = [(launch, launch.given.get(factor.id)) for launch in kernel.launches]
     return all(value is not None and _is_row(value, launch) for launch, value in given)
 
 

@@ -4,12 +4,12 @@ import ast
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.operations import FLOATS, Kind, kind, runs_for_sure
 from pytorch_to_triton.audit.examples import ROW, jit
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.operations import FLOATS
 from pytorch_to_triton.audit.rule import Rule, RuleCheck, about, kernel_rule
 from pytorch_to_triton.audit.source import SourceFile, SourceKernel
+from pytorch_to_triton.audit.value_types import Kind
 from pytorch_to_triton.triton_api.name_scope import own_nodes
 
 _MASK = "Let the loop run on and mask what it does: tl.where for values, mask= for loads and stores."
@@ -99,7 +99,7 @@ def unsupported_syntax(kernel: SourceKernel) -> Iterator[Fault]:
             yield Fault(node, f"Triton does not compile {what} in a @triton.jit function.", suggestion)
         elif fault := _refused_values(node, kernel):
             yield fault
-        if isinstance(node, ast.ListComp) and node.generators[0].ifs:
+        elif isinstance(node, ast.ListComp) and node.generators[0].ifs:
             message = "Triton ignores the `if` of a comprehension: all elements are kept."
             yield Fault(node, message, "List the elements that are meant.")
 
@@ -144,11 +144,11 @@ def _refused_values(node: ast.stmt | ast.expr, kernel: SourceKernel) -> Fault | 
         case (
             ast.BinOp(left=base, op=ast.Pow(), right=exponent)
             | ast.AugAssign(target=ast.Name() as base, op=ast.Pow(), value=exponent)
-        ) if max(kind(base, kernel), kind(exponent, kernel)) > Kind.UNKNOWN and runs_for_sure(node, kernel):
+        ) if max(kernel.kind(base), kernel.kind(exponent)) > Kind.UNKNOWN and kernel.runs_for_sure(node):
             message = f"Triton has no power of tensors: `{ast.unparse(node)}` does not compile."
             return Fault(node, message, "Multiply, or use libdevice.pow from triton.language.extra.")
         case ast.BinOp(left=left, op=ast.FloorDiv(), right=right):
-            floats = [side for side in (left, right) if values(kernel).dtype(side) in FLOATS]
+            floats = [side for side in (left, right) if kernel.dtype(side) in FLOATS]
             if floats:
                 message = f"{ast.unparse(floats[0])} is a float, and Triton divides only integers with //."
                 fix = f"tl.floor(({ast.unparse(left)}) / ({ast.unparse(right)}))"
@@ -160,11 +160,11 @@ def _refused_values(node: ast.stmt | ast.expr, kernel: SourceKernel) -> Fault | 
 
 def _of_python(node: ast.Call, name: str, given: list[ast.expr], kernel: SourceKernel) -> Fault | None:
     """A call of a function of Python's that Triton lacks, or that takes no tensor."""
-    if not runs_for_sure(node, kernel):
+    if not kernel.runs_for_sure(node):
         return None
     if name in _REPLACED:
         return Fault(node, f"Triton does not know {name}() in a kernel.", f"Use {_REPLACED[name]}.")
-    if name in _CASTS and len(given) == 1 and kind(given[0], kernel) > Kind.UNKNOWN:
+    if name in _CASTS and len(given) == 1 and kernel.kind(given[0]) > Kind.UNKNOWN:
         message = f"{name}() takes no tensor: `{ast.unparse(node)}` does not compile."
         fix = f"({ast.unparse(given[0])}).to({_CASTS[name]})"
         return Fault(node, message, f"Use .to({_CASTS[name]}).", fix=fix)
@@ -177,7 +177,7 @@ def _returns_in_loops(kernel: SourceKernel) -> set[ast.AST]:
         node
         for loop in kernel.nodes
         if isinstance(loop, ast.While)
-        or (isinstance(loop, ast.For) and not values(kernel).is_a(loop.iter, "static_range"))
+        or (isinstance(loop, ast.For) and not kernel.is_a(loop.iter, "static_range"))
         for node in own_nodes(loop.body)
         if isinstance(node, ast.Return)
     }
@@ -202,9 +202,9 @@ def block_as_condition(kernel: SourceKernel) -> Iterator[Fault]:
     to one value first: `if tl.max(x) > 0`.
     """
     for node in kernel.nodes:
-        if not isinstance(node, ast.If | ast.While | ast.IfExp) or kind(node.test, kernel) != Kind.BLOCK:
+        if not isinstance(node, ast.If | ast.While | ast.IfExp) or kernel.kind(node.test) != Kind.BLOCK:
             continue
-        if not runs_for_sure(node, kernel):
+        if not kernel.runs_for_sure(node):
             continue
         condition = ast.unparse(node.test)
         fix = ""
@@ -233,7 +233,7 @@ def and_between_blocks(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: write `&` and `|` with parentheses around comparisons: `(i < n) & (j < m)`.
     """
     for node in kernel.nodes:
-        if not isinstance(node, ast.BoolOp) or all(kind(value, kernel) < Kind.BLOCK for value in node.values):
+        if not isinstance(node, ast.BoolOp) or all(kernel.kind(value) < Kind.BLOCK for value in node.values):
             continue
         word, sign = ("and", "&") if isinstance(node.op, ast.And) else ("or", "|")
         yield Fault(

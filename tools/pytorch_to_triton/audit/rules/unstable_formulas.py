@@ -3,8 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
-from pytorch_to_triton.audit.analysis.ranges import calls_of, is_unbounded
+from pytorch_to_triton.audit.analysis.ranges import is_unbounded
 from pytorch_to_triton.audit.examples import ROW, jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import kernel_rule
@@ -32,16 +31,15 @@ def exponent_overflows(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: let the exponential vanish where it would overflow: 1 / (1 + exp(-x)) for the sigmoid, and max(x,
     0) + log(1 + exp(-abs(x))) for softplus. tanh(x) is 2 * sigmoid(2 * x) - 1.
     """
-    known = values(kernel)
-    for node in known.expressions:
-        if _is_quotient(known, node) and not _is_guarded(known, node):
+    for node in kernel.expressions:
+        if _is_quotient(kernel, node) and not _is_guarded(kernel, node):
             yield Fault(
                 node,
                 f"{ast.unparse(node)} is inf / inf = NaN where the exponential overflows, from 88.8 on.",
                 "Divide by the exponential first: the sigmoid is 1 / (1 + tl.exp(-x)), "
                 "and tanh(x) is 2 / (1 + tl.exp(-2 * x)) - 1.",
             )
-        elif _is_softplus(known, node) and not _is_guarded(known, node):
+        elif _is_softplus(kernel, node) and not _is_guarded(kernel, node):
             yield Fault(
                 node,
                 f"{ast.unparse(node)} is infinite where the exponential overflows, from 88.8 on; softplus is "
@@ -50,57 +48,57 @@ def exponent_overflows(kernel: SourceKernel) -> Iterator[Fault]:
             )
 
 
-def _is_guarded(known: KernelValues, node: ast.expr) -> bool:
+def _is_guarded(kernel: SourceKernel, node: ast.expr) -> bool:
     """Whether something decides when the value is used, on which the exponent may depend."""
-    tests = known.kernel.flow.conditions(known.written(node))
+    tests = kernel.conditions(kernel.written(node))
     return (
-        node in known.selected
+        node in kernel.selected
         or any(isinstance(test, ast.Compare) for test in tests)
-        or any(call in caller.selected for caller, call in calls_of(known.kernel))
+        or any(call in caller.selected for caller, call in kernel.callers)
     )
 
 
-def _is_quotient(known: KernelValues, node: ast.expr) -> bool:
-    quotient = known.quotient(node)
-    if quotient is None or not isinstance(known.bare(quotient[1]), ast.BinOp):
+def _is_quotient(kernel: SourceKernel, node: ast.expr) -> bool:
+    quotient = kernel.quotient(node)
+    if quotient is None or not isinstance(kernel.bare(quotient[1]), ast.BinOp):
         return False
-    return bool(_factors(known, quotient[0]) & _factors(known, quotient[1]))
+    return bool(_factors(kernel, quotient[0]) & _factors(kernel, quotient[1]))
 
 
-def _is_softplus(known: KernelValues, node: ast.expr) -> bool:
+def _is_softplus(kernel: SourceKernel, node: ast.expr) -> bool:
     """log(1 + exp(x)) and log1p(exp(x))"""
-    logarithm = known.operation(node)
+    logarithm = kernel.operation(node)
     if not logarithm or len(logarithm.operands) != 1:
         return False
     (inside,) = logarithm.operands
     if logarithm.name == "log1p":
-        return _exponential(known, inside) is not None
-    match known.bare(inside):
+        return _exponential(kernel, inside) is not None
+    match kernel.bare(inside):
         case ast.BinOp(left=left, op=ast.Add(), right=right) if logarithm.name in ("log", "log2"):
             return any(
-                known.number(one) == 1 and _exponential(known, other) is not None
+                kernel.number(one) == 1 and _exponential(kernel, other) is not None
                 for one, other in ((left, right), (right, left))
             )
     return False
 
 
-def _exponential(known: KernelValues, value: ast.expr) -> int | None:
+def _exponential(kernel: SourceKernel, value: ast.expr) -> int | None:
     """The key of an exponential of data; None for anything else."""
-    exponent = known.operand(value, "exp", "exp2")
-    if exponent is None or not is_unbounded(known, exponent):
+    exponent = kernel.operand(value, "exp", "exp2")
+    if exponent is None or not is_unbounded(kernel, exponent):
         return None
-    return known.key(known.bare(value))
+    return kernel.key(kernel.bare(value))
 
 
-def _factors(known: KernelValues, value: ast.expr) -> frozenset[int]:
+def _factors(kernel: SourceKernel, value: ast.expr) -> frozenset[int]:
     """The exponentials that make the value infinite: those in its sums and products."""
-    value = known.bare(value)
+    value = kernel.bare(value)
     match value:
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult(), right=right):
-            return _factors(known, left) | _factors(known, right)
+            return _factors(kernel, left) | _factors(kernel, right)
         case ast.BinOp(left=left, op=ast.Pow()):
-            return _factors(known, left)
-    key = _exponential(known, value)
+            return _factors(kernel, left)
+    key = _exponential(kernel, value)
     return frozenset() if key is None else frozenset({key})
 
 
@@ -125,11 +123,10 @@ def division_without_guard(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: limit the divisor from below, tl.maximum(total, eps), add an epsilon under the root, or select a
     result with tl.where(total > 0, ...).
     """
-    known = values(kernel)
-    for node in known.expressions:
-        if node in known.selected or kernel.flow.conditions(known.written(node)):
+    for node in kernel.expressions:
+        if node in kernel.selected or kernel.conditions(kernel.written(node)):
             continue
-        divisor = _divisor(known, node)
+        divisor = _divisor(kernel, node)
         if divisor is not None:
             yield Fault(
                 node,
@@ -138,31 +135,28 @@ def division_without_guard(kernel: SourceKernel) -> Iterator[Fault]:
             )
 
 
-def _divisor(known: KernelValues, node: ast.expr) -> ast.expr | None:
+def _divisor(kernel: SourceKernel, node: ast.expr) -> ast.expr | None:
     """The sum that a value is divided by, or by the root of, where nothing keeps it from zero."""
-    if isinstance(node, ast.Call) and (inside := known.operand(node, "rsqrt")) is not None:
-        return inside if _is_sum_of_squares(known, inside) else None
-    quotient = known.quotient(node)
+    if isinstance(node, ast.Call) and (inside := kernel.operand(node, "rsqrt")) is not None:
+        return inside if _is_sum_of_squares(kernel, inside) else None
+    quotient = kernel.quotient(node)
     if quotient is None:
         return None
-    if (inside := known.operand(quotient[1], "sqrt", "sqrt_rn")) is not None:
-        return inside if _is_sum_of_squares(known, inside) else None
-    return quotient[1] if _is_open_sum(known, known.bare(quotient[1])) else None
+    if (inside := kernel.operand(quotient[1], "sqrt", "sqrt_rn")) is not None:
+        return inside if _is_sum_of_squares(kernel, inside) else None
+    divisor = kernel.bare(quotient[1])
+    made_by = kernel.made_by(divisor) if kernel.is_a(divisor, "sum") else frozenset()
+    adds = any(kernel.number(term) for term in kernel.terms(divisor) if isinstance(term, ast.expr))
+    return quotient[1] if "load" in made_by and not made_by & _POSITIVE and not adds else None
 
 
-def _is_open_sum(known: KernelValues, divisor: ast.expr) -> bool:
-    made_by = known.made_by(divisor)
-    adds = any(known.number(term) for term in known.terms(divisor) if isinstance(term, ast.expr))
-    return known.is_a(divisor, "sum") and "load" in made_by and not made_by & _POSITIVE and not adds
-
-
-def _is_sum_of_squares(known: KernelValues, value: ast.expr) -> bool:
+def _is_sum_of_squares(kernel: SourceKernel, value: ast.expr) -> bool:
     """Whether the value is a sum of squares, or that divided by a number, and nothing else."""
-    value = known.bare(value)
-    if quotient := known.quotient(value):
-        return _is_sum_of_squares(known, quotient[0])
-    terms = [term for term in known.terms(value) if not known.is_a(term, "zeros")]
-    return "sum" in known.made_by(value) and all(known.squared(term) is not None for term in terms)
+    value = kernel.bare(value)
+    if quotient := kernel.quotient(value):
+        return _is_sum_of_squares(kernel, quotient[0])
+    terms = [term for term in kernel.terms(value) if not kernel.is_a(term, "zeros")]
+    return "sum" in kernel.made_by(value) and all(kernel.squared(term) is not None for term in terms)
 
 
 _MEAN = "mean = tl.sum(x) / n"
@@ -185,10 +179,9 @@ def variance_by_difference(kernel: SourceKernel) -> Iterator[Fault]:
     Fix: subtract the mean first and average the squares of what remains, with the lanes beyond the end set
     to zero; or use Welford's update where the data can be read only once.
     """
-    known = values(kernel)
-    for node in known.expressions:
+    for node in kernel.expressions:
         match node:
-            case ast.BinOp(left=left, op=ast.Sub(), right=right) if _is_variance(known, left, right):
+            case ast.BinOp(left=left, op=ast.Sub(), right=right) if _is_variance(kernel, left, right):
                 yield Fault(
                     node,
                     f"{ast.unparse(node)} takes the variance as a difference of two large numbers, which "
@@ -198,22 +191,22 @@ def variance_by_difference(kernel: SourceKernel) -> Iterator[Fault]:
                 )
 
 
-def _is_variance(known: KernelValues, left: ast.expr, right: ast.expr) -> bool:
-    mean = known.squared(right)
+def _is_variance(kernel: SourceKernel, left: ast.expr, right: ast.expr) -> bool:
+    mean = kernel.squared(right)
     if mean is None:
         return False
-    of_squares, of_data = _mean_of(known, left), _mean_of(known, mean)
-    if of_squares is None or of_data is None or not known.same(of_squares[1], of_data[1]):
+    of_squares, of_data = _mean_of(kernel, left), _mean_of(kernel, mean)
+    if of_squares is None or of_data is None or not kernel.same(of_squares[1], of_data[1]):
         return False
-    squares = (known.squared(term) for term in known.terms(of_squares[0]))
-    roots = {known.key(known.bare(root)) for root in squares if root is not None}
-    return bool(roots & {known.key(term) for term in known.terms(of_data[0])})
+    squares = (kernel.squared(term) for term in kernel.terms(of_squares[0]))
+    roots = {kernel.key(kernel.bare(root)) for root in squares if root is not None}
+    return bool(roots & {kernel.key(term) for term in kernel.terms(of_data[0])})
 
 
-def _mean_of(known: KernelValues, value: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+def _mean_of(kernel: SourceKernel, value: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     """A sum and what it is divided by, or multiplied with."""
-    value = known.bare(value)
-    if quotient := known.quotient(value):
+    value = kernel.bare(value)
+    if quotient := kernel.quotient(value):
         return quotient
     match value:
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
