@@ -45,11 +45,31 @@ def kind_of_dtype(dtype: str) -> Kind:
     return "bool" if dtype == "bool" else "int" if dtype.startswith(("int", "uint")) else "float"
 
 
+def operators(fn: str) -> tuple[Callable[[Value, Operand], Value], Callable[[Value, Operand], Value]]:
+    """Python's methods for a function of two, the value being the first operand or the second."""
+    return lambda value, other: op(fn, value, other), lambda value, other: op(fn, other, value)
+
+
 @dataclass(frozen=True)
 class Value:
-    """Equal values are one value: this is all the common subexpression elimination there is."""
+    """Equal values are one value: this is all the common subexpression elimination there is.
+
+    `a + b` is `op("add", a, b)`, and so on; `==` compares the values themselves.
+    """
+
+    __add__, __radd__ = operators("add")
+    __sub__, __rsub__ = operators("sub")
+    __mul__, __rmul__ = operators("mul")
+    __truediv__, __rtruediv__ = operators("div")
+    __and__, __rand__ = operators("and")
+    __or__, __ror__ = operators("or")
+    __lt__, __le__, __gt__, __ge__ = (operators(fn)[0] for fn in ("lt", "le", "gt", "ge"))
+
+    def __neg__(self) -> Value:
+        return op("neg", self)
 
 
+Operand = Value | Number
 V = TypeVar("V", bound=Value)
 
 
@@ -276,9 +296,6 @@ class Monoid:
     def is_plain(self) -> bool:
         """Whether it carries one value."""
         return len(self.identity) == 1
-
-
-Operand = Value | Number
 
 
 def const(x: Operand) -> Value:

@@ -43,9 +43,9 @@ def arange(ctx: Context, start: Operand = 0, step: Operand = 1) -> Tensor:
     kind = kind_of_dtype(ctx.dtype)
     found = as_kind(position(dims[0]), kind)
     if step != 1:
-        found = op("mul", found, as_kind(number(step), kind))
+        found = found * as_kind(number(step), kind)
     if start != 0:
-        found = op("add", found, as_kind(number(start), kind))
+        found = found + as_kind(number(start), kind)
     return Tensor(dims, found, ctx.dtype)
 
 
@@ -113,7 +113,7 @@ class Triangle:
     def holds(self, i: Value, j: Value) -> Value:
         """Whether row i and column j are a place of it."""
         near, far = (i, j) if self.upper else (j, i)
-        return op("ge", far, plus(near, Const(self.distance)))
+        return far >= plus(near, Const(self.distance))
 
     def number(self, i: Value, j: Value) -> Value:
         """The number of a place."""
@@ -125,7 +125,7 @@ class Triangle:
 
 def _places_before(along: Value) -> Value:
     """How many places the shorter rows have."""
-    return op("floordiv", op("mul", along, plus(along, Const(1))), 2)
+    return op("floordiv", along * plus(along, Const(1)), 2)
 
 
 def triangle_of(indices: Sequence[Value], dim: Dim, shape: Sequence[Size]) -> Triangle | None:

@@ -56,28 +56,28 @@ def _softplus(x: Value, beta: Value, threshold: Value) -> Value:
         return op("softplus", x)
     steep = scaled(x, beta)
     curve = op("log1p", op("exp", steep))
-    return where(op("gt", steep, threshold), x, curve if is_literal(beta, 1) else op("div", curve, beta))
+    return where(steep > threshold, x, curve if is_literal(beta, 1) else curve / beta)
 
 
 def _log_sigmoid(x: Value) -> Value:
     """Without overflow."""
-    return op("sub", op("minimum", x, 0.0), op("log1p", op("exp", op("neg", op("abs", x)))))
+    return op("minimum", x, 0.0) - op("log1p", op("exp", -op("abs", x)))
 
 
 def _elu(x: Value, alpha: Value, scale: Value, input_scale: Value) -> Value:
     low = scaled(alpha, scale)
     if isinstance(alpha, Const) and isinstance(scale, Const):
         low = Const(alpha.value * scale.value)
-    return where(op("gt", x, 0.0), scaled(x, scale), scaled(op("expm1", scaled(x, input_scale)), low))
+    return where(x > 0.0, scaled(x, scale), scaled(op("expm1", scaled(x, input_scale)), low))
 
 
 def _celu(x: Value, alpha: Value) -> Value:
-    inner = x if is_literal(alpha, 1) else op("div", x, alpha)
-    return where(op("gt", x, 0.0), x, scaled(op("expm1", inner), alpha))
+    inner = x if is_literal(alpha, 1) else x / alpha
+    return where(x > 0.0, x, scaled(op("expm1", inner), alpha))
 
 
 def _sloped(x: Value, slope: Value) -> Value:
-    return where(op("gt", x, 0.0), x, op("mul", slope, x))
+    return where(x > 0.0, x, slope * x)
 
 
 register_formulas({f"{name}.default": _called(name) for name in NAMESAKES})
@@ -87,7 +87,7 @@ register_formulas(
 register_formulas({
     "sign.default": lambda input: _sign(input),
     "angle.default": (
-        lambda input: where(op("is_nan", input), input, where(op("lt", input, 0.0), math.pi, 0.0))
+        lambda input: where(op("is_nan", input), input, where(input < 0.0, math.pi, 0.0))
     ),
     "special_ndtri.default": _called("normcdfinv"),
     "relu.default": _of_floats("relu", lambda x: op("larger", x, 0)),
@@ -105,9 +105,9 @@ register_comparisons({
     "isnan.default": _of_floats("is_nan", lambda _: False),
     "isinf.default": _of_floats("is_inf", lambda _: False),
     "signbit.default": (
-        lambda input: op("lt", op("copysign", 1.0, input), 0.0)
+        lambda input: op("copysign", 1.0, input) < 0.0
         if kind_of(input) == "float"
-        else op("lt", input, 0)
+        else input < 0
     ),
 })  # fmt: skip
 
@@ -137,7 +137,7 @@ def glu(ctx: Context, input: Tensor, dim: int = -1) -> Tensor:
     half = ctx.shape[dim]
     x, gate = (cut(ctx, input, dim, start, half) for start in (sizes.ZERO, half))
     aligned = Tensor(x.dims, gate.at(*x.indices), gate.dtype)
-    return mapped(ctx, lambda a, b: op("mul", a, op("sigmoid", b)), x, aligned)
+    return mapped(ctx, lambda a, b: a * op("sigmoid", b), x, aligned)
 
 
 @row("aten.round.decimals")

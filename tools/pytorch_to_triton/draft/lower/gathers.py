@@ -17,7 +17,7 @@ def wrapped(index: Value, size: Size) -> Value:
     """An index that may count from the end, as one from the start."""
     if bound(index) is not None:
         return index
-    return op("where", op("lt", index, 0), plus(index, extent(size)), index)
+    return op("where", index < 0, plus(index, extent(size)), index)
 
 
 def picked(ctx: Context, x: Tensor, at: int, index: Tensor) -> Tensor:

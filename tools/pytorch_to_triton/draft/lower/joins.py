@@ -34,11 +34,11 @@ def between(index: Value, start: Size, end: Size, size: Size) -> Value:
     """Whether start <= index < end, for an index below `size`."""
     if sizes.equal(start + 1, end):
         return op("eq", index, extent(start))
-    low = None if start == ZERO else op("ge", index, extent(start))
-    high = None if sizes.equal(end, size) else op("lt", index, extent(end))
+    low = None if start == ZERO else index >= extent(start)
+    high = None if sizes.equal(end, size) else index < extent(end)
     if low is None or high is None:
         return low or high or Const(True)
-    return op("and", low, high)
+    return low & high
 
 
 @row("aten.cat.default")
@@ -73,7 +73,7 @@ def _chosen(parts: Sequence[Tensor], index: Sequence[Value], at: int) -> Value:
         end = start + part.shape[at]
         inside = between(along, start, end, whole)
         value = part.at(*index[:at], minus(along, extent(start)), *index[at + 1 :])
-        first = inside if part.shape[at] == ONE else op("lt", along, extent(end))
+        first = inside if part.shape[at] == ONE else along < extent(end)
         pieces.append((first, guarded(value, inside)))
         start = end
     _, found = pieces.pop()
@@ -178,7 +178,7 @@ def constant_pad(ctx: Context, input: Tensor, pad: Padding, value: Number = 0) -
     index = [shifted(position(o), before) for o, (before, _) in zip(outs, pairs, strict=True)]
     conditions: list[Value] = []
     for at, (before, after), size in zip(index, pairs, input.shape, strict=True):
-        conditions += [op("ge", at, 0)] * grows(before) + [op("lt", at, extent(size))] * grows(after)
+        conditions += [at >= 0] * grows(before) + [at < extent(size)] * grows(after)
     inside = every(conditions)
     if inside is None:
         return ctx.tensor(outs, input.at(*index))

@@ -11,7 +11,6 @@ from pytorch_to_triton.draft.ir.indices import extent
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import ONE, ZERO, FloorDiv, Size
 from pytorch_to_triton.draft.ir.values import Const, Value, op
-from pytorch_to_triton.draft.lower.backward import less, product
 from pytorch_to_triton.draft.lower.reductions import average, moments, statistic
 from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, count, inside, mapped, row
 from pytorch_to_triton.draft.lower.tensor import Tensor, along_channels, reshaped
@@ -31,7 +30,7 @@ def normalized(ctx: Context, x: Tensor, dims: Sequence[int], eps: Operand) -> St
 
 def reciprocal_root(ctx: Context, var: Tensor, eps: Operand) -> Tensor:
     """1 / sqrt(var + eps)."""
-    return mapped(ctx, lambda v, e: op("rsqrt", op("add", v, e), name="rstd"), var, eps, dtype=var.dtype)
+    return mapped(ctx, lambda v, e: op("rsqrt", v + e, name="rstd"), var, eps, dtype=var.dtype)
 
 
 def affine(ctx: Context, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
@@ -150,7 +149,7 @@ def _scaled(ctx: Context, x: Tensor, weight: Tensor | None, bias: Tensor | None)
 
 def _by_running(ctx: Context, x: Tensor, mean: Tensor, var: Tensor, eps: Operand) -> Tensor:
     rstd = reciprocal_root(ctx, along_channels(var, len(x)), eps)
-    centered = mapped(ctx, lambda v, m: op("sub", v, m), x, along_channels(mean, len(x)), dtype=x.dtype)
+    centered = mapped(ctx, lambda v, m: v - m, x, along_channels(mean, len(x)), dtype=x.dtype)
     return ctx.pointwise("mul", centered, rstd, dtype=x.dtype)
 
 
@@ -221,7 +220,7 @@ def _updated(
     dims = _all_but_channels(x)
     _, mean, var = moments(replace(ctx, stored=inside), x, dims)
     n = count(x, dims)
-    unbiased = op("div", op("mul", var.value, extent(n)), extent(n - 1))
+    unbiased = var.value * extent(n) / extent(n - 1)
 
     def step(old: Tensor, new: Value) -> Tensor:
         fresh = Tensor((mean.dims[1],), new, old.dtype)
@@ -232,7 +231,7 @@ def _updated(
 
 def _moved(old: Value, new: Value, momentum: Value) -> Value:
     assert isinstance(momentum, Const)
-    return op("add", op("mul", old, 1.0 - momentum.value), op("mul", new, momentum))
+    return old * (1.0 - momentum.value) + new * momentum
 
 
 Gradients = tuple[Tensor, Tensor, Tensor]
@@ -251,17 +250,17 @@ def _by_means(
     """rstd * (g - mean(g) - x_hat * mean(g * x_hat)), where g is `scaled` by the weight."""
 
     def gradient(g: Value, x: Value, r: Value, m: Value, a: Value) -> Value:
-        return product(r, less(less(g, m), product(x, a)))
+        return r * (g - m - x * a)
 
     return mapped(ctx, gradient, scaled, x_hat, rstd, *means, dtype=scaled.dtype)
 
 
 def _normalized(ctx: Context, x: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
-    return mapped(ctx, lambda x, m, r: op("mul", less(x, m), r, name="x_hat"), x, mean, rstd, dtype=x.dtype)
+    return mapped(ctx, lambda x, m, r: op("mul", x - m, r, name="x_hat"), x, mean, rstd, dtype=x.dtype)
 
 
 def _times(ctx: Context, x: Tensor, factor: Tensor) -> Tensor:
-    return mapped(ctx, product, x, factor, dtype=x.dtype)
+    return ctx.pointwise("mul", x, factor, dtype=x.dtype)
 
 
 def _in(x: Tensor, like: Tensor | None) -> Tensor:

@@ -46,7 +46,7 @@ def topk(ctx: Context, input: Tensor, k: int, dim: int = -1, largest: bool = Tru
         values.append(best)
         places.append(place)
     if not largest and input.kind == "float":
-        past = [op("ge", place.value, n) for place in places]
+        past = [place.value >= n for place in places]
         values = [replace(v, value=where(p, nan, v.value)) for v, p in zip(values, past, strict=True)]
         places = [
             replace(v, value=where(p, minus(v.value, n), v.value)) for v, p in zip(places, past, strict=True)
@@ -70,4 +70,4 @@ def _nan_last(x: Tensor, at: int) -> tuple[Value, Value]:
 
 def _equal(x: Value, best: Value) -> Value:
     """Whether the element is as good as the best; NaN is as good as NaN."""
-    return op("or", op("eq", x, best), op("and", op("ne", x, x), op("ne", best, best)))
+    return op("eq", x, best) | (op("ne", x, x) & op("ne", best, best))

@@ -129,7 +129,7 @@ def any_(ctx: Context, input: Tensor, dim: Dims = None, keepdim: bool = False) -
     """Whether the largest of the truths as numbers is more than 0: of none it is -inf."""
     truths = cast(cast(input, "bool"), "float32")
     found = ctx.reduce(PEAK, truths, _given(input, dim), keepdim, dtype="bool")
-    return replace(found, value=op("gt", found.value, 0.0))
+    return replace(found, value=found.value > 0.0)
 
 
 def _given(x: Tensor, dims: Dims) -> tuple[int, ...]:
@@ -238,7 +238,7 @@ def _with_maxima(ctx: Context, input: Tensor, dim: Dims) -> tuple[Tensor, Tensor
 @row("aten._softmax.default", arguments="input dim half_to_float")
 def softmax(ctx: Context, input: Tensor, dim: int) -> Tensor:
     x, top = _with_maxima(ctx, input, dim)
-    numerator = mapped(ctx, lambda v, m: op("exp", op("sub", v, m), name="numerator"), x, top)
+    numerator = mapped(ctx, lambda v, m: op("exp", v - m, name="numerator"), x, top)
     total = ctx.reduce(SUM, numerator, all_dims(x, dim), keepdim=True, name="denominator")
     return ctx.pointwise("div", numerator, total)
 
@@ -258,9 +258,9 @@ def logsumexp(ctx: Context, input: Tensor, dim: Dims, keepdim: bool = False) -> 
     dims = all_dims(input, dim)
     x, top = _with_maxima(ctx, input, dim)
     shift = mapped(ctx, lambda m: where(op("is_inf", m), 0.0, m), top)
-    shares = mapped(ctx, lambda v, s: op("exp", op("sub", v, s)), x, shift)
+    shares = mapped(ctx, lambda v, s: op("exp", v - s), x, shift)
     total = ctx.reduce(SUM, shares, dims, keepdim=True)
-    found = mapped(ctx, lambda t, s: op("add", op("log", t), s), total, shift)
+    found = mapped(ctx, lambda t, s: op("log", t) + s, total, shift)
     kept = found.dims if keepdim else tuple(d for i, d in enumerate(found.dims) if i not in dims)
     return replace(found, dims=kept)
 

@@ -323,7 +323,7 @@ def where(condition: Value, x: Term, y: Term) -> Value:
 
 def scaled(x: Value, factor: Value) -> Value:
     """The product, where the factor is not the literal 1."""
-    return x if is_literal(factor, 1) else op("mul", x, factor)
+    return x if is_literal(factor, 1) else x * factor
 
 
 def is_literal(v: Value, wanted: float) -> bool:

@@ -29,7 +29,6 @@ from pytorch_to_triton.draft.ir.values import (
     Value,
     axes_of,
     kind_of,
-    op,
     walk,
 )
 
@@ -93,7 +92,7 @@ def guarded(value: Value, inside: Value) -> Value:
             return None
         if v.where is None:
             return replace(v, where=inside, other=ZEROS[v.buffer.kind])
-        return replace(v, where=op("and", v.where, inside))
+        return replace(v, where=v.where & inside)
 
     return rewrite(value, only_inside)
 

@@ -52,9 +52,9 @@ def sliding(ctx: Context, letter: str, size: Size, out: Size, slide: Slide) -> W
     from_start = plus(times(position(o), sized(slide.stride)), times(position(k), sized(slide.dilation)))
     at = named(f"i{letter}", minus(from_start, extent(sized(slide.padding))))
     end = (out - 1) * slide.stride + (slide.taps - 1) * slide.dilation - slide.padding + 1
-    conditions = [op("ge", at, 0)] if slide.padding > 0 else []
+    conditions = [at >= 0] if slide.padding > 0 else []
     if slide.beyond > 0 and not below(end, size):
-        conditions.append(op("lt", at, extent(size)))
+        conditions.append(at < extent(size))
     return Window(o, k, at, every(conditions))
 
 
@@ -87,7 +87,7 @@ def adaptive(ctx: Context, letter: str, size: Size, out: Size) -> tuple[Window, 
     start = named("start", quotient(times(position(o), size), out))
     end = quotient(plus(times(plus(position(o), extent(ONE)), size), extent(out - 1)), out)
     count = named("count", minus(end, start))
-    return Window(o, k, plus(start, position(k)), op("lt", position(k), count)), count
+    return Window(o, k, plus(start, position(k)), position(k) < count), count
 
 
 def widest(size: Size, out: Size) -> Size:
@@ -244,7 +244,7 @@ def mean(ctx: Context, x: Tensor, windows: Sequence[Window], counts: Sequence[Va
     values = seen(x, [*map(position, lead)], windows, 0.0)
     total = Reduce(SUM, (values,), axes, name="total") if axes else values
     count = reduce(counted, counts)
-    value = total if count == Const(1) else op("div", total, as_kind(count, "float"))
+    value = total if count == Const(1) else total / as_kind(count, "float")
     return ctx.tensor((*lead, *(w.out for w in windows)), value)
 
 
@@ -253,7 +253,7 @@ def counted(a: Value, b: Value) -> Value:
     match a, b:
         case Const(value=int(x)), Const(value=int(y)):
             return Const(x * y)
-    return op("mul", a, b)
+    return a * b
 
 
 def in_padding(window: Window, slide: Slide, size: Size) -> Value:

@@ -159,7 +159,7 @@ def _deviations(x: Value, inside: Value | None, i: Axis, n: Value) -> list[Value
     from the cache."""
     x = x if inside is None else limited(x, inside, 0.0)
     mean = op("div", Reduce(SUM, (x,), (i,)), n, name="chunk_mean")
-    squares = op("square", op("sub", x, mean))
+    squares = op("square", x - mean)
     counted = squares if inside is None else op("where", inside, squares, 0.0)
     return [n, mean, Reduce(SUM, (counted,), (i,))]
 
@@ -222,7 +222,7 @@ def _bounded(store: Store, inside: Value | None) -> Store:
     if inside is None:
         return store
     store = store.map(lambda v: guarded(v, inside))
-    return replace(store, where=inside if store.where is None else op("and", store.where, inside))
+    return replace(store, where=inside if store.where is None else store.where & inside)
 
 
 def _varies(store: Store, axes: Set[Axis]) -> bool:
@@ -253,7 +253,7 @@ def scans_in_chunks(cluster: Cluster, over: Axis, chunk: int) -> tuple[Cluster, 
         summed = Scan(s.monoid, (Load(total, place, name=total.name),), part, Index(part))
         running.append(Store(before, place, summed))
         last = (minus(Index(part), Const(1)), *place[1:])
-        earlier = Load(before, last, op("gt", Index(part), 0), identity, name=before.name)
+        earlier = Load(before, last, Index(part) > 0, identity, name=before.name)
         chunks[s] = Scan(s.monoid, (arg,), i, Index(i))
         within = Scan(s.monoid, (guarded(arg, inside),), i, Index(i))
         on_top[within] = named(s.name, s.monoid.combine((earlier,), (within,))[0])
