@@ -26,7 +26,7 @@ from pytorch_to_triton.draft.ir.values import (
     walk,
 )
 from pytorch_to_triton.draft.lower.tensor import positions
-from pytorch_to_triton.draft.schedule.schedule import Rewrite
+from pytorch_to_triton.draft.schedule.schedule import Rewrite, Walk
 
 
 def fused(name: str, axes: Sequence[Axis]) -> Axis:
@@ -44,6 +44,13 @@ def fuse(name: str, axes: Sequence[Axis]) -> Rewrite:
         return cluster.map(lambda v: rebound(v, to, dict.fromkeys(axes, (one,))))
 
     return apply
+
+
+def nest(*loops: tuple[str, Sequence[Axis], Walk]) -> tuple[dict[str, Walk], tuple[Rewrite, ...]]:
+    """The walks of axes, those of a name as one, and the rewrites that make them one; a name of none is left
+    out."""
+    given = [loop for loop in loops if loop[1]]
+    return {name: walk for name, _, walk in given}, tuple(fuse(name, axes) for name, axes, _ in given)
 
 
 def merged(cluster: Cluster) -> Cluster:
