@@ -176,7 +176,6 @@ for _fn in ("and", "or", "xor"):
     register_formulas({f"logical_{_fn}.default": _of_two(_fn), _overloads: _of_bools(_fn, f"bit_{_fn}")})
 register_formulas({
     "sub.Tensor sub.Scalar": lambda input, other, alpha=1: input - scaled(other, alpha),
-    "rsub.Scalar": lambda input, other, alpha=1: other - scaled(input, alpha),
     "mul.Tensor mul.Scalar": _of_bools("and", "mul"),
     "remainder.Tensor remainder.Scalar remainder.Scalar_Tensor": (
         lambda input, other: _remainder(input, other)
@@ -191,8 +190,6 @@ register_formulas({
     "minimum.default": lambda input, other: smaller(input, other),
     "fmax.default": _of_bools("or", "larger"),
     "fmin.default": _of_bools("and", "smaller"),
-    "clamp_min.default": lambda input, min: larger(input, min),
-    "clamp_max.default": lambda input, max: smaller(input, max),
     "atan2.default": _of_two("atan2"),
     "hypot.default": _of_two("hypot"),
     "copysign.Tensor copysign.Scalar": _of_two("copysign"),

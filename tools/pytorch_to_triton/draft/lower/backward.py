@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 from math import pi, sqrt
-from operator import and_, mul
+from operator import and_
 from typing import Any
 
 from pytorch_to_triton.draft.ir.indices import extent, minus, plus, quotient, times
@@ -28,24 +28,9 @@ from pytorch_to_triton.draft.lower.tensor import Tensor, guarded, position
 from pytorch_to_triton.draft.lower.views import cut
 
 
-def _silu(grad: Value, x: Value) -> Value:
-    sigmoid = op("sigmoid", x, name="sigmoid")
-    return grad * sigmoid * (1.0 + x * (1.0 - sigmoid))
-
-
 def _mish(grad: Value, x: Value) -> Value:
     tanh = op("tanh", op("softplus", x), name="tanh_softplus")
     return grad * (tanh + x * op("sigmoid", x) * (1.0 - op("square", tanh)))
-
-
-def _hardsigmoid(grad: Value, x: Value) -> Value:
-    inside = (x > -3.0) & (x < 3.0)
-    return where(inside, grad * (1 / 6), 0.0)
-
-
-def _hardswish(grad: Value, x: Value) -> Value:
-    between = grad * (x / 3.0 + 0.5)
-    return where(x <= -3.0, 0.0, where(x < 3.0, between, grad))
 
 
 def _shrunk(grad: Value, x: Value, lambd: Value) -> Value:
@@ -58,22 +43,17 @@ def _softplus(grad: Value, x: Value, beta: Value, threshold: Value) -> Value:
 
 
 register_formulas({
-    "tanh_backward.default": lambda grad_output, output: (
-        grad_output * (1.0 - op("square", output))
-    ),
-    "sigmoid_backward.default": lambda grad_output, output: (
-        grad_output * (1.0 - output) * output
-    ),
+    "sigmoid_backward.default": lambda grad_output, output: grad_output * (1.0 - output) * output,
     "threshold_backward.default": lambda grad_output, input, threshold: (
         where(input <= threshold, 0.0, grad_output)
     ),
-    "silu_backward.default": lambda grad_output, input: _silu(grad_output, input),
     "mish_backward.default": lambda grad_output, input: _mish(grad_output, input),
     "hardtanh_backward.default": lambda grad_output, input, min_val, max_val: (
         where((input <= min_val) | (input >= max_val), 0.0, grad_output)
     ),
-    "hardsigmoid_backward.default": lambda grad_output, input: _hardsigmoid(grad_output, input),
-    "hardswish_backward.default": lambda grad_output, input: _hardswish(grad_output, input),
+    "hardsigmoid_backward.default": lambda grad_output, input: (
+        where((input > -3.0) & (input < 3.0), grad_output * (1 / 6), 0.0)
+    ),
     "softshrink_backward.default": lambda grad_output, input, lambd: _shrunk(grad_output, input, lambd),
     "hardshrink_backward.default": lambda grad_out, input, lambd: _shrunk(grad_out, input, lambd),
     "softplus_backward.default": lambda grad_output, input, beta, threshold: (
@@ -106,48 +86,12 @@ def _gelu_tanh_slope(x: Value) -> Value:
 
 @row("aten.leaky_relu_backward.default", arguments="grad_output input negative_slope self_is_result")
 def leaky_relu_backward(ctx: Context, grad_output: Tensor, input: Tensor, negative_slope: Any) -> Tensor:
-    return mapped(
-        ctx,
-        lambda g, x: where(x > 0.0, g, g * float(negative_slope)),
-        grad_output,
-        input,
-    )
-
-
-@row("aten.elu_backward.default")
-def elu_backward(
-    ctx: Context,
-    grad_output: Tensor,
-    alpha: Any,
-    scale: Any,
-    input_scale: Any,
-    is_result: bool,
-    self_or_result: Tensor,
-) -> Tensor:
-    low = float(alpha * scale)
-
-    def slope(g: Value, x: Value) -> Value:
-        scaled = x * float(input_scale)
-        below = x + low if is_result else low * op("exp", scaled)
-        return where(x <= 0.0, g * float(input_scale) * below, g * float(scale))
-
-    return mapped(ctx, slope, grad_output, self_or_result)
+    return mapped(ctx, lambda g, x: where(x > 0.0, g, g * float(negative_slope)), grad_output, input)
 
 
 @row("aten.log_sigmoid_backward.default", arguments="grad_output input buffer")
 def log_sigmoid_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
     return mapped(ctx, lambda g, x: g * op("sigmoid", -x), grad_output, input)
-
-
-@row("aten.logit_backward.default")
-def logit_backward(ctx: Context, grad_output: Tensor, input: Tensor, eps: float | None = None) -> Tensor:
-    low, beyond = (0.0, float("nan")) if eps is None else (eps, 0.0)
-
-    def slope(g: Value, x: Value) -> Value:
-        outside = (x < low) | (x > 1 - low)
-        return where(outside, beyond, g / (x * (1.0 - x)))
-
-    return mapped(ctx, slope, grad_output, input)
 
 
 @row("aten.glu_backward.default")
@@ -218,23 +162,6 @@ def huber_loss_backward(
         return where(error <= -delta, g * -delta, above)
 
     return _of_loss(ctx, slope, reduction, grad_output, input, target)
-
-
-@row("aten.binary_cross_entropy_backward.default")
-def binary_cross_entropy_backward(
-    ctx: Context,
-    grad_output: Tensor,
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    reduction: int = MEAN,
-) -> Tensor:
-    def slope(g: Value, x: Value, t: Value, *weights: Value) -> Value:
-        spread = op("maximum", (1.0 - x) * x, 1e-12)
-        return reduce(mul, weights, g * (x - t) / spread)
-
-    weights = [] if weight is None else [weight]
-    return _of_loss(ctx, slope, reduction, grad_output, input, target, *weights)
 
 
 @row("aten.nll_loss_backward.default", "aten.nll_loss2d_backward.default")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Const, Value, kind_of, op
 from pytorch_to_triton.draft.lower.arithmetic import between
 from pytorch_to_triton.draft.lower.row import (
@@ -23,8 +22,7 @@ from pytorch_to_triton.draft.lower.row import (
     scaled,
     where,
 )
-from pytorch_to_triton.draft.lower.tensor import Tensor, along_channels
-from pytorch_to_triton.draft.lower.views import cut
+from pytorch_to_triton.draft.lower.tensor import Tensor
 
 NAMESAKES = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "erf", "erfc",
@@ -76,10 +74,6 @@ def _celu(x: Value, alpha: Value) -> Value:
     return where(x > 0.0, x, scaled(op("expm1", inner), alpha))
 
 
-def _sloped(x: Value, slope: Value) -> Value:
-    return where(x > 0.0, x, slope * x)
-
-
 register_formulas({f"{name}.default": _called(name) for name in NAMESAKES})
 register_formulas(
     {f"{name}.default": _of_floats(name, lambda x: x) for name in ("floor", "ceil", "round", "trunc")}
@@ -94,7 +88,9 @@ register_formulas({
     "hardtanh.default": lambda input, min_val=-1, max_val=1: between(input, min_val, max_val),
     "softplus.default": lambda input, beta=1, threshold=20: _softplus(input, beta, threshold),
     "log_sigmoid.default": lambda input: _log_sigmoid(input),
-    "leaky_relu.default": lambda input, negative_slope=0.01: _sloped(input, negative_slope),
+    "leaky_relu.default": (
+        lambda input, negative_slope=0.01: where(input > 0.0, input, negative_slope * input)
+    ),
     "elu.default": (
         lambda input, alpha=1, scale=1, input_scale=1: _elu(input, alpha, scale, input_scale)
     ),
@@ -112,32 +108,9 @@ register_comparisons({
 })  # fmt: skip
 
 
-@row("aten.relu6.default")
-def relu6(ctx: Context, input: Tensor) -> Tensor:
-    return mapped(ctx, between, input, 0, 6)
-
-
-@row("aten.selu.default")
-def selu(ctx: Context, input: Tensor) -> Tensor:
-    return mapped(ctx, _elu, input, 1.6732632423543772, 1.0507009873554805, 1)
-
-
 @row("aten.gelu.default")
 def gelu(ctx: Context, input: Tensor, approximate: str = "none") -> Tensor:
     return mapped(ctx, lambda x: op("gelu_tanh" if approximate == "tanh" else "gelu", x), input)
-
-
-@row("aten.prelu.default")
-def prelu(ctx: Context, input: Tensor, weight: Tensor) -> Tensor:
-    return mapped(ctx, _sloped, input, along_channels(weight, len(input)))
-
-
-@row("aten.glu.default")
-def glu(ctx: Context, input: Tensor, dim: int = -1) -> Tensor:
-    half = ctx.shape[dim]
-    x, gate = (cut(ctx, input, dim, start, half) for start in (sizes.ZERO, half))
-    aligned = Tensor(x.dims, gate.at(*x.indices), gate.dtype)
-    return mapped(ctx, lambda a, b: a * op("sigmoid", b), x, aligned)
 
 
 @row("aten.round.decimals")
