@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit.names import Name, constant
@@ -64,36 +64,29 @@ def grid_lines(p: Printer) -> list[str]:
     lines = ["pid = tl.program_id(0).to(INDEX)"]
     counts = {n: f"n_{n}_blocks" for n in grid[1:] if p.walks[n].block}
     lines += [f"{name} = tl.cdiv({p.size(p.axes[n].size)}, {p.walks[n].block})" for n, name in counts.items()]
-    if p.schedule.grouped and len(grid) >= 2:
+    if p.schedule.grouped:
         return [*lines, *_grouped(p, grid, counts)]
-    rest = "pid"
+    return [*lines, *_apart(p, grid, counts, "pid")]
+
+
+def _apart(p: Printer, grid: Sequence[str], counts: dict[str, str], rest: str) -> Iterator[str]:
+    """The program along each axis, of the number of the program along all of them."""
     for n in reversed(grid[1:]):
         count = counts.get(n, f"({p.size(p.axes[n].size)})")
-        lines.append(f"{_pid(p, n)} = {rest} % {count}")
+        yield f"{program(p, p.axes[n])} = {rest} % {count}"
         rest = f"{rest} // {count}"
-    return [*lines, f"{_pid(p, grid[0])} = {rest}"]
-
-
-def _pid(p: Printer, n: str) -> str:
-    return program(p, p.axes[n])
+    yield f"{program(p, p.axes[grid[0]])} = {rest}"
 
 
 def _grouped(p: Printer, grid: Sequence[str], counts: dict[str, str]) -> list[str]:
     """The last two axes in groups, whatever is before them outside."""
     *outer, m, n = grid
-    lines = []
-    if not outer:
-        lines.append(f"n_{m}_blocks = tl.cdiv({p.size(p.axes[m].size)}, {p.walks[m].block})")
-    rest, inside = "pid", f"n_{m}_blocks * n_{n}_blocks"
     if outer:
-        lines.append(f"tile = pid % ({inside})")
-        rest = f"pid // ({inside})"
-        for a in reversed(outer[1:]):
-            count = counts.get(a, f"({p.size(p.axes[a].size)})")
-            lines.append(f"{_pid(p, a)} = {rest} % {count}")
-            rest = f"{rest} // {count}"
-        lines.append(f"{_pid(p, outer[0])} = {rest}")
-    tile = "tile" if outer else "pid"
+        inside = f"n_{m}_blocks * n_{n}_blocks"
+        tile, lines = "tile", [f"tile = pid % ({inside})", *_apart(p, outer, counts, f"pid // ({inside})")]
+    else:
+        size = p.size(p.axes[m].size)
+        tile, lines = "pid", [f"n_{m}_blocks = tl.cdiv({size}, {p.walks[m].block})"]
     return [
         *lines,
         "'# Programs that follow each other share blocks of both operands in the cache.'",

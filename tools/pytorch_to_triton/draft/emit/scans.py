@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit import memory, reductions, scans
-from pytorch_to_triton.draft.emit.names import Name, helper_name
+from pytorch_to_triton.draft.emit.names import Name, helper_name, written
 from pytorch_to_triton.draft.emit.padding import padded
 from pytorch_to_triton.draft.emit.printer import Printer, Writer
 from pytorch_to_triton.draft.ir.monoids import identities
@@ -38,7 +38,7 @@ def scanned(p: Printer, v: Value, layout: tuple[str, ...]) -> Name:
         return p.defined(v, text, layout, p.depth(arg))
     (carry,) = _carried(p, v, layout, ("carry",))
     (both,) = m.combine((Var(p.fitted(carry, layout), kind=kind),), (Var(f"({text})", kind=kind),))
-    name = p.defined(v, reductions.combined(p, both), layout, carry.depth + 1)
+    name = p.defined(v, written(both), layout, carry.depth + 1)
     _carry_on(p, v, layout, [carry], [name])
     return name
 

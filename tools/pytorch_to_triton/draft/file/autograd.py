@@ -95,7 +95,7 @@ def applied(halves: Halves, name: str) -> list[str]:
     graph, results = halves.forward.program.graph, halves.forward.program.results
     paths = tuple(r.path for r in results)
     if graph.result in ("out", Packing(kind="tuple", items=paths)):
-        return list(wrapped(f"return {call}")) if len(call) < 90 else [f"return {call}"]
+        return [f"return {call}"]
     names = [f"out_{i}" for i in range(len(paths))] if isinstance(graph.result, Packing) else ["out"]
     packed = runs.packed(graph, dict(zip(paths, names, strict=True)))
     return [f"{_targets(names)} = {call}", f"return {packed}"]
