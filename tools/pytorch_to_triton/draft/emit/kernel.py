@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pytorch_to_triton.draft.emit import blocks, memory, reductions
-from pytorch_to_triton.draft.emit.padding import padded
+from pytorch_to_triton.draft.emit.memory import padded
 from pytorch_to_triton.draft.emit.printer import Printer
 from pytorch_to_triton.draft.emit.scans import WRITERS
 from pytorch_to_triton.draft.emit.tidy import WIDTH, tidied

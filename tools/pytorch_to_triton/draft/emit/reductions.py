@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit import memory
+from pytorch_to_triton.draft.emit.memory import padded, right_if_empty
 from pytorch_to_triton.draft.emit.names import Name, constant, helper_name, written
-from pytorch_to_triton.draft.emit.padding import padded, right_if_empty
 from pytorch_to_triton.draft.ir.functions import Kind
 from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PEAK, SUM, identities
 from pytorch_to_triton.draft.ir.values import (

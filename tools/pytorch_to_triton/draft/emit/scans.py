@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit import memory, reductions, scans
+from pytorch_to_triton.draft.emit.memory import padded
 from pytorch_to_triton.draft.emit.names import Name, helper_name, written
-from pytorch_to_triton.draft.emit.padding import padded
 from pytorch_to_triton.draft.emit.printer import Printer, Writer
 from pytorch_to_triton.draft.ir.monoids import identities
 from pytorch_to_triton.draft.ir.values import Get, Index, Load, Reduce, Scan, Value, Var, kind_of

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from pytorch_to_triton.draft.file.calls import in_dtype
 from pytorch_to_triton.draft.file.lines import WIDTH
-from pytorch_to_triton.draft.file.packings import mismatches, taken_out
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.groups import Group
 from pytorch_to_triton.draft.ir.values import Load
@@ -15,6 +14,7 @@ from pytorch_to_triton.draft.program import Call, Program, Result
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.inputs.expression import other_factor, quotient
 from pytorch_to_triton.schema.graph import Graph
+from pytorch_to_triton.worker.wire.packing import Packing
 
 
 def guards(graph: Graph) -> list[str]:
@@ -179,3 +179,27 @@ def result_text(program: Program, result: Result) -> str:
         if tensor.dims == step.tensor.dims and tensor.value.index == tensor.indices:
             return step.name
     return in_dtype(program, result.node, result.dtype)
+
+
+def mismatches(packings: Mapping[str, Packing]) -> Iterator[tuple[str, str]]:
+    """When a container holds something else than it held, as source, and what it should."""
+    for name, packing in packings.items():
+        for place, container in packing.containers(name):
+            label, count = place.replace('"', ""), len(container.items)
+            if container.kind in ("dict", "kwargs"):
+                keys = ", ".join(container.quoted())
+                test = f"set({place}) != {{{keys}}}" if keys else place
+                yield test, f"{label} takes {', '.join(container.words()) or 'nothing'}"
+            elif container.kind != "fields":
+                yield f"len({place}) != {count}", f"{label} takes {count} item{'s' if count != 1 else ''}"
+
+
+def taken_out(packings: Mapping[str, Packing]) -> Iterator[str]:
+    """Lines that give what containers hold its own names."""
+    for name, packing in packings.items():
+        sources = packing.sources(name)
+        if packing.kind in ("list", "tuple", "args") and len(sources) == len(packing.items) > 1:
+            yield f"{', '.join(sources)} = {name}"
+            continue
+        line = f"{', '.join(sources)} = {', '.join(sources.values())}"
+        yield from [line] if sources and len(line) < WIDTH else [f"{n} = {s}" for n, s in sources.items()]
