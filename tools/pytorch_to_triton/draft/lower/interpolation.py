@@ -69,41 +69,25 @@ Placed = Callable[[Value, Resized], Place]
 
 
 @row("aten.upsample_bilinear2d.default", arguments="input output_size align_corners scales_h scales_w")
-def bilinear2d(
-    ctx: Context,
-    input: Tensor,
-    align_corners: bool,
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> Tensor:
-    return linear(ctx, input, [scales_h, scales_w], align_corners=align_corners)
-
-
+@row("aten.upsample_bilinear2d.vec", arguments="input output_size align_corners scale_factors")
 @row(
     "aten.upsample_trilinear3d.default",
     arguments="input output_size align_corners scales_d scales_h scales_w",
 )
-def trilinear3d(
+def linear(
     ctx: Context,
     input: Tensor,
     align_corners: bool,
+    scale_factors: Scales | None = None,
     scales_d: float | None = None,
     scales_h: float | None = None,
     scales_w: float | None = None,
 ) -> Tensor:
-    return linear(ctx, input, [scales_d, scales_h, scales_w], align_corners=align_corners)
-
-
-@row("aten.upsample_bilinear2d.vec", arguments="input output_size align_corners scale_factors")
-def linear_vec(ctx: Context, input: Tensor, align_corners: bool, scale_factors: Scales | None) -> Tensor:
-    return linear(ctx, input, scale_factors or (None, None), align_corners=align_corners)
-
-
-def linear(ctx: Context, x: Tensor, scales: Scales, *, align_corners: bool) -> Tensor:
     """Each output on the lines between its neighbours."""
-    if x.kind != "float":
+    if input.kind != "float":
         raise Refused("it interpolates between whole numbers")
-    return resized(ctx, x, scales, between_corners if align_corners else between_centres)
+    scales = scale_factors or (scales_d, scales_h, scales_w)[-len(ctx.shape) + 2 :]
+    return resized(ctx, input, scales, between_corners if align_corners else between_centres)
 
 
 def resized(ctx: Context, x: Tensor, scales: Scales, placed: Placed) -> Tensor:

@@ -12,7 +12,7 @@ from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import ONE, ZERO, FloorDiv, Size
 from pytorch_to_triton.draft.ir.values import Const, Value, op
 from pytorch_to_triton.draft.lower.reductions import average, moments, statistic
-from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, count, inside, mapped, row
+from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, count, first_of, inside, mapped, row
 from pytorch_to_triton.draft.lower.tensor import Tensor, along_channels, reshaped
 
 Statistics = tuple[Tensor, Tensor, Tensor]
@@ -43,19 +43,6 @@ def affine(ctx: Context, x: Tensor, weight: Tensor | None, bias: Tensor | None) 
 
 
 @row("aten.native_layer_norm.default")
-def native_layer_norm(
-    ctx: Context,
-    input: Tensor,
-    normalized_shape: Sequence[Any],
-    weight: Tensor | None,
-    bias: Tensor | None,
-    eps: Operand,
-) -> Statistics:
-    out, mean, rstd = normalized(ctx, input, _last(input, normalized_shape), eps)
-    return affine(ctx, out, weight, bias), mean, rstd
-
-
-@row("aten.layer_norm.default", arguments="input normalized_shape weight bias eps cudnn_enable")
 def layer_norm(
     ctx: Context,
     input: Tensor,
@@ -63,8 +50,14 @@ def layer_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: Operand = 1e-5,
-) -> Tensor:
-    return native_layer_norm(replace(ctx, stored=inside), input, normalized_shape, weight, bias, eps)[0]
+) -> Statistics:
+    out, mean, rstd = normalized(ctx, input, _last(input, normalized_shape), eps)
+    return affine(ctx, out, weight, bias), mean, rstd
+
+
+row("aten.layer_norm.default", arguments="input normalized_shape weight bias eps cudnn_enable")(
+    first_of(layer_norm)
+)
 
 
 def _last(x: Tensor, shape: Sequence[Any]) -> range:
@@ -117,9 +110,8 @@ def _grouped(
     split = reshaped(ctx.names, x, (batch, sizes.size(groups), each, *space))
     out, mean, rstd = normalized(replace(ctx, stored=inside), split, range(2, len(split)), eps)
     joined = replace(out, dims=(out.dims[0], out.dims[1] + out.dims[2], *out.dims[3:]))
-    scales = (None if p is None else along_channels(p, len(x)) for p in (weight, bias))
     per_group = (replace(s, dims=s.dims[:2]) for s in (mean, rstd))
-    return (affine(ctx, joined, *scales), *per_group)  # type: ignore[return-value]
+    return (_scaled(ctx, joined, weight, bias), *per_group)  # type: ignore[return-value]
 
 
 @row(
@@ -138,8 +130,7 @@ def instance_norm(
     if not use_input_stats or running_mean is not None:
         raise Refused("it keeps running statistics")
     out, _, _ = normalized(replace(ctx, stored=inside), input, range(2, len(input)), eps)
-    scales = (None if p is None else along_channels(p, len(input)) for p in (weight, bias))
-    return affine(ctx, out, *scales)
+    return _scaled(ctx, out, weight, bias)
 
 
 def _scaled(ctx: Context, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
@@ -356,7 +347,7 @@ def batch_norm_backward(
         assert t is not None
         return along_channels(t, len(input))
 
-    dims = [d for d in range(len(input)) if d != 1]
+    dims = _all_but_channels(input)
     mean = by_channel(save_mean if train else running_mean)
     rstd = by_channel(save_invstd) if train else reciprocal_root(ctx, by_channel(running_var), eps)
     x_hat = _normalized(ctx, input, mean, rstd)

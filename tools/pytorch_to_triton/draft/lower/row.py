@@ -101,11 +101,11 @@ def row(*operators: str, arguments: str = "") -> Callable[[F], F]:
 
 
 def first_of(function: Callable[..., tuple[Tensor, ...]]) -> RowFunction:
-    """The row of an operator that gives the first of another's results alone."""
+    """The row of an operator that gives the first of another's results alone, computed at once."""
 
     @wraps(function)
-    def first(*given: Any, **named: Any) -> Tensor:
-        return function(*given, **named)[0]
+    def first(ctx: Context, *given: Any, **named: Any) -> Tensor:
+        return function(replace(ctx, stored=inside), *given, **named)[0]
 
     return first
 

@@ -133,25 +133,7 @@ def adaptive_max_pool(ctx: Context, input: Tensor, output_size: Sequence[int | S
     return largest(input, [w for w, _ in spread(ctx, input, output_size)])
 
 
-@row("aten.avg_pool1d.default")
-def avg_pool1d(
-    ctx: Context,
-    input: Tensor,
-    kernel_size: Numbers,
-    stride: Numbers = (),
-    padding: Numbers = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-) -> Tensor:
-    moves = slides(input, kernel_size, stride, padding, 1, ceil_mode=ceil_mode)
-    windows = slid(ctx, input, moves)
-    count = in_padding if count_include_pad else in_image
-    counts = [
-        count(w, move, n) for w, move, n in zip(windows, moves, input.shape[-len(moves) :], strict=True)
-    ]
-    return mean(ctx, input, windows, counts)
-
-
+@row("aten.avg_pool1d.default", arguments="input kernel_size stride padding ceil_mode count_include_pad")
 @row("aten.avg_pool2d.default", "aten.avg_pool3d.default")
 def avg_pool(
     ctx: Context,
@@ -163,12 +145,13 @@ def avg_pool(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    if divisor_override is None:
-        found = avg_pool1d(ctx, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
-        assert isinstance(found, Tensor)
-        return found
     moves = slides(input, kernel_size, stride, padding, 1, ceil_mode=ceil_mode)
-    return mean(ctx, input, slid(ctx, input, moves), [Const(divisor_override)])
+    windows = slid(ctx, input, moves)
+    if divisor_override is not None:
+        return mean(ctx, input, windows, [Const(divisor_override)])
+    count = in_padding if count_include_pad else in_image
+    lengths = input.shape[-len(moves) :]
+    return mean(ctx, input, windows, list(map(count, windows, moves, lengths)))
 
 
 @row(
