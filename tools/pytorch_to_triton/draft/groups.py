@@ -104,13 +104,8 @@ def read_by(item: Group | Call) -> set[str]:
     return set(item.reads) if isinstance(item, Call) else {v.buffer.name for v in item.cluster.loads()}
 
 
-@dataclass(frozen=True)
-class Form:
-    """What a group computes, whatever its tensors and axes are called: twins have equal ones."""
-
-    pattern: ModuleType
-    stores: tuple[Store, ...]
-    """With numbers for names."""
+Form = tuple[ModuleType, tuple[Store, ...]]
+"""A pattern and what it stores, whatever tensors and axes are called: twins have equal ones."""
 
 
 def form(group: Group) -> Form:
@@ -127,7 +122,7 @@ def form(group: Group) -> Form:
 
     numbered = rename({a: str(n) for n, a in enumerate(_axes(group.cluster))})(group.cluster)
     stores = rewritten(numbered, nameless).stores
-    return Form(group.pattern, tuple(replace(s, buffer=buffers[s.buffer]) for s in stores))
+    return group.pattern, tuple(replace(s, buffer=buffers[s.buffer]) for s in stores)
 
 
 def counterparts(twin: Cluster, of: Cluster) -> Mapping[Buffer, Buffer]:

@@ -153,17 +153,13 @@ def _kernels(alternative: Alternative, name: str, stage: Stage, twins: int, take
     made = []
     for number, (cluster, schedule) in enumerate(alternative.kernels):
         own = name if len(alternative.kernels) == 1 else f"{name}_{_part(alternative, number)}"
-        result = printed(replace(cluster, name=own), schedule, "DOC")
+        result = printed(replace(cluster, name=own), schedule)
         passes = max(1, result.loops)
         doc = documented(result, cluster.name, twins)
-        lines = tuple(line.replace('"""DOC"""', f'"""{doc}"""') for line in result.lines)
-        variants: tuple[Variant, ...] = ()
-        if len(schedule.configs) > 1:
-            variants = (Variant(result.name, schedule.configs, taken),)
-        if stage == 2 and len(schedule.configs) > 1:
-            lines = (*autotuned(result), "@triton.jit", *lines)
-        else:
-            lines = ("@triton.jit", *lines)
+        is_tuned = len(schedule.configs) > 1
+        variants = (Variant(result.name, schedule.configs, taken),) if is_tuned else ()
+        above = (*autotuned(result), "@triton.jit") if is_tuned and stage == 2 else ("@triton.jit",)
+        lines = (*above, *result.signature, f'    """{doc}"""', *result.body)
         made.append(Kernel(result.name, doc, lines, result, passes, variants))
     return made
 

@@ -15,6 +15,7 @@ from pytorch_to_triton.draft.ir.values import (
     Axis,
     Cluster,
     Const,
+    Get,
     Index,
     Load,
     Map,
@@ -27,7 +28,6 @@ from pytorch_to_triton.draft.ir.values import (
     children,
     kind_of,
     op,
-    rebuilt,
     walk,
 )
 
@@ -43,6 +43,23 @@ def rewrite(v: Value, fn: Callable[[Value], Value | None]) -> Value:
         found = fn(new)
         done[x] = new if found is None else found
     return done[v]
+
+
+def rebuilt(v: Value, parts: tuple[Value, ...]) -> Value:
+    """The value with other operands."""
+    match v:
+        case Load(index=index):
+            where = parts[-1] if v.where is not None else None
+            return replace(v, index=parts[: len(index)], where=where)
+        case Map() | Reduce():
+            return replace(v, args=parts)
+        case Scan():
+            return replace(v, args=parts[:-1], at=parts[-1])
+        case Get():
+            (of,) = parts
+            assert isinstance(of, Reduce | Scan)
+            return replace(v, of=of)
+    return v
 
 
 def rewritten(cluster: Cluster, fn: Callable[[Value], Value | None]) -> Cluster:

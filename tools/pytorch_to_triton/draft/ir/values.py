@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar, dataclass_transform
 
 from pytorch_to_triton.draft.ir.functions import FUNCTIONS, Kind
+from pytorch_to_triton.draft.ir.node import node
 from pytorch_to_triton.draft.ir.sizes import Size
 
 Number = float | int | bool
@@ -70,44 +70,6 @@ class Value:
 
 
 Operand = Value | Number
-V = TypeVar("V", bound=Value)
-
-
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def node(cls: type[V]) -> type[V]:
-    """A frozen dataclass that keeps its hash, and what it was found equal to: operands that are shared would
-    be hashed and compared again and again, twice as often with each level."""
-    cls = dataclass(frozen=True)(cls)
-    structural, equal = cls.__hash__, cls.__eq__
-
-    def kept(self: Any) -> int:
-        if "_hash" not in self.__dict__:
-            object.__setattr__(self, "_hash", structural(self))
-        found: int = self.__dict__["_hash"]
-        return found
-
-    def same(self: Any, other: object) -> bool:
-        if self is other:
-            return True
-        if type(self) is not type(other) or kept(self) != kept(other):
-            return False
-        first, second = first_equal(self), first_equal(other)
-        if first is second:
-            return True
-        if found := bool(equal(self, other)):
-            object.__setattr__(second, "_equal", first)
-        return found
-
-    cls.__hash__ = kept  # type: ignore[method-assign]
-    cls.__eq__ = same  # type: ignore[method-assign]
-    return cls
-
-
-def first_equal(v: Any) -> Any:
-    """What stands for all values that this one was found equal to."""
-    while "_equal" in v.__dict__:
-        v = v.__dict__["_equal"]
-    return v
 
 
 @node
@@ -337,23 +299,6 @@ def children(v: Value) -> tuple[Value, ...]:
         case Get(of=of):
             return (of,)
     return ()
-
-
-def rebuilt(v: Value, parts: tuple[Value, ...]) -> Value:
-    """The value with other operands."""
-    match v:
-        case Load(index=index):
-            where = parts[-1] if v.where is not None else None
-            return replace(v, index=parts[: len(index)], where=where)
-        case Map() | Reduce():
-            return replace(v, args=parts)
-        case Scan():
-            return replace(v, args=parts[:-1], at=parts[-1])
-        case Get():
-            (of,) = parts
-            assert isinstance(of, Reduce | Scan)
-            return replace(v, of=of)
-    return v
 
 
 def walk(*roots: Value, into: Callable[[Value], bool] = lambda v: True) -> Iterator[Value]:
