@@ -40,16 +40,6 @@ def wrapped(line: str) -> tuple[str, ...]:
     return (*lines, last + line[value.end_col_offset :])
 
 
-def statements(lines: Sequence[str]) -> list[tuple[str, ...]]:
-    """Lines of source as statements, each with the comments above it."""
-    found, first = [], 0
-    for node in ast.parse("\n".join(lines)).body:
-        last = node.end_lineno or node.lineno
-        found.append(tuple(lines[first:last]))
-        first = last
-    return found
-
-
 def without_repeats(given: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """The statements without those that set a name to what it is already, such as `n_rows = B * T`."""
     known: dict[str, tuple[str, ...]] = {}

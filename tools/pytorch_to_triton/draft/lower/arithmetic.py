@@ -11,9 +11,9 @@ from pytorch_to_triton.draft.lower.row import (
     Formula,
     Operand,
     Refused,
+    compared,
     is_literal,
     mapped,
-    register_comparisons,
     register_formulas,
     row,
     scaled,
@@ -170,7 +170,9 @@ def _of_bools(fn: str, otherwise: str) -> Formula:
     return lambda input, other: op(fn if kind_of(input) == "bool" else otherwise, input, other)
 
 
-register_comparisons({f"{fn}.Tensor {fn}.Scalar": _of_two(fn) for fn in ("eq", "ne", "lt", "le", "gt", "ge")})
+register_formulas(
+    {f"{fn}.Tensor {fn}.Scalar": _of_two(fn) for fn in ("eq", "ne", "lt", "le", "gt", "ge")}, compared
+)
 for _fn in ("and", "or", "xor"):
     _overloads = " ".join(f"bitwise_{_fn}.{overload}" for overload in ("Tensor", "Scalar", "Scalar_Tensor"))
     register_formulas({f"logical_{_fn}.default": _of_two(_fn), _overloads: _of_bools(_fn, f"bit_{_fn}")})

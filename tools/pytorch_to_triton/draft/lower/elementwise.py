@@ -13,10 +13,10 @@ from pytorch_to_triton.draft.lower.row import (
     Operand,
     Refused,
     cast,
+    compared,
     is_literal,
     is_whole,
     mapped,
-    register_comparisons,
     register_formulas,
     row,
     scaled,
@@ -31,9 +31,6 @@ NAMESAKES = (
     "square",
 )  # fmt: skip
 """Operators that are a row of FUNCTIONS under their own name."""
-
-
-ROUNDINGS = ("floor", "ceil", "round", "trunc")
 
 
 def _called(fn: str) -> Formula:
@@ -96,7 +93,7 @@ register_formulas({
     ),
     "celu.default": lambda input, alpha=1.0: _celu(input, alpha),
 })  # fmt: skip
-register_comparisons({
+register_formulas({
     "logical_not.default": _called("not"),
     "isnan.default": _of_floats("is_nan", lambda _: False),
     "isinf.default": _of_floats("is_inf", lambda _: False),
@@ -105,7 +102,7 @@ register_comparisons({
         if kind_of(input) == "float"
         else input < 0
     ),
-})  # fmt: skip
+}, compared)  # fmt: skip
 
 
 @row("aten.gelu.default")

@@ -76,7 +76,7 @@ def _places(ctx: Context, boundaries: Tensor, x: Tensor, *, right: bool) -> Tens
     *lead, along = boundaries.dims
     wide = replace(boundaries, dims=(*lead, (), along) if lead else (along,))
     column = replace(x, dims=(*x.dims, ()))
-    before = compared(lambda b, v: op("not", op("gt" if right else "ge", b, v)), wide, column)
+    before = compared(ctx, lambda b, v: op("not", op("gt" if right else "ge", b, v)), wide, column)
     return ctx.reduce(SUM, cast(before, ctx.dtype), (len(before) - 1,))
 
 

@@ -270,7 +270,7 @@ def mapped(ctx: Context, formula: Formula, *operands: Operand, dtype: str = "") 
     return _applied(formula, operands, kind_of_dtype(dtype), dtype)
 
 
-def compared(formula: Formula, *operands: Operand) -> Tensor:
+def compared(ctx: Context, formula: Formula, *operands: Operand) -> Tensor:
     """The formula, which gives bools, of operands in the kind that they promote to."""
     values = [o.value if isinstance(o, Tensor) else number(o) for o in operands]
     return _applied(formula, operands, kind_of_result(*values), "bool")
@@ -288,28 +288,22 @@ def _aligned(operands: Sequence[Operand]) -> tuple[tuple[Dim, ...], list[Value]]
     return dims, [next(given) if isinstance(o, Tensor) else number(o) for o in operands]
 
 
-def register_formulas(formulas: Mapping[str, Formula]) -> None:
+def register_formulas(formulas: Mapping[str, Formula], applied: Callable[..., Tensor] = mapped) -> None:
     """Registers formulas as rows of operators such as `add.Tensor add.Scalar`.
 
-    The operators' arguments are a formula's parameters; it gets them as values in the kind of the result.
+    The operators' arguments are a formula's parameters; it is `applied` to them by `mapped` or `compared`.
     """
     for operators, formula in formulas.items():
-        _register(operators, formula, lambda ctx, *applied: mapped(ctx, *applied))
+        _register(operators, formula, applied)
 
 
-def register_comparisons(formulas: Mapping[str, Formula]) -> None:
-    """The same for formulas that give bools, of values in the kind that the operands promote to."""
-    for operators, formula in formulas.items():
-        _register(operators, formula, lambda _, *applied: compared(*applied))
-
-
-def _register(operators: str, formula: Formula, apply: Callable[..., Tensor]) -> None:
+def _register(operators: str, formula: Formula, applied: Callable[..., Tensor]) -> None:
     taken = inspect.signature(formula)
 
     def lowered(ctx: Context, **given: Operand) -> Tensor:
         bound = taken.bind(**given)
         bound.apply_defaults()
-        return apply(ctx, formula, *bound.args)
+        return applied(ctx, formula, *bound.args)
 
     context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     lowered.__signature__ = taken.replace(parameters=[context, *taken.parameters.values()])  # type: ignore[attr-defined]

@@ -19,12 +19,8 @@ from pytorch_to_triton.draft.lower.tensor import Tensor, expanded, position, res
 
 
 @row("aten.alias.default", "aten.lift_fresh_copy.default")
-def same(ctx: Context, input: Tensor) -> Tensor:
-    return input
-
-
 @row("aten.clone.default", arguments="input memory_format")
-def clone(ctx: Context, input: Tensor) -> Tensor:
+def same(ctx: Context, input: Tensor) -> Tensor:
     return input
 
 
