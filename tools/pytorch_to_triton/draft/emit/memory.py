@@ -29,6 +29,7 @@ from pytorch_to_triton.draft.ir.values import (
     Store,
     Value,
     axes_of,
+    in_kind,
     kind_of,
     op,
     walk,
@@ -187,7 +188,7 @@ def load(p: Printer, v: Load, layout: tuple[str, ...]) -> str:
         parts.append(f"mask={p.text(mask, layout)}")
         other = v.other if v.where is not None else p.others.setdefault(v, _harmless(p, v, layout))
         if other is not None:
-            parts.append(f"other={constant(_in_kind(other, v))}")
+            parts.append(f"other={constant(in_kind(other, kind_of(v)))}")
     text = f"tl.load({', '.join(parts)})"
     return f"{text}.to({p.compute})" if kind_of(v) == "float" and v not in p.raw else text
 
@@ -198,15 +199,6 @@ def _harmless(p: Printer, v: Load, layout: tuple[str, ...]) -> Number | None:
     Exact divisions take a slow path for 0: a quarter of a row's lanes would, and all warps wait for theirs.
     """
     return 1.0 if v in p.divided and any(p.walks[n].how == "whole" for n in layout) else None
-
-
-def _in_kind(other: float, v: Load) -> float | int | bool:
-    match kind_of(v):
-        case "float":
-            return float(other)
-        case "int":
-            return int(other)
-    return bool(other)
 
 
 def store(p: Printer, s: Store) -> None:

@@ -102,20 +102,6 @@ def _carry_on(
 Layout = tuple[str, ...]
 
 
-def _index(p: Printer, v: Index, layout: Layout) -> Name:
-    return memory.opened(p, v.axis)
-
-
-def _load(p: Printer, v: Load, layout: Layout) -> Name:
-    text = memory.load(p, v, layout)
-    return p.defined(v, text, layout, p.depth(v))
-
-
-def _reduce(p: Printer, v: Reduce, layout: Layout) -> Name:
-    text = reductions.at_once(p, v, layout)
-    return p.defined(v, text, layout, p.depth(v))
-
-
 def _field(p: Printer, v: Get, layout: Layout) -> Name:
     if isinstance(v.of, Scan):
         return scans.scanned(p, v, layout)
@@ -124,9 +110,9 @@ def _field(p: Printer, v: Get, layout: Layout) -> Name:
 
 
 WRITERS: Mapping[type[Value], Writer] = {
-    Index: _index,
-    Load: _load,
-    Reduce: _reduce,
+    Index: lambda p, v, layout: memory.opened(p, v.axis),
+    Load: lambda p, v, layout: p.defined(v, memory.load(p, v, layout), layout, p.depth(v)),
+    Reduce: lambda p, v, layout: p.defined(v, reductions.at_once(p, v, layout), layout, p.depth(v)),
     Get: _field,
     Scan: scans.scanned,
 }

@@ -23,16 +23,13 @@ def tidied(source: str) -> str:
     """The function's source, as a person would write it."""
     function = ast.parse(source).body[0]
     assert isinstance(function, ast.FunctionDef)
-    for body in _bodies(function):
-        _inline_all(body, function)
+    blocks = [n for n in ast.walk(function) if isinstance(n, ast.FunctionDef | ast.For | ast.If)]
+    for block in blocks:
+        _inline_all(block.body, function)
     _rename(function)
     ast.fix_missing_locations(function)
     text = re.sub(r'^(\s*)"# (.*)"$', r"\1# \2", _text(function), flags=re.M)
     return "\n".join(part for line in text.splitlines() for part in wrapped(line))
-
-
-def _bodies(node: ast.AST) -> list[list[ast.stmt]]:
-    return [n.body for n in ast.walk(node) if isinstance(n, ast.FunctionDef | ast.For | ast.If)]
 
 
 def _reads(node: ast.AST) -> list[str]:

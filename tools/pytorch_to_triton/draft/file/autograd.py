@@ -98,7 +98,7 @@ def applied(halves: Halves, name: str) -> list[str]:
         return [f"return {call}"]
     names = [f"out_{i}" for i in range(len(paths))] if isinstance(graph.result, Packing) else ["out"]
     packed = runs.packed(graph, dict(zip(paths, names, strict=True)))
-    return [f"{_targets(names)} = {call}", f"return {packed}"]
+    return [f"{_tuple(names)} = {call}", f"return {packed}"]
 
 
 def arguments(halves: Halves) -> list[str]:
@@ -154,8 +154,8 @@ def _backward(halves: Halves) -> list[str]:
     paths = halves.gradients.gradients
     given = [texts.get(paths.get(name, ""), "None") for name in arguments(halves)]
     return [
-        *([f"{_targets(halves.names)} = ctx.saved_tensors"] if halves.names else []),
-        *(f"{_targets(names)} = ctx.{kind}" for kind, names in carried(halves).items() if names),
+        *([f"{_tuple(halves.names)} = ctx.saved_tensors"] if halves.names else []),
+        *(f"{_tuple(names)} = ctx.{kind}" for kind, names in carried(halves).items() if names),
         *_device(inside, _given(halves)[0]),
         *inside,
         *wrapped(f"grads = {_tuple(given)}"),
@@ -213,7 +213,3 @@ def _device(lines: Sequence[str], tensor: str) -> list[str]:
 
 def _tuple(items: Sequence[str]) -> str:
     return f"({items[0]},)" if len(items) == 1 else ", ".join(items)
-
-
-def _targets(names: Sequence[str]) -> str:
-    return f"({names[0]},)" if len(names) == 1 else ", ".join(names)

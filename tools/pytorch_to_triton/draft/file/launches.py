@@ -124,19 +124,14 @@ def chosen(group: Group, stage: Stage, points: Sequence[Mapping[str, int]]) -> t
         taken = [p for p in left if not alternative.condition or holds(alternative.condition, p)]
         if points and alternative.condition and not taken:
             continue
-        alternative = _for_sizes(alternative, taken)
+        kernels = tuple((c, at_hand(c, schedule, taken)) for c, schedule in alternative.kernels)
+        alternative = replace(alternative, kernels=kernels)
         alternative = with_tiles_that_fit(alternative) if stage == 2 else alternative
         chain.append(alternative)
         left = [p for p in left if p not in taken]
         if not alternative.condition or (points and alternative.is_enough and not left):
             break
     return tuple(chain)
-
-
-def _for_sizes(alternative: Alternative, points: Sequence[Mapping[str, int]]) -> Alternative:
-    """The alternative with the configurations that suit these sizes."""
-    kernels = ((cluster, at_hand(cluster, schedule, points)) for cluster, schedule in alternative.kernels)
-    return replace(alternative, kernels=tuple(kernels))
 
 
 def decided(branches: Sequence[tuple[str, list[Lines]]]) -> list[Lines]:

@@ -26,6 +26,7 @@ from pytorch_to_triton.draft.ir.values import (
     axes_of,
     bound_axes,
     children,
+    in_kind,
     kind_of,
     op,
     walk,
@@ -107,7 +108,8 @@ def _substituted_inside(
     inner, renamed = _unbound(to, bound, v.args)
     if not renamed and len(inner) == len(to):
         return tuple(_substituted(a, to, done) for a in v.args), renamed
-    return tuple(substitute(substitute(a, _indices(renamed)), inner) for a in v.args), renamed
+    moved: dict[Axis, Value] = {old: Index(new) for old, new in renamed.items()}
+    return tuple(substitute(substitute(a, moved), inner) for a in v.args), renamed
 
 
 def rebound(v: Value, to: Mapping[Axis, Value], axes: Mapping[Axis, Sequence[Axis]]) -> Value:
@@ -149,7 +151,7 @@ def decided(v: Value) -> Value:
         case Load(where=Const(value=True)):
             return replace(v, where=None)
         case Load(where=Const(value=False)):
-            return Const({"float": float, "int": int, "bool": bool}[v.buffer.kind](v.other))
+            return Const(in_kind(v.other, v.buffer.kind))
     return v
 
 
@@ -212,10 +214,6 @@ def within(place: Value, axis: Axis) -> tuple[Value, ...]:
         case Index(axis=other) if equal(other.size, axis.size):
             return ()
     return op("ge", place, 0), op("lt", place, extent(axis.size))
-
-
-def _indices(renamed: Mapping[Axis, Axis]) -> dict[Axis, Value]:
-    return {old: Index(new) for old, new in renamed.items()}
 
 
 def _unbound(

@@ -17,6 +17,12 @@ from pytorch_to_triton.draft.ir.sizes import Size
 Number = float | int | bool
 
 
+def in_kind(x: Number, kind: Kind) -> Number:
+    """The number as one of that kind."""
+    kinds: Mapping[Kind, Callable[[Number], Number]] = {"float": float, "int": int, "bool": bool}
+    return kinds[kind](x)
+
+
 @dataclass(frozen=True)
 class Axis:
     """Runs from 0 to `size` - 1. Axes are told apart by name."""

@@ -75,12 +75,12 @@ def _turns(rest: Value, b: Value) -> Value:
     return op("ne", rest, 0.0) & op("xor", rest < 0.0, b < 0.0)
 
 
-def _remainder(a: Value, b: Value) -> Value:
-    """Python's a % b."""
-    if kind_of(a) != "float":
-        return op("mod_signed", a, b)
-    rest = op("fmod", a, b)
-    return where(_turns(rest, b), rest + b, rest)
+def _remainder(input: Value, other: Value) -> Value:
+    """Python's %."""
+    if kind_of(input) != "float":
+        return op("mod_signed", input, other)
+    rest = op("fmod", input, other)
+    return where(_turns(rest, other), rest + other, rest)
 
 
 @row("aten.pow.Tensor_Scalar")
@@ -124,16 +124,16 @@ def _whole_power(x: Value, exponent: int) -> Value:
     return op("square", half) * x if exponent % 2 else op("square", half)
 
 
-def _general_power(base: Value, exponent: Value) -> Value:
-    if kind_of(base) != "float":
+def _general_power(input: Value, exponent: Value) -> Value:
+    if kind_of(input) != "float":
         raise Refused("it raises whole numbers to a power that is no literal")
-    return op("exp2", exponent) if is_literal(base, 2) else op("pow", base, exponent)
+    return op("exp2", exponent) if is_literal(input, 2) else op("pow", input, exponent)
 
 
-def _lerp(start: Value, end: Value, weight: Value) -> Value:
+def _lerp(input: Value, end: Value, weight: Value) -> Value:
     """From the nearer end, so that both are met exactly."""
-    way = end - start
-    from_start = start + weight * way
+    way = end - input
+    from_start = input + weight * way
     if isinstance(weight, Const) and abs(weight.value) < 0.5:
         return from_start
     rest = Const(1.0 - weight.value) if isinstance(weight, Const) else 1.0 - weight
@@ -143,14 +143,14 @@ def _lerp(start: Value, end: Value, weight: Value) -> Value:
     return where(op("abs", weight) < 0.5, from_start, from_end)
 
 
-def larger(a: Value, b: Value) -> Value:
+def larger(input: Value, other: Value) -> Value:
     """NaN where either is."""
-    return op({"float": "maximum", "int": "larger", "bool": "or"}[kind_of(a)], a, b)
+    return op({"float": "maximum", "int": "larger", "bool": "or"}[kind_of(input)], input, other)
 
 
-def smaller(a: Value, b: Value) -> Value:
+def smaller(input: Value, other: Value) -> Value:
     """NaN where either is."""
-    return op({"float": "minimum", "int": "smaller", "bool": "and"}[kind_of(a)], a, b)
+    return op({"float": "minimum", "int": "smaller", "bool": "and"}[kind_of(input)], input, other)
 
 
 def between(x: Value, low: Value, high: Value) -> Value:
@@ -179,17 +179,14 @@ for _fn in ("and", "or", "xor"):
 register_formulas({
     "sub.Tensor sub.Scalar": lambda input, other, alpha=1: input - scaled(other, alpha),
     "mul.Tensor mul.Scalar": _of_bools("and", "mul"),
-    "remainder.Tensor remainder.Scalar remainder.Scalar_Tensor": (
-        lambda input, other: _remainder(input, other)
-    ),
+    "remainder.Tensor remainder.Scalar remainder.Scalar_Tensor": _remainder,
     "fmod.Tensor fmod.Scalar": (
         lambda input, other: op("fmod" if kind_of(input) == "float" else "fmod_int", input, other)
     ),
-    "pow.Tensor_Tensor": lambda input, exponent: _general_power(input, exponent),
-    "pow.Scalar": lambda input, exponent: _general_power(input, exponent),
-    "lerp.Scalar lerp.Tensor": lambda input, end, weight: _lerp(input, end, weight),
-    "maximum.default": lambda input, other: larger(input, other),
-    "minimum.default": lambda input, other: smaller(input, other),
+    "pow.Tensor_Tensor pow.Scalar": _general_power,
+    "lerp.Scalar lerp.Tensor": _lerp,
+    "maximum.default": larger,
+    "minimum.default": smaller,
     "fmax.default": _of_bools("or", "larger"),
     "fmin.default": _of_bools("and", "smaller"),
     "atan2.default": _of_two("atan2"),

@@ -28,18 +28,18 @@ from pytorch_to_triton.draft.lower.tensor import Tensor, guarded, position
 from pytorch_to_triton.draft.lower.views import cut
 
 
-def _mish(grad: Value, x: Value) -> Value:
-    tanh = op("tanh", op("softplus", x), name="tanh_softplus")
-    return grad * (tanh + x * op("sigmoid", x) * (1.0 - op("square", tanh)))
+def _mish(grad_output: Value, input: Value) -> Value:
+    tanh = op("tanh", op("softplus", input), name="tanh_softplus")
+    return grad_output * (tanh + input * op("sigmoid", input) * (1.0 - op("square", tanh)))
 
 
-def _shrunk(grad: Value, x: Value, lambd: Value) -> Value:
-    return where(op("abs", x) <= lambd, 0.0, grad)
+def _shrunk(grad_output: Value, input: Value, lambd: Value) -> Value:
+    return where(op("abs", input) <= lambd, 0.0, grad_output)
 
 
-def _softplus(grad: Value, x: Value, beta: Value, threshold: Value) -> Value:
-    steep = scaled(x, beta)
-    return where(steep > threshold, grad, grad * op("sigmoid", steep))
+def _softplus(grad_output: Value, input: Value, beta: Value, threshold: Value) -> Value:
+    steep = scaled(input, beta)
+    return where(steep > threshold, grad_output, grad_output * op("sigmoid", steep))
 
 
 register_formulas({
@@ -47,18 +47,16 @@ register_formulas({
     "threshold_backward.default": lambda grad_output, input, threshold: (
         where(input <= threshold, 0.0, grad_output)
     ),
-    "mish_backward.default": lambda grad_output, input: _mish(grad_output, input),
+    "mish_backward.default": _mish,
     "hardtanh_backward.default": lambda grad_output, input, min_val, max_val: (
         where((input <= min_val) | (input >= max_val), 0.0, grad_output)
     ),
     "hardsigmoid_backward.default": lambda grad_output, input: (
         where((input > -3.0) & (input < 3.0), grad_output * (1 / 6), 0.0)
     ),
-    "softshrink_backward.default": lambda grad_output, input, lambd: _shrunk(grad_output, input, lambd),
+    "softshrink_backward.default": _shrunk,
     "hardshrink_backward.default": lambda grad_out, input, lambd: _shrunk(grad_out, input, lambd),
-    "softplus_backward.default": lambda grad_output, input, beta, threshold: (
-        _softplus(grad_output, input, beta, threshold)
-    ),
+    "softplus_backward.default": _softplus,
     "native_dropout_backward.default": lambda grad_output, mask, scale: grad_output * mask * scale,
 })  # fmt: skip
 
@@ -220,7 +218,7 @@ def avg_pool2d_backward(
 ) -> Tensor:
     if ceil_mode:
         raise Refused("its windows may reach beyond the padding")
-    kernel, steps, pads = (_pair(n) for n in (kernel_size, stride or kernel_size, padding))
+    kernel, steps, pads = ((n[0], n[-1]) for n in (kernel_size, stride or kernel_size, padding))
     if divisor_override is None and not count_include_pad and any(pads):
         raise Refused("its windows count unlike many elements")
     dims = ctx.names.dims(ctx.shape)
@@ -235,10 +233,6 @@ def avg_pool2d_backward(
     taken = where(inside, grad, 0.0)
     total = Reduce(SUM, (taken,), axes) if axes else taken
     return ctx.tensor(dims, total / float(divisor_override or kernel[0] * kernel[1]))
-
-
-def _pair(given: Sequence[int]) -> tuple[int, int]:
-    return (given[0], given[-1])
 
 
 def _windows(

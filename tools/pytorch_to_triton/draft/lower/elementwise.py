@@ -42,8 +42,9 @@ def _of_floats(fn: str, otherwise: Formula) -> Formula:
     return lambda input: op(fn, input) if kind_of(input) == "float" else otherwise(input)
 
 
-def _sign(x: Value) -> Value:
-    return x if kind_of(x) == "bool" else op("sign" if kind_of(x) == "float" else "sign_int", x)
+def _sign(input: Value) -> Value:
+    kind = kind_of(input)
+    return input if kind == "bool" else op("sign" if kind == "float" else "sign_int", input)
 
 
 def _softplus(x: Value, beta: Value, threshold: Value) -> Value:
@@ -54,9 +55,9 @@ def _softplus(x: Value, beta: Value, threshold: Value) -> Value:
     return where(steep > threshold, x, curve if is_literal(beta, 1) else curve / beta)
 
 
-def _log_sigmoid(x: Value) -> Value:
+def _log_sigmoid(input: Value) -> Value:
     """Without overflow."""
-    return op("minimum", x, 0.0) - op("log1p", op("exp", -op("abs", x)))
+    return op("minimum", input, 0.0) - op("log1p", op("exp", -op("abs", input)))
 
 
 def _elu(x: Value, alpha: Value, scale: Value, input_scale: Value) -> Value:
@@ -76,7 +77,7 @@ register_formulas(
     {f"{name}.default": _of_floats(name, lambda x: x) for name in ("floor", "ceil", "round", "trunc")}
 )
 register_formulas({
-    "sign.default": lambda input: _sign(input),
+    "sign.default": _sign,
     "angle.default": (
         lambda input: where(op("is_nan", input), input, where(input < 0.0, math.pi, 0.0))
     ),
@@ -84,7 +85,7 @@ register_formulas({
     "relu.default": _of_floats("relu", lambda x: op("larger", x, 0)),
     "hardtanh.default": lambda input, min_val=-1, max_val=1: between(input, min_val, max_val),
     "softplus.default": lambda input, beta=1, threshold=20: _softplus(input, beta, threshold),
-    "log_sigmoid.default": lambda input: _log_sigmoid(input),
+    "log_sigmoid.default": _log_sigmoid,
     "leaky_relu.default": (
         lambda input, negative_slope=0.01: where(input > 0.0, input, negative_slope * input)
     ),

@@ -138,12 +138,6 @@ def _scaled(ctx: Context, x: Tensor, weight: Tensor | None, bias: Tensor | None)
     return affine(ctx, x, *scales)
 
 
-def _by_running(ctx: Context, x: Tensor, mean: Tensor, var: Tensor, eps: Operand) -> Tensor:
-    rstd = reciprocal_root(ctx, along_channels(var, len(x)), eps)
-    centered = mapped(ctx, lambda v, m: v - m, x, along_channels(mean, len(x)), dtype=x.dtype)
-    return ctx.pointwise("mul", centered, rstd, dtype=x.dtype)
-
-
 def _of_batch(ctx: Context, x: Tensor, eps: Operand) -> Statistics:
     """Normalized by its own statistics; the mean and 1 / the deviation of each channel."""
     out, mean, rstd = normalized(replace(ctx, stored=inside), x, _all_but_channels(x), eps)
@@ -172,7 +166,9 @@ def no_training(
     running_var: Tensor,
     eps: Operand,
 ) -> Statistics:
-    out = _by_running(ctx, input, running_mean, running_var, eps)
+    mean, var = (along_channels(t, len(input)) for t in (running_mean, running_var))
+    centered = ctx.pointwise("sub", input, mean, dtype=input.dtype)
+    out = _times(ctx, centered, reciprocal_root(ctx, var, eps))
     return _scaled(ctx, out, weight, bias), _nothing(ctx, input), _nothing(ctx, input)
 
 

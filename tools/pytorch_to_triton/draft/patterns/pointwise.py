@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from pytorch_to_triton.draft.ir.indices import offset
 from pytorch_to_triton.draft.ir.sizes import product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Load, Map, Store, Value, axes_of, walk
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Load, Map, Store, axes_of, walk
 from pytorch_to_triton.draft.lower.tensor import digits
 from pytorch_to_triton.draft.schedule.axes import fuse, innermost, nest
 from pytorch_to_triton.draft.schedule.blocks import (
@@ -128,11 +128,8 @@ def needs_division(cluster: Cluster, axes: Sequence[Axis]) -> bool:
     conditions = [access.where for access in accesses if access.where is not None]
     computed = [store.value for store in joined.stores]
     values = walk(*offsets, *conditions, *computed, into=lambda v: not isinstance(v, Load))
-    return any(isinstance(v, Map) and v.fn in ("floordiv", "mod") and along_columns(v) for v in values)
-
-
-def along_columns(v: Value) -> bool:
-    return any(a.name == COL for a in axes_of(v))
+    divisions = (v for v in values if isinstance(v, Map) and v.fn in ("floordiv", "mod"))
+    return any(a.name == COL for v in divisions for a in axes_of(v))
 
 
 def alike(cluster: Cluster) -> tuple[Axis, ...]:

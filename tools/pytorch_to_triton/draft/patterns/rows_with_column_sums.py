@@ -200,7 +200,10 @@ def apart(cluster: Cluster, where: str = "") -> tuple[tuple[Cluster, Schedule], 
     """Kernels for rows of any length, or of those where a condition holds."""
     along, summed = divided(cluster)
     if both := of_rows_first(along, summed):
-        return (*always(rows.alternatives(both[0]), where).kernels, (both[1], added_up(both[1])))
+        totals = columns.totals(both[1].free())
+        rewrites = (fuse("part", both[1].reduces()[0].axes), *totals.rewrites)
+        sums = both[1], replace(totals, rewrites=rewrites)
+        return (*always(rows.alternatives(both[0]), where).kernels, sums)
     found: list[tuple[Cluster, Schedule]] = []
     for whole in (c for c in (along, summed) if c.stores):
         at_once = kernels_by_first(PLAIN, whole, where)
@@ -223,9 +226,3 @@ def of_rows_first(along: Cluster, summed: Cluster) -> tuple[Cluster, Cluster] | 
     first, rest = by_row(summed, set(outer[0].axes))
     both = Cluster(along.name, (*along.stores, *first.stores))
     return (both, rest) if rows.match(both) is None else None
-
-
-def added_up(cluster: Cluster) -> Schedule:
-    """Sums of what each row came to."""
-    schedule = columns.totals(cluster.free())
-    return replace(schedule, rewrites=(fuse("part", cluster.reduces()[0].axes), *schedule.rewrites))

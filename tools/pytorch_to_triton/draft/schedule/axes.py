@@ -138,7 +138,7 @@ def unified(cluster: Cluster) -> Cluster:
         to: dict[Axis, Axis] = {}
         for a in (a for a in v.axes if a not in known):
             taken = {*axes_of(v), *v.axes, *to.values()}
-            like = [b for b in known if _is_same_dim(a, b)]
+            like = [b for b in known if equal(a.size, b.size) and _called(a) == _called(b)]
             if axes_of(v) <= set(free):
                 again = (b for b in (*free, *known) if equal(a.size, b.size))
                 like += [b for b in again if _reads_again(a, b, loads)]
@@ -189,10 +189,6 @@ def _reads_again(bound: Axis, free: Axis, loads: Set[Load]) -> bool:
     """Whether a tensor that is read along the one axis is read element by element along the other too."""
     read = (v for v in loads if bound in axes_of(v) and free not in axes_of(v))
     return any(substitute(v, {bound: Index(free)}) in loads for v in read)
-
-
-def _is_same_dim(a: Axis, b: Axis) -> bool:
-    return equal(a.size, b.size) and _called(a) == _called(b)
 
 
 def _called(axis: Axis) -> str:
