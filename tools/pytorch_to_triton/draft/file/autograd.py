@@ -20,6 +20,7 @@ from pytorch_to_triton.draft.file.part import (
     snake,
 )
 from pytorch_to_triton.draft.file.reference import Reference
+from pytorch_to_triton.draft.fresh_names import underscored
 from pytorch_to_triton.draft.storage import full, with_storage
 from pytorch_to_triton.graph.joint import Backward, with_names
 from pytorch_to_triton.graph.skeleton import TensorDtypes
@@ -82,11 +83,7 @@ def halves(forward: Part, backward: Backward, setting: DraftSetting) -> Halves:
 def class_name(graph: Graph, reference: Reference, suffix: str = "") -> str:
     """`RmsNormFunction` for rms_norm, `RmsNormBfloat16Function` of one dtype."""
     words = re.sub(r"\W", "_", snake(graph.function) + suffix).split("_")
-    name = "".join(w.title() for w in words) + "Function"
-    taken = names_in(reference)
-    while name in taken:
-        name = f"{name}_"
-    return name
+    return underscored("".join(w.title() for w in words) + "Function", names_in(reference))
 
 
 def applied(halves: Halves, name: str) -> list[str]:

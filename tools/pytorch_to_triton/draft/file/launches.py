@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from pytorch_to_triton.draft.emit.kernel import PrintedKernel, printed
-from pytorch_to_triton.draft.file.lines import INDENT, WIDTH, Lines, listed
+from pytorch_to_triton.draft.file.lines import INDENT, WIDTH, Lines, listed, tuple_text
 from pytorch_to_triton.draft.groups import Group
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer
@@ -206,8 +206,7 @@ def allocation(buffer: Buffer, dtype: str, names: Mapping[str, str] | None = Non
     """A new tensor. A size such as `M - 1` is empty, not negative, where M is 0."""
     known = {text: name for name, text in (names or {}).items()}
     texts = [known.get(sizes.text(s), sizes.text(s)) for s in buffer.shape]
-    shape = ", ".join(f"max({t}, 0)" if "-" in t else t for t in texts)
-    shape = f"({shape}{',' if len(texts) == 1 else ''})"
+    shape = tuple_text([f"max({t}, 0)" if "-" in t else t for t in texts])
     return f"{buffer.name} = torch.empty({shape}, device=device, dtype={dtype})"
 
 

@@ -73,6 +73,11 @@ def _makes_something(value: ast.expr) -> bool:
     return any(isinstance(n, ast.Name) and n.id == "torch" for n in ast.walk(value))
 
 
+def tuple_text(items: Sequence[str]) -> str:
+    """A tuple as source."""
+    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+
+
 Lines = tuple[str, ...]
 """One statement of `run`."""
 
