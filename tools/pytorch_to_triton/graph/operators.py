@@ -2,15 +2,13 @@
 
 NAMES = (
     "adaptive_avg_pool1d.default", "adaptive_avg_pool2d.default", "adaptive_avg_pool3d.default",
-    "adaptive_max_pool1d.default", "avg_pool1d.default", "baddbmm.default", "celu.default",
-    "group_norm.default", "gru.input", "hardsigmoid.default", "hardswish.default",
-    "instance_norm.default", "layer_norm.default", "lerp.Scalar", "lerp.Tensor", "linear.default",
-    "log_sigmoid.default", "log_softmax.int", "logsumexp.default", "lstm.input", "masked_fill.Scalar",
-    "max_pool1d.default",
-    "max_pool2d.default", "max_pool3d.default", "mish.default", "nan_to_num.default", "one_hot.default",
-    "rms_norm.default", "rnn_relu.input", "rnn_tanh.input", "roll.default",
-    "scaled_dot_product_attention.default", "silu.default", "softmax.int", "softplus.default",
-    "square.default", "sum.default", "tril.default", "triu.default",
+    "adaptive_max_pool1d.default", "avg_pool1d.default", "baddbmm.default", "group_norm.default",
+    "gru.input", "instance_norm.default", "layer_norm.default", "lerp.Scalar", "lerp.Tensor",
+    "linear.default", "log_sigmoid.default", "log_softmax.int", "logsumexp.default", "lstm.input",
+    "masked_fill.Scalar", "max_pool1d.default", "max_pool2d.default", "max_pool3d.default",
+    "mish.default", "nan_to_num.default", "one_hot.default", "rms_norm.default", "rnn_relu.input",
+    "rnn_tanh.input", "roll.default", "scaled_dot_product_attention.default", "silu.default",
+    "softmax.int", "softplus.default", "square.default", "sum.default", "tril.default", "triu.default",
 )  # fmt: skip
 GRADIENTS = (
     "_log_softmax_backward_data", "_softmax_backward_data", "diagonal_backward", "gelu_backward",

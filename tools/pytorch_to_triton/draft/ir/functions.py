@@ -200,14 +200,4 @@ FUNCTIONS: Mapping[str, Function] = {
         lambda x: x * np.tanh(_softplus(x)),
         "float",
     ),
-    "hardsigmoid": Function(
-        f"tl.minimum(tl.maximum({{0}} + 3.0, 0.0, {NAN}), 6.0, {NAN}) / 6.0",
-        lambda x: np.clip(x + 3, 0, 6) / 6,
-        "float",
-    ),
-    "hardswish": Function(
-        f"{{0}} * tl.minimum(tl.maximum({{0}} + 3.0, 0.0, {NAN}), 6.0, {NAN}) / 6.0",
-        lambda x: x * np.clip(x + 3, 0, 6) / 6,
-        "float",
-    ),
 }  # fmt: skip

@@ -27,7 +27,7 @@ from pytorch_to_triton.draft.lower.tensor import Tensor
 NAMESAKES = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "erf", "erfc",
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
-    "sigmoid", "silu", "mish", "hardsigmoid", "hardswish", "lgamma", "erfinv", "i0", "neg", "abs",
+    "sigmoid", "silu", "mish", "lgamma", "erfinv", "i0", "neg", "abs",
     "square",
 )  # fmt: skip
 """Operators that are a row of FUNCTIONS under their own name."""
@@ -67,11 +67,6 @@ def _elu(x: Value, alpha: Value, scale: Value, input_scale: Value) -> Value:
     return where(x > 0.0, scaled(x, scale), scaled(op("expm1", scaled(x, input_scale)), low))
 
 
-def _celu(x: Value, alpha: Value) -> Value:
-    inner = x if is_literal(alpha, 1) else x / alpha
-    return where(x > 0.0, x, scaled(op("expm1", inner), alpha))
-
-
 register_formulas({f"{name}.default": _called(name) for name in NAMESAKES})
 register_formulas(
     {f"{name}.default": _of_floats(name, lambda x: x) for name in ("floor", "ceil", "round", "trunc")}
@@ -92,7 +87,6 @@ register_formulas({
     "elu.default": (
         lambda input, alpha=1, scale=1, input_scale=1: _elu(input, alpha, scale, input_scale)
     ),
-    "celu.default": lambda input, alpha=1.0: _celu(input, alpha),
 })  # fmt: skip
 register_formulas({
     "logical_not.default": _called("not"),
