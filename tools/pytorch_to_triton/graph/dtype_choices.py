@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 
-from pytorch_to_triton.graph.dtype_rules import DtypeRule, deciding_dtype, input_dtypes
+from pytorch_to_triton.graph.dtype_rules import FINFO, DtypeRule, deciding_dtype, input_dtypes
 from pytorch_to_triton.graph.skeleton import skeleton, with_leaves
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import (
@@ -17,8 +17,6 @@ from pytorch_to_triton.schema.graph import (
     ScalarRef,
 )
 
-LARGEST = 3.4028234663852886e38
-"""Of float32."""
 SMALL = 0.01
 """What is added and lies below is an eps."""
 NAMES = {
@@ -56,7 +54,12 @@ def choices_of(
                 for value in dict.fromkeys(values)
             ]
             chosen = deciding_dtype(parts)
-            if chosen is None or constants & set(values) or doubles or max(map(abs, values)) > LARGEST:
+            if (
+                chosen is None
+                or constants & set(values)
+                or doubles
+                or max(map(abs, values)) > FINFO["max"]["float32"]
+            ):
                 return None
             pairs = zip(chosen[1], dict.fromkeys(values), strict=True)
             choices[calls[0].node, place] = chosen[0], {d: value for dtypes, value in pairs for d in dtypes}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 
 from pytorch_to_triton.draft.emit.tidy import broken
-from pytorch_to_triton.graph.dtype_rules import DtypeRule
-from pytorch_to_triton.schema.dtype import DType
+from pytorch_to_triton.graph.dtype_rules import FINFO, DtypeRule
 from pytorch_to_triton.schema.graph import DtypeChoice
 
 INDENT = "    "
@@ -80,14 +79,6 @@ def tuple_text(items: Sequence[str]) -> str:
 
 Lines = tuple[str, ...]
 """One statement of `run`."""
-
-FINFO: Mapping[str, Mapping[DType, float]] = {
-    "eps": {"float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10},
-    "max": {"float32": 3.4028234663852886e38, "bfloat16": 3.3895313892515355e38, "float16": 65504.0},
-    "min": {"float32": -3.4028234663852886e38, "bfloat16": -3.3895313892515355e38, "float16": -65504.0},
-    "tiny": {"float32": 2.0**-126, "bfloat16": 2.0**-126, "float16": 2.0**-14},
-}
-"""What torch.finfo says."""
 
 
 def choice_source(choice: DtypeChoice) -> str:

@@ -23,6 +23,7 @@ from pytorch_to_triton.draft.lower.row import (
     where,
 )
 from pytorch_to_triton.draft.lower.tensor import Tensor
+from pytorch_to_triton.graph.dtype_rules import FINFO
 
 NAMESAKES = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "erf", "erfc",
@@ -114,12 +115,6 @@ def round_decimals(ctx: Context, input: Tensor, decimals: int) -> Tensor:
     return mapped(ctx, lambda x: op(back, op("round", op(there, x, ten)), ten), input)
 
 
-LARGEST = {
-    "float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38,
-    "float64": 1.7976931348623157e308,
-}  # fmt: skip
-
-
 @row("aten.nan_to_num.default")
 def nan_to_num(
     ctx: Context,
@@ -130,7 +125,7 @@ def nan_to_num(
 ) -> Tensor:
     if is_whole(input):
         return input
-    largest = LARGEST[ctx.dtype]
+    largest = FINFO["max"][ctx.dtype]
 
     def formula(x: Value, of_nan: Value, top: Value, bottom: Value) -> Value:
         finite = where(op("eq", x, -math.inf), bottom, where(op("eq", x, math.inf), top, x))

@@ -14,11 +14,9 @@ from pytorch_to_triton.draft.ir.values import Const, Value, op
 from pytorch_to_triton.draft.lower.reductions import average, moments, statistic
 from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, count, first_of, inside, mapped, row
 from pytorch_to_triton.draft.lower.tensor import Tensor, along_channels, reshaped
+from pytorch_to_triton.graph.dtype_rules import FINFO
 
 Statistics = tuple[Tensor, Tensor, Tensor]
-SMALLEST_STEP = {"float64": 2.220446049250313e-16}
-FLOAT32_STEP = 1.1920928955078125e-07
-"""What rms_norm adds where no eps is given, for all dtypes that are computed in float32."""
 
 
 def normalized(ctx: Context, x: Tensor, dims: Sequence[int], eps: Operand) -> Statistics:
@@ -74,7 +72,7 @@ def rms_norm(
 ) -> Tensor:
     squares = ctx.pointwise("square", input, dtype=input.dtype)
     mean = average(ctx, squares, _last(input, normalized_shape), keepdim=True, name="mean_square")
-    step = SMALLEST_STEP.get(input.dtype, FLOAT32_STEP)
+    step = FINFO["eps"]["float64" if input.dtype == "float64" else "float32"]  # Halves are computed in it.
     rstd = reciprocal_root(ctx, mean, step if eps is None else eps)
     out = ctx.pointwise("mul", input, rstd, dtype=input.dtype)
     return affine(ctx, out, weight, None)
