@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -45,12 +46,19 @@ def lowered(op: str, *args: Any, **kwargs: Any) -> list[np.ndarray[Any, Any]]:
         if right is None:
             continue
         assert tensor.dtype == dtype_of(right), f"{op} gives {right.dtype}, its row {tensor.dtype}"
-        buffer = Buffer("out", tensor.shape, tensor.dtype)
-        cluster = Cluster("one", (Store(buffer, tensor.indices, tensor.value),))
-        check(cluster)
-        evaluate(cluster, arrays, {})
-        values.append(arrays.pop("out"))
+        values.append(computed(tensor, arrays))
     return values
+
+
+def computed(tensor: Tensor, arrays: Mapping[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """The tensor's elements; its loads are read from the arrays."""
+    cluster = Cluster(
+        "one", (Store(Buffer("out", tensor.shape, tensor.dtype), tensor.indices, tensor.value),)
+    )
+    check(cluster)
+    known = dict(arrays)
+    evaluate(cluster, known, {})
+    return known["out"]
 
 
 def called(op: str, *args: Any, **kwargs: Any) -> list[torch.Tensor]:

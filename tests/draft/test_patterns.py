@@ -72,9 +72,9 @@ def kernels_of(groups: list[Group]) -> str:
             doc = f"Taken where {alternative.condition}." if alternative.condition else "Taken at any size."
             for number, (cluster, schedule) in enumerate(alternative.kernels):
                 name = f"{group.cluster.name}_{alternative.name}_{number}"
-                text = "\n".join(printed(replace(cluster, name="kernel"), schedule, "").lines)
-                lines = printed(replace(cluster, name=name), schedule, doc).lines
-                found.setdefault(text, "\n".join(["@triton.jit", *lines]) + "\n")
+                nameless, named = (printed(replace(cluster, name=n), schedule) for n in ("kernel", name))
+                lines = ["@triton.jit", *named.signature, f'    """{doc}"""', *named.body]
+                found.setdefault("\n".join((*nameless.signature, *nameless.body)), "\n".join(lines) + "\n")
     return "\n\n".join(found.values())
 
 

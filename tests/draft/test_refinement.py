@@ -19,8 +19,7 @@ from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
-from ..convert.draft.graphs import graph, node
-from ..convert.draft.test_literal_sizes import text
+from ..convert.draft.graphs import graph, node, text
 from .test_random_programs import disagreements
 
 GATED_NORM = """\

@@ -7,8 +7,7 @@ import pytest
 
 from pytorch_to_triton.schema.graph import Graph
 
-from ..convert.draft.graphs import graph, node
-from ..convert.draft.test_literal_sizes import text
+from ..convert.draft.graphs import graph, node, text
 from .test_random_programs import disagreements
 
 ROWS, BIASED = ("B", "M", "N"), ("M", "N")

@@ -1,11 +1,8 @@
 """`torch.autocast("cuda")` is traced as a GPU would take it, though the trace sees none."""
 
-from collections.abc import Awaitable, Callable
-
 import pytest
 
-from pytorch_to_triton.graph.tracing import Traced
-from pytorch_to_triton.schema.target import Target
+from .conftest import TracingText
 
 pytestmark = pytest.mark.anyio
 
@@ -38,10 +35,8 @@ BY_HAND = {
 
 
 @pytest.mark.parametrize("what", BY_HAND)
-async def test_a_region_is_traced_as_its_casts_by_hand(
-    what: str, written: Callable[[str], Target], traced: Callable[[Target], Awaitable[Traced]]
-) -> None:
-    region, by_hand = [await traced(written(HEAD + body)) for body in BY_HAND[what]]
+async def test_a_region_is_traced_as_its_casts_by_hand(what: str, traced: TracingText) -> None:
+    region, by_hand = [await traced(HEAD + body) for body in BY_HAND[what]]
     calls = [[(n.op, n.dtype) for n in t.graph.nodes] for t in (region, by_hand)]
     assert calls[0] == calls[1]
     assert region.output_dtypes == by_hand.output_dtypes

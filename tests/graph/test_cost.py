@@ -1,7 +1,6 @@
 """What a graph must do: inputs moved once, outputs once, and its operations, at the dims and dtypes that are
 asked about."""
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from pytorch_to_triton.graph.cost import (
     product_flops,
     vector_flops,
 )
-from pytorch_to_triton.graph.tracing import Traced, graph_of
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import (
@@ -29,13 +27,11 @@ from pytorch_to_triton.schema.graph import (
     TensorInput,
 )
 from pytorch_to_triton.schema.job import Job, Runtime
-from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import EXPORT, declaration_of, open_target
 from pytorch_to_triton.worker.wire.packing import Packing
 
-Tracing = Callable[[Target], Awaitable[Traced]]
-Written = Callable[[str], Target]
+from .conftest import TracingText
 
+pytestmark = pytest.mark.anyio
 COUNT_FLOPS = Path(__file__).parent / "jobs" / "count_flops.py"
 
 # Inputs of one function, what it returns, and sizes that differ from those of the trace.
@@ -73,11 +69,7 @@ PRODUCTS = """(
     )"""
 SIZES = {"M": 3, "K": 5, "N": 7, "B": 2, "H": 3, "C": 3, "I": 9, "J": 12, "L": 9, "S": 4, "T": 5}
 
-LOOKUP = """
-import torch
-import torch.nn.functional as F
-
-INPUTS = {{"table": "float32[V, N]", "index": "int64[M] in 0..V"}}
+LOOKUP = """INPUTS = {{"table": "float32[V, N]", "index": "int64[M] in 0..V"}}
 DIMS = {{"V": [32], "N": [8], "M": [5]}}
 
 
@@ -113,8 +105,17 @@ def row_sum() -> Graph:
     )
 
 
-def test_inputs_and_outputs_count_once_each() -> None:
-    assert bytes_moved(row_sum(), {"M": 2, "N": 100}, {}) == 2 * 100 * 4 + 2 * 4 + 2 * 100
+@pytest.mark.parametrize(
+    ("n", "dtypes", "moved"),
+    [
+        (100, {}, 2 * 100 * 4 + 2 * 4 + 2 * 100),
+        (100, {"x": "bfloat16"}, 2 * 100 * 2 + 2 * 2 + 2 * 100),
+        (0, {}, 8),
+    ],
+    ids=["once each", "an output follows the dtype of the first input", "an empty size"],
+)
+def test_inputs_and_outputs_count_once_each(n: int, dtypes: dict[str, str], moved: int) -> None:
+    assert bytes_moved(row_sum(), {"M": 2, "N": n}, dtypes) == moved
 
 
 def test_the_largest_value_may_be_an_input_or_a_result() -> None:
@@ -122,7 +123,6 @@ def test_the_largest_value_may_be_an_input_or_a_result() -> None:
     assert largest_value_bytes(row_sum(), {"M": 2, "N": 0}) == 2 * 4
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("body", "held"),
     [
@@ -131,21 +131,12 @@ def test_the_largest_value_may_be_an_input_or_a_result() -> None:
     ],
 )
 async def test_what_is_computed_on_the_way_counts_among_the_values(
-    body: str, held: int, written: Written, traced: Tracing
+    body: str, held: int, traced: TracingText
 ) -> None:
-    graph = (await traced(written(function({"x": "M, N"}, body)))).graph
+    graph = (await traced(function({"x": "M, N"}, body))).graph
     assert largest_value_bytes(graph, {"M": 100, "N": 3}) == held
 
 
-def test_an_output_follows_the_dtype_of_the_first_input() -> None:
-    assert bytes_moved(row_sum(), {"M": 2, "N": 100}, {"x": "bfloat16"}) == 2 * 100 * 2 + 2 * 2 + 2 * 100
-
-
-def test_an_empty_size_moves_only_what_has_elements() -> None:
-    assert bytes_moved(row_sum(), {"M": 2, "N": 0}, {}) == 2 * 4
-
-
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("body", "read"),
     [
@@ -158,30 +149,26 @@ def test_an_empty_size_moves_only_what_has_elements() -> None:
     ],
 )
 async def test_what_is_cut_out_of_an_input_is_all_that_is_read_of_it(
-    body: str, read: int, written: Written, traced: Tracing
+    body: str, read: int, traced: TracingText
 ) -> None:
-    graph = (await traced(written(function({"x": "M, N"}, body)))).graph
+    graph = (await traced(function({"x": "M, N"}, body))).graph
     assert elements_read(graph, {"M": 100, "N": 50})["x"] == read
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("body", "rows"),
     [("F.embedding(index, table)", 5), ("table.index_select(0, index)", 5), ("table[index]", 5)],
 )
 async def test_of_a_table_the_rows_that_are_looked_up_are_read(
-    body: str, rows: int, tmp_path: Path, traced: Tracing
+    body: str, rows: int, traced: TracingText
 ) -> None:
-    path = tmp_path / "lookup.py"
-    path.write_text(LOOKUP.format(body=body), encoding="utf-8")
-    graph = (await traced(Target(path=path, name="f"))).graph
+    graph = (await traced(LOOKUP.format(body=body))).graph
     moved = bytes_moved(graph, {"V": 1000, "N": 8, "M": rows}, {})
     assert moved == 2 * rows * 8 * 4 + rows * 8
     whole = bytes_moved(graph, {"V": 3, "N": 8, "M": rows}, {})
     assert whole == 3 * 8 * 4 + rows * 8 * 4 + rows * 8
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("inputs", "body", "moved"),
     [
@@ -198,17 +185,10 @@ async def test_of_a_table_the_rows_that_are_looked_up_are_read(
     ],
 )
 async def test_a_backward_pass_reads_what_its_gradients_need(
-    inputs: dict[str, str],
-    body: str,
-    moved: dict[str, float],
-    written: Written,
-    worker: WorkerClient,
-    interpreter: Runtime,
+    inputs: dict[str, str], body: str, moved: dict[str, float], traced: TracingText
 ) -> None:
-    target = written(function(inputs, body))
-    async with open_target(worker, target, "reference", interpreter, needs=EXPORT) as process:
-        declaration = declaration_of(process.description, process.description)
-        joint = await graph_of(process, declaration, backward=True)
+    joint = (await traced(function(inputs, body), backward=True)).joint
+    assert joint is not None
     dims = {"M": 10, "N": 40}
     assert gradient_bytes(joint, dims, {}) == sum(moved.values()) * 400 * 4
     assert gradient_bytes(joint, dims, dict.fromkeys(inputs, "bfloat16")) == sum(moved.values()) * 400 * 2
@@ -219,17 +199,13 @@ def function(inputs: dict[str, str], body: str) -> str:
     declared = {name: f"float32[{shape}]" for name, shape in inputs.items()}
     names = {size for shape in inputs.values() for size in shape.split(", ") if not size.isdigit()}
     dims = {name: [32] for name in sorted(names)}
-    head = "import torch\nimport torch.nn.functional as F\n\n"
-    return f"{head}INPUTS = {declared}\nDIMS = {dims}\n\n\ndef f({', '.join(inputs)}):\n    return {body}\n"
+    return f"INPUTS = {declared}\nDIMS = {dims}\n\n\ndef f({', '.join(inputs)}):\n    return {body}\n"
 
 
-@pytest.mark.anyio
 async def test_products_cost_what_torch_counts(
-    tmp_path: Path, traced: Tracing, worker: WorkerClient, interpreter: Runtime
+    tmp_path: Path, traced: TracingText, worker: WorkerClient, interpreter: Runtime
 ) -> None:
-    path = tmp_path / "products.py"
-    path.write_text(function(INPUTS, PRODUCTS), encoding="utf-8")
-    graph = (await traced(Target(path=path, name="f"))).graph
+    path, graph = tmp_path / "target.py", (await traced(function(INPUTS, PRODUCTS))).graph
     shapes = [[SIZES.get(size) or int(size) for size in shape.split(", ")] for shape in INPUTS.values()]
     job = Job(kind=str(COUNT_FLOPS), arguments={"calls": {str(path): shapes}})
     outcome = await worker.ask(job, interpreter, seconds=60)
@@ -259,22 +235,16 @@ def test_other_operators_cost_so_much_for_each_element_of_their_input() -> None:
         assert vector_flops(graph, {"M": 2, "N": 100}) == count * 200
 
 
-@pytest.mark.anyio
-async def test_what_is_computed_with_integers_is_no_floating_point_operation(
-    written: Written, traced: Tracing
-) -> None:
+async def test_what_is_computed_with_integers_is_no_floating_point_operation(traced: TracingText) -> None:
     """A random generator's state, say: on a GPU integers have units of their own."""
     text = function({"x": "M"}, "torch.where((torch.arange(x.shape[0]) * 3 ^ 7) % 4 > 0, x * 2, 0.0)")
-    graph = (await traced(written(text))).graph
+    graph = (await traced(text)).graph
     assert vector_flops(graph, {"M": 100}) == 2 * 100
 
 
-@pytest.mark.anyio
-async def test_products_count_by_operand_dtype_and_all_else_as_float32(
-    written: Written, traced: Tracing
-) -> None:
+async def test_products_count_by_operand_dtype_and_all_else_as_float32(traced: TracingText) -> None:
     text = function({"x": "M, K", "y": "K, N"}, "torch.relu(x @ y)")
-    graph = (await traced(written(text))).graph
+    graph = (await traced(text)).graph
     dims = {"M": 2, "K": 3, "N": 5}
     assert flops(graph, dims, {}) == {"float32": 2 * 30 + 10}
     assert flops(graph, dims, {"x": "bfloat16", "y": "bfloat16"}) == {"bfloat16": 2 * 30, "float32": 10}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.draft.file.lines import FINFO
 from pytorch_to_triton.graph.dtype_rules import (
+    FINFO,
     FLOATS,
     MOST_TRACED,
     SIGNED,

@@ -3,7 +3,7 @@
 from pytorch_to_triton.graph.joint import with_names
 from pytorch_to_triton.graph.skeleton import operands
 
-from ..conftest import Tracing, Written
+from .conftest import TracingText
 
 PRODUCT = (
     'INPUTS = {"x": "float32[M, K]", "w": "float32[K, N]"}\nDIMS = {"M": [5], "K": [7], "N": [9]}\n\n\n'
@@ -11,11 +11,9 @@ PRODUCT = (
 )
 
 
-async def test_a_saved_value_that_gets_a_steps_name_is_not_taken_for_that_step(
-    written: Written, traced: Tracing
-) -> None:
+async def test_a_saved_value_that_gets_a_steps_name_is_not_taken_for_that_step(traced: TracingText) -> None:
     """Seen with a gated MLP: the factor of a product that was computed again was replaced by another."""
-    backward = (await traced(written(PRODUCT), backward=True)).backward
+    backward = (await traced(PRODUCT, backward=True)).backward
     assert backward is not None
     before = backward.graph
     names = dict.fromkeys(backward.saved, "") | {backward.saved[0]: before.nodes[0].name}

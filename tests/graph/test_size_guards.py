@@ -1,12 +1,10 @@
 """Which sizes a trace holds for: what the function asks of them, not what torch asks to compare strides."""
 
-from collections.abc import Awaitable, Callable
-
 import pytest
 
-from pytorch_to_triton.graph.tracing import Traced
-from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.worker.tracing.size_guards import POINTS, SIZES, sampled
+
+from .conftest import TracingText
 
 pytestmark = pytest.mark.anyio
 
@@ -47,37 +45,31 @@ RANKS = {
 }
 
 
-async def test_a_part_of_a_dim_may_have_one_element(
-    written: Callable[[str], Target], traced: Callable[[Target], Awaitable[Traced]]
-) -> None:
-    found = await traced(written(HEAD.replace("float32", "float32|bfloat16", 1) + PARTS))
+async def test_a_part_of_a_dim_may_have_one_element(traced: TracingText) -> None:
+    found = await traced(HEAD.replace("float32", "float32|bfloat16", 1) + PARTS)
     assert found.graph.guards == ()
     assert found.branches == ()
 
 
 @pytest.mark.parametrize("body", ASKED)
-async def test_what_the_function_asks_of_a_size_stays(
-    body: str, written: Callable[[str], Target], traced: Callable[[Target], Awaitable[Traced]]
-) -> None:
-    found = await traced(written(f"{HEAD}{body}\n"))
+async def test_what_the_function_asks_of_a_size_stays(body: str, traced: TracingText) -> None:
+    found = await traced(f"{HEAD}{body}\n")
     assert found.graph.guards == ASKED[body]
 
 
 async def test_a_function_of_multiples_and_of_a_larger_dim_is_traced_at_such_sizes(
-    written: Callable[[str], Target], traced: Callable[[Target], Awaitable[Traced]]
+    traced: TracingText,
 ) -> None:
     head = HEAD.replace('"M": [3], "N": [2, 9]', '"M": [1, 5], "N": [8, 32]')
     quarters = "y = x.view(len(x), 4, x.shape[1] // 4).sum(-1)"
     body = f"{quarters}\n    return y * x[:, x.shape[1] - len(x), None]"
-    found = await traced(written(f"{head}{body}\n"))
+    found = await traced(f"{head}{body}\n")
     assert {"N % 4 == 0", "-M + N >= 0"} <= set(found.graph.guards)
 
 
 @pytest.mark.parametrize("body", RANKS)
-async def test_sizes_that_squeeze_would_drop_are_not_one(
-    body: str, written: Callable[[str], Target], traced: Callable[[Target], Awaitable[Traced]]
-) -> None:
-    found = await traced(written(f"{HEAD}return {body}\n"))
+async def test_sizes_that_squeeze_would_drop_are_not_one(body: str, traced: TracingText) -> None:
+    found = await traced(f"{HEAD}return {body}\n")
     assert found.graph.guards == RANKS[body]
 
 

@@ -1,20 +1,17 @@
 """The graph speaks the caller's own words, and what cannot be traced is refused with a way out."""
 
 import re
-from collections.abc import Awaitable, Callable
 
 import pytest
 
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.graph.tracing import Traced, trace_dims
+from pytorch_to_triton.graph.tracing import trace_dims
 from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.schema.graph import Graph, Literal_, NodeRef, NonFinite, ScalarRef
-from pytorch_to_triton.schema.target import Target
+
+from .conftest import TracingText
 
 pytestmark = pytest.mark.anyio
-
-Tracing = Callable[[Target], Awaitable[Traced]]
-Written = Callable[[str], Target]
 
 DECLARED = 'INPUTS = {"x": "float32[M, N]"}\nDIMS = {"M": [5], "N": [9]}\n\n\n'
 WITH_EPS = DECLARED.replace('"}', '", "eps": 1e-5}', 1)
@@ -37,21 +34,19 @@ def arguments_of(graph: Graph, op: str) -> list[object]:
     return [argument for node in graph.nodes if node.op == op for argument in node.args]
 
 
-async def test_values_bear_the_names_of_the_callers_variables(written: Written, traced: Tracing) -> None:
+async def test_values_bear_the_names_of_the_callers_variables(traced: TracingText) -> None:
     body = (
         "def f(x):\n    scaled = x * 2.0\n    low, high = scaled.sin(), scaled.cos()\n    return low + high\n"
     )
-    graph = (await traced(written(DECLARED + body))).graph
+    graph = (await traced(DECLARED + body)).graph
     names = {node.op: node.source_name for node in graph.nodes}
     assert names["aten.mul.Tensor"] == "scaled"
     assert {node.line for node in graph.nodes if node.op == "aten.mul.Tensor"} == {9}
 
 
-async def test_an_input_named_like_an_operator_is_not_taken_for_its_result(
-    written: Written, traced: Tracing
-) -> None:
+async def test_an_input_named_like_an_operator_is_not_taken_for_its_result(traced: TracingText) -> None:
     inputs = 'INPUTS = {"sin": "float32[M]", "sin_1": "float32[M]"}\nDIMS = {"M": [5]}\n\n\n'
-    graph = (await traced(written(f"{inputs}def f(sin, sin_1):\n    return sin.sin() + sin * sin_1\n"))).graph
+    graph = (await traced(f"{inputs}def f(sin, sin_1):\n    return sin.sin() + sin * sin_1\n")).graph
     computed = {node.op: node.name for node in graph.nodes}
     assert len({"sin", "sin_1", *computed.values()}) == 5
     assert arguments_of(graph, "aten.sin.default") == [NodeRef(name="sin")]
@@ -62,11 +57,9 @@ async def test_an_input_named_like_an_operator_is_not_taken_for_its_result(
     ]
 
 
-async def test_a_scalar_argument_keeps_its_name_beside_an_equal_literal(
-    written: Written, traced: Tracing
-) -> None:
+async def test_a_scalar_argument_keeps_its_name_beside_an_equal_literal(traced: TracingText) -> None:
     body = "def f(x, eps=1e-5):\n    return (x + eps) * 1e-5\n"
-    graph = (await traced(written(WITH_EPS + body))).graph
+    graph = (await traced(WITH_EPS + body)).graph
     assert arguments_of(graph, "aten.add.Tensor")[1] == ScalarRef(name="eps")
     assert arguments_of(graph, "aten.mul.Tensor")[1] == Literal_(value=1e-5)
     assert graph.fixed == ()
@@ -81,58 +74,52 @@ async def test_a_scalar_argument_keeps_its_name_beside_an_equal_literal(
     ],
 )
 async def test_a_scalar_that_shapes_the_computation_is_fixed_at_its_value(
-    body: str, written: Written, traced: Tracing
+    body: str, traced: TracingText
 ) -> None:
-    graph = (await traced(written(WITH_EPS + f"def f(x, eps=1e-5):\n    {body}\n"))).graph
+    graph = (await traced(WITH_EPS + f"def f(x, eps=1e-5):\n    {body}\n")).graph
     assert graph.fixed == ("eps",)
 
 
-async def test_a_branch_on_a_size_becomes_a_guard(written: Written, traced: Tracing) -> None:
+async def test_a_branch_on_a_size_becomes_a_guard(traced: TracingText) -> None:
     body = "def f(x):\n    return x * 2.0 if x.shape[0] > 100 else x * 3.0\n"
-    graph = (await traced(written(DECLARED + body))).graph
+    graph = (await traced(DECLARED + body)).graph
     assert graph.guards == ("M <= 100",)
 
 
-async def test_an_infinite_constant_and_a_plain_number_in_where_are_traced(
-    written: Written, traced: Tracing
-) -> None:
+async def test_an_infinite_constant_and_a_plain_number_in_where_are_traced(traced: TracingText) -> None:
     body = "def f(x):\n    return torch.where(x > 0.0, x.masked_fill(x > 1.0, float('-inf')), 0.0)\n"
-    graph = (await traced(written(DECLARED + body))).graph
+    graph = (await traced(DECLARED + body)).graph
     assert arguments_of(graph, "aten.masked_fill.Scalar")[2] == NonFinite(value="-inf")
     assert arguments_of(graph, "aten.where.self")[2] == Literal_(value=0.0)
 
 
-async def test_a_flag_fixes_the_trace(written: Written, traced: Tracing) -> None:
+async def test_a_flag_fixes_the_trace(traced: TracingText) -> None:
     declared = DECLARED.replace('"}', '", "inverse": True}', 1)
     body = "def f(x, inverse=True):\n    return 1.0 / x if inverse else x * 2.0\n"
-    assert (await traced(written(declared + body))).graph.fixed == ("inverse",)
+    assert (await traced(declared + body)).graph.fixed == ("inverse",)
 
 
-async def test_the_value_of_an_argument_after_the_call_is_an_output(
-    written: Written, traced: Tracing
-) -> None:
-    graph = (await traced(written(DECLARED + "def f(x):\n    x.add_(1.0)\n    return x * 2.0\n"))).graph
+async def test_the_value_of_an_argument_after_the_call_is_an_output(traced: TracingText) -> None:
+    graph = (await traced(DECLARED + "def f(x):\n    x.add_(1.0)\n    return x * 2.0\n")).graph
     assert [output.path for output in graph.outputs] == ["out", "x after the call"]
     assert graph.written == {"x": "x after the call"}
 
 
-async def test_a_dim_that_export_fixed_is_a_guard(written: Written, traced: Tracing) -> None:
+async def test_a_dim_that_export_fixed_is_a_guard(traced: TracingText) -> None:
     body = "def f(x):\n    assert x.shape[1] == 13\n    return x * 2.0\n"
-    graph = (await traced(written(DECLARED + body))).graph
+    graph = (await traced(DECLARED + body)).graph
     assert graph.guards == ("N == 13",)
 
 
-async def test_the_sizes_of_a_pool_are_free_where_torch_asks_for_a_remainder(
-    written: Written, traced: Tracing
-) -> None:
+async def test_the_sizes_of_a_pool_are_free_where_torch_asks_for_a_remainder(traced: TracingText) -> None:
     declared = DECLARED.replace("[M", "[2, 3, M") + DIVISION_OF_TORCH_2_11
-    target = written(declared + "def f(x):\n    return F.silu(F.max_pool2d(x, 3, 2, 1))\n")
-    assert (await traced(target, backward=True)).graph.guards == ()
+    body = "def f(x):\n    return F.silu(F.max_pool2d(x, 3, 2, 1))\n"
+    assert (await traced(declared + body, backward=True)).graph.guards == ()
 
 
-async def test_an_output_follows_the_dtype_of_its_input(written: Written, traced: Tracing) -> None:
+async def test_an_output_follows_the_dtype_of_its_input(traced: TracingText) -> None:
     declared = DECLARED.replace("float32", "float32|bfloat16")
-    found = await traced(written(declared + "def f(x):\n    return x * 2.0, x.float().sum(-1)\n"))
+    found = await traced(declared + "def f(x):\n    return x * 2.0, x.float().sum(-1)\n")
     assert found.output_dtypes == {"out[0]": "x.dtype", "out[1]": "torch.float32"}
 
 
@@ -178,62 +165,56 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-async def test_what_cannot_be_traced_is_refused_with_a_way_out(
-    what: str, written: Written, traced: Tracing
-) -> None:
+async def test_what_cannot_be_traced_is_refused_with_a_way_out(what: str, traced: TracingText) -> None:
     text, (message, hint) = REFUSED[what]
     with pytest.raises(NotConvertible, match=message) as refusal:
-        await traced(written(text))
+        await traced(text)
     assert re.search(hint, refusal.value.hint)
 
 
-async def test_one_program_in_all_dtypes_is_traced_as_one(written: Written, traced: Tracing) -> None:
+async def test_one_program_in_all_dtypes_is_traced_as_one(traced: TracingText) -> None:
     body = "def f(x):\n    h = x.float().exp()\n    return h.to(x.dtype) * x\n"
-    found = await traced(written(SHORT_TOO + body))
+    found = await traced(SHORT_TOO + body)
     assert found.branches == ()
     assert found.graph.inputs[0].dtypes == ("float32", "float16")
 
 
-async def test_a_program_of_one_dtype_is_a_branch_that_its_dtype_decides(
-    written: Written, traced: Tracing
-) -> None:
+async def test_a_program_of_one_dtype_is_a_branch_that_its_dtype_decides(traced: TracingText) -> None:
     body = (
         "def f(x, eps=1e-5):\n    h = x + eps\n    if h.dtype == torch.float16:\n        h = h.clamp(-9, 9)\n"
         "    return h\n"
     )
     declared = WITH_EPS.replace("float32", "float32|float16")
-    (branch,) = (await traced(written(declared + body))).branches
+    (branch,) = (await traced(declared + body)).branches
     assert (str(branch.rule), branch.dtypes) == ("x.dtype", ("float16",))
     assert "aten.clamp.default" in [node.op for node in branch.graph.nodes]
     assert arguments_of(branch.graph, "aten.add.Tensor")[1] == ScalarRef(name="eps")
 
 
-async def test_a_number_that_follows_a_dtype_is_a_choice(written: Written, traced: Tracing) -> None:
+async def test_a_number_that_follows_a_dtype_is_a_choice(traced: TracingText) -> None:
     body = "def f(x):\n    return x + (1e-3 if x.dtype == torch.float16 else 1e-6)\n"
-    found = await traced(written(SHORT_TOO + body))
+    found = await traced(SHORT_TOO + body)
     assert found.branches == ()
     (choice,) = found.graph.choices
     assert (choice.tensors, choice.values) == (("x",), {"float32": 1e-6, "float16": 1e-3})
     assert arguments_of(found.graph, "aten.add.Tensor")[1] == ScalarRef(name=choice.name)
 
 
-async def test_a_number_that_may_be_an_argument_is_no_choice(written: Written, traced: Tracing) -> None:
+async def test_a_number_that_may_be_an_argument_is_no_choice(traced: TracingText) -> None:
     body = "def f(x, eps=1e-5):\n    return x + (1e-3 if x.dtype == torch.float16 else eps)\n"
-    found = await traced(written(WITH_EPS.replace("float32", "float32|float16") + body))
+    found = await traced(WITH_EPS.replace("float32", "float32|float16") + body)
     assert found.graph.choices == ()
     assert arguments_of(found.graph, "aten.add.Tensor")[1] == ScalarRef(name="eps")
     (branch,) = found.branches
     assert arguments_of(branch.graph, "aten.add.Tensor")[1] == Literal_(value=1e-3)
 
 
-async def test_a_rounding_to_an_inputs_dtype_is_left_out_and_one_of_its_own_kept(
-    written: Written, traced: Tracing
-) -> None:
+async def test_a_rounding_to_an_inputs_dtype_is_left_out_and_one_of_its_own_kept(traced: TracingText) -> None:
     declared = DECLARED.replace("float32", "bfloat16|float16")
     body = (
         "def f(x):\n    own = x.float().sin().to(torch.float16)\n    return own.float().cos().to(x.dtype)\n"
     )
-    graph = (await traced(written(declared + body))).graph
+    graph = (await traced(declared + body)).graph
     casts = [node.dtype for node in graph.nodes if node.op == "aten._to_copy.default"]
     assert casts == ["float16", "float32"]
 

@@ -1,6 +1,12 @@
-"""Small graphs written by hand, in the words of schema/graph.py."""
+"""Small graphs written by hand, in the words of schema/graph.py, and drafts of them."""
 
+from collections.abc import Mapping, Sequence
+
+from pytorch_to_triton.draft.file.launches import Stage
+from pytorch_to_triton.draft.file.module import Drafted, Source, draft
+from pytorch_to_triton.draft.file.reference import function_reference
 from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
@@ -47,6 +53,32 @@ def graph(inputs: dict[str, tuple[str, ...]], nodes: tuple[Node, ...], outputs: 
         dims=used,
         guards=(),
     )
+
+
+def single(op: str, arguments: tuple[object, ...], to: tuple[str, ...], **inputs: tuple[str, ...]) -> Graph:
+    """One operator, of x in the shape of its result where no inputs are given."""
+    return graph(inputs or {"x": to}, (node("s", op, arguments, to),), ("s",))
+
+
+def drafted(
+    traced: Graph,
+    stage: Stage,
+    dims: Mapping[str, Sequence[int]] | None = None,
+    timed: Mapping[str, int] | None = None,
+    tuned: Mapping[str, Config] | None = None,
+) -> Drafted:
+    """A draft at declared sizes, 5 of each dim without any, and those at which it is timed."""
+    inputs = {i.name: f"float32[{', '.join(i.shape.expressions)}]" for i in traced.inputs}
+    reference = function_reference(f"import torch\n\n\ndef f({', '.join(inputs)}):\n    return (x,)\n", "f")
+    sizes_of = {name: (dims or {}).get(name, [5]) for name in traced.dims}
+    declared = {"INPUTS": inputs, "DIMS": sizes_of, "REQUIRES": []}
+    dtypes = {o.path: "x.dtype" for o in traced.outputs}
+    return draft(traced, Source("f", reference, declared, dtypes, (timed,) if timed else ()), stage, tuned)
+
+
+def text(traced: Graph, stage: Stage) -> str:
+    """The drafted file."""
+    return drafted(traced, stage).text
 
 
 def _argument(value: object) -> NodeArgument:

@@ -1,20 +1,11 @@
 """Blocks, warps and the width of loads follow the sizes at hand."""
 
-from collections.abc import Mapping, Sequence
-
 import pytest
 
-from pytorch_to_triton.draft.file.module import Drafted, Source, draft
-from pytorch_to_triton.draft.file.reference import function_reference
+from .graphs import drafted, graph, node, single
 
-from .graphs import graph, node
-
-ROWS = graph({"x": ("M", "N")}, (node("s", "softmax.int", ("x", -1), ("M", "N")),), ("s",))
-HEADS = graph(
-    {"x": ("B", "S", "N"), "y": ("S", "N")},
-    (node("s", "mul.Tensor", ("x", "y"), ("B", "S", "N")),),
-    ("s",),
-)
+ROWS = single("softmax.int", ("x", -1), ("M", "N"))
+HEADS = single("mul.Tensor", ("x", "y"), ("B", "S", "N"), x=("B", "S", "N"), y=("S", "N"))
 PIXELS = graph(
     {"x": ("B", "N", "3")},
     (
@@ -23,21 +14,13 @@ PIXELS = graph(
     ),
     ("s",),
 )
-COLUMNS = graph({"x": ("B", "M", "N")}, (node("s", "softmax.int", ("x", 1), ("B", "M", "N")),), ("s",))
-
-
-def drafted(traced: object, dims: Mapping[str, Sequence[int]], timed: Mapping[str, int]) -> Drafted:
-    reference = function_reference("import torch\n\n\ndef f(x):\n    return (x,)\n", "f")
-    declared = {"INPUTS": {"x": f"float32[{', '.join(dims)}]"}, "DIMS": dims, "REQUIRES": []}
-    return draft(
-        traced, Source("f", reference, declared, {"out[0]": "x.dtype"}, (timed,) if timed else ()), 3
-    )  # type: ignore[arg-type]
+COLUMNS = single("softmax.int", ("x", 1), ("B", "M", "N"))
 
 
 @pytest.mark.parametrize(("length", "block"), [(3, 4), (19, 32), (100, 128), (1000, 1024), (16000, 16384)])
 def test_each_program_has_enough_elements_and_each_warp_too(length: int, block: int) -> None:
     """Short rows come many to a program, and 1,024 elements never on 16 warps."""
-    (kernel,) = drafted(ROWS, {"M": [8], "N": [3, length]}, {"M": 2**20, "N": length}).kernels
+    (kernel,) = drafted(ROWS, 3, {"M": [8], "N": [3, length]}, {"M": 2**20, "N": length}).kernels
     for config in kernel.printed.schedule.configs:
         elements = config["BLOCK_M"] * block
         assert 1024 <= elements <= max(8192, block), config
@@ -46,14 +29,14 @@ def test_each_program_has_enough_elements_and_each_warp_too(length: int, block: 
 
 
 def test_of_few_rows_no_program_takes_more_than_there_are() -> None:
-    (kernel,) = drafted(ROWS, {"M": [2], "N": [19]}, {}).kernels
+    (kernel,) = drafted(ROWS, 3, {"M": [2], "N": [19]}).kernels
     assert {c["BLOCK_M"] for c in kernel.printed.schedule.configs} == {2}
 
 
 def test_columns_that_are_held_whole_are_fewer_a_program_where_they_are_long() -> None:
     widths = []
     for length in (9, 500):
-        (kernel, *_) = drafted(COLUMNS, {"B": [4], "M": [length], "N": [4096]}, {}).kernels
+        (kernel, *_) = drafted(COLUMNS, 3, {"B": [4], "M": [length], "N": [4096]}).kernels
         widths.append({c["BLOCK_N"] for c in kernel.printed.schedule.configs})
     assert widths == [{64, 128, 256, 512}, {16}]
 
@@ -61,16 +44,16 @@ def test_columns_that_are_held_whole_are_fewer_a_program_where_they_are_long() -
 @pytest.mark.parametrize(("length", "aligned"), [(100, True), (1000, True), (33, False), (4096, False)])
 def test_loads_are_as_wide_as_the_length_of_rows_allows(length: int, aligned: bool) -> None:
     """Triton itself sees multiples of 16, and of odd numbers there is nothing to say."""
-    text = drafted(ROWS, {"M": [8], "N": [length]}, {"M": 2**20, "N": length}).text
+    text = drafted(ROWS, 3, {"M": [8], "N": [length]}, {"M": 2**20, "N": length}).text
     assert ("math.gcd(N, 16)" in text) is aligned
 
 
 def test_nothing_is_divided_by_element_where_operands_share_rows() -> None:
-    (kernel,) = drafted(HEADS, {"B": [4], "S": [64], "N": [128]}, {}).kernels
-    divided = [line.strip() for line in kernel.printed.lines if "//" in line or "%" in line]
+    (kernel,) = drafted(HEADS, 3, {"B": [4], "S": [64], "N": [128]}).kernels
+    divided = [line.strip() for line in kernel.printed.body if "//" in line or "%" in line]
     assert divided == ["pid_col = pid % n_col_blocks", "pid_row = pid // n_col_blocks"]
 
 
 def test_a_tile_that_is_short_along_one_side_is_long_along_the_other() -> None:
-    (kernel,) = drafted(PIXELS, {"B": [4], "N": [50176]}, {}).kernels
+    (kernel,) = drafted(PIXELS, 3, {"B": [4], "N": [50176]}).kernels
     assert all(c["BLOCK_M"] == 4 and c["BLOCK_N"] >= 128 for c in kernel.printed.schedule.configs)

@@ -6,22 +6,19 @@ import re
 import pytest
 
 from pytorch_to_triton.draft.file.launches import Kernel
-from pytorch_to_triton.draft.file.module import Source, draft
-from pytorch_to_triton.draft.file.reference import function_reference
 from pytorch_to_triton.inputs.expression import holds
-from pytorch_to_triton.schema.graph import Graph
 
-from .graphs import graph, node
+from .graphs import drafted, graph, node, single
 
 ROWS, STACK = ("M", "N"), ("B", "M", "N")
 SIZES = [*(1 << n for n in range(15)), 4097, 16385, 40000]
 FUNCTIONS = {
-    "softmax": graph({"x": ROWS}, (node("s", "softmax.int", ("x", -1), ROWS),), ("s",)),
-    "sums of rows": graph({"x": ROWS}, (node("s", "sum.dim_IntList", ("x", [1]), ("M",)),), ("s",)),
-    "sums of columns": graph({"x": ROWS}, (node("s", "sum.dim_IntList", ("x", [0]), ("N",)),), ("s",)),
-    "softmax of columns": graph({"x": ROWS}, (node("s", "softmax.int", ("x", 0), ROWS),), ("s",)),
-    "running sums": graph({"x": ROWS}, (node("s", "cumsum.default", ("x", 1), ROWS),), ("s",)),
-    "a bias": graph({"x": STACK, "w": ("N",)}, (node("s", "add.Tensor", ("x", "w"), STACK),), ("s",)),
+    "softmax": single("softmax.int", ("x", -1), ROWS),
+    "sums of rows": single("sum.dim_IntList", ("x", [1]), ("M",), x=ROWS),
+    "sums of columns": single("sum.dim_IntList", ("x", [0]), ("N",), x=ROWS),
+    "softmax of columns": single("softmax.int", ("x", 0), ROWS),
+    "running sums": single("cumsum.default", ("x", 1), ROWS),
+    "a bias": single("add.Tensor", ("x", "w"), STACK, x=STACK, w=("N",)),
     "softmax of means": graph(
         {"x": STACK},
         (
@@ -31,15 +28,6 @@ FUNCTIONS = {
         ("s",),
     ),
 }
-
-
-def drafted(traced: Graph, declared: dict[str, list[int]]) -> tuple[tuple[Kernel, ...], tuple[str, ...]]:
-    """The kernels of stage 2, and the limits of what `run` takes."""
-    reference = function_reference("import torch\n\n\ndef f(x):\n    return (x,)\n", "f")
-    dims = {name: sizes for name, sizes in declared.items() if name in traced.dims}
-    source = Source("f", reference, {"INPUTS": {}, "DIMS": dims, "REQUIRES": []}, {"out[0]": "x.dtype"})
-    made = draft(traced, source, 2)
-    return made.kernels, made.file.limits
 
 
 def largest_tile(kernel: Kernel, point: dict[str, int]) -> int:
@@ -58,33 +46,30 @@ def largest_tile(kernel: Kernel, point: dict[str, int]) -> int:
 def test_no_configuration_holds_more_than_registers_do_at_any_size_that_run_takes(
     what: str, declared: int
 ) -> None:
-    traced = FUNCTIONS[what]
-    kernels, limits = drafted(traced, {"B": [100000], "M": [declared, 100000], "N": [declared]})
+    made = drafted(FUNCTIONS[what], 2, {"B": [100000], "M": [declared, 100000], "N": [declared]})
     points = [{"B": 7, "M": m, "N": n} for m in SIZES for n in SIZES]
-    for point in (p for p in points if all(holds(limit, p) for limit in limits)):
-        for kernel in kernels:
+    for point in (p for p in points if all(holds(limit, p) for limit in made.file.limits)):
+        for kernel in made.kernels:
             assert largest_tile(kernel, point) <= 65536, (kernel.name, point)
 
 
 def test_rows_too_long_for_the_configurations_of_short_ones_are_read_in_a_loop() -> None:
-    kernels, limits = drafted(FUNCTIONS["softmax"], {"M": [32], "N": [1, 33, 64]})
-    assert [kernel.printed.loops > 0 for kernel in kernels] == [False, True]
-    assert limits == ()
+    made = drafted(FUNCTIONS["softmax"], 2, {"M": [32], "N": [1, 33, 64]})
+    assert [kernel.printed.loops > 0 for kernel in made.kernels] == [False, True]
+    assert made.file.limits == ()
 
 
 def test_a_draft_for_long_rows_has_one_kernel() -> None:
-    kernels, limits = drafted(FUNCTIONS["softmax"], {"M": [32], "N": [1, 5000]})
-    assert [kernel.printed.loops for kernel in kernels] == [0]
-    assert limits == ("N <= 16384",)
+    made = drafted(FUNCTIONS["softmax"], 2, {"M": [32], "N": [1, 5000]})
+    assert [kernel.printed.loops for kernel in made.kernels] == [0]
+    assert made.file.limits == ("N <= 16384",)
 
 
 @pytest.mark.parametrize("rows", [1, 4, 128])
 @pytest.mark.parametrize("n", [64, 1000, 16384])
 def test_what_was_measured_on_short_rows_keeps_the_elements_of_a_program(rows: int, n: int) -> None:
-    reference = function_reference("import torch\n\n\ndef f(x):\n    return (x,)\n", "f")
-    declared = {"INPUTS": {}, "DIMS": {"M": [32], "N": [1, 64]}, "REQUIRES": []}
-    source = Source("f", reference, declared, {"out[0]": "x.dtype"})
-    text = draft(FUNCTIONS["softmax"], source, 3, {"f_kernel": {"BLOCK_M": rows, "num_warps": 4}}).text
+    tuned = {"f_kernel": {"BLOCK_M": rows, "num_warps": 4}}
+    text = drafted(FUNCTIONS["softmax"], 3, {"M": [32], "N": [1, 64]}, tuned=tuned).text
     block_n, blocks = 1 << (n - 1).bit_length(), {}
     for name in ("block_m", "num_warps"):
         if line := re.search(rf"{name} = (.*)", text):

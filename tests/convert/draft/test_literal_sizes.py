@@ -6,33 +6,20 @@ import pytest
 
 from pytorch_to_triton.audit.read_source import read
 from pytorch_to_triton.draft.file.launches import Stage
-from pytorch_to_triton.draft.file.module import Source, draft
-from pytorch_to_triton.draft.file.reference import function_reference
-from pytorch_to_triton.schema.graph import Graph
 
-from .graphs import graph, node
+from .graphs import single, text
 
 STAGES: tuple[Stage, ...] = (1, 2, 3)
-FUNCTION = "import torch\n\n\ndef f(x):\n    return (x,)\n"
-ROWS = graph({"x": ("M", "512")}, (node("s", "softmax.int", ("x", -1), ("M", "512")),), ("s",))
-UNEVEN_ROWS = graph({"x": ("M", "100")}, (node("s", "softmax.int", ("x", -1), ("M", "100")),), ("s",))
-LONG_ROWS = graph({"x": ("M", "40000")}, (node("s", "softmax.int", ("x", -1), ("M", "40000")),), ("s",))
-COLUMNS = graph({"x": ("M", "64", "32")}, (node("s", "softmax.int", ("x", 1), ("M", "64", "32")),), ("s",))
-TILES = graph({"x": ("M", "64"), "w": ("64",)}, (node("y", "add.Tensor", ("x", "w"), ("M", "64")),), ("y",))
-FIXED = graph({"x": ("8", "64")}, (node("y", "exp.default", ("x",), ("8", "64")),), ("y",))
+ROWS = single("softmax.int", ("x", -1), ("M", "512"))
+UNEVEN_ROWS = single("softmax.int", ("x", -1), ("M", "100"))
+LONG_ROWS = single("softmax.int", ("x", -1), ("M", "40000"))
+COLUMNS = single("softmax.int", ("x", 1), ("M", "64", "32"))
+TILES = single("add.Tensor", ("x", "w"), ("M", "64"), x=("M", "64"), w=("64",))
+FIXED = single("exp.default", ("x",), ("8", "64"))
 GRAPHS = {
     "rows": ROWS, "uneven rows": UNEVEN_ROWS, "long rows": LONG_ROWS, "columns": COLUMNS, "tiles": TILES,
     "nothing but literal sizes": FIXED,
 }  # fmt: skip
-
-
-def text(traced: Graph, stage: Stage) -> str:
-    inputs = {i.name: f"float32[{', '.join(i.shape.expressions)}]" for i in traced.inputs}
-    parameters = FUNCTION.replace("f(x)", f"f({', '.join(inputs)})")
-    declared = {"INPUTS": inputs, "DIMS": {name: [5] for name in traced.dims}, "REQUIRES": []}
-    reference = function_reference(parameters, "f")
-    dtypes = {o.path: "x.dtype" for o in traced.outputs}
-    return draft(traced, Source("f", reference, declared, dtypes), stage).text
 
 
 @pytest.mark.parametrize("what", GRAPHS)

@@ -11,8 +11,7 @@ from pytorch_to_triton.draft.program import Step
 from pytorch_to_triton.draft.reading import read_program
 from pytorch_to_triton.schema.graph import Node
 
-from .graphs import graph, node
-from .test_literal_sizes import text
+from .graphs import graph, node, text
 
 
 def item(name: str, of: str, index: int) -> Node:

@@ -4,8 +4,7 @@ import pytest
 
 from pytorch_to_triton.schema.graph import Graph
 
-from .graphs import graph, node
-from .test_literal_sizes import text
+from .graphs import graph, node, text
 
 
 def norm(operands: tuple[str, str]) -> Graph:

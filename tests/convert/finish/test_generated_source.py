@@ -11,7 +11,7 @@ from pytorch_to_triton.convert.finish.files import WIDTH, files, fold_long_lines
 from pytorch_to_triton.convert.finish.guards import conditions
 from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for_the_interpreter
 from pytorch_to_triton.convert.finish.recipe import Recipe, received
-from pytorch_to_triton.draft.file.imports import import_block
+from pytorch_to_triton.draft.file.kernel_text import import_block
 from pytorch_to_triton.inputs.declaration import parse_declaration
 
 from ..draft.graphs import graph

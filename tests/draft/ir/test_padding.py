@@ -29,6 +29,7 @@ PAST = frozenset({N})
 H, B = Axis("h", size("H")), size("B")
 ROWS_OF_HEADS = Axis("row", M.size * H.size * B)
 COUNT = Argument("count", "N", "int")
+CLAMPED = op("larger", X, -1e4)
 
 ROWS: dict[str, tuple[Value, Number | None, Number | None]] = {
     "a product of 0": (op("mul", X, 2.0), 0.0, 0.0),
@@ -49,13 +50,28 @@ ROWS: dict[str, tuple[Value, Number | None, Number | None]] = {
     "a choice by something unknown": (op("where", op("gt", TOP, 0.0), X, 1.0), 0.0, None),
     "a choice between equals": (op("where", op("gt", TOP, 0.0), X, 0.0), 0.0, 0.0),
     "an index below a number": (op("where", op("lt", Index(N), COUNT), X, 1.0), 0.0, None),
+    "0 times an unknown factor": (X * Argument("scale", "scale"), 0.0, 0.0),
+    "0 times itself": (X * X, 0.0, 0.0),
+    "an infinity by a divisor of unknown sign": (X / Argument("scale", "scale"), -math.inf, None),
+    "an infinity by a root": (X / Argument("scale", "math.sqrt(N)"), -math.inf, -math.inf),
+    "the larger of something unknown": (op("larger", X, 0.0), None, None),
+    "a choice without the unknown": (op("where", Const(False), X, 2.0), None, 2.0),
+    "an unknown number equal to an index": (op("to_float", op("eq", IDS, Index(M))), None, None),
+    "0, which the first index is": (op("eq", IDS, Index(M)), 0, None),
+    "-1, which is no index": (op("eq", IDS, Index(M)), -1, False),
+    "a share of a row": (op("exp", X - Reduce(MAX, (X,), (N,))), -math.inf, 0.0),
+    "a share of a row whose maximum may be past its end": (
+        op("exp", CLAMPED - Reduce(MAX, (CLAMPED,), (N,))),
+        -math.inf,
+        None,
+    ),
 }
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_a_lane_past_the_end_holds(name: str) -> None:
     value, loaded, held = ROWS[name]
-    assert known(value, {X: loaded}, PAST) == held
+    assert known(value, {X: loaded, IDS: loaded}, PAST) == held
 
 
 def test_without_elements_a_maximum_is_the_lowest_number_and_a_share_is_unknown() -> None:
@@ -98,40 +114,6 @@ def test_what_another_axis_masks_may_be_past_the_end_or_not(compared: str, query
     causal = op("where", op(compared, Index(N), query), scores, -math.inf)
     assert known(causal, {X: None}, PAST) is None
     assert known(causal, {X: 0.0}, PAST) is None
-
-
-def test_zero_times_an_unknown_factor_is_zero() -> None:
-    assert known(op("mul", X, Argument("scale", "scale", "float")), {X: 0.0}, PAST) == 0.0
-
-
-def test_a_comparison_of_something_unknown_is_unknown() -> None:
-    same = op("to_float", op("eq", IDS, Index(M)))
-    assert known(same, {IDS: None}, PAST) is None
-    assert known(op("larger", X, 0.0), {X: None}, PAST) is None
-
-
-def test_zero_is_equal_to_the_first_index() -> None:
-    assert known(op("eq", IDS, Index(M)), {IDS: 0}, PAST) is None
-    assert known(op("eq", IDS, Index(M)), {IDS: -1}, PAST) is False
-
-
-def test_what_is_chosen_without_the_unknown_is_known() -> None:
-    assert known(op("where", Const(False), X, 2.0), {X: None}, PAST) == 2.0
-    assert known(op("mul", X, X), {X: 0.0}, PAST) == 0.0
-
-
-def test_a_divisor_of_unknown_sign_turns_infinity_round() -> None:
-    infinite = {X: -math.inf}
-    assert known(op("div", X, Argument("scale", "scale")), infinite, PAST) is None
-    assert known(op("div", X, Argument("scale", "math.sqrt(N)")), infinite, PAST) == -math.inf
-
-
-def test_a_row_s_maximum_may_be_a_number_past_its_end() -> None:
-    clamped = op("larger", X, -1e4)
-    below = op("exp", op("sub", clamped, Reduce(MAX, (clamped,), (N,))))
-    assert known(below, {X: -math.inf}, PAST) is None
-    plain = op("exp", op("sub", X, Reduce(MAX, (X,), (N,))))
-    assert known(plain, {X: -math.inf}, PAST) == 0.0
 
 
 def test_a_condition_on_the_row_may_choose_what_lies_past_its_end() -> None:

@@ -1,4 +1,4 @@
-"""Interpolation, padding with constants and pixels that change places, as in PyTorch."""
+"""Interpolation and padding with constants, as in PyTorch."""
 
 from typing import Any
 
@@ -25,9 +25,6 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "constant among whole numbers": ("aten.constant_pad_nd.default", WHOLE, [1, 1], 3),
     "constant among truths": ("aten.constant_pad_nd.default", WHOLE > 0, [1, 1], 1),
     "infinite": ("aten.constant_pad_nd.default", IMAGE, [1, 1], -torch.inf),
-    "pixel shuffle": ("aten.pixel_shuffle.default", torch.randn(2, 18, 4, 5), 3),
-    "pixel shuffle to one channel": ("aten.pixel_shuffle.default", torch.randn(4, 1, 5), 2),
-    "pixel unshuffle": ("aten.pixel_unshuffle.default", torch.randn(2, 3, 4, 6), 2),
 }
 RESIZED: dict[str, tuple[Any, ...]] = {
     "twice": ([10, 12], None),

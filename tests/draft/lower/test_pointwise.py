@@ -25,7 +25,7 @@ ONE = torch.tensor(1.5)
 
 UNARY = (
     "exp", "exp2", "expm1", "erf", "erfc", "sin", "cos", "tan", "atan", "sinh", "cosh", "tanh", "asinh",
-    "sigmoid", "silu", "mish", "hardsigmoid", "hardswish", "relu", "relu6", "selu", "celu", "elu",
+    "sigmoid", "silu", "mish", "relu", "elu",
     "leaky_relu", "hardtanh", "softplus", "log_sigmoid", "neg", "abs",
     "square", "floor", "ceil", "round", "trunc", "sign", "reciprocal", "isnan", "isinf",
     "nan_to_num", "lgamma", "signbit", "angle", "logical_not",
@@ -53,8 +53,7 @@ def test_functions_with_a_domain_agree_within_and_beyond_it() -> None:
 
 def test_whole_numbers_stay_whole_or_become_floats() -> None:
     for name in ("neg", "abs", "square", "floor", "round", "trunc", "sign", "signbit", "angle", "relu",
-                 "relu6", "isnan",
-                 "isinf", "nan_to_num", "exp", "sqrt", "reciprocal", "logical_not"):  # fmt: skip
+                 "isnan", "isinf", "nan_to_num", "exp", "sqrt", "reciprocal", "logical_not"):  # fmt: skip
         agrees(f"aten.{name}.default", WHOLE)
     for name in ("sign", "exp", "logical_not", "bitwise_not", "nan_to_num"):
         agrees(f"aten.{name}.default", B)
@@ -83,7 +82,6 @@ def test_arithmetic_promotes_and_broadcasts() -> None:
             ("aten.mul.Tensor", FINITE, B),
             ("aten.add.Tensor", WHOLE, DIVISORS, {"alpha": 3}),
             ("aten.sub.Tensor", X, Y, {"alpha": -0.5}),
-            ("aten.rsub.Scalar", X, 2, 3),
             ("aten.div.Tensor", B, WHOLE),
             ("aten.remainder.Scalar_Tensor", 7.5, ROW),
         ]
@@ -175,8 +173,6 @@ def test_clamps_keep_nan_and_prefer_the_upper_bound() -> None:
             ("aten.clamp.default", WHOLE, 0.5, None),
             ("aten.clamp.Tensor", X, Y, ROW),
             ("aten.clamp.Tensor", WHOLE, None, DIVISORS),
-            ("aten.clamp_min.default", X, 0),
-            ("aten.clamp_max.default", X, 0.5),
             ("aten.hardtanh.default", X, -2, 2),
         ]
     )
@@ -190,12 +186,7 @@ def test_activations_use_their_parameters() -> None:
             ("aten.softplus.default", X, 2, 10),
             ("aten.softplus.default", X, 1, 2.0),
             ("aten.elu.default", X, 0.5, 2.0, 3.0),
-            ("aten.celu.default", X, 1.7),
             ("aten.leaky_relu.default", X, 0.2),
-            ("aten.prelu.default", X, torch.tensor([0.25])),
-            ("aten.prelu.default", X[..., None], ROW),
-            ("aten.glu.default", X, 1),
-            ("aten.glu.default", FINITE, 0),
         ]
     )
 

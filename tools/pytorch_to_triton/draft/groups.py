@@ -1,18 +1,34 @@
-"""Steps that one kernel computes, and the order in which kernels and calls of PyTorch run."""
+"""Steps that one kernel computes, the order in which kernels and calls of PyTorch run, and which groups are
+twins: they compute the same of different tensors, as a deep net's layers do, and share their kernels."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 from pytorch_to_triton.draft import patterns
-from pytorch_to_triton.draft.ir.rewriting import beside
-from pytorch_to_triton.draft.ir.values import Cluster, axes_of
+from pytorch_to_triton.draft.ir.rewriting import beside, rewritten
+from pytorch_to_triton.draft.ir.values import (
+    Argument,
+    Axis,
+    Buffer,
+    Cluster,
+    Const,
+    Index,
+    Load,
+    Reduce,
+    Scan,
+    Store,
+    Value,
+    axes_of,
+    walk,
+)
 from pytorch_to_triton.draft.patterns import attention, window
 from pytorch_to_triton.draft.program import Call, Step
+from pytorch_to_triton.draft.schedule.axes import rename
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
 
 LARGEST = 160
@@ -86,6 +102,47 @@ def made_by(item: Group | Call) -> tuple[str, ...]:
 def read_by(item: Group | Call) -> set[str]:
     """Names of what it reads."""
     return set(item.reads) if isinstance(item, Call) else {v.buffer.name for v in item.cluster.loads()}
+
+
+Form = tuple[ModuleType, tuple[Store, ...]]
+"""A pattern and what it stores, whatever tensors and axes are called: twins have equal ones."""
+
+
+def form(group: Group) -> Form:
+    """The group without names."""
+    buffers = {b: replace(b, name=str(n)) for n, b in enumerate(_buffers(group.cluster))}
+
+    def nameless(v: Value) -> Value | None:
+        match v:
+            case Load(buffer=buffer):
+                return replace(v, buffer=buffers[buffer])
+            case Const(value=number, kind=kind):  # Of the numbers, -0.0 equals 0.0, and NaN nothing.
+                return Argument(repr(number), "", kind)
+        return None
+
+    numbered = rename({a: str(n) for n, a in enumerate(_axes(group.cluster))})(group.cluster)
+    stores = rewritten(numbered, nameless).stores
+    return group.pattern, tuple(replace(s, buffer=buffers[s.buffer]) for s in stores)
+
+
+def counterparts(twin: Cluster, of: Cluster) -> Mapping[Buffer, Buffer]:
+    """The first one's buffers -> the twin's."""
+    return dict(zip(_buffers(of), _buffers(twin), strict=True))
+
+
+def _buffers(cluster: Cluster) -> tuple[Buffer, ...]:
+    return tuple(dict.fromkeys([*(v.buffer for v in cluster.loads()), *(s.buffer for s in cluster.stores)]))
+
+
+def _axes(cluster: Cluster) -> tuple[Axis, ...]:
+    found: list[Axis] = []
+    for v in walk(*cluster.roots):
+        match v:
+            case Index(axis=axis) | Scan(axis=axis):
+                found.append(axis)
+            case Reduce(axes=axes):
+                found += axes
+    return tuple(dict.fromkeys(found))
 
 
 NEEDED = {

@@ -133,6 +133,11 @@ def anchors_of(value: Value) -> list[Reduce | Scan]:
     return [v for v in walk(value) if isinstance(v, Reduce | Scan)]
 
 
+def reduces_of(value: Value) -> list[Reduce]:
+    """The reductions inside of the value, inner ones first."""
+    return [v for v in anchors_of(value) if isinstance(v, Reduce)]
+
+
 def read_through(v: Load, producer: Step, value: Value) -> Value:
     """What was computed there, in place of a Load of it."""
     to: dict[Axis, Value] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -133,9 +133,12 @@ class _Reading:
         if undrafted := next((d for d in dtypes if d and d not in WIDTHS), None):
             raise Refused(f"no kernel computes in {undrafted}")
         shape = shape_of(node.shape, self.divisors) if node.shape is not None else ()
-        context = Context(
-            self.axes, shape, node.dtype or "", self.named[node.name], self._storing(node), self.made
-        )
+        name = self.named[node.name]
+
+        def stored(name: str, tensor: Tensor) -> Tensor:
+            return self._kept(node, self._free(name), tensor)
+
+        context = Context(self.axes, shape, node.dtype or "", name, stored, self.made)
         arguments = [self._argument(a) for a in node.args]
         keywords = {name: self._argument(a) for name, a in node.kwargs.items()}
         found = ROWS[node.op].lowered(context, arguments, keywords)
@@ -146,10 +149,7 @@ class _Reading:
         else:
             # A tensor that holds one number everywhere comes as that number, and has no dimensions.
             whole = expanded(self.axes, found, shape) if node.shape is not None else found
-            self.tensors[node.name] = self._kept(node, self.named[node.name], whole)
-
-    def _storing(self, node: Node) -> Callable[[str, Tensor], Tensor]:
-        return lambda name, tensor: self._kept(node, self._free(name), tensor)
+            self.tensors[node.name] = self._kept(node, name, whole)
 
     def _part_names(self, node: Node, count: int) -> list[str]:
         """A name for each of several results: the caller's variable for it, or `out`, or its number."""

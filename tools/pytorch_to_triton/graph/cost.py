@@ -137,23 +137,19 @@ PER_INPUT: Mapping[str, int] = {
 }  # fmt: skip
 """Operations for each element of the first tensor."""
 
-FREE = frozenset({
-    "_to_copy", "_unsafe_view", "alias", "arange", "as_strided", "cat", "chunk", "clone", "constant_pad_nd",
-    "contiguous", "copy", "detach", "diagonal", "embedding", "empty", "empty_like", "expand", "flip", "full",
-    "full_like", "gather", "getitem", "index", "index_select", "lift_fresh_copy", "narrow", "ones",
-    "ones_like", "permute", "repeat", "reshape", "roll", "scalar_tensor", "select", "slice", "split",
-    "split_with_sizes", "squeeze", "stack", "t", "to", "transpose", "unbind", "unfold", "unsqueeze",
-    "upsample_nearest2d", "view", "zeros", "zeros_like",
-})  # fmt: skip
-"""Operators that move elements, or say where they are, without computing with them."""
-
 SHOWING = frozenset({
     "_to_copy", "_unsafe_view", "alias", "as_strided", "chunk", "clone", "constant_pad_nd", "contiguous",
     "detach", "diagonal", "embedding", "expand", "flip", "gather", "getitem", "index", "index_select",
     "narrow", "permute", "repeat", "reshape", "roll", "select", "slice", "split", "split_with_sizes",
     "squeeze", "t", "to", "transpose", "unbind", "unfold", "unsqueeze", "upsample_nearest2d", "view",
 })  # fmt: skip
-"""Those of them of whose results each element is one of the first operand's, or a constant."""
+"""Operators of whose results each element is one of the first operand's, or a constant."""
+
+FREE = SHOWING | {
+    "arange", "cat", "copy", "empty", "empty_like", "full", "full_like", "lift_fresh_copy", "ones",
+    "ones_like", "scalar_tensor", "stack", "zeros", "zeros_like",
+}  # fmt: skip
+"""Operators that move elements, or say where they are, without computing with them."""
 
 ATTENTION: Mapping[str, int] = {
     "scaled_dot_product_attention": 5,

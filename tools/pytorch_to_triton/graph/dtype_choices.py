@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 
-from pytorch_to_triton.graph.dtype_rules import DtypeRule, deciding_dtype, input_dtypes
-from pytorch_to_triton.graph.skeleton import skeleton
+from pytorch_to_triton.graph.dtype_rules import FINFO, DtypeRule, deciding_dtype, input_dtypes
+from pytorch_to_triton.graph.skeleton import skeleton, with_leaves
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import (
-    ArgumentList,
     DtypeChoice,
     Graph,
     Literal_,
@@ -18,8 +17,6 @@ from pytorch_to_triton.schema.graph import (
     ScalarRef,
 )
 
-LARGEST = 3.4028234663852886e38
-"""Of float32."""
 SMALL = 0.01
 """What is added and lies below is an eps."""
 NAMES = {
@@ -57,7 +54,12 @@ def choices_of(
                 for value in dict.fromkeys(values)
             ]
             chosen = deciding_dtype(parts)
-            if chosen is None or constants & set(values) or doubles or max(map(abs, values)) > LARGEST:
+            if (
+                chosen is None
+                or constants & set(values)
+                or doubles
+                or max(map(abs, values)) > FINFO["max"]["float32"]
+            ):
                 return None
             pairs = zip(chosen[1], dict.fromkeys(values), strict=True)
             choices[calls[0].node, place] = chosen[0], {d: value for dtypes, value in pairs for d in dtypes}
@@ -100,24 +102,15 @@ def _name(node: Node, values: Collection[float], reserved: Collection[str | None
 
 def _refer_to_names(node: Node, places: Mapping[tuple[str, int], str]) -> Node:
     """The node with the named numbers by their names; places count on from arguments to sorted keywords."""
-    keys = sorted(node.kwargs)
-    named = tuple(_references((*node.args, *(node.kwargs[k] for k in keys)), node.name, places, count()))
-    kwargs = dict(zip(keys, named[len(node.args) :], strict=True))
-    return node.model_copy(update={"args": named[: len(node.args)], "kwargs": kwargs})
+    numbers = count()
 
-
-def _references(
-    arguments: Sequence[NodeArgument],
-    node: str,
-    places: Mapping[tuple[str, int], str],
-    numbers: Iterator[int],
-) -> Iterator[NodeArgument]:
-    for argument in arguments:
-        match argument:
-            case ArgumentList(items=items):
-                yield ArgumentList(items=tuple(_references(items, node, places, numbers)))
+    def named(leaf: NodeArgument) -> NodeArgument:
+        match leaf:
             case Literal_(value=float()) | ScalarRef():
-                name = places.get((node, next(numbers)))
-                yield ScalarRef(name=name) if name else argument
-            case _:
-                yield argument
+                name = places.get((node.name, next(numbers)))
+                return ScalarRef(name=name) if name else leaf
+        return leaf
+
+    args = tuple(with_leaves(a, named) for a in node.args)
+    kwargs = {key: with_leaves(node.kwargs[key], named) for key in sorted(node.kwargs)}
+    return node.model_copy(update={"args": args, "kwargs": kwargs})

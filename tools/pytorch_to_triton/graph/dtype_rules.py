@@ -18,6 +18,16 @@ FLOATS: tuple[DType, ...] = ("float64", "float32", "bfloat16", "float16", "float
 """Widest first."""
 SIGNED: tuple[DType, ...] = ("int64", "int32", "int16", "int8")
 """Widest first."""
+FINFO: Mapping[str, Mapping[str, float]] = {
+    "eps": {"float64": 2.0**-52, "float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10},
+    "max": {
+        "float64": 1.7976931348623157e308, "float32": 3.4028234663852886e38,
+        "bfloat16": 3.3895313892515355e38, "float16": 65504.0,
+    },
+    "min": {"float32": -3.4028234663852886e38, "bfloat16": -3.3895313892515355e38, "float16": -65504.0},
+    "tiny": {"float32": 2.0**-126, "bfloat16": 2.0**-126, "float16": 2.0**-14},
+}  # fmt: skip
+"""What torch.finfo says."""
 MOST_TRACED = 9
 """So many combinations are all traced; of more, those with one tensor apart from the others."""
 NAMED = 6

@@ -6,7 +6,7 @@ PyTorch's own dtype.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
@@ -113,24 +113,28 @@ def is_float_cast(node: Node, source: DType | None) -> bool:
     return node.op in CASTS and source in FLOATS and node.dtype in FLOATS
 
 
-def references(arguments: Sequence[NodeArgument]) -> Iterator[str]:
+def leaves(arguments: Iterable[NodeArgument]) -> Iterator[NodeArgument]:
+    """What a call's arguments are made of, in order: lists are taken apart."""
+    for argument in arguments:
+        yield from leaves(argument.items) if isinstance(argument, ArgumentList) else (argument,)
+
+
+def with_leaves(argument: NodeArgument, new: Callable[[NodeArgument], NodeArgument]) -> NodeArgument:
+    """The argument with others for what it is made of."""
+    if isinstance(argument, ArgumentList):
+        return ArgumentList(items=tuple(with_leaves(item, new) for item in argument.items))
+    return new(argument)
+
+
+def references(arguments: Sequence[NodeArgument]) -> list[str]:
     """The tensors among a call's arguments, in order."""
-    for argument in arguments:
-        match argument:
-            case NodeRef(name=name):
-                yield name
-            case ArgumentList(items=items):
-                yield from references(items)
+    return [leaf.name for leaf in leaves(arguments) if isinstance(leaf, NodeRef)]
 
 
-def literals(arguments: Sequence[NodeArgument]) -> Iterator[float]:
+def literals(arguments: Sequence[NodeArgument]) -> list[float]:
     """The float numbers among a call's arguments, in order."""
-    for argument in arguments:
-        match argument:
-            case Literal_(value=float() as value):
-                yield value
-            case ArgumentList(items=items):
-                yield from literals(items)
+    values = (leaf.value for leaf in leaves(arguments) if isinstance(leaf, Literal_))
+    return [value for value in values if isinstance(value, float)]
 
 
 def _plain(argument: NodeArgument, numbers: Mapping[str, int]) -> object:
@@ -204,18 +208,13 @@ def is_widening(node: Node, source: DType | None) -> bool:
 
 def rename_tensors(node: Node, names: Mapping[str, str]) -> Node:
     """The call of other tensors."""
-    args = tuple(_rename_in(a, names) for a in node.args)
-    kwargs = {key: _rename_in(a, names) for key, a in node.kwargs.items()}
+
+    def renamed(leaf: NodeArgument) -> NodeArgument:
+        return NodeRef(name=names.get(leaf.name, leaf.name)) if isinstance(leaf, NodeRef) else leaf
+
+    args = tuple(with_leaves(a, renamed) for a in node.args)
+    kwargs = {key: with_leaves(a, renamed) for key, a in node.kwargs.items()}
     return node.model_copy(update={"args": args, "kwargs": kwargs})
-
-
-def _rename_in(argument: NodeArgument, names: Mapping[str, str]) -> NodeArgument:
-    match argument:
-        case NodeRef(name=name):
-            return NodeRef(name=names.get(name, name))
-        case ArgumentList(items=items):
-            return ArgumentList(items=tuple(_rename_in(item, names) for item in items))
-    return argument
 
 
 @dataclass(frozen=True)
@@ -268,4 +267,4 @@ def tensor_dtypes(part: Sequence[Graph], written: str = "{}.dtype") -> TensorDty
 
 def operands(node: Node) -> list[str]:
     """The tensors that a call takes, in the skeleton's order."""
-    return list(references((*node.args, *(node.kwargs[key] for key in sorted(node.kwargs)))))
+    return references((*node.args, *(node.kwargs[key] for key in sorted(node.kwargs))))

@@ -22,7 +22,7 @@ from pytorch_to_triton.convert.finish.recipe import (
     received,
 )
 from pytorch_to_triton.convert.finish.report import Report
-from pytorch_to_triton.draft.file.imports import import_block
+from pytorch_to_triton.draft.file.kernel_text import import_block
 from pytorch_to_triton.draft.fresh_names import fresh
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from pytorch_to_triton.convert.finish.recipe import Operand, Recipe, constant_source
-from pytorch_to_triton.draft.file.packings import mismatches, taken_out
+from pytorch_to_triton.draft.file.run import mismatches, taken_out
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.inputs.expression import names_in, other_factor, quotient
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, SizeSpec

@@ -26,13 +26,10 @@ def block(p: Printer, goals: Sequence[Goal]) -> None:
     roots = {g: g.roots if isinstance(g, Store) else (g,) for g in goals}
     items: dict[Store | Reduce, frozenset[str]] = {}
     for v in walk(*(v for r in roots.values() for v in r), into=lambda v: v not in p.env):
-        if (
-            isinstance(v, Reduce)
-            and not _has(p, v)
-            and looped(p, v.axes)
-            and not looped(p, axes_of_result(v))
-        ):
-            items[v] = looped(p, v.axes)
+        if not isinstance(v, Reduce) or v in p.env or Get(v, 0) in p.env:
+            continue
+        if (over := looped(p, v.axes)) and not looped(p, axes_of_result(v)):
+            items[v] = over
     for g in goals:
         if isinstance(g, Store) and (over := looped(p, {a for v in roots[g] for a in axes_of(v)})):
             items[g] = over
@@ -48,10 +45,6 @@ def axes_of_result(r: Reduce) -> frozenset[Axis]:
     if r.monoid.is_plain:
         return axes_of(r)
     return frozenset(a for i in range(len(r.monoid.identity)) for a in axes_of(Get(r, i)))
-
-
-def _has(p: Printer, r: Reduce) -> bool:
-    return r in p.env or Get(r, 0) in p.env
 
 
 def _together(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pytorch_to_triton.draft.emit import blocks, memory, reductions
-from pytorch_to_triton.draft.emit.padding import padded
+from pytorch_to_triton.draft.emit.memory import padded
 from pytorch_to_triton.draft.emit.printer import Printer
 from pytorch_to_triton.draft.emit.scans import WRITERS
 from pytorch_to_triton.draft.emit.tidy import WIDTH, tidied
@@ -37,8 +37,10 @@ class PrintedKernel:
     """A kernel's text and its interface."""
 
     name: str
-    lines: tuple[str, ...]
-    """The function's source, without decorators."""
+    signature: tuple[str, ...]
+    """The head of the function's source, without decorators ..."""
+    body: tuple[str, ...]
+    """... and what comes behind its docstring."""
     buffers: tuple[Buffer, ...]
     """What it reads and writes, in the order of its pointers."""
     sizes: tuple[str, ...]
@@ -69,7 +71,7 @@ class PrintedKernel:
         return replace(self, buffers=buffers, stores=stores)
 
 
-def printed(cluster: Cluster, schedule: Schedule, doc: str) -> PrintedKernel:
+def printed(cluster: Cluster, schedule: Schedule) -> PrintedKernel:
     """Write the kernel."""
     p = Printer(cluster, schedule, WRITERS)
     p.scopes[0].lines += memory.grid_lines(p)
@@ -86,7 +88,8 @@ def printed(cluster: Cluster, schedule: Schedule, doc: str) -> PrintedKernel:
     p.scopes[0].lines = [*unmasked, *_aligned(p), *p.scopes[0].lines]
     name = f"{cluster.name}_kernel"
     body = "\n".join(f"    {line}" for line in p.scopes[0].lines)
-    source = tidied(f'def {name}():\n    """{doc}"""\n{body}')
+    # Without a docstring, a comment at the beginning would be taken for one.
+    source = tidied(f'def {name}():\n    """"""\n{body}')
     return _assembled(p, name, source)
 
 
@@ -133,12 +136,12 @@ def _assembled(p: Printer, name: str, source: str) -> PrintedKernel:
         *(f"{a.name}{': tl.constexpr' if exact else ''}" for a in arguments),
         *(f"{b}: tl.constexpr" for b in constexprs),
     ]
-    lines = (*_signature(name, parameters), *source.splitlines()[1:])
     grid = tuple((p.size(p.axes[n].size), p.walks[n].block) for n in memory.on_grid(p))
     needed = {n: text for n, text in named.items() if n in free or any(n in _free_names(g) for g, _ in grid)}
     return PrintedKernel(
         name=name,
-        lines=lines,
+        signature=_signature(name, parameters),
+        body=tuple(source.splitlines()[2:]),
         buffers=buffers,
         sizes=sized,
         arguments=arguments,
@@ -173,11 +176,9 @@ def _compares(p: Printer) -> bool:
     )
 
 
-def _signature(name: str, parameters: list[str]) -> list[str]:
+def _signature(name: str, parameters: list[str]) -> tuple[str, ...]:
     line = f"def {name}({', '.join(parameters)}):"
-    if len(line) <= WIDTH:
-        return [line]
-    return [f"def {name}(", *(f"    {p}," for p in parameters), "):"]
+    return (line,) if len(line) <= WIDTH else (f"def {name}(", *(f"    {p}," for p in parameters), "):")
 
 
 def _free_names(source: str) -> set[str]:

@@ -1,12 +1,22 @@
-"""Where a kernel reads and writes: indices, masks and addresses."""
+"""Where a kernel reads and writes: indices, masks and addresses, and what masked lanes hold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit.names import Name, constant
+from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import every, extent, offset, size_of
+from pytorch_to_triton.draft.ir.padding import (
+    SETTINGS,
+    WITHOUT_ELEMENTS,
+    Setting,
+    can_hold,
+    known,
+    where_else,
+)
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Buffer,
@@ -15,11 +25,14 @@ from pytorch_to_triton.draft.ir.values import (
     Load,
     Map,
     Number,
+    Scan,
     Store,
     Value,
     axes_of,
+    in_kind,
     kind_of,
     op,
+    walk,
 )
 
 if TYPE_CHECKING:
@@ -64,36 +77,29 @@ def grid_lines(p: Printer) -> list[str]:
     lines = ["pid = tl.program_id(0).to(INDEX)"]
     counts = {n: f"n_{n}_blocks" for n in grid[1:] if p.walks[n].block}
     lines += [f"{name} = tl.cdiv({p.size(p.axes[n].size)}, {p.walks[n].block})" for n, name in counts.items()]
-    if p.schedule.grouped and len(grid) >= 2:
+    if p.schedule.grouped:
         return [*lines, *_grouped(p, grid, counts)]
-    rest = "pid"
+    return [*lines, *_apart(p, grid, counts, "pid")]
+
+
+def _apart(p: Printer, grid: Sequence[str], counts: dict[str, str], rest: str) -> Iterator[str]:
+    """The program along each axis, of the number of the program along all of them."""
     for n in reversed(grid[1:]):
         count = counts.get(n, f"({p.size(p.axes[n].size)})")
-        lines.append(f"{_pid(p, n)} = {rest} % {count}")
+        yield f"{program(p, p.axes[n])} = {rest} % {count}"
         rest = f"{rest} // {count}"
-    return [*lines, f"{_pid(p, grid[0])} = {rest}"]
-
-
-def _pid(p: Printer, n: str) -> str:
-    return program(p, p.axes[n])
+    yield f"{program(p, p.axes[grid[0]])} = {rest}"
 
 
 def _grouped(p: Printer, grid: Sequence[str], counts: dict[str, str]) -> list[str]:
     """The last two axes in groups, whatever is before them outside."""
     *outer, m, n = grid
-    lines = []
-    if not outer:
-        lines.append(f"n_{m}_blocks = tl.cdiv({p.size(p.axes[m].size)}, {p.walks[m].block})")
-    rest, inside = "pid", f"n_{m}_blocks * n_{n}_blocks"
     if outer:
-        lines.append(f"tile = pid % ({inside})")
-        rest = f"pid // ({inside})"
-        for a in reversed(outer[1:]):
-            count = counts.get(a, f"({p.size(p.axes[a].size)})")
-            lines.append(f"{_pid(p, a)} = {rest} % {count}")
-            rest = f"{rest} // {count}"
-        lines.append(f"{_pid(p, outer[0])} = {rest}")
-    tile = "tile" if outer else "pid"
+        inside = f"n_{m}_blocks * n_{n}_blocks"
+        tile, lines = "tile", [f"tile = pid % ({inside})", *_apart(p, outer, counts, f"pid // ({inside})")]
+    else:
+        size = p.size(p.axes[m].size)
+        tile, lines = "pid", [f"n_{m}_blocks = tl.cdiv({size}, {p.walks[m].block})"]
     return [
         *lines,
         "'# Programs that follow each other share blocks of both operands in the cache.'",
@@ -182,7 +188,7 @@ def load(p: Printer, v: Load, layout: tuple[str, ...]) -> str:
         parts.append(f"mask={p.text(mask, layout)}")
         other = v.other if v.where is not None else p.others.setdefault(v, _harmless(p, v, layout))
         if other is not None:
-            parts.append(f"other={constant(_in_kind(other, v))}")
+            parts.append(f"other={constant(in_kind(other, kind_of(v)))}")
     text = f"tl.load({', '.join(parts)})"
     return f"{text}.to({p.compute})" if kind_of(v) == "float" and v not in p.raw else text
 
@@ -195,15 +201,6 @@ def _harmless(p: Printer, v: Load, layout: tuple[str, ...]) -> Number | None:
     return 1.0 if v in p.divided and any(p.walks[n].how == "whole" for n in layout) else None
 
 
-def _in_kind(other: float, v: Load) -> float | int | bool:
-    match kind_of(v):
-        case "float":
-            return float(other)
-        case "int":
-            return int(other)
-    return bool(other)
-
-
 def store(p: Printer, s: Store) -> None:
     """Write a value where the block is that knows all of it."""
     layout = p.layout({a for v in s.roots for a in axes_of(v)})
@@ -212,3 +209,57 @@ def store(p: Printer, s: Store) -> None:
     parts = [address(p, s.buffer, s.index, layout), value]
     parts += [f"mask={p.text(mask, layout)}"] if mask is not None else []
     p.scopes[-1].lines.append(f"tl.store({', '.join(parts)})")
+
+
+# Lanes past the end: what is reduced holds the identity there, by the loads' `other` or by a `tl.where`.
+
+
+def holds(
+    p: Printer,
+    v: Value,
+    axes: frozenset[Axis],
+    assume: Mapping[Load, Number | None],
+    settings: Sequence[Setting] = SETTINGS,
+) -> Number | None:
+    """What lanes past the end of the axes hold, with what is assumed of loads and what is decided already."""
+    loads = (x for x in walk(v) if isinstance(x, Load) and x.where is None and axes_of(x) & axes)
+    return known(v, {x: assume.get(x, p.others.get(x)) for x in loads}, axes, settings)
+
+
+def right_if_empty(p: Printer, v: Value, axes: frozenset[Axis], identity: Number) -> Value:
+    """A value that is padded, made to hold the identity also where the axes have no element at all.
+
+    A row's largest element is then -inf, and what is computed from it may be NaN.
+    """
+    symbolic = any(sizes.names(a.size) for a in axes)
+    if not symbolic or not axes_of(v) & axes or (mask := conjunction(p, p.layout(axes))) is None:
+        return v
+    if holds(p, v, axes, {}, WITHOUT_ELEMENTS) == identity:
+        return v
+    return op("where", mask, v, identity)
+
+
+def padded(p: Printer, v: Value, axes: frozenset[Axis], identity: Number) -> Value:
+    """The value, made to hold the identity in lanes past the end of the axes."""
+    if not axes_of(v) & axes or not bounds(p, p.layout(axes)):
+        return v
+    if holds(p, v, axes, {}) == identity:
+        return v
+    loads = [
+        x
+        for x in walk(v, into=lambda x: not isinstance(x, Scan))
+        if isinstance(x, Load) and x.where is None and axes_of(x) & axes and x not in p.others
+    ]
+    whole_numbers = any(kind_of(x) != "float" for x in loads)
+    for other in (identity, 0.0, -math.inf, math.inf):
+        if (whole_numbers and math.isinf(other)) or not all(can_hold(x.buffer.dtype, other) for x in loads):
+            continue
+        if loads and holds(p, v, axes, dict.fromkeys(loads, other)) == identity:
+            p.others |= dict.fromkeys(loads, other)
+            return v
+    mask = conjunction(p, p.layout(axes))
+    assert mask is not None
+    match v:
+        case Map(fn="where", args=(inside, x, Const(value=other))) if other == identity:
+            return op("where", op("and", mask, inside), x, other, name=v.name)
+    return where_else(mask, v, identity)

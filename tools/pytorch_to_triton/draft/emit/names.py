@@ -59,31 +59,25 @@ def helper(m: Monoid) -> str:
     """The function's source."""
     count = len(m.identity)
     sides = [[f"{s}{f'_{field}' if count > 1 else ''}" for field in m.fields] for s in "ab"]
-    variables = {f"{s}{i}": n for s, names in zip("ab", sides, strict=True) for i, n in enumerate(names)}
-    both = (tuple(Var(f"{s}{i}") for i in range(count)) for s in "ab")
-    lines: list[str] = []
-    done: dict[Value, str] = {}
-    results = [_written(v, variables, lines, done) for v in m.combine(*both)]
+    lines: dict[Value, str] = {}
+    results = [written(v, lines) for v in m.combine(*(tuple(map(Var, names)) for names in sides))]
     given = ", ".join([*sides[0], *sides[1]])
-    body = "\n".join(f"    {line}" for line in [*lines, f"return {', '.join(results)}"])
+    body = "\n".join(f"    {line}" for line in [*lines.values(), f"return {', '.join(results)}"])
     return f"@triton.jit\ndef {helper_name(m)}({given}):\n{body}"
 
 
-def _written(v: Value, variables: dict[str, str], lines: list[str], done: dict[Value, str]) -> str:
-    if v in done:
-        return done[v]
+def written(v: Value, lines: dict[Value, str] | None = None) -> str:
+    """The value as source; the `lines` that define what has a name are added."""
     match v:
         case Var(name=name):
-            return variables[name]
+            return name
         case Const(value=x):
             return constant(x)
-        case Map(fn=fn, args=args):
-            inside = (f"({_written(a, variables, lines, done)})" for a in args)
-            text = ast.unparse(ast.parse(FUNCTIONS[fn].triton.format(*inside)))
-            text = text.replace("'", '"')
-            if v.name:
-                lines.append(f"{v.name} = {text}")
-                text = v.name
-            done[v] = text
-            return text
+        case Map(fn=fn, args=args, name=name):
+            inside = (f"({written(a, lines)})" for a in args)
+            text = ast.unparse(ast.parse(FUNCTIONS[fn].triton.format(*inside))).replace("'", '"')
+            if name is None or lines is None:
+                return text
+            lines.setdefault(v, f"{name} = {text}")
+            return name
     raise AssertionError(v)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit import memory
-from pytorch_to_triton.draft.emit.names import Name, constant, helper_name
-from pytorch_to_triton.draft.emit.padding import padded, right_if_empty
-from pytorch_to_triton.draft.ir.functions import FUNCTIONS, Kind
+from pytorch_to_triton.draft.emit.memory import padded, right_if_empty
+from pytorch_to_triton.draft.emit.names import Name, constant, helper_name, written
+from pytorch_to_triton.draft.ir.functions import Kind
 from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PEAK, SUM, identities
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -293,7 +293,7 @@ def during(p: Printer, r: Reduce, names: tuple[Name, ...]) -> None:
     carried = Var(acc.text, kind=kind)
     taken = Var(f"({text})", kind=kind)
     (both,) = r.monoid.combine((carried,), (taken,))
-    inner.lines.append(f"{acc.text} = {combined(p, both)}")
+    inner.lines.append(f"{acc.text} = {written(both)}")
 
 
 def apart_from(outer: Monoid, v: Value) -> Value:
@@ -306,17 +306,6 @@ def apart_from(outer: Monoid, v: Value) -> Value:
         ):
             return replace(v, args=(Map("add", (tile, Const(0.0))),))
     return v
-
-
-def combined(p: Printer, v: Value) -> str:
-    match v:
-        case Var(name=name):
-            return name
-        case Const(value=x):
-            return constant(x)
-        case Map(fn=fn, args=args):
-            return FUNCTIONS[fn].triton.format(*(f"({combined(p, a)})" for a in args))
-    raise AssertionError(v)
 
 
 def _lane_by_lane(p: Printer, r: Reduce, names: tuple[Name, ...]) -> None:

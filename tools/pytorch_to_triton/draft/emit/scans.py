@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit import memory, reductions, scans
-from pytorch_to_triton.draft.emit.names import Name, helper_name
-from pytorch_to_triton.draft.emit.padding import padded
+from pytorch_to_triton.draft.emit.memory import padded
+from pytorch_to_triton.draft.emit.names import Name, helper_name, written
 from pytorch_to_triton.draft.emit.printer import Printer, Writer
 from pytorch_to_triton.draft.ir.monoids import identities
 from pytorch_to_triton.draft.ir.values import Get, Index, Load, Reduce, Scan, Value, Var, kind_of
@@ -38,7 +38,7 @@ def scanned(p: Printer, v: Value, layout: tuple[str, ...]) -> Name:
         return p.defined(v, text, layout, p.depth(arg))
     (carry,) = _carried(p, v, layout, ("carry",))
     (both,) = m.combine((Var(p.fitted(carry, layout), kind=kind),), (Var(f"({text})", kind=kind),))
-    name = p.defined(v, reductions.combined(p, both), layout, carry.depth + 1)
+    name = p.defined(v, written(both), layout, carry.depth + 1)
     _carry_on(p, v, layout, [carry], [name])
     return name
 
@@ -102,20 +102,6 @@ def _carry_on(
 Layout = tuple[str, ...]
 
 
-def _index(p: Printer, v: Index, layout: Layout) -> Name:
-    return memory.opened(p, v.axis)
-
-
-def _load(p: Printer, v: Load, layout: Layout) -> Name:
-    text = memory.load(p, v, layout)
-    return p.defined(v, text, layout, p.depth(v))
-
-
-def _reduce(p: Printer, v: Reduce, layout: Layout) -> Name:
-    text = reductions.at_once(p, v, layout)
-    return p.defined(v, text, layout, p.depth(v))
-
-
 def _field(p: Printer, v: Get, layout: Layout) -> Name:
     if isinstance(v.of, Scan):
         return scans.scanned(p, v, layout)
@@ -124,9 +110,9 @@ def _field(p: Printer, v: Get, layout: Layout) -> Name:
 
 
 WRITERS: Mapping[type[Value], Writer] = {
-    Index: _index,
-    Load: _load,
-    Reduce: _reduce,
+    Index: lambda p, v, layout: memory.opened(p, v.axis),
+    Load: lambda p, v, layout: p.defined(v, memory.load(p, v, layout), layout, p.depth(v)),
+    Reduce: lambda p, v, layout: p.defined(v, reductions.at_once(p, v, layout), layout, p.depth(v)),
     Get: _field,
     Scan: scans.scanned,
 }

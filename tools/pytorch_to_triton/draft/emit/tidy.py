@@ -23,16 +23,13 @@ def tidied(source: str) -> str:
     """The function's source, as a person would write it."""
     function = ast.parse(source).body[0]
     assert isinstance(function, ast.FunctionDef)
-    for body in _bodies(function):
-        _inline_all(body, function)
+    blocks = [n for n in ast.walk(function) if isinstance(n, ast.FunctionDef | ast.For | ast.If)]
+    for block in blocks:
+        _inline_all(block.body, function)
     _rename(function)
     ast.fix_missing_locations(function)
     text = re.sub(r'^(\s*)"# (.*)"$', r"\1# \2", _text(function), flags=re.M)
     return "\n".join(part for line in text.splitlines() for part in wrapped(line))
-
-
-def _bodies(node: ast.AST) -> list[list[ast.stmt]]:
-    return [n.body for n in ast.walk(node) if isinstance(n, ast.FunctionDef | ast.For | ast.If)]
 
 
 def _reads(node: ast.AST) -> list[str]:
@@ -123,20 +120,28 @@ def _rename(function: ast.FunctionDef) -> None:
 
 
 def wrapped(line: str) -> list[str]:
-    """A long statement on several lines: a call's arguments, or a sum's terms, on lines of their own."""
+    """A statement of a kernel, on several lines where it is long."""
     if len(line) <= WIDTH or line.strip().endswith(":"):
         return [line]
     indent = line[: len(line) - len(line.lstrip())]
     match ast.parse(line.strip()).body[0]:
-        case ast.Assign(targets=[target], value=ast.Call() as call):
-            return _call(indent, f"{_text(target)} = ", call)
-        case ast.Expr(value=ast.Call() as call):
-            return _call(indent, "", call)
-        case ast.Assign(targets=[target], value=ast.BinOp() as value):
-            return _terms(indent, f"{_text(target)} = ", value)
-        case ast.AugAssign(target=target, value=ast.Call() as call):
-            return _call(indent, f"{_text(target)} += ", call)
+        case ast.Assign(targets=[target], value=(ast.Call() | ast.BinOp()) as value):
+            return broken(indent, f"{_text(target)} = ", value)
+        case ast.Expr(value=ast.Call() as value):
+            return broken(indent, "", value)
+        case ast.AugAssign(target=target, value=ast.Call() as value):
+            return broken(indent, f"{_text(target)} += ", value)
     return [line]
+
+
+def broken(indent: str, head: str, value: ast.expr) -> list[str]:
+    """A statement with a call's arguments, or a sum's terms, on lines of their own."""
+    match value:
+        case ast.Call():
+            return _call(indent, head, value)
+        case ast.BinOp():
+            return _terms(indent, head, value)
+    return [f"{indent}{head}(", f"{indent}    {_text(value)[1:-1]}", f"{indent})"]
 
 
 def _call(indent: str, head: str, call: ast.Call) -> list[str]:

@@ -20,6 +20,7 @@ from pytorch_to_triton.draft.file.part import (
     snake,
 )
 from pytorch_to_triton.draft.file.reference import Reference
+from pytorch_to_triton.draft.fresh_names import underscored
 from pytorch_to_triton.draft.storage import full, with_storage
 from pytorch_to_triton.graph.joint import Backward, with_names
 from pytorch_to_triton.graph.skeleton import TensorDtypes
@@ -82,11 +83,7 @@ def halves(forward: Part, backward: Backward, setting: DraftSetting) -> Halves:
 def class_name(graph: Graph, reference: Reference, suffix: str = "") -> str:
     """`RmsNormFunction` for rms_norm, `RmsNormBfloat16Function` of one dtype."""
     words = re.sub(r"\W", "_", snake(graph.function) + suffix).split("_")
-    name = "".join(w.title() for w in words) + "Function"
-    taken = names_in(reference)
-    while name in taken:
-        name = f"{name}_"
-    return name
+    return underscored("".join(w.title() for w in words) + "Function", names_in(reference))
 
 
 def applied(halves: Halves, name: str) -> list[str]:
@@ -95,10 +92,10 @@ def applied(halves: Halves, name: str) -> list[str]:
     graph, results = halves.forward.program.graph, halves.forward.program.results
     paths = tuple(r.path for r in results)
     if graph.result in ("out", Packing(kind="tuple", items=paths)):
-        return list(wrapped(f"return {call}")) if len(call) < 90 else [f"return {call}"]
+        return [f"return {call}"]
     names = [f"out_{i}" for i in range(len(paths))] if isinstance(graph.result, Packing) else ["out"]
     packed = runs.packed(graph, dict(zip(paths, names, strict=True)))
-    return [f"{_targets(names)} = {call}", f"return {packed}"]
+    return [f"{_tuple(names)} = {call}", f"return {packed}"]
 
 
 def arguments(halves: Halves) -> list[str]:
@@ -154,8 +151,8 @@ def _backward(halves: Halves) -> list[str]:
     paths = halves.gradients.gradients
     given = [texts.get(paths.get(name, ""), "None") for name in arguments(halves)]
     return [
-        *([f"{_targets(halves.names)} = ctx.saved_tensors"] if halves.names else []),
-        *(f"{_targets(names)} = ctx.{kind}" for kind, names in carried(halves).items() if names),
+        *([f"{_tuple(halves.names)} = ctx.saved_tensors"] if halves.names else []),
+        *(f"{_tuple(names)} = ctx.{kind}" for kind, names in carried(halves).items() if names),
         *_device(inside, _given(halves)[0]),
         *inside,
         *wrapped(f"grads = {_tuple(given)}"),
@@ -213,7 +210,3 @@ def _device(lines: Sequence[str], tensor: str) -> list[str]:
 
 def _tuple(items: Sequence[str]) -> str:
     return f"({items[0]},)" if len(items) == 1 else ", ".join(items)
-
-
-def _targets(names: Sequence[str]) -> str:
-    return f"({names[0]},)" if len(names) == 1 else ", ".join(names)

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from pytorch_to_triton.draft.file.lines import wrapped
+from pytorch_to_triton.draft.file.lines import tuple_text, wrapped
 from pytorch_to_triton.draft.file.reference import Reference
+from pytorch_to_triton.draft.fresh_names import underscored
 from pytorch_to_triton.schema.graph import Graph
 
 CHECK = '''\
@@ -51,9 +52,9 @@ def checks(graph: Graph, reference: Reference, locals_: Collection[str], *, back
     if not graph.inputs:
         return Checks()
     taken = names_in(reference) | set(locals_) | set(graph.dims)
-    constant, check = (_free(name, taken) for name in ("DTYPES", "check_inputs"))
+    constant, check = (underscored(name, taken) for name in ("DTYPES", "check_inputs"))
     claims = {i.name: i.dtypes or (i.dtype,) for i in graph.inputs}
-    texts = {name: _tuple([f"torch.{dtype}" for dtype in dtypes]) for name, dtypes in claims.items()}
+    texts = {name: tuple_text([f"torch.{dtype}" for dtype in dtypes]) for name, dtypes in claims.items()}
     if len(set(texts.values())) == 1:
         accepted, dtypes = next(iter(texts.values())), constant
     else:
@@ -86,13 +87,3 @@ def names_in(reference: Reference) -> set[str]:
         n.arg for n in nodes if isinstance(n, ast.arg)
     }
     return names | {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
-
-
-def _tuple(items: list[str]) -> str:
-    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
-
-
-def _free(name: str, taken: Collection[str]) -> str:
-    while name in taken:
-        name = f"{name}_"
-    return name

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from pytorch_to_triton.draft.emit.kernel import PrintedKernel, printed
-from pytorch_to_triton.draft.file.lines import INDENT, WIDTH, Lines, listed, statements
+from pytorch_to_triton.draft.file.lines import INDENT, WIDTH, Lines, listed, tuple_text
 from pytorch_to_triton.draft.groups import Group
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer
@@ -94,23 +94,24 @@ def launches(
 ) -> list[Lines]:
     """The statements of `run` that compute what a group stores; `allocated`: in which dtype,
     where that is not the step's; `models`: tensors that lie in order, by their memory."""
-    branches: list[tuple[str, tuple[str, ...]]] = []
+    branches: list[tuple[str, list[Lines]]] = []
     own = {s.name for s in group.steps}
     for choice in taken:
-        lines: list[str] = []
+        lines: list[Lines] = []
         known: dict[str, str] = {}
         for kernel in choice.kernels:
             fresh = {n: t for n, t in kernel.printed.size_sources.items() if known.get(n) != t}
-            lines += [f"{n} = {text}" for n, text in fresh.items()]
+            lines += [(f"{n} = {text}",) for n, text in fresh.items()]
             known |= fresh
             for buffer in dict.fromkeys(kernel.printed.stores):
                 if buffer.name not in own:
-                    lines.append(allocation(buffer, f"torch.{buffer.dtype}", kernel.printed.size_sources))
+                    made = allocation(buffer, f"torch.{buffer.dtype}", kernel.printed.size_sources)
+                    lines.append((made,))
             lines += launch(kernel, stage, tuned, precision_setting(group))
-        branches.append((choice.condition, tuple(lines)))
+        branches.append((choice.condition, lines))
     stored = [(s.buffer, allocated.get(s.name, f"torch.{s.buffer.dtype}")) for s in group.steps]
     before = [(like(buffer, dtype, models) or allocation(buffer, dtype),) for buffer, dtype in stored]
-    return [*before, *statements(decided(branches))]
+    return [*before, *decided(branches)]
 
 
 def chosen(group: Group, stage: Stage, points: Sequence[Mapping[str, int]]) -> tuple[Alternative, ...]:
@@ -123,7 +124,8 @@ def chosen(group: Group, stage: Stage, points: Sequence[Mapping[str, int]]) -> t
         taken = [p for p in left if not alternative.condition or holds(alternative.condition, p)]
         if points and alternative.condition and not taken:
             continue
-        alternative = _for_sizes(alternative, taken)
+        kernels = tuple((c, at_hand(c, schedule, taken)) for c, schedule in alternative.kernels)
+        alternative = replace(alternative, kernels=kernels)
         alternative = with_tiles_that_fit(alternative) if stage == 2 else alternative
         chain.append(alternative)
         left = [p for p in left if p not in taken]
@@ -132,38 +134,28 @@ def chosen(group: Group, stage: Stage, points: Sequence[Mapping[str, int]]) -> t
     return tuple(chain)
 
 
-def _for_sizes(alternative: Alternative, points: Sequence[Mapping[str, int]]) -> Alternative:
-    """The alternative with the configurations that suit these sizes."""
-    kernels = ((cluster, at_hand(cluster, schedule, points)) for cluster, schedule in alternative.kernels)
-    return replace(alternative, kernels=tuple(kernels))
-
-
-def decided(branches: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
+def decided(branches: Sequence[tuple[str, list[Lines]]]) -> list[Lines]:
     """The first branch whose condition holds, else the last."""
     if len(branches) == 1:
-        return list(branches[0][1])
+        return branches[0][1]
     lines: list[str] = []
     for number, (condition, inside) in enumerate(branches):
         head = f"{'elif' if number else 'if'} {condition}:" if number < len(branches) - 1 else "else:"
-        lines += [head, *(f"{INDENT}{line}" for line in inside)]
-    return lines
+        lines += [head, *(f"{INDENT}{line}" for statement in inside for line in statement)]
+    return [tuple(lines)]
 
 
 def _kernels(alternative: Alternative, name: str, stage: Stage, twins: int, taken: str) -> list[Kernel]:
     made = []
     for number, (cluster, schedule) in enumerate(alternative.kernels):
         own = name if len(alternative.kernels) == 1 else f"{name}_{_part(alternative, number)}"
-        result = printed(replace(cluster, name=own), schedule, "DOC")
+        result = printed(replace(cluster, name=own), schedule)
         passes = max(1, result.loops)
         doc = documented(result, cluster.name, twins)
-        lines = tuple(line.replace('"""DOC"""', f'"""{doc}"""') for line in result.lines)
-        variants: tuple[Variant, ...] = ()
-        if len(schedule.configs) > 1:
-            variants = (Variant(result.name, schedule.configs, taken),)
-        if stage == 2 and len(schedule.configs) > 1:
-            lines = (*autotuned(result), "@triton.jit", *lines)
-        else:
-            lines = ("@triton.jit", *lines)
+        is_tuned = len(schedule.configs) > 1
+        variants = (Variant(result.name, schedule.configs, taken),) if is_tuned else ()
+        above = (*autotuned(result), "@triton.jit") if is_tuned and stage == 2 else ("@triton.jit",)
+        lines = (*above, *result.signature, f'    """{doc}"""', *result.body)
         made.append(Kernel(result.name, doc, lines, result, passes, variants))
     return made
 
@@ -214,8 +206,7 @@ def allocation(buffer: Buffer, dtype: str, names: Mapping[str, str] | None = Non
     """A new tensor. A size such as `M - 1` is empty, not negative, where M is 0."""
     known = {text: name for name, text in (names or {}).items()}
     texts = [known.get(sizes.text(s), sizes.text(s)) for s in buffer.shape]
-    shape = ", ".join(f"max({t}, 0)" if "-" in t else t for t in texts)
-    shape = f"({shape}{',' if len(texts) == 1 else ''})"
+    shape = tuple_text([f"max({t}, 0)" if "-" in t else t for t in texts])
     return f"{buffer.name} = torch.empty({shape}, device=device, dtype={dtype})"
 
 
@@ -225,7 +216,7 @@ def precision_setting(group: Group) -> str:
     return f"torch.backends.{'cudnn.conv' if convolves else 'cuda.matmul'}"
 
 
-def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config], setting: str) -> list[str]:
+def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config], setting: str) -> list[Lines]:
     """The statements that start a kernel; `setting` is PyTorch's for float32 products."""
     made, schedule = kernel.printed, kernel.printed.schedule
     at_run_time = stage == 2 and len(schedule.configs) > 1
@@ -234,12 +225,12 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config], setting: s
         config = {**measured, **on_longer_axes(schedule, measured)}
     elif not at_run_time:
         config = {**schedule.configs[0], **schedule.untuned}
-    lines: list[str] = []
+    lines: list[Lines] = [(f"{a.name} = {a.source}",) for a in made.arguments if a.name != a.source]
     values: dict[str, str] = {}
     for block, text in schedule.values(config).items():
         values[block] = text if text.isdigit() else block.lower()
         if not text.isdigit():
-            lines.append(f"{block.lower()} = {text}")
+            lines.append((f"{block.lower()} = {text}",))
     keywords = {b: values[b] for b in made.blocks if b in values}
     if "PRECISION" in made.blocks:
         keywords["PRECISION"] = f"float32_precision({setting}, device)"
@@ -248,13 +239,13 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config], setting: s
     if "INDEX" in made.blocks:
         keywords["INDEX"] = f"dtype_of_offsets({', '.join(b.name for b in largest(made.buffers))})"
     keywords |= {k: values[k] for k in ("num_warps", "num_stages") if k in values}
+    above: Lines = ()
     if made.compares:
         keywords["enable_fp_fusion"] = "False"
-        lines.append("# Fused multiply-adds would round one side of a difference and not the other.")
+        above = ("# Fused multiply-adds would round one side of a difference and not the other.",)
     grid = grid_at_run_time(made) if at_run_time else grid_of(made, values)
     given = [*(b.name for b in made.buffers), *made.sizes, *(a.name for a in made.arguments)]
-    lines = [*(f"{a.name} = {a.source}" for a in made.arguments if a.name != a.source), *lines]
-    return [*lines, *call(made.name, grid, given, keywords)]
+    return [*lines, above + call(made.name, grid, given, keywords)]
 
 
 def like(buffer: Buffer, dtype: str, models: Mapping[Memory, str]) -> str:

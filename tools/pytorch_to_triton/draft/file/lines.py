@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 
-from pytorch_to_triton.graph.dtype_rules import DtypeRule
-from pytorch_to_triton.schema.dtype import DType
+from pytorch_to_triton.draft.emit.tidy import broken
+from pytorch_to_triton.graph.dtype_rules import FINFO, DtypeRule
 from pytorch_to_triton.schema.graph import DtypeChoice
 
 INDENT = "    "
@@ -25,50 +25,18 @@ def listed(items: Sequence[str]) -> tuple[str, ...]:
 
 
 def wrapped(line: str) -> tuple[str, ...]:
-    """A statement as it is where it fits, else each argument of its call, or each term, on its own line."""
-    text = line.lstrip()
-    margin = line[: len(line) - len(text)]
-    if len(line) <= WIDTH or text.endswith(":"):
+    """A statement as it is where it fits, else on several lines; of a chain of calls the first."""
+    if len(line) <= WIDTH:
         return (line,)
-    (statement,) = ast.parse(text).body
+    (statement,) = ast.parse(line).body
     assert isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr)
-    call = _first_call(statement.value)
-    if call:
-        opened, closed = call.func.end_col_offset or 0, (call.end_col_offset or 0) - 1
-        given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
-        inside = [f"{text[a.col_offset : a.end_col_offset]}," for a in given]
-        head, tail = f"{text[:opened]}(", text[closed:]
-    else:
-        inside = _terms(text, statement.value)
-        head, tail = f"{text[: statement.value.col_offset]}(", ")"
-    return (margin + head, *(f"{margin}{INDENT}{part}" for part in inside), margin + tail)
-
-
-def _first_call(value: ast.expr) -> ast.Call | None:
-    """The first call of a chain such as `tl.load(...).to(...)`."""
-    found = None
-    while isinstance(value, ast.Call):
-        found = value
-        value = value.func.value if isinstance(value.func, ast.Attribute) else value.func
-    return found
-
-
-def _terms(text: str, value: ast.expr) -> list[str]:
-    """The expression before each of its outermost operators while it is too long for one line."""
-    start, end = value.col_offset, value.end_col_offset
-    if isinstance(value, ast.BinOp) and len(text[start:end]) > WIDTH // 2 and value.left.col_offset == start:
-        return [*_terms(text, value.left), text[value.left.end_col_offset : end].strip()]
-    return [text[start:end]]
-
-
-def statements(lines: Sequence[str]) -> list[tuple[str, ...]]:
-    """Lines of source as statements, each with the comments above it."""
-    found, first = [], 0
-    for node in ast.parse("\n".join(lines)).body:
-        last = node.end_lineno or node.lineno
-        found.append(tuple(lines[first:last]))
-        first = last
-    return found
+    value = statement.value
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if not isinstance(value.func.value, ast.Call):
+            break
+        value = value.func.value
+    *lines, last = broken("", line[: value.col_offset], value)
+    return (*lines, last + line[value.end_col_offset :])
 
 
 def without_repeats(given: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -104,16 +72,13 @@ def _makes_something(value: ast.expr) -> bool:
     return any(isinstance(n, ast.Name) and n.id == "torch" for n in ast.walk(value))
 
 
+def tuple_text(items: Sequence[str]) -> str:
+    """A tuple as source."""
+    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+
+
 Lines = tuple[str, ...]
 """One statement of `run`."""
-
-FINFO: Mapping[str, Mapping[DType, float]] = {
-    "eps": {"float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10},
-    "max": {"float32": 3.4028234663852886e38, "bfloat16": 3.3895313892515355e38, "float16": 65504.0},
-    "min": {"float32": -3.4028234663852886e38, "bfloat16": -3.3895313892515355e38, "float16": -65504.0},
-    "tiny": {"float32": 2.0**-126, "bfloat16": 2.0**-126, "float16": 2.0**-14},
-}
-"""What torch.finfo says."""
 
 
 def choice_source(choice: DtypeChoice) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -28,15 +27,13 @@ from pytorch_to_triton.draft.program import Call
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.joint import Backward
+from pytorch_to_triton.graph.size_programs import declared_points
 from pytorch_to_triton.graph.skeleton import UNKNOWN, TensorDtypes
 from pytorch_to_triton.graph.tracing import Branch
-from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.inputs.packed_input import marked
 from pytorch_to_triton.schema.graph import Graph
 
 KERNELS_ABOVE = "The same as `reference`, by the kernels above."
-POINTS = 4096
-"""Declared sizes that are looked at."""
 STAGE_NAMES: Mapping[Stage, str] = {1: "correct", 2: "optimised", 3: "tuned"}
 
 
@@ -142,7 +139,8 @@ def _drafted_around_defects(
 
 
 def _draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config], ways: Ways) -> Drafted:
-    points = [*declared_points(source.declared), *source.timed]
+    declared = source.declared
+    points = [*declared_points(declared.get("DIMS") or {}, declared.get("REQUIRES") or ()), *source.timed]
     setting = DraftSetting(ways, stage, tuned, points, source.implied)
     gradients: list[Halves] = []
     if source.backward:
@@ -176,14 +174,6 @@ def nothing_drafted(graph: Graph, left: Sequence[str]) -> NotConvertible:
         f"{'; '.join(left) or 'it computes nothing'}.",
         "`convert start` writes a file for its kernel, with signature, inputs and reference filled in.",
     )
-
-
-def declared_points(declared: Mapping[str, Any]) -> list[dict[str, int]]:
-    """The declared sizes, each with each."""
-    dims: Mapping[str, Sequence[int]] = declared.get("DIMS") or {}
-    points = (dict(zip(dims, sizes, strict=True)) for sizes in itertools.product(*dims.values()))
-    requires = declared.get("REQUIRES") or ()
-    return [p for p in itertools.islice(points, POINTS) if all(holds(text, p) for text in requires)]
 
 
 def _file(

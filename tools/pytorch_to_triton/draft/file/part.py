@@ -12,7 +12,7 @@ from pytorch_to_triton.draft.file import run as runs
 from pytorch_to_triton.draft.file.calls import called
 from pytorch_to_triton.draft.file.launches import Choice, Kernel, Memory, Stage, choices, launches
 from pytorch_to_triton.draft.file.lines import Lines, choice_source, without_repeats, wrapped
-from pytorch_to_triton.draft.groups import Group, group_of, made_by, read_by
+from pytorch_to_triton.draft.groups import Form, Group, counterparts, form, group_of, made_by, read_by
 from pytorch_to_triton.draft.ir.values import Cluster
 from pytorch_to_triton.draft.library import Ways
 from pytorch_to_triton.draft.partition.partition import partition
@@ -22,7 +22,6 @@ from pytorch_to_triton.draft.refinement import with_refined_axes
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.draft.storage import with_results_stored, with_wide_results
 from pytorch_to_triton.draft.sums import with_nested_apart, with_sums_by_row
-from pytorch_to_triton.draft.twins import Form, counterparts, form
 from pytorch_to_triton.graph.trace_sizes import at_pinned_sizes
 from pytorch_to_triton.graph.tracing import ARGUMENT
 from pytorch_to_triton.schema.graph import Graph

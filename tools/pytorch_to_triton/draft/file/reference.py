@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytorch_to_triton.draft.file.lines import WIDTH
+from pytorch_to_triton.draft.file.lines import WIDTH, tuple_text
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.schema.description import Parameter
 
@@ -125,7 +125,7 @@ def _passed_on(arguments: ast.arguments) -> str:
     positional += [f"*{arguments.vararg.arg}"] if arguments.vararg else []
     keyword = [f'"{a.arg}": {a.arg}' for a in arguments.kwonlyargs]
     keyword += [f"**{arguments.kwarg.arg}"] if arguments.kwarg else []
-    text = f"({', '.join(positional)}{',' if len(positional) == 1 else ''})"
+    text = tuple_text(positional)
     return f"{text}, {{{', '.join(keyword)}}}" if keyword else text
 
 

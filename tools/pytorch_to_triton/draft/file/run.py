@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from pytorch_to_triton.draft.file.calls import in_dtype
-from pytorch_to_triton.draft.file.lines import WIDTH
-from pytorch_to_triton.draft.file.packings import mismatches, taken_out
+from pytorch_to_triton.draft.file.lines import WIDTH, tuple_text
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.groups import Group
 from pytorch_to_triton.draft.ir.values import Load
@@ -15,6 +14,7 @@ from pytorch_to_triton.draft.program import Call, Program, Result
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.inputs.expression import other_factor, quotient
 from pytorch_to_triton.schema.graph import Graph
+from pytorch_to_triton.worker.wire.packing import Packing
 
 
 def guards(graph: Graph) -> list[str]:
@@ -22,13 +22,16 @@ def guards(graph: Graph) -> list[str]:
     lines = []
     for name in graph.fixed:
         value = graph.constants[name]
-        test = f"{name} != {value!r}"
-        if isinstance(value, tuple):  # The caller's may be a list.
-            test = f"tuple({name}) != {value!r}"
-        elif value is None or isinstance(value, bool):
-            test = f"{name} is not {value!r}"
-        lines += [f"if {test}:", f'    raise ValueError(f"drafted for {name}={value!r}, not {{{name}!r}}")']
+        given = f"tuple({name})" if isinstance(value, tuple) else name  # The caller's may be a list.
+        lines += [
+            f"if {_differs(given, repr(value))}:",
+            f'    raise ValueError(f"drafted for {name}={value!r}, not {{{name}!r}}")',
+        ]
     return lines
+
+
+def _differs(name: str, value: str) -> str:
+    return f"{name} {'is not' if value in ('None', 'True', 'False') else '!='} {value}"
 
 
 def defaults(graph: Graph, reference: Reference) -> list[str]:
@@ -47,9 +50,7 @@ def defaults(graph: Graph, reference: Reference) -> list[str]:
         if argument.arg not in given:
             name, value = argument.arg, ast.unparse(default)
             lines += [
-                f"if {name} is not {value}:"
-                if value in ("None", "True", "False")
-                else f"if {name} != {value}:",
+                f"if {_differs(name, value)}:",
                 f'    raise ValueError(f"drafted for the default {name}, not {{{name}!r}}")',
             ]
     return lines
@@ -98,10 +99,8 @@ def shape_checks(graph: Graph) -> list[str]:
     for tensor in graph.inputs:
         sizes = tensor.shape.expressions
         if any(s not in graph.dims or s in defined for s in sizes):
-            shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
-            lines.append(
-                f'assert {tensor.name}.shape == {shape}, f"{tensor.name}: {{tuple({tensor.name}.shape)}}"'
-            )
+            name, shape = tensor.name, tuple_text(sizes)
+            lines.append(f'assert {name}.shape == {shape}, f"{name}: {{tuple({name}.shape)}}"')
         defined |= set(sizes)
     for name, size in graph.sizes.items():
         if size not in graph.dims or size in defined:
@@ -179,3 +178,27 @@ def result_text(program: Program, result: Result) -> str:
         if tensor.dims == step.tensor.dims and tensor.value.index == tensor.indices:
             return step.name
     return in_dtype(program, result.node, result.dtype)
+
+
+def mismatches(packings: Mapping[str, Packing]) -> Iterator[tuple[str, str]]:
+    """When a container holds something else than it held, as source, and what it should."""
+    for name, packing in packings.items():
+        for place, container in packing.containers(name):
+            label, count = place.replace('"', ""), len(container.items)
+            if container.kind in ("dict", "kwargs"):
+                keys = ", ".join(container.quoted())
+                test = f"set({place}) != {{{keys}}}" if keys else place
+                yield test, f"{label} takes {', '.join(container.words()) or 'nothing'}"
+            elif container.kind != "fields":
+                yield f"len({place}) != {count}", f"{label} takes {count} item{'s' if count != 1 else ''}"
+
+
+def taken_out(packings: Mapping[str, Packing]) -> Iterator[str]:
+    """Lines that give what containers hold its own names."""
+    for name, packing in packings.items():
+        sources = packing.sources(name)
+        if packing.kind in ("list", "tuple", "args") and len(sources) == len(packing.items) > 1:
+            yield f"{', '.join(sources)} = {name}"
+            continue
+        line = f"{', '.join(sources)} = {', '.join(sources.values())}"
+        yield from [line] if sources and len(line) < WIDTH else [f"{n} = {s}" for n, s in sources.items()]

@@ -10,6 +10,7 @@ import math
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -85,7 +86,22 @@ def _triangle_column(place: Any, row: Any) -> Any:
     return place - row * (row + 1) // 2
 
 
+def _cast(x: Any, dtype: str) -> Any:
+    return np.asarray(x).astype(dtype)
+
+
+def _namesakes(module: str, operands: str, names: str) -> dict[str, Function]:
+    """Functions of floats that Triton's module and NumPy have under one name."""
+    return {n: Function(f"{module}.{n}({operands})", getattr(np, n), "float") for n in names.split()}
+
+
 FUNCTIONS: Mapping[str, Function] = {
+    **_namesakes("tl", "{0}", "exp exp2 log log2 sqrt sin cos floor ceil"),
+    **_namesakes(
+        "libdevice", "{0}",
+        "expm1 log10 log1p tan asin acos atan sinh cosh tanh asinh acosh atanh trunc",
+    ),
+    **_namesakes("libdevice", "{0}, {1}", "fmod pow atan2 hypot copysign"),
     # arithmetic
     "add": Function("{0} + {1}", np.add),
     "sub": Function("{0} - {1}", np.subtract),
@@ -105,12 +121,7 @@ FUNCTIONS: Mapping[str, Function] = {
     ),
     "mod_signed": Function(f"tl.where({APART}, {{0}} % {{1}} + {{1}}, {{0}} % {{1}})", np.mod),
     "trunc_div_int": Function("{0} // {1}", _trunc_div),
-    "fmod": Function("libdevice.fmod({0}, {1})", np.fmod, "float"),
     "fmod_int": Function("{0} % {1}", np.fmod),
-    "pow": Function("libdevice.pow({0}, {1})", np.power, "float"),
-    "atan2": Function("libdevice.atan2({0}, {1})", np.arctan2, "float"),
-    "hypot": Function("libdevice.hypot({0}, {1})", np.hypot, "float"),
-    "copysign": Function("libdevice.copysign({0}, {1})", np.copysign, "float"),
     # where the place of a number is in a triangle of 1 place in the first row, 2 in the second, ...
     "triangle_row": Function(
         "(tl.sqrt_rn(tl.cast(8 * {0} + 1, tl.float32)).to(tl.int32) - 1) // 2", _triangle_row, "int"
@@ -144,14 +155,13 @@ FUNCTIONS: Mapping[str, Function] = {
     ),
     "to_bfloat16": Function("{0}.to(tl.bfloat16).to(tl.float32)", lambda x: np.asarray(x, float), "float"),
     "to_float8": Function("{0}.to(tl.float8e4nv).to(tl.float32)", lambda x: np.asarray(x, float), "float"),
-    "to_int8": Function("{0}.to(tl.int8)", lambda x: np.asarray(x).astype(np.int8), "int"),
-    "to_uint8": Function("{0}.to(tl.uint8)", lambda x: np.asarray(x).astype(np.uint8), "int"),
-    "to_int16": Function("{0}.to(tl.int16)", lambda x: np.asarray(x).astype(np.int16), "int"),
-    "to_int32": Function("{0}.to(tl.int32)", lambda x: np.asarray(x).astype(np.int32), "int"),
-    "to_int64": Function("{0}.to(tl.int64)", lambda x: np.asarray(x).astype(np.int64), "int"),
-    "to_index": Function("{0}.to(INDEX)", lambda x: np.asarray(x).astype(np.int64), "int"),
+    **{
+        f"to_{dtype}": Function(f"{{0}}.to(tl.{dtype})", partial(_cast, dtype=dtype), "int")
+        for dtype in ("int8", "uint8", "int16", "int32", "int64")
+    },
+    "to_index": Function("{0}.to(INDEX)", partial(_cast, dtype="int64"), "int"),
     # of a number of an unrolled loop, which has no .to
-    "as_index": Function("tl.cast({0}, INDEX)", lambda x: np.asarray(x).astype(np.int64), "int"),
+    "as_index": Function("tl.cast({0}, INDEX)", partial(_cast, dtype="int64"), "int"),
     "to_bool": Function("{0} != 0", lambda x: np.asarray(x) != 0, "bool"),
     # largest and smallest: NaN wins, as in PyTorch
     "maximum": Function(f"tl.maximum({{0}}, {{1}}, {NAN})", np.maximum),
@@ -162,39 +172,16 @@ FUNCTIONS: Mapping[str, Function] = {
         f"tl.clamp({{0}}, {{1}}, {{2}}, {NAN})", lambda x, a, b: np.minimum(np.maximum(x, a), b)
     ),
     # transcendental
-    "exp": Function("tl.exp({0})", np.exp, "float"),
     "exp_full": Function("libdevice.exp({0})", np.exp, "float"),
-    "exp2": Function("tl.exp2({0})", np.exp2, "float"),
-    "expm1": Function("libdevice.expm1({0})", np.expm1, "float"),
-    "log": Function("tl.log({0})", np.log, "float"),
-    "log2": Function("tl.log2({0})", np.log2, "float"),
-    "log10": Function("libdevice.log10({0})", np.log10, "float"),
-    "log1p": Function("libdevice.log1p({0})", np.log1p, "float"),
-    "sqrt": Function("tl.sqrt({0})", np.sqrt, "float"),
     "sqrt_rn": Function("tl.sqrt_rn({0})", np.sqrt, "float"),
     "rsqrt": Function("tl.rsqrt({0})", lambda x: 1 / np.sqrt(x), "float"),
-    "sin": Function("tl.sin({0})", np.sin, "float"),
-    "cos": Function("tl.cos({0})", np.cos, "float"),
-    "tan": Function("libdevice.tan({0})", np.tan, "float"),
-    "asin": Function("libdevice.asin({0})", np.arcsin, "float"),
-    "acos": Function("libdevice.acos({0})", np.arccos, "float"),
-    "atan": Function("libdevice.atan({0})", np.arctan, "float"),
-    "sinh": Function("libdevice.sinh({0})", np.sinh, "float"),
-    "cosh": Function("libdevice.cosh({0})", np.cosh, "float"),
-    "tanh": Function("libdevice.tanh({0})", np.tanh, "float"),
-    "asinh": Function("libdevice.asinh({0})", np.arcsinh, "float"),
-    "acosh": Function("libdevice.acosh({0})", np.arccosh, "float"),
-    "atanh": Function("libdevice.atanh({0})", np.arctanh, "float"),
     "erf": Function("tl.erf({0})", _erf, "float"),
     "erfc": Function("libdevice.erfc({0})", _erfc, "float"),
     "lgamma": Function("libdevice.lgamma({0})", _lgamma, "float"),
     "erfinv": Function("libdevice.erfinv({0})", _erfinv, "float"),
     "normcdfinv": Function("libdevice.normcdfinv({0})", _normcdfinv, "float"),
     "i0": Function("libdevice.cyl_bessel_i0({0})", lambda x: np.i0(x).reshape(np.shape(x)), "float"),
-    "floor": Function("tl.floor({0})", np.floor, "float"),
-    "ceil": Function("tl.ceil({0})", np.ceil, "float"),
     "round": Function("libdevice.rint({0})", np.rint, "float"),
-    "trunc": Function("libdevice.trunc({0})", np.trunc, "float"),
     "sign": Function("tl.where({0} > 0.0, 1.0, tl.where({0} < 0.0, -1.0, 0.0))", _sign, "float"),
     "sign_int": Function("tl.where({0} > 0, 1, tl.where({0} < 0, -1, 0))", np.sign),
     # activations
@@ -211,16 +198,6 @@ FUNCTIONS: Mapping[str, Function] = {
     "mish": Function(
         "{0} * libdevice.tanh(tl.where({0} > 20.0, {0}, libdevice.log1p(tl.exp({0}))))",
         lambda x: x * np.tanh(_softplus(x)),
-        "float",
-    ),
-    "hardsigmoid": Function(
-        f"tl.minimum(tl.maximum({{0}} + 3.0, 0.0, {NAN}), 6.0, {NAN}) / 6.0",
-        lambda x: np.clip(x + 3, 0, 6) / 6,
-        "float",
-    ),
-    "hardswish": Function(
-        f"{{0}} * tl.minimum(tl.maximum({{0}} + 3.0, 0.0, {NAN}), 6.0, {NAN}) / 6.0",
-        lambda x: x * np.clip(x + 3, 0, 6) / 6,
         "float",
     ),
 }  # fmt: skip

@@ -55,19 +55,19 @@ def _online(
 
     def combine(a: Fields, b: Fields) -> Fields:
         top = op("larger", a[0], b[0])
-        of_a, of_b = (op("exp", op("sub", side[0], shift_of(top))) for side in (a, b))
+        of_a, of_b = (op("exp", side[0] - shift_of(top)) for side in (a, b))
         pairs = zip(a[1:], b[1:], strict=True)
-        return (top, *(op("add", op("mul", x, of_a), op("mul", y, of_b)) for x, y in pairs))
+        return (top, *(x * of_a + y * of_b for x, y in pairs))
 
     def step(carry: Fields, args: Fields, axes: tuple[Axis, ...]) -> Steps:
         """The tile is taken at the new maximum at once, so that only the carry is rescaled."""
         x, *weights = lift(*args)
         new_max = op("larger", carry[0], Reduce(PEAK, (x,), axes), name="new_max")
         shift = shift_of(new_max, "shift")
-        share = op("exp", op("sub", x, shift), name="p")
-        rescale = op("exp", op("sub", carry[0], shift), name="rescale")
-        taken = (Reduce(SUM, (share if w == ONE else op("mul", share, w),), axes) for w in weights)
-        sums = ((i, op("add", op("mul", carry[i], rescale), t)) for i, t in enumerate(taken, start=1))
+        share = op("exp", x - shift, name="p")
+        rescale = op("exp", carry[0] - shift, name="rescale")
+        taken = (Reduce(SUM, (share if w == ONE else share * w,), axes) for w in weights)
+        sums = ((i, carry[i] * rescale + t) for i, t in enumerate(taken, start=1))
         return (*sums, (0, new_max))
 
     return Monoid(
@@ -105,11 +105,11 @@ MERGES: dict[Monoid, Monoid] = {
 
 
 def _welford_combine(a: Fields, b: Fields) -> Fields:
-    n = op("add", a[0], b[0])
-    delta = op("sub", b[1], a[1])
-    share = op("div", b[0], op("larger", n, 1.0))
-    mean = op("add", a[1], op("mul", delta, share))
-    squares = op("add", op("add", a[2], b[2]), op("mul", op("mul", op("square", delta), a[0]), share))
+    n = a[0] + b[0]
+    delta = b[1] - a[1]
+    share = b[0] / op("larger", n, 1.0)
+    mean = a[1] + delta * share
+    squares = a[2] + b[2] + op("square", delta) * a[0] * share
     return n, mean, squares
 
 
@@ -120,12 +120,12 @@ def _welford_step(carry: Fields, args: Fields, axes: tuple[Axis, ...]) -> Steps:
     tile_mean = op("div", Reduce(SUM, (x,), axes), tile_n, name="tile_mean")
     tile_squares = Reduce(SUM, (op("square", op("sub", x, tile_mean, name="deviation")),), axes)
     delta = op("sub", tile_mean, carry[1], name="delta")
-    share = op("div", tile_n, op("add", carry[0], tile_n), name="share")
-    squares = op("add", tile_squares, op("mul", op("mul", op("square", delta), carry[0]), share))
+    share = op("div", tile_n, carry[0] + tile_n, name="share")
+    squares = tile_squares + op("square", delta) * carry[0] * share
     return (
-        (2, op("add", carry[2], squares)),
-        (1, op("add", carry[1], op("mul", delta, share))),
-        (0, op("add", carry[0], tile_n)),
+        (2, carry[2] + squares),
+        (1, carry[1] + delta * share),
+        (0, carry[0] + tile_n),
     )
 
 
@@ -144,9 +144,9 @@ def _merged_welford_step(carry: Fields, args: Fields, axes: tuple[Axis, ...]) ->
     """The parts' own mean first, as above."""
     count, mean, squares = args
     total = op("larger", Reduce(SUM, (count,), axes, name="tile_n"), 1.0)
-    tile_mean = op("div", Reduce(SUM, (op("mul", count, mean),), axes), total, name="tile_mean")
-    apart = op("mul", count, op("square", op("sub", mean, tile_mean)))
-    tile_squares = Reduce(SUM, (op("add", squares, apart),), axes)
+    tile_mean = op("div", Reduce(SUM, (count * mean,), axes), total, name="tile_mean")
+    apart = count * op("square", mean - tile_mean)
+    tile_squares = Reduce(SUM, (squares + apart,), axes)
     merged = _welford_combine(carry, (Reduce(SUM, (count,), axes, name="tile_n"), tile_mean, tile_squares))
     return tuple((number, merged[number]) for number in (2, 1, 0))
 
@@ -165,9 +165,9 @@ def _best(name: str, better: str, of_equals: str) -> Monoid:
 
     def combine(a: Fields, b: Fields) -> Fields:
         a_nan, b_nan = (op("ne", x[0], x[0]) for x in (a, b))
-        later = op("and", op("or", op(better, b[0], a[0]), b_nan), op("not", a_nan))
-        tied = op("or", op("eq", a[0], b[0]), op("and", a_nan, b_nan))
-        take = op("or", later, op("and", tied, op(of_equals, b[1], a[1])), name="take_b")
+        later = (op(better, b[0], a[0]) | b_nan) & op("not", a_nan)
+        tied = op("eq", a[0], b[0]) | (a_nan & b_nan)
+        take = op("or", later, tied & op(of_equals, b[1], a[1]), name="take_b")
         return op("where", take, b[0], a[0]), op("where", take, b[1], a[1])
 
     worst = -inf if better == "gt" else inf
@@ -194,8 +194,8 @@ WITHOUT_POSITION = {ARGMAX: MAX, ARGMIN: MIN}
 def _log_sum_exp_combine(a: Fields, b: Fields) -> Fields:
     """log(exp(a) + exp(b)) without overflow."""
     top, low = op("maximum", a[0], b[0]), op("minimum", a[0], b[0])
-    apart = op("log1p", op("exp", op("sub", low, top)))
-    return (op("where", op("eq", a[0], b[0]), op("add", a[0], 0.6931471805599453), op("add", top, apart)),)
+    apart = op("log1p", op("exp", low - top))
+    return (op("where", op("eq", a[0], b[0]), a[0] + 0.6931471805599453, top + apart),)
 
 
 LOG_SUM_EXP = Monoid("log_sum_exp", (-inf,), lift=lambda x: (x,), combine=_log_sum_exp_combine)

@@ -6,7 +6,6 @@ what was computed from a padded tensor is still padded.
 
 from __future__ import annotations
 
-import ast
 import math
 import random
 from collections.abc import Mapping, Sequence
@@ -37,6 +36,8 @@ from pytorch_to_triton.draft.ir.values import (
     op,
     walk,
 )
+from pytorch_to_triton.errors import BadDeclaration
+from pytorch_to_triton.inputs.expression import names_in, value_of
 
 FAR = 10**12
 """More than any size that is made up here, after it is divided by three of them."""
@@ -192,20 +193,11 @@ class _Sample:
 
 def _of_sizes(source: str, rng: random.Random) -> float | None:
     """A number that `run` computes from sizes, which are positive: `math.sqrt(N)` is, too."""
-    tree = ast.parse(source, mode="eval")
-    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} - {"math", "max", "min", "float", "int"}
-    if isinstance(tree.body, ast.Name):  # One of the function's own numbers.
+    if source.isidentifier():  # One of the function's own numbers.
         return None
-    given = {n: rng.randrange(3, 1000) for n in sorted(names)}
     try:
-        return float(
-            eval(
-                source,
-                {"__builtins__": {"max": max, "min": min, "float": float, "int": int}, "math": math},
-                given,
-            )
-        )
-    except (ArithmeticError, ValueError, NameError, TypeError):
+        return float(value_of(source, {n: rng.randrange(3, 1000) for n in sorted(names_in(source))}))
+    except (ArithmeticError, ValueError, TypeError, BadDeclaration):
         return None
 
 

@@ -15,6 +15,7 @@ from pytorch_to_triton.draft.ir.values import (
     Axis,
     Cluster,
     Const,
+    Get,
     Index,
     Load,
     Map,
@@ -25,9 +26,9 @@ from pytorch_to_triton.draft.ir.values import (
     axes_of,
     bound_axes,
     children,
+    in_kind,
     kind_of,
     op,
-    rebuilt,
     walk,
 )
 
@@ -43,6 +44,23 @@ def rewrite(v: Value, fn: Callable[[Value], Value | None]) -> Value:
         found = fn(new)
         done[x] = new if found is None else found
     return done[v]
+
+
+def rebuilt(v: Value, parts: tuple[Value, ...]) -> Value:
+    """The value with other operands."""
+    match v:
+        case Load(index=index):
+            where = parts[-1] if v.where is not None else None
+            return replace(v, index=parts[: len(index)], where=where)
+        case Map() | Reduce():
+            return replace(v, args=parts)
+        case Scan():
+            return replace(v, args=parts[:-1], at=parts[-1])
+        case Get():
+            (of,) = parts
+            assert isinstance(of, Reduce | Scan)
+            return replace(v, of=of)
+    return v
 
 
 def rewritten(cluster: Cluster, fn: Callable[[Value], Value | None]) -> Cluster:
@@ -90,7 +108,8 @@ def _substituted_inside(
     inner, renamed = _unbound(to, bound, v.args)
     if not renamed and len(inner) == len(to):
         return tuple(_substituted(a, to, done) for a in v.args), renamed
-    return tuple(substitute(substitute(a, _indices(renamed)), inner) for a in v.args), renamed
+    moved: dict[Axis, Value] = {old: Index(new) for old, new in renamed.items()}
+    return tuple(substitute(substitute(a, moved), inner) for a in v.args), renamed
 
 
 def rebound(v: Value, to: Mapping[Axis, Value], axes: Mapping[Axis, Sequence[Axis]]) -> Value:
@@ -132,7 +151,7 @@ def decided(v: Value) -> Value:
         case Load(where=Const(value=True)):
             return replace(v, where=None)
         case Load(where=Const(value=False)):
-            return Const({"float": float, "int": int, "bool": bool}[v.buffer.kind](v.other))
+            return Const(in_kind(v.other, v.buffer.kind))
     return v
 
 
@@ -195,10 +214,6 @@ def within(place: Value, axis: Axis) -> tuple[Value, ...]:
         case Index(axis=other) if equal(other.size, axis.size):
             return ()
     return op("ge", place, 0), op("lt", place, extent(axis.size))
-
-
-def _indices(renamed: Mapping[Axis, Axis]) -> dict[Axis, Value]:
-    return {old: Index(new) for old, new in renamed.items()}
 
 
 def _unbound(

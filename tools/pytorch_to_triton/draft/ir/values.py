@@ -9,12 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar, dataclass_transform
 
 from pytorch_to_triton.draft.ir.functions import FUNCTIONS, Kind
+from pytorch_to_triton.draft.ir.node import node
 from pytorch_to_triton.draft.ir.sizes import Size
 
 Number = float | int | bool
+
+
+def in_kind(x: Number, kind: Kind) -> Number:
+    """The number as one of that kind."""
+    kinds: Mapping[Kind, Callable[[Number], Number]] = {"float": float, "int": int, "bool": bool}
+    return kinds[kind](x)
 
 
 @dataclass(frozen=True)
@@ -45,49 +51,31 @@ def kind_of_dtype(dtype: str) -> Kind:
     return "bool" if dtype == "bool" else "int" if dtype.startswith(("int", "uint")) else "float"
 
 
+def operators(fn: str) -> tuple[Callable[[Value, Operand], Value], Callable[[Value, Operand], Value]]:
+    """Python's methods for a function of two, the value being the first operand or the second."""
+    return lambda value, other: op(fn, value, other), lambda value, other: op(fn, other, value)
+
+
 @dataclass(frozen=True)
 class Value:
-    """Equal values are one value: this is all the common subexpression elimination there is."""
+    """Equal values are one value: this is all the common subexpression elimination there is.
+
+    `a + b` is `op("add", a, b)`, and so on; `==` compares the values themselves.
+    """
+
+    __add__, __radd__ = operators("add")
+    __sub__, __rsub__ = operators("sub")
+    __mul__, __rmul__ = operators("mul")
+    __truediv__, __rtruediv__ = operators("div")
+    __and__, __rand__ = operators("and")
+    __or__, __ror__ = operators("or")
+    __lt__, __le__, __gt__, __ge__ = (operators(fn)[0] for fn in ("lt", "le", "gt", "ge"))
+
+    def __neg__(self) -> Value:
+        return op("neg", self)
 
 
-V = TypeVar("V", bound=Value)
-
-
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def node(cls: type[V]) -> type[V]:
-    """A frozen dataclass that keeps its hash, and what it was found equal to: operands that are shared would
-    be hashed and compared again and again, twice as often with each level."""
-    cls = dataclass(frozen=True)(cls)
-    structural, equal = cls.__hash__, cls.__eq__
-
-    def kept(self: Any) -> int:
-        if "_hash" not in self.__dict__:
-            object.__setattr__(self, "_hash", structural(self))
-        found: int = self.__dict__["_hash"]
-        return found
-
-    def same(self: Any, other: object) -> bool:
-        if self is other:
-            return True
-        if type(self) is not type(other) or kept(self) != kept(other):
-            return False
-        first, second = first_equal(self), first_equal(other)
-        if first is second:
-            return True
-        if found := bool(equal(self, other)):
-            object.__setattr__(second, "_equal", first)
-        return found
-
-    cls.__hash__ = kept  # type: ignore[method-assign]
-    cls.__eq__ = same  # type: ignore[method-assign]
-    return cls
-
-
-def first_equal(v: Any) -> Any:
-    """What stands for all values that this one was found equal to."""
-    while "_equal" in v.__dict__:
-        v = v.__dict__["_equal"]
-    return v
+Operand = Value | Number
 
 
 @node
@@ -278,9 +266,6 @@ class Monoid:
         return len(self.identity) == 1
 
 
-Operand = Value | Number
-
-
 def const(x: Operand) -> Value:
     """The value, or the number as one."""
     return x if isinstance(x, Value) else Const(x)
@@ -320,23 +305,6 @@ def children(v: Value) -> tuple[Value, ...]:
         case Get(of=of):
             return (of,)
     return ()
-
-
-def rebuilt(v: Value, parts: tuple[Value, ...]) -> Value:
-    """The value with other operands."""
-    match v:
-        case Load(index=index):
-            where = parts[-1] if v.where is not None else None
-            return replace(v, index=parts[: len(index)], where=where)
-        case Map() | Reduce():
-            return replace(v, args=parts)
-        case Scan():
-            return replace(v, args=parts[:-1], at=parts[-1])
-        case Get():
-            (of,) = parts
-            assert isinstance(of, Reduce | Scan)
-            return replace(v, of=of)
-    return v
 
 
 def walk(*roots: Value, into: Callable[[Value], bool] = lambda v: True) -> Iterator[Value]:

@@ -11,9 +11,9 @@ from pytorch_to_triton.draft.lower.row import (
     Formula,
     Operand,
     Refused,
+    compared,
     is_literal,
     mapped,
-    register_comparisons,
     register_formulas,
     row,
     scaled,
@@ -28,7 +28,7 @@ def add(ctx: Context, input: Tensor, other: Operand, alpha: Operand = 1) -> Tens
         if alpha != 1:
             raise Refused("it scales bools")
         return ctx.pointwise("or", input, other)
-    return mapped(ctx, lambda a, b, k: op("add", a, scaled(b, k)), input, other, alpha)
+    return mapped(ctx, lambda a, b, k: a + scaled(b, k), input, other, alpha)
 
 
 @row("aten.div.Tensor", "aten.div.Scalar")
@@ -53,7 +53,7 @@ def div_mode(ctx: Context, input: Tensor, other: Operand, rounding_mode: str | N
 
 
 def _whole_quotient(a: Value, b: Value) -> Value:
-    return op("trunc_div_int", a, b) if kind_of(a) == "int" else op("trunc", op("div", a, b))
+    return op("trunc_div_int", a, b) if kind_of(a) == "int" else op("trunc", a / b)
 
 
 def floor_quotient(a: Value, b: Value) -> Value:
@@ -61,26 +61,26 @@ def floor_quotient(a: Value, b: Value) -> Value:
     if kind_of(a) != "float":
         return op("floordiv_signed", a, b)
     rest = op("fmod", a, b)
-    quotient = op("div", op("sub", a, rest), b)
-    whole = op("round", where(_turns(rest, b), op("sub", quotient, 1.0), quotient))
+    quotient = (a - rest) / b
+    whole = op("round", where(_turns(rest, b), quotient - 1.0, quotient))
     if isinstance(b, Const) and b.value != 0:
         return whole
-    return where(op("eq", b, 0.0), op("div", a, b), whole)
+    return where(op("eq", b, 0.0), a / b, whole)
 
 
 def _turns(rest: Value, b: Value) -> Value:
     """Whether what C leaves over has not the divisor's sign."""
     if isinstance(b, Const) and b.value > 0:
-        return op("lt", rest, 0.0)
-    return op("and", op("ne", rest, 0.0), op("xor", op("lt", rest, 0.0), op("lt", b, 0.0)))
+        return rest < 0.0
+    return op("ne", rest, 0.0) & op("xor", rest < 0.0, b < 0.0)
 
 
-def _remainder(a: Value, b: Value) -> Value:
-    """Python's a % b."""
-    if kind_of(a) != "float":
-        return op("mod_signed", a, b)
-    rest = op("fmod", a, b)
-    return where(_turns(rest, b), op("add", rest, b), rest)
+def _remainder(input: Value, other: Value) -> Value:
+    """Python's %."""
+    if kind_of(input) != "float":
+        return op("mod_signed", input, other)
+    rest = op("fmod", input, other)
+    return where(_turns(rest, other), rest + other, rest)
 
 
 @row("aten.pow.Tensor_Scalar")
@@ -121,36 +121,36 @@ def _whole_power(x: Value, exponent: int) -> Value:
     if exponent == 1:
         return x
     half = _whole_power(x, exponent // 2)
-    return op("mul", op("square", half), x) if exponent % 2 else op("square", half)
+    return op("square", half) * x if exponent % 2 else op("square", half)
 
 
-def _general_power(base: Value, exponent: Value) -> Value:
-    if kind_of(base) != "float":
+def _general_power(input: Value, exponent: Value) -> Value:
+    if kind_of(input) != "float":
         raise Refused("it raises whole numbers to a power that is no literal")
-    return op("exp2", exponent) if is_literal(base, 2) else op("pow", base, exponent)
+    return op("exp2", exponent) if is_literal(input, 2) else op("pow", input, exponent)
 
 
-def _lerp(start: Value, end: Value, weight: Value) -> Value:
+def _lerp(input: Value, end: Value, weight: Value) -> Value:
     """From the nearer end, so that both are met exactly."""
-    way = op("sub", end, start)
-    from_start = op("add", start, op("mul", weight, way))
+    way = end - input
+    from_start = input + weight * way
     if isinstance(weight, Const) and abs(weight.value) < 0.5:
         return from_start
-    rest = Const(1.0 - weight.value) if isinstance(weight, Const) else op("sub", 1.0, weight)
-    from_end = op("sub", end, op("mul", way, rest))
+    rest = Const(1.0 - weight.value) if isinstance(weight, Const) else 1.0 - weight
+    from_end = end - way * rest
     if isinstance(weight, Const):
         return from_end
-    return where(op("lt", op("abs", weight), 0.5), from_start, from_end)
+    return where(op("abs", weight) < 0.5, from_start, from_end)
 
 
-def larger(a: Value, b: Value) -> Value:
+def larger(input: Value, other: Value) -> Value:
     """NaN where either is."""
-    return op({"float": "maximum", "int": "larger", "bool": "or"}[kind_of(a)], a, b)
+    return op({"float": "maximum", "int": "larger", "bool": "or"}[kind_of(input)], input, other)
 
 
-def smaller(a: Value, b: Value) -> Value:
+def smaller(input: Value, other: Value) -> Value:
     """NaN where either is."""
-    return op({"float": "minimum", "int": "smaller", "bool": "and"}[kind_of(a)], a, b)
+    return op({"float": "minimum", "int": "smaller", "bool": "and"}[kind_of(input)], input, other)
 
 
 def between(x: Value, low: Value, high: Value) -> Value:
@@ -170,33 +170,29 @@ def _of_bools(fn: str, otherwise: str) -> Formula:
     return lambda input, other: op(fn if kind_of(input) == "bool" else otherwise, input, other)
 
 
-register_comparisons({f"{fn}.Tensor {fn}.Scalar": _of_two(fn) for fn in ("eq", "ne", "lt", "le", "gt", "ge")})
+register_formulas(
+    {f"{fn}.Tensor {fn}.Scalar": _of_two(fn) for fn in ("eq", "ne", "lt", "le", "gt", "ge")}, compared
+)
 for _fn in ("and", "or", "xor"):
     _overloads = " ".join(f"bitwise_{_fn}.{overload}" for overload in ("Tensor", "Scalar", "Scalar_Tensor"))
     register_formulas({f"logical_{_fn}.default": _of_two(_fn), _overloads: _of_bools(_fn, f"bit_{_fn}")})
 register_formulas({
-    "sub.Tensor sub.Scalar": lambda input, other, alpha=1: op("sub", input, scaled(other, alpha)),
-    "rsub.Scalar": lambda input, other, alpha=1: op("sub", other, scaled(input, alpha)),
+    "sub.Tensor sub.Scalar": lambda input, other, alpha=1: input - scaled(other, alpha),
     "mul.Tensor mul.Scalar": _of_bools("and", "mul"),
-    "remainder.Tensor remainder.Scalar remainder.Scalar_Tensor": (
-        lambda input, other: _remainder(input, other)
-    ),
+    "remainder.Tensor remainder.Scalar remainder.Scalar_Tensor": _remainder,
     "fmod.Tensor fmod.Scalar": (
         lambda input, other: op("fmod" if kind_of(input) == "float" else "fmod_int", input, other)
     ),
-    "pow.Tensor_Tensor": lambda input, exponent: _general_power(input, exponent),
-    "pow.Scalar": lambda input, exponent: _general_power(input, exponent),
-    "lerp.Scalar lerp.Tensor": lambda input, end, weight: _lerp(input, end, weight),
-    "maximum.default": lambda input, other: larger(input, other),
-    "minimum.default": lambda input, other: smaller(input, other),
+    "pow.Tensor_Tensor pow.Scalar": _general_power,
+    "lerp.Scalar lerp.Tensor": _lerp,
+    "maximum.default": larger,
+    "minimum.default": smaller,
     "fmax.default": _of_bools("or", "larger"),
     "fmin.default": _of_bools("and", "smaller"),
-    "clamp_min.default": lambda input, min: larger(input, min),
-    "clamp_max.default": lambda input, max: smaller(input, max),
     "atan2.default": _of_two("atan2"),
     "hypot.default": _of_two("hypot"),
     "copysign.Tensor copysign.Scalar": _of_two("copysign"),
-    "ldexp.Tensor": lambda input, other: op("mul", input, op("exp2", other)),
+    "ldexp.Tensor": lambda input, other: input * op("exp2", other),
 })  # fmt: skip
 
 
@@ -257,7 +253,7 @@ def _signed_width(dtype: str) -> int:
 
 def _within(shift: Value, width: int) -> Value:
     """Whether hardware knows the shift; PyTorch defines all others."""
-    return op("and", op("ge", shift, 0), op("lt", shift, width))
+    return (shift >= 0) & (shift < width)
 
 
 @row("aten.where.self")

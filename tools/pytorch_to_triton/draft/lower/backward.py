@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 from math import pi, sqrt
+from operator import and_
 from typing import Any
 
 from pytorch_to_triton.draft.ir.indices import extent, minus, plus, quotient, times
 from pytorch_to_triton.draft.ir.monoids import SUM
-from pytorch_to_triton.draft.ir.sizes import Size, size
-from pytorch_to_triton.draft.ir.sizes import product as size_product
-from pytorch_to_triton.draft.ir.values import Axis, Const, Index, Operand, Reduce, Value, op
+from pytorch_to_triton.draft.ir.sizes import Size, product, size
+from pytorch_to_triton.draft.ir.values import Axis, Const, Index, Reduce, Value, op
 from pytorch_to_triton.draft.lower.joins import joined, with_diagonal, zeros
 from pytorch_to_triton.draft.lower.row import (
     Context,
@@ -28,144 +28,68 @@ from pytorch_to_triton.draft.lower.tensor import Tensor, guarded, position
 from pytorch_to_triton.draft.lower.views import cut
 
 
-def less(a: Operand, b: Operand) -> Value:
-    """The difference."""
-    return op("sub", a, b)
+def _mish(grad_output: Value, input: Value) -> Value:
+    tanh = op("tanh", op("softplus", input), name="tanh_softplus")
+    return grad_output * (tanh + input * op("sigmoid", input) * (1.0 - op("square", tanh)))
 
 
-def product(first: Operand, *others: Operand) -> Value:
-    """The product of all."""
-    for x in others:
-        first = op("mul", first, x)
-    assert isinstance(first, Value)
-    return first
+def _shrunk(grad_output: Value, input: Value, lambd: Value) -> Value:
+    return where(op("abs", input) <= lambd, 0.0, grad_output)
 
 
-def either(a: Value, b: Value) -> Value:
-    """Whether one of the two holds."""
-    return op("or", a, b)
-
-
-def _silu(grad: Value, x: Value) -> Value:
-    sigmoid = op("sigmoid", x, name="sigmoid")
-    return product(grad, sigmoid, op("add", 1.0, product(x, less(1.0, sigmoid))))
-
-
-def _mish(grad: Value, x: Value) -> Value:
-    tanh = op("tanh", op("softplus", x), name="tanh_softplus")
-    return product(grad, op("add", tanh, product(x, op("sigmoid", x), less(1.0, op("square", tanh)))))
-
-
-def _hardsigmoid(grad: Value, x: Value) -> Value:
-    inside = op("and", op("gt", x, -3.0), op("lt", x, 3.0))
-    return where(inside, product(grad, 1 / 6), 0.0)
-
-
-def _hardswish(grad: Value, x: Value) -> Value:
-    between = product(grad, op("add", op("div", x, 3.0), 0.5))
-    return where(op("le", x, -3.0), 0.0, where(op("lt", x, 3.0), between, grad))
-
-
-def _shrunk(grad: Value, x: Value, lambd: Value) -> Value:
-    return where(op("le", op("abs", x), lambd), 0.0, grad)
-
-
-def _softplus(grad: Value, x: Value, beta: Value, threshold: Value) -> Value:
-    steep = scaled(x, beta)
-    return where(op("gt", steep, threshold), grad, product(grad, op("sigmoid", steep)))
+def _softplus(grad_output: Value, input: Value, beta: Value, threshold: Value) -> Value:
+    steep = scaled(input, beta)
+    return where(steep > threshold, grad_output, grad_output * op("sigmoid", steep))
 
 
 register_formulas({
-    "tanh_backward.default": lambda grad_output, output: (
-        product(grad_output, less(1.0, op("square", output)))
-    ),
-    "sigmoid_backward.default": lambda grad_output, output: (
-        product(grad_output, less(1.0, output), output)
-    ),
+    "sigmoid_backward.default": lambda grad_output, output: grad_output * (1.0 - output) * output,
     "threshold_backward.default": lambda grad_output, input, threshold: (
-        where(op("le", input, threshold), 0.0, grad_output)
+        where(input <= threshold, 0.0, grad_output)
     ),
-    "silu_backward.default": lambda grad_output, input: _silu(grad_output, input),
-    "mish_backward.default": lambda grad_output, input: _mish(grad_output, input),
+    "mish_backward.default": _mish,
     "hardtanh_backward.default": lambda grad_output, input, min_val, max_val: (
-        where(either(op("le", input, min_val), op("ge", input, max_val)), 0.0, grad_output)
+        where((input <= min_val) | (input >= max_val), 0.0, grad_output)
     ),
-    "hardsigmoid_backward.default": lambda grad_output, input: _hardsigmoid(grad_output, input),
-    "hardswish_backward.default": lambda grad_output, input: _hardswish(grad_output, input),
-    "softshrink_backward.default": lambda grad_output, input, lambd: _shrunk(grad_output, input, lambd),
+    "hardsigmoid_backward.default": lambda grad_output, input: (
+        where((input > -3.0) & (input < 3.0), grad_output * (1 / 6), 0.0)
+    ),
+    "softshrink_backward.default": _shrunk,
     "hardshrink_backward.default": lambda grad_out, input, lambd: _shrunk(grad_out, input, lambd),
-    "softplus_backward.default": lambda grad_output, input, beta, threshold: (
-        _softplus(grad_output, input, beta, threshold)
-    ),
-    "native_dropout_backward.default": lambda grad_output, mask, scale: product(grad_output, mask, scale),
+    "softplus_backward.default": _softplus,
+    "native_dropout_backward.default": lambda grad_output, mask, scale: grad_output * mask * scale,
 })  # fmt: skip
 
 
 @row("aten.gelu_backward.default")
 def gelu_backward(ctx: Context, grad_output: Tensor, input: Tensor, *, approximate: str = "none") -> Tensor:
     slope = _gelu_slope if approximate == "none" else _gelu_tanh_slope
-    return mapped(ctx, lambda g, x: product(g, slope(x)), grad_output, input)
+    return mapped(ctx, lambda g, x: g * slope(x), grad_output, input)
 
 
 def _gelu_slope(x: Value) -> Value:
-    cdf = op("mul", 0.5, op("add", 1.0, op("erf", product(sqrt(0.5), x))), name="cdf")
-    pdf = op("mul", 1 / sqrt(2 * pi), op("exp", product(-0.5, op("square", x))), name="pdf")
-    return op("add", cdf, product(x, pdf))
+    cdf = op("mul", 0.5, 1.0 + op("erf", sqrt(0.5) * x), name="cdf")
+    pdf = op("mul", 1 / sqrt(2 * pi), op("exp", -0.5 * op("square", x)), name="pdf")
+    return cdf + x * pdf
 
 
 def _gelu_tanh_slope(x: Value) -> Value:
     beta, kappa = sqrt(2 / pi), 0.044715
-    inner = product(beta, op("add", x, product(kappa, op("cube", x))))
+    inner = beta * (x + kappa * op("cube", x))
     tanh = op("tanh", inner, name="tanh_inner")
-    inner_slope = product(beta, op("add", 1.0, product(3 * kappa, op("square", x))))
-    right = product(0.5, x, less(1.0, op("square", tanh)), inner_slope)
-    return op("add", product(0.5, op("add", 1.0, tanh)), right)
+    inner_slope = beta * (1.0 + 3 * kappa * op("square", x))
+    right = 0.5 * x * (1.0 - op("square", tanh)) * inner_slope
+    return 0.5 * (1.0 + tanh) + right
 
 
 @row("aten.leaky_relu_backward.default", arguments="grad_output input negative_slope self_is_result")
 def leaky_relu_backward(ctx: Context, grad_output: Tensor, input: Tensor, negative_slope: Any) -> Tensor:
-    return mapped(
-        ctx,
-        lambda g, x: op("where", op("gt", x, 0.0), g, product(g, float(negative_slope))),
-        grad_output,
-        input,
-    )
-
-
-@row("aten.elu_backward.default")
-def elu_backward(
-    ctx: Context,
-    grad_output: Tensor,
-    alpha: Any,
-    scale: Any,
-    input_scale: Any,
-    is_result: bool,
-    self_or_result: Tensor,
-) -> Tensor:
-    low = float(alpha * scale)
-
-    def slope(g: Value, x: Value) -> Value:
-        scaled = product(x, float(input_scale))
-        below = op("add", x, low) if is_result else product(low, op("exp", scaled))
-        return op("where", op("le", x, 0.0), product(g, float(input_scale), below), product(g, float(scale)))
-
-    return mapped(ctx, slope, grad_output, self_or_result)
+    return mapped(ctx, lambda g, x: where(x > 0.0, g, g * float(negative_slope)), grad_output, input)
 
 
 @row("aten.log_sigmoid_backward.default", arguments="grad_output input buffer")
 def log_sigmoid_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
-    return mapped(ctx, lambda g, x: product(g, op("sigmoid", op("neg", x))), grad_output, input)
-
-
-@row("aten.logit_backward.default")
-def logit_backward(ctx: Context, grad_output: Tensor, input: Tensor, eps: float | None = None) -> Tensor:
-    low, beyond = (0.0, float("nan")) if eps is None else (eps, 0.0)
-
-    def slope(g: Value, x: Value) -> Value:
-        outside = either(op("lt", x, low), op("gt", x, 1 - low))
-        return op("where", outside, beyond, op("div", g, product(x, less(1.0, x))))
-
-    return mapped(ctx, slope, grad_output, input)
+    return mapped(ctx, lambda g, x: g * op("sigmoid", -x), grad_output, input)
 
 
 @row("aten.glu_backward.default")
@@ -176,23 +100,23 @@ def glu_backward(ctx: Context, grad_output: Tensor, input: Tensor, dim: int) -> 
 
     def of_gate(g: Value, a: Value, b: Value) -> Value:
         gate = op("sigmoid", b, name="gate")
-        return product(g, a, gate, less(1.0, gate))
+        return g * a * gate * (1.0 - gate)
 
-    left = mapped(ctx, lambda g, b: product(g, op("sigmoid", b)), grad_output, b)
+    left = mapped(ctx, lambda g, b: g * op("sigmoid", b), grad_output, b)
     return joined(ctx, [left, mapped(ctx, of_gate, grad_output, a, b)], at)
 
 
 @row("aten._softmax_backward_data.default", arguments="grad_output output dim input_dtype")
 def softmax_backward(ctx: Context, grad_output: Tensor, output: Tensor, dim: int) -> Tensor:
-    weighted = mapped(ctx, product, grad_output, output)
+    weighted = ctx.pointwise("mul", grad_output, output)
     total = ctx.reduce(SUM, weighted, [dim], keepdim=True, name="total")
-    return cast(mapped(ctx, lambda g, y, t: product(y, less(g, t)), grad_output, output, total), ctx.dtype)
+    return cast(mapped(ctx, lambda g, y, t: y * (g - t), grad_output, output, total), ctx.dtype)
 
 
 @row("aten._log_softmax_backward_data.default", arguments="grad_output output dim input_dtype")
 def log_softmax_backward(ctx: Context, grad_output: Tensor, output: Tensor, dim: int) -> Tensor:
     total = ctx.reduce(SUM, grad_output, [dim], keepdim=True, name="total")
-    grad = mapped(ctx, lambda g, y, t: less(g, product(op("exp", y), t)), grad_output, output, total)
+    grad = mapped(ctx, lambda g, y, t: g - op("exp", y) * t, grad_output, output, total)
     return cast(grad, ctx.dtype)
 
 
@@ -202,15 +126,15 @@ MEAN = 1
 
 def _of_loss(ctx: Context, slope: Callable[..., Value], reduction: int, *operands: Tensor) -> Tensor:
     """The slope of the loss in each element, where a mean divides it by their number."""
-    n = extent(size_product(ctx.shape))
-    return mapped(ctx, lambda *v: op("div", slope(*v), n) if reduction == MEAN else slope(*v), *operands)
+    n = extent(product(ctx.shape))
+    return mapped(ctx, lambda *v: slope(*v) / n if reduction == MEAN else slope(*v), *operands)
 
 
 @row("aten.mse_loss_backward.default")
 def mse_loss_backward(
     ctx: Context, grad_output: Tensor, input: Tensor, target: Tensor, reduction: int
 ) -> Tensor:
-    return _of_loss(ctx, lambda g, x, t: product(2.0, less(x, t), g), reduction, grad_output, input, target)
+    return _of_loss(ctx, lambda g, x, t: 2.0 * (x - t) * g, reduction, grad_output, input, target)
 
 
 @row("aten.smooth_l1_loss_backward.default")
@@ -219,9 +143,9 @@ def smooth_l1_loss_backward(
 ) -> Tensor:
     def slope(g: Value, x: Value, t: Value) -> Value:
         error = op("sub", x, t, name="error")
-        near = op("div", product(error, g), beta)
-        above = op("where", op("ge", error, beta), g, near)
-        return op("where", op("le", error, -beta), op("neg", g), above)
+        near = error * g / beta
+        above = where(error >= beta, g, near)
+        return where(error <= -beta, -g, above)
 
     return _of_loss(ctx, slope, reduction, grad_output, input, target)
 
@@ -232,27 +156,10 @@ def huber_loss_backward(
 ) -> Tensor:
     def slope(g: Value, x: Value, t: Value) -> Value:
         error = op("sub", x, t, name="error")
-        above = op("where", op("ge", error, delta), product(g, delta), product(error, g))
-        return op("where", op("le", error, -delta), product(g, -delta), above)
+        above = where(error >= delta, g * delta, error * g)
+        return where(error <= -delta, g * -delta, above)
 
     return _of_loss(ctx, slope, reduction, grad_output, input, target)
-
-
-@row("aten.binary_cross_entropy_backward.default")
-def binary_cross_entropy_backward(
-    ctx: Context,
-    grad_output: Tensor,
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    reduction: int = MEAN,
-) -> Tensor:
-    def slope(g: Value, x: Value, t: Value, *weights: Value) -> Value:
-        spread = op("maximum", product(less(1.0, x), x), 1e-12)
-        return product(op("div", product(g, less(x, t)), spread), *weights)
-
-    weights = [] if weight is None else [weight]
-    return _of_loss(ctx, slope, reduction, grad_output, input, target, *weights)
 
 
 @row("aten.nll_loss_backward.default", "aten.nll_loss2d_backward.default")
@@ -271,13 +178,13 @@ def nll_loss_backward(
     label_class = places.pop(at)
     label = target.at(*places[len(places) - len(target) :])
     grad = grad_output.at(*places) if len(grad_output) and len(target) else grad_output.value
-    share = op("neg", grad)
+    share = -grad
     if weight is not None:
-        share = op("mul", share, weight.at(label_class))
+        share = share * weight.at(label_class)
     if reduction == MEAN:
-        share = op("div", share, total_weight.value)
-    hit = op("and", op("eq", label, label_class), op("ne", label, ignore_index))
-    return ctx.tensor(input.dims, op("where", hit, share, 0.0))
+        share = share / total_weight.value
+    hit = op("eq", label, label_class) & op("ne", label, ignore_index)
+    return ctx.tensor(input.dims, where(hit, share, 0.0))
 
 
 @row("aten.slice_backward.default", arguments="grad_output input_sizes dim start end step")
@@ -311,7 +218,7 @@ def avg_pool2d_backward(
 ) -> Tensor:
     if ceil_mode:
         raise Refused("its windows may reach beyond the padding")
-    kernel, steps, pads = (_pair(n) for n in (kernel_size, stride or kernel_size, padding))
+    kernel, steps, pads = ((n[0], n[-1]) for n in (kernel_size, stride or kernel_size, padding))
     if divisor_override is None and not count_include_pad and any(pads):
         raise Refused("its windows count unlike many elements")
     dims = ctx.names.dims(ctx.shape)
@@ -321,15 +228,11 @@ def avg_pool2d_backward(
         for at, sizes in zip((-2, -1), zip(kernel, steps, pads, strict=True), strict=True)
     ]
     axes = tuple(a for _, _, several in windows for a in several)
-    inside = reduce(lambda a, b: op("and", a, b), (covers for _, covers, _ in windows))
+    inside = reduce(and_, (covers for _, covers, _ in windows))
     grad = guarded(grad_output.at(*index[:-2], *(at for at, _, _ in windows)), inside)
-    taken = op("where", inside, grad, 0.0)
+    taken = where(inside, grad, 0.0)
     total = Reduce(SUM, (taken,), axes) if axes else taken
-    return ctx.tensor(dims, op("div", total, float(divisor_override or kernel[0] * kernel[1])))
-
-
-def _pair(given: Sequence[int]) -> tuple[int, int]:
-    return (given[0], given[-1])
+    return ctx.tensor(dims, total / float(divisor_override or kernel[0] * kernel[1]))
 
 
 def _windows(
@@ -342,6 +245,6 @@ def _windows(
     most = -(-kernel // stride)
     axes = ctx.dim("w", size(most))
     window = minus(last, Index(axes[0])) if axes else last
-    reach = op("lt", minus(padded, times(window, size(stride))), kernel)
-    within = op("and", op("ge", window, 0), op("lt", window, extent(count)))
-    return window, op("and", within, reach), axes
+    reach = minus(padded, times(window, size(stride))) < kernel
+    within = (window >= 0) & (window < extent(count))
+    return window, within & reach, axes

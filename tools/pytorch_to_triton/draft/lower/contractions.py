@@ -159,7 +159,7 @@ def softmax(scores: Tensor) -> Tensor:
     keys = scores.dims[-1]
     peak: Value = Reduce(PEAK, (scores.value,), keys, name="scores_max") if keys else scores.value
     shift = op("where", op("eq", peak, -inf), 0.0, peak, name="shift")
-    numerator = op("exp", op("sub", scores.value, shift), name="numerator")
+    numerator = op("exp", scores.value - shift, name="numerator")
     total: Value = Reduce(SUM, (numerator,), keys, name="total") if keys else numerator
     total = op("where", op("eq", total, 0.0), 1.0, total, name="denominator")
     return replace(scores, value=op("div", numerator, total, name="weights"))
@@ -171,7 +171,7 @@ def causal(scores: Tensor) -> Tensor:
     Without heads PyTorch has no kernel of its own and adds -inf: a NaN that is not seen stays one.
     """
     query, key = scores.indices[-2:]
-    seen = op("le", key, query)
+    seen = key <= query
     if len(scores.dims) != WITH_HEADS:
         return replace(scores, value=op("add", scores.value, op("where", seen, 0.0, -inf), name="scores"))
     return replace(scores, value=op("where", seen, scores.value, -inf, name="scores"))

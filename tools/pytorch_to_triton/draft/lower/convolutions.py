@@ -101,9 +101,9 @@ class Channels:
         lead = x.dims[: -len(windows) - 1]
         inputs = seen(x, (*map(position, lead), position(self.input)), windows, 0.0)
         axes = self.inner + taps(windows)
-        product = op("mul", inputs, filters)
+        product = inputs * filters
         total = Reduce(SUM, (product,), axes) if axes else product
-        value = total if bias is None else op("add", total, bias.at(position(self.output)))
+        value = total if bias is None else total + bias.at(position(self.output))
         return ctx.tensor((*lead, self.output, *(w.out for w in windows)), value)
 
 
@@ -164,9 +164,9 @@ def residues(ctx: Context, letter: str, size: Size, out: Size, spread: Spread) -
     padded = plus(position(o), extent(sized(spread.padding)))
     tap = named(f"k{letter}", plus(remainder(padded, step), times(position(t), step)))
     at = named(f"i{letter}", minus(quotient(padded, step), position(t)))
-    exists = [op("lt", tap, spread.taps)] if spread.taps % spread.stride else []
-    starts = [op("ge", at, 0)] if spread.padding // spread.stride < count - 1 else []
-    ends = [op("lt", at, extent(size))] if spread.overruns else []
+    exists = [tap < spread.taps] if spread.taps % spread.stride else []
+    starts = [at >= 0] if spread.padding // spread.stride < count - 1 else []
+    ends = [at < extent(size)] if spread.overruns else []
     return Window(o, t, at, every(exists + starts + ends)), Window(o, t, tap, every(exists))
 
 
@@ -176,7 +176,7 @@ def divisible(ctx: Context, letter: str, size: Size, out: Size, spread: Spread) 
     padded = plus(position(o), extent(sized(spread.padding)))
     distance = minus(padded, times(position(k), sized(spread.dilation)))
     at = named(f"i{letter}", quotient(distance, sized(spread.stride)))
-    starts = [op("ge", distance, 0)] if spread.padding < spread.reach else []
+    starts = [distance >= 0] if spread.padding < spread.reach else []
     meets = [op("eq", remainder(distance, sized(spread.stride)), 0)] if spread.stride > 1 else []
-    ends = [op("lt", at, extent(size))] if spread.overruns else []
+    ends = [at < extent(size)] if spread.overruns else []
     return Window(o, k, at, every(starts + meets + ends)), Window(o, k, position(k))

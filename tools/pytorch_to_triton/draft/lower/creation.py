@@ -9,7 +9,17 @@ from typing import Any
 from pytorch_to_triton.draft.ir.indices import minus, plus
 from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import Const, Index, Value, kind_of_dtype, op
-from pytorch_to_triton.draft.lower.row import WIDTHS, Context, Operand, Refused, as_kind, number, row, where
+from pytorch_to_triton.draft.lower.row import (
+    WIDTHS,
+    Context,
+    Operand,
+    Refused,
+    RowFunction,
+    as_kind,
+    number,
+    row,
+    where,
+)
 from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, position
 
 PLACE = "dtype layout device pin_memory"
@@ -43,31 +53,29 @@ def arange(ctx: Context, start: Operand = 0, step: Operand = 1) -> Tensor:
     kind = kind_of_dtype(ctx.dtype)
     found = as_kind(position(dims[0]), kind)
     if step != 1:
-        found = op("mul", found, as_kind(number(step), kind))
+        found = found * as_kind(number(step), kind)
     if start != 0:
-        found = op("add", found, as_kind(number(start), kind))
+        found = found + as_kind(number(start), kind)
     return Tensor(dims, found, ctx.dtype)
 
 
-@row("aten.tril.default")
-def tril(ctx: Context, input: Tensor, diagonal: Any = 0) -> Tensor:
-    return _triangle(input, "ge", diagonal)
+def _triangle(compare: str) -> RowFunction:
+    """The elements whose row, moved by the diagonal, compares so with their column, else 0."""
+
+    def lowered(ctx: Context, input: Tensor, diagonal: Any = 0) -> Tensor:
+        row_at, column = (position(d) for d in input.dims[-2:])
+        if isinstance(diagonal, int) and diagonal < 0:
+            column = plus(column, Const(-diagonal))
+        else:
+            row_at = plus(row_at, number(diagonal))
+        kept = where(op(compare, row_at, column), input.value, as_kind(Const(False), input.kind))
+        return Tensor(input.dims, kept, input.dtype)
+
+    return lowered
 
 
-@row("aten.triu.default")
-def triu(ctx: Context, input: Tensor, diagonal: Any = 0) -> Tensor:
-    return _triangle(input, "le", diagonal)
-
-
-def _triangle(x: Tensor, compare: str, diagonal: Any) -> Tensor:
-    """x where its row, moved by the diagonal, compares so with its column, else 0."""
-    row_at, column = (position(d) for d in x.dims[-2:])
-    if isinstance(diagonal, int) and diagonal < 0:
-        column = plus(column, Const(-diagonal))
-    else:
-        row_at = plus(row_at, number(diagonal))
-    kept = where(op(compare, row_at, column), x.value, as_kind(Const(False), x.kind))
-    return Tensor(x.dims, kept, x.dtype)
+row("aten.tril.default")(_triangle("ge"))
+row("aten.triu.default")(_triangle("le"))
 
 
 @row("aten.one_hot.default")
@@ -113,7 +121,7 @@ class Triangle:
     def holds(self, i: Value, j: Value) -> Value:
         """Whether row i and column j are a place of it."""
         near, far = (i, j) if self.upper else (j, i)
-        return op("ge", far, plus(near, Const(self.distance)))
+        return far >= plus(near, Const(self.distance))
 
     def number(self, i: Value, j: Value) -> Value:
         """The number of a place."""
@@ -125,7 +133,7 @@ class Triangle:
 
 def _places_before(along: Value) -> Value:
     """How many places the shorter rows have."""
-    return op("floordiv", op("mul", along, plus(along, Const(1))), 2)
+    return op("floordiv", along * plus(along, Const(1)), 2)
 
 
 def triangle_of(indices: Sequence[Value], dim: Dim, shape: Sequence[Size]) -> Triangle | None:
@@ -141,23 +149,20 @@ def triangle_of(indices: Sequence[Value], dim: Dim, shape: Sequence[Size]) -> Tr
     return None
 
 
-@row("aten.tril_indices.default", arguments="row col offset dtype layout device pin_memory")
-def tril_indices(ctx: Context, row: int, col: int, offset: int = 0) -> Tensor:
-    return _places(ctx, row, col, -offset, upper=False)
+def _places(*, upper: bool) -> RowFunction:
+    def lowered(ctx: Context, row: int, col: int, offset: int = 0) -> Tensor:
+        distance = offset if upper else -offset
+        if row != col or distance < 0:
+            raise Refused("its triangle is cut off")
+        triangle = Triangle(row, distance, upper)
+        if triangle.places > MOST:
+            raise Refused(f"its triangle has more than {MOST} places")
+        dims = ctx.names.dims(ctx.shape, "i")
+        which, number = map(position, dims)
+        return Tensor(dims, where(op("eq", which, 0), *triangle.place(number)), ctx.dtype)
+
+    return lowered
 
 
-@row("aten.triu_indices.default", arguments="row col offset dtype layout device pin_memory")
-def triu_indices(ctx: Context, row: int, col: int, offset: int = 0) -> Tensor:
-    return _places(ctx, row, col, offset, upper=True)
-
-
-def _places(ctx: Context, row: int, col: int, distance: int, *, upper: bool) -> Tensor:
-    if row != col or distance < 0:
-        raise Refused("its triangle is cut off")
-    triangle = Triangle(row, distance, upper)
-    if triangle.places > MOST:
-        raise Refused(f"its triangle has more than {MOST} places")
-    dims = ctx.names.dims(ctx.shape, "i")
-    which, number = map(position, dims)
-    rows, columns = triangle.place(number)
-    return Tensor(dims, where(op("eq", which, 0), rows, columns), ctx.dtype)
+for _name, _upper in (("tril", False), ("triu", True)):
+    row(f"aten.{_name}_indices.default", arguments=f"row col offset {PLACE}")(_places(upper=_upper))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Const, Value, kind_of, op
 from pytorch_to_triton.draft.lower.arithmetic import between
 from pytorch_to_triton.draft.lower.row import (
@@ -14,28 +13,25 @@ from pytorch_to_triton.draft.lower.row import (
     Operand,
     Refused,
     cast,
+    compared,
     is_literal,
     is_whole,
     mapped,
-    register_comparisons,
     register_formulas,
     row,
     scaled,
     where,
 )
-from pytorch_to_triton.draft.lower.tensor import Tensor, along_channels
-from pytorch_to_triton.draft.lower.views import cut
+from pytorch_to_triton.draft.lower.tensor import Tensor
+from pytorch_to_triton.graph.dtype_rules import FINFO
 
 NAMESAKES = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "erf", "erfc",
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
-    "sigmoid", "silu", "mish", "hardsigmoid", "hardswish", "lgamma", "erfinv", "i0", "neg", "abs",
+    "sigmoid", "silu", "mish", "lgamma", "erfinv", "i0", "neg", "abs",
     "square",
 )  # fmt: skip
 """Operators that are a row of FUNCTIONS under their own name."""
-
-
-ROUNDINGS = ("floor", "ceil", "round", "trunc")
 
 
 def _called(fn: str) -> Formula:
@@ -47,8 +43,9 @@ def _of_floats(fn: str, otherwise: Formula) -> Formula:
     return lambda input: op(fn, input) if kind_of(input) == "float" else otherwise(input)
 
 
-def _sign(x: Value) -> Value:
-    return x if kind_of(x) == "bool" else op("sign" if kind_of(x) == "float" else "sign_int", x)
+def _sign(input: Value) -> Value:
+    kind = kind_of(input)
+    return input if kind == "bool" else op("sign" if kind == "float" else "sign_int", input)
 
 
 def _softplus(x: Value, beta: Value, threshold: Value) -> Value:
@@ -56,28 +53,19 @@ def _softplus(x: Value, beta: Value, threshold: Value) -> Value:
         return op("softplus", x)
     steep = scaled(x, beta)
     curve = op("log1p", op("exp", steep))
-    return where(op("gt", steep, threshold), x, curve if is_literal(beta, 1) else op("div", curve, beta))
+    return where(steep > threshold, x, curve if is_literal(beta, 1) else curve / beta)
 
 
-def _log_sigmoid(x: Value) -> Value:
+def _log_sigmoid(input: Value) -> Value:
     """Without overflow."""
-    return op("sub", op("minimum", x, 0.0), op("log1p", op("exp", op("neg", op("abs", x)))))
+    return op("minimum", input, 0.0) - op("log1p", op("exp", -op("abs", input)))
 
 
 def _elu(x: Value, alpha: Value, scale: Value, input_scale: Value) -> Value:
     low = scaled(alpha, scale)
     if isinstance(alpha, Const) and isinstance(scale, Const):
         low = Const(alpha.value * scale.value)
-    return where(op("gt", x, 0.0), scaled(x, scale), scaled(op("expm1", scaled(x, input_scale)), low))
-
-
-def _celu(x: Value, alpha: Value) -> Value:
-    inner = x if is_literal(alpha, 1) else op("div", x, alpha)
-    return where(op("gt", x, 0.0), x, scaled(op("expm1", inner), alpha))
-
-
-def _sloped(x: Value, slope: Value) -> Value:
-    return where(op("gt", x, 0.0), x, op("mul", slope, x))
+    return where(x > 0.0, scaled(x, scale), scaled(op("expm1", scaled(x, input_scale)), low))
 
 
 register_formulas({f"{name}.default": _called(name) for name in NAMESAKES})
@@ -85,59 +73,37 @@ register_formulas(
     {f"{name}.default": _of_floats(name, lambda x: x) for name in ("floor", "ceil", "round", "trunc")}
 )
 register_formulas({
-    "sign.default": lambda input: _sign(input),
+    "sign.default": _sign,
     "angle.default": (
-        lambda input: where(op("is_nan", input), input, where(op("lt", input, 0.0), math.pi, 0.0))
+        lambda input: where(op("is_nan", input), input, where(input < 0.0, math.pi, 0.0))
     ),
     "special_ndtri.default": _called("normcdfinv"),
     "relu.default": _of_floats("relu", lambda x: op("larger", x, 0)),
     "hardtanh.default": lambda input, min_val=-1, max_val=1: between(input, min_val, max_val),
     "softplus.default": lambda input, beta=1, threshold=20: _softplus(input, beta, threshold),
-    "log_sigmoid.default": lambda input: _log_sigmoid(input),
-    "leaky_relu.default": lambda input, negative_slope=0.01: _sloped(input, negative_slope),
+    "log_sigmoid.default": _log_sigmoid,
+    "leaky_relu.default": (
+        lambda input, negative_slope=0.01: where(input > 0.0, input, negative_slope * input)
+    ),
     "elu.default": (
         lambda input, alpha=1, scale=1, input_scale=1: _elu(input, alpha, scale, input_scale)
     ),
-    "celu.default": lambda input, alpha=1.0: _celu(input, alpha),
 })  # fmt: skip
-register_comparisons({
+register_formulas({
     "logical_not.default": _called("not"),
     "isnan.default": _of_floats("is_nan", lambda _: False),
     "isinf.default": _of_floats("is_inf", lambda _: False),
     "signbit.default": (
-        lambda input: op("lt", op("copysign", 1.0, input), 0.0)
+        lambda input: op("copysign", 1.0, input) < 0.0
         if kind_of(input) == "float"
-        else op("lt", input, 0)
+        else input < 0
     ),
-})  # fmt: skip
-
-
-@row("aten.relu6.default")
-def relu6(ctx: Context, input: Tensor) -> Tensor:
-    return mapped(ctx, between, input, 0, 6)
-
-
-@row("aten.selu.default")
-def selu(ctx: Context, input: Tensor) -> Tensor:
-    return mapped(ctx, _elu, input, 1.6732632423543772, 1.0507009873554805, 1)
+}, compared)  # fmt: skip
 
 
 @row("aten.gelu.default")
 def gelu(ctx: Context, input: Tensor, approximate: str = "none") -> Tensor:
     return mapped(ctx, lambda x: op("gelu_tanh" if approximate == "tanh" else "gelu", x), input)
-
-
-@row("aten.prelu.default")
-def prelu(ctx: Context, input: Tensor, weight: Tensor) -> Tensor:
-    return mapped(ctx, _sloped, input, along_channels(weight, len(input)))
-
-
-@row("aten.glu.default")
-def glu(ctx: Context, input: Tensor, dim: int = -1) -> Tensor:
-    half = ctx.shape[dim]
-    x, gate = (cut(ctx, input, dim, start, half) for start in (sizes.ZERO, half))
-    aligned = Tensor(x.dims, gate.at(*x.indices), gate.dtype)
-    return mapped(ctx, lambda a, b: op("mul", a, op("sigmoid", b)), x, aligned)
 
 
 @row("aten.round.decimals")
@@ -147,12 +113,6 @@ def round_decimals(ctx: Context, input: Tensor, decimals: int) -> Tensor:
     ten = 10.0 ** abs(decimals)
     there, back = ("mul", "div") if decimals > 0 else ("div", "mul")
     return mapped(ctx, lambda x: op(back, op("round", op(there, x, ten)), ten), input)
-
-
-LARGEST = {
-    "float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38,
-    "float64": 1.7976931348623157e308,
-}  # fmt: skip
 
 
 @row("aten.nan_to_num.default")
@@ -165,7 +125,7 @@ def nan_to_num(
 ) -> Tensor:
     if is_whole(input):
         return input
-    largest = LARGEST[ctx.dtype]
+    largest = FINFO["max"][ctx.dtype]
 
     def formula(x: Value, of_nan: Value, top: Value, bottom: Value) -> Value:
         finite = where(op("eq", x, -math.inf), bottom, where(op("eq", x, math.inf), top, x))

@@ -17,7 +17,7 @@ def wrapped(index: Value, size: Size) -> Value:
     """An index that may count from the end, as one from the start."""
     if bound(index) is not None:
         return index
-    return op("where", op("lt", index, 0), plus(index, extent(size)), index)
+    return op("where", index < 0, plus(index, extent(size)), index)
 
 
 def picked(ctx: Context, x: Tensor, at: int, index: Tensor) -> Tensor:
@@ -76,7 +76,7 @@ def _places(ctx: Context, boundaries: Tensor, x: Tensor, *, right: bool) -> Tens
     *lead, along = boundaries.dims
     wide = replace(boundaries, dims=(*lead, (), along) if lead else (along,))
     column = replace(x, dims=(*x.dims, ()))
-    before = compared(lambda b, v: op("not", op("gt" if right else "ge", b, v)), wide, column)
+    before = compared(ctx, lambda b, v: op("not", op("gt" if right else "ge", b, v)), wide, column)
     return ctx.reduce(SUM, cast(before, ctx.dtype), (len(before) - 1,))
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 
 import sympy
 
@@ -68,41 +69,25 @@ Placed = Callable[[Value, Resized], Place]
 
 
 @row("aten.upsample_bilinear2d.default", arguments="input output_size align_corners scales_h scales_w")
-def bilinear2d(
-    ctx: Context,
-    input: Tensor,
-    align_corners: bool,
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> Tensor:
-    return linear(ctx, input, [scales_h, scales_w], align_corners=align_corners)
-
-
+@row("aten.upsample_bilinear2d.vec", arguments="input output_size align_corners scale_factors")
 @row(
     "aten.upsample_trilinear3d.default",
     arguments="input output_size align_corners scales_d scales_h scales_w",
 )
-def trilinear3d(
+def linear(
     ctx: Context,
     input: Tensor,
     align_corners: bool,
+    scale_factors: Scales | None = None,
     scales_d: float | None = None,
     scales_h: float | None = None,
     scales_w: float | None = None,
 ) -> Tensor:
-    return linear(ctx, input, [scales_d, scales_h, scales_w], align_corners=align_corners)
-
-
-@row("aten.upsample_bilinear2d.vec", arguments="input output_size align_corners scale_factors")
-def linear_vec(ctx: Context, input: Tensor, align_corners: bool, scale_factors: Scales | None) -> Tensor:
-    return linear(ctx, input, scale_factors or (None, None), align_corners=align_corners)
-
-
-def linear(ctx: Context, x: Tensor, scales: Scales, *, align_corners: bool) -> Tensor:
     """Each output on the lines between its neighbours."""
-    if x.kind != "float":
+    if input.kind != "float":
         raise Refused("it interpolates between whole numbers")
-    return resized(ctx, x, scales, between_corners if align_corners else between_centres)
+    scales = scale_factors or (scales_d, scales_h, scales_w)[-len(ctx.shape) + 2 :]
+    return resized(ctx, input, scales, between_corners if align_corners else between_centres)
 
 
 def resized(ctx: Context, x: Tensor, scales: Scales, placed: Placed) -> Tensor:
@@ -134,8 +119,8 @@ def blended(x: Tensor, index: list[Value], places: Sequence[Place]) -> Value:
     if place.following is None or place.share is None:
         return here
     there = blended(x, [*index, place.following], rest)
-    kept = op("sub", 1.0, place.share)
-    return op("add", op("mul", here, kept), op("mul", there, place.share))
+    kept = 1.0 - place.share
+    return here * kept + there * place.share
 
 
 def nearest(out: Value, r: Resized) -> Place:
@@ -146,7 +131,7 @@ def nearest(out: Value, r: Resized) -> Place:
         return Place(quotient(out, ratio))
     if (1 / ratio).is_Integer:
         return Place(times(out, 1 / ratio))
-    return Place(whole(r, op("mul", as_kind(out, "float"), r.step)))
+    return Place(whole(r, as_kind(out, "float") * r.step))
 
 
 def between_corners(out: Value, r: Resized) -> Place:
@@ -156,14 +141,14 @@ def between_corners(out: Value, r: Resized) -> Place:
 
 def between_centres(out: Value, r: Resized) -> Place:
     """The centres of the elements are what is scaled; before the first centre all is the first element."""
-    centre = op("mul", op("add", as_kind(out, "float"), 0.5), r.step)
-    return between(r, op("larger", op("sub", centre, 0.5), 0.0, name=f"source_{r.letter}"))
+    centre = (as_kind(out, "float") + 0.5) * r.step
+    return between(r, op("larger", centre - 0.5, 0.0, name=f"source_{r.letter}"))
 
 
 def between(r: Resized, source: Value) -> Place:
     """The two inputs around a position."""
     at = whole(r, source)
-    following = op("smaller", op("add", at, 1), extent(r.size - 1))
+    following = op("smaller", at + 1, extent(r.size - 1))
     return Place(at, following, op("sub", source, as_kind(at, "float"), name=f"share_{r.letter}"))
 
 
@@ -200,29 +185,29 @@ def grid_sampler(
         place = _padded(place, size, padding_mode, align_corners=align_corners)
         corners.append(_corners(place, letter, interpolation_mode))
     shares = [_share(x, batch, spatial, corner) for corner in itertools.product(*corners)]
-    return ctx.tensor((batch, x.dims[1], *out), reduce(partial(op, "add"), shares))
+    return ctx.tensor((batch, x.dims[1], *out), reduce(operator.add, shares))
 
 
 def _share(x: Tensor, batch: Dim, spatial: Sequence[Size], corner: Sequence[Corner]) -> Value:
     """What one corner gives to an output; nothing where it lies outside of the image."""
     tests = [test for (at, _), n in zip(corner, spatial, strict=True) for test in _bounds(at, n)]
-    inside = reduce(partial(op, "and"), tests)
+    inside = reduce(operator.and_, tests)
     index = [op("to_int32", at) for at, _ in corner]
     read = x.where((position(batch), position(x.dims[1]), *index), inside, 0.0)
-    weight = reduce(partial(op, "mul"), (share for _, share in corner))
-    return where(inside, op("mul", as_kind(read, "float"), weight), 0.0)
+    weight = reduce(operator.mul, (share for _, share in corner))
+    return where(inside, as_kind(read, "float") * weight, 0.0)
 
 
 def _bounds(at: Value, size: Size) -> tuple[Value, Value]:
-    return op("ge", at, 0.0), op("lt", at, as_kind(extent(size), "float"))
+    return at >= 0.0, at < as_kind(extent(size), "float")
 
 
 def _unnormalised(given: Value, size: Size, *, align_corners: bool) -> Value:
     """A coordinate from -1 to 1 as a place along a dimension."""
-    along = op("add", as_kind(given, "float"), 1.0)
+    along = as_kind(given, "float") + 1.0
     if align_corners:
-        return op("mul", op("div", along, 2.0), as_kind(extent(size - 1), "float"))
-    return op("div", op("sub", op("mul", along, as_kind(extent(size), "float")), 1.0), 2.0)
+        return along / 2.0 * as_kind(extent(size - 1), "float")
+    return (along * as_kind(extent(size), "float") - 1.0) / 2.0
 
 
 def _padded(place: Value, size: Size, mode: int, *, align_corners: bool) -> Value:
@@ -240,11 +225,11 @@ def _reflected(place: Value, size: Size, *, align_corners: bool) -> Value:
     """The place mirrored at both edges: at the outermost centres, or half an element beyond them."""
     low = 0.0 if align_corners else -0.5
     span = as_kind(extent(size - 1 if align_corners else size), "float")
-    beyond = op("abs", op("sub", place, low))
+    beyond = op("abs", place - low)
     rest = op("fmod", beyond, span)
-    turns = op("floor", op("div", beyond, span))
+    turns = op("floor", beyond / span)
     back = op("eq", op("fmod", turns, 2.0), 0.0)
-    mirrored = where(back, op("add", rest, low), op("add", op("sub", span, rest), low))
+    mirrored = where(back, rest + low, span - rest + low)
     return where(op("eq", span, 0.0), 0.0, mirrored)
 
 
@@ -254,4 +239,4 @@ def _corners(place: Value, letter: str, mode: int) -> Sequence[Corner]:
         return ((op("round", place, name=f"i{letter}"), Const(1.0)),)
     before = op("floor", place, name=f"i{letter}")
     share = op("sub", place, before, name=f"share_{letter}")
-    return (before, op("sub", 1.0, share)), (op("add", before, 1.0), share)
+    return (before, 1.0 - share), (before + 1.0, share)

@@ -12,7 +12,7 @@ from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import below, every, extent, minus, plus, remainder, times
 from pytorch_to_triton.draft.ir.sizes import ONE, ZERO, Size, equal
 from pytorch_to_triton.draft.ir.sizes import size as sized
-from pytorch_to_triton.draft.ir.values import Const, Number, Value, named, op
+from pytorch_to_triton.draft.ir.values import Const, Number, Value, in_kind, named, op
 from pytorch_to_triton.draft.lower.row import Context, Refused, cast, row
 from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, guarded, position, reshaped
 from pytorch_to_triton.draft.lower.views import cut
@@ -34,11 +34,11 @@ def between(index: Value, start: Size, end: Size, size: Size) -> Value:
     """Whether start <= index < end, for an index below `size`."""
     if sizes.equal(start + 1, end):
         return op("eq", index, extent(start))
-    low = None if start == ZERO else op("ge", index, extent(start))
-    high = None if sizes.equal(end, size) else op("lt", index, extent(end))
+    low = None if start == ZERO else index >= extent(start)
+    high = None if sizes.equal(end, size) else index < extent(end)
     if low is None or high is None:
         return low or high or Const(True)
-    return op("and", low, high)
+    return low & high
 
 
 @row("aten.cat.default")
@@ -73,18 +73,13 @@ def _chosen(parts: Sequence[Tensor], index: Sequence[Value], at: int) -> Value:
         end = start + part.shape[at]
         inside = between(along, start, end, whole)
         value = part.at(*index[:at], minus(along, extent(start)), *index[at + 1 :])
-        first = inside if part.shape[at] == ONE else op("lt", along, extent(end))
+        first = inside if part.shape[at] == ONE else along < extent(end)
         pieces.append((first, guarded(value, inside)))
         start = end
     _, found = pieces.pop()
     for first, value in reversed(pieces):
         found = op("where", first, value, found)
     return found
-
-
-def _with_one(x: Tensor, at: int) -> Tensor:
-    """The tensor with a dimension of size 1 more."""
-    return replace(x, dims=(*x.dims[:at], (), *x.dims[at:]))
 
 
 @row("aten.roll.default")
@@ -111,12 +106,8 @@ def _rolled(x: Tensor, at: int, shift: Size) -> Tensor:
 @row("aten.repeat.default")
 def repeat(ctx: Context, input: Tensor, repeats: Sequence[Any]) -> Tensor:
     padded: tuple[Dim, ...] = ((),) * (len(repeats) - len(input)) + input.dims
-    return replace(input, dims=tuple(_times(ctx, n) + d for n, d in zip(repeats, padded, strict=True)))
-
-
-def _times(ctx: Context, repeats: Any) -> Dim:
-    """An axis along which nothing changes."""
-    return ctx.dim("r", as_size(repeats))
+    again = (ctx.dim("r", as_size(n)) for n in repeats)  # Axes along which nothing changes.
+    return replace(input, dims=tuple(r + d for r, d in zip(again, padded, strict=True)))
 
 
 @row("aten.diagonal.default")
@@ -132,8 +123,7 @@ def diagonal(ctx: Context, input: Tensor, offset: int = 0, dim1: int = 0, dim2: 
 
 def zeros(ctx: Context, like: Tensor) -> Tensor:
     """Zeros in the shape of the call's result, of the kind of another tensor."""
-    zero = {"float": 0.0, "int": 0, "bool": False}[like.kind]
-    return ctx.tensor(ctx.names.dims(ctx.shape), Const(zero))
+    return ctx.tensor(ctx.names.dims(ctx.shape), Const(in_kind(0, like.kind)))
 
 
 def with_diagonal(x: Tensor, src: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
@@ -156,7 +146,7 @@ def diagonal_scatter(
 @row("aten.unfold.default")
 def unfold(ctx: Context, input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     if not len(input):
-        return cut(ctx, _with_one(input, 0), 0, ZERO, sizes.size(size))
+        return cut(ctx, replace(input, dims=((),)), 0, ZERO, sizes.size(size))
     at = dimension % len(input)
     window = ctx.dim("w", ctx.shape[at])
     tap = ctx.dim("k", sizes.size(size))
@@ -178,12 +168,11 @@ def constant_pad(ctx: Context, input: Tensor, pad: Padding, value: Number = 0) -
     index = [shifted(position(o), before) for o, (before, _) in zip(outs, pairs, strict=True)]
     conditions: list[Value] = []
     for at, (before, after), size in zip(index, pairs, input.shape, strict=True):
-        conditions += [op("ge", at, 0)] * grows(before) + [op("lt", at, extent(size))] * grows(after)
+        conditions += [at >= 0] * grows(before) + [at < extent(size)] * grows(after)
     inside = every(conditions)
     if inside is None:
         return ctx.tensor(outs, input.at(*index))
-    filled = {"float": float, "int": int, "bool": bool}[input.kind](value)
-    return ctx.tensor(outs, input.where(index, named("inside", inside), filled))
+    return ctx.tensor(outs, input.where(index, named("inside", inside), in_kind(value, input.kind)))
 
 
 def around(x: Tensor, padding: Padding) -> list[tuple[Size, Size]]:

@@ -11,15 +11,12 @@ from pytorch_to_triton.draft.ir.indices import extent
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import ONE, ZERO, FloorDiv, Size
 from pytorch_to_triton.draft.ir.values import Const, Value, op
-from pytorch_to_triton.draft.lower.backward import less, product
 from pytorch_to_triton.draft.lower.reductions import average, moments, statistic
-from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, count, inside, mapped, row
+from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, count, first_of, inside, mapped, row
 from pytorch_to_triton.draft.lower.tensor import Tensor, along_channels, reshaped
+from pytorch_to_triton.graph.dtype_rules import FINFO
 
 Statistics = tuple[Tensor, Tensor, Tensor]
-SMALLEST_STEP = {"float64": 2.220446049250313e-16}
-FLOAT32_STEP = 1.1920928955078125e-07
-"""What rms_norm adds where no eps is given, for all dtypes that are computed in float32."""
 
 
 def normalized(ctx: Context, x: Tensor, dims: Sequence[int], eps: Operand) -> Statistics:
@@ -31,7 +28,7 @@ def normalized(ctx: Context, x: Tensor, dims: Sequence[int], eps: Operand) -> St
 
 def reciprocal_root(ctx: Context, var: Tensor, eps: Operand) -> Tensor:
     """1 / sqrt(var + eps)."""
-    return mapped(ctx, lambda v, e: op("rsqrt", op("add", v, e), name="rstd"), var, eps, dtype=var.dtype)
+    return mapped(ctx, lambda v, e: op("rsqrt", v + e, name="rstd"), var, eps, dtype=var.dtype)
 
 
 def affine(ctx: Context, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
@@ -44,19 +41,6 @@ def affine(ctx: Context, x: Tensor, weight: Tensor | None, bias: Tensor | None) 
 
 
 @row("aten.native_layer_norm.default")
-def native_layer_norm(
-    ctx: Context,
-    input: Tensor,
-    normalized_shape: Sequence[Any],
-    weight: Tensor | None,
-    bias: Tensor | None,
-    eps: Operand,
-) -> Statistics:
-    out, mean, rstd = normalized(ctx, input, _last(input, normalized_shape), eps)
-    return affine(ctx, out, weight, bias), mean, rstd
-
-
-@row("aten.layer_norm.default", arguments="input normalized_shape weight bias eps cudnn_enable")
 def layer_norm(
     ctx: Context,
     input: Tensor,
@@ -64,8 +48,14 @@ def layer_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: Operand = 1e-5,
-) -> Tensor:
-    return native_layer_norm(replace(ctx, stored=inside), input, normalized_shape, weight, bias, eps)[0]
+) -> Statistics:
+    out, mean, rstd = normalized(ctx, input, _last(input, normalized_shape), eps)
+    return affine(ctx, out, weight, bias), mean, rstd
+
+
+row("aten.layer_norm.default", arguments="input normalized_shape weight bias eps cudnn_enable")(
+    first_of(layer_norm)
+)
 
 
 def _last(x: Tensor, shape: Sequence[Any]) -> range:
@@ -82,7 +72,7 @@ def rms_norm(
 ) -> Tensor:
     squares = ctx.pointwise("square", input, dtype=input.dtype)
     mean = average(ctx, squares, _last(input, normalized_shape), keepdim=True, name="mean_square")
-    step = SMALLEST_STEP.get(input.dtype, FLOAT32_STEP)
+    step = FINFO["eps"]["float64" if input.dtype == "float64" else "float32"]  # Halves are computed in it.
     rstd = reciprocal_root(ctx, mean, step if eps is None else eps)
     out = ctx.pointwise("mul", input, rstd, dtype=input.dtype)
     return affine(ctx, out, weight, None)
@@ -118,9 +108,8 @@ def _grouped(
     split = reshaped(ctx.names, x, (batch, sizes.size(groups), each, *space))
     out, mean, rstd = normalized(replace(ctx, stored=inside), split, range(2, len(split)), eps)
     joined = replace(out, dims=(out.dims[0], out.dims[1] + out.dims[2], *out.dims[3:]))
-    scales = (None if p is None else along_channels(p, len(x)) for p in (weight, bias))
     per_group = (replace(s, dims=s.dims[:2]) for s in (mean, rstd))
-    return (affine(ctx, joined, *scales), *per_group)  # type: ignore[return-value]
+    return (_scaled(ctx, joined, weight, bias), *per_group)  # type: ignore[return-value]
 
 
 @row(
@@ -139,19 +128,12 @@ def instance_norm(
     if not use_input_stats or running_mean is not None:
         raise Refused("it keeps running statistics")
     out, _, _ = normalized(replace(ctx, stored=inside), input, range(2, len(input)), eps)
-    scales = (None if p is None else along_channels(p, len(input)) for p in (weight, bias))
-    return affine(ctx, out, *scales)
+    return _scaled(ctx, out, weight, bias)
 
 
 def _scaled(ctx: Context, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     scales = (None if p is None else along_channels(p, len(x)) for p in (weight, bias))
     return affine(ctx, x, *scales)
-
-
-def _by_running(ctx: Context, x: Tensor, mean: Tensor, var: Tensor, eps: Operand) -> Tensor:
-    rstd = reciprocal_root(ctx, along_channels(var, len(x)), eps)
-    centered = mapped(ctx, lambda v, m: op("sub", v, m), x, along_channels(mean, len(x)), dtype=x.dtype)
-    return ctx.pointwise("mul", centered, rstd, dtype=x.dtype)
 
 
 def _of_batch(ctx: Context, x: Tensor, eps: Operand) -> Statistics:
@@ -182,7 +164,9 @@ def no_training(
     running_var: Tensor,
     eps: Operand,
 ) -> Statistics:
-    out = _by_running(ctx, input, running_mean, running_var, eps)
+    mean, var = (along_channels(t, len(input)) for t in (running_mean, running_var))
+    centered = ctx.pointwise("sub", input, mean, dtype=input.dtype)
+    out = _times(ctx, centered, reciprocal_root(ctx, var, eps))
     return _scaled(ctx, out, weight, bias), _nothing(ctx, input), _nothing(ctx, input)
 
 
@@ -221,7 +205,7 @@ def _updated(
     dims = _all_but_channels(x)
     _, mean, var = moments(replace(ctx, stored=inside), x, dims)
     n = count(x, dims)
-    unbiased = op("div", op("mul", var.value, extent(n)), extent(n - 1))
+    unbiased = var.value * extent(n) / extent(n - 1)
 
     def step(old: Tensor, new: Value) -> Tensor:
         fresh = Tensor((mean.dims[1],), new, old.dtype)
@@ -232,7 +216,7 @@ def _updated(
 
 def _moved(old: Value, new: Value, momentum: Value) -> Value:
     assert isinstance(momentum, Const)
-    return op("add", op("mul", old, 1.0 - momentum.value), op("mul", new, momentum))
+    return old * (1.0 - momentum.value) + new * momentum
 
 
 Gradients = tuple[Tensor, Tensor, Tensor]
@@ -251,17 +235,17 @@ def _by_means(
     """rstd * (g - mean(g) - x_hat * mean(g * x_hat)), where g is `scaled` by the weight."""
 
     def gradient(g: Value, x: Value, r: Value, m: Value, a: Value) -> Value:
-        return product(r, less(less(g, m), product(x, a)))
+        return r * (g - m - x * a)
 
     return mapped(ctx, gradient, scaled, x_hat, rstd, *means, dtype=scaled.dtype)
 
 
 def _normalized(ctx: Context, x: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
-    return mapped(ctx, lambda x, m, r: op("mul", less(x, m), r, name="x_hat"), x, mean, rstd, dtype=x.dtype)
+    return mapped(ctx, lambda x, m, r: op("mul", x - m, r, name="x_hat"), x, mean, rstd, dtype=x.dtype)
 
 
 def _times(ctx: Context, x: Tensor, factor: Tensor) -> Tensor:
-    return mapped(ctx, product, x, factor, dtype=x.dtype)
+    return ctx.pointwise("mul", x, factor, dtype=x.dtype)
 
 
 def _in(x: Tensor, like: Tensor | None) -> Tensor:
@@ -357,7 +341,7 @@ def batch_norm_backward(
         assert t is not None
         return along_channels(t, len(input))
 
-    dims = [d for d in range(len(input)) if d != 1]
+    dims = _all_but_channels(input)
     mean = by_channel(save_mean if train else running_mean)
     rstd = by_channel(save_invstd) if train else reciprocal_root(ctx, by_channel(running_var), eps)
     x_hat = _normalized(ctx, input, mean, rstd)

@@ -101,11 +101,11 @@ def row(*operators: str, arguments: str = "") -> Callable[[F], F]:
 
 
 def first_of(function: Callable[..., tuple[Tensor, ...]]) -> RowFunction:
-    """The row of an operator that gives the first of another's results alone."""
+    """The row of an operator that gives the first of another's results alone, computed at once."""
 
     @wraps(function)
-    def first(*given: Any, **named: Any) -> Tensor:
-        return function(*given, **named)[0]
+    def first(ctx: Context, *given: Any, **named: Any) -> Tensor:
+        return function(replace(ctx, stored=inside), *given, **named)[0]
 
     return first
 
@@ -270,7 +270,7 @@ def mapped(ctx: Context, formula: Formula, *operands: Operand, dtype: str = "") 
     return _applied(formula, operands, kind_of_dtype(dtype), dtype)
 
 
-def compared(formula: Formula, *operands: Operand) -> Tensor:
+def compared(ctx: Context, formula: Formula, *operands: Operand) -> Tensor:
     """The formula, which gives bools, of operands in the kind that they promote to."""
     values = [o.value if isinstance(o, Tensor) else number(o) for o in operands]
     return _applied(formula, operands, kind_of_result(*values), "bool")
@@ -288,28 +288,22 @@ def _aligned(operands: Sequence[Operand]) -> tuple[tuple[Dim, ...], list[Value]]
     return dims, [next(given) if isinstance(o, Tensor) else number(o) for o in operands]
 
 
-def register_formulas(formulas: Mapping[str, Formula]) -> None:
+def register_formulas(formulas: Mapping[str, Formula], applied: Callable[..., Tensor] = mapped) -> None:
     """Registers formulas as rows of operators such as `add.Tensor add.Scalar`.
 
-    The operators' arguments are a formula's parameters; it gets them as values in the kind of the result.
+    The operators' arguments are a formula's parameters; it is `applied` to them by `mapped` or `compared`.
     """
     for operators, formula in formulas.items():
-        _register(operators, formula, lambda ctx, *applied: mapped(ctx, *applied))
+        _register(operators, formula, applied)
 
 
-def register_comparisons(formulas: Mapping[str, Formula]) -> None:
-    """The same for formulas that give bools, of values in the kind that the operands promote to."""
-    for operators, formula in formulas.items():
-        _register(operators, formula, lambda _, *applied: compared(*applied))
-
-
-def _register(operators: str, formula: Formula, apply: Callable[..., Tensor]) -> None:
+def _register(operators: str, formula: Formula, applied: Callable[..., Tensor]) -> None:
     taken = inspect.signature(formula)
 
     def lowered(ctx: Context, **given: Operand) -> Tensor:
         bound = taken.bind(**given)
         bound.apply_defaults()
-        return apply(ctx, formula, *bound.args)
+        return applied(ctx, formula, *bound.args)
 
     context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     lowered.__signature__ = taken.replace(parameters=[context, *taken.parameters.values()])  # type: ignore[attr-defined]
@@ -323,7 +317,7 @@ def where(condition: Value, x: Term, y: Term) -> Value:
 
 def scaled(x: Value, factor: Value) -> Value:
     """The product, where the factor is not the literal 1."""
-    return x if is_literal(factor, 1) else op("mul", x, factor)
+    return x if is_literal(factor, 1) else x * factor
 
 
 def is_literal(v: Value, wanted: float) -> bool:

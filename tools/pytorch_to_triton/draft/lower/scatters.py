@@ -74,7 +74,7 @@ def with_slice(x: Tensor, src: Tensor, at: int, start: Any, step: int) -> Tensor
     inside = between(places[at], first, first + (count - 1) * step + 1, size)
     past = minus(places[at], extent(first))
     if step != 1:
-        inside = op("and", inside, op("eq", remainder(past, sizes.size(step)), 0))
+        inside = inside & op("eq", remainder(past, sizes.size(step)), 0)
     places[at] = quotient(past, sizes.size(step))
     return replace(x, value=op("where", inside, guarded(src.at(*places), inside), x.value))
 
@@ -119,8 +119,8 @@ class Search:
             raise Refused("it scatters by the mean of whole numbers")
         total, count = self.written(SUM), self.over(SUM, Const(1.0), 0.0)
         if include_self:
-            return op("div", op("add", x, total), op("add", count, 1.0))
-        return where(op("gt", count, 0.0), op("div", total, count), x)
+            return (x + total) / (count + 1.0)
+        return where(count > 0.0, total / count, x)
 
     def written(self, monoid: Monoid) -> Value:
         """What is written to the element alone."""
@@ -133,7 +133,7 @@ class Search:
         """The value, one for all places, where anything is written, else the element."""
         if axes_of(value) & set(self.axes):
             raise Refused("it scatters, and which of two values stays is left open")
-        found = op("gt", self.over(SUM, Const(1), 0), 0) if self.axes else self.hit
+        found = self.over(SUM, Const(1), 0) > 0 if self.axes else self.hit
         return op("where", found, value, x)
 
 
@@ -152,7 +152,7 @@ def _search_along(ctx: Context, x: Tensor, dim: int, index: Tensor, src: Tensor 
     index = ctx.apart(index, x.dims)
     places = list(x.indices)
     bounds = [
-        op("lt", place, extent(n))
+        place < extent(n)
         for d, (place, n, whole) in enumerate(zip(places, index.shape, x.shape, strict=True))
         if d != at and not sizes.equal(n, whole)
     ]
@@ -160,7 +160,7 @@ def _search_along(ctx: Context, x: Tensor, dim: int, index: Tensor, src: Tensor 
     hit = op("eq", index.at(*places), position(x.dims[at]))
     value = x.value if src is None else src.at(*places)
     if (inside := every(bounds)) is not None:
-        hit, value = op("and", inside, guarded(hit, inside)), guarded(value, inside)
+        hit, value = inside & guarded(hit, inside), guarded(value, inside)
     return Search(hit, value, index.dims[at])
 
 

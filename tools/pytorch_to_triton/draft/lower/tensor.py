@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from pytorch_to_triton.draft.fresh_names import fresh
@@ -28,8 +28,8 @@ from pytorch_to_triton.draft.ir.values import (
     Number,
     Value,
     axes_of,
+    in_kind,
     kind_of,
-    op,
     walk,
 )
 
@@ -81,9 +81,6 @@ class Tensor:
         return limited(self.at(*index), inside, other)
 
 
-ZEROS: Mapping[Kind, Number] = {"float": 0.0, "int": 0, "bool": False}
-
-
 def guarded(value: Value, inside: Value) -> Value:
     """The value, whose loads read only where `inside`; what does not vary with that is there anyway."""
     varying = axes_of(inside)
@@ -92,8 +89,8 @@ def guarded(value: Value, inside: Value) -> Value:
         if not isinstance(v, Load) or not axes_of(v) & varying:
             return None
         if v.where is None:
-            return replace(v, where=inside, other=ZEROS[v.buffer.kind])
-        return replace(v, where=op("and", v.where, inside))
+            return replace(v, where=inside, other=in_kind(0, v.buffer.kind))
+        return replace(v, where=v.where & inside)
 
     return rewrite(value, only_inside)
 

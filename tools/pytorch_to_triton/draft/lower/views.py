@@ -12,20 +12,15 @@ import sympy
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, minus, plus, times
-from pytorch_to_triton.draft.ir.sizes import FloorDiv, Size
-from pytorch_to_triton.draft.ir.sizes import size as sized
+from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import Const, Value
 from pytorch_to_triton.draft.lower.row import Context, Refused, row
 from pytorch_to_triton.draft.lower.tensor import Tensor, expanded, position, reshaped
 
 
 @row("aten.alias.default", "aten.lift_fresh_copy.default")
-def same(ctx: Context, input: Tensor) -> Tensor:
-    return input
-
-
 @row("aten.clone.default", arguments="input memory_format")
-def clone(ctx: Context, input: Tensor) -> Tensor:
+def same(ctx: Context, input: Tensor) -> Tensor:
     return input
 
 
@@ -122,21 +117,3 @@ def flip(ctx: Context, input: Tensor, dims: Sequence[int]) -> Tensor:
         for i, (d, s) in enumerate(zip(fresh, input.shape, strict=True))
     ]
     return replace(input, dims=fresh, value=input.at(*index))
-
-
-@row("aten.pixel_shuffle.default")
-def pixel_shuffle(ctx: Context, input: Tensor, upscale_factor: int) -> Tensor:
-    r = sized(upscale_factor)
-    *lead, channels, height, width = input.shape
-    split = reshaped(ctx.names, input, (*lead, FloorDiv(channels, r * r), r, r, height, width))
-    *kept, below, beside, h, w = split.dims
-    return replace(split, dims=(*kept, h + below, w + beside))
-
-
-@row("aten.pixel_unshuffle.default")
-def pixel_unshuffle(ctx: Context, input: Tensor, downscale_factor: int) -> Tensor:
-    r = sized(downscale_factor)
-    *lead, height, width = input.shape
-    split = reshaped(ctx.names, input, (*lead, FloorDiv(height, r), r, FloorDiv(width, r), r))
-    *kept, c, h, below, w, beside = split.dims
-    return replace(split, dims=(*kept, c + below + beside, h, w))

@@ -52,9 +52,9 @@ def sliding(ctx: Context, letter: str, size: Size, out: Size, slide: Slide) -> W
     from_start = plus(times(position(o), sized(slide.stride)), times(position(k), sized(slide.dilation)))
     at = named(f"i{letter}", minus(from_start, extent(sized(slide.padding))))
     end = (out - 1) * slide.stride + (slide.taps - 1) * slide.dilation - slide.padding + 1
-    conditions = [op("ge", at, 0)] if slide.padding > 0 else []
+    conditions = [at >= 0] if slide.padding > 0 else []
     if slide.beyond > 0 and not below(end, size):
-        conditions.append(op("lt", at, extent(size)))
+        conditions.append(at < extent(size))
     return Window(o, k, at, every(conditions))
 
 
@@ -87,7 +87,7 @@ def adaptive(ctx: Context, letter: str, size: Size, out: Size) -> tuple[Window, 
     start = named("start", quotient(times(position(o), size), out))
     end = quotient(plus(times(plus(position(o), extent(ONE)), size), extent(out - 1)), out)
     count = named("count", minus(end, start))
-    return Window(o, k, plus(start, position(k)), op("lt", position(k), count)), count
+    return Window(o, k, plus(start, position(k)), position(k) < count), count
 
 
 def widest(size: Size, out: Size) -> Size:
@@ -133,25 +133,7 @@ def adaptive_max_pool(ctx: Context, input: Tensor, output_size: Sequence[int | S
     return largest(input, [w for w, _ in spread(ctx, input, output_size)])
 
 
-@row("aten.avg_pool1d.default")
-def avg_pool1d(
-    ctx: Context,
-    input: Tensor,
-    kernel_size: Numbers,
-    stride: Numbers = (),
-    padding: Numbers = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-) -> Tensor:
-    moves = slides(input, kernel_size, stride, padding, 1, ceil_mode=ceil_mode)
-    windows = slid(ctx, input, moves)
-    count = in_padding if count_include_pad else in_image
-    counts = [
-        count(w, move, n) for w, move, n in zip(windows, moves, input.shape[-len(moves) :], strict=True)
-    ]
-    return mean(ctx, input, windows, counts)
-
-
+@row("aten.avg_pool1d.default", arguments="input kernel_size stride padding ceil_mode count_include_pad")
 @row("aten.avg_pool2d.default", "aten.avg_pool3d.default")
 def avg_pool(
     ctx: Context,
@@ -163,12 +145,13 @@ def avg_pool(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    if divisor_override is None:
-        found = avg_pool1d(ctx, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
-        assert isinstance(found, Tensor)
-        return found
     moves = slides(input, kernel_size, stride, padding, 1, ceil_mode=ceil_mode)
-    return mean(ctx, input, slid(ctx, input, moves), [Const(divisor_override)])
+    windows = slid(ctx, input, moves)
+    if divisor_override is not None:
+        return mean(ctx, input, windows, [Const(divisor_override)])
+    count = in_padding if count_include_pad else in_image
+    lengths = input.shape[-len(moves) :]
+    return mean(ctx, input, windows, list(map(count, windows, moves, lengths)))
 
 
 @row(
@@ -244,7 +227,7 @@ def mean(ctx: Context, x: Tensor, windows: Sequence[Window], counts: Sequence[Va
     values = seen(x, [*map(position, lead)], windows, 0.0)
     total = Reduce(SUM, (values,), axes, name="total") if axes else values
     count = reduce(counted, counts)
-    value = total if count == Const(1) else op("div", total, as_kind(count, "float"))
+    value = total if count == Const(1) else total / as_kind(count, "float")
     return ctx.tensor((*lead, *(w.out for w in windows)), value)
 
 
@@ -253,7 +236,7 @@ def counted(a: Value, b: Value) -> Value:
     match a, b:
         case Const(value=int(x)), Const(value=int(y)):
             return Const(x * y)
-    return op("mul", a, b)
+    return a * b
 
 
 def in_padding(window: Window, slide: Slide, size: Size) -> Value:

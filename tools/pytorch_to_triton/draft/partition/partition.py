@@ -100,7 +100,9 @@ def _may_store(placement: Placement, home: Group, step: Step) -> bool:
         return False
     if not (of_home or siblings or _reads_once(placement, home, step, reads)):
         return False
-    if set(last.tensor.axes) - set(step.tensor.axes) and not _reduces_values_of(home, step):
+    axes = set(step.tensor.axes)
+    # A step over fewer axes may reduce what the group stores: statistics beside the values.
+    if set(last.tensor.axes) - axes and not axes < {a for s in home.steps for a in s.tensor.axes}:
         return False
     if not all(v.index == placement.steps[v.buffer.name].tensor.indices and v.where is None for v in of_home):
         return False
@@ -124,11 +126,6 @@ def _reads_once(placement: Placement, home: Group, step: Step, reads: Sequence[L
     everything = set(axes if len(axes) > len(others) else others)
     in_full = {v.buffer for v in home.cluster.loads() if len(axes_of(v)) >= len(everything)}
     return any(v.buffer in in_full and everything <= axes_of(v) for v in reads)
-
-
-def _reduces_values_of(home: Group, step: Step) -> bool:
-    """Whether the step reduces what the group stores: statistics beside the values."""
-    return set(step.tensor.axes) < {a for s in home.steps for a in s.tensor.axes}
 
 
 def _of_copy(placement: Placement, home: Group, step: Step) -> Group | None:

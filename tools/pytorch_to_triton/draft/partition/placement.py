@@ -19,7 +19,6 @@ from pytorch_to_triton.draft.ir.values import (
     Index,
     Load,
     Map,
-    Reduce,
     Store,
     Value,
     axes_of,
@@ -36,6 +35,7 @@ from pytorch_to_triton.draft.program import (
     anchors_of,
     buffers_of,
     read_through,
+    reduces_of,
     taken_apart,
 )
 from pytorch_to_triton.draft.schedule.axes import merged, over_axes_of, unified
@@ -214,7 +214,7 @@ def _laid_side_by_side(placement: Placement, step: Step, anchors: Sequence[str])
 
 def _is_sum(placement: Placement, name: str) -> bool:
     """Whether the step is smaller than what it reduces."""
-    reduces = [v for v in walk(placement.value(name)) if isinstance(v, Reduce)]
+    reduces = reduces_of(placement.value(name))
     return bool(reduces) and not any(set(r.axes) & set(placement.steps[name].tensor.axes) for r in reduces)
 
 
@@ -277,18 +277,11 @@ def with_columns_apart(placement: Placement) -> Placement:
     """The same for all that stores columns which it reduces, where a kernel of rows reads what it reads."""
     groups = [*placement.matched_alone(n for n in placement.steps if n in placement.stored)]
     read = {b for g in groups if g.pattern is rows for b in read_by(g)}
-    for group in groups:
-        if group.pattern is columns and _stores_all(group) and read & _read_in_full(group):
+    for group in (g for g in groups if g.pattern is columns):
+        stores_all = {a for r in group.cluster.reduces() for a in r.axes} <= set(group.cluster.free())
+        if stores_all and read & {v.buffer.name for v in largest(group.cluster)}:
             placement = _with_reductions_stored(placement, group.steps[0]) or placement
     return placement
-
-
-def _stores_all(group: Group) -> bool:
-    return {a for r in group.cluster.reduces() for a in r.axes} <= set(group.cluster.free())
-
-
-def _read_in_full(group: Group) -> set[str]:
-    return {v.buffer.name for v in largest(group.cluster)}
 
 
 def _with_reductions_stored(placement: Placement, step: Step) -> Placement | None:
@@ -297,14 +290,10 @@ def _with_reductions_stored(placement: Placement, step: Step) -> Placement | Non
     if not all(v.monoid.is_plain for v in anchors_of(value)):
         return None
     taken = {*placement.steps, *(i.name for i in program.graph.inputs)}
-    *parts, whole = taken_apart(step, value, _first_reduction, taken)
+    *parts, whole = taken_apart(step, value, lambda v: next(iter(reduces_of(v)), None), taken)
     apart = (*(replace(part, is_kept=True) for part in parts), whole)
     items = tuple(new for i in program.items for new in (apart if i is step else (i,)))
     return replace(placement, program=replace(program, items=items)).storing(p.name for p in parts)
-
-
-def _first_reduction(value: Value) -> Reduce | None:
-    return next((v for v in walk(value) if isinstance(v, Reduce)), None)
 
 
 MOST_ANCHORS = 3

@@ -7,8 +7,8 @@ from pytorch_to_triton.draft.ir.monoids import WEIGHTED_SOFTMAX
 from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, axes_of
 from pytorch_to_triton.draft.patterns import contraction, rows
-from pytorch_to_triton.draft.schedule.axes import fuse, rename
-from pytorch_to_triton.draft.schedule.blocks import SMALLEST, covering, power_of_two
+from pytorch_to_triton.draft.schedule.axes import nest
+from pytorch_to_triton.draft.schedule.blocks import SMALLEST, configurations, covering, power_of_two
 from pytorch_to_triton.draft.schedule.conditions import at_most, kernels_by_first, together
 from pytorch_to_triton.draft.schedule.online import online
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
@@ -20,9 +20,8 @@ EXAMPLES = (
     "def attention(q: 'float32[B, M, D]', k: 'float32[B, N, D]', v: 'float32[B, N, D]'):\n"
     "    return torch.softmax(q @ k.transpose(1, 2) * 0.25, dim=-1) @ v",
 )
-CONFIGS = tuple(
-    {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w, "num_stages": s}
-    for m, n, w, s in ((64, 32, 4, 2), (128, 64, 8, 2), (64, 64, 4, 3), (128, 32, 4, 2))
+CONFIGS = configurations(
+    "BLOCK_M BLOCK_N num_warps num_stages", (64, 32, 4, 2), (128, 64, 8, 2), (64, 64, 4, 3), (128, 32, 4, 2)
 )
 LARGEST_HEAD = 256
 LARGEST_OF_A_DIM = 128
@@ -90,17 +89,15 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     found = parts(cluster)
     assert found is not None
     query, key, inner, width, around = found
-    names = {query: "query", key: "key", inner: "d", width: "e"}
-    rewrites = (*((fuse("head", around),) if around else ()), rename(names), online)
-    walks = {
-        **({"head": Walk("grid")} if around else {}),
-        "query": Walk("grid", "BLOCK_M"),
-        "d": Walk("whole", "BLOCK_D"),
-        "e": Walk("whole", "BLOCK_E"),
-        "key": Walk("loop", "BLOCK_N"),
-    }
+    walks, fused = nest(
+        ("head", around, Walk("grid")),
+        ("query", (query,), Walk("grid", "BLOCK_M")),
+        ("d", (inner,), Walk("whole", "BLOCK_D")),
+        ("e", (width,), Walk("whole", "BLOCK_E")),
+        ("key", (key,), Walk("loop", "BLOCK_N")),
+    )
     blocks = {"BLOCK_D": _block(inner.size), "BLOCK_E": _block(width.size)}
-    schedule = Schedule(walks, ("query", "d", "key", "e"), CONFIGS, rewrites, blocks)
+    schedule = Schedule(walks, ("query", "d", "key", "e"), CONFIGS, (*fused, online), blocks)
     condition = fits(inner, width)
     assert condition is not None
     flash = Alternative("flash", ((cluster, schedule),), condition, is_enough=True)

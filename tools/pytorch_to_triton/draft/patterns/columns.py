@@ -13,29 +13,21 @@ from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, axes_of
 from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.patterns.rows import no_single_walk
-from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, rename
-from pytorch_to_triton.draft.schedule.blocks import SMALLEST, covering, where_wide, within
+from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, nest
+from pytorch_to_triton.draft.schedule.blocks import SMALLEST, configurations, covering, where_wide, within
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online_softmax
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import at_once, can_split, in_shares, split, staged
 
 EXAMPLES = ("def column_sums(x: 'float32[M, N]'):\n    return x.sum(dim=0)",)
-LOOPS = tuple(
-    {"BLOCK_K": k, "BLOCK_N": n, "num_warps": w}
-    for k, n, w in (
-        (32, 64, 8),
-        (16, 128, 4),
-        (8, 128, 2),
-        (32, 128, 4),
-        (64, 64, 4),
-        (4, 256, 4),
-        (128, 32, 4),
-    )
-)
+LOOPS = configurations(
+    "BLOCK_K BLOCK_N num_warps",
+    (32, 64, 8), (16, 128, 4), (8, 128, 2), (32, 128, 4), (64, 64, 4), (4, 256, 4), (128, 32, 4),
+)  # fmt: skip
 GATHERS = LOOPS[::-1]
 """For partial results: few columns and no other work, so that many rows at once hide the latency."""
-WHOLE = tuple({"BLOCK_N": n, "num_warps": w} for n, w in ((64, 4), (32, 4), (128, 8), (16, 4), (16, 8)))
+WHOLE = configurations("BLOCK_N num_warps", (64, 4), (32, 4), (128, 8), (16, 4), (16, 8))
 TILES = tuple(
     {"BLOCK_N": f"max({elements} // block_k, {SMALLEST})", "num_warps": str(w)}
     for elements, w in ((2048, 4), (4096, 4), (4096, 8), (8192, 8), (1024, 2))
@@ -43,7 +35,7 @@ TILES = tuple(
 """Few rows with many columns to a program, many with few."""
 WIDTH = 256
 """Columns of a tile that walks down a share of the rows."""
-LOOKAHEAD = tuple({"BLOCK_M": 8, "STAGES": s, "num_warps": w} for s, w in ((3, 4), (2, 4), (3, 8), (2, 8)))
+LOOKAHEAD = configurations("BLOCK_M STAGES num_warps", (8, 3, 4), (8, 2, 4), (8, 3, 8), (8, 2, 8))
 SHARES = ((2048, 3, 4), (2048, 2, 4), (1024, 3, 4), (4096, 2, 4), (4096, 3, 8))
 """Elements of a tile, stages and warps."""
 PROGRAMS = 512
@@ -53,9 +45,8 @@ MANY = 2**16
 """Columns that keep all multiprocessors busy with one program for each block of them."""
 CHUNK = 128
 """Rows whose statistics are taken at once: one that goes on from row to row is rescaled with each block."""
-CHUNKS = tuple(
-    {"BLOCK_K": k, "BLOCK_N": n, "num_warps": w}
-    for k, n, w in ((128, 64, 8), (128, 32, 4), (128, 32, 8), (64, 64, 4), (16, 128, 4))
+CHUNKS = configurations(
+    "BLOCK_K BLOCK_N num_warps", (128, 64, 8), (128, 32, 4), (128, 32, 8), (64, 64, 4), (16, 128, 4)
 )
 
 
@@ -88,9 +79,8 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     assert col is not None
     outer = tuple(a for a in cluster.free() if a not in reduced and a != col)
     length = product(a.size for a in reduced)
-    rewrites = (*((fuse("outer", outer),) if outer else ()), fuse("row", reduced), rename({col: "col"}))
-    grid = {**({"outer": Walk("grid")} if outer else {}), "col": Walk("grid", "BLOCK_N")}
-    loop = {**grid, "row": Walk("loop", "BLOCK_K")}
+    grid = ("outer", outer, Walk("grid")), ("col", (col,), Walk("grid", "BLOCK_N"))
+    loop, rewrites = nest(*grid, ("row", reduced, Walk("loop", "BLOCK_K")))
     order = ("row", "col")
     loops = within(LOOPS, {"BLOCK_N": col.size})
     plain = Schedule(loop, order, loops, rewrites)
@@ -99,9 +89,8 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     if is_online(online_softmax(fused)):
         # Welford's step is left out: Triton 3.6 miscompiles a carry that is read beside a sum of the tile
         # (triton-lang/triton#11836), seen in this layout.
-        found.append(
-            Alternative("online", ((cluster, Schedule(loop, order, loops, (*rewrites, online_softmax))),))
-        )
+        carried = replace(plain, rewrites=(*rewrites, online_softmax))
+        found.append(Alternative("online", ((cluster, carried),)))
     kept = product(a.size for a in (*outer, col))
     few_and_long = together(at_most(kept, MANY), more_than(length, LARGEST_IN_REGISTERS))
     if few_and_long is not None:
@@ -112,15 +101,8 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         elif kernels := kernels_of(statistics):
             found.append(Alternative("staged", kernels, few_and_long))
     if (fits := at_most(length, LARGEST_IN_REGISTERS)) is not None:
-        whole = Schedule(
-            {**grid, "row": Walk("whole", "BLOCK_K")},
-            order,
-            WHOLE,
-            rewrites,
-            {"BLOCK_K": covering(length)},
-            TILES[0],
-            TILES,
-        )
+        walks = {**loop, "row": Walk("whole", "BLOCK_K")}
+        whole = Schedule(walks, order, WHOLE, rewrites, {"BLOCK_K": covering(length)}, TILES[0], TILES)
         found.append(Alternative("in_registers", ((cluster, whole),), fits))
     return tuple(found)
 
@@ -144,26 +126,16 @@ def in_chunks(cluster: Cluster, outer: tuple[Axis, ...], col: Axis) -> list[tupl
     """Shares of the rows to partial results, then those; a statistic of several values in chunks."""
     cluster = fuse("row", in_memory_order(cluster.reduces()[0].axes, cluster))(cluster)
     (over,) = cluster.reduces()[0].axes
-    above = (fuse("outer", outer),) if outer else ()
     if all(r.monoid.is_plain for r in cluster.reduces()):
         share = shared(over, product(a.size for a in outer) * sizes.ceiling(col.size, WIDTH))
         first, rest = in_shares(cluster, over, share)
         return [(first, above_all(walked_down(share, (col,)), outer)), (rest, totals((*outer, col)))]
     first, rest = split(cluster, over, CHUNK)
-    rewrites = (*above, rename({col: "col"}))
-    grid = {"outer": Walk("grid")} if outer else {}
-    partial = Schedule(
-        {"part": Walk("grid"), **grid, "col": Walk("grid", "BLOCK_N"), "i": Walk("loop", "BLOCK_K")},
-        ("i", "col"),
-        within(CHUNKS, {"BLOCK_N": col.size}),
-        rewrites,
-    )
-    final = Schedule(
-        {**grid, "col": Walk("grid", "BLOCK_N"), "part": Walk("loop", "BLOCK_K")},
-        ("part", "col"),
-        within(GATHERS, {"BLOCK_N": col.size}),
-        rewrites,
-    )
+    grid, rewrites = nest(("outer", outer, Walk("grid")), ("col", (col,), Walk("grid", "BLOCK_N")))
+    chunks, gathers = (within(configs, {"BLOCK_N": col.size}) for configs in (CHUNKS, GATHERS))
+    loop = Walk("loop", "BLOCK_K")
+    partial = Schedule({"part": Walk("grid"), **grid, "i": loop}, ("i", "col"), chunks, rewrites)
+    final = Schedule({**grid, "part": loop}, ("part", "col"), gathers, rewrites)
     return [(first, partial), (rest, final)]
 
 
@@ -191,10 +163,8 @@ def walked_down(share: Share, col: tuple[Axis, ...]) -> Schedule:
 
 def above_all(schedule: Schedule, outer: tuple[Axis, ...]) -> Schedule:
     """The schedule with programs of their own for each element of these axes."""
-    if not outer:
-        return schedule
-    walks = {"outer": Walk("grid"), **schedule.walks}
-    return replace(schedule, walks=walks, rewrites=(fuse("outer", outer), *schedule.rewrites))
+    walks, fused = nest(("outer", outer, Walk("grid")))
+    return replace(schedule, walks={**walks, **schedule.walks}, rewrites=(*fused, *schedule.rewrites))
 
 
 def totals(kept: tuple[Axis, ...]) -> Schedule:

@@ -10,10 +10,10 @@ from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, Reduce, axes_of, kind_of
 from pytorch_to_triton.draft.patterns import columns
-from pytorch_to_triton.draft.schedule.axes import fuse
-from pytorch_to_triton.draft.schedule.blocks import pipelined, tiles_in_loop, within
+from pytorch_to_triton.draft.schedule.axes import nest
+from pytorch_to_triton.draft.schedule.blocks import configurations, pipelined, tiles_in_loop, within
 from pytorch_to_triton.draft.schedule.conditions import at_most, more_than, together
-from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Schedule, Walk
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import split
 
 EXAMPLES = (
@@ -22,21 +22,18 @@ EXAMPLES = (
 )
 
 
-def configurations(*rows: tuple[int, int, int, int, int]) -> tuple[Config, ...]:
-    """Of rows of BLOCK_M, BLOCK_N, BLOCK_K, warps and stages."""
-    names = ("BLOCK_M", "BLOCK_N", "BLOCK_K", "num_warps", "num_stages")
-    return tuple(dict(zip(names, row, strict=True)) for row in rows)
-
-
+NUMBERS = "BLOCK_M BLOCK_N BLOCK_K num_warps num_stages"
 CONFIGS = configurations(
+    NUMBERS,
     (64, 64, 32, 4, 3), (128, 128, 64, 8, 3), (128, 64, 32, 8, 3), (64, 128, 32, 4, 4),
     (128, 256, 32, 8, 3), (64, 32, 64, 4, 4), (32, 64, 64, 4, 4), (16, 64, 64, 4, 4),
 )  # fmt: skip
 SHORT = 64
 """Summands that one block holds."""
-SHORT_SUMS = (*configurations((64, 128, 64, 4, 3)), *CONFIGS)
+SHORT_SUMS = (*configurations(NUMBERS, (64, 128, 64, 4, 3)), *CONFIGS)
 """Each program reads its operands once: what a convolution of one pixel is limited by."""
 TAPS = configurations(
+    NUMBERS,
     (128, 128, 16, 4, 3), (64, 128, 16, 4, 4), (256, 128, 16, 8, 3), (256, 64, 16, 4, 3),
     (64, 128, 32, 4, 3), (128, 64, 32, 4, 3), (64, 32, 32, 4, 2),
 )  # fmt: skip
@@ -77,19 +74,16 @@ def sides(cluster: Cluster, r: Reduce) -> tuple[tuple[Axis, ...], ...]:
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     batch, m, n, k = sides(cluster, cluster.reduces()[0])
-    names = {"row": m, "col": n, "k": k} | ({"batch": batch} if batch else {})
-    fused = tuple(fuse(name, axes) for name, axes in names.items())
-    around = {"batch": Walk("grid")} if batch else {}
-    walks = {
-        **around,
-        "row": Walk("grid", "BLOCK_M"),
-        "col": Walk("grid", "BLOCK_N"),
-        "k": Walk("loop", "BLOCK_K"),
-    }
-    lengths = {name: product(a.size for a in axes) for name, axes in names.items()}
-    blocks = {"BLOCK_M": lengths["row"], "BLOCK_N": lengths["col"], "BLOCK_K": lengths["k"]}
+    walks, fused = nest(
+        ("batch", batch, Walk("grid")),
+        ("row", m, Walk("grid", "BLOCK_M")),
+        ("col", n, Walk("grid", "BLOCK_N")),
+        ("k", k, Walk("loop", "BLOCK_K")),
+    )
+    sides_of = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k}
+    blocks = {block: product(a.size for a in axes) for block, axes in sides_of.items()}
     tiles = tiles_in_loop(Schedule(walks, (), (), fused).applied(cluster), walks)
-    is_short = lengths["k"].is_Integer and lengths["k"] <= SHORT
+    is_short = at_most(blocks["BLOCK_K"], SHORT) == ""
     candidates = TAPS if len(k) > 1 else SHORT_SUMS if is_short else CONFIGS
     configs = pipelined(within(candidates, blocks), tiles)
     order = ("row", "k", "col")

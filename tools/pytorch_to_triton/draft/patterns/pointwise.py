@@ -10,12 +10,13 @@ from dataclasses import replace
 
 from pytorch_to_triton.draft.ir.indices import offset
 from pytorch_to_triton.draft.ir.sizes import product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Load, Map, Store, Value, axes_of, walk
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Load, Map, Store, axes_of, walk
 from pytorch_to_triton.draft.lower.tensor import digits
-from pytorch_to_triton.draft.schedule.axes import fuse, innermost
+from pytorch_to_triton.draft.schedule.axes import fuse, innermost, nest
 from pytorch_to_triton.draft.schedule.blocks import (
     SMALLEST,
     TILE,
+    configurations,
     covering,
     filled,
     power_of_two,
@@ -30,14 +31,14 @@ EXAMPLES = (
     "def turned(x: 'float32[M, N]'):\n    return x.t() * 2.0",
     "def stepped(x: 'float32[M, N]', dt: 'float32[M]'):\n    return x * torch.exp(-dt)[:, None]",
 )
-BLOCKS = tuple({"BLOCK": b, "num_warps": w} for b, w in ((512, 4), (1024, 4), (1024, 8), (2048, 8)))
+BLOCKS = configurations("BLOCK num_warps", (512, 4), (1024, 4), (1024, 8), (2048, 8))
 COL = "col"
 NARROWEST = 32
-TILES = tuple(
-    {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w}
-    for m, n, w in ((32, 64, 4), (64, 64, 4), (64, 64, 8), (16, 64, 4), (64, 32, 4), (32, 32, 4))
-)
-ROWS = tuple({"BLOCK_M": 8, "num_warps": w} for w in (4, 8))
+TILES = configurations(
+    "BLOCK_M BLOCK_N num_warps",
+    (32, 64, 4), (64, 64, 4), (64, 64, 8), (16, 64, 4), (64, 32, 4), (32, 32, 4),
+)  # fmt: skip
+ROWS = configurations("BLOCK_M num_warps", (8, 4), (8, 8))
 WIDTH = 256
 """Columns of a tile of rows."""
 BY_ROW = tuple(
@@ -127,11 +128,8 @@ def needs_division(cluster: Cluster, axes: Sequence[Axis]) -> bool:
     conditions = [access.where for access in accesses if access.where is not None]
     computed = [store.value for store in joined.stores]
     values = walk(*offsets, *conditions, *computed, into=lambda v: not isinstance(v, Load))
-    return any(isinstance(v, Map) and v.fn in ("floordiv", "mod") and along_columns(v) for v in values)
-
-
-def along_columns(v: Value) -> bool:
-    return any(a.name == COL for a in axes_of(v))
+    divisions = (v for v in values if isinstance(v, Map) and v.fn in ("floordiv", "mod"))
+    return any(a.name == COL for v in divisions for a in axes_of(v))
 
 
 def alike(cluster: Cluster) -> tuple[Axis, ...]:
@@ -185,11 +183,9 @@ def tiles(
 ) -> Schedule:
     """A tile a program; `inside` says how reduced axes are walked."""
     others = tuple(a for a in cluster.free() if a not in (*rows, *cols))
-    rewrites = (*((fuse("outer", others),) if others else ()), fuse("row", rows), fuse(COL, cols))
-    walks = {
-        **({"outer": Walk("grid")} if others else {}),
-        "row": Walk("grid", "BLOCK_M"),
-        COL: Walk("grid", "BLOCK_N"),
-        **(inside or {}),
-    }
-    return Schedule(walks, ("row", COL), configs, rewrites)
+    grid, rewrites = nest(
+        ("outer", others, Walk("grid")),
+        ("row", rows, Walk("grid", "BLOCK_M")),
+        (COL, cols, Walk("grid", "BLOCK_N")),
+    )
+    return Schedule({**grid, **(inside or {})}, ("row", COL), configs, rewrites)

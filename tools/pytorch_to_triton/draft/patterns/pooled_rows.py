@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Buffer, Cluster, Load, Reduce, axes_of, walk
 from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
-from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
+from pytorch_to_triton.draft.schedule.axes import in_memory_order, innermost, nest
 from pytorch_to_triton.draft.schedule.blocks import covering
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
@@ -69,8 +69,11 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     row, beneath = (in_memory_order(tuple(axes), cluster) for axes in divided(cluster))
     outer = tuple(a for a in cluster.free() if a not in row)
     length, depth = product(a.size for a in row), product(a.size for a in beneath)
-    walks = {"row": Walk("grid", "BLOCK_M"), "k": Walk("loop"), "col": Walk("whole", "BLOCK_N")}
-    rewrites = (fuse("row", outer), fuse("k", beneath), fuse("col", row))
+    walks, rewrites = nest(
+        ("row", outer, Walk("grid", "BLOCK_M")),
+        ("k", beneath, Walk("loop")),
+        ("col", row, Walk("whole", "BLOCK_N")),
+    )
     sized = {"BLOCK_N": covering(length)}
     schedule = Schedule(walks, ("row", "col"), rows.ROWS, rewrites, sized, TILES[0], TILES)
     fits = at_most(length, LARGEST_IN_REGISTERS)

@@ -15,7 +15,7 @@ from pytorch_to_triton.draft.ir.sizes import Size, product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, Value, axes_of
 from pytorch_to_triton.draft.patterns import rows
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
-from pytorch_to_triton.draft.schedule.blocks import covering, stages
+from pytorch_to_triton.draft.schedule.blocks import configurations, covering, stages
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Rewrite, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import by_row, in_shares
@@ -29,10 +29,10 @@ EXAMPLES = (
 )
 PROGRAMS = 2048
 """As many as an H100 holds at once, with four warps each."""
-CONFIGS = tuple({"BLOCK_M": 1, "STAGES": 2, "num_warps": w} for w in (4, 8))
+CONFIGS = configurations("BLOCK_M STAGES num_warps", (1, 2, 4), (1, 2, 8))
 LONG_ROW = 1024
 """Longer ones fill a program: as tiles of one row they would be laid out twice, for what each comes to."""
-LONG = tuple({"STAGES": 2, "num_warps": w} for w in (4, 8))
+LONG = configurations("STAGES num_warps", (2, 4), (2, 8))
 ALONE = tuple({"num_warps": f"min(max(block_n // {per_warp}, 1), 16)"} for per_warp in (512, 1024, 256))
 
 

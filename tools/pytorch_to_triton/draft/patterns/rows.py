@@ -13,8 +13,8 @@ from pytorch_to_triton.draft.ir.sizes import Size, product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, axes_of
 from pytorch_to_triton.draft.lower.tensor import digits
 from pytorch_to_triton.draft.patterns import pointwise
-from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
-from pytorch_to_triton.draft.schedule.blocks import covering
+from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, nest
+from pytorch_to_triton.draft.schedule.blocks import configurations, covering
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, half_empty, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Rewrite, Schedule, Walk
@@ -26,13 +26,13 @@ EXAMPLES = (
     "def quantised(x: 'float32[M, N]'):\n"
     "    return torch.round(x / (x.abs().amax(dim=-1, keepdim=True) / 127)).to(torch.int8)",
 )
-LOOPS = tuple({"BLOCK_N": b, "num_warps": w} for b, w in ((16384, 16), (8192, 16), (4096, 8), (1024, 4)))
-SHORT_LOOPS = tuple({"BLOCK_N": b, "num_warps": w} for b, w in ((1024, 4), (2048, 8)))
-CHUNKS = tuple({"BLOCK_N": b, "num_warps": w} for b, w in ((4096, 8), (2048, 8), (1024, 4), (4096, 16)))
+LOOPS = configurations("BLOCK_N num_warps", (16384, 16), (8192, 16), (4096, 8), (1024, 4))
+SHORT_LOOPS = configurations("BLOCK_N num_warps", (1024, 4), (2048, 8))
+CHUNKS = configurations("BLOCK_N num_warps", (4096, 8), (2048, 8), (1024, 4), (4096, 16))
 """A chunk at once first: many short programs fill the GPU to the end, and wait for one load each."""
 GATHERS = ({"BLOCK_N": 4096, "num_warps": 8},)
 """For partial results, which are few."""
-ROWS = tuple({"BLOCK_M": m, "num_warps": w} for m, w in ((1, 4), (1, 8), (1, 16), (2, 4), (4, 4), (8, 4)))
+ROWS = configurations("BLOCK_M num_warps", (1, 4), (1, 8), (1, 16), (2, 4), (4, 4), (8, 4))
 TILES = tuple(
     {
         "BLOCK_M": f"max({elements} // block_n, 1)",
@@ -98,31 +98,24 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     reduced = in_memory_order(cluster.reduces()[0].axes, cluster)
     rows = tuple(a for a in cluster.free() if a not in reduced)
     n_rows, length = product(a.size for a in rows), product(a.size for a in reduced)
-    rewrites = (*((fuse("row", rows),) if rows else ()), fuse("col", reduced))
-    grid = {"row": Walk("grid")} if rows else {}
-    loop = {**grid, "col": Walk("loop", "BLOCK_N")}
-
-    def looped(name: str, *more: Rewrite) -> Alternative:
-        schedule = Schedule(loop, ("col",), LOOPS, (*rewrites, *more))
-        return Alternative(name, ((cluster, schedule),))
-
-    loops = [looped("in_passes")]
-    if is_online(online(Schedule(loop, ("col",), LOOPS, rewrites).applied(cluster))):
-        loops.append(looped("online", online))
-    found = [*loops]
+    walks, rewrites = nest(("row", rows, Walk("grid")), ("col", reduced, Walk("loop", "BLOCK_N")))
+    loop = Schedule(walks, ("col",), LOOPS, rewrites)
+    found = [Alternative("in_passes", ((cluster, loop),))]
+    if is_online(online(loop.applied(cluster))):
+        loop = replace(loop, rewrites=(*rewrites, online))
+        found.append(Alternative("online", ((cluster, loop),)))
     few_and_long = together(at_most(n_rows, FEW_ROWS - 1), more_than(length, LONG_ROW)) if rows else ""
     if few_and_long is not None:
         found.append(chunked(cluster, few_and_long))
     fits = at_most(length, LARGEST_IN_REGISTERS)
     if fits is not None:
-        kernel = cluster, whole(rewrites, grid, length)
+        kernel = cluster, whole(rewrites, rows, length)
         # Whatever is reduced to one number may be long one day.
         found.append(Alternative("in_registers", (kernel,), fits, is_enough=bool(rows)))
         emptied = half_empty(length, LARGEST_IN_REGISTERS)
         # Two loops over a row: no statistic is of what another one makes of each element.
         if rows and not cluster.inner_reduces() and emptied is not None and computes_much(cluster, reduced):
-            ((_, loop_of_row),) = loops[-1].kernels
-            short = replace(loop_of_row, configs=SHORT_LOOPS)
+            short = replace(loop, configs=SHORT_LOOPS)
             found.append(Alternative("in_short_passes", ((cluster, short),), emptied))
     return tuple(found)
 
@@ -133,11 +126,11 @@ def computes_much(cluster: Cluster, reduced: tuple[Axis, ...]) -> bool:
     return any(axes_of(v) & set(reduced) for v in values)
 
 
-def whole(rewrites: tuple[Rewrite, ...], grid: dict[str, Walk], length: Size) -> Schedule:
+def whole(rewrites: tuple[Rewrite, ...], rows: tuple[Axis, ...], length: Size) -> Schedule:
     """Each row at once; short rows several to a program."""
-    walks = {**({"row": Walk("grid", "BLOCK_M")} if grid else {}), "col": Walk("whole", "BLOCK_N")}
-    sized = {"BLOCK_N": covering(length)}
-    if grid:
+    walks, sized = {"col": Walk("whole", "BLOCK_N")}, {"BLOCK_N": covering(length)}
+    if rows:
+        walks = {"row": Walk("grid", "BLOCK_M"), **walks}
         return Schedule(walks, ("row", "col"), ROWS, rewrites, sized, TILES[0], TILES)
     configs = tuple({"num_warps": w} for w in (4, 8, 16))
     untuned = {"num_warps": "min(max(block_n // 512, 1), 16)"}
@@ -161,20 +154,9 @@ def in_chunks(cluster: Cluster) -> list[tuple[Cluster, Schedule]]:
     cluster = fuse("col", reduced)(cluster)
     (over,) = cluster.reduces()[0].axes
     first, rest = split(cluster, over, CHUNK)
+    loop = Walk("loop", "BLOCK_N")
     rows = tuple(a for a in first.free() if a.name not in ("part", "i"))
-    fused = (fuse("row", rows),) if rows else ()
-    grid = {"row": Walk("grid")} if rows else {}
-    partial = Schedule(
-        {**grid, "part": Walk("grid"), "i": Walk("loop", "BLOCK_N")},
-        ("i",),
-        CHUNKS,
-        fused,
-    )
-    final_rows = tuple(a for a in rest.free())
-    final = Schedule(
-        {**({"row": Walk("grid")} if final_rows else {}), "part": Walk("loop", "BLOCK_N")},
-        ("part",),
-        GATHERS,
-        (fuse("row", final_rows),) if final_rows else (),
-    )
-    return [(first, partial), (rest, final)]
+    grid, fused = nest(("row", rows, Walk("grid")))
+    partial = Schedule({**grid, "part": Walk("grid"), "i": loop}, ("i",), CHUNKS, fused)
+    grid, fused = nest(("row", rest.free(), Walk("grid")))
+    return [(first, partial), (rest, Schedule({**grid, "part": loop}, ("part",), GATHERS, fused))]

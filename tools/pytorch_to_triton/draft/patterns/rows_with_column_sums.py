@@ -20,7 +20,7 @@ from pytorch_to_triton.draft.ir.values import (
     walk,
 )
 from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
-from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
+from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, nest
 from pytorch_to_triton.draft.schedule.blocks import covering, stages
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, kernels_by_first
 from pytorch_to_triton.draft.schedule.parts import in_parts
@@ -172,9 +172,9 @@ def columns_of(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...], tu
 def of_shares(share: Share, group: tuple[Axis, ...], col: tuple[Axis, ...], n_loads: int) -> Schedule:
     """Rows whole, the next ones on their way; short ones several at a time, or a few groups of each."""
     outer, block = ("group", "BLOCK_G") if group else ("row", "BLOCK_M")
-    walks = {"part": Walk("grid"), **({"group": Walk("grid", block)} if group else {})}
-    walks |= {"row": Walk("loop", None if group else block, share), "col": Walk("whole", "BLOCK_N")}
-    rewrites = (*((fuse("group", group),) if group else ()), fuse("col", col))
+    grid, fused = nest(("group", group, Walk("grid", block)))
+    row = Walk("loop", None if group else block, share)
+    walks = {"part": Walk("grid"), **grid, "row": row, "col": Walk("whole", "BLOCK_N")}
     length = product(a.size for a in col)
     sized = {"BLOCK_N": covering(length)}
     tile = f"{block.lower()} * block_n"
@@ -190,7 +190,7 @@ def of_shares(share: Share, group: tuple[Axis, ...], col: tuple[Axis, ...], n_lo
     if group:
         untuned[block] = f"min({covering(product(a.size for a in group))}, {untuned[block]})"
     configs = ({block: 1, "STAGES": 2, "num_warps": 8},)
-    return Schedule(walks, (outer, "col"), configs, rewrites, sized, untuned, templates)
+    return Schedule(walks, (outer, "col"), configs, (*fused, fuse("col", col)), sized, untuned, templates)
 
 
 PLAIN = (pointwise, rows, columns)
@@ -200,7 +200,10 @@ def apart(cluster: Cluster, where: str = "") -> tuple[tuple[Cluster, Schedule], 
     """Kernels for rows of any length, or of those where a condition holds."""
     along, summed = divided(cluster)
     if both := of_rows_first(along, summed):
-        return (*always(rows.alternatives(both[0]), where).kernels, (both[1], added_up(both[1])))
+        totals = columns.totals(both[1].free())
+        rewrites = (fuse("part", both[1].reduces()[0].axes), *totals.rewrites)
+        sums = both[1], replace(totals, rewrites=rewrites)
+        return (*always(rows.alternatives(both[0]), where).kernels, sums)
     found: list[tuple[Cluster, Schedule]] = []
     for whole in (c for c in (along, summed) if c.stores):
         at_once = kernels_by_first(PLAIN, whole, where)
@@ -223,9 +226,3 @@ def of_rows_first(along: Cluster, summed: Cluster) -> tuple[Cluster, Cluster] | 
     first, rest = by_row(summed, set(outer[0].axes))
     both = Cluster(along.name, (*along.stores, *first.stores))
     return (both, rest) if rows.match(both) is None else None
-
-
-def added_up(cluster: Cluster) -> Schedule:
-    """Sums of what each row came to."""
-    schedule = columns.totals(cluster.free())
-    return replace(schedule, rewrites=(fuse("part", cluster.reduces()[0].axes), *schedule.rewrites))

@@ -4,15 +4,15 @@
 loop, for rows that fit. `in_chunks`: for few and long rows, what chunks of them come to first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, minus
 from pytorch_to_triton.draft.ir.rewriting import rewritten, substitute
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Scan, Value, axes_in_order, walk
-from pytorch_to_triton.draft.schedule.axes import fuse, rename
-from pytorch_to_triton.draft.schedule.blocks import covering
+from pytorch_to_triton.draft.schedule.axes import nest
+from pytorch_to_triton.draft.schedule.blocks import configurations, covering
 from pytorch_to_triton.draft.schedule.conditions import at_most
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Rewrite, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import scans_in_chunks
@@ -22,15 +22,12 @@ EXAMPLES = (
     "def from_the_end(x: 'float32[M, N]'):\n    return torch.cumsum(x.flip(1), dim=1).flip(1)",
     "def best_so_far(x: 'float32[M, N]'):\n    return torch.cummax(x, dim=1)",
 )
-LOOPS = tuple(
-    {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w}
-    for m, n, w in ((1, 1024, 4), (4, 256, 4), (1, 4096, 8), (16, 64, 4))
-)
-ROWS = tuple({"BLOCK_M": m, "num_warps": w} for m, w in ((1, 4), (1, 8), (4, 4)))
+LOOPS = configurations("BLOCK_M BLOCK_N num_warps", (1, 1024, 4), (4, 256, 4), (1, 4096, 8), (16, 64, 4))
+ROWS = configurations("BLOCK_M num_warps", (1, 4), (1, 8), (4, 4))
 LARGEST_IN_REGISTERS = 16384
 FEW_ROWS = 512
 CHUNK = 1024
-CHUNKS = tuple({"BLOCK_M": m, "num_warps": w} for m, w in ((4, 8), (1, 4), (8, 8), (16, 8)))
+CHUNKS = configurations("BLOCK_M num_warps", (4, 8), (1, 4), (8, 8), (16, 8))
 
 
 def match(cluster: Cluster) -> Mismatch | None:
@@ -94,16 +91,15 @@ def carried(cluster: Cluster, along: Axis, *rewrites: Rewrite) -> Schedule:
     """A tile of the axis at a time."""
     rows = tuple(a for a in cluster.free() if a != along)
     loops = LOOPS if rows else without_rows(LOOPS)
-    walks, fused = by_rows(rows, {"col": Walk("loop", "BLOCK_N")})
-    return Schedule(walks, tuple(walks), loops, (*rewrites, *fused, rename({along: "col"})))
+    walks, fused = nest(("row", rows, Walk("grid", "BLOCK_M")), ("col", (along,), Walk("loop", "BLOCK_N")))
+    return Schedule(walks, tuple(walks), loops, (*rewrites, *fused))
 
 
 def at_once(rows: tuple[Axis, ...], along: Axis, *rewrites: Rewrite) -> Schedule:
     """All of the axis in registers."""
-    walks, fused = by_rows(rows, {"col": Walk("whole", "BLOCK_N")})
-    configs = ROWS if rows else tuple({"num_warps": w} for w in (4, 8))
-    sized = {"BLOCK_N": covering(along.size)}
-    return Schedule(walks, tuple(walks), configs, (*rewrites, *fused, rename({along: "col"})), sized)
+    walks, fused = nest(("row", rows, Walk("grid", "BLOCK_M")), ("col", (along,), Walk("whole", "BLOCK_N")))
+    configs = ROWS if rows else configurations("num_warps", (4,), (8,))
+    return Schedule(walks, tuple(walks), configs, (*rewrites, *fused), {"BLOCK_N": covering(along.size)})
 
 
 def can_chunk(cluster: Cluster) -> bool:
@@ -117,18 +113,12 @@ def in_chunks(cluster: Cluster, along: Axis, rows: tuple[Axis, ...]) -> tuple[tu
     """Totals of chunks, their running totals, and each chunk on top of what came before it."""
     totals, running, whole = scans_in_chunks(cluster, along, CHUNK)
     (part,) = (s.axis for s in running.scans()[:1])
-    walks, fused = by_rows(rows, {"i": Walk("whole", "BLOCK_N")})
+    grid, fused = nest(("row", rows, Walk("grid", "BLOCK_M")))
+    walks = {**grid, "i": Walk("whole", "BLOCK_N")}
     configs = CHUNKS if rows else without_rows(CHUNKS)
     sized = {"BLOCK_N": str(CHUNK)}
     chunk = Schedule({"part": Walk("grid"), **walks}, tuple(walks), configs, fused, sized)
     return (totals, chunk), (running, carried(running, part)), (whole, chunk)
-
-
-def by_rows(rows: tuple[Axis, ...], axis: Mapping[str, Walk]) -> tuple[dict[str, Walk], tuple[Rewrite, ...]]:
-    """The walks of the rows, if there are any, and of the axis; and the rewrite that makes rows one axis."""
-    if not rows:
-        return dict(axis), ()
-    return {"row": Walk("grid", "BLOCK_M"), **axis}, (fuse("row", rows),)
 
 
 def without_rows(configs: Sequence[Config]) -> tuple[Config, ...]:

@@ -11,19 +11,16 @@ from pytorch_to_triton.draft.ir.rewriting import rewritten, substitute
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Reduce, Value
 from pytorch_to_triton.draft.patterns import pointwise
-from pytorch_to_triton.draft.schedule.axes import fuse
+from pytorch_to_triton.draft.schedule.axes import nest
+from pytorch_to_triton.draft.schedule.blocks import configurations
 from pytorch_to_triton.draft.schedule.conditions import more_than
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 
 EXAMPLES = ("def pooled(x: 'float32[N, C, H, W]'):\n    return torch.nn.functional.max_pool2d(x, 3, 2, 1)",)
-BLOCKS = tuple({"BLOCK": b, "num_warps": 4} for b in (256, 128, 512, 1024))
-TILES = tuple(
-    {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w}
-    for m, n, w in ((1, 256, 4), (1, 512, 4), (4, 128, 4), (16, 64, 4))
-)
-TURNED = tuple(
-    {"BLOCK_M": m, "BLOCK_N": n, "num_warps": 4}
-    for m, n in ((32, 32), (64, 16), (16, 64), (32, 64), (64, 64))
+BLOCKS = configurations("BLOCK num_warps", (256, 4), (128, 4), (512, 4), (1024, 4))
+TILES = configurations("BLOCK_M BLOCK_N num_warps", (1, 256, 4), (1, 512, 4), (4, 128, 4), (16, 64, 4))
+TURNED = configurations(
+    "BLOCK_M BLOCK_N num_warps", (32, 32, 4), (64, 16, 4), (16, 64, 4), (32, 64, 4), (64, 64, 4)
 )
 LARGEST_UNROLLED = 32
 SHORT_LINE = 31
@@ -44,20 +41,15 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     for r in cluster.reduces():
         how = Walk("unroll" if _is_small(r) else "loop")
         taps |= dict.fromkeys((a.name for a in r.axes), how)
-    configs = BLOCKS if free else ({"num_warps": 4},)
-    rewrites = (fuse("i", free),) if free else ()
-    flat = Schedule({**({"i": Walk("grid", "BLOCK")} if free else {}), **taps}, ("i",), configs, rewrites)
+    grid, fused = nest(("i", free, Walk("grid", "BLOCK")))
+    flat = Schedule({**grid, **taps}, ("i",), BLOCKS if free else ({"num_warps": 4},), fused)
     found = [Alternative("window", ((cluster, flat),))]
     last = last_axis(cluster)
     if last is not None and (long := more_than(last.size, SHORT_LINE)) is not None:
         found.append(Alternative("lines", ((cluster, lines(cluster, last, taps)),), long))
     if across := pointwise.turned(cluster):
-        found.append(
-            Alternative(
-                "tiled",
-                ((cluster, pointwise.tiles(cluster, *across, pointwise.fitted(TURNED, *across), taps)),),
-            )
-        )
+        turned = pointwise.tiles(cluster, *across, pointwise.fitted(TURNED, *across), taps)
+        found.append(Alternative("tiled", ((cluster, turned),)))
     return tuple(found)
 
 

@@ -26,7 +26,7 @@ from pytorch_to_triton.draft.ir.values import (
     walk,
 )
 from pytorch_to_triton.draft.lower.tensor import positions
-from pytorch_to_triton.draft.schedule.schedule import Rewrite
+from pytorch_to_triton.draft.schedule.schedule import Rewrite, Walk
 
 
 def fused(name: str, axes: Sequence[Axis]) -> Axis:
@@ -44,6 +44,13 @@ def fuse(name: str, axes: Sequence[Axis]) -> Rewrite:
         return cluster.map(lambda v: rebound(v, to, dict.fromkeys(axes, (one,))))
 
     return apply
+
+
+def nest(*loops: tuple[str, Sequence[Axis], Walk]) -> tuple[dict[str, Walk], tuple[Rewrite, ...]]:
+    """The walks of axes, those of a name as one, and the rewrites that make them one; a name of none is left
+    out."""
+    given = [loop for loop in loops if loop[1]]
+    return {name: walk for name, _, walk in given}, tuple(fuse(name, axes) for name, axes, _ in given)
 
 
 def merged(cluster: Cluster) -> Cluster:
@@ -131,7 +138,7 @@ def unified(cluster: Cluster) -> Cluster:
         to: dict[Axis, Axis] = {}
         for a in (a for a in v.axes if a not in known):
             taken = {*axes_of(v), *v.axes, *to.values()}
-            like = [b for b in known if _is_same_dim(a, b)]
+            like = [b for b in known if equal(a.size, b.size) and _called(a) == _called(b)]
             if axes_of(v) <= set(free):
                 again = (b for b in (*free, *known) if equal(a.size, b.size))
                 like += [b for b in again if _reads_again(a, b, loads)]
@@ -182,10 +189,6 @@ def _reads_again(bound: Axis, free: Axis, loads: Set[Load]) -> bool:
     """Whether a tensor that is read along the one axis is read element by element along the other too."""
     read = (v for v in loads if bound in axes_of(v) and free not in axes_of(v))
     return any(substitute(v, {bound: Index(free)}) in loads for v in read)
-
-
-def _is_same_dim(a: Axis, b: Axis) -> bool:
-    return equal(a.size, b.size) and _called(a) == _called(b)
 
 
 def _called(axis: Axis) -> str:

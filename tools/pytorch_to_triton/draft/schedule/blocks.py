@@ -27,6 +27,11 @@ WIDEST = 16
 """Triton looks itself for sizes that are multiples of this."""
 
 
+def configurations(names: str, *rows: tuple[int, ...]) -> tuple[Config, ...]:
+    """A configuration for each row of numbers, which `names` are for: `"BLOCK num_warps"`."""
+    return tuple(dict(zip(names.split(), row, strict=True)) for row in rows)
+
+
 def power_of_two(size: Size | int) -> int:
     """The smallest that is not below a size which is a number."""
     return 1 << max(int(size) - 1, 0).bit_length()

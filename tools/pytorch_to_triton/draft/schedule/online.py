@@ -47,7 +47,7 @@ def _exponentials(v: Value) -> Value | None:
         case Reduce(monoid=m, args=(Map(fn="mul", args=(Map(fn="div", args=(p, total)), w)),), axes=axes) if (
             m == SUM and not axes_of(total) & set(axes)
         ):
-            inner = Reduce(SUM, (op("mul", p, w),), axes)
+            inner = Reduce(SUM, (p * w,), axes)
             return _of_any(axes, op("div", _exponentials(inner) or inner, total, name=v.name))
         case Reduce(monoid=m, args=(Map(fn="mul", args=(p, w)),), axes=axes) if m == SUM:
             found = _shifted(p, axes)

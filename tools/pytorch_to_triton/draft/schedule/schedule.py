@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +12,7 @@ from pytorch_to_triton.draft.ir.indices import extent, plus, quotient
 from pytorch_to_triton.draft.ir.rewriting import decided, rewrite
 from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Const, Index, Value, op
+from pytorch_to_triton.inputs.expression import names_in, value_of
 
 Config = Mapping[str, int]
 """Block sizes, `num_warps` and `num_stages` of a launch."""
@@ -124,16 +124,8 @@ class Schedule:
         for name, text in {**self.sized, **{k: str(v) for k, v in config.items()}}.items():
             for known, number in found.items():
                 text = text.replace(known.lower(), number) if number.isdigit() else text
-            found[name] = _evaluated(text)
+            found[name] = text if names_in(text) else str(value_of(text, {}))
         return found
-
-
-def _evaluated(text: str) -> str:
-    """The number, where nothing depends on a size."""
-    names = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
-    if names - {"min", "max"}:
-        return text
-    return str(eval(text, {"__builtins__": {}, "min": min, "max": max}))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 from pytorch_to_triton.draft.fresh_names import fresh
@@ -50,14 +50,13 @@ def staged(cluster: Cluster) -> tuple[Cluster, ...]:
     while found := cluster.reduces():
         if len(cluster.stores) == 1 and cluster.stores[0].value in (found[0], Get(found[0], 1)):
             break
-        stores: list[Store] = []
+        kept: list[tuple[Store, Load]] = []
         for r in _at_once(found):
-            index = tuple(Index(a) for a in _kept(r))
-            stores += (Store(b, index, v) for v, b in _stored(cluster, r, number).items())
+            kept += _stored(cluster, r, number)
             number += 1
-        clusters.append(Cluster(f"{cluster.name}_{stores[0].buffer.name}", tuple(stores)))
-        loads: dict[Value, Value] = {s.value: Load(s.buffer, s.index, name=s.buffer.name) for s in stores}
-        cluster = rewritten(cluster, loads.get)
+        stores = tuple(store for store, _ in kept)
+        clusters.append(Cluster(f"{cluster.name}_{stores[0].buffer.name}", stores))
+        cluster = rewritten(cluster, {store.value: load for store, load in kept}.get)
     return (*clusters, *_by_axes(cluster))
 
 
@@ -82,19 +81,20 @@ def _kept(r: Reduce) -> tuple[Axis, ...]:
     return tuple(dict.fromkeys(a for a in args if a not in r.axes))
 
 
-def _stored(cluster: Cluster, r: Reduce, number: int) -> dict[Value, Buffer]:
-    """What of the reduction is read, and where it is kept."""
-    shape = tuple(a.size for a in _kept(r))
-    fields: list[Value] = [r]
-    if not r.monoid.is_plain:
-        fields = [v for v in cluster.values() if isinstance(v, Get) and v.of == r]
-    found: dict[Value, Buffer] = {}
+def _stored(cluster: Cluster, r: Reduce, number: int) -> Iterator[tuple[Store, Load]]:
+    """What of the reduction is read, each field by itself."""
+    fields = [r] if r.monoid.is_plain else [v for v in cluster.values() if isinstance(v, Get) and v.of == r]
     for v in fields:
         what = r.monoid.fields[v.part] if isinstance(v, Get) else r.monoid.name
         # Never a name that `run` has: steps and their reductions may be called alike.
-        name = f"{cluster.name}_{getattr(v, 'name', None) or what}_{number}"
-        found[v] = Buffer(name, shape, _dtype(cluster, v))
-    return found
+        yield _through_memory(cluster, f"{cluster.name}_{v.name or what}_{number}", _kept(r), v)
+
+
+def _through_memory(cluster: Cluster, name: str, axes: Sequence[Axis], value: Value) -> tuple[Store, Load]:
+    """The value of a cluster stored along axes, and as it is read there."""
+    buffer = Buffer(name, tuple(a.size for a in axes), _dtype(cluster, value))
+    index = tuple(map(Index, axes))
+    return Store(buffer, index, value), Load(buffer, index, name=name)
 
 
 def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
@@ -124,15 +124,13 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
             values = _deviations(moved[0], inside, i, n)
         else:
             values = _partial_fields(replace(r, args=moved, axes=(i,)), inside, names)
-        kept = _kept(r)
-        place = (Index(part), *map(Index, kept))
         suffix = f"_{number}" if number else ""
         loads = []
         for value, name in zip(values, r.monoid.fields, strict=True):
             label = "partial" if r.monoid.is_plain else f"partial_{name}"
-            buffer = Buffer(f"{label}{suffix}", (parts, *(a.size for a in kept)), _dtype(cluster, value))
-            stores.append(Store(buffer, place, value))
-            loads.append(Load(buffer, place, name=buffer.name))
+            store, load = _through_memory(cluster, f"{label}{suffix}", (part, *_kept(r)), value)
+            stores.append(store)
+            loads.append(load)
         gathered[r] = Reduce(MERGES.get(r.monoid, r.monoid), tuple(loads), (part,), name=r.name)
     others = replace(cluster, stores=tuple(s for s in cluster.stores if s not in along))
     rest = rewritten(others, gathered.get)
@@ -159,7 +157,7 @@ def _deviations(x: Value, inside: Value | None, i: Axis, n: Value) -> list[Value
     from the cache."""
     x = x if inside is None else limited(x, inside, 0.0)
     mean = op("div", Reduce(SUM, (x,), (i,)), n, name="chunk_mean")
-    squares = op("square", op("sub", x, mean))
+    squares = op("square", x - mean)
     counted = squares if inside is None else op("where", inside, squares, 0.0)
     return [n, mean, Reduce(SUM, (counted,), (i,))]
 
@@ -175,14 +173,10 @@ def in_shares(cluster: Cluster, over: Axis, share: Share) -> Kernels:
     gathered: dict[Value, Value] = {}
     for r, label in _labelled(others, over).items():
         (arg,), (identity,) = r.args, identities(r.monoid, kind_of(r))
-        place = (Index(share.part), *map(Index, _kept(r)))
-        shape = (share.part.size, *(a.size for a in _kept(r)))
-        buffer = Buffer(f"partial_{label}", shape, _dtype(cluster, r))
-        in_share = op("where", share.holds(over), arg, identity)
-        partials.append(Store(buffer, place, replace(r, args=(in_share,), name=label)))
-        gathered[r] = replace(
-            r, args=(Load(buffer, place, name=buffer.name),), axes=(share.part,), name=label
-        )
+        partial = replace(r, args=(op("where", share.holds(over), arg, identity),), name=label)
+        store, load = _through_memory(cluster, f"partial_{label}", (share.part, *_kept(r)), partial)
+        partials.append(store)
+        gathered[r] = replace(r, args=(load,), axes=(share.part,), name=label)
     rest = rewritten(others, gathered.get)
     return (
         Cluster(f"{cluster.name}_partial", (*along, *partials)),
@@ -200,10 +194,9 @@ def by_row(cluster: Cluster, rows: Set[Axis]) -> Kernels:
             (arg,) = r.args
             name = f"{cluster.name}_{getattr(arg, 'name', None) or 'row'}_{len(stores)}"
             axes = tuple(dict.fromkeys((*r.axes, *axes_in_order(arg))))
-            index = tuple(map(Index, axes))
-            buffer = Buffer(name, tuple(a.size for a in axes), _dtype(cluster, arg))
-            stores.append(Store(buffer, index, arg))
-            loads[r] = replace(r, args=(Load(buffer, index, name=name),))
+            store, load = _through_memory(cluster, name, axes, arg)
+            stores.append(store)
+            loads[r] = replace(r, args=(load,))
     rest = rewritten(cluster, loads.get)
     return Cluster(f"{cluster.name}_rows", tuple(stores)), replace(rest, name=f"{cluster.name}_total")
 
@@ -222,7 +215,7 @@ def _bounded(store: Store, inside: Value | None) -> Store:
     if inside is None:
         return store
     store = store.map(lambda v: guarded(v, inside))
-    return replace(store, where=inside if store.where is None else op("and", store.where, inside))
+    return replace(store, where=inside if store.where is None else store.where & inside)
 
 
 def _varies(store: Store, axes: Set[Axis]) -> bool:
@@ -245,15 +238,16 @@ def scans_in_chunks(cluster: Cluster, over: Axis, chunk: int) -> tuple[Cluster, 
     on_top: dict[Value, Value] = {}
     for number, s in enumerate(cluster.scans()):
         arg, (identity,) = substitute(s.args[0], {over: at}), identities(s.monoid, kind_of(s))
-        kept = tuple(a for a in axes_in_order(s.args[0]) if a != over)
-        suffix, place = f"_{number}" if number else "", (Index(part), *map(Index, kept))
-        shape = (part.size, *(a.size for a in kept))
-        total, before = (Buffer(f"{n}{suffix}", shape, _dtype(cluster, s)) for n in ("partial", "running"))
-        totals.append(Store(total, place, Reduce(s.monoid, (limited(arg, inside, identity),), (i,))))
-        summed = Scan(s.monoid, (Load(total, place, name=total.name),), part, Index(part))
-        running.append(Store(before, place, summed))
-        last = (minus(Index(part), Const(1)), *place[1:])
-        earlier = Load(before, last, op("gt", Index(part), 0), identity, name=before.name)
+        kept = (part, *(a for a in axes_in_order(s.args[0]) if a != over))
+        suffix = f"_{number}" if number else ""
+        total = Reduce(s.monoid, (limited(arg, inside, identity),), (i,))
+        store, load = _through_memory(cluster, f"partial{suffix}", kept, total)
+        totals.append(store)
+        summed = Scan(s.monoid, (load,), part, Index(part))
+        store, load = _through_memory(cluster, f"running{suffix}", kept, summed)
+        running.append(store)
+        last = (minus(Index(part), Const(1)), *load.index[1:])
+        earlier = replace(load, index=last, where=Index(part) > 0, other=identity)
         chunks[s] = Scan(s.monoid, (arg,), i, Index(i))
         within = Scan(s.monoid, (guarded(arg, inside),), i, Index(i))
         on_top[within] = named(s.name, s.monoid.combine((earlier,), (within,))[0])
