@@ -13,8 +13,8 @@ def details(kernel: Any, *args: Any) -> list[str]:
     guard = MemoryGuard(list)
     with guard.watching():
         kernel[(1,)](*args)
-    assert all(fault["kind"] == "false_promise" for fault in guard.faults)
-    return [fault["detail"] for fault in guard.faults]
+    assert all(fault.kind == "false_promise" for fault in guard.faults)
+    return [fault.detail for fault in guard.faults]
 
 
 @triton.jit

@@ -11,8 +11,9 @@ import triton.language as tl
 from triton.runtime import interpreter as upstream
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from ..allocation import Range, range_of
 from .arithmetic import Builder
-from .bounds import Argument, Bounds, Range
+from .bounds import Argument, Bounds
 from .formats import Array, encode
 from .guarded_launch import ORIGIN, FaultLog, GuardedLaunch
 from .launching import GridExecutor, Order, Program, Resume, programs_of
@@ -179,9 +180,8 @@ def arguments_in(value: Any, name: str) -> Iterator[Argument]:
         yield from arguments_in(value.base, name)
     elif hasattr(value, "data_ptr"):
         tensor = upstream._unwrap_tensor(value)
-        stored = tensor.untyped_storage()
-        place = (stored.data_ptr(), stored.data_ptr() + stored.nbytes(), tensor.element_size())
-        yield Argument(name, tensor.data_ptr(), *place, tuple(tensor.shape), tensor.stride())
+        memory = range_of(tensor, name, tensor.element_size())
+        yield Argument(memory, tensor.data_ptr(), tuple(tensor.shape), tensor.stride())
 
 
 def mark_origin(value: Any, name: str) -> None:

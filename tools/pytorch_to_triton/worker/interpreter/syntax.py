@@ -18,6 +18,7 @@ import triton.language as tl
 from triton.runtime import interpreter as upstream
 from triton.runtime.errors import InterpreterError
 
+from ..wire.observation import ObservedLoop
 from .formats import encode
 from .launching import give_way
 
@@ -41,10 +42,10 @@ def turns_of(values: Iterable[Any], place: Place) -> Iterator[Any]:
     MOST_TURNS[place] = max(MOST_TURNS.get(place, 0), turns)
 
 
-def most_turns() -> list[dict[str, Any]]:
-    """`{"file": path, "function": name, "line": of the loop, "turns": of its longest run}` of each loop."""
+def observed_loops() -> list[ObservedLoop]:
+    """Every loop that was reached in this process."""
     return [
-        {"file": file, "function": function, "line": line, "turns": turns}
+        ObservedLoop(file=file, function=function, line=line, turns=turns)
         for (file, function, line), turns in MOST_TURNS.items()
     ]
 
