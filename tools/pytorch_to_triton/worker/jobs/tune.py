@@ -11,8 +11,7 @@ from ..calls.exchange import CallInputs, map_tensors, state_like_input
 from ..job_report import JobReport
 from ..loading.target import load
 from ..tuning.fresh_calls import FreshCalls
-from ..tuning.session import tune
-from ..tuning.timing_device import TimingDevice
+from ..tuning.session import TimingDevice, tune
 
 
 def work(

@@ -23,7 +23,7 @@ from ..calls.tensors import leaves, read_values, write_outputs
 from ..device import MOST_COVER, Flush, cold_calls, cold_milliseconds, forget_persisting, peak_bytes
 from ..integrity.settings import SettingsSnapshot
 from ..loading.target import Loaded, Role, load
-from ..tuning.config_selector import chosen_configs
+from ..tuning.config_selector import chosen_configs, note_keys
 from .input_pool import Pool, variant
 from .workers import Commands
 
@@ -103,6 +103,7 @@ class TimedImplementation:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{caches}/inductor"
         torch.backends.cuda.matmul.allow_tf32 = self.tf32
         torch.backends.cudnn.allow_tf32 = self.tf32
+        note_keys()
         self.loaded = load(target, role)
         self.loaded.take_state(read_values(self.exchange.state, "cpu"))
         self.loaded.to_gpu()
