@@ -87,10 +87,10 @@ def lost(process: WorkerProcess, command: str, seconds: float = LIMIT_SECONDS) -
 
 
 def processes_of(**commands: Callable[[], Mapping[str, Callable[..., Any]]]) -> TimedProcesses:
-    idle = start_process("idle", lambda: {"go": lambda calls, cover: [0.001] * calls})
-    coordinator = start_process("coordinator", dict)
+    idle = start_process(lambda: {"go": lambda calls, cover: [0.001] * calls})
+    coordinator = start_process(dict)
     return TimedProcesses(
-        {label: start_process(label, made) for label, made in commands.items()},
+        {label: start_process(made) for label, made in commands.items()},
         idle,
         coordinator,
         LIMIT_SECONDS,
@@ -99,11 +99,11 @@ def processes_of(**commands: Callable[[], Mapping[str, Callable[..., Any]]]) -> 
 
 def endings() -> dict[str, Any]:
     """How processes are lost."""
-    found = {what: lost(start_process(what, dying), what) for what in ("die", "leave")}
-    hanging = start_process("hang", dying)
+    found = {what: lost(start_process(dying), what) for what in ("die", "leave")}
+    hanging = start_process(dying)
     found["hang"] = lost(hanging, "hang", seconds=0.2)
     found["alive after a time-out"] = hanging.alive
-    unlucky = start_process("unlucky", raising("go"))
+    unlucky = start_process(raising("go"))
     unlucky.ask("fill", seconds=LIMIT_SECONDS, offsets=[1])
     found["raise"] = lost(unlucky, "go")
     found["alive after an exception"] = unlucky.alive

@@ -210,7 +210,7 @@ RANDOM = {
     "set_rng_state_all": lambda new_states: GENERATOR.set_state(new_states[0]),
     **dict.fromkeys(("seed", "seed_all"), nothing),
 }
-MEMORY = {
+MEMORY: dict[str, Any] = {
     "memory_stats": lambda device=None: {},
     "mem_get_info": always((PROPERTIES.total_memory, PROPERTIES.total_memory)),
     **{f"{most}memory_{how}": zero for most in ("", "max_") for how in ("allocated", "reserved")},

@@ -44,7 +44,7 @@ def work(
     dry_run = DryRun(report, request)
     report.during("call")
     failure = None
-    with on(gpu), dry_run, torch.set_grad_enabled(request.backward):
+    with on(gpu), dry_run.in_place_of_launches(), torch.set_grad_enabled(request.backward):
         try:
             (call_backward if request.backward else call)(loaded, arguments, state)
         except (Exception, SystemExit) as error:

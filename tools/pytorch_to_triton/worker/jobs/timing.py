@@ -61,10 +61,10 @@ class TimingRun:
         """The processes, none of which outlives the block."""
         passes = self.setting["passes"]
         seconds = self.setting["seconds"]
-        coordinator = start_process("coordinator", lambda: Coordinator(self.folder, passes).commands)
-        idle = start_process("idle", lambda: IdleProcess().commands)
+        coordinator = start_process(lambda: Coordinator(self.folder, passes).commands)
+        idle = start_process(lambda: IdleProcess().commands)
         make = lambda: TimedImplementation(self.folder, self.setting).commands  # noqa: E731
-        running = {label: start_process(label, make) for label in labels}
+        running = {label: start_process(make) for label in labels}
         processes = TimedProcesses(running, idle, coordinator, seconds)
         try:
             yield processes

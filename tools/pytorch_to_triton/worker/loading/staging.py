@@ -115,30 +115,13 @@ class SourceText:
         # Decorators go; what they decorated stays on its line.
         above = self.data.count(b"\n", start, max(start, line))
         left = self.data.count(b"\n", start, end) - above - text.count("\n")
-        placed = margin * above + text.replace("\n", margin) + self.line_ends(end, left)
-        return Edit(start, end, placed)
-
-    def blanking(self, node: ast.stmt) -> Edit:
-        """The statement left out, its lines left empty."""
-        start, end = self.span(node)
-        before = self.data[self.data.rfind(b"\n", 0, start) + 1 : start].strip()
-        shares_line = before or self.follows(end)
-        return Edit(
-            start,
-            end,
-            ("pass" if shares_line else "") + self.line_ends(end, self.data.count(b"\n", start, end)),
-        )
+        followed = self.data[end:].partition(b"\n")[0].lstrip().startswith(b";")
+        line_ends = (" \\\n" if followed else "\n") * left
+        return Edit(start, end, margin * above + text.replace("\n", margin) + line_ends)
 
     def appending(self, node: ast.stmt, text: str) -> Edit:
         _, end = self.span(node)
         return Edit(end, end, f"; {text}")
-
-    def follows(self, end: int) -> bool:
-        """Whether another statement comes after `end` on its line."""
-        return self.data[end:].partition(b"\n")[0].lstrip().startswith(b";")
-
-    def line_ends(self, end: int, count: int) -> str:
-        return (" \\\n" if self.follows(end) else "\n") * count
 
     def edited(self, edits: Iterable[Edit]) -> str:
         data = self.data
@@ -172,13 +155,13 @@ def without(source: str, roots: Collection[str], keep: Collection[str]) -> str:
     wanted = frozenset().union(*(s.uses for s in after if s not in doubtful))
     saved = reach(doubtful, wanted)
     remaining = SourceText(stubbed)
-    return remaining.edited(remaining.blanking(s.node) for s in doubtful if s not in saved)
+    return remaining.edited(remaining.replacing(s.node, "pass") for s in doubtful if s not in saved)
 
 
 def only(source: str, roots: Collection[str]) -> str:
     """The source for the oracle's process: imports, changes of sys.path, and what `roots` reach.
 
-    Other top-level statements are blanked: calls, assignments to attributes, what the candidate alone uses.
+    Other top-level statements become `pass`: calls, assignments to attributes, what the candidate alone uses.
     A source that is not valid Python, or a root that may use names without spelling them, keeps it all.
     """
     source = normalised(source)
@@ -196,7 +179,7 @@ def only(source: str, roots: Collection[str]) -> str:
     text = SourceText(source)
     blanked = [s for s in found if id(s.node) not in stays]
     lost = {name for s in blanked for name in s.binds} - {name for s in chosen for name in s.binds}
-    return text.edited(text.blanking(s.node) for s in blanked) + absent(lost)
+    return text.edited(text.replacing(s.node, "pass") for s in blanked) + absent(lost)
 
 
 def absent(names: Collection[str]) -> str:

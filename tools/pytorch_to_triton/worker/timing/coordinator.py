@@ -9,7 +9,7 @@ import torch
 
 from ..calls.call_inputs import generated_arguments, generated_cotangents, generated_state
 from ..calls.exchange import CallInputs, Exchange
-from ..calls.tensors import read_outputs, write_values
+from ..calls.tensors import read_values, write_values
 from ..loading.target import Loaded, load
 from ..truth.compare import statistics_of
 from ..truth.oracle import Oracle
@@ -77,7 +77,7 @@ class Coordinator:
         )
         checks = {}
         for name in names:
-            outputs = read_outputs(self.exchange.outputs("candidate", name), DEVICE)
+            outputs = read_values(self.exchange.outputs("candidate", name), DEVICE)
             checks[name] = brief(statistics_of(outputs, truth, call))
             self.exchange.forget(name)
         del truth, call

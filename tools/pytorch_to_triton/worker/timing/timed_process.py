@@ -19,7 +19,7 @@ from triton.runtime.jit import JITFunction
 
 from ..calls.exchange import CallInputs, Exchange, outputs_of, written_to
 from ..calls.gradients import call_and_gradients, with_gradients
-from ..calls.tensors import leaves, read_values, write_outputs
+from ..calls.tensors import leaves, read_values, write_values
 from ..device import MOST_COVER, Flush, cold_calls, cold_milliseconds, forget_persisting, peak_bytes
 from ..integrity.settings import SettingsSnapshot
 from ..loading.target import Loaded, Role, load
@@ -273,7 +273,7 @@ class TimedImplementation:
         """Write what one of the last timed calls returned, and the arguments that it wrote to."""
         call, before = self.calls[index], variant(self.pool.bases, self.offsets[index])
         outputs = outputs_of(self.results[index], call, written_to(call, before))
-        write_outputs(outputs, self.exchange.outputs("candidate", name))
+        write_values(outputs, self.exchange.outputs("candidate", name))
 
     def leave(self) -> dict[str, Any]:
         """Let go of the size's memory; return what its kernels chose and which settings the calls changed."""

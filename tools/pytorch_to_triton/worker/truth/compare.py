@@ -13,7 +13,7 @@ import torch
 from ..allocation import Poison, poison_bytes
 from ..calls.exchange import AFTER_THE_CALL, CallInputs, Exchange
 from ..calls.gradients import GRADIENT_OF
-from ..calls.tensors import OutputLeaf, Outputs, output_of, read_outputs, storage_bytes
+from ..calls.tensors import OutputLeaf, Outputs, output_of, read_values, storage_bytes
 from .blocks import blocks
 from .budget import AS_ELSEWHERE, LITTLE, LOOSER, LOOSEST, NEAR_TIES, SAMPLES_OF_TIES, STRICT, for_dtype
 from .diagnostics import is_constant, is_transposed, what_it_looks_like, where_it_fails
@@ -40,7 +40,7 @@ def compare(exchange: Exchange, case_id: str, side: str, truth: Truth, device: s
         "without_gradients": exchange.without_gradients(side, case_id),
     }
     each = {
-        run: statistics_of(read_outputs(folder, device), truth, call)
+        run: statistics_of(read_values(folder, device), truth, call)
         for run, folder in runs.items()
         if folder.exists()
     }
