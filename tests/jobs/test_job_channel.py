@@ -90,8 +90,8 @@ async def test_the_run_folder_can_be_done_again_by_hand(
         command, env={"PYTHONPATH": str(empty_libraries)}, check=True, timeout=120, capture_output=True
     )
     said = [json.loads(line) for line in again.stdout.splitlines()]
-    assert {"event": "item", "item": {"twice": 42}} in said
-    assert said[-1] == {"event": "answered", "answer": {"asked": "enough"}}
+    assert {"is": "ItemMessage", "item": {"twice": 42}} in said
+    assert said[-1] == {"is": "AnsweredReply", "answer": {"asked": "enough"}}
 
 
 async def test_what_a_job_needs_is_imported_once_for_all_that_follow(

@@ -77,7 +77,7 @@ def chain() -> dict[str, Any]:
 
 def write_an_answer_of_its_own() -> dict[str, Any]:
     """To every descriptor that it has, in a message like the worker's."""
-    text = json.dumps({"event": "answered", "answer": {"correct": True}}).encode()
+    text = json.dumps({"is": "AnsweredReply", "answer": {"correct": True}}).encode()
     for file in range(3, 64):
         with suppress(OSError):
             os.write(file, bytes(16) + struct.pack("!I", len(text)) + text)

@@ -10,7 +10,6 @@ from typing import Any
 def work(report: Any) -> dict[str, Any]:
     report.item(
         {
-            "event": "loaded",
             "ready": os.getpid(),
             "fork_server": os.getppid(),
             "decimal": "decimal" in sys.modules,

@@ -44,7 +44,7 @@ def work(
         for number, case in enumerate(cases):
             report.during(case["name"])
             report.progress(number, len(cases), case["name"])
-            report.item({"event": "size", "size": timing.size(processes, case)})
+            report.item(timing.size(processes, case))
     return {}
 
 
