@@ -4,7 +4,7 @@ What it allocates without initialising is poisoned, so that memory read before i
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -24,7 +24,7 @@ from .allocation import (
     reference_to,
     surround,
 )
-from .dispatch import DispatchMode
+from .dispatch import AroundOperators
 from .wire.observation import Overrun
 
 DEAD_BYTES = 2**30
@@ -92,7 +92,7 @@ class GuardedMemory:
         Guarded: the results of `empty`, `zeros`, `ones`, `full` and their `_like`, `new_` and strided forms.
         Noted: those of every other operator, and pinned memory. Tensor subclasses are left alone.
         """
-        return Interception(self._made)
+        return AroundOperators(self._call, higher_order=True)
 
     def ranges(self) -> list[Range]:
         """Each storage that a tensor lies in, guarded ones first."""
@@ -158,6 +158,19 @@ class GuardedMemory:
             del self._blocks[block.range.start]
             surplus -= block.held_bytes
 
+    def _call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        operator = func.name().removeprefix("aten::").split(".")[0]
+        if "out" in kwargs or kwargs.get("pin_memory"):
+            operator += ".out"
+        return self._each(operator, func(*args, **kwargs))
+
+    def _each(self, operator: str, result: Any) -> Any:
+        if isinstance(result, torch.Tensor):
+            return self._made(operator, result)
+        if type(result) in (list, tuple):
+            return type(result)(self._each(operator, item) for item in result)
+        return result
+
     def _made(self, operator: str, result: torch.Tensor) -> torch.Tensor:
         """What the candidate gets in place of an operator's result."""
         if not self._is_ours(result):
@@ -208,30 +221,3 @@ class GuardedMemory:
         """Wait until the device has done all that it was asked to."""
         if self._device.type == "cuda" and not torch.cuda.is_current_stream_capturing():
             torch.cuda.synchronize(self._device)
-
-
-class Interception(DispatchMode):  # type: ignore[no-untyped-call]
-    """Hands the results of every operator to `made(operator name, result)` and returns what that returns."""
-
-    supports_higher_order_operators = True
-
-    def __init__(self, replace_result: Callable[[str, torch.Tensor], torch.Tensor]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._made = replace_result
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        result = func(*args, **kwargs)
-        operator = func.name().removeprefix("aten::").split(".")[0]
-        if "out" in kwargs or kwargs.get("pin_memory"):
-            operator += ".out"
-        return self._each(operator, result)
-
-    def _each(self, operator: str, result: Any) -> Any:
-        if isinstance(result, torch.Tensor):
-            return self._made(operator, result)
-        if type(result) in (list, tuple):
-            return type(result)(self._each(operator, item) for item in result)
-        return result

@@ -145,7 +145,7 @@ class CandidateSession:
             if isinstance(without, wire.Failure):
                 return validation.RaisedItem(case=request.name, failure=without, observation=seen)
             outputs = {**result.outputs, **without}
-            write_values(outputs, self.exchange.without_gradients(self.setting.side, request.id))
+            write_values(outputs, self.exchange.outputs(self.setting.side, request.id, "without_gradients"))
             observation = observation.joined(seen)
         if self.setting.backward:
             with self.observer.calling(memory, call):
@@ -199,7 +199,7 @@ class CandidateSession:
         paths = [path for path in first.outputs if not same_output(first.outputs[path], second.get(path))]
         if not paths:
             return None
-        write_values(second, self.exchange.second_run(self.setting.side, request.id))
+        write_values(second, self.exchange.outputs(self.setting.side, request.id, "second"))
         third = self.once_more(request, before, "forward")
         by: Literal["memory", "order", "chance"] = "chance"
         if all(same_output(second.get(path), third.get(path)) for path in paths):

@@ -61,10 +61,11 @@ class TimingRun:
         """The processes, none of which outlives the block."""
         passes = self.setting["passes"]
         seconds = self.setting["seconds"]
-        coordinator = start_process(lambda: Coordinator(self.folder, passes).commands)
-        idle = start_process(lambda: IdleProcess().commands)
-        make = lambda: TimedImplementation(self.folder, self.setting).commands  # noqa: E731
-        running = {label: start_process(make) for label in labels}
+        coordinator = start_process(lambda: Coordinator(self.folder, passes))
+        idle = start_process(IdleProcess)
+        running = {
+            label: start_process(lambda: TimedImplementation(self.folder, self.setting)) for label in labels
+        }
         processes = TimedProcesses(running, idle, coordinator, seconds)
         try:
             yield processes

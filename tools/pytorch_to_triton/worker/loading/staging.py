@@ -108,16 +108,16 @@ class SourceText:
         return self.lines[line - 1] + node.col_offset, self.lines[node.end_lineno - 1] + node.end_col_offset
 
     def replacing(self, node: ast.stmt, text: str) -> Edit:
-        """The statement replaced by `text`, which must not be longer in lines."""
+        """The statement replaced by a line of text."""
         start, end = self.span(node)
         line = self.lines[node.lineno - 1]
         margin = "\n" + self.data[line : line + node.col_offset].decode()
         # Decorators go; what they decorated stays on its line.
         above = self.data.count(b"\n", start, max(start, line))
-        left = self.data.count(b"\n", start, end) - above - text.count("\n")
+        left = self.data.count(b"\n", start, end) - above
         followed = self.data[end:].partition(b"\n")[0].lstrip().startswith(b";")
         line_ends = (" \\\n" if followed else "\n") * left
-        return Edit(start, end, margin * above + text.replace("\n", margin) + line_ends)
+        return Edit(start, end, margin * above + text + line_ends)
 
     def appending(self, node: ast.stmt, text: str) -> Edit:
         _, end = self.span(node)

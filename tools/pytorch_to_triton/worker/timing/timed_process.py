@@ -25,7 +25,6 @@ from ..integrity.settings import SettingsSnapshot
 from ..loading.target import Loaded, Role, load
 from ..tuning.config_selector import chosen_configs, note_keys
 from .input_pool import Pool, variant
-from .workers import Commands
 
 Target = Callable[[CallInputs], Any]
 Timed = Callable[[], dict[str, Any]]
@@ -64,7 +63,7 @@ LAUNCHES = 5
 
 
 class TimedImplementation:
-    """What this process times, and its current calls."""
+    """What this process times, and its current calls; its public methods are commands."""
 
     loaded: Loaded
     flush: Flush
@@ -80,21 +79,6 @@ class TimedImplementation:
         self.calls: list[CallInputs] = []
         self.timed: list[Timed] = []
         self.results: list[dict[str, Any]] = []
-
-    @property
-    def commands(self) -> Commands:
-        """Its commands by name."""
-        return {
-            "load": self.load,
-            "start": self.start,
-            "fill": self.fill,
-            "go": self.go,
-            "wall": self.wall,
-            "graph": self.graph,
-            "profile": self.profile,
-            "keep": self.keep,
-            "leave": self.leave,
-        }
 
     def load(self, target: dict[str, Any], role: Role, compiled: str | None, caches: str) -> dict[str, Any]:
         """Load the target; `compiled` is a mode of torch.compile. Caches start empty, so that a first call is
@@ -286,11 +270,6 @@ class TimedImplementation:
 
 class IdleProcess:
     """A process that does what a timed one does, but calls nothing."""
-
-    @property
-    def commands(self) -> Commands:
-        """Its commands by name."""
-        return {"start": self.start, "go": self.go}
 
     def start(self) -> None:
         """Take the device."""

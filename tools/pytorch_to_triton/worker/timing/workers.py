@@ -13,15 +13,13 @@ from typing import Any, NoReturn
 from ..failure import describe_failure
 from ..fork_server import die_with_parent
 
-Commands = Mapping[str, Callable[..., Any]]
-
 
 class Lost(Exception):
     """The process ended, did not answer in time, or its command raised; the message says which."""
 
 
 class WorkerProcess:
-    """A forked process that follows its `commands` as long as this process lives."""
+    """A forked process that follows commands as long as this process lives."""
 
     def __init__(self, pid: int, line: Connection) -> None:
         self._pid = pid
@@ -74,26 +72,26 @@ class WorkerProcess:
         return "its process has ended"
 
 
-def start_process(commands: Callable[[], Commands]) -> WorkerProcess:
-    """Fork a process that makes its commands once, then follows them. The caller never touched the device."""
+def start_process(make: Callable[[], object]) -> WorkerProcess:
+    """Fork a process that makes an object, and follows commands: its methods. No device was touched yet."""
     ours, theirs = Pipe()
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
         ours.close()
-        _follow(theirs, commands, parent)
+        _follow(theirs, make, parent)
     theirs.close()
     return WorkerProcess(pid, ours)
 
 
-def _follow(line: Connection, commands: Callable[[], Commands], parent: int) -> NoReturn:
+def _follow(line: Connection, make: Callable[[], object], parent: int) -> NoReturn:
     """In the child: never return into the parent's frames."""
     try:
         die_with_parent(signal.SIGKILL)
         if os.getppid() == parent:
-            handlers = commands()
+            commanded = make()
             while True:
-                line.send_bytes(json.dumps(_done(handlers, json.loads(line.recv_bytes()))).encode())
+                line.send_bytes(json.dumps(_done(commanded, json.loads(line.recv_bytes()))).encode())
     except EOFError:
         pass
     except BaseException:
@@ -102,9 +100,9 @@ def _follow(line: Connection, commands: Callable[[], Commands], parent: int) -> 
         os._exit(0)
 
 
-def _done(commands: Commands, order: Mapping[str, Any]) -> dict[str, Any]:
+def _done(commanded: object, order: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return {"answer": commands[order["do"]](**order["with"])}
+        return {"answer": getattr(commanded, order["do"])(**order["with"])}
     except (Exception, SystemExit) as error:
         traceback.print_exc()
         failure = describe_failure(error, order["do"])

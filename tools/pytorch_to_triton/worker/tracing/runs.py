@@ -18,13 +18,13 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from .. import wire
 from ..calls.exchange import state_like_input
 from ..calls.generate import generate_arguments
+from ..dispatch import AroundFunctions, AroundOperators
 from ..loading.target import Loaded, load, with_forward
 from ..wire import tracing
 
@@ -140,7 +140,7 @@ class RunRecorder:
             self._state[name, function.state_keys[name], tuple(tensor.shape)][dtype_of(tensor)] = None
         forced = self._forced
         try:
-            with torch.no_grad(), ValueReads(self), ValueOperators(self):
+            with torch.no_grad(), AroundFunctions(self.function), AroundOperators(self.called):
                 function(arguments, state)
         except Exception:
             if forced is None:
@@ -205,6 +205,24 @@ class RunRecorder:
         if self._inside:
             self.operators[self._inside[-1]][name] = None
 
+    def function(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """A function of torch's, which may read values without an operator."""
+        if function in READING:
+            self.read()
+        return function(*args, **kwargs)
+
+    def called(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """An operator, whose result, or its size, may be a number on the side of Python."""
+        self.operator(str(function))
+        result = function(*args, **kwargs)
+        if torch.Tag.data_dependent_output in function.tags:
+            self.read()
+        elif torch.Tag.dynamic_output_shape in function.tags and is_sized_by_values(function, args):
+            self.read()
+            sizes = sizes_of_values(function, args, kwargs, result)
+            self.sizes.update({(self._case, size): None for size in sizes})
+        return result
+
     def item(self) -> tracing.RunsItem:
         return tracing.RunsItem(
             needs=tuple(self.needs),
@@ -225,10 +243,6 @@ class RunRecorder:
             frame = frame.f_back
         if frame is not None:
             self.needs[need_at(frame, truth=False)] = None
-
-    def sized(self, axes: Sequence[int]) -> None:
-        """These sizes depend on values, in the present run."""
-        self.sizes.update({(self._case, size): None for size in axes})
 
 
 def unregistered(module: torch.nn.Module) -> tuple[str, ...]:
@@ -256,37 +270,6 @@ def need_at(frame: FrameType, *, truth: bool) -> tracing.ValueNeed:
 def held_in(frame: FrameType) -> dict[str, tracing.Held]:
     """What the variables of a function hold."""
     return {name: described(value) for name, value in frame.f_locals.items()}
-
-
-class ValueReads(TorchFunctionMode):
-    """Notes what reads values without an operator."""
-
-    def __init__(self, recorder: RunRecorder) -> None:
-        super().__init__()
-        self.recorder = recorder
-
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if function in READING:
-            self.recorder.read()
-        return function(*args, **(kwargs or {}))
-
-
-class ValueOperators(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Notes operators, and those whose result, or its size, is a number on the side of Python."""
-
-    def __init__(self, recorder: RunRecorder) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.recorder = recorder
-
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.recorder.operator(str(function))
-        result = function(*args, **(kwargs or {}))
-        if torch.Tag.data_dependent_output in function.tags:
-            self.recorder.read()
-        elif torch.Tag.dynamic_output_shape in function.tags and is_sized_by_values(function, args):
-            self.recorder.read()
-            self.recorder.sized(sizes_of_values(function, args, kwargs or {}, result))
-        return result
 
 
 def is_sized_by_values(function: Any, args: Sequence[Any]) -> bool:
