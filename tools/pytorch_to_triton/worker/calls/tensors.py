@@ -126,15 +126,17 @@ def output_of(leaf: Any, why_not_plain: str | None = None) -> OutputLeaf:
     """A copy of the leaf; what is no plain tensor has a type and nothing else."""
     if why_not_plain is not None:
         return OutputLeaf({"type": why_not_plain}, None)
-    kind = "Tensor" if is_tensor(leaf) else type(leaf).__name__
-    tensor = leaf if is_tensor(leaf) else number_as_tensor(leaf)
+    is_tensor = isinstance(leaf, torch.Tensor)
+    kind = "Tensor" if is_tensor else type(leaf).__name__
+    tensor = leaf if is_tensor else number_as_tensor(leaf)
     if tensor is None:
         return OutputLeaf({"type": kind}, None)
     traits = {
         "type": kind,
         "dtype": str(tensor.dtype).removeprefix("torch."),
         "shape": list(tensor.shape),
-        "device": device_type(tensor),
+        # Under the interpreter, that which it would have on a GPU.
+        "device": (device_of(tensor) if interpreting() else tensor.device).type,
     }
     plain = tensor.detach().resolve_conj().resolve_neg()
     return OutputLeaf(
@@ -151,19 +153,10 @@ def same_output(left: OutputLeaf | None, right: OutputLeaf | None) -> bool:
     return bool(storage_bytes(left.tensor).equal(storage_bytes(right.tensor)))
 
 
-def device_type(tensor: torch.Tensor) -> str:
-    """Of the tensor's device; under the interpreter, of the device that it would have on a GPU."""
-    return device_of(tensor).type if interpreting() else tensor.device.type
-
-
 def number_as_tensor(leaf: Any) -> torch.Tensor | None:
     if isinstance(leaf, float):
         return torch.tensor(leaf, dtype=torch.float32)
     return torch.tensor(leaf) if isinstance(leaf, bool | int) else None
-
-
-def is_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor)
 
 
 def leaves(value: Any, path: str = "out") -> list[tuple[str, Any]]:

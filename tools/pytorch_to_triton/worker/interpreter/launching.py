@@ -165,6 +165,8 @@ def argument(value: Any) -> Any:
 class GridExecutor(upstream.GridExecutor):  # type: ignore[misc]
     """Runs every program of one launch."""
 
+    order: Order = "forward"
+
     def __call__(self, *args_dev: Any, **kwargs: Any) -> None:
         named = {name: value for name, value in kwargs.items() if name in self.arg_names}
         args_hst, named_hst = self._init_args_hst(args_dev, named)
@@ -185,15 +187,12 @@ class GridExecutor(upstream.GridExecutor):  # type: ignore[misc]
             builder.set_grid_idx(*program)
             call_interpreted(self.fn, (), tensors)
 
-        programs = (partial(run, program) for program in self.programs(grid))
+        programs = (partial(run, program) for program in programs_of(grid, self.fn, self.order))
         if math.prod(grid) > 1 and may_wait(self.fn):
             take_turns(programs, builder.pause)
         else:
             for run_program in programs:
                 run_program()
-
-    def programs(self, grid: Program) -> Iterable[Program]:
-        return programs_of(grid, self.fn, "forward")
 
 
 def launch_grid(grid: Any, bound: dict[str, Any]) -> tuple[int, int, int]:

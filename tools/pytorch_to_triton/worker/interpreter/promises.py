@@ -65,9 +65,7 @@ def starts_of_runs(data: Array, step: int) -> Array:
 
 
 def not_contiguous(data: Array, axis: int, number: int, step: int) -> str | None:
-    lanes = np.moveaxis(data, axis, -1)
-    if lanes.ndim == 0:
-        return None
+    lanes = np.moveaxis(data, axis, -1) if data.ndim else data.reshape(1)
     earlier, later = lanes[..., :-1], lanes[..., 1:]
     place = np.arange(1, lanes.shape[-1])
     group = place // number * number
@@ -83,9 +81,7 @@ def not_contiguous(data: Array, axis: int, number: int, step: int) -> str | None
 
 
 def not_constant(data: Array, axis: int, number: int, step: int) -> str | None:
-    lanes = np.moveaxis(data, axis, -1)
-    if lanes.ndim == 0:
-        return None
+    lanes = np.moveaxis(data, axis, -1) if data.ndim else data.reshape(1)
     earlier, later = lanes[..., :-1], lanes[..., 1:]
     broken = (np.arange(1, lanes.shape[-1]) % number != 0) & (later != earlier)
     return f"promises {number} equal values, and {follows(earlier, later, broken)}" if broken.any() else None

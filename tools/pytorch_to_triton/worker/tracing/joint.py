@@ -214,7 +214,8 @@ def saved_by(program: ExportedProgram) -> list[str]:
     """
     module = program.graph_module
     results = [s for s in program.graph_signature.output_specs if s.kind is OutputKind.USER_OUTPUT]
-    multiplies = any(name in PRODUCTS for name in operators(module))
+    called = (n.target for n in module.graph.nodes if isinstance(n.target, torch._ops.OpOverload))
+    multiplies = any(op.__name__.partition(".")[0] in PRODUCTS for op in called)
     # It takes views for readers of memory as well, which they are not: without products nothing is.
     with functorch_config.patch(ban_recompute_materialized_backward=multiplies):
         forward, _ = min_cut_rematerialization_partition(module, None, num_fwd_outputs=len(results))
@@ -284,13 +285,6 @@ def n_bytes(node: Node) -> int:
     """The bytes of a tensor at the traced sizes."""
     tensor: torch.Tensor = node.meta["val"]
     return math.prod(map(hint_of, tensor.shape)) * tensor.element_size()
-
-
-def operators(module: GraphModule) -> Iterator[str]:
-    """The names of torch's operators that it calls."""
-    for node in module.graph.nodes:
-        if isinstance(node.target, torch._ops.OpOverload):
-            yield node.target.__name__.partition(".")[0]
 
 
 def looked_at(node: Node) -> Node:

@@ -50,7 +50,8 @@ class TimingDevice:
     """The current device."""
 
     def __init__(self) -> None:
-        self.limits = limits()
+        properties = driver.active.utils.get_device_properties(driver.active.get_current_device())
+        self.limits = DeviceLimits(properties.get("max_shared_mem"), properties.get("max_num_regs"))
         self._flush = Flush()
 
     @property
@@ -91,12 +92,6 @@ class TimingDevice:
     ) -> list[float]:
         """Milliseconds of one call of each."""
         return cold_milliseconds(map(ready, configs), len(configs), self._flush, COVER)
-
-
-def limits() -> DeviceLimits:
-    """What the current device grants a block."""
-    properties = driver.active.utils.get_device_properties(driver.active.get_current_device())
-    return DeviceLimits(properties.get("max_shared_mem"), properties.get("max_num_regs"))
 
 
 def compiled(site: TuningSite, config: triton.Config) -> Any:
