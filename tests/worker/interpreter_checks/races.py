@@ -14,10 +14,10 @@ from pytorch_to_triton.worker.interpreter.memory_guard import MemoryGuard
 from pytorch_to_triton.worker.wire.observation import MemoryFault
 
 
-def faults(launch: Callable[..., Any], *args: Any) -> list[MemoryFault]:
+def faults(launch: Callable[..., Any], *args: Any, **options: Any) -> list[MemoryFault]:
     guard = MemoryGuard(list)
     with guard.watching():
-        launch(*args)
+        launch(*args, **options)
     return guard.faults
 
 
@@ -208,10 +208,7 @@ def what_other_lanes_stored_is_loaded_behind_a_barrier() -> None:
 
 def one_warp_needs_no_barrier() -> None:
     x, scratch, out = torch.randn(32), torch.zeros(32), torch.zeros(32)
-    guard = MemoryGuard(list)
-    with guard.watching():
-        moved[(1,)](x, scratch, out, 1, False, 32, num_warps=1)
-    assert guard.faults == []
+    assert faults(moved[(1,)], x, scratch, out, 1, False, 32, num_warps=1) == []
 
 
 @triton.jit

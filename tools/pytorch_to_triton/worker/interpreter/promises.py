@@ -44,7 +44,6 @@ def broken_promise(name: str, subject: Any, values: Any) -> str | None:
 
 
 def plain(value: Any) -> Any:
-    """A constexpr's value."""
     return value.value if isinstance(value, tl.constexpr) else value
 
 

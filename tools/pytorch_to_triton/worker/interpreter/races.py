@@ -329,7 +329,6 @@ class Races:
 
 
 def in_memory(addresses: Array, dtype: np.dtype[Any]) -> Array:
-    """What lies at `addresses` now."""
     everywhere = np.ones(addresses.shape, dtype=np.bool_)
     values: Array = native.load(addresses, everywhere, np.zeros(addresses.shape, dtype), dtype)
     return values

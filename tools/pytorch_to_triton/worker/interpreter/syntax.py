@@ -266,7 +266,6 @@ def tensor_range(start: Any, stop: Any = None, step: Any = None, **hints: Any) -
 
 
 def index(tensor: Any) -> int:
-    """A one-element tensor as a Python int."""
     return int(tensor.handle.data.item())
 
 

@@ -104,8 +104,6 @@ class CandidateCall:
 
 @dataclass
 class CandidateSession:
-    """The candidate, and how it is called."""
-
     candidate: Loaded
     exchange: Exchange
     observer: Observer

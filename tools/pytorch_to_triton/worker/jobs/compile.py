@@ -53,7 +53,6 @@ def work(
 
 
 def call(loaded: Loaded, arguments: dict[str, Any], state: dict[str, Any]) -> None:
-    """Call the target."""
     loaded(arguments, state)
 
 

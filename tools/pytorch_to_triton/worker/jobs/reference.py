@@ -95,7 +95,6 @@ class ReferenceSession:
     """By the case's id, least recently used first."""
 
     def answer(self, request: validation.ReferenceRequest) -> validation.ReferenceItem:
-        """Do what the request asks."""
         match request:
             case validation.PrepareRequest():
                 return self.prepare(request.case)
@@ -170,7 +169,6 @@ class ReferenceSession:
         return validation.ComparedItem(statistics=decoded(CaseStatistics, {**about, **figures}))
 
     def forget(self, case_id: str) -> validation.ForgottenItem:
-        """Remove all bytes of a case."""
         self.truths.pop(case_id, None)
         self.oracle.exchange.forget(case_id)
         return validation.ForgottenItem()

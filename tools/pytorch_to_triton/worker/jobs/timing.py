@@ -146,7 +146,6 @@ class TimingRun:
             measured[reply.label] |= reply.answer
 
     def measured(self, rounds: Rounds, label: str) -> dict[str, Any]:
-        """What the rounds measured of one implementation."""
         record = rounds.records[label]
         return {
             **{name: record.started[name] for name in MEASURED_AT_START},

@@ -107,7 +107,6 @@ class TimedProcesses:
                 self.failed[label] = process
 
     def end(self) -> None:
-        """End every process."""
         for process in (self.coordinator, self.idle, *self.running.values(), *self.failed.values()):
             process.end()
 
@@ -127,8 +126,6 @@ class TimingRecord:
 
 @dataclass
 class Rounds:
-    """The results of all rounds at one size."""
-
     batch: int
     records: dict[str, TimingRecord]
     idle_ms: defaultdict[int, list[float]] = field(default_factory=lambda: defaultdict(list))

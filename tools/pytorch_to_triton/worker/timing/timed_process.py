@@ -158,7 +158,6 @@ class TimedImplementation:
         torch.cuda.synchronize()
 
     def target(self, call: CallInputs) -> Any:
-        """What is timed."""
         return self.loaded(call.arguments, call.state)
 
     def host_ms(self) -> float:

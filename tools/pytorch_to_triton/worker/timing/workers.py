@@ -36,7 +36,6 @@ class WorkerProcess:
         return self.receive(seconds)
 
     def send(self, command: str, **arguments: Any) -> None:
-        """Send a command. Raises Lost."""
         try:
             self._line.send_bytes(json.dumps({"do": command, "with": arguments}).encode())
         except OSError:

@@ -160,7 +160,6 @@ class Rewriting:
         return node
 
     def pair(self, value: Any) -> Pair:
-        """An operand as a pair."""
         if isinstance(value, complex):
             return Pair(value.real, value.imag)
         if not isinstance(value, Node) or not is_complex(value):

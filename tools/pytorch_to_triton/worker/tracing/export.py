@@ -118,7 +118,6 @@ def bytes_of(loaded: Loaded, inputs: Sequence[tracing.TracedInput]) -> int:
 
 
 def in_dtypes(inputs: Sequence[tracing.TracedInput], trace: int) -> list[dict[str, Any]]:
-    """The inputs with their dtypes in one of the traces."""
     return [{**vars(spec), "dtype": spec.dtypes[trace]} for spec in inputs]
 
 

@@ -120,7 +120,6 @@ def kept_by_squeezing(program: ExportedProgram) -> Iterator[int | torch.SymInt]:
 
 
 def _written(program: ExportedProgram) -> Iterator[Any]:
-    """What operators write to."""
     for node in program.graph.nodes:
         if isinstance(node.target, torch._ops.OpOverload):
             schema = node.target._schema

@@ -188,7 +188,6 @@ class LeastSizes:
         return self.meets({**self.declared, name: size})
 
     def meets(self, point: Point) -> bool:
-        """Whether the point meets all requirements."""
         try:
             return all(eval(condition, {"math": math}, dict(point)) for condition in self.conditions)
         except ArithmeticError:

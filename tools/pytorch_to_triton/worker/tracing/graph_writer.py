@@ -85,7 +85,6 @@ class Sizes:
             raise NotRepresentable(str(problem)) from problem
 
     def traced(self, size: int | torch.SymInt) -> int:
-        """The size in this trace."""
         if isinstance(size, int):
             return size
         hint = size.node.hint
@@ -110,7 +109,6 @@ class Sizes:
         }
 
     def input(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """An input as declared."""
         shape = {"expressions": spec["shape"], "traced": spec["traced"]}
         return {"name": spec["name"], "shape": shape, "dtype": spec["dtype"]}
 
@@ -189,7 +187,6 @@ class NodeWriter:
         }
 
     def argument(self, value: Any) -> dict[str, Any]:
-        """One argument of a call."""
         if isinstance(value, Node):
             return self._node(value)
         if isinstance(value, list | tuple):

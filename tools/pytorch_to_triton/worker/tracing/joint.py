@@ -352,7 +352,6 @@ def halves(
 
 
 def described(writer: NodeWriter, placeholder: Node) -> dict[str, Any]:
-    """An input that is a gradient."""
     tensor = placeholder.meta["val"]
     dtype = str(tensor.dtype).removeprefix("torch.")
     return {"name": writer.known[placeholder.name], "shape": writer.sizes.shape(tensor), "dtype": dtype}

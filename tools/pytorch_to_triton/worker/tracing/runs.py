@@ -201,7 +201,6 @@ class RunRecorder:
             self.visits[place] = dataclasses.replace(self.visits[place], after=held_in(sys._getframe(1)))
 
     def operator(self, name: str) -> None:
-        """An operator that the innermost statement calls."""
         if self._inside:
             self.operators[self._inside[-1]][name] = None
 
@@ -268,7 +267,6 @@ def need_at(frame: FrameType, *, truth: bool) -> tracing.ValueNeed:
 
 
 def held_in(frame: FrameType) -> dict[str, tracing.Held]:
-    """What the variables of a function hold."""
     return {name: described(value) for name, value in frame.f_locals.items()}
 
 
@@ -304,7 +302,6 @@ def dtype_of(tensor: torch.Tensor) -> str:
 
 
 def described(value: Any) -> tracing.Held:
-    """What a variable holds."""
     if isinstance(value, torch.Tensor):
         memory = value.untyped_storage().data_ptr()
         return tracing.Held(kind="tensor", dtype=dtype_of(value), shape=tuple(value.shape), memory=memory)

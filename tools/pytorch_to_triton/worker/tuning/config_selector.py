@@ -115,7 +115,6 @@ class TuningSite:
 
     @property
     def kernel(self) -> str:
-        """The kernel's name."""
         return str(self.tuner.base_fn.__name__)
 
     def launch(self, config: triton.Config, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -47,8 +47,6 @@ COVER = 2
 
 
 class TimingDevice:
-    """The current device."""
-
     def __init__(self) -> None:
         properties = driver.active.utils.get_device_properties(driver.active.get_current_device())
         self.limits = DeviceLimits(properties.get("max_shared_mem"), properties.get("max_num_regs"))
@@ -56,7 +54,6 @@ class TimingDevice:
 
     @property
     def about(self) -> wire.TuningDeviceItem:
-        """Which device and which Triton."""
         return wire.TuningDeviceItem(device=torch.cuda.get_device_name(), triton=triton.__version__)
 
     def synchronize(self) -> None:
@@ -90,7 +87,6 @@ class TimingDevice:
     def round(
         self, configs: Sequence[triton.Config], ready: Callable[[triton.Config], Callable[[], Any]]
     ) -> list[float]:
-        """Milliseconds of one call of each."""
         return cold_milliseconds(map(ready, configs), len(configs), self._flush, COVER)
 
 
@@ -166,7 +162,6 @@ class SiteTuning(ConfigSearch):
         report.progress(min(spent, budget.seconds), budget.seconds, message)
 
     def about(self, config: triton.Config) -> dict[str, Any]:
-        """Which configuration of which kernel, at which key."""
         return {"kernel": self.site.kernel, "key": self.site.key, "config": config_json(config)}
 
 
