@@ -24,24 +24,6 @@ Clock = Callable[[], float]
 """Seconds since some moment."""
 
 
-@dataclass(frozen=True)
-class TimeBudget:
-    """How long the tuning may take."""
-
-    seconds: float
-    clock: Clock
-    began: float
-
-    def spent(self) -> float:
-        """Seconds since the start."""
-        return self.clock() - self.began
-
-    def share(self, sites_left: int) -> float:
-        """The clock's time until which one of this many sites may be tuned."""
-        now = self.clock()
-        return now + max(self.began + self.seconds - now, 0.0) / sites_left
-
-
 COVER = 2
 """Flushes before each call: while they run, the host launches the call."""
 
@@ -111,10 +93,10 @@ class SiteTuning(ConfigSearch):
         super().__init__()
         self.tuning, self.site, self.until = tuning, site, until
         self.limits = tuning.timer.limits
-        self.began = tuning.budget.spent()
+        self.began = tuning.clock()
 
     def late(self) -> bool:
-        return self.tuning.budget.clock() >= self.until
+        return self.tuning.clock() >= self.until
 
     def unsuited(self, configs: Sequence[triton.Config]) -> dict[triton.Config, str]:
         refused = self.site.refused(configs)
@@ -155,11 +137,11 @@ class SiteTuning(ConfigSearch):
         self.tuning.report.item(wire.ConfigTimedItem(**self.about(config), median_ms=median_ms, calls=calls))
 
     def best(self, config: triton.Config, median_ms: float) -> None:
-        report, budget, spent = self.tuning.report, self.tuning.budget, self.tuning.budget.spent()
-        about, seconds = self.about(config), spent - self.began
+        report, most, now = self.tuning.report, self.tuning.seconds, self.tuning.clock()
+        about, seconds = self.about(config), now - self.began
         report.item(wire.ConfigBestItem(**about, median_ms=median_ms, seconds=seconds))
         message = f"{self.site.kernel}: {median_ms:.4g} ms with {config_json(config)}"
-        report.progress(min(spent, budget.seconds), budget.seconds, message)
+        report.progress(min(now - self.tuning.began, most), most, message)
 
     def about(self, config: triton.Config) -> dict[str, Any]:
         return {"kernel": self.site.kernel, "key": self.site.key, "config": config_json(config)}
@@ -172,7 +154,10 @@ class TargetTuning:
     report: JobReport
     calls: FreshCalls
     timer: TimingDevice
-    budget: TimeBudget
+    seconds: float
+    """How long the searches for all sites may take."""
+    clock: Clock
+    began: float
     selector: ConfigSelector
     expected: dict[str, OutputLeaf]
     """What the call gives back with the first configuration of every kernel that works."""
@@ -187,14 +172,15 @@ def tune(
     kernel works with none of its configurations.
     """
     report.item(timer.about)
-    budget = TimeBudget(seconds, clock, clock())
+    began = clock()
     with ConfigSelector() as selector:
         report.during("the first call")
         expected = calls.outputs()
         timer.synchronize()
-        tuning = TargetTuning(report, calls, timer, budget, selector, expected)
+        tuning = TargetTuning(report, calls, timer, seconds, clock, began, selector, expected)
         sites = [*selector.sites.values()]
         for number, site in enumerate(sites):
-            search = SiteTuning(tuning, site, budget.share(len(sites) - number))
+            left = max(began + seconds - clock(), 0.0)
+            search = SiteTuning(tuning, site, clock() + left / (len(sites) - number))
             selector.select(site, search.fastest(site.configs) or selector.selected(site))
     return wire.TuneAnswer(sites=len(sites))
