@@ -51,16 +51,6 @@ class Conflict:
     kind: FaultKind = "race"
 
 
-@dataclass(frozen=True)
-class SuspectedRace:
-    """A program is about to write where others wrote: `held` is what they left."""
-
-    part: StoragePart
-    held: Array
-    others: Array
-    owner: int
-
-
 class Writers:
     """Who wrote each element of a storage last, in which lane, and which more than one program wrote."""
 
@@ -105,7 +95,8 @@ class Races:
         self.logged = 0
         self.readers: dict[int, Readers] = {}
         self.writers: dict[int, Writers] = {}
-        self.suspicions: list[SuspectedRace] = []
+        self.suspicions: list[tuple[StoragePart, Array, Array, int]] = []
+        """Where an owner is about to write to what others left: the part, what lies there, they, it."""
         self.conflicts: list[Conflict] = []
 
     def start_program(self) -> None:
@@ -192,7 +183,7 @@ class Races:
                 writers.shared[cells[foreign]] = True
                 contested = StoragePart(part.storage, part.addresses[foreign], part.width, part.inside)
                 held = in_memory(contested.addresses, dtype)
-                self.suspicions.append(SuspectedRace(contested, held, last[foreign], owner))
+                self.suspicions.append((contested, held, last[foreign], owner))
         if self.order is not None and part.storage in self.readers:
             self.overwriting(self.readers[part.storage], part, owner)
         writers.last[cells] = owner
@@ -243,12 +234,12 @@ class Races:
 
     def resolve_suspicions(self, owner: int) -> None:
         """Once another program runs: whether the last one left what it found where others had written."""
-        if not self.suspicions or rank_of(self.suspicions[0].owner) == rank_of(owner):
+        if not self.suspicions or rank_of(self.suspicions[0][-1]) == rank_of(owner):
             return
-        for suspicion in self.suspicions:
-            changed = differences(in_memory(suspicion.part.addresses, suspicion.held.dtype), suspicion.held)
+        for part, held, others, suspect in self.suspicions:
+            changed = differences(in_memory(part.addresses, held.dtype), held)
             description = "programs {other} and {program} write different values"
-            self.add(suspicion.part, suspicion.owner, (suspicion.others, changed), description)
+            self.add(part, suspect, (others, changed), description)
         self.suspicions = []
 
     def finish(self) -> list[Conflict]:

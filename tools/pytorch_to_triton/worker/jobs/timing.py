@@ -140,10 +140,9 @@ class TimingRun:
         """Keep what the last timed calls returned; replay calls as graphs, and profile their kernels."""
         self.report.progress(0, None, "replaying as graphs and profiling kernels")
         processes.all_at_once("keep", lambda label: {"index": rounds.batch - 1, "name": names[label]})
-        for reply in processes.one_by_one("graph", count=REPLAYS):
-            measured[reply.label] |= reply.answer
-        for reply in processes.one_by_one("profile", count=min(rounds.batch, PROFILED_CALLS)):
-            measured[reply.label] |= reply.answer
+        for command, count in (("graph", REPLAYS), ("profile", min(rounds.batch, PROFILED_CALLS))):
+            for label, answer, _ in processes.one_by_one(command, count=count):
+                measured[label] |= answer
 
     def measured(self, rounds: Rounds, label: str) -> dict[str, Any]:
         record = rounds.records[label]

@@ -21,7 +21,7 @@ def work(
     case: wire.Case,
     seed: int,
     seconds: float,
-) -> wire.TuneAnswer:
+) -> dict[str, int]:
     """Tune for about `seconds`, the first compilations and the target's loading not counted.
 
     `reference` declares the inputs, and its state is the target's. The items are those of tuning/session.py.

@@ -81,13 +81,8 @@ class Statement:
         return not definition and any(is_of_sys(part, "path") for part in ast.walk(self.node))
 
 
-@dataclass(frozen=True)
-class Edit:
-    """What to put in place of the bytes from `start` to `end`."""
-
-    start: int
-    end: int
-    text: str
+Edit = tuple[int, int, str]
+"""What to put in place of the bytes from the first number to the second."""
 
 
 class SourceText:
@@ -117,16 +112,16 @@ class SourceText:
         left = self.data.count(b"\n", start, end) - above
         followed = self.data[end:].partition(b"\n")[0].lstrip().startswith(b";")
         line_ends = (" \\\n" if followed else "\n") * left
-        return Edit(start, end, margin * above + text + line_ends)
+        return start, end, margin * above + text + line_ends
 
     def appending(self, node: ast.stmt, text: str) -> Edit:
         _, end = self.span(node)
-        return Edit(end, end, f"; {text}")
+        return end, end, f"; {text}"
 
     def edited(self, edits: Iterable[Edit]) -> str:
         data = self.data
-        for edit in sorted(edits, key=lambda e: e.start, reverse=True):
-            data = data[: edit.start] + edit.text.encode() + data[edit.end :]
+        for start, end, text in sorted(edits, reverse=True):
+            data = data[:start] + text.encode() + data[end:]
         return data.decode()
 
 
@@ -225,7 +220,7 @@ def with_file_name(source: str, path: Path) -> str:
         and isinstance(part.ctx, ast.Load)
         and id(part) not in formatted
     ]
-    return text.edited(Edit(start, end, repr(str(path))) for start, end in spans)
+    return text.edited((start, end, repr(str(path))) for start, end in spans)
 
 
 def normalised(source: str) -> str:

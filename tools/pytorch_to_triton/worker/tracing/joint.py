@@ -334,7 +334,15 @@ def halves(
     """What the JSON of a joint graph has beside the function's own `graph`."""
     nodes = {node.name: node for node in program.graph.nodes}
     starts, found = cotangents(program), gradients(program)
-    inputs = [described(writer, nodes[name]) for name in starts]
+    given = ((name, nodes[name].meta["val"]) for name in starts)
+    inputs = [
+        {
+            "name": writer.known[name],
+            "shape": writer.sizes.shape(t),
+            "dtype": str(t.dtype).removeprefix("torch."),
+        }
+        for name, t in given
+    ]
     outputs = [
         {"path": f"{GRADIENT_OF}{writer.known[i]}", "name": known(writer, nodes[n])} for i, n in found.items()
     ]
@@ -349,12 +357,6 @@ def halves(
             "saved": [writer.known[name] for name in saved if name in writer.known],
         },
     }
-
-
-def described(writer: NodeWriter, placeholder: Node) -> dict[str, Any]:
-    tensor = placeholder.meta["val"]
-    dtype = str(tensor.dtype).removeprefix("torch.")
-    return {"name": writer.known[placeholder.name], "shape": writer.sizes.shape(tensor), "dtype": dtype}
 
 
 def known(writer: NodeWriter, node: Node) -> str:

@@ -125,16 +125,14 @@ class RunRecorder:
         self._given_up: set[tuple[int, bool]] = set()
         self._forced: tuple[int, bool] | None = None
         self._case = 0
-        self._inside: list[int] = []
-        self._entered: list[int | None] = []
-        """The visits of the statements that the run is inside of, by their places; None: not kept."""
+        self._inside: list[tuple[int, int | None]] = []
+        """The lines of the statements that the run is inside of, and the places of their visits if kept."""
         self._seen: Counter[int] = Counter()
         self._state: defaultdict[tuple[str, str, tuple[int, ...]], dict[str, None]] = defaultdict(dict)
 
     def run(self, case: int, function: Loaded, arguments: Mapping[str, Any]) -> None:
         """One call; what it raises where a branch was forced is no fault of the function's."""
         self._case, self._inside, self._seen = case, [], Counter()
-        self._entered = []
         state = state_like_input(function.state, arguments)
         for name, tensor in state.items():
             self._state[name, function.state_keys[name], tuple(tensor.shape)][dtype_of(tensor)] = None
@@ -184,25 +182,23 @@ class RunRecorder:
         return decision
 
     def before(self, line: int) -> None:
-        frame = sys._getframe(1)
-        self._inside.append(line)
         self._seen[line] += 1
         kept = self._seen[line] <= MOST_VISITS
-        self._entered.append(len(self.visits) if kept else None)
+        self._inside.append((line, len(self.visits) if kept else None))
         if kept:
-            self.visits.append(tracing.Visit(case=self._case, line=line, before=held_in(frame), after={}))
+            held = held_in(sys._getframe(1))
+            self.visits.append(tracing.Visit(case=self._case, line=line, before=held, after={}))
 
     def after(self, line: int) -> None:
-        while self._inside[-1] != line:
+        while self._inside[-1][0] != line:
             self._inside.pop()
-            self._entered.pop()
-        self._inside.pop()
-        if (place := self._entered.pop()) is not None:
+        _, place = self._inside.pop()
+        if place is not None:
             self.visits[place] = dataclasses.replace(self.visits[place], after=held_in(sys._getframe(1)))
 
     def operator(self, name: str) -> None:
         if self._inside:
-            self.operators[self._inside[-1]][name] = None
+            self.operators[self._inside[-1][0]][name] = None
 
     def function(self, function: Any, args: Any, kwargs: Any) -> Any:
         """A function of torch's, which may read values without an operator."""

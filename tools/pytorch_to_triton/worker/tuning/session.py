@@ -165,8 +165,8 @@ class TargetTuning:
 
 def tune(
     report: JobReport, calls: FreshCalls, timer: TimingDevice, seconds: float, clock: Clock
-) -> wire.TuneAnswer:
-    """Tune what one call launches, for about `seconds` by `clock`.
+) -> dict[str, int]:
+    """Tune what one call launches, for about `seconds` by `clock`; how many kernels by key there were.
 
     The first item is the device, the others are those of SiteTuning. Raises what the call raises where a
     kernel works with none of its configurations.
@@ -183,4 +183,4 @@ def tune(
             left = max(began + seconds - clock(), 0.0)
             search = SiteTuning(tuning, site, clock() + left / (len(sites) - number))
             selector.select(site, search.fastest(site.configs) or selector.selected(site))
-    return wire.TuneAnswer(sites=len(sites))
+    return {"sites": len(sites)}

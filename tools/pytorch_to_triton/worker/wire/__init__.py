@@ -156,11 +156,6 @@ class ConfigBestItem(NamedValue):
 TuneItem = TuningDeviceItem | ConfigDroppedItem | ConfigTimedItem | ConfigBestItem
 
 
-class TuneAnswer(WireValue):
-    sites: int
-    """Autotuned kernels by key."""
-
-
 # Jobs `compile` and `profile`.
 
 
