@@ -14,9 +14,8 @@ import torch
 
 from pytorch_to_triton.inputs.case import Layout
 from pytorch_to_triton.schema.dtype import OF_INPUTS
-from pytorch_to_triton.worker.allocation import Poison, Range, poison_bytes
+from pytorch_to_triton.worker.allocation import Poison, Range, poison_bytes, storage_bytes
 from pytorch_to_triton.worker.calls.generate import laid_out
-from pytorch_to_triton.worker.calls.tensors import storage_bytes
 from pytorch_to_triton.worker.guarded_memory import GuardedMemory
 from pytorch_to_triton.worker.wire.observation import Overrun
 

@@ -11,7 +11,6 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils.dlpack import from_dlpack, to_dlpack  # type: ignore[attr-defined]
 
-from .calls.tensors import storage_bytes
 from .wire.observation import Overrun
 
 RED_ZONE_BYTES = {"cpu": 4096, "cuda": 64 * 1024}
@@ -26,6 +25,11 @@ MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 """Linux: the kernel reserves no memory for the mapping. Python has the name from 3.13 on."""
 
 INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def storage_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor's whole storage as a flat uint8 tensor that shares it."""
+    return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
 
 
 class Poison(StrEnum):

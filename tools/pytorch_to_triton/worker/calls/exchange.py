@@ -20,9 +20,10 @@ from typing import Any
 
 import torch
 
+from ..allocation import storage_bytes
 from ..integrity.returned_tensors import plain
 from ..wire.statistics import Run
-from .tensors import Outputs, output_of, read_values, storage_bytes, write_values
+from .tensors import Outputs, output_of, read_values, write_values
 
 AFTER_THE_CALL = " after the call"
 """Added to the name of an argument that was written to, and so is an output too."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from ..allocation import storage_bytes
 from ..interpreter.fake_cuda import device_of
 from ..runtime import interpreting
 from ..wire.packing import Packing, packing_of
@@ -96,11 +97,6 @@ def read_tensor(record: Record, folder: Path, device: str) -> torch.Tensor:
 def on_gpu(value: Any) -> Any:
     """A tensor on the GPU or on what poses as one; anything else as it is."""
     return value.cuda() if isinstance(value, torch.Tensor) else value
-
-
-def storage_bytes(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor's whole storage as a flat uint8 tensor that shares it."""
-    return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
 
 
 def memory(data: torch.Tensor) -> Any:

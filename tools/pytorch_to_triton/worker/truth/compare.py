@@ -10,10 +10,10 @@ from typing import Any, get_args
 
 import torch
 
-from ..allocation import Poison, poison_bytes
+from ..allocation import Poison, poison_bytes, storage_bytes
 from ..calls.exchange import AFTER_THE_CALL, CallInputs, Exchange
 from ..calls.gradients import GRADIENT_OF
-from ..calls.tensors import OutputLeaf, Outputs, output_of, read_values, storage_bytes
+from ..calls.tensors import OutputLeaf, Outputs, output_of, read_values
 from ..wire.statistics import Run
 from .blocks import blocks
 from .budget import AS_ELSEWHERE, LITTLE, LOOSER, LOOSEST, NEAR_TIES, SAMPLES_OF_TIES, STRICT, for_dtype
