@@ -292,6 +292,29 @@ async def test_an_operator_of_torch_library_finds_its_tensors_on_the_gpu(
     assert given["ON_GPU"] is True
 
 
+PACKED = """
+
+square, squared = reference, run
+INPUTS = {"given": INPUTS}
+
+
+def reference(given):
+    return square(given["x"])
+
+
+def run(given):
+    return squared(given["x"])
+"""
+
+
+async def test_a_kernel_whose_inputs_come_in_a_dict_is_compiled(
+    inspecting: Inspecting, tmp_path: Path
+) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text((HONEST / "square.py").read_text() + PACKED)
+    assert only(await inspecting(path, "sm_90")).compiled.failure is None
+
+
 async def test_a_kernel_that_was_launched_during_the_import_is_compiled_all_the_same(
     inspecting: Inspecting,
 ) -> None:

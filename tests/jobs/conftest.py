@@ -1,12 +1,12 @@
 import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.schema.job import Job, Runtime
-
-JOBS = Path(__file__).parent / "jobs"
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
+from tests.jobs.processes import LONG_SECONDS, Ask
 
 
 @pytest.fixture(scope="session")
@@ -24,11 +24,6 @@ def empty_libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def honest() -> Callable[..., Job]:
-    return lambda what, **arguments: Job(kind=str(JOBS / "honest.py"), arguments={"what": what, **arguments})
-
-
-@pytest.fixture(scope="session")
-def hostile() -> Callable[[str], Job]:
-    return lambda how: Job(kind=str(JOBS / "hostile.py"), arguments={"how": how})
+@pytest.fixture
+def ask(worker: WorkerClient, compiled: Runtime) -> Ask:
+    return partial(worker.ask, runtime=compiled, seconds=LONG_SECONDS)

@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 import venv
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +21,20 @@ from pytorch_to_triton.hardware.versions import versions
 from pytorch_to_triton.jobs.client import WorkerClient, open_client
 from pytorch_to_triton.jobs.run_folder import RunFolders
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
+from pytorch_to_triton.worker.wire import Failure
+from tests.jobs.processes import LONG_SECONDS, Ask, honest, hostile, is_gone
 
 pytestmark = pytest.mark.anyio
-Honest = Callable[..., Job]
-Hostile = Callable[[str], Job]
-
-LONG_SECONDS = 120.0
-"""Far more than any honest job takes, also on a busy machine."""
 
 
 @pytest.fixture
-async def light(
-    tmp_path: Path, empty_libraries: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[WorkerClient]:
-    """A client of its own, whose fork servers import nothing: they start at once."""
+async def ask_light(
+    tmp_path: Path, compiled: Runtime, empty_libraries: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Ask]:
+    """Asks a client of its own, whose fork servers import nothing: they start at once."""
     monkeypatch.setenv("PYTHONPATH", str(empty_libraries))
     async with open_client(RunFolders(tmp_path)) as light:
-        yield light
+        yield partial(light.ask, runtime=compiled, seconds=LONG_SECONDS)
 
 
 class Recorder:
@@ -54,39 +52,28 @@ class Recorder:
         self.first_item.set()
 
 
-def is_gone(pid: int) -> bool:
-    try:
-        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return True
-
-
 async def until_gone(pid: int) -> None:
     with anyio.fail_after(120):
         while not is_gone(pid):
             await anyio.sleep(0.01)
 
 
-async def test_a_job_is_answered(worker: WorkerClient, compiled: Runtime, honest: Honest) -> None:
-    outcome = await worker.ask(honest("double", number=21), compiled, seconds=LONG_SECONDS)
+async def test_a_job_is_answered(ask: Ask) -> None:
+    outcome = await ask(honest("double", number=21))
     assert outcome.status == "answered"
     assert outcome.answer == {"number": 42, "folder": str(outcome.folder)}
     assert json.loads((outcome.folder / "outcome.json").read_text())["status"] == "answered"
 
 
-async def test_a_forked_child_can_compute_on_all_cores_and_trace(
-    worker: WorkerClient, compiled: Runtime, honest: Honest
-) -> None:
-    outcome = await worker.ask(honest("multiply", size=512), compiled, seconds=LONG_SECONDS)
+async def test_a_forked_child_can_compute_on_all_cores_and_trace(ask: Ask) -> None:
+    outcome = await ask(honest("multiply", size=512))
     assert outcome.answer == {"sum": 512.0**3}
-    outcome = await worker.ask(honest("export"), compiled, seconds=LONG_SECONDS)
+    outcome = await ask(honest("export"))
     assert outcome.answer is not None, outcome.log
     assert outcome.answer["nodes"] >= 3
 
 
-async def test_however_a_job_ends_it_is_told_and_the_next_one_works(
-    worker: WorkerClient, compiled: Runtime, hostile: Hostile, honest: Honest
-) -> None:
+async def test_however_a_job_ends_it_is_told_and_the_next_one_works(ask: Ask) -> None:
     for job, status, detail in (
         (hostile("be_killed"), "crashed", "SIGKILL"),
         (hostile("leave_quietly"), "crashed", "exit code 3"),
@@ -94,17 +81,15 @@ async def test_however_a_job_ends_it_is_told_and_the_next_one_works(
         (hostile("answer_nan"), "raised", "ValueError"),
         (Job(kind="no_such_job"), "raised", "ModuleNotFoundError"),
     ):
-        outcome = await worker.ask(job, compiled, seconds=LONG_SECONDS)
+        outcome = await ask(job)
         assert outcome.status == status
         assert detail in outcome.detail
-    after = await worker.ask(honest("double", number=1), compiled, seconds=math.inf)
+    after = await ask(honest("double", number=1), seconds=math.inf)
     assert after.status == "answered"
 
 
-async def test_an_abort_is_a_crash_that_keeps_items_and_shows_where(
-    worker: WorkerClient, compiled: Runtime, hostile: Hostile
-) -> None:
-    outcome = await worker.ask(hostile("abort"), compiled, seconds=LONG_SECONDS)
+async def test_an_abort_is_a_crash_that_keeps_items_and_shows_where(ask: Ask) -> None:
+    outcome = await ask(hostile("abort"))
     assert (outcome.status, outcome.during) == ("crashed", "abort")
     assert "SIGABRT" in outcome.detail
     assert "hostile.py" in outcome.log
@@ -112,65 +97,55 @@ async def test_an_abort_is_a_crash_that_keeps_items_and_shows_where(
 
 
 @pytest.mark.parametrize("how", ["write_an_answer_of_its_own", "close_every_descriptor"])
-async def test_what_a_job_does_to_its_descriptors_is_no_answer(
-    worker: WorkerClient, compiled: Runtime, hostile: Hostile, honest: Honest, how: str
-) -> None:
-    outcome = await worker.ask(hostile(how), compiled, seconds=LONG_SECONDS)
+async def test_what_a_job_does_to_its_descriptors_is_no_answer(ask: Ask, how: str) -> None:
+    outcome = await ask(hostile(how))
     assert (outcome.status, outcome.answer, outcome.during) == ("crashed", None, how)
     assert len(outcome.items) == 1
-    after = await worker.ask(honest("double", number=1), compiled, seconds=LONG_SECONDS)
+    after = await ask(honest("double", number=1))
     assert after.status == "answered"
 
 
 @pytest.mark.parametrize("how", ["spin_in_python", "spin_in_native_code"])
-async def test_a_job_without_end_times_out_and_is_gone(
-    worker: WorkerClient, compiled: Runtime, hostile: Hostile, how: str
-) -> None:
-    outcome = await worker.ask(hostile(how), compiled, seconds=0.5)
+async def test_a_job_without_end_times_out_and_is_gone(ask: Ask, how: str) -> None:
+    outcome = await ask(hostile(how), seconds=0.5)
     assert (outcome.status, outcome.during) == ("timed_out", how)
     assert "0.5 s" in outcome.detail
     assert is_gone(outcome.items[0]["pid"])
 
 
-async def test_what_a_job_started_ends_with_it(
-    worker: WorkerClient, compiled: Runtime, hostile: Hostile
-) -> None:
-    outcome = await worker.ask(hostile("leave_a_child"), compiled, seconds=LONG_SECONDS)
+async def test_what_a_job_started_ends_with_it(ask: Ask) -> None:
+    outcome = await ask(hostile("leave_a_child"))
     assert outcome.answer is not None
     await until_gone(outcome.answer["child"])
 
 
-async def test_an_exception_names_the_users_line_or_that_of_its_cause_and_no_other_frames(
-    worker: WorkerClient, compiled: Runtime, hostile: Hostile
-) -> None:
-    outcome = await worker.ask(hostile("divide_inside_torch"), compiled, seconds=LONG_SECONDS)
+async def test_an_exception_names_the_users_line_or_that_of_its_cause_and_no_other_frames(ask: Ask) -> None:
+    outcome = await ask(hostile("divide_inside_torch"))
     failure = outcome.failure
     assert outcome.status == "raised"
     assert failure is not None
     assert (failure.type, failure.message) == ("ZeroDivisionError", "division by zero")
     assert failure.during == "divide_inside_torch"
-    assert failure.file is not None
-    assert failure.line is not None
-    line = Path(failure.file).read_text().splitlines()[failure.line - 1]
-    assert "the line that a person wants to see" in line
+    assert "the line that a person wants to see" in line_of(failure)
     assert "nn/modules" not in failure.traceback
     assert "forkserver" not in failure.traceback
     assert outcome.detail == "ZeroDivisionError: division by zero"
-    failure = (await worker.ask(hostile("chain"), compiled, seconds=LONG_SECONDS)).failure
+    failure = (await ask(hostile("chain"))).failure
     assert failure is not None
     assert failure.type == "RuntimeError"
-    assert failure.file is not None
-    assert failure.line is not None
-    line = Path(failure.file).read_text().splitlines()[failure.line - 1]
-    assert "the line that a person wants to see" in line
+    assert "the line that a person wants to see" in line_of(failure)
     assert "ZeroDivisionError" in failure.traceback
 
 
-async def test_a_watch_is_reported_everything_in_order(
-    worker: WorkerClient, compiled: Runtime, honest: Honest
-) -> None:
+def line_of(failure: Failure) -> str:
+    assert failure.file is not None
+    assert failure.line is not None
+    return Path(failure.file).read_text().splitlines()[failure.line - 1]
+
+
+async def test_a_watch_is_reported_everything_in_order(ask: Ask) -> None:
     listener = Recorder()
-    outcome = await worker.ask(honest("report_on_the_way"), compiled, seconds=LONG_SECONDS, listener=listener)
+    outcome = await ask(honest("report_on_the_way"), listener=listener)
     assert listener.reported == [
         reported
         for count in range(3)
@@ -180,9 +155,7 @@ async def test_a_watch_is_reported_everything_in_order(
     assert outcome.during == "counting"
 
 
-async def test_a_watch_that_fails_ends_the_job(
-    worker: WorkerClient, compiled: Runtime, hostile: Hostile
-) -> None:
+async def test_a_watch_that_fails_ends_the_job(ask: Ask) -> None:
     class Failing(Recorder):
         async def item(self, result: dict[str, Any]) -> None:
             self.reported.append(("item", result))
@@ -190,31 +163,29 @@ async def test_a_watch_that_fails_ends_the_job(
 
     listener = Failing()
     with pytest.raises(LookupError):
-        await worker.ask(hostile("spin_in_python"), compiled, seconds=LONG_SECONDS, listener=listener)
+        await ask(hostile("spin_in_python"), listener=listener)
     assert is_gone(listener.reported[0][1]["pid"])
 
 
 async def test_what_a_job_prints_goes_to_its_log_only_of_which_the_end_is_kept(
-    worker: WorkerClient, compiled: Runtime, honest: Honest, capfd: pytest.CaptureFixture[str]
+    ask: Ask, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    outcome = await worker.ask(honest("chatter"), compiled, seconds=LONG_SECONDS)
+    outcome = await ask(honest("chatter"))
     assert outcome.log.splitlines() == ["from print", "from the file descriptor", "from a child"]
     assert capfd.readouterr() == ("", "")
-    outcome = await worker.ask(honest("talk_at_length"), compiled, seconds=LONG_SECONDS)
+    outcome = await ask(honest("talk_at_length"))
     assert outcome.log.splitlines()[-1] == "the end"
     assert "the beginning" not in outcome.log
 
 
-async def test_two_jobs_run_at_the_same_time(
-    worker: WorkerClient, compiled: Runtime, honest: Honest, tmp_path: Path
-) -> None:
+async def test_two_jobs_run_at_the_same_time(ask: Ask, tmp_path: Path) -> None:
     pipe = str(tmp_path / "meeting")
     os.mkfifo(pipe)
     outcomes: list[Outcome] = []
 
     async def meet(flags: int) -> None:
         job = honest("meet", pipe=pipe, flags=flags)
-        outcomes.append(await worker.ask(job, compiled, seconds=LONG_SECONDS))
+        outcomes.append(await ask(job))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(meet, os.O_RDONLY)
@@ -222,14 +193,12 @@ async def test_two_jobs_run_at_the_same_time(
     assert [outcome.status for outcome in outcomes] == ["answered", "answered"]
 
 
-async def test_cancelling_kills_the_job_and_its_children(
-    worker: WorkerClient, compiled: Runtime, hostile: Hostile
-) -> None:
+async def test_cancelling_kills_the_job_and_its_children(ask: Ask) -> None:
     listener = Recorder()
     async with anyio.create_task_group() as tasks:
 
         async def spin() -> None:
-            await worker.ask(hostile("spin_with_a_child"), compiled, seconds=LONG_SECONDS, listener=listener)
+            await ask(hostile("spin_with_a_child"), listener=listener)
 
         tasks.start_soon(spin)
         await listener.first_item.wait()
@@ -244,14 +213,14 @@ async def test_cancelling_kills_the_job_and_its_children(
 
 
 async def test_a_job_that_goes_with_its_fork_server_is_lost_and_the_next_has_a_fresh_one(
-    light: WorkerClient, compiled: Runtime, hostile: Hostile, honest: Honest
+    ask_light: Ask,
 ) -> None:
     listener = Recorder()
     outcomes: list[Outcome] = []
 
     async def spin() -> None:
         job = hostile("spin_in_python")
-        outcomes.append(await light.ask(job, compiled, seconds=LONG_SECONDS, listener=listener))
+        outcomes.append(await ask_light(job, listener=listener))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(spin)
@@ -261,7 +230,7 @@ async def test_a_job_that_goes_with_its_fork_server_is_lost_and_the_next_has_a_f
     assert outcomes[0].status == "lost"
     assert "forked from" in outcomes[0].detail
     await until_gone(seen["pid"])
-    after = await light.ask(honest("parentage"), compiled, seconds=LONG_SECONDS)
+    after = await ask_light(honest("parentage"))
     assert after.answer is not None
     assert after.answer["fork_server"] != seen["fork_server"]
 
@@ -301,14 +270,14 @@ def test_bootstrap_without_a_run_folder_says_how_to_use_it(tmp_path: Path) -> No
 
 
 async def test_a_job_that_takes_more_memory_than_it_may_is_stopped_and_the_next_one_works(
-    light: WorkerClient, compiled: Runtime, hostile: Hostile, honest: Honest, monkeypatch: pytest.MonkeyPatch
+    ask_light: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTORCH_TO_TRITON_MEMORY_GIB", "1.5")
-    outcome = await light.ask(hostile("take_memory"), compiled, seconds=LONG_SECONDS)
+    outcome = await ask_light(hostile("take_memory"))
     assert outcome.status == "crashed"
     assert "over the limit of 1.5 GiB" in outcome.detail
     assert "PYTORCH_TO_TRITON_MEMORY_GIB" in outcome.detail
-    again = await light.ask(honest("double", number=4), compiled, seconds=LONG_SECONDS)
+    again = await ask_light(honest("double", number=4))
     assert again.status == "answered", again.detail
 
 
@@ -324,11 +293,11 @@ KEPT = ("CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "HF_HOME", "MY_SETTING")
 
 
 async def test_a_job_does_not_get_the_secrets_of_the_environment(
-    light: WorkerClient, compiled: Runtime, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+    ask_light: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in (*SECRETS, *KEPT):
         monkeypatch.setenv(name, "")
-    outcome = await light.ask(hostile("show_environment"), compiled, seconds=LONG_SECONDS)
+    outcome = await ask_light(hostile("show_environment"))
     assert outcome.answer is not None
     assert set(KEPT) <= outcome.answer.keys()
     assert not set(SECRETS) & outcome.answer.keys()

@@ -12,6 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.jobs.processes import is_gone
+
 PARENT = Path(__file__).parent / "spinning_parent.py"
 Parent = subprocess.Popen[str]
 PATIENCE = 120
@@ -54,20 +56,13 @@ def spinning_parent(cache: Path, *ways: str, **environment: str) -> Iterator[Par
 
 
 def are_gone(processes: list[psutil.Process]) -> bool:
-    """Whether all have ended before the deadline; one that nobody collects counts as ended."""
+    """Whether all have ended before the deadline."""
     deadline = time.monotonic() + PATIENCE
     left = processes
     while left and time.monotonic() < deadline:
-        left = [process for process in left if not is_gone(process)]
+        left = [process for process in left if not is_gone(process.pid)]
         time.sleep(0.01)
     return not left
-
-
-def is_gone(process: psutil.Process) -> bool:
-    try:
-        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 @pytest.mark.parametrize("end", [close_stdin, terminate, kill, interrupt])
@@ -109,7 +104,7 @@ def test_signals_that_come_while_a_fork_server_ends_leave_nothing_behind(
         (server,) = psutil.Process(parent.pid).children()
         processes = [server, *server.children(recursive=True)]
         kill(parent)
-        while not is_gone(server):
+        while not is_gone(server.pid):
             with suppress(psutil.NoSuchProcess):
                 server.terminate()
         assert are_gone(processes)

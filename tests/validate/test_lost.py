@@ -28,7 +28,7 @@ import os, signal, time
 
 def work(report, victim):
     loaded = {"name": "f", "description": None, "device": "CPU", "free_bytes": None}
-    report.item({"event": "reference_loaded", **loaded})
+    report.item({"is": "ReferenceLoadedItem", **loaded})
     for request in report.requests():
         os.kill({"itself": os.getpid(), "fork server": os.getppid()}[victim], signal.SIGKILL)
         time.sleep(60)

@@ -68,7 +68,7 @@ async def test_listing_the_cache_folder_is_refused(judge: Judge, cache: Path, tm
     listing = textwrap.dedent(f"""
         import os
         found = [name for _, _, names in os.walk({str(cache)!r}) for name in names]
-        return double(x) if "outputs.json" not in found else x
+        return double(x) if "values.json" not in found else x
     """).strip()
     verdict = await judge(double_file(tmp_path, body(*listing.splitlines())), cases=CASE)
     assert verdict.verdict == "failed"

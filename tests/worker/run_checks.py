@@ -15,9 +15,12 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from types import ModuleType
+
+from triton.runtime.errors import InterpreterError
 
 from pytorch_to_triton.worker.interpreter import install
 from pytorch_to_triton.worker.interpreter.fake_cuda import fake_gpu
@@ -30,6 +33,18 @@ def loaded(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def refused(kind: type[BaseException], call: Callable[..., object], *args: object) -> str:
+    """The message of the error that a call raises."""
+    try:
+        call(*args)
+    except kind as error:
+        return str(error)
+    raise AssertionError("nothing was raised")
+
+
+refusal = partial(refused, InterpreterError)
 
 
 def failure_of(check: Callable[[], None], around: contextlib.AbstractContextManager[None]) -> str:

@@ -43,16 +43,12 @@ def added(found: dict[str, Any]) -> set[str]:
     return {re.split(r"[,;]", line)[2].strip() for line in found["packed_additions"]}
 
 
-def test_launches_and_loops_keep_their_stages_and_warps_unless_told_otherwise(
-    compiled: dict[str, dict[str, Any]],
-) -> None:
+def test_launches_and_loops_keep_their_stages_and_warps_unless_told_otherwise(compiled: Compiled) -> None:
     found = compiled["as launched"]
     assert (found["num_stages"], found["num_warps"], found["loop_stages"]) == (3, 4, True)
 
 
-def test_one_stage_holds_for_launches_and_for_loops_with_stages_of_their_own(
-    compiled: dict[str, dict[str, Any]],
-) -> None:
+def test_one_stage_holds_for_launches_and_for_loops_with_stages_of_their_own(compiled: Compiled) -> None:
     found = compiled["one stage"]
     assert (found["num_stages"], found["num_warps"], found["loop_stages"]) == (1, 4, False)
 
@@ -61,9 +57,7 @@ def test_four_warps_become_one_and_any_other_number_four(compiled: Compiled) -> 
     assert [compiled[str(launch)]["num_warps"] for launch in LAUNCHES_OF_WARPS] == [1, 4, 4, 1]
 
 
-def test_the_assembler_that_triton_takes_comes_first_and_each_version_once(
-    compiled: dict[str, dict[str, Any]],
-) -> None:
+def test_the_assembler_that_triton_takes_comes_first_and_each_version_once(compiled: Compiled) -> None:
     found = compiled["as launched"]["assemblers"]
     versions = [one["version"] for one in found]
     assert len(set(versions)) == len(versions)

@@ -20,17 +20,9 @@ FLOATS = ["float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_
 
 
 def spec(shape: tuple[int, ...] = (6, 40), **changes: Any) -> dict[str, Any]:
-    plain = {
-        "form": "tensor",
-        "name": "x",
-        "dtype": "float32",
-        "shape": shape,
-        "low": None,
-        "high": None,
-        "fill": "random",
-        "layout": "contiguous",
-    }
-    return {**plain, **changes}
+    return TensorArgument.model_validate(
+        {"name": "x", "dtype": "float32", "shape": shape, **changes}
+    ).model_dump()
 
 
 def generated(shape: tuple[int, ...] = (6, 40), seed: int = 1, **changes: Any) -> torch.Tensor:

@@ -14,10 +14,10 @@ import torch
 
 from pytorch_to_triton.inputs.case import Layout
 from pytorch_to_triton.schema.dtype import OF_INPUTS
-from pytorch_to_triton.worker.allocation import Poison, poison_bytes
+from pytorch_to_triton.worker.allocation import Poison, Range, poison_bytes, storage_bytes
 from pytorch_to_triton.worker.calls.generate import laid_out
-from pytorch_to_triton.worker.calls.tensors import storage_bytes
 from pytorch_to_triton.worker.guarded_memory import GuardedMemory
+from pytorch_to_triton.worker.wire.observation import Overrun
 
 DTYPES = [getattr(torch, name) for name in OF_INPUTS]
 
@@ -95,7 +95,7 @@ def test_a_write_outside_is_found_with_its_offset() -> None:
         placed = memory.placed(torch.zeros(3, 4), "x")
         memory.placed(torch.zeros(5), "y")
         write_element(placed, element)
-        found = {"tensor": "x", "side": side, "offset": element, "elements": 1, "size": 12}
+        found = Overrun(tensor="x", side=side, offset=element, elements=1, size=12)
         assert memory.overruns() == [found]
 
 
@@ -104,8 +104,8 @@ def test_several_writes_on_both_sides_are_counted_and_the_nearest_is_reported(me
     for element in (-9, -3, 14, 15, 16):
         write_element(placed, element)
     assert memory.overruns() == [
-        {"tensor": "x", "side": "before", "offset": -3, "elements": 2, "size": 12},
-        {"tensor": "x", "side": "after", "offset": 14, "elements": 3, "size": 12},
+        Overrun(tensor="x", side="before", offset=-3, elements=2, size=12),
+        Overrun(tensor="x", side="after", offset=14, elements=3, size=12),
     ]
 
 
@@ -113,7 +113,7 @@ def test_offsets_count_from_the_storage_not_from_the_tensor(memory: GuardedMemor
     placed = memory.placed(torch.zeros(10)[4:], "x")
     write_element(placed, 6)
     write_element(placed, -5)
-    assert [(o["side"], o["offset"]) for o in memory.overruns()] == [("before", -1), ("after", 10)]
+    assert [(o.side, o.offset) for o in memory.overruns()] == [("before", -1), ("after", 10)]
 
 
 def test_one_byte_too_far_is_found_in_every_dtype() -> None:
@@ -122,7 +122,7 @@ def test_one_byte_too_far_is_found_in_every_dtype() -> None:
         placed = memory.placed(torch.zeros(7, dtype=dtype), "x")
         last = placed.data_ptr() + 8 * dtype.itemsize - 1
         ctypes.c_uint8.from_address(last).value ^= 1
-        found = {"tensor": "x", "side": "after", "offset": 7, "elements": 1, "size": 7}
+        found = Overrun(tensor="x", side="after", offset=7, elements=1, size=7)
         assert memory.overruns() == [found], (dtype, which)
 
 
@@ -186,7 +186,7 @@ def test_what_is_allocated_uninitialised_is_poison() -> None:
         assert not guarded._is_view(), name
         end = guarded.data_ptr() + guarded.untyped_storage().size()
         ctypes.c_uint8.from_address(end).value ^= 1
-        assert [o["side"] for o in memory.overruns()] == ["after"], name
+        assert [o.side for o in memory.overruns()] == ["after"], name
 
 
 INITIALISED: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -212,7 +212,7 @@ def test_what_is_allocated_with_values_keeps_them_and_is_guarded() -> None:
         assert torch.equal(guarded, plain), name
         assert (form_of(guarded), guarded.requires_grad) == (form_of(plain), plain.requires_grad), name
         ctypes.c_uint8.from_address(guarded.data_ptr() - 1).value ^= 1
-        assert [(o["side"], o["offset"]) for o in memory.overruns()] == [("before", -1)], name
+        assert [(o.side, o.offset) for o in memory.overruns()] == [("before", -1)], name
 
 
 def test_empty_meta_and_subclass_tensors_are_left_alone(memory: GuardedMemory) -> None:
@@ -290,11 +290,11 @@ def test_ranges_hold_what_lives_and_nothing_else(memory: GuardedMemory) -> None:
         torch.zeros(9).clone()
     start = cloned.data_ptr()
     whole = part.data_ptr() - 4 * 8
-    assert list(memory.ranges()) == [
-        (placed.data_ptr(), placed.data_ptr() + 48, "x", 4),
-        (kept.data_ptr(), kept.data_ptr() + 10, "empty (5,)", 2),
-        (start, start + 48, "clone (3, 4)", 4),
-        (whole, whole + 96, "_to_copy (3, 4)", 8),
+    assert memory.ranges() == [
+        Range(placed.data_ptr(), placed.data_ptr() + 48, "x", 4),
+        Range(kept.data_ptr(), kept.data_ptr() + 10, "empty (5,)", 2),
+        Range(start, start + 48, "clone (3, 4)", 4),
+        Range(whole, whole + 96, "_to_copy (3, 4)", 8),
     ]
 
 
@@ -302,7 +302,7 @@ def test_a_storage_that_grew_is_known_at_its_new_size(memory: GuardedMemory) -> 
     with memory.intercepting():
         grown = torch.arange(3).clone()
         grown.resize_(1000)
-    assert [end - start for start, end, _, _ in memory.ranges()] == [8000]
+    assert [place.end - place.start for place in memory.ranges()] == [8000]
 
 
 def test_a_temporary_that_turns_out_to_be_the_output_is_reported_by_that_name(memory: GuardedMemory) -> None:
@@ -310,7 +310,7 @@ def test_a_temporary_that_turns_out_to_be_the_output_is_reported_by_that_name(me
         out = torch.empty(4)
         write_element(out, 4)
     memory.named(out.view(2, 2), "out")
-    assert [o["tensor"] for o in memory.overruns()] == ["out"]
+    assert [o.tensor for o in memory.overruns()] == ["out"]
 
 
 def test_a_tensor_that_was_never_seen_can_be_named(memory: GuardedMemory) -> None:
@@ -318,13 +318,13 @@ def test_a_tensor_that_was_never_seen_can_be_named(memory: GuardedMemory) -> Non
     memory.named(foreign, "table")
     memory.named(foreign, "weights")
     start = foreign.data_ptr()
-    assert list(memory.ranges()) == [(start, start + 12, "weights", 4)]
+    assert memory.ranges() == [Range(start, start + 12, "weights", 4)]
 
 
 def test_a_temporary_freed_early_is_still_checked(memory: GuardedMemory) -> None:
     with memory.intercepting():
         write_element(torch.empty(4), 5)
-    assert [(o["tensor"], o["offset"]) for o in memory.overruns()] == [("empty (4,)", 5)]
+    assert [(o.tensor, o.offset) for o in memory.overruns()] == [("empty (4,)", 5)]
 
 
 def test_dead_memory_is_bounded_and_its_damage_remembered() -> None:
@@ -336,9 +336,9 @@ def test_dead_memory_is_bounded_and_its_damage_remembered() -> None:
         for _ in range(100):
             torch.empty(1_000_000)
     assert resident() - before < 40_000_000
-    assert [o["offset"] for o in memory.overruns()] == [4]
+    assert [o.offset for o in memory.overruns()] == [4]
     write_element(kept, -1)
-    assert [o["tensor"] for o in memory.overruns()] == ["empty (4,)", "zeros (4,)"]
+    assert [o.tensor for o in memory.overruns()] == ["empty (4,)", "zeros (4,)"]
 
 
 def resident() -> int:
@@ -350,7 +350,7 @@ def test_memory_outlives_close_where_a_tensor_needs_it() -> None:
     memory = GuardedMemory("cpu", Poison.FIRST)
     placed = memory.placed(torch.arange(100_000), "x")
     memory.close()
-    assert list(memory.ranges()) == []
+    assert memory.ranges() == []
     assert torch.equal(placed, torch.arange(100_000))
 
 
@@ -370,7 +370,7 @@ def test_values_spread_over_eight_gigabytes_are_placed_at_once(memory: GuardedMe
         out = torch.empty_strided(far.shape, far.stride())
     assert out.isnan().all()
     write_element(far, 2**31 + 8)
-    assert [(o["tensor"], o["offset"]) for o in memory.overruns()] == [("x", 2**31 + 8)]
+    assert [(o.tensor, o.offset) for o in memory.overruns()] == [("x", 2**31 + 8)]
 
 
 def test_values_spread_nearby_have_poison_between_them(memory: GuardedMemory) -> None:
@@ -408,7 +408,7 @@ def test_without_red_zones_nothing_is_an_overrun_and_ranges_are_known(bare: Guar
         del placed
         made = torch.zeros(5)
     assert bare.overruns() == []
-    assert list(bare.ranges()) == [(made.data_ptr(), made.data_ptr() + 20, "zeros (5,)", 4)]
+    assert bare.ranges() == [Range(made.data_ptr(), made.data_ptr() + 20, "zeros (5,)", 4)]
 
 
 def test_red_zones_are_as_wide_as_asked() -> None:
@@ -416,5 +416,5 @@ def test_red_zones_are_as_wide_as_asked() -> None:
     placed = memory.placed(torch.zeros(4), "x")
     write_element(placed, 4 + 127)
     write_element(placed, -128)
-    assert [(o["side"], o["offset"]) for o in memory.overruns()] == [("before", -128), ("after", 131)]
+    assert [(o.side, o.offset) for o in memory.overruns()] == [("before", -128), ("after", 131)]
     memory.close()

@@ -12,9 +12,7 @@ from pytorch_to_triton.worker.calls.tensors import (
     OutputLeaf,
     leaves,
     output_of,
-    read_outputs,
     read_values,
-    write_outputs,
     write_values,
 )
 
@@ -83,8 +81,8 @@ def test_outputs_are_kept_dense_and_numbers_are_reported_from_tensors(tmp_path: 
     leaf = torch.ones(3, 2).T
     outputs = {path: output_of(value) for path, value in {"t": leaf, "n": 2.5, "i": 3, "none": None}.items()}
     leaf.zero_()
-    write_outputs(outputs, tmp_path)
-    back = read_outputs(tmp_path, "cpu")
+    write_values(outputs, tmp_path)
+    back = read_values(tmp_path, "cpu")
     assert [back[path].traits["type"] for path in outputs] == ["Tensor", "float", "int", "NoneType"]
     assert back["t"].traits == {"type": "Tensor", "dtype": "float32", "shape": [2, 3], "device": "cpu"}
     tensor, number = back["t"].tensor, back["i"].tensor
@@ -96,12 +94,12 @@ def test_outputs_are_kept_dense_and_numbers_are_reported_from_tensors(tmp_path: 
 
 
 def test_what_is_no_plain_tensor_is_kept_as_its_type_alone(tmp_path: Path) -> None:
-    write_outputs({"out": output_of(torch.ones(3), "LazyTensor")}, tmp_path)
-    assert read_outputs(tmp_path, "cpu")["out"] == OutputLeaf({"type": "LazyTensor"}, None)
+    write_values({"out": output_of(torch.ones(3), "LazyTensor")}, tmp_path)
+    assert read_values(tmp_path, "cpu")["out"] == OutputLeaf({"type": "LazyTensor"}, None)
 
 
 def test_bytes_that_are_too_few_for_their_record_are_refused(tmp_path: Path) -> None:
-    write_outputs({"out": output_of(torch.ones(3))}, tmp_path)
+    write_values({"out": output_of(torch.ones(3))}, tmp_path)
     (tmp_path / "0.bin").write_bytes(b"short")
     with pytest.raises(ValueError, match=r"0\.bin is shorter than 12 bytes"):
-        read_outputs(tmp_path, "cpu")
+        read_values(tmp_path, "cpu")

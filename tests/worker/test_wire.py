@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.worker import wire
-from pytorch_to_triton.worker.wire import tracing, validation
+from pytorch_to_triton.worker.wire import validation
 from pytorch_to_triton.worker.wire.as_json import decoded, encoded
 from pytorch_to_triton.worker.wire.observation import Differs, Observation, ObservedLaunch
 
@@ -73,11 +73,3 @@ def test_each_job_takes_the_arguments_that_the_tools_pass() -> None:
                         names = [name and ast.literal_eval(name) for name in passed.keys]
                         assert set(names) - {None} <= set(taken), path
                         assert None in names or set(names) == set(taken), path
-
-
-def test_each_item_and_reply_has_a_tag_of_its_own() -> None:
-    items = validation.ReferenceItem | validation.CandidateItem
-    jobs = (tracing.TargetItem, items, wire.TuneItem, wire.CompileItem)
-    for union in (wire.Message, wire.ServerMessage, *jobs):
-        tags = [inspect.get_annotations(kind)["event"].__args__[0] for kind in union.__args__]
-        assert len(tags) == len(set(tags)), union

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace as Commands
 from typing import Any
 
 import triton
@@ -24,40 +25,40 @@ LIMIT_SECONDS = 20.0
 assert triton  # as in every worker: reports of failures leave its frames out
 
 
-def steady(milliseconds: float) -> Callable[[], Mapping[str, Callable[..., Any]]]:
+def steady(milliseconds: float) -> Callable[[], Commands]:
     """A process whose every call takes this long by its own clock."""
     offsets: list[int] = []
 
     def fill(**given: Any) -> None:
         offsets[:] = given["offsets"]
 
-    return lambda: {
-        "start": lambda inputs: STARTED,
-        "fill": fill,
-        "go": lambda: {"samples_ms": [milliseconds] * len(offsets), "cover": 2, "hidden": True},
-        "wall": lambda: 2 * milliseconds,
-        "seen": lambda: list(offsets),
-        "process": os.getpid,
-    }
+    return lambda: Commands(
+        start=lambda inputs: STARTED,
+        fill=fill,
+        go=lambda: {"samples_ms": [milliseconds] * len(offsets), "cover": 2, "hidden": True},
+        wall=lambda: 2 * milliseconds,
+        seen=lambda: list(offsets),
+        process=os.getpid,
+    )
 
 
-def on_a_slow_host(flushes: int) -> Callable[[], Mapping[str, Callable[..., Any]]]:
+def on_a_slow_host(flushes: int) -> Callable[[], Commands]:
     """A process whose launches so many flushes hide; with fewer, the first call of each batch is left out."""
-    commands, cover = dict(steady(2.0)()), [1]
+    commands, cover = steady(2.0)(), [1]
 
     def go() -> Mapping[str, Any]:
         tried = cover[0]
         hidden = tried >= flushes
         cover[0] = tried if hidden else 2 * tried
-        samples = commands["go"]()["samples_ms"][0 if hidden else 1 :]
+        samples = commands.go()["samples_ms"][0 if hidden else 1 :]
         return {"samples_ms": samples, "cover": tried, "hidden": hidden}
 
-    return lambda: {**commands, "go": go}
+    return lambda: Commands(**{**vars(commands), "go": go})
 
 
-def raising(at: str) -> Callable[[], Mapping[str, Callable[..., Any]]]:
+def raising(at: str) -> Callable[[], Commands]:
     """A process that raises at the first such command."""
-    commands = dict(steady(1.0)())
+    commands = vars(steady(1.0)())
     kept, received = commands[at], []
 
     def first_time(**given: Any) -> Any:
@@ -66,16 +67,16 @@ def raising(at: str) -> Callable[[], Mapping[str, Callable[..., Any]]]:
             raise ValueError("not today")
         return kept(**given)
 
-    return lambda: {**commands, at: first_time}
+    return lambda: Commands(**{**commands, at: first_time})
 
 
-def dying() -> Mapping[str, Callable[..., Any]]:
+def dying() -> Commands:
     """A process that kills itself, or never answers."""
-    return {
-        "die": lambda: os.kill(os.getpid(), signal.SIGSEGV),
-        "leave": lambda: os._exit(3),
-        "hang": lambda: time.sleep(600),
-    }
+    return Commands(
+        die=lambda: os.kill(os.getpid(), signal.SIGSEGV),
+        leave=lambda: os._exit(3),
+        hang=lambda: time.sleep(600),
+    )
 
 
 def lost(process: WorkerProcess, command: str, seconds: float = LIMIT_SECONDS) -> str:
@@ -86,11 +87,11 @@ def lost(process: WorkerProcess, command: str, seconds: float = LIMIT_SECONDS) -
     return "answered"
 
 
-def processes_of(**commands: Callable[[], Mapping[str, Callable[..., Any]]]) -> TimedProcesses:
-    idle = start_process("idle", lambda: {"go": lambda calls, cover: [0.001] * calls})
-    coordinator = start_process("coordinator", dict)
+def processes_of(**commands: Callable[[], Commands]) -> TimedProcesses:
+    idle = start_process(lambda: Commands(go=lambda calls, cover: [0.001] * calls))
+    coordinator = start_process(Commands)
     return TimedProcesses(
-        {label: start_process(label, made) for label, made in commands.items()},
+        {label: start_process(made) for label, made in commands.items()},
         idle,
         coordinator,
         LIMIT_SECONDS,
@@ -99,11 +100,11 @@ def processes_of(**commands: Callable[[], Mapping[str, Callable[..., Any]]]) -> 
 
 def endings() -> dict[str, Any]:
     """How processes are lost."""
-    found = {what: lost(start_process(what, dying), what) for what in ("die", "leave")}
-    hanging = start_process("hang", dying)
+    found = {what: lost(start_process(dying), what) for what in ("die", "leave")}
+    hanging = start_process(dying)
     found["hang"] = lost(hanging, "hang", seconds=0.2)
     found["alive after a time-out"] = hanging.alive
-    unlucky = start_process("unlucky", raising("go"))
+    unlucky = start_process(raising("go"))
     unlucky.ask("fill", seconds=LIMIT_SECONDS, offsets=[1])
     found["raise"] = lost(unlucky, "go")
     found["alive after an exception"] = unlucky.alive

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import triton
 
 from pytorch_to_triton.benchmark.tuning.tune import TuneRequest, tune, tuning_of
 from pytorch_to_triton.errors import MissingRequirement, TargetBroken
@@ -17,7 +18,6 @@ from pytorch_to_triton.worker.tuning.config_search import ConfigSearch
 from pytorch_to_triton.worker.tuning.tuning_config import (
     DeviceLimits,
     KernelResources,
-    TuningConfig,
     neighbours,
     over_budget,
     too_large,
@@ -44,15 +44,15 @@ class MadeUp:
         pass
 
     def compiled(self, site, configs):
-        return {c: KernelResources(shared_bytes=500 * dict(c.meta)["BLOCK"], spills=0) for c in configs}
+        return {c: KernelResources(shared_bytes=500 * c.kwargs["BLOCK"], spills=0) for c in configs}
 
-    def round(self, site, configs, ready):
+    def round(self, configs, ready):
         self.now += 1
         if self.now > self.crash_after:
             raise SystemExit(3)
         for config in configs:
             ready(config)()
-        return [abs(dict(c.meta)["BLOCK"] - 64) + c.num_warps + c.num_stages for c in configs]
+        return [abs(c.kwargs["BLOCK"] - 64) + c.num_warps + c.num_stages for c in configs]
 
 
 def work(report, target, reference, case, seed, seconds, crash_after=1e9):
@@ -221,15 +221,15 @@ async def test_the_interpreter_tunes_nothing(
         await tune(worker, requested(tmp_path / "kernel.py"), interpreter)
 
 
-def tuning_config(block: int = 64, num_warps: int = 4, num_stages: int = 3) -> TuningConfig:
-    return TuningConfig((("BLOCK_M", block), ("GROUP", 8)), num_warps, num_stages)
+def tuning_config(block: int = 64, num_warps: int = 4, num_stages: int = 3) -> triton.Config:
+    return triton.Config({"BLOCK_M": block, "GROUP": 8}, num_warps, num_stages)
 
 
 def test_neighbours_are_one_step_away_where_a_launch_is_possible() -> None:
-    found = [(dict(c.meta)["BLOCK_M"], c.num_warps, c.num_stages) for c in neighbours(tuning_config())]
+    found = [(c.kwargs["BLOCK_M"], c.num_warps, c.num_stages) for c in neighbours(tuning_config())]
     assert found == [(64, 2, 3), (64, 8, 3), (64, 4, 2), (64, 4, 4), (32, 4, 3), (128, 4, 3)]
-    assert all(dict(c.meta)["GROUP"] == 8 for c in neighbours(tuning_config()))
-    found = [(dict(c.meta)["BLOCK_M"], c.num_warps, c.num_stages) for c in neighbours(tuning_config(1, 1, 1))]
+    assert all(c.kwargs["GROUP"] == 8 for c in neighbours(tuning_config()))
+    found = [(c.kwargs["BLOCK_M"], c.num_warps, c.num_stages) for c in neighbours(tuning_config(1, 1, 1))]
     assert found == [(1, 2, 1), (1, 1, 2), (2, 1, 1)]
     assert max(c.num_warps for c in neighbours(tuning_config(1, 32, 8))) == 32
 
@@ -264,66 +264,73 @@ def test_what_does_not_fit_or_spills_where_others_do_not_is_left_out_and_what_is
     assert over_budget({tuning_config(): KernelResources()}, DeviceLimits(shared_bytes=1, registers=1)) == {}
 
 
-class Track:
-    """A bench on which each configuration takes a fixed time, and a log of what the search reports."""
+class Track(ConfigSearch):
+    """A search in which each configuration takes a fixed time, with what it reports."""
 
     limits = DeviceLimits()
 
     def __init__(
-        self, times: Mapping[TuningConfig, Sequence[float]], wrong: Sequence[TuningConfig] = ()
+        self,
+        times: Mapping[triton.Config, Sequence[float]],
+        wrong: Sequence[triton.Config] = (),
+        most_rounds: int = 1000,
     ) -> None:
+        super().__init__()
         self.times = times
         self.wrong = wrong
-        self.calls: dict[TuningConfig, int] = {}
-        self.rounds = 0
-        self.bests: list[TuningConfig] = []
-        self.out: dict[TuningConfig, str] = {}
+        self.calls: dict[triton.Config, int] = {}
+        self.rounds, self.most_rounds = 0, most_rounds
+        self.bests: list[triton.Config] = []
+        self.out: dict[triton.Config, str] = {}
 
-    def compiled(self, configs: Sequence[TuningConfig]) -> dict[TuningConfig, KernelResources | str]:
-        known: dict[TuningConfig, KernelResources | str] = {
+    def compiled(self, configs: Sequence[triton.Config]) -> dict[triton.Config, KernelResources | str]:
+        known: dict[triton.Config, KernelResources | str] = {
             c: KernelResources() for c in configs if c in self.times
         }
         return {**dict.fromkeys(configs, "unknown"), **known}
 
-    def disagreement(self, config: TuningConfig) -> str:
+    def disagreement(self, config: triton.Config) -> str:
         return "other values" if config in self.wrong else ""
 
-    def round(self, configs: Sequence[TuningConfig]) -> list[float]:
+    def round(self, configs: Sequence[triton.Config]) -> list[float]:
         self.rounds += 1
         for one in configs:
             self.calls[one] = self.calls.get(one, 0) + 1
         return [self.times[c][self.rounds % len(self.times[c])] for c in configs]
 
-    def dropped(self, config: TuningConfig, why: str) -> None:
+    def dropped(self, config: triton.Config, why: str) -> None:
         self.out[config] = why
 
-    def timed(self, config: TuningConfig, median_ms: float, calls: int) -> None:
+    def timed(self, config: triton.Config, median_ms: float, calls: int) -> None:
         assert calls == self.calls[config]
 
-    def best(self, config: TuningConfig, median_ms: float) -> None:
+    def best(self, config: triton.Config, median_ms: float) -> None:
         self.bests.append(config)
 
-    def search(self, most_rounds: int = 1000) -> ConfigSearch:
-        return ConfigSearch(self, self, lambda: self.rounds >= most_rounds, lambda configs: {})
+    def late(self) -> bool:
+        return self.rounds >= self.most_rounds
+
+    def unsuited(self, configs: Sequence[triton.Config]) -> dict[triton.Config, str]:
+        return {}
 
 
 def test_the_slower_half_is_left_behind_and_the_rest_called_twice_as_often() -> None:
     blocks = [16, 256, 1024, 4096]
     track = Track({tuning_config(block): [float(block)] for block in blocks})
-    assert track.search().run([tuning_config(block) for block in blocks]) == tuning_config(16)
+    assert track.fastest([tuning_config(block) for block in blocks]) == tuning_config(16)
     assert [track.calls[tuning_config(block)] for block in blocks] == [35, 15, 5, 5]
 
 
 def test_a_single_slow_call_decides_nothing() -> None:
     steady, shaken = tuning_config(16), tuning_config(256)
     track = Track({steady: [2.0], shaken: [1.0, 1.0, 1.0, 1.0, 50.0]})
-    assert track.search().run([steady, shaken]) == shaken
+    assert track.fastest([steady, shaken]) == shaken
 
 
 def test_a_wrong_configuration_never_runs_against_the_clock() -> None:
     right, wrong = tuning_config(16), tuning_config(256)
     track = Track({right: [2.0], wrong: [1.0]}, wrong=[wrong])
-    assert track.search().run([right, wrong]) == right
+    assert track.fastest([right, wrong]) == right
     assert wrong not in track.calls
     assert track.out[wrong] == "other values"
 
@@ -331,32 +338,32 @@ def test_a_wrong_configuration_never_runs_against_the_clock() -> None:
 def test_a_neighbour_that_is_hardly_faster_does_not_win() -> None:
     best = tuning_config(64)
     hardly, clearly = tuning_config(128), tuning_config(32)
-    assert Track({best: [1.0], hardly: [0.995]}).search().run([best]) == best
-    assert Track({best: [1.0], clearly: [0.9]}).search().run([best]) == clearly
+    assert Track({best: [1.0], hardly: [0.995]}).fastest([best]) == best
+    assert Track({best: [1.0], clearly: [0.9]}).fastest([best]) == clearly
 
 
 def test_nothing_is_tried_twice() -> None:
     first, second = tuning_config(64), tuning_config(32)
     track = Track({first: [1.0], second: [0.5]})
-    assert track.search().run([first, first]) == second
+    assert track.fastest([first, first]) == second
     assert track.bests == [first, second]
     assert [*track.out.values()].count("unknown") == len(track.out)
 
 
 def test_late_searches_give_every_configuration_one_call() -> None:
     blocks = [16, 64, 256]
-    track = Track({tuning_config(block): [float(block)] for block in blocks})
-    assert track.search(most_rounds=0).run([tuning_config(block) for block in blocks]) == tuning_config(16)
+    track = Track({tuning_config(block): [float(block)] for block in blocks}, most_rounds=0)
+    assert track.fastest([tuning_config(block) for block in blocks]) == tuning_config(16)
     assert [*track.calls.values()] == [1, 1, 1]
 
 
 def test_configurations_that_there_is_no_time_to_compile_are_dropped() -> None:
     many = [tuning_config(2**n) for n in range(20)]
-    track = Track({one: [1.0] for one in many})
-    track.search(most_rounds=0).run(many)
+    track = Track({one: [1.0] for one in many}, most_rounds=0)
+    track.fastest(many)
     assert len(track.calls) == 16
     assert {track.out[one] for one in many[16:]} == {"time ran out before it was compiled"}
 
 
 def test_without_a_configuration_that_works_there_is_no_winner() -> None:
-    assert Track({}).search().run([tuning_config()]) is None
+    assert Track({}).fastest([tuning_config()]) is None

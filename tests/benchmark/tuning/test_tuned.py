@@ -21,20 +21,16 @@ H200 = Origin(device="NVIDIA H200", triton="3.6.0", day=date(2026, 11, 21))
 L40 = Origin(device="NVIDIA L40", triton="3.6.0", day=date(2026, 11, 21))
 
 JOB = """
-from types import SimpleNamespace
-
 import torch
 
-from ..tuning.config_selector import chosen_configs
+from ..tuning.config_selector import chosen_configs, note_keys
 from ..loading.target import load
 
-def work(report, target, sizes, signature=None):
+def work(report, target, sizes):
+    note_keys()
     loaded = load(target, "candidate")
     for size in sizes:
         loaded.call(torch.arange(float(size)))
-    if signature:
-        compiled = SimpleNamespace(src=SimpleNamespace(signature=signature))
-        loaded.contents.copy_kernel.fn.device_caches = {0: ({"key": compiled},)}
     return {"chosen": chosen_configs([loaded.contents])}
 """
 KERNEL = """
@@ -63,12 +59,12 @@ Chosen = Callable[..., Any]
 def chosen(worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> Chosen:
     """What the kernels of a file chose when its `run` was called at these sizes."""
 
-    async def chosen(source: str, sizes: list[int], **arguments: Any) -> list[dict[str, Any]]:
+    async def chosen(source: str, sizes: list[int]) -> list[dict[str, Any]]:
         kernel, job = tmp_path / "kernel.py", tmp_path / "chosen.py"
         kernel.write_text(source, encoding="utf-8")
         job.write_text(JOB, encoding="utf-8")
         target = Target(path=kernel).model_dump(mode="json")
-        asked = Job(kind=str(job), arguments={"target": target, "sizes": list(sizes), **arguments})
+        asked = Job(kind=str(job), arguments={"target": target, "sizes": sizes})
         outcome = await worker.ask(asked, interpreter, seconds=120)
         assert outcome.answer is not None, outcome.failure
         found: list[dict[str, Any]] = outcome.answer["chosen"]
@@ -172,21 +168,13 @@ copy_kernel.cache = Shelf()
 
 
 @pytest.mark.anyio
-async def test_names_of_tensors_are_those_of_the_compiled_signature(chosen: Chosen) -> None:
+async def test_a_key_has_the_names_of_its_arguments_and_not_those_left_to_their_defaults(
+    chosen: Chosen,
+) -> None:
     source = KERNEL.replace("x_ptr", "source").replace("out_ptr", "copy")
-    (unknown,) = await chosen(source, [7])
-    assert unknown["key"] == {"n": 7, "dtype 1": "float32", "dtype 2": "float16"}
-    signature = {"source": "*fp32", "copy": "*fp16", "n": "i32", "BLOCK": "constexpr"}
-    (known,) = await chosen(source, [7], signature=signature)
-    assert known["key"] == {"n": 7, "source dtype": "float32", "copy dtype": "float16"}
-
-
-@pytest.mark.anyio
-async def test_names_that_a_key_does_not_show_are_not_guessed(chosen: Chosen) -> None:
-    source = KERNEL.replace("n, BLOCK: tl.constexpr", "n, flag=1, BLOCK: tl.constexpr = 16")
-    source = source.replace('key=["n"]', 'key=["flag", "n"]')
-    (only,) = await chosen(source, [7])
-    assert only["key"] == {"key 1": 7, "x_ptr dtype": "float32", "out_ptr dtype": "float16"}
+    source = source.replace("n, BLOCK: tl.constexpr", "n, flag=1, BLOCK: tl.constexpr = 16")
+    (only,) = await chosen(source.replace('key=["n"]', 'key=["flag", "n"]'), [7])
+    assert only["key"] == {"n": 7, "source dtype": "float32", "copy dtype": "float16"}
 
 
 @pytest.fixture

@@ -133,14 +133,14 @@ class InterpretedPage(Page):
         match block["kind"], block.get("verb"):
             case "run", _:
                 self.expect(block)
-                self.problems += [(fault["line"], fault["detail"]) for fault in self.guard.faults]
+                self.problems += [(fault.line, fault.detail) for fault in self.guard.faults]
             case "wrong", "fails":
                 self.expect_failure(block)
             case "wrong", "wrong":
                 self.expect(block)
             case "wrong", "unsafe":
                 self.expect(block)
-                if block["mark"] not in [fault["line"] for fault in self.guard.faults]:
+                if block["mark"] not in [fault.line for fault in self.guard.faults]:
                     self.problems.append((block["mark"], "touches no memory that it must not"))
 
 

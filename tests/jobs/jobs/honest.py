@@ -8,8 +8,8 @@ import torch
 
 
 def work(report: Any, what: str, **arguments: Any) -> dict[str, Any]:
-    job: dict[str, Any] = JOBS[what](report, **arguments)
-    return job
+    answer: dict[str, Any] = globals()[what](report, **arguments)
+    return answer
 
 
 def double(report: Any, number: int) -> dict[str, Any]:
@@ -60,11 +60,3 @@ def talk_at_length(report: Any) -> dict[str, Any]:
 
 def parentage(report: Any) -> dict[str, Any]:
     return {"fork_server": os.getppid()}
-
-
-JOBS = {
-    job.__name__: job
-    for job in (
-        double, multiply, export, meet, report_on_the_way, chatter, talk_at_length, parentage,
-    )
-}  # fmt: skip

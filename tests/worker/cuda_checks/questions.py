@@ -1,15 +1,10 @@
 """What torch.cuda and triton's driver answer on the fake GPU."""
 
-from functools import partial
-
 import torch
 import triton
+from run_checks import refusal
 from torch import Tensor
 from triton.runtime import driver
-from triton.runtime.errors import InterpreterError
-from wrappers import refusal as refused
-
-refusal = partial(refused, InterpreterError)
 
 
 def there_is_one_gpu_and_it_is_current() -> None:

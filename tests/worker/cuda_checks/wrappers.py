@@ -4,6 +4,7 @@ import numpy as np
 import torch
 import triton
 import triton.language as tl
+from run_checks import refused
 from torch import Tensor
 
 from pytorch_to_triton.worker.interpreter.fake_cuda import device_of, reachable_by_kernels
@@ -18,15 +19,6 @@ def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 def doubled(x: Tensor, out: Tensor) -> Tensor:
     double_kernel[(triton.cdiv(x.numel(), 16),)](x, out, x.numel(), BLOCK=16)
     return out
-
-
-def refusal(error: type[BaseException], function: object, *args: object, **kwargs: object) -> str:
-    """The message of the error that a call raises."""
-    try:
-        function(*args, **kwargs)
-    except error as caught:
-        return str(caught)
-    raise AssertionError("nothing was raised")
 
 
 class Double(torch.autograd.Function):
@@ -73,7 +65,7 @@ def every_way_to_name_the_gpu_allocates_on_it() -> None:
 
 def a_second_gpu_is_not_there() -> None:
     for call in (lambda: torch.empty(3, device="cuda:1"), lambda: torch.zeros(3).cuda(1)):
-        assert "invalid device ordinal" in refusal(RuntimeError, call)
+        assert "invalid device ordinal" in refused(RuntimeError, call)
 
 
 def memory_that_was_not_asked_for_on_the_gpu_lies_on_the_host() -> None:
@@ -111,15 +103,15 @@ def a_copy_between_host_and_gpu_is_a_copy() -> None:
 
 def numpy_takes_a_tensor_from_the_host_only() -> None:
     x = torch.ones(3, device="cuda")
-    assert "Tensor.cpu()" in refusal(TypeError, x.numpy)
-    assert "Tensor.cpu()" in refusal(TypeError, np.asarray, x)
+    assert "Tensor.cpu()" in refused(TypeError, x.numpy)
+    assert "Tensor.cpu()" in refused(TypeError, np.asarray, x)
     assert x.cpu().numpy().tolist() == x.numpy(force=True).tolist() == [1.0] * 3
 
 
 def operands_on_two_devices_are_refused_as_a_gpu_refuses_them() -> None:
     x = torch.ones(3, device="cuda")
     for call in (lambda: x + torch.ones(3), lambda: torch.cat([x, torch.ones(3)]), lambda: x @ torch.ones(3)):
-        assert "same device" in refusal(RuntimeError, call)
+        assert "same device" in refused(RuntimeError, call)
     assert (x * torch.tensor(2.0)).tolist() == [2.0] * 3
     assert x[torch.arange(2)].is_cuda
 

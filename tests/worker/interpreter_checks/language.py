@@ -3,7 +3,7 @@
 import torch
 import triton
 import triton.language as tl
-from launches import refusal
+from run_checks import refusal
 from torch import Tensor
 from triton.language.extra import libdevice
 from triton.language.extra.cuda import libdevice as cuda_libdevice

@@ -3,30 +3,16 @@
 import threading
 import types
 import warnings
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
 import triton
 import triton.language as tl
+from run_checks import refusal
 from triton.runtime import driver
-from triton.runtime.errors import InterpreterError
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from pytorch_to_triton.worker.interpreter.autotuning import InterpreterDriver, make_room_to_wait
-
-
-def refused(kind: type[BaseException], call: Callable[..., object], *args: object) -> str:
-    """The message of the error that a call raises."""
-    try:
-        call(*args)
-    except kind as error:
-        return str(error)
-    raise AssertionError("nothing was raised")
-
-
-refusal = partial(refused, InterpreterError)
 
 
 @triton.jit

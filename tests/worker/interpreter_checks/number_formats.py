@@ -1,5 +1,10 @@
 """bfloat16, float16 and float8: bit for bit what torch computes on the CPU."""
 
+import operator
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
@@ -20,67 +25,49 @@ def assert_same(actual: Tensor, expected: Tensor) -> None:
 
 
 @triton.jit
-def arithmetic(x_ptr, y_ptr, out_ptr, n, OP: tl.constexpr, BLOCK: tl.constexpr):
+def arithmetic(x_ptr, y_ptr, out_ptr, n, FUNCTION: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + i, mask=i < n)
     y = tl.load(y_ptr + i, mask=i < n)
-    if OP == "add":
-        out = x + y
-    elif OP == "sub":
-        out = x - y
-    elif OP == "mul":
-        out = x * y
-    elif OP == "div":
-        out = (x / y).to(x.dtype)
-    elif OP == "maximum":
-        out = tl.maximum(x, y)
-    elif OP == "maximum_nan":
-        out = tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL)
-    elif OP == "minimum":
-        out = tl.minimum(x, y)
-    elif OP == "minimum_nan":
-        out = tl.minimum(x, y, propagate_nan=tl.PropagateNan.ALL)
-    elif OP == "fma":
-        out = tl.fma(x, y, x)
-    elif OP == "where":
-        out = tl.where(x < y, x, y)
-    else:
-        out = ((x <= y) & (x != y)) | (x > y)
-    tl.store(out_ptr + i, out, mask=i < n)
+    tl.store(out_ptr + i, FUNCTION(x, y), mask=i < n)
 
 
-def computed(op: str, x: Tensor, y: Tensor) -> Tensor:
+def computed(function: Callable[..., Any], x: Tensor, y: Tensor) -> Tensor:
     out = torch.empty_like(x)
-    arithmetic[(1,)](x, y, out, x.numel(), op, triton.next_power_of_2(x.numel()))
+    arithmetic[(1,)](x, y, out, x.numel(), function, triton.next_power_of_2(x.numel()))
     return out
 
 
 def bfloat16_sums_differences_and_products_round_to_nearest_even() -> None:
-    assert_same(computed("add", BFLOAT16, SHUFFLED), BFLOAT16 + SHUFFLED)
-    assert_same(computed("sub", BFLOAT16, SHUFFLED), BFLOAT16 - SHUFFLED)
-    assert_same(computed("mul", BFLOAT16, SHUFFLED), BFLOAT16 * SHUFFLED)
-    assert_same(computed("div", BFLOAT16, SHUFFLED), BFLOAT16 / SHUFFLED)
+    for function in (operator.add, operator.sub, operator.mul):
+        assert_same(computed(function, BFLOAT16, SHUFFLED), function(BFLOAT16, SHUFFLED))
+    assert_same(computed(lambda x, y: (x / y).to(x.dtype), BFLOAT16, SHUFFLED), BFLOAT16 / SHUFFLED)
+
+
+def compared(x: Any, y: Any) -> Any:
+    return ((x <= y) & (x != y)) | (x > y)
 
 
 def bfloat16_comparisons_compare_values() -> None:
-    expected = ((BFLOAT16 <= SHUFFLED) & (BFLOAT16 != SHUFFLED)) | (BFLOAT16 > SHUFFLED)
-    assert_same(computed("compare", BFLOAT16, SHUFFLED), expected.bfloat16())
-    assert_same(computed("where", BFLOAT16, SHUFFLED), torch.where(BFLOAT16 < SHUFFLED, BFLOAT16, SHUFFLED))
+    assert_same(computed(compared, BFLOAT16, SHUFFLED), compared(BFLOAT16, SHUFFLED).bfloat16())
+    smaller = computed(lambda x, y: tl.where(x < y, x, y), BFLOAT16, SHUFFLED)
+    assert_same(smaller, torch.where(BFLOAT16 < SHUFFLED, BFLOAT16, SHUFFLED))
 
 
 def bfloat16_fma_rounds_once() -> None:
     x, y = torch.randn(2, 4096).bfloat16()
-    assert_same(computed("fma", x, y), (x.double() * y + x).bfloat16())
+    assert_same(computed(lambda x, y: tl.fma(x, y, x), x, y), (x.double() * y + x).bfloat16())
 
 
 def minimum_and_maximum_drop_nan_unless_asked_to_propagate_it() -> None:
     for dtype in (torch.bfloat16, torch.float16, torch.float32):
         x = torch.tensor([1.0, float("nan"), float("nan"), -2.0], dtype=dtype)
         y = torch.tensor([float("nan"), 3.0, float("nan"), 5.0], dtype=dtype)
-        assert_same(computed("maximum", x, y), torch.fmax(x, y))
-        assert_same(computed("minimum", x, y), torch.fmin(x, y))
-        assert_same(computed("maximum_nan", x, y), torch.maximum(x, y))
-        assert_same(computed("minimum_nan", x, y), torch.minimum(x, y))
+        assert_same(computed(tl.maximum, x, y), torch.fmax(x, y))
+        assert_same(computed(tl.minimum, x, y), torch.fmin(x, y))
+        for ours, theirs in ((tl.maximum, torch.maximum), (tl.minimum, torch.minimum)):
+            propagating = partial(ours, propagate_nan=tl.PropagateNan.ALL)
+            assert_same(computed(propagating, x, y), theirs(x, y))
 
 
 @triton.jit

@@ -5,16 +5,13 @@ from typing import Any
 import torch
 import triton
 import triton.language as tl
-
-from pytorch_to_triton.worker.interpreter.memory_guard import MemoryGuard
+from races import faults
 
 
 def details(kernel: Any, *args: Any) -> list[str]:
-    guard = MemoryGuard(list)
-    with guard.watching():
-        kernel[(1,)](*args)
-    assert all(fault["kind"] == "false_promise" for fault in guard.faults)
-    return [fault["detail"] for fault in guard.faults]
+    found = faults(kernel[(1,)], *args)
+    assert all(fault.kind == "false_promise" for fault in found)
+    return [fault.detail for fault in found]
 
 
 @triton.jit

@@ -11,18 +11,19 @@ import triton.language as tl
 from pytorch_to_triton.worker.interpreter import races
 from pytorch_to_triton.worker.interpreter.launching import Order
 from pytorch_to_triton.worker.interpreter.memory_guard import MemoryGuard
+from pytorch_to_triton.worker.wire.observation import MemoryFault
 
 
-def faults(launch: Callable[..., Any], *args: Any) -> list[dict[str, Any]]:
+def faults(launch: Callable[..., Any], *args: Any, **options: Any) -> list[MemoryFault]:
     guard = MemoryGuard(list)
     with guard.watching():
-        launch(*args)
+        launch(*args, **options)
     return guard.faults
 
 
-def only(found: list[dict[str, Any]]) -> dict[str, Any]:
+def only(found: list[MemoryFault]) -> MemoryFault:
     assert len(found) == 1, found
-    assert found[0]["kind"] == "race"
+    assert found[0].kind == "race"
     return found[0]
 
 
@@ -35,17 +36,17 @@ def rolled(x_ptr, n, BLOCK: tl.constexpr):
 
 def rolling_in_place_reads_what_other_programs_write() -> None:
     x = torch.randn(64)
-    late, early = sorted(faults(rolled[(4,)], x, 64, 16), key=lambda fault: fault["line"])
-    assert (late["source"], late["tensor"], late["offset"]) == (
+    late, early = sorted(faults(rolled[(4,)], x, 64, 16), key=lambda fault: fault.line)
+    assert (late.source, late.tensor, late.offset) == (
         "x = tl.load(x_ptr + (i + 1) % n)",
         "x_ptr",
         0,
     )
-    assert (late["program"], late["count"]) == ([3, 0, 0], 1)
-    assert late["detail"] == "reads what program 0 wrote in the same launch"
-    assert (early["source"], early["offset"], early["count"]) == ("tl.store(x_ptr + i, x)", 16, 3)
-    assert early["detail"] == "writes what program 0 read in the same launch"
-    assert early["line"] == inspect.getsourcelines(rolled.fn)[1] + 4
+    assert (late.program, late.count) == ((3, 0, 0), 1)
+    assert late.detail == "reads what program 0 wrote in the same launch"
+    assert (early.source, early.offset, early.count) == ("tl.store(x_ptr + i, x)", 16, 3)
+    assert early.detail == "writes what program 0 read in the same launch"
+    assert early.line == inspect.getsourcelines(rolled.fn)[1] + 4
     assert faults(rolled[(1,)], x, 64, 64) == []
 
 
@@ -59,9 +60,9 @@ def accumulated(x_ptr, out_ptr, BLOCK: tl.constexpr):
 def adding_without_atomics_leaves_different_values() -> None:
     x, out = torch.ones(64), torch.zeros(2)
     fault = only(faults(accumulated[(2, 2)], x, out, 16))
-    assert (fault["tensor"], fault["offset"], fault["elements"], fault["count"]) == ("out_ptr", 1, 2, 3)
-    assert fault["detail"] == "programs (0, 0, 0) and (0, 1, 0) write different values"
-    assert fault["program"] == [0, 1, 0]
+    assert (fault.tensor, fault.offset, fault.elements, fault.count) == ("out_ptr", 1, 2, 3)
+    assert fault.detail == "programs (0, 0, 0) and (0, 1, 0) write different values"
+    assert fault.program == (0, 1, 0)
 
 
 @triton.jit
@@ -75,8 +76,8 @@ def lanes_of_one_store_may_meet_only_with_one_value() -> None:
     x, out = torch.randn(16), torch.zeros(8)
     x[:2] = float("nan")
     fault = only(faults(halved_places[(1,)], x, out, False, 16))
-    assert (fault["offset"], fault["count"]) == (1, 7)
-    assert fault["detail"] == "lanes of one store write different values to this element"
+    assert (fault.offset, fault.count) == (1, 7)
+    assert fault.detail == "lanes of one store write different values to this element"
     assert faults(halved_places[(1,)], x, out, True, 16) == []
 
 
@@ -117,7 +118,7 @@ def neighbours(x_ptr, n, BLOCK: tl.constexpr):
 def a_stencil_in_place_is_reported_however_many_loads_there_are() -> None:
     x, limit = torch.randn(1000), races.LOGGED_LANES
     expected = only(faults(neighbours[(8,)], x, 1000, 128))
-    assert (expected["count"], expected["offset"], expected["program"]) == (7, 128, [1, 0, 0])
+    assert (expected.count, expected.offset, expected.program) == (7, 128, (1, 0, 0))
     try:
         races.LOGGED_LANES = 300
         assert only(faults(neighbours[(8,)], x, 1000, 128)) == expected
@@ -150,7 +151,7 @@ def added_by_the_last(
         tl.store(out_ptr + i, total)
 
 
-def parts_added(sem: str, *, waits: bool, order: Order = "forward") -> tuple[list[dict[str, Any]], bool]:
+def parts_added(sem: str, *, waits: bool, order: Order = "forward") -> tuple[list[MemoryFault], bool]:
     x, part, out = torch.randn(64), torch.zeros(64), torch.zeros(16)
     count = torch.zeros(1, dtype=torch.int32)
     guard = MemoryGuard(list, order)
@@ -170,15 +171,15 @@ def a_value_of_another_program_is_seen_through_an_acquire_of_what_it_released() 
     ):
         found, _ = parts_added(sem, waits=True)
         fault = only(found)
-        assert fault["source"] == "total += tl.load(part_ptr + program * BLOCK + i)"
-        assert fault["detail"].startswith("reads what program 0 stored in line ")
-        assert fault["detail"].endswith(why)
+        assert fault.source == "total += tl.load(part_ptr + program * BLOCK + i)"
+        assert fault.detail.startswith("reads what program 0 stored in line ")
+        assert fault.detail.endswith(why)
 
 
 def a_block_is_released_behind_a_barrier() -> None:
     found, right = parts_added("acq_rel", waits=False)
     assert right
-    assert "no barrier stands between that and the atomic operation" in only(found)["detail"]
+    assert "no barrier stands between that and the atomic operation" in only(found).detail
 
 
 @triton.jit
@@ -199,20 +200,15 @@ def what_other_lanes_stored_is_loaded_behind_a_barrier() -> None:
     (fault,) = faults(moved[(1,)], x, scratch, out, 1, False, 64)
     lines, first = inspect.getsourcelines(moved.fn)
     load, store = (next(i for i, line in enumerate(lines) if text in line) for text in ("y = tl", "tl.store"))
-    assert (fault["kind"], fault["line"], fault["count"]) == ("missing_barrier", first + load, 64)
-    assert fault["detail"] == (
-        f"reads in other lanes what line {first + store} stored, with no barrier between"
-    )
+    assert (fault.kind, fault.line, fault.count) == ("missing_barrier", first + load, 64)
+    assert fault.detail == (f"reads in other lanes what line {first + store} stored, with no barrier between")
     assert faults(moved[(1,)], x, scratch, out, 1, True, 64) == []
     assert faults(moved[(1,)], x, scratch, out, 0, False, 64) == []
 
 
 def one_warp_needs_no_barrier() -> None:
     x, scratch, out = torch.randn(32), torch.zeros(32), torch.zeros(32)
-    guard = MemoryGuard(list)
-    with guard.watching():
-        moved[(1,)](x, scratch, out, 1, False, 32, num_warps=1)
-    assert guard.faults == []
+    assert faults(moved[(1,)], x, scratch, out, 1, False, 32, num_warps=1) == []
 
 
 @triton.jit

@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from launches import refused
+from run_checks import refused
 
 from pytorch_to_triton.worker.loading.staging import only, stage, without
 from pytorch_to_triton.worker.loading.target import Loaded, load

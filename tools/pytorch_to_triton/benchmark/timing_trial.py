@@ -70,7 +70,7 @@ async def measure(
     async with device_lock("cuda-0", listener):
         outcome = await worker.ask(job_of(trial), runtime, seconds=seconds, listener=listener)
     items = outcome.items
-    sizes = tuple(SizeMeasured.model_validate(item["size"]) for item in items if item["event"] == "size")
+    sizes = tuple(SizeMeasured.model_validate(item) for item in items)
     if outcome.answer is None and not sizes:
         how = outcome.status.replace("_", " ")
         raise TargetBroken(

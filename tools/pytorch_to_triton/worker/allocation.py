@@ -6,15 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Any
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils.dlpack import from_dlpack, to_dlpack  # type: ignore[attr-defined]
 
-from .calls.tensors import storage_bytes
-
-Record = dict[str, Any]
+from .wire.observation import Overrun
 
 RED_ZONE_BYTES = {"cpu": 4096, "cuda": 64 * 1024}
 """Bytes on either side of a storage, by device type; multiples of what the device's allocator aligns to."""
@@ -28,6 +25,11 @@ MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 """Linux: the kernel reserves no memory for the mapping. Python has the name from 3.13 on."""
 
 INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def storage_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor's whole storage as a flat uint8 tensor that shares it."""
+    return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
 
 
 class Poison(StrEnum):
@@ -98,15 +100,20 @@ def red_zone(dtype: torch.dtype, which: Poison, device: torch.device, nbytes: in
 
 
 @dataclass(frozen=True)
-class Block:
-    """A storage's name, place and red zones; holding it keeps the memory."""
+class Range:
+    """Bytes [start, end) that kernels may touch: one storage, of elements of `itemsize` bytes."""
 
-    name: str
-    dtype: torch.dtype
     start: int
-    """Address of the storage's first byte."""
-    nbytes: int
-    """Of the storage alone."""
+    end: int
+    name: str
+    itemsize: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """A storage's place and red zones; holding it keeps the memory."""
+
+    range: Range
     storage: StorageWeakRef
     zones: torch.Tensor
     """uint8 of (2, red zone bytes): before and after, as they are now."""
@@ -114,41 +121,32 @@ class Block:
     """uint8 of (red zone bytes,): what either zone holds unless something wrote there."""
 
     @property
-    def alive(self) -> bool:
-        """Whether any tensor still lies in the storage."""
-        return is_alive(self.storage)
-
-    @property
     def held_bytes(self) -> int:
         """What the block occupies, red zones included."""
-        return self.nbytes + self.zones.numel()
+        return self.range.end - self.range.start + self.zones.numel()
 
     def damaged(self) -> torch.Tensor:
         """Whether either zone was written to: a 0-dimensional bool on the block's device."""
         return (self.zones != self.whole).any()
 
-    def overruns(self) -> Iterator[Record]:
-        """For each damaged zone `tensor`, `side`, `offset`, `elements` and `size`, counted in elements.
-
-        `offset` is the damaged element nearest to the storage, counted from the storage's first element;
-        `elements` is how many are damaged, `size` how many the storage holds.
-        """
-        itemsize = self.dtype.itemsize
+    def overruns(self) -> Iterator[Overrun]:
+        """One for each damaged zone."""
+        itemsize, nbytes = self.range.itemsize, self.range.end - self.range.start
         damage = (self.zones != self.whole).cpu()
-        sides = (("before", -damage.shape[1]), ("after", self.nbytes))
+        sides = (("before", -damage.shape[1]), ("after", nbytes))
         for zone, (side, first) in zip(damage, sides, strict=True):
             places = (zone.nonzero().flatten() + first).div(itemsize, rounding_mode="floor").unique().tolist()
             if places:
-                yield {
-                    "tensor": self.name,
-                    "side": side,
-                    "offset": places[0] if side == "after" else places[-1],
-                    "elements": len(places),
-                    "size": self.nbytes // itemsize,
-                }
+                yield Overrun(
+                    tensor=self.range.name,
+                    side=side,
+                    offset=places[0] if side == "after" else places[-1],
+                    elements=len(places),
+                    size=nbytes // itemsize,
+                )
 
 
-def surround(nbytes: int, dtype: torch.dtype, whole: torch.Tensor, name: str) -> tuple[Block, torch.Tensor]:
+def surround(nbytes: int, itemsize: int, whole: torch.Tensor, name: str) -> tuple[Block, torch.Tensor]:
     """A block of `nbytes` > 0 between two red zones like `whole`, on its device.
 
     Its storage comes as a flat uint8 tensor of exactly that size; what it holds was not touched.
@@ -160,7 +158,13 @@ def surround(nbytes: int, dtype: torch.dtype, whole: torch.Tensor, name: str) ->
     data: torch.Tensor = from_dlpack(to_dlpack(arena[margin : margin + nbytes]))
     zones = arena.as_strided((2, margin), (margin + nbytes, 1))
     zones.copy_(whole)
-    return Block(name, dtype, data.data_ptr(), nbytes, reference_to(data), zones, whole), data
+    return Block(range_of(data, name, itemsize), reference_to(data), zones, whole), data
+
+
+def range_of(tensor: torch.Tensor, name: str, itemsize: int) -> Range:
+    """That of the tensor's storage."""
+    start = tensor.untyped_storage().data_ptr()
+    return Range(start, start + tensor.untyped_storage().nbytes(), name, itemsize)
 
 
 def reference_to(tensor: torch.Tensor) -> StorageWeakRef:

@@ -4,6 +4,7 @@ import ctypes
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -37,11 +38,6 @@ class Flush:
             self._data.fill_(self._value)
 
 
-def event() -> torch.cuda.Event:
-    """A device event that keeps time."""
-    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-
-
 @dataclass(frozen=True)
 class ColdCall:
     """How long a call took whose L2 cache was cold."""
@@ -61,6 +57,7 @@ def cold_calls(
     What `calls` does to give the next call is not timed.
     """
     stream = torch.cuda.current_stream()
+    event: Callable[[], Any] = partial(torch.cuda.Event, enable_timing=True)
     pairs = [(event(), event()) for _ in range(count)]
     hidden: list[bool] = []
     for call, (start, end) in zip(calls, pairs, strict=True):
@@ -68,7 +65,7 @@ def cold_calls(
         start.record(stream)
         call()
         end.record(stream)
-        hidden.append(not start.query())  # type: ignore[no-untyped-call]
+        hidden.append(not start.query())
     torch.cuda.synchronize()
     return [ColdCall(start.elapsed_time(end), was) for (start, end), was in zip(pairs, hidden, strict=True)]
 

@@ -2,14 +2,17 @@
 
 import sys
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 COMPILER, ALGEBRA = "torch._dynamo", "sympy"
+Call = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+"""What is done in place of calling an operator, or a function of torch, with these arguments."""
 
 
 class DispatchMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -18,6 +21,29 @@ class DispatchMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False
+
+
+class AroundOperators(DispatchMode):  # type: ignore[no-untyped-call]
+    """Inside, each operator goes through `call`."""
+
+    def __init__(self, call: Call, *, higher_order: bool = False) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._call = call
+        self.supports_higher_order_operators = higher_order
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self._call(func, args, kwargs or {})
+
+
+class AroundFunctions(TorchFunctionMode):
+    """Inside, each function of torch goes through `call`."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__()
+        self._call = call
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self._call(func, args, kwargs or {})
 
 
 def arguments_by_name(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def _statement(error: BaseException) -> str:
 
     A built-in operation that fails, or a function of PyTorch, is no such statement.
     """
-    statements = [_raised_at(cause) for cause in _chain(error)]
+    statements = [_raised_at(cause) for cause in causes(error)]
     of_users = [line for file, line in statements if _is_users(file)]
     file, line = statements[-1]
     return of_users[0] if of_users else line if _is_triton(file) else ""
@@ -60,7 +60,7 @@ def _place(error: BaseException) -> tuple[str | None, int | None]:
     """Where the user's code went wrong: a syntax error's own place, else the innermost user frame of the
     error that started it all."""
     place: tuple[str | None, int | None] = (None, None)
-    for cause in _chain(error):
+    for cause in causes(error):
         if isinstance(cause, SyntaxError) and cause.filename:
             place = (str(original(cause.filename)), cause.lineno)
         elif frames := _user_frames(traceback.extract_tb(cause.__traceback__)):
@@ -68,7 +68,7 @@ def _place(error: BaseException) -> tuple[str | None, int | None]:
     return place
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def causes(error: BaseException) -> Iterator[BaseException]:
     """The error, then its explicit causes, outermost first."""
     cause: BaseException | None = error
     while cause is not None:

@@ -4,7 +4,7 @@ What it allocates without initialising is poisoned, so that memory read before i
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -15,15 +15,17 @@ from .allocation import (
     RED_ZONE_BYTES,
     Block,
     Poison,
-    Record,
+    Range,
     copy_storage,
     is_alive,
     poison_over,
+    range_of,
     red_zone,
     reference_to,
     surround,
 )
-from .dispatch import DispatchMode
+from .dispatch import AroundOperators
+from .wire.observation import Overrun
 
 DEAD_BYTES = 2**30
 """How much memory that no tensor uses any more is kept until its red zones are checked once more."""
@@ -34,17 +36,6 @@ UNINITIALISED = frozenset(
 INITIALISED = frozenset(
     {"zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}
 )
-
-
-@dataclasses.dataclass(frozen=True)
-class Noted:
-    """A storage of torch's own, without red zones; holding this does not keep its memory."""
-
-    storage: StorageWeakRef
-    start: int
-    end: int
-    name: str
-    itemsize: int
 
 
 class GuardedMemory:
@@ -65,10 +56,11 @@ class GuardedMemory:
         self._red_zone_bytes = RED_ZONE_BYTES[self._device.type] if red_zone_bytes is None else red_zone_bytes
         self._unswept = 0
         self._blocks: dict[int, Block] = {}  # by address
-        self._noted: dict[int, Noted] = {}  # by the storage's identity
+        self._noted: dict[int, tuple[StorageWeakRef, Range]] = {}
+        """Storages of torch's own, without red zones, by their identity; their memory is not kept."""
         self._noted_limit = 1024
         self._zones: dict[torch.dtype, torch.Tensor] = {}
-        self._past: list[Record] = []
+        self._past: list[Overrun] = []
 
     def placed(self, tensor: torch.Tensor, name: str) -> torch.Tensor:
         """A copy of the tensor in a guarded storage of the same size and bytes, strides and offset kept.
@@ -100,16 +92,12 @@ class GuardedMemory:
         Guarded: the results of `empty`, `zeros`, `ones`, `full` and their `_like`, `new_` and strided forms.
         Noted: those of every other operator, and pinned memory. Tensor subclasses are left alone.
         """
-        return Interception(self._made)
+        return AroundOperators(self._call, higher_order=True)
 
-    def ranges(self) -> Iterable[tuple[int, int, str, int]]:
-        """(start, end, name, item size) in bytes of each storage that a tensor lies in, guarded first."""
-        for block in list(self._blocks.values()):
-            if block.alive:
-                yield block.start, block.start + block.nbytes, block.name, block.dtype.itemsize
-        for noted in list(self._noted.values()):
-            if is_alive(noted.storage):
-                yield noted.start, noted.end, noted.name, noted.itemsize
+    def ranges(self) -> list[Range]:
+        """Each storage that a tensor lies in, guarded ones first."""
+        guarded = ((block.storage, block.range) for block in self._blocks.values())
+        return [place for storage, place in (*guarded, *self._noted.values()) if is_alive(storage)]
 
     def named(self, tensor: torch.Tensor, name: str) -> None:
         """Give the tensor's storage a better name; one that was not known yet is noted under it."""
@@ -117,21 +105,21 @@ class GuardedMemory:
             return
         block = self._block_of(tensor)
         if block is not None:
-            self._blocks[block.start] = dataclasses.replace(block, name=name)
+            named = dataclasses.replace(block.range, name=name)
+            self._blocks[named.start] = dataclasses.replace(block, range=named)
         else:
             self._note(tensor, name)
 
-    def overruns(self) -> list[Record]:
-        """Each red zone that is no longer whole, as `Block.overruns` describes it.
+    def overruns(self) -> list[Overrun]:
+        """Each red zone that is no longer whole.
 
         Raises RuntimeError where the device has become unusable.
         """
         self._synchronize()
         blocks = list(self._blocks.values())
         damaged = torch.stack([block.damaged() for block in blocks]).tolist() if blocks else []
-        records = [record for block, is_hit in zip(blocks, damaged, strict=True) if is_hit
-                 for record in block.overruns()]  # fmt: skip
-        return self._past + records
+        hit = (block for block, is_hit in zip(blocks, damaged, strict=True) if is_hit)
+        return [*self._past, *(overrun for block in hit for overrun in block.overruns())]
 
     def close(self) -> None:
         """Free every block; tensors that still lie in one keep it."""
@@ -149,8 +137,8 @@ class GuardedMemory:
     def _guarded(self, nbytes: int, dtype: torch.dtype, name: str) -> torch.Tensor:
         if dtype not in self._zones:
             self._zones[dtype] = red_zone(dtype, self._poison, self._device, self._red_zone_bytes)
-        block, data = surround(nbytes, dtype, self._zones[dtype], name)
-        self._blocks[block.start] = block
+        block, data = surround(nbytes, dtype.itemsize, self._zones[dtype], name)
+        self._blocks[block.range.start] = block
         self._unswept += block.held_bytes
         if self._unswept > self._dead_bytes // 4:
             self._sweep()
@@ -159,7 +147,7 @@ class GuardedMemory:
     def _sweep(self) -> None:
         """Check and free the oldest dead blocks, until the dead ones hold no more than they may."""
         self._unswept = 0
-        dead = [block for block in self._blocks.values() if not block.alive]
+        dead = [block for block in self._blocks.values() if not is_alive(block.storage)]
         surplus = sum(block.held_bytes for block in dead) - self._dead_bytes
         if surplus > 0:
             self._synchronize()
@@ -167,8 +155,21 @@ class GuardedMemory:
             if surplus <= 0:
                 break
             self._past += block.overruns()
-            del self._blocks[block.start]
+            del self._blocks[block.range.start]
             surplus -= block.held_bytes
+
+    def _call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        operator = func.name().removeprefix("aten::").split(".")[0]
+        if "out" in kwargs or kwargs.get("pin_memory"):
+            operator += ".out"
+        return self._each(operator, func(*args, **kwargs))
+
+    def _each(self, operator: str, result: Any) -> Any:
+        if isinstance(result, torch.Tensor):
+            return self._made(operator, result)
+        if type(result) in (list, tuple):
+            return type(result)(self._each(operator, item) for item in result)
+        return result
 
     def _made(self, operator: str, result: torch.Tensor) -> torch.Tensor:
         """What the candidate gets in place of an operator's result."""
@@ -188,12 +189,10 @@ class GuardedMemory:
         return guarded
 
     def _note(self, tensor: torch.Tensor, name: str) -> None:
-        storage = tensor.untyped_storage()
-        start = storage.data_ptr()
-        noted = Noted(reference_to(tensor), start, start + storage.nbytes(), name, tensor.dtype.itemsize)
-        self._noted[noted.storage.cdata] = noted
+        storage = reference_to(tensor)
+        self._noted[storage.cdata] = storage, range_of(tensor, name, tensor.dtype.itemsize)
         if len(self._noted) > self._noted_limit:
-            self._noted = {key: n for key, n in self._noted.items() if is_alive(n.storage)}
+            self._noted = {key: noted for key, noted in self._noted.items() if is_alive(noted[0])}
             self._noted_limit = 2 * len(self._noted) + 1024
 
     def _block_of(self, tensor: torch.Tensor) -> Block | None:
@@ -201,9 +200,11 @@ class GuardedMemory:
 
     def _is_known(self, tensor: torch.Tensor) -> bool:
         storage = tensor.untyped_storage()
-        noted = self._noted.get(storage._cdata)
-        as_large = noted is not None and noted.end - noted.start == storage.nbytes()
-        return as_large or self._block_of(tensor) is not None
+        if noted := self._noted.get(storage._cdata):
+            _, place = noted
+            if place.end - place.start == storage.nbytes():
+                return True
+        return self._block_of(tensor) is not None
 
     def _is_ours(self, tensor: torch.Tensor) -> bool:
         """Whether it is a plain tensor with memory on this device."""
@@ -220,30 +221,3 @@ class GuardedMemory:
         """Wait until the device has done all that it was asked to."""
         if self._device.type == "cuda" and not torch.cuda.is_current_stream_capturing():
             torch.cuda.synchronize(self._device)
-
-
-class Interception(DispatchMode):  # type: ignore[no-untyped-call]
-    """Hands the results of every operator to `made(operator name, result)` and returns what that returns."""
-
-    supports_higher_order_operators = True
-
-    def __init__(self, replace_result: Callable[[str, torch.Tensor], torch.Tensor]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._made = replace_result
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        result = func(*args, **kwargs)
-        operator = func.name().removeprefix("aten::").split(".")[0]
-        if "out" in kwargs or kwargs.get("pin_memory"):
-            operator += ".out"
-        return self._each(operator, result)
-
-    def _each(self, operator: str, result: Any) -> Any:
-        if isinstance(result, torch.Tensor):
-            return self._made(operator, result)
-        if type(result) in (list, tuple):
-            return type(result)(self._each(operator, item) for item in result)
-        return result

@@ -9,7 +9,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -17,9 +17,6 @@ from . import wire
 from .failure import describe_failure
 from .runtime import enter_runtime
 from .wire.as_json import KEY_BYTES, Framing, decoded, encoded
-
-Work = Callable[..., Any]
-
 
 REQUESTS, MESSAGES = "requests.jsonl", "messages.jsonl"
 """In the run folder, an object a line: what the job was asked; what it said where it has no client."""
@@ -126,7 +123,7 @@ def modules_of(kind: str) -> list[str]:
     return [] if os.path.isabs(kind) else [f"{__package__}.jobs.{kind}"]
 
 
-def load_work(kind: str) -> Work:
+def load_work(kind: str) -> Any:
     """The `work` of a module in jobs/, or of a file where `kind` is its absolute path."""
     if names := modules_of(kind):
         module = importlib.import_module(*names)
@@ -136,5 +133,4 @@ def load_work(kind: str) -> Work:
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-    work: Work = module.work
-    return work
+    return module.work

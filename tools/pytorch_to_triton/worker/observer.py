@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -14,14 +14,23 @@ from .integrity.operators import Launches, Operators, Readings
 from .integrity.returned_tensors import aliases
 from .integrity.sandbox import Sandbox
 from .integrity.settings import Leftovers, Patches, SettingsSnapshot
-from .interpreter.bounds import Range
 from .interpreter.launching import Order
 from .interpreter.memory_guard import MemoryGuard
-from .interpreter.syntax import most_turns
+from .interpreter.syntax import observed_loops
 from .loading.redirect import original
 from .runtime import as_on_a_gpu, interpreting
 from .wire.as_json import decoded
-from .wire.observation import Observation, SandboxViolation, Traces
+from .wire.observation import (
+    MemoryFault,
+    Observation,
+    ObservedLaunch,
+    ObservedLoop,
+    SandboxViolation,
+    Strided,
+    Traces,
+)
+
+Placed = TypeVar("Placed", MemoryFault, ObservedLoop, Strided)
 
 
 @dataclass
@@ -39,21 +48,19 @@ class CallObservation:
             memory.named(tensor, path)
         # The gradient of a sum is the gradient that came in: there is nothing to compute.
         passed_on = {output for output, _ in aliases(tensors.items(), call.cotangents.items())}
-        records = {
-            "operators": self.operators.counts,
-            "launches": self.launches.launched,
-            "origins": {p: self.origins(t) for p, t in tensors.items() if p not in passed_on},
-            "reads_kernels": self.operators.reads_kernels,
-            "faults": [in_original_file(fault) for fault in self.guard.faults],
-            "loops": [in_original_file(loop) for loop in most_turns()],
-            "strided": [in_original_file(block) for block in self.guard.strided.values()],
-            "overruns": memory.overruns(),
-            "aliases": aliases(tensors.items(), call.tensors().items()),
-        }
-        observation: Observation = decoded(Observation, records)
-        return observation
+        return Observation(
+            operators=dict(self.operators.counts),
+            launches=decoded(tuple[ObservedLaunch, ...], self.launches.launched),
+            origins={p: self.origins(t) for p, t in tensors.items() if p not in passed_on},
+            reads_kernels=self.operators.reads_kernels,
+            faults=tuple(map(in_original_file, self.guard.faults)),
+            loops=tuple(map(in_original_file, observed_loops())),
+            strided=tuple(map(in_original_file, self.guard.strided.values())),
+            overruns=tuple(memory.overruns()),
+            aliases=frozenset(aliases(tensors.items(), call.tensors().items())),
+        )
 
-    def origins(self, tensor: torch.Tensor) -> list[str] | None:
+    def origins(self, tensor: torch.Tensor) -> tuple[str, ...] | None:
         """What made it where no Triton kernel was given it; None where one was, or where it holds nothing."""
         if tensor.numel() == 0 or self.operators.pointers_given:
             return None
@@ -61,7 +68,7 @@ class CallObservation:
         stored = self.guard.has_stored(tensor) and not self.operators.is_overwritten(tensor)
         if stored or self.operators.made_by_triton(tensor):
             return None
-        return sorted(self.operators.origins(tensor))
+        return tuple(sorted(self.operators.origins(tensor)))
 
 
 class Observer:
@@ -80,7 +87,7 @@ class Observer:
         self, memory: GuardedMemory, call: CallInputs, order: Order = "forward"
     ) -> Iterator[CallObservation]:
         """While the candidate is called once; interpreted programs run in the given order."""
-        guard = MemoryGuard(lambda: (Range(*bounds) for bounds in memory.ranges()), order)
+        guard = MemoryGuard(memory.ranges, order)
         # The interpreter knows what a kernel wrote to; on a device only what it was given is known.
         given = (*call.tensors().values(), *call.cotangents.values())
         operators = Operators(given, guard.has_stored if interpreting() else None)
@@ -109,6 +116,6 @@ class Observer:
         )
 
 
-def in_original_file(record: dict[str, Any]) -> dict[str, Any]:
-    """The record with the file that the user knows, not the staged copy."""
-    return {**record, "file": str(original(record["file"]))} if record.get("file") else record
+def in_original_file(seen: Placed) -> Placed:
+    """The same in the file that the user knows, not in the staged copy."""
+    return replace(seen, file=str(original(seen.file)))

@@ -109,9 +109,7 @@ def _trials(items: Iterable[wire.TuneItem]) -> tuple[Tried, ...]:
     results: dict[str, Tried] = {}
     for item in items:
         if isinstance(item, wire.ConfigDroppedItem | wire.ConfigTimedItem):
-            tried = Tried.model_validate(
-                {name: value for name, value in vars(item).items() if name != "event"}
-            )
+            tried = Tried.model_validate(vars(item))
             results[repr((tried.kernel, tried.key, tried.config))] = tried
     return tuple(results.values())
 

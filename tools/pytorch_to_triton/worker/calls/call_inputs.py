@@ -60,18 +60,14 @@ def generated_cotangents(
     outputs: Outputs, seed: int, device: str = "cpu", *, layout: str = "contiguous"
 ) -> dict[str, torch.Tensor]:
     """For each floating output a random gradient to start the backward pass from, on the device."""
-    floating = {
-        path: output.tensor
-        for path, output in outputs.items()
-        if output.tensor is not None
-        and output.tensor.is_floating_point()
-        and not path.endswith(AFTER_THE_CALL)
-    }
-    randoms = {path: generator(seed, GRADIENT_OF, path, device=device) for path in floating}
-    return {
-        path: laid_out(signed(tuple(tensor.shape), torch.float32, randoms[path]).to(tensor.dtype), layout)
-        for path, tensor in floating.items()
-    }
+    tensors = {path: output.tensor for path, output in outputs.items() if not path.endswith(AFTER_THE_CALL)}
+    cotangents = {}
+    for path, tensor in tensors.items():
+        if tensor is not None and tensor.is_floating_point():
+            random = generator(seed, GRADIENT_OF, path, device=device)
+            values = signed(tuple(tensor.shape), torch.float32, random)
+            cotangents[path] = laid_out(values.to(tensor.dtype), layout)
+    return cotangents
 
 
 def layout_of_gradients(case: Mapping[str, Any]) -> str:

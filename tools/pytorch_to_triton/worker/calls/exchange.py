@@ -3,7 +3,7 @@
 staged/SIDE/        the files that one side may load (staging.py)
 state/              the module's parameters and buffers, once
 inputs/CASE/        what every call of the case is given
-outputs/SIDE/CASE/  a candidate's outputs, and below second/ those of a second run, if its bits differ
+outputs/SIDE/CASE/  a candidate's outputs, a folder a run
 
 A side is the reference or one of the candidates: several may be compared with one reference.
 
@@ -20,8 +20,10 @@ from typing import Any
 
 import torch
 
+from ..allocation import storage_bytes
 from ..integrity.returned_tensors import plain
-from .tensors import Outputs, output_of, read_values, storage_bytes, write_values
+from ..wire.statistics import Run
+from .tensors import Outputs, output_of, read_values, write_values
 
 AFTER_THE_CALL = " after the call"
 """Added to the name of an argument that was written to, and so is an output too."""
@@ -57,17 +59,9 @@ class Exchange:
         """The folder of the case's inputs."""
         return self.folder / "inputs" / case_id
 
-    def outputs(self, side: str, case_id: str) -> Path:
-        """The folder of a candidate's outputs of a case."""
-        return self.folder / "outputs" / side / case_id
-
-    def second_run(self, side: str, case_id: str) -> Path:
-        """The folder of its outputs of a second run, if the bits differ."""
-        return self.outputs(side, case_id) / "second"
-
-    def without_gradients(self, side: str, case_id: str) -> Path:
-        """The folder of its outputs of a call without gradients, where the case's call has them."""
-        return self.outputs(side, case_id) / "without_gradients"
+    def outputs(self, side: str, case_id: str, run: Run = "first") -> Path:
+        """The folder of a candidate's outputs of a case; a second run has one if its bits differ."""
+        return self.folder / "outputs" / side / case_id / run
 
     @property
     def secret(self) -> list[Path]:

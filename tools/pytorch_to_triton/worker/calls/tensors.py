@@ -1,7 +1,8 @@
 """Tensors on disk: raw storage bytes with JSON beside them, so that nothing is ever unpickled.
 
 A value is written as one record: `{"form": "tensor", "file", "bytes", "dtype", "shape", "strides",
-"offset"}`, `{"form": "list", "items"}`, `{"form": "packed", "packing"}` or `{"form": "constant", "value"}`.
+"offset"}`, `{"form": "list", "items"}`, `{"form": "packed", "packing"}`, `{"form": "output", "traits",
+"tensor"}` or `{"form": "constant", "value"}`.
 """
 
 import ctypes
@@ -14,6 +15,7 @@ from typing import Any
 
 import torch
 
+from ..allocation import storage_bytes
 from ..interpreter.fake_cuda import device_of
 from ..runtime import interpreting
 from ..wire.packing import Packing, packing_of
@@ -30,7 +32,10 @@ def write_values(values: Mapping[str, Any], folder: Path) -> None:
 
 
 def read_values(folder: Path, device: str) -> dict[str, Any]:
-    """Read what `write_values` wrote, into fresh memory on `device`, strides and storage offsets kept."""
+    """Read what `write_values` wrote, into fresh memory on `device`, strides and storage offsets kept.
+
+    Raises ValueError where the bytes do not fit their record.
+    """
     records = json.loads((folder / "values.json").read_text())
     return {name: read_value(record, folder, device) for name, record in records.items()}
 
@@ -44,6 +49,8 @@ def write_value(value: Any, folder: Path, names: Iterator[int]) -> Record:
         return {"form": "constant", "value": value}
     if isinstance(value, Packing):
         return {"form": "packed", "packing": value.as_json()}
+    if isinstance(value, OutputLeaf):
+        return {"form": "output", "traits": value.traits, "tensor": write_value(value.tensor, folder, names)}
     raise TypeError(
         f"an input of type {type(value).__name__} cannot be passed; tensors, plain constants, and dicts, "
         "lists, tuples, NamedTuples and dataclasses of them can"
@@ -55,6 +62,8 @@ def read_value(record: Record, folder: Path, device: str) -> Any:
         return read_tensor(record, folder, device)
     if record["form"] == "list":
         return [read_value(item, folder, device) for item in record["items"]]
+    if record["form"] == "output":
+        return OutputLeaf(record["traits"], read_value(record["tensor"], folder, device))
     return packing_of(record["packing"]) if record["form"] == "packed" else record["value"]
 
 
@@ -90,11 +99,6 @@ def on_gpu(value: Any) -> Any:
     return value.cuda() if isinstance(value, torch.Tensor) else value
 
 
-def storage_bytes(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor's whole storage as a flat uint8 tensor that shares it."""
-    return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
-
-
 def memory(data: torch.Tensor) -> Any:
     """The bytes of a flat uint8 CPU tensor as a writable buffer, without a copy."""
     return (ctypes.c_char * data.numel()).from_address(data.data_ptr()) if data.numel() else bytearray()
@@ -118,15 +122,17 @@ def output_of(leaf: Any, why_not_plain: str | None = None) -> OutputLeaf:
     """A copy of the leaf; what is no plain tensor has a type and nothing else."""
     if why_not_plain is not None:
         return OutputLeaf({"type": why_not_plain}, None)
-    kind = "Tensor" if is_tensor(leaf) else type(leaf).__name__
-    tensor = leaf if is_tensor(leaf) else number_as_tensor(leaf)
+    is_tensor = isinstance(leaf, torch.Tensor)
+    kind = "Tensor" if is_tensor else type(leaf).__name__
+    tensor = leaf if is_tensor else number_as_tensor(leaf)
     if tensor is None:
         return OutputLeaf({"type": kind}, None)
     traits = {
         "type": kind,
         "dtype": str(tensor.dtype).removeprefix("torch."),
         "shape": list(tensor.shape),
-        "device": device_type(tensor),
+        # Under the interpreter, that which it would have on a GPU.
+        "device": (device_of(tensor) if interpreting() else tensor.device).type,
     }
     plain = tensor.detach().resolve_conj().resolve_neg()
     return OutputLeaf(
@@ -143,39 +149,10 @@ def same_output(left: OutputLeaf | None, right: OutputLeaf | None) -> bool:
     return bool(storage_bytes(left.tensor).equal(storage_bytes(right.tensor)))
 
 
-def device_type(tensor: torch.Tensor) -> str:
-    """Of the tensor's device; under the interpreter, of the device that it would have on a GPU."""
-    return device_of(tensor).type if interpreting() else tensor.device.type
-
-
-def write_outputs(outputs: Outputs, folder: Path) -> None:
-    """Write the leaves of a call by path: outputs.json holds a record for each."""
-    folder.mkdir(parents=True, exist_ok=True)
-    records: dict[str, Record] = {}
-    for i, (path, output) in enumerate(outputs.items()):
-        tensor = output.tensor
-        record = None if tensor is None else write_tensor(tensor, folder / f"{i}.bin")
-        records[path] = {"traits": output.traits, "tensor": record}
-    (folder / "outputs.json").write_text(json.dumps(records))
-
-
-def read_outputs(folder: Path, device: str) -> Outputs:
-    """What `write_outputs` wrote, on `device`. Raises ValueError where the bytes do not fit their record."""
-    records = json.loads((folder / "outputs.json").read_text())
-    return {
-        path: OutputLeaf(record["traits"], record["tensor"] and read_tensor(record["tensor"], folder, device))
-        for path, record in records.items()
-    }
-
-
 def number_as_tensor(leaf: Any) -> torch.Tensor | None:
     if isinstance(leaf, float):
         return torch.tensor(leaf, dtype=torch.float32)
     return torch.tensor(leaf) if isinstance(leaf, bool | int) else None
-
-
-def is_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor)
 
 
 def leaves(value: Any, path: str = "out") -> list[tuple[str, Any]]:

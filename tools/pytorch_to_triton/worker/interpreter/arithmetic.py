@@ -78,8 +78,7 @@ class Builder(upstream.InterpreterBuilder):  # type: ignore[misc]
     def create_fp_to_si(self, src: Any, dst_type: Any) -> Any:
         return handle_of(saturate(numbers(src), dst_type.scalar), dst_type.scalar)
 
-    def create_fp_to_ui(self, src: Any, dst_type: Any) -> Any:
-        return self.create_fp_to_si(src, dst_type)
+    create_fp_to_ui = create_fp_to_si
 
     def create_fp_to_fp(self, src: Any, dst_type: Any, rounding_mode: Any) -> Any:
         toward_zero = rounding_mode == ir.ROUNDING_MODE.RTZ
@@ -124,12 +123,10 @@ class Builder(upstream.InterpreterBuilder):  # type: ignore[misc]
         values: list[Any],
         isSigned: list[int],
     ) -> None:
-        readable = [v if hex or not is_packed(v.dtype.scalar) else widen(v) for v in values]
+        readable = [
+            v if hex or not is_packed(v.dtype.scalar) else handle_of(numbers(v), tl.float32) for v in values
+        ]
         super().create_print(prefix, hex, readable, isSigned)
-
-
-def widen(handle: Any) -> Any:
-    return handle_of(numbers(handle), tl.float32)
 
 
 def saturate(values: Array, dtype: Any) -> Array:

@@ -44,7 +44,6 @@ class Semantic(TritonSemantic):  # type: ignore[misc]
         return super().broadcast_impl_value(lhs, rhs)
 
     def stretched(self, block: Any, lengths: Lengths) -> Any:
-        """The block broadcast to as many lengths as it has."""
         if tuple(block.type.shape) == lengths:
             return block
         wide = tl.block_type(block.type.scalar, [*lengths])

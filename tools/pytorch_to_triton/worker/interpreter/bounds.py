@@ -6,28 +6,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..allocation import Range
 from .formats import Array
 
 
 @dataclass(frozen=True)
-class Range:
-    """Bytes [start, end) that kernels may touch: one storage, of elements of `itemsize` bytes."""
-
-    start: int
-    end: int
-    name: str
-    itemsize: int
-
-
-@dataclass(frozen=True)
 class Argument:
-    """A tensor given to a launch: its first element's address and the range that it lies in."""
+    """A tensor given to a launch: the range that it lies in, and its first element's address."""
 
-    name: str
+    memory: Range
     first: int
-    start: int
-    end: int
-    itemsize: int
     shape: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()
 
@@ -36,24 +24,21 @@ class Bounds:
     """The byte ranges that one launch may touch, disjoint and ascending, and the tensors given to it."""
 
     def __init__(self, ranges: Iterable[Range], arguments: list[Argument]) -> None:
-        alive = merge_ranges([r for r in ranges if r.start < r.end])
+        known = merge_ranges(ranges)
         # A known range is narrower than the storage where several tensors were cut from one allocation.
-        unknown = [
-            Range(a.start, a.end, a.name, a.itemsize) for a in arguments if not lies_in(alive, a.first)
-        ]
-        self.ranges = merge_ranges([*alive, *(r for r in unknown if r.start < r.end)])
+        self.ranges = merge_ranges([*known, *(a.memory for a in arguments if not lies_in(known, a.first))])
         self.spans = [(r.start, r.end) for r in self.ranges]
         self.starts = [r.start for r in self.ranges]
         self.start_array = np.array(self.starts, dtype=np.uint64)
         self.end_array = np.array([r.end for r in self.ranges], dtype=np.uint64)
-        self.arguments = {a.name: self.within_range(a) for a in arguments}
+        self.arguments = {a.memory.name: self.within_range(a) for a in arguments}
 
     def within_range(self, argument: Argument) -> Argument:
         index = self.holder(argument.first, argument.first + 1)
         if index < 0:
             return argument
         start, end = self.spans[index]
-        return replace(argument, start=start, end=end)
+        return replace(argument, memory=replace(argument.memory, start=start, end=end))
 
     def holder(self, start: int, end: int) -> int:
         """The index of the range that holds bytes [start, end), else -1."""
@@ -80,22 +65,25 @@ class Bounds:
         candidates = list(self.arguments.values())
         if neighbour >= 0:
             start = self.starts[neighbour]
-            candidates = [a for a in candidates if a.start == start < a.end] or [
-                as_argument(self.ranges[neighbour])
+            candidates = [a for a in candidates if a.memory.start == start < a.memory.end] or [
+                Argument(self.ranges[neighbour], start)
             ]
-        candidates = candidates or [as_argument(r) for r in self.ranges]
-        before = [a for a in candidates if a.first <= address < a.end]
+        candidates = candidates or [Argument(r, r.start) for r in self.ranges]
+        before = [a for a in candidates if a.first <= address < a.memory.end]
         if before:
             return max(before, key=lambda a: a.first)
-        nowhere = Argument("memory", 0, 0, 0, 1)
-        return min(candidates, key=lambda a: max(a.start - address, address - a.end), default=nowhere)
+        nowhere = Argument(Range(0, 0, "memory", 1), 0)
+        return min(
+            candidates,
+            key=lambda a: max(a.memory.start - address, address - a.memory.end),
+            default=nowhere,
+        )
 
     def strides_behind(self, tensor: Argument, offset: int) -> str:
         """Another argument of the tensor's shape whose strides lead to `offset`; empty where none do."""
-        others = (
-            a for a in self.arguments.values() if a.shape == tensor.shape and a.strides != tensor.strides
-        )
-        return next((a.name for a in others if leads_to(offset, a.shape, a.strides)), "")
+        alike = ((name, a.strides) for name, a in self.arguments.items() if a.shape == tensor.shape)
+        others = ((name, strides) for name, strides in alike if strides != tensor.strides)
+        return next((name for name, strides in others if leads_to(offset, tensor.shape, strides)), "")
 
 
 def leads_to(offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
@@ -106,13 +94,12 @@ def leads_to(offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> b
     return offset == 0
 
 
-def merge_ranges(ranges: list[Range]) -> list[Range]:
-    """Ascending ranges in which those that overlap are one; those that only touch stay apart."""
+def merge_ranges(ranges: Iterable[Range]) -> list[Range]:
+    """Ascending ranges, none empty, in which those that overlap are one; those that only touch stay apart."""
     joined: list[Range] = []
-    for r in sorted(ranges, key=lambda r: (r.start, -r.end)):
+    for r in sorted((r for r in ranges if r.start < r.end), key=lambda r: (r.start, -r.end)):
         if joined and r.start < joined[-1].end:
-            last = joined[-1]
-            joined[-1] = Range(last.start, max(last.end, r.end), last.name, last.itemsize)
+            joined[-1] = replace(joined[-1], end=max(joined[-1].end, r.end))
         else:
             joined.append(r)
     return joined
@@ -122,10 +109,6 @@ def lies_in(ranges: list[Range], address: int) -> bool:
     """Whether one of the ascending, disjoint `ranges` holds `address`."""
     index = bisect_right(ranges, address, key=lambda r: r.start) - 1
     return index >= 0 and address < ranges[index].end
-
-
-def as_argument(memory: Range) -> Argument:
-    return Argument(memory.name, memory.start, memory.start, memory.end, memory.itemsize)
 
 
 def signed_difference(difference: int) -> int:

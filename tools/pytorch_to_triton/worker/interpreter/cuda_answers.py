@@ -7,7 +7,7 @@ nothing, and nothing can be timed.
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -98,19 +98,15 @@ class Event:
     query = yes
     elapsed_time = no_timing
 
-    def __init__(self, *settings: Any, **named_settings: Any) -> None:
-        pass
+    __init__ = nothing
 
 
 class StreamsInUse:
     """Which stream is current: the default one outside every `with torch.cuda.stream(...)`."""
 
     def __init__(self) -> None:
-        self.default = Stream()
-        self.current = self.default
-
-    def default_stream(self, device: Any = None) -> Stream:
-        return self.default
+        self.current = Stream()
+        self.default_stream = always(self.current)
 
     def current_stream(self, device: Any = None) -> Stream:
         return self.current
@@ -207,65 +203,46 @@ GENERATOR = torch.default_generator
 RANDOM = {
     "manual_seed": lambda seed: GENERATOR.manual_seed(seed),
     "manual_seed_all": lambda seed: GENERATOR.manual_seed(seed),
-    "seed": nothing,
-    "seed_all": nothing,
     "initial_seed": lambda: GENERATOR.initial_seed(),
     "get_rng_state": lambda device=None: GENERATOR.get_state(),
     "get_rng_state_all": lambda: [GENERATOR.get_state()],
     "set_rng_state": lambda new_state, device=None: GENERATOR.set_state(new_state),
     "set_rng_state_all": lambda new_states: GENERATOR.set_state(new_states[0]),
+    **dict.fromkeys(("seed", "seed_all"), nothing),
 }
 MEMORY: dict[str, Any] = {
-    "memory_allocated": zero,
-    "max_memory_allocated": zero,
-    "memory_reserved": zero,
-    "max_memory_reserved": zero,
     "memory_stats": lambda device=None: {},
-    "reset_peak_memory_stats": nothing,
-    "reset_accumulated_memory_stats": nothing,
-    "reset_max_memory_allocated": nothing,
-    "empty_cache": nothing,
     "mem_get_info": always((PROPERTIES.total_memory, PROPERTIES.total_memory)),
+    **{f"{most}memory_{how}": zero for most in ("", "max_") for how in ("allocated", "reserved")},
+    **{f"reset_{what}": nothing for what in ("peak_memory_stats", "accumulated_memory_stats")},
+    **dict.fromkeys(("empty_cache", "reset_max_memory_allocated"), nothing),
 }
 CUDA = {
     **RANDOM,
     **MEMORY,
     "Event": Event,
     "Stream": Stream,
-    "CUDAGraph": no_graphs,
-    "graph": no_graphs,
-    "make_graphed_callables": no_graphs,
     "_lazy_init": no_initialisation,
-    "_sleep": nothing,
-    "can_device_access_peer": no,
     "current_device": zero,
-    "device": on_device,
     "device_count": one,
-    "device_of": on_device,
     "get_arch_list": lambda: ["sm_80"],
     "get_device_capability": device_capability,
     "get_device_name": lambda device=None: device_properties(device).name,
     "get_device_properties": device_properties,
-    "init": nothing,
-    "ipc_collect": nothing,
-    "is_available": yes,
-    "is_bf16_supported": yes,
-    "is_current_stream_capturing": no,
-    "is_initialized": yes,
-    "is_tf32_supported": yes,
     "set_device": ordinal,
-    "synchronize": nothing,
+    **dict.fromkeys(("CUDAGraph", "graph", "make_graphed_callables"), no_graphs),
+    **dict.fromkeys(("_sleep", "init", "ipc_collect", "synchronize"), nothing),
+    **dict.fromkeys(("can_device_access_peer", "is_current_stream_capturing"), no),
+    **dict.fromkeys(("is_available", "is_bf16_supported", "is_initialized", "is_tf32_supported"), yes),
+    **dict.fromkeys(("device", "device_of"), on_device),
 }
 ACCELERATOR = {
     "current_accelerator": always(torch.device("cuda")),
-    "current_device_idx": zero,
-    "current_device_index": zero,
     "device_count": one,
-    "empty_cache": nothing,
     "is_available": yes,
-    "set_device_idx": ordinal,
-    "set_device_index": ordinal,
-    "synchronize": nothing,
+    **dict.fromkeys(("current_device_idx", "current_device_index"), zero),
+    **dict.fromkeys(("set_device_idx", "set_device_index"), ordinal),
+    **dict.fromkeys(("empty_cache", "synchronize"), nothing),
 }
 DRIVER = {
     "get_active_torch_device": lambda self: DEVICE,
@@ -282,13 +259,16 @@ def replacements() -> Iterator[Replacement]:
     for name in ("current_stream", "default_stream", "set_stream", "stream"):
         yield torch.cuda, name, getattr(streams, name)
     yield torch.accelerator, "current_stream", streams.current_stream
-    yield from ((torch.cuda, name, value) for name, value in CUDA.items())
     yield torch.cuda, "default_generators", (torch.default_generator,)
-    yield from ((torch.cuda.random, name, value) for name, value in RANDOM.items())
-    yield from ((torch.cuda.memory, name, value) for name, value in MEMORY.items())
-    yield from ((torch.accelerator, name, value) for name, value in ACCELERATOR.items())
-    yield from ((torch.cuda.nvtx, name, nothing) for name in ("range_push", "range_pop", "mark"))
-    yield from ((InterpreterDriver, name, value) for name, value in DRIVER.items())
+    tables: tuple[tuple[object, Mapping[str, Any]], ...] = (
+        (torch.cuda, CUDA),
+        (torch.cuda.random, RANDOM),
+        (torch.cuda.memory, MEMORY),
+        (torch.accelerator, ACCELERATOR),
+        (torch.cuda.nvtx, dict.fromkeys(("range_push", "range_pop", "mark"), nothing)),
+        (InterpreterDriver, DRIVER),
+    )
+    yield from ((owner, name, value) for owner, table in tables for name, value in table.items())
     yield torch.backends.cuda, "is_built", yes
     # torch.nn's recurrent layers would hand their weights, which lie on the CPU, to cuDNN.
     yield torch.backends.cudnn, "is_acceptable", no

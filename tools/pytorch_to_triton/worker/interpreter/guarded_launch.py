@@ -5,7 +5,7 @@ import linecache
 import math
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,12 @@ import numpy as np
 import triton
 
 from ..integrity.kernel_source import orders_by_atomics
+from ..wire.observation import FaultKind, MemoryFault, Strided
 from .bounds import Bounds, signed_difference
 from .formats import Array
 from .happens_before import FOLLOWED_PROGRAMS, HappensBefore, StoragePart, is_weak, rank_of, site_of
 from .launching import Program
-from .races import Races, differences, in_memory
+from .races import Conflict, Races, differences, in_memory
 
 KEPT_FAULTS = 20
 
@@ -38,31 +39,28 @@ class FaultLog:
         self.clear()
 
     def clear(self) -> None:
-        self.faults: list[dict[str, Any]] = []
-        """At most KEPT_FAULTS, one for each kind, kernel, line and tensor, with `count` of its lanes:
-
-        kind "load_outside", "store_outside", "race", "missing_barrier" or "false_promise"; kernel; file, line
-        and source; tensor, empty for a promise; offset, in elements from the tensor's first; elements, from
-        its first to its storage's end; program [x, y, z]; detail, a clause for a reader.
-        """
+        self.by_place: dict[tuple[Any, ...], MemoryFault] = {}
+        """At most KEPT_FAULTS, one for each kind, kernel, line and tensor, with the count of its lanes."""
         self.launches_with_atomics: set[str] = set()
         self.stored: set[int] = set()
         """Addresses at which the storages begin that kernels have written to."""
-        self.by_place: dict[tuple[Any, ...], dict[str, Any]] = {}
-        self.strided: dict[AccessSite, dict[str, Any]] = {}
-        """Blocks whose lanes lie a sector or more apart: kernel, file, line, tensor, step_bytes, lanes."""
+        self.strided: dict[AccessSite, Strided] = {}
+
+    @property
+    def faults(self) -> list[MemoryFault]:
+        """In the order in which they were first seen."""
+        return [*self.by_place.values()]
 
     def has_stored(self, tensor: Any) -> bool:
         """Whether a kernel has written to the tensor's storage."""
         return tensor.untyped_storage().data_ptr() in self.stored
 
-    def add(self, fault: dict[str, Any]) -> None:
-        place = tuple(fault[key] for key in ("kind", "kernel", "file", "line", "tensor"))
-        if place in self.by_place:
-            self.by_place[place]["count"] += fault["count"]
-        elif len(self.faults) < KEPT_FAULTS:
+    def add(self, fault: MemoryFault) -> None:
+        place = (fault.kind, fault.kernel, fault.file, fault.line, fault.tensor)
+        if earlier := self.by_place.get(place):
+            self.by_place[place] = replace(earlier, count=earlier.count + fault.count)
+        elif len(self.by_place) < KEPT_FAULTS:
             self.by_place[place] = fault
-            self.faults.append(fault)
 
 
 SECTOR_BYTES = 32
@@ -154,7 +152,9 @@ class GuardedLaunch:
         outside = holders < 0
         if not outside.any():
             return Touch(parts, owner, active, None)
-        self.note_outside(kind, (owner, parts[0].storage if parts else -1), lanes[outside])
+        fault: FaultKind = "load_outside" if kind == "load" else "store_outside"
+        near = parts[0].storage if parts else -1
+        self.note(Conflict(owner, near, int(lanes[outside][0]), int(outside.sum()), VERBS[kind], kind=fault))
         return Touch(parts, owner, active, chosen_mask(active, outside))
 
     def owner(self, pointers: Any, addresses: Array) -> int:
@@ -162,6 +162,9 @@ class GuardedLaunch:
         site = AccessSite(*self.line(), pointers.attr.get(ORIGIN))
         if site not in self.sites:
             self.note_step(site, addresses)
+        return self.owner_at(site)
+
+    def owner_at(self, site: AccessSite) -> int:
         return self.races.owner(self.sites.setdefault(site, len(self.sites)))
 
     def line(self) -> tuple[str, int]:
@@ -195,12 +198,8 @@ class GuardedLaunch:
         lost = differences(in_memory(lanes, meant.dtype), meant)
         if lost.any():
             description = "lanes of one store write different values to this element"
-            self.note(
-                "race",
-                touch.owner,
-                (int(lanes[lost][0]), touch.parts[0].storage),
-                (int(lost.sum()), description),
-            )
+            at, count = int(lanes[lost][0]), int(lost.sum())
+            self.note(Conflict(touch.owner, touch.parts[0].storage, at, count, description))
 
     def atomic(self, touch: Touch, semantic: Any, scope: Any) -> None:
         self.log.launches_with_atomics.add(self.kernel)
@@ -217,8 +216,7 @@ class GuardedLaunch:
                 line=self.site(conflict.other).line,
                 weak=self.site(self.races.weak).line,
             )
-            place = (conflict.address, conflict.storage)
-            self.note(conflict.kind, conflict.owner, place, (conflict.count, description))
+            self.note(replace(conflict, description=description))
 
     def site(self, owner: int) -> AccessSite:
         sites = list(self.sites)
@@ -226,60 +224,45 @@ class GuardedLaunch:
 
     def broken(self, promise: str) -> None:
         """The running program has broken a promise to the compiler."""
-        file, line = self.line()
-        self.log.add(
-            {
-                "kind": "false_promise",
-                "kernel": self.kernel,
-                "file": file,
-                "line": line,
-                "source": linecache.getline(file, line).strip(),
-                "tensor": "",
-                "offset": 0,
-                "elements": 0,
-                "count": 1,
-                "program": list(self.programs[self.races.rank - 1]),
-                "detail": promise,
-            }
-        )
+        owner = self.owner_at(AccessSite(*self.line(), None))
+        self.add("false_promise", owner, tensor="", offset=0, elements=0, count=1, detail=promise)
 
     def note_step(self, site: AccessSite, addresses: Array) -> None:
         """The first block of a line shows how its lanes lie."""
         step = step_of(addresses)
         if step is not None and step >= SECTOR_BYTES and site.origin is not None:
-            place = {"kernel": self.kernel, "file": site.file, "line": site.line, "tensor": site.origin}
-            self.log.strided[site] = {**place, "step_bytes": step, "lanes": addresses.size}
+            self.log.strided[site] = Strided(
+                kernel=self.kernel,
+                file=site.file,
+                line=site.line,
+                tensor=site.origin,
+                step_bytes=step,
+                lanes=addresses.size,
+            )
 
-    def note_outside(self, kind: str, where: tuple[int, int], lanes: Array) -> None:
-        owner, neighbour = where
-        fault_kind = "load_outside" if kind == "load" else "store_outside"
-        self.note(fault_kind, owner, (int(lanes[0]), neighbour), (len(lanes), VERBS[kind]))
-
-    def note(self, kind: str, owner: int, place: tuple[int, int], event: tuple[int, str]) -> None:
-        """`place` is an address and a range near it or -1; `event` a count and what happened."""
-        address, neighbour = place
-        count, description = event
-        site = self.site(owner)
-        tensor = self.bounds.tensor_at(address, site.origin, neighbour)
-        offset = signed_difference(address - tensor.first) // tensor.itemsize
-        elements = max(0, tensor.end - tensor.first) // tensor.itemsize
-        outside = kind.endswith("_outside")
-        self.log.add(
-            {
-                "kind": kind,
-                "kernel": self.kernel,
-                "file": site.file,
-                "line": site.line,
-                "source": linecache.getline(site.file, site.line).strip(),
-                "tensor": tensor.name,
-                "offset": offset,
-                "elements": elements,
-                "count": count,
-                "program": list(self.position(owner)),
-                "detail": f"{description} element {offset} of {elements}" if outside else description,
-                "strides_of": self.bounds.strides_behind(tensor, offset) if outside else "",
-            }
+    def note(self, conflict: Conflict) -> None:
+        """Log what was done to elements of a tensor, or to places outside of it."""
+        tensor = self.bounds.tensor_at(conflict.address, self.site(conflict.owner).origin, conflict.storage)
+        memory = tensor.memory
+        offset = signed_difference(conflict.address - tensor.first) // memory.itemsize
+        elements = max(0, memory.end - tensor.first) // memory.itemsize
+        outside = conflict.kind.endswith("_outside")
+        self.add(
+            conflict.kind,
+            conflict.owner,
+            tensor=memory.name,
+            offset=offset,
+            elements=elements,
+            count=conflict.count,
+            detail=conflict.description + f" element {offset} of {elements}" * outside,
+            strides_of=self.bounds.strides_behind(tensor, offset) if outside else "",
         )
+
+    def add(self, kind: FaultKind, owner: int, **about: Any) -> None:
+        site = self.site(owner)
+        source = linecache.getline(site.file, site.line).strip()
+        place = {"kernel": self.kernel, "file": site.file, "line": site.line, "source": source}
+        self.log.add(MemoryFault(kind=kind, program=self.position(owner), **place, **about))
 
     def position(self, owner: int) -> Program:
         return self.programs[rank_of(owner) - 1]

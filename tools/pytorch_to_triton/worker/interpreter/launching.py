@@ -17,6 +17,7 @@ import types
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
+from queue import SimpleQueue
 from typing import Any, Literal
 
 import numpy as np
@@ -69,42 +70,42 @@ class RunningProgram:
     """A program in a thread, which runs while `run_on` waits for it."""
 
     def __init__(self, run: Callable[[], None], pause: Callable[[], Resume]) -> None:
-        self.is_done = False
         self._pause = pause
         self._resume: Resume | None = None
-        self._error: BaseException | None = None
-        self._launch_ended = False
-        self._turn, self._turn_over = threading.Semaphore(0), threading.Semaphore(0)
+        self._turns: SimpleQueue[bool] = SimpleQueue()
+        """Whether to run on; else to end."""
+        self._stops: SimpleQueue[bool | BaseException] = SimpleQueue()
+        """Whether it is done, after each turn, or what it has raised."""
         threading.Thread(target=self._run, args=(run,), daemon=True).start()
 
-    def run_on(self) -> None:
-        """Let it run until it gives way or ends. Raises what it raises."""
+    def run_on(self) -> bool:
+        """Let it run until it gives way or ends; whether it has ended. Raises what it raises."""
         if self._resume is not None:
             self._resume()
-        self._turn.release()
-        self._turn_over.acquire()
-        if self._error is not None:
-            raise self._error
+        self._turns.put(True)
+        stop = self._stops.get()
+        if isinstance(stop, BaseException):
+            raise stop
+        return stop
 
     def end(self) -> None:
         """End it where it gave way."""
-        self._launch_ended = True
-        self._turn.release()
-        self._turn_over.acquire()
+        self._turns.put(False)
+        self._stops.get()
 
     def give_way(self) -> None:
         """To be called in its thread."""
         self._resume = self._pause()
-        self._turn_over.release()
+        self._stops.put(False)
         self._wait_for_turn()
 
     def _wait_for_turn(self) -> None:
-        self._turn.acquire()
-        if self._launch_ended:
+        if not self._turns.get():
             raise LaunchEnded
 
     def _run(self, run: Callable[[], None]) -> None:
         THREAD.program = self
+        stop: bool | BaseException = True
         try:
             self._wait_for_turn()
             with np.errstate(all="ignore"):
@@ -112,22 +113,18 @@ class RunningProgram:
         except LaunchEnded:
             pass
         except BaseException as error:
-            self._error = error
-        self.is_done = True
-        self._turn_over.release()
+            stop = error
+        self._stops.put(stop)
 
 
-class _Thread(threading.local):
-    program: RunningProgram | None = None
-
-
-THREAD = _Thread()
+THREAD = threading.local()
 
 
 def give_way() -> None:
     """Let the launch's other programs run, where they take turns; to be called after a turn of a loop."""
-    if THREAD.program is not None:
-        THREAD.program.give_way()
+    program: RunningProgram | None = getattr(THREAD, "program", None)
+    if program is not None:
+        program.give_way()
 
 
 def take_turns(programs: Iterable[Callable[[], None]], pause: Callable[[], Resume]) -> None:
@@ -142,8 +139,7 @@ def take_turns(programs: Iterable[Callable[[], None]], pause: Callable[[], Resum
             if run is None and not waiting:
                 return
             program = waiting.popleft() if run is None else RunningProgram(run, pause)
-            program.run_on()
-            if not program.is_done:
+            if not program.run_on():
                 waiting.append(program)
     finally:
         for program in waiting:
@@ -165,6 +161,8 @@ def argument(value: Any) -> Any:
 class GridExecutor(upstream.GridExecutor):  # type: ignore[misc]
     """Runs every program of one launch."""
 
+    order: Order = "forward"
+
     def __call__(self, *args_dev: Any, **kwargs: Any) -> None:
         named = {name: value for name, value in kwargs.items() if name in self.arg_names}
         args_hst, named_hst = self._init_args_hst(args_dev, named)
@@ -185,15 +183,12 @@ class GridExecutor(upstream.GridExecutor):  # type: ignore[misc]
             builder.set_grid_idx(*program)
             call_interpreted(self.fn, (), tensors)
 
-        programs = (partial(run, program) for program in self.programs(grid))
+        programs = (partial(run, program) for program in programs_of(grid, self.fn, self.order))
         if math.prod(grid) > 1 and may_wait(self.fn):
             take_turns(programs, builder.pause)
         else:
             for run_program in programs:
                 run_program()
-
-    def programs(self, grid: Program) -> Iterable[Program]:
-        return programs_of(grid, self.fn, "forward")
 
 
 def launch_grid(grid: Any, bound: dict[str, Any]) -> tuple[int, int, int]:

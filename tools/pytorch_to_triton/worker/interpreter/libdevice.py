@@ -6,6 +6,7 @@ Keys are NVIDIA's symbols less their `__nv_` and less the `f` or `d` that marks 
 import math
 import statistics
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,36 +74,16 @@ def high_product(x: Array, y: Array) -> Array:
     return np.asarray(product).astype(x.dtype)
 
 
-def exponent(x: Array) -> Array:
-    return np.frexp(x)[1] - 1
-
-
-def set_bits(value: int, bits: int) -> int:
-    return value.bit_count()
-
-
-def lowest_set_bit(value: int, bits: int) -> int:
-    return (value & -value).bit_length()
-
-
-def leading_zeros(value: int, bits: int) -> int:
-    return bits - value.bit_length()
-
-
-def reversed_bits(value: int, bits: int) -> int:
-    return int(f"{value:0{bits}b}"[::-1], 2)
-
-
 def length(*components: Array) -> Array:
     return np.sqrt(sum(x.astype(np.float64) ** 2 for x in components))
 
 
-def viewed_as(dtype: type[Any]) -> Function:
-    return lambda x: x.view(dtype)
+def inverse_length(*components: Array) -> Array:
+    return np.asarray(1 / length(*components))
 
 
-def itself(x: Array) -> Array:
-    return x
+def multiplied_and_added(x: Array, y: Array, z: Array) -> Array:
+    return np.asarray(x.astype(np.float64) * y + z)
 
 
 ROUNDINGS: dict[str, Function] = {"rn": np.rint, "rz": np.trunc, "rd": np.floor, "ru": np.ceil}
@@ -113,6 +94,26 @@ SAME_IN_NUMPY = (
     "ldexp", "isnan", "isinf", "abs", "fmax", "fmin",
 )  # fmt: skip
 
+WITH_MODES: dict[str, Function] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "rcp": np.reciprocal,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "ma": multiplied_and_added,
+    "maf": multiplied_and_added,
+}
+"""By names such as `fadd_rn`: to nearest is the only one that numpy has."""
+VIEWS = {
+    "float_as_int": np.int32,
+    "float_as_uint": np.uint32,
+    "int_as_float": np.float32,
+    "uint_as_float": np.float32,
+    "double_as_longlong": np.int64,
+    "longlong_as_double": np.float64,
+}
 FUNCTIONS: dict[str, Function] = {
     **{name: getattr(np, name) for name in SAME_IN_NUMPY},
     "asin": np.arcsin,
@@ -129,13 +130,11 @@ FUNCTIONS: dict[str, Function] = {
     "rcbrt": lambda x: 1 / np.cbrt(x),
     "sinpi": lambda x: np.sin(np.pi * np.fmod(x, 2.0)),
     "cospi": lambda x: np.cos(np.pi * np.fmod(x, 2.0)),
-    "rhypot": lambda *xs: 1 / length(*xs),
-    "norm3d": length,
-    "norm4d": length,
-    "rnorm3d": lambda *xs: 1 / length(*xs),
-    "rnorm4d": lambda *xs: 1 / length(*xs),
-    "fma": lambda x, y, z: x.astype(np.float64) * y + z,
+    **dict.fromkeys(("norm3d", "norm4d"), length),
+    **dict.fromkeys(("rhypot", "rnorm3d", "rnorm4d"), inverse_length),
+    "fma": multiplied_and_added,
     "fdim": lambda x, y: np.where(x > y, x - y, np.where(np.isnan(x) | np.isnan(y), np.nan, 0)),
+    "fdivide": np.divide,
     "saturate": lambda x: np.where(np.isnan(x), 0, np.clip(x, 0, 1)),
     "erf": each(math.erf),
     "erfc": each(math.erfc),
@@ -150,45 +149,19 @@ FUNCTIONS: dict[str, Function] = {
     "tgamma": each(math.gamma, outside=math.nan),
     "cyl_bessel_i0": lambda x: np.i0(x).reshape(x.shape),
     "fabs": np.abs,
-    "llabs": np.abs,
     "nearbyint": np.rint,
-    "llrint": np.rint,
     "round": half_away_from_zero,
-    "llround": half_away_from_zero,
     "remainder": ieee_remainder,
     "scalbn": np.ldexp,
-    "ilogb": exponent,
-    "logb": exponent,
-    "finite": np.isfinite,
-    "isfinite": np.isfinite,
-    "popc": each_int(set_bits),
-    "popcll": each_int(set_bits),
-    "clz": each_int(leading_zeros),
-    "clzll": each_int(leading_zeros),
-    "ffs": each_int(lowest_set_bit),
-    "ffsll": each_int(lowest_set_bit),
-    "brev": each_int(reversed_bits),
-    "brevll": each_int(reversed_bits),
+    **dict.fromkeys(("ilogb", "logb"), lambda x: np.frexp(x)[1] - 1),
+    **dict.fromkeys(("finite", "isfinite"), np.isfinite),
+    "popc": each_int(lambda value, bits: value.bit_count()),
+    "clz": each_int(lambda value, bits: bits - value.bit_length()),
+    "ffs": each_int(lambda value, bits: (value & -value).bit_length()),
+    "brev": each_int(lambda value, bits: int(f"{value:0{bits}b}"[::-1], 2)),
     **dict.fromkeys(("mulhi", "umulhi", "mul64hi", "umul64hi"), high_product),
-    "float_as_int": viewed_as(np.int32),
-    "float_as_uint": viewed_as(np.uint32),
-    "int_as_float": viewed_as(np.float32),
-    "uint_as_float": viewed_as(np.float32),
-    "double_as_longlong": viewed_as(np.int64),
-    "longlong_as_double": viewed_as(np.float64),
-    **{f"fast_{name}": getattr(np, name) for name in ("sin", "cos", "tan", "exp", "log", "log2", "log10")},
-    "fast_exp10": lambda x: np.power(np.float32(10), x),
-    "fast_pow": np.power,
-    "fast_fdivide": np.divide,
-    "frsqrt_rn": lambda x: 1 / np.sqrt(x),
-    "fma_rn": lambda x, y, z: x.astype(np.float64) * y + z,
-    "fmaf_rn": lambda x, y, z: x.astype(np.float64) * y + z,
-    **{f"{kind}add_rn": np.add for kind in "fd"},
-    **{f"{kind}sub_rn": np.subtract for kind in "fd"},
-    **{f"{kind}mul_rn": np.multiply for kind in "fd"},
-    **{f"{kind}div_rn": np.divide for kind in "fd"},
-    **{f"{kind}rcp_rn": np.reciprocal for kind in "fd"},
-    **{f"{kind}sqrt_rn": np.sqrt for kind in "fd"},
+    **{name: partial(np.ndarray.view, dtype=dtype) for name, dtype in VIEWS.items()},
+    **{f"{kind}{name}_rn": function for kind in "fd" for name, function in WITH_MODES.items()},
     **{
         f"{source}2{target}_{mode}": rounding
         for source in ("float", "double")
@@ -196,18 +169,22 @@ FUNCTIONS: dict[str, Function] = {
         for mode, rounding in ROUNDINGS.items()
     },
     **{
-        f"{source}2{target}_rn": itself
+        f"{source}2{target}_rn": np.asarray
         for source in ("int", "uint", "ll", "ull")
         for target in ("float", "double")
     },
-    "double2float_rn": itself,
+    "double2float_rn": np.asarray,
 }
 
 
 def function_of(symbol: str) -> Function:
-    """What computes a symbol such as `__nv_tanhf`. Raises InterpreterError, naming it, where nothing does."""
+    """What computes a symbol such as `__nv_tanhf`, `__nv_fast_tanf`, `__nv_popcll` or `__nv_llrint`.
+
+    Raises InterpreterError, naming it, where nothing does.
+    """
     name = symbol.removeprefix("__nv_")
-    for candidate in (name, name.removesuffix("f"), name.removesuffix("d")):
+    plain = name.removeprefix("fast_").removeprefix("ll")
+    for candidate in (name, plain, *(plain.removesuffix(end) for end in ("f", "d", "ll"))):
         if candidate in FUNCTIONS:
             return FUNCTIONS[candidate]
     raise InterpreterError(f"libdevice's {name} is not available in the interpreter: it needs a GPU")

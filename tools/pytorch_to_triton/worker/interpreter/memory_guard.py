@@ -11,11 +11,12 @@ import triton.language as tl
 from triton.runtime import interpreter as upstream
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from ..allocation import Range, range_of
 from .arithmetic import Builder
-from .bounds import Argument, Bounds, Range
+from .bounds import Argument, Bounds
 from .formats import Array, encode
 from .guarded_launch import ORIGIN, FaultLog, GuardedLaunch
-from .launching import GridExecutor, Order, Program, Resume, programs_of
+from .launching import GridExecutor, Order, Resume
 from .promises import broken_promise
 
 
@@ -119,20 +120,23 @@ class GuardedBuilder(Builder):
             previous[inside] = super().create_atomic_cas(*operands, sem, scope).data
         return poison(upstream.TensorHandle(previous, cmp.dtype.scalar), touch.wild)
 
-    def create_addptr(self, ptr: Any, offset: Any) -> Any:
-        return with_origin_of(super().create_addptr(ptr, offset), ptr)
 
-    def create_splat(self, ret_ty: Any, arg: Any) -> Any:
-        return with_origin_of(super().create_splat(ret_ty, arg), arg)
+def keeping_origin(operation: Callable[..., Any], parent: int) -> Callable[..., Any]:
+    """The builder's operation, whose result has the origin of one of its arguments."""
 
-    def create_broadcast(self, arg: Any, shape: Any) -> Any:
-        return with_origin_of(super().create_broadcast(arg, shape), arg)
+    def create(self: Builder, *args: Any) -> Any:
+        handle = operation(self, *args)
+        if ORIGIN in args[parent].attr:
+            handle.attr[ORIGIN] = args[parent].attr[ORIGIN]
+        return handle
 
-    def create_expand_dims(self, arg: Any, axis: int) -> Any:
-        return with_origin_of(super().create_expand_dims(arg, axis), arg)
+    return create
 
-    def create_bitcast(self, src: Any, dst_type: Any) -> Any:
-        return with_origin_of(super().create_bitcast(src, dst_type), src)
+
+PARENTS = {"addptr": 0, "splat": 1, "broadcast": 0, "expand_dims": 0, "bitcast": 0}
+"""Which argument has the pointers that the result is computed from."""
+for name, parent in PARENTS.items():
+    setattr(GuardedBuilder, f"create_{name}", keeping_origin(getattr(Builder, f"create_{name}"), parent))
 
 
 class GuardedExecutor(GridExecutor):
@@ -149,9 +153,6 @@ class GuardedExecutor(GridExecutor):
         self.is_one_warp = kwargs.get("num_warps") == 1
         super().__call__(*args_dev, **kwargs)
 
-    def programs(self, grid: Program) -> Iterable[Program]:
-        return programs_of(grid, self.fn, upstream.interpreter_builder.guard.order)
-
     def run_programs(self, grid: tuple[int, int, int], tensors: dict[str, Any]) -> None:
         args, named = self.on_host
         bound = inspect.getcallargs(self.fn, *args, **named)
@@ -159,6 +160,7 @@ class GuardedExecutor(GridExecutor):
         for name, value in tensors.items():
             mark_origin(value, name)
         builder = upstream.interpreter_builder
+        self.order = builder.guard.order
         builder.launch = GuardedLaunch(
             builder.guard, self.fn, grid, Bounds(builder.guard.ranges(), arguments)
         )
@@ -179,9 +181,8 @@ def arguments_in(value: Any, name: str) -> Iterator[Argument]:
         yield from arguments_in(value.base, name)
     elif hasattr(value, "data_ptr"):
         tensor = upstream._unwrap_tensor(value)
-        stored = tensor.untyped_storage()
-        place = (stored.data_ptr(), stored.data_ptr() + stored.nbytes(), tensor.element_size())
-        yield Argument(name, tensor.data_ptr(), *place, tuple(tensor.shape), tensor.stride())
+        memory = range_of(tensor, name, tensor.element_size())
+        yield Argument(memory, tensor.data_ptr(), tuple(tensor.shape), tensor.stride())
 
 
 def mark_origin(value: Any, name: str) -> None:
@@ -191,13 +192,6 @@ def mark_origin(value: Any, name: str) -> None:
             mark_origin(item, f"{name}[{i}]")
     elif isinstance(value, tl.tensor) and value.dtype.is_ptr():
         value.handle.attr[ORIGIN] = name
-
-
-def with_origin_of(handle: Any, parent: Any) -> Any:
-    """`handle`, computed from `parent`, with the same origin."""
-    if ORIGIN in parent.attr:
-        handle.attr[ORIGIN] = parent.attr[ORIGIN]
-    return handle
 
 
 def lane_mask(lanes: Array) -> Any:

@@ -44,7 +44,6 @@ def broken_promise(name: str, subject: Any, values: Any) -> str | None:
 
 
 def plain(value: Any) -> Any:
-    """A constexpr's value."""
     return value.value if isinstance(value, tl.constexpr) else value
 
 
@@ -65,9 +64,7 @@ def starts_of_runs(data: Array, step: int) -> Array:
 
 
 def not_contiguous(data: Array, axis: int, number: int, step: int) -> str | None:
-    lanes = np.moveaxis(data, axis, -1)
-    if lanes.ndim == 0:
-        return None
+    lanes = np.moveaxis(data, axis, -1) if data.ndim else data.reshape(1)
     earlier, later = lanes[..., :-1], lanes[..., 1:]
     place = np.arange(1, lanes.shape[-1])
     group = place // number * number
@@ -83,9 +80,7 @@ def not_contiguous(data: Array, axis: int, number: int, step: int) -> str | None
 
 
 def not_constant(data: Array, axis: int, number: int, step: int) -> str | None:
-    lanes = np.moveaxis(data, axis, -1)
-    if lanes.ndim == 0:
-        return None
+    lanes = np.moveaxis(data, axis, -1) if data.ndim else data.reshape(1)
     earlier, later = lanes[..., :-1], lanes[..., 1:]
     broken = (np.arange(1, lanes.shape[-1]) % number != 0) & (later != earlier)
     return f"promises {number} equal values, and {follows(earlier, later, broken)}" if broken.any() else None

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from triton._C.libtriton import interpreter as native
 
+from ..wire.observation import FaultKind
 from .happens_before import (
     SITE_BITS,
     Array,
@@ -39,24 +40,15 @@ class Conflict:
     """`owner` did something to `count` elements, the first at `address`, that clashes with `other`."""
 
     owner: int
-    other: int
     storage: int
+    """That the elements lie in; outside of all, one that other lanes touch, or -1."""
     address: int
     count: int
     description: str
     """What happened, with {program} for the owner's and {other} for the other program, {line} for the line of
     the other, and {weak} for that of an atomic operation that orders nothing."""
-    kind: str = "race"
-
-
-@dataclass(frozen=True)
-class SuspectedRace:
-    """A program is about to write where others wrote: `held` is what they left."""
-
-    part: StoragePart
-    held: Array
-    others: Array
-    owner: int
+    other: int = 0
+    kind: FaultKind = "race"
 
 
 class Writers:
@@ -103,7 +95,8 @@ class Races:
         self.logged = 0
         self.readers: dict[int, Readers] = {}
         self.writers: dict[int, Writers] = {}
-        self.suspicions: list[SuspectedRace] = []
+        self.suspicions: list[tuple[StoragePart, Array, Array, int]] = []
+        """Where an owner is about to write to what others left: the part, what lies there, they, it."""
         self.conflicts: list[Conflict] = []
 
     def start_program(self) -> None:
@@ -190,7 +183,7 @@ class Races:
                 writers.shared[cells[foreign]] = True
                 contested = StoragePart(part.storage, part.addresses[foreign], part.width, part.inside)
                 held = in_memory(contested.addresses, dtype)
-                self.suspicions.append(SuspectedRace(contested, held, last[foreign], owner))
+                self.suspicions.append((contested, held, last[foreign], owner))
         if self.order is not None and part.storage in self.readers:
             self.overwriting(self.readers[part.storage], part, owner)
         writers.last[cells] = owner
@@ -225,35 +218,28 @@ class Races:
         return f"which that program does not release afterwards: {relaxed}is no release"
 
     def add(
-        self, part: StoragePart, owner: int, others: tuple[Array, Array], description: str, kind: str = "race"
+        self,
+        part: StoragePart,
+        owner: int,
+        others: tuple[Array, Array],
+        description: str,
+        kind: FaultKind = "race",
     ) -> None:
         """Add a conflict with `others`, an owner a lane and the lanes that count, unless there is none."""
         other, lanes = others
         if lanes.any():
             first, count = int(np.argmax(lanes)), int(lanes.sum())
-            address = int(part.addresses[first])
-            self.conflicts.append(
-                Conflict(owner, int(other[first]), part.storage, address, count, description, kind)
-            )
+            at, clash = int(part.addresses[first]), int(other[first])
+            self.conflicts.append(Conflict(owner, part.storage, at, count, description, clash, kind))
 
     def resolve_suspicions(self, owner: int) -> None:
         """Once another program runs: whether the last one left what it found where others had written."""
-        if not self.suspicions or rank_of(self.suspicions[0].owner) == rank_of(owner):
+        if not self.suspicions or rank_of(self.suspicions[0][-1]) == rank_of(owner):
             return
-        for suspicion in self.suspicions:
-            addresses = suspicion.part.addresses
-            changed = differences(in_memory(addresses, suspicion.held.dtype), suspicion.held)
-            if changed.any():
-                self.conflicts.append(
-                    Conflict(
-                        suspicion.owner,
-                        int(suspicion.others[changed][0]),
-                        suspicion.part.storage,
-                        int(addresses[changed][0]),
-                        int(changed.sum()),
-                        "programs {other} and {program} write different values",
-                    )
-                )
+        for part, held, others, suspect in self.suspicions:
+            changed = differences(in_memory(part.addresses, held.dtype), held)
+            description = "programs {other} and {program} write different values"
+            self.add(part, suspect, (others, changed), description)
         self.suspicions = []
 
     def finish(self) -> list[Conflict]:
@@ -278,19 +264,20 @@ class Races:
         later = reader > writer
         lines = site_of(reader) << SITE_BITS | site_of(writer)
         _, at, counts = np.unique(lines << 1 | later, return_index=True, return_counts=True)
+        read = "reads what program {other} wrote in the same launch"
+        wrote = "writes what program {other} read in the same launch"
+        addresses = self.spans[storage][0] + cells * self.widths[storage]
         return [
-            self.read_of_other(storage, int(cells[i]), (int(reader[i]), int(writer[i])), int(count))
+            Conflict(
+                int(max(reader[i], writer[i])),
+                storage,
+                int(addresses[i]),
+                int(count),
+                read if later[i] else wrote,
+                int(min(reader[i], writer[i])),
+            )
             for i, count in zip(at, counts, strict=True)
         ]
-
-    def read_of_other(self, storage: int, cell: int, owners: tuple[int, int], count: int) -> Conflict:
-        reader, writer = owners
-        address = self.spans[storage][0] + cell * self.widths[storage]
-        if reader > writer:
-            description = "reads what program {other} wrote in the same launch"
-            return Conflict(reader, writer, storage, address, count, description)
-        description = "writes what program {other} read in the same launch"
-        return Conflict(writer, reader, storage, address, count, description)
 
     def sum_up_loads(self) -> None:
         """Turn the log of loads into which program read which element."""
@@ -333,7 +320,6 @@ class Races:
 
 
 def in_memory(addresses: Array, dtype: np.dtype[Any]) -> Array:
-    """What lies at `addresses` now."""
     everywhere = np.ones(addresses.shape, dtype=np.bool_)
     values: Array = native.load(addresses, everywhere, np.zeros(addresses.shape, dtype), dtype)
     return values

@@ -18,6 +18,7 @@ import triton.language as tl
 from triton.runtime import interpreter as upstream
 from triton.runtime.errors import InterpreterError
 
+from ..wire.observation import ObservedLoop
 from .formats import encode
 from .launching import give_way
 
@@ -41,10 +42,10 @@ def turns_of(values: Iterable[Any], place: Place) -> Iterator[Any]:
     MOST_TURNS[place] = max(MOST_TURNS.get(place, 0), turns)
 
 
-def most_turns() -> list[dict[str, Any]]:
-    """`{"file": path, "function": name, "line": of the loop, "turns": of its longest run}` of each loop."""
+def observed_loops() -> list[ObservedLoop]:
+    """Every loop that was reached in this process."""
     return [
-        {"file": file, "function": function, "line": line, "turns": turns}
+        ObservedLoop(file=file, function=function, line=line, turns=turns)
         for (file, function, line), turns in MOST_TURNS.items()
     ]
 
@@ -107,8 +108,7 @@ class Rewriter(upstream.ASTTransformer):  # type: ignore[misc]
 
     def visit_While(self, node: ast.While) -> ast.While:
         node = with_types_kept(self.with_condition(node), self.carried.get(node, ()))
-        last = ast.Expr(value=call(NAMESPACE, give_way.__name__))
-        node.body.append(ast.fix_missing_locations(ast.copy_location(last, node)))
+        node.body.append(placed(f"{NAMESPACE}.{give_way.__name__}()", node))
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.IfExp:
@@ -170,15 +170,19 @@ def is_unrolled(loop: ast.For | ast.While) -> bool:
 
 def with_types_kept(loop: Loop, carried: Sequence[str]) -> Loop:
     """The loop with a last statement that refuses another type of what it carries, as the compiler does."""
-    names = ast.Constant(value=" ".join(carried))
-    variables = ast.Call(func=ast.Name(id="locals", ctx=ast.Load()), args=[], keywords=[])
-    before = ast.Name(id=TYPES_BEFORE, ctx=ast.Store())
-    first = ast.Assign(targets=[before], value=call(NAMESPACE, "types_of", names, variables))
-    types_before = ast.Name(id=TYPES_BEFORE, ctx=ast.Load())
-    last = ast.Expr(value=call(NAMESPACE, "keep_types", types_before, names, variables))
-    inner = [ast.copy_location(first, loop), *loop.body, ast.copy_location(last, loop)]
-    loop.body = [ast.fix_missing_locations(statement) for statement in inner]
+    names = " ".join(carried)
+    first = placed(f"{TYPES_BEFORE} = {NAMESPACE}.types_of({names!r}, locals())", loop)
+    last = placed(f"{NAMESPACE}.keep_types({TYPES_BEFORE}, {names!r}, locals())", loop)
+    loop.body = [first, *loop.body, last]
     return loop
+
+
+def placed(text: str, place: ast.stmt) -> ast.stmt:
+    """A statement in the line of another one."""
+    (statement,) = ast.parse(text).body
+    for node in ast.walk(statement):
+        ast.copy_location(node, place)
+    return statement
 
 
 def variables_set_in(trees: Iterable[ast.AST]) -> set[str]:
@@ -262,7 +266,6 @@ def tensor_range(start: Any, stop: Any = None, step: Any = None, **hints: Any) -
 
 
 def index(tensor: Any) -> int:
-    """A one-element tensor as a Python int."""
     return int(tensor.handle.data.item())
 
 

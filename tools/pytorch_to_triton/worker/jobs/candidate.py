@@ -20,7 +20,7 @@ from ..allocation import Poison
 from ..calls.exchange import CallInputs, Exchange, map_tensors, outputs_of, written_to
 from ..calls.generate import large_strides
 from ..calls.gradients import gradcheck_failure, with_gradients
-from ..calls.tensors import Outputs, leaves, output_of, read_values, same_output, write_outputs
+from ..calls.tensors import Outputs, leaves, output_of, read_values, same_output, write_values
 from ..compilation import compile_otherwise
 from ..device import is_usable, release_cached, seed_random_numbers, synchronize
 from ..failure import describe_failure
@@ -104,8 +104,6 @@ class CandidateCall:
 
 @dataclass
 class CandidateSession:
-    """The candidate, and how it is called."""
-
     candidate: Loaded
     exchange: Exchange
     observer: Observer
@@ -136,7 +134,7 @@ class CandidateSession:
             return validation.RaisedItem(case=request.name, failure=result, observation=observation)
         if again is not None:
             observation = replace(observation, overwritten=tuple(changed_since(again, call)))
-        write_outputs(result.outputs, self.exchange.outputs(self.setting.side, request.id))
+        write_values(result.outputs, self.exchange.outputs(self.setting.side, request.id))
         self.last = result
         if request.twice:
             observation = replace(observation, differs=self.differs(request, result, before))
@@ -145,7 +143,7 @@ class CandidateSession:
             if isinstance(without, wire.Failure):
                 return validation.RaisedItem(case=request.name, failure=without, observation=seen)
             outputs = {**result.outputs, **without}
-            write_outputs(outputs, self.exchange.without_gradients(self.setting.side, request.id))
+            write_values(outputs, self.exchange.outputs(self.setting.side, request.id, "without_gradients"))
             observation = observation.joined(seen)
         if self.setting.backward:
             with self.observer.calling(memory, call):
@@ -195,43 +193,44 @@ class CandidateSession:
         """Outputs with other bits in a second run, in memory that held something else and with programs in
         another order; None if none has."""
         order = order_of_second_run(request.name)
-        second = self.once_more(before, request.large_stride, order)
+        second = self.once_more(request, before, order)
         paths = [path for path in first.outputs if not same_output(first.outputs[path], second.get(path))]
         if not paths:
             return None
-        write_outputs(second, self.exchange.second_run(self.setting.side, request.id))
-        third = self.once_more(before, request.large_stride, "forward")
+        write_values(second, self.exchange.outputs(self.setting.side, request.id, "second"))
+        third = self.once_more(request, before, "forward")
         by: Literal["memory", "order", "chance"] = "chance"
         if all(same_output(second.get(path), third.get(path)) for path in paths):
             by = "memory"
         elif interpreting() and all(same_output(first.outputs[path], third.get(path)) for path in paths):
             # What changes with every second call is as at first in the third run, and not in the fourth.
-            fourth = self.once_more(before, request.large_stride, "forward")
+            fourth = self.once_more(request, before, "forward")
             if all(same_output(third.get(path), fourth.get(path)) for path in paths):
                 by = "order"
         return Differs(paths=tuple(paths), by=by)
 
-    def once_more(self, before: CallInputs, large_stride: Collection[str], order: Order) -> Outputs:
+    def once_more(self, request: validation.CandidateRequest, before: CallInputs, order: Order) -> Outputs:
         """The outputs of another run on the same values; none where it raises."""
-        memory = GuardedMemory(self.setting.device, Poison.SECOND, self.red_zone_bytes)
-        try:
-            result, _ = self.called(
-                place_in_guarded_memory(before, large_stride, memory), memory, before, order
-            )
-            return result.outputs if isinstance(result, CandidateCall) else {}
-        finally:
-            memory.close()
+        result, _ = self.afresh(request, before, order)
+        return result.outputs if isinstance(result, CandidateCall) else {}
 
     def without_gradients(
         self, request: validation.CandidateRequest, before: CallInputs
     ) -> tuple[Outputs | wire.Failure, Observation]:
         """A call on the same values without gradients, for which a candidate may take another way."""
         session = replace(self, setting=replace(self.setting, backward=False), last=None)
+        result, observation = session.afresh(request, before, "forward")
+        return result.outputs if isinstance(result, CandidateCall) else result, observation
+
+    def afresh(
+        self, request: validation.CandidateRequest, before: CallInputs, order: Order
+    ) -> tuple[CandidateCall | wire.Failure, Observation]:
+        """Another call on the same values, in memory that held something else."""
         memory = GuardedMemory(self.setting.device, Poison.SECOND, self.red_zone_bytes)
         try:
-            call = place_in_guarded_memory(before, request.large_stride, memory)
-            result, observation = session.called(call, memory, before)
-            return result.outputs if isinstance(result, CandidateCall) else result, observation
+            return self.called(
+                place_in_guarded_memory(before, request.large_stride, memory), memory, before, order
+            )
         finally:
             memory.close()
 

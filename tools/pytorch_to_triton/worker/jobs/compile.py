@@ -9,7 +9,7 @@ import torch
 
 from .. import wire
 from ..calls.call_inputs import generated_arguments
-from ..calls.generate import generate_tensor, generator, laid_out
+from ..calls.generate import generate_argument, laid_out
 from ..calls.gradients import NoGradient
 from ..calls.tensors import leaves, on_gpu
 from ..failure import describe_failure
@@ -44,32 +44,28 @@ def work(
     dry_run = DryRun(report, request)
     report.during("call")
     failure = None
-    with on(gpu), dry_run, torch.set_grad_enabled(request.backward):
+    with on(gpu), dry_run.in_place_of_launches(), torch.set_grad_enabled(request.backward):
         try:
-            (call_backward if request.backward else call)(loaded, arguments, state)
+            call(loaded, arguments, state, backward=request.backward)
         except (Exception, SystemExit) as error:
             failure = describe_failure(error, report.phase)
     return wire.CompileAnswer(trials=tuple(dry_run.trials), failure=failure)
 
 
-def call(loaded: Loaded, arguments: dict[str, Any], state: dict[str, Any]) -> None:
-    """Call the target."""
-    loaded(arguments, state)
+def call(loaded: Loaded, arguments: dict[str, Any], state: dict[str, Any], *, backward: bool) -> None:
+    """Call the target, and with `backward` its backward pass.
 
-
-def call_backward(loaded: Loaded, arguments: dict[str, Any], state: dict[str, Any]) -> None:
-    """Call the target, then its backward pass. Raises NoGradient where no output has a history."""
-    for _, value in leaves([arguments, state]):
+    Raises NoGradient where no output has a history.
+    """
+    for _, value in leaves([arguments, state]) if backward else ():
         if isinstance(value, torch.Tensor) and value.is_floating_point():
             value.requires_grad_()
-    outputs = [value for _, value in leaves(loaded(arguments, state)) if is_tracked(value)]
-    if not outputs:
-        raise NoGradient("no output has a grad_fn: the backward pass has nothing to start from")
-    torch.autograd.backward(outputs, [torch.ones_like(output) for output in outputs])
-
-
-def is_tracked(output: Any) -> bool:
-    return isinstance(output, torch.Tensor) and output.requires_grad
+    returned = [value for _, value in leaves(loaded(arguments, state)) if isinstance(value, torch.Tensor)]
+    if backward:
+        outputs = [value for value in returned if value.requires_grad]
+        if not outputs:
+            raise NoGradient("no output has a grad_fn: the backward pass has nothing to start from")
+        torch.autograd.backward(outputs, [torch.ones_like(output) for output in outputs])
 
 
 def arguments_on_gpu(declaring: Loaded, case: wire.Case, gpu: wire.OfflineGpu) -> dict[str, Any]:
@@ -82,12 +78,8 @@ def arguments_on_gpu(declaring: Loaded, case: wire.Case, gpu: wire.OfflineGpu) -
 
 def sketch_argument(case: wire.Case, argument: wire.Json) -> Any:
     """The argument as for any call, unless generating it would take long."""
-    if argument["form"] == "list":
-        return [sketch_argument(case, item) for item in argument["items"]]
-    if argument["form"] == "constant":
-        return argument["value"]
-    if torch.Size(argument["shape"]).numel() <= GENERATED_ELEMENTS:
-        return generate_tensor(argument, generator(case["seed"], case["name"], argument["name"]))
+    if argument["form"] != "tensor" or torch.Size(argument["shape"]).numel() <= GENERATED_ELEMENTS:
+        return generate_argument(case["name"], argument, case["seed"])
     # Untouched memory is zero and costs nothing; only a range above zero needs to be written.
     low = max(argument["low"] or 0, 0)
     values = torch.zeros(argument["shape"], dtype=getattr(torch, argument["dtype"]))

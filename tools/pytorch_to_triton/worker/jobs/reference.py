@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
 
 from .. import wire
 from ..calls.call_inputs import (
@@ -24,6 +23,7 @@ from ..calls.call_inputs import (
 from ..calls.exchange import REFERENCE, CallInputs, Exchange
 from ..calls.tensors import write_values
 from ..device import is_usable, release_cached
+from ..dispatch import AroundFunctions
 from ..failure import describe_failure
 from ..job_report import JobReport
 from ..loading.sides import stage_candidate, stage_reference
@@ -95,7 +95,6 @@ class ReferenceSession:
     """By the case's id, least recently used first."""
 
     def answer(self, request: validation.ReferenceRequest) -> validation.ReferenceItem:
-        """Do what the request asks."""
         match request:
             case validation.PrepareRequest():
                 return self.prepare(request.case)
@@ -138,15 +137,22 @@ class ReferenceSession:
 
         Where it raises, of what it computed up to then.
         """
-        elements, oracle = ElementsSeen(), dataclasses.replace(self.oracle, backward=False)
+        elements, oracle = set[int](), dataclasses.replace(self.oracle, backward=False)
+
+        def note(func: Any, args: Any, kwargs: Any) -> Any:
+            result = func(*args, **kwargs)
+            returned = result if isinstance(result, tuple | list) else (result,)
+            elements.update(tensor.numel() for tensor in returned if isinstance(tensor, torch.Tensor))
+            return result
+
         with contextlib.suppress(Exception):
             arguments = generated_arguments(oracle.reference, case)
             oracle.exchange.put(case["id"], CallInputs(arguments, {}))
             call = oracle.inputs(case["id"], case["seed"])
-            with elements:
+            with AroundFunctions(note):
                 oracle.run(with_own_module(oracle.reference), call, case["seed"])
         self.forget(case["id"])
-        return validation.MeasuredItem(elements=tuple(sorted(elements.elements)))
+        return validation.MeasuredItem(elements=tuple(sorted(elements)))
 
     def compare(
         self, request: validation.CompareRequest
@@ -163,7 +169,6 @@ class ReferenceSession:
         return validation.ComparedItem(statistics=decoded(CaseStatistics, {**about, **figures}))
 
     def forget(self, case_id: str) -> validation.ForgottenItem:
-        """Remove all bytes of a case."""
         self.truths.pop(case_id, None)
         self.oracle.exchange.forget(case_id)
         return validation.ForgottenItem()
@@ -177,20 +182,6 @@ class ReferenceSession:
         while self.truths and sum(bytes_of(kept) for kept in self.truths.values()) > KEPT_BYTES:
             self.truths.popitem(last=False)
         return truth
-
-
-class ElementsSeen(TorchFunctionMode):
-    """Inside, the elements of every tensor that a function returns are noted."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.elements: set[int] = set()
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        returned = result if isinstance(result, tuple | list) else (result,)
-        self.elements |= {tensor.numel() for tensor in returned if isinstance(tensor, torch.Tensor)}
-        return result
 
 
 def bytes_of(truth: Truth) -> int:

@@ -44,7 +44,7 @@ def work(
         for number, case in enumerate(cases):
             report.during(case["name"])
             report.progress(number, len(cases), case["name"])
-            report.item({"event": "size", "size": timing.size(processes, case)})
+            report.item(timing.size(processes, case))
     return {}
 
 
@@ -61,10 +61,11 @@ class TimingRun:
         """The processes, none of which outlives the block."""
         passes = self.setting["passes"]
         seconds = self.setting["seconds"]
-        coordinator = start_process("coordinator", lambda: Coordinator(self.folder, passes).commands)
-        idle = start_process("idle", lambda: IdleProcess().commands)
-        make = lambda: TimedImplementation(self.folder, self.setting).commands  # noqa: E731
-        running = {label: start_process(label, make) for label in labels}
+        coordinator = start_process(lambda: Coordinator(self.folder, passes))
+        idle = start_process(IdleProcess)
+        running = {
+            label: start_process(lambda: TimedImplementation(self.folder, self.setting)) for label in labels
+        }
         processes = TimedProcesses(running, idle, coordinator, seconds)
         try:
             yield processes
@@ -139,13 +140,11 @@ class TimingRun:
         """Keep what the last timed calls returned; replay calls as graphs, and profile their kernels."""
         self.report.progress(0, None, "replaying as graphs and profiling kernels")
         processes.all_at_once("keep", lambda label: {"index": rounds.batch - 1, "name": names[label]})
-        for reply in processes.one_by_one("graph", count=REPLAYS):
-            measured[reply.label] |= reply.answer
-        for reply in processes.one_by_one("profile", count=min(rounds.batch, PROFILED_CALLS)):
-            measured[reply.label] |= reply.answer
+        for command, count in (("graph", REPLAYS), ("profile", min(rounds.batch, PROFILED_CALLS))):
+            for label, answer, _ in processes.one_by_one(command, count=count):
+                measured[label] |= answer
 
     def measured(self, rounds: Rounds, label: str) -> dict[str, Any]:
-        """What the rounds measured of one implementation."""
         record = rounds.records[label]
         return {
             **{name: record.started[name] for name in MEASURED_AT_START},

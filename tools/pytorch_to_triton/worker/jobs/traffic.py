@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
 
 from .. import wire
+from ..dispatch import AroundOperators
 from ..job_report import JobReport
 from ..loading.target import load
 from ..replacement import replaced
@@ -43,11 +43,11 @@ def work(
     counter = TrafficCounter(most)
     report.during("call")
     with counter.in_place_of_launches(), torch.set_grad_enabled(backward):
-        with counter:
+        with AroundOperators(counter.call):
             results = loaded(given, {})
         if outputs := [output for output in tensors_in(results) if output.requires_grad]:
             weights = [torch.empty_like(output) for output in outputs]
-            with counter:
+            with AroundOperators(counter.call):
                 torch.autograd.grad(outputs, variables, weights, allow_unused=True)
     return wire.TrafficAnswer(launches=tuple(counter.launches), bytes_moved=counter.bytes_moved)
 
@@ -70,11 +70,10 @@ def storage(tensor: torch.Tensor) -> int:
     return int(tensor.untyped_storage()._cdata)
 
 
-class TrafficCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts what Triton and PyTorch launch inside of it."""
+class TrafficCounter:
+    """Counts what Triton and PyTorch launch."""
 
     def __init__(self, most: Mapping[int, int]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
         self.most = most
         """Bytes read of a storage at most."""
         self.launches: list[str] = []
@@ -95,10 +94,9 @@ class TrafficCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         with replaced(JITFunction, "run", run), replaced(InterpretedFunction, "run", run):
             yield
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        result = func(*args, **(kwargs or {}))
+    def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """An operator of PyTorch's."""
+        result = func(*args, **kwargs)
         read, written = tensors_in([args, kwargs]), tensors_in(result)
         known = {storage(tensor) for tensor in read}
         is_view = not func._schema.is_mutable and all(storage(tensor) in known for tensor in written)

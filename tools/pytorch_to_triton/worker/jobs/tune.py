@@ -11,8 +11,7 @@ from ..calls.exchange import CallInputs, map_tensors, state_like_input
 from ..job_report import JobReport
 from ..loading.target import load
 from ..tuning.fresh_calls import FreshCalls
-from ..tuning.session import tune
-from ..tuning.timing_device import TimingDevice
+from ..tuning.session import TimingDevice, tune
 
 
 def work(
@@ -22,7 +21,7 @@ def work(
     case: wire.Case,
     seed: int,
     seconds: float,
-) -> wire.TuneAnswer:
+) -> dict[str, int]:
     """Tune for about `seconds`, the first compilations and the target's loading not counted.
 
     `reference` declares the inputs, and its state is the target's. The items are those of tuning/session.py.

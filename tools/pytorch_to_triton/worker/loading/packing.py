@@ -8,6 +8,8 @@ from typing import Any
 from ..wire.packing import ContainerKind, Packing, key_of, key_source, name_inside
 
 SCALARS = (bool, int, float, str, type(None))
+Taken = tuple[Packing, tuple[Any, ...]]
+"""A container taken apart: how it holds its items, without names yet, and the items."""
 
 
 class Args(tuple[Any, ...]):
@@ -63,7 +65,7 @@ def unpacked(
         return name_inside(within, packing.words()[index], {*given, *flat})
 
     for name, value in given.items():
-        packing = _taken_out(value, name, _Way(types, named, flat), variadic.get(name))
+        packing = _taken_out(value, name, types, named, flat, variadic.get(name))
         if isinstance(packing, Packing):
             flat[name] = packing
     return flat
@@ -71,45 +73,33 @@ def unpacked(
 
 def unpacked_result(result: Any, types: Mapping[str, Any]) -> tuple[dict[str, Any], Packing | str]:
     """What a result holds by its path, `out[0]`, and how; `out` where it is one value."""
-    way = _Way(types, lambda packing, path, index: packing.places(path)[index], {})
-    packing = _taken_out(result, "out", way)
-    return way.flat, packing
+    flat: dict[str, Any] = {}
+    packing = _taken_out(result, "out", types, lambda packing, path, i: packing.places(path)[i], flat)
+    return flat, packing
 
 
-@dataclasses.dataclass(frozen=True)
-class _Way:
-    """How containers are taken apart."""
+def _taken_out(
+    value: Any,
+    name: str,
+    types: Mapping[str, Any],
+    named: Callable[[Packing, str, int], str],
+    flat: dict[str, Any],
+    kind: ContainerKind | None = None,
+) -> Packing | str:
+    """How the value holds others, now in `flat`; its name where it is one by itself, in there too.
 
-    types: Mapping[str, Any]
-    named: Callable[[Packing, str, int], str]
-    """The name of an item of a container that has a name."""
-    flat: dict[str, Any]
-    """All that is no container, by name."""
-
-
-def _taken_out(value: Any, name: str, way: _Way, kind: ContainerKind | None = None) -> Packing | str:
-    """How the value holds others, now in `way.flat`; its name where it is one by itself, in there too."""
-    holder = container(value, way.types, kind)
-    if holder is None:
-        way.flat[name] = value
+    `named` gives the name of an item of a container that has a name.
+    """
+    taken = container(value, types, kind)
+    if taken is None:
+        flat[name] = value
         return name
-    items = [
-        _taken_out(item, way.named(holder.packing, name, index), way)
-        for index, item in enumerate(holder.held)
-    ]
-    return dataclasses.replace(holder.packing, items=tuple(items))
+    packing, held = taken
+    items = (_taken_out(item, named(packing, name, i), types, named, flat) for i, item in enumerate(held))
+    return dataclasses.replace(packing, items=tuple(items))
 
 
-@dataclasses.dataclass(frozen=True)
-class Container:
-    """A container taken apart."""
-
-    packing: Packing
-    """Its items without names yet."""
-    held: tuple[Any, ...]
-
-
-def container(value: Any, types: Mapping[str, Any], kind: ContainerKind | None = None) -> Container | None:
+def container(value: Any, types: Mapping[str, Any], kind: ContainerKind | None = None) -> Taken | None:
     """The value as a container, of a `kind` where one is given; None for what stays whole.
 
     That is what is no container, and a list of constants, which is one itself.
@@ -129,9 +119,9 @@ def container(value: Any, types: Mapping[str, Any], kind: ContainerKind | None =
 
 def _contained(
     kind: ContainerKind, held: Iterable[Any], keys: tuple[str, ...] = (), made_by: str = ""
-) -> Container:
+) -> Taken:
     items = tuple(held)
-    return Container(Packing(kind=kind, items=("",) * len(items), keys=keys, type=made_by), items)
+    return Packing(kind=kind, items=("",) * len(items), keys=keys, type=made_by), items
 
 
 def type_of(value: list[Any] | tuple[Any, ...]) -> str:

@@ -81,13 +81,8 @@ class Statement:
         return not definition and any(is_of_sys(part, "path") for part in ast.walk(self.node))
 
 
-@dataclass(frozen=True)
-class Edit:
-    """What to put in place of the bytes from `start` to `end`."""
-
-    start: int
-    end: int
-    text: str
+Edit = tuple[int, int, str]
+"""What to put in place of the bytes from the first number to the second."""
 
 
 class SourceText:
@@ -108,42 +103,25 @@ class SourceText:
         return self.lines[line - 1] + node.col_offset, self.lines[node.end_lineno - 1] + node.end_col_offset
 
     def replacing(self, node: ast.stmt, text: str) -> Edit:
-        """The statement replaced by `text`, which must not be longer in lines."""
+        """The statement replaced by a line of text."""
         start, end = self.span(node)
         line = self.lines[node.lineno - 1]
         margin = "\n" + self.data[line : line + node.col_offset].decode()
         # Decorators go; what they decorated stays on its line.
         above = self.data.count(b"\n", start, max(start, line))
-        left = self.data.count(b"\n", start, end) - above - text.count("\n")
-        placed = margin * above + text.replace("\n", margin) + self.line_ends(end, left)
-        return Edit(start, end, placed)
-
-    def blanking(self, node: ast.stmt) -> Edit:
-        """The statement left out, its lines left empty."""
-        start, end = self.span(node)
-        before = self.data[self.data.rfind(b"\n", 0, start) + 1 : start].strip()
-        shares_line = before or self.follows(end)
-        return Edit(
-            start,
-            end,
-            ("pass" if shares_line else "") + self.line_ends(end, self.data.count(b"\n", start, end)),
-        )
+        left = self.data.count(b"\n", start, end) - above
+        followed = self.data[end:].partition(b"\n")[0].lstrip().startswith(b";")
+        line_ends = (" \\\n" if followed else "\n") * left
+        return start, end, margin * above + text + line_ends
 
     def appending(self, node: ast.stmt, text: str) -> Edit:
         _, end = self.span(node)
-        return Edit(end, end, f"; {text}")
-
-    def follows(self, end: int) -> bool:
-        """Whether another statement comes after `end` on its line."""
-        return self.data[end:].partition(b"\n")[0].lstrip().startswith(b";")
-
-    def line_ends(self, end: int, count: int) -> str:
-        return (" \\\n" if self.follows(end) else "\n") * count
+        return end, end, f"; {text}"
 
     def edited(self, edits: Iterable[Edit]) -> str:
         data = self.data
-        for edit in sorted(edits, key=lambda e: e.start, reverse=True):
-            data = data[: edit.start] + edit.text.encode() + data[edit.end :]
+        for start, end, text in sorted(edits, reverse=True):
+            data = data[:start] + text.encode() + data[end:]
         return data.decode()
 
 
@@ -172,13 +150,13 @@ def without(source: str, roots: Collection[str], keep: Collection[str]) -> str:
     wanted = frozenset().union(*(s.uses for s in after if s not in doubtful))
     saved = reach(doubtful, wanted)
     remaining = SourceText(stubbed)
-    return remaining.edited(remaining.blanking(s.node) for s in doubtful if s not in saved)
+    return remaining.edited(remaining.replacing(s.node, "pass") for s in doubtful if s not in saved)
 
 
 def only(source: str, roots: Collection[str]) -> str:
     """The source for the oracle's process: imports, changes of sys.path, and what `roots` reach.
 
-    Other top-level statements are blanked: calls, assignments to attributes, what the candidate alone uses.
+    Other top-level statements become `pass`: calls, assignments to attributes, what the candidate alone uses.
     A source that is not valid Python, or a root that may use names without spelling them, keeps it all.
     """
     source = normalised(source)
@@ -196,7 +174,7 @@ def only(source: str, roots: Collection[str]) -> str:
     text = SourceText(source)
     blanked = [s for s in found if id(s.node) not in stays]
     lost = {name for s in blanked for name in s.binds} - {name for s in chosen for name in s.binds}
-    return text.edited(text.blanking(s.node) for s in blanked) + absent(lost)
+    return text.edited(text.replacing(s.node, "pass") for s in blanked) + absent(lost)
 
 
 def absent(names: Collection[str]) -> str:
@@ -242,7 +220,7 @@ def with_file_name(source: str, path: Path) -> str:
         and isinstance(part.ctx, ast.Load)
         and id(part) not in formatted
     ]
-    return text.edited(Edit(start, end, repr(str(path))) for start, end in spans)
+    return text.edited((start, end, repr(str(path))) for start, end in spans)
 
 
 def normalised(source: str) -> str:

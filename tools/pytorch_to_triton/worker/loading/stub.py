@@ -8,16 +8,13 @@ ERROR = f"type('ReferenceWithheld', (RuntimeError,), {{}})({MESSAGE!r})"
 """The validation knows it by the name of its type."""
 RAISE = f"raise {ERROR}"
 THROW = f"(_ for _ in ()).throw({ERROR})"
-INDENT = "    "
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.ClassDef
 
 
 def stub(node: Definition, tree: ast.Module) -> list[tuple[ast.stmt, str]]:
-    """The parts of the definition to replace, and by what, as if they stood at the margin.
-
-    No replacement has more lines than its part. A class from which another one in the file inherits keeps
-    what constructs it and loses its forward.
+    """The parts of the definition to replace, and by what: a line each. A class from which another one in the
+    file inherits keeps what constructs it and loses its forward.
     """
     if not isinstance(node, ast.ClassDef):
         return [(node, stubbed_function(node))]
@@ -32,9 +29,7 @@ def assigned_stub(name: str) -> str:
 
 
 def stubbed_function(node: Function) -> str:
-    doc = ast.get_docstring(node, clean=False)
-    parts = [RAISE] if doc is None else [repr(doc), RAISE]
-    return fitting(node, parts, parts) or assigned_stub(node.name)
+    return beside_header(node, [*docstring(node), RAISE])
 
 
 def stubbed_class(node: ast.ClassDef, tree: ast.Module) -> str:
@@ -43,21 +38,30 @@ def stubbed_class(node: ast.ClassDef, tree: ast.Module) -> str:
     bare = copy.copy(node)
     bare.bases = [base for base in node.bases if not own & names(base)]
     bare.keywords = []
-    doc = ast.get_docstring(node, clean=False)
-    parts = [] if doc is None else [repr(doc)]
     constructors = [m for m in node.body if isinstance(m, ast.FunctionDef) and m.name == "__init__"]
-    constructor = header(constructors[-1]) if constructors else "def __init__(self, *args, **kwargs):"
-    on_one_line = [*parts, f"__init__ = lambda self, *args, **kwargs: {THROW}"]
-    return fitting(bare, [*parts, f"{constructor} {RAISE}"], on_one_line) or assigned_stub(node.name)
+    taken = parameters(constructors[-1]) if constructors else "self, *args, **kwargs"
+    return beside_header(bare, [*docstring(node), f"__init__ = lambda {taken}: {THROW}"])
 
 
-def fitting(node: Definition, parts: list[str], on_one_line: list[str]) -> str:
-    """The header with the parts below it, or beside it where lines are few; empty where neither fits."""
-    assert node.end_lineno is not None
-    most = node.end_lineno - node.lineno
-    below = "\n".join([header(node), *(INDENT + part for part in parts)])
-    beside = f"{header(node)} {'; '.join(on_one_line)}"
-    return next((text for text in (below, beside) if text.count("\n") <= most), "")
+def docstring(node: Definition) -> list[str]:
+    """Its source, where there is one."""
+    doc = ast.get_docstring(node, clean=False)
+    return [] if doc is None else [repr(doc)]
+
+
+def parameters(node: ast.FunctionDef) -> str:
+    """As a lambda has them."""
+    bare = copy.deepcopy(node.args)
+    for part in ast.walk(bare):
+        if isinstance(part, ast.arg):
+            part.annotation = None
+    return ast.unparse(bare)
+
+
+def beside_header(node: Definition, parts: list[str]) -> str:
+    """The definition on one line; an assigned function where it does not fit there."""
+    text = f"{header(node)} {'; '.join(parts)}"
+    return assigned_stub(node.name) if "\n" in text else text
 
 
 def header(node: Definition) -> str:

@@ -173,55 +173,71 @@ def load(
         redirect(staged)
     with as_on_a_gpu():
         contents = load_file(Path(target["path"]))
-        found = Found(Path(target["path"]), contents, tuple(target.get("init", ())), constructing)
-        return load_role(found, target["name"], role)
+        file = ImportedFile(Path(target["path"]), contents, tuple(target.get("init", ())), constructing)
+        return file.load(target["name"], role)
 
 
 @dataclass(frozen=True)
-class Found:
+class ImportedFile:
     """An imported file, and how its classes of modules are constructed."""
 
     path: Path
     contents: ModuleType
-    init: tuple[str, ...] = ()
+    init: tuple[str, ...]
     """Arguments of a module class as `name=value`."""
-    constructing: AbstractContextManager[object] = AS_IT_IS
+    constructing: AbstractContextManager[object]
 
+    def load(self, name: str | None, role: Role) -> Loaded:
+        """What the name, or without one the role, refers to."""
+        if name is not None:
+            if not hasattr(self.contents, name):
+                near = suggestion(name, public_names(self.contents))
+                raise NameMissing(f"{self.path} has no `{name}`; {near}")
+            return self.named(name)
+        function_name, class_name = NAMES_BY_ROLE[role]
+        if hasattr(self.contents, function_name):
+            return dataclasses.replace(self.named(function_name), kind="kernel_file")
+        if hasattr(self.contents, class_name):
+            return dataclasses.replace(self.named(class_name), kind="model_file")
+        kind = ReferenceMissing if role == "reference" else NameMissing
+        raise kind(
+            f"{self.path} has neither `{function_name}` (kernel file) nor `{class_name}` to serve as the "
+            f"{role}; it defines {listed(public_names(self.contents))}"
+        )
 
-def load_role(found: Found, name: str | None, role: Role) -> Loaded:
-    path, contents = found.path, found.contents
-    if name is not None:
-        if not hasattr(contents, name):
-            raise NameMissing(f"{path} has no `{name}`; {suggestion(name, public_names(contents))}")
-        return loaded(found, name)
-    function_name, class_name = NAMES_BY_ROLE[role]
-    if hasattr(contents, function_name):
-        return dataclasses.replace(loaded(found, function_name), kind="kernel_file")
-    if hasattr(contents, class_name):
-        return dataclasses.replace(loaded(found, class_name), kind="model_file")
-    kind = ReferenceMissing if role == "reference" else NameMissing
-    raise kind(
-        f"{path} has neither `{function_name}` (kernel file) nor `{class_name}` to serve as the {role}; "
-        f"it defines {listed(public_names(contents))}"
-    )
+    def named(self, name: str) -> Loaded:
+        """What `name` is: a function, a module, or a class of modules to construct."""
+        value = getattr(self.contents, name)
+        if isinstance(value, type) and issubclass(value, nn.Module):
+            value = self.construct(name)
+        about = (name, self.path, self.contents)
+        if isinstance(value, nn.Module):
+            if not is_fixed_problem(self.contents, name):
+                # Dropout off and running statistics fixed: what an inference kernel computes.
+                value.eval()
+            return Loaded("module", *about, signature_of(value.forward), ModuleCall(value), value)
+        if type(value).__module__.startswith("triton."):
+            raise NotCallable(f"`{name}` is a @triton.jit kernel; name the Python function that launches it")
+        if isinstance(value, type) or not callable(value):
+            raise NotCallable(f"`{name}` is {a_kind_of(value)}, neither a function nor an nn.Module")
+        return Loaded("function", *about, signature_of(value), value)
 
-
-def loaded(found: Found, name: str) -> Loaded:
-    """What `name` in the file is: a function, a module, or a class of modules to construct."""
-    path, contents = found.path, found.contents
-    value = getattr(contents, name)
-    if isinstance(value, type) and issubclass(value, nn.Module):
-        value = construct(found, name)
-    if isinstance(value, nn.Module):
-        if not is_fixed_problem(contents, name):
-            # Dropout off and running statistics fixed: what an inference kernel computes.
-            value.eval()
-        return Loaded("module", name, path, contents, signature_of(value.forward), ModuleCall(value), value)
-    if type(value).__module__.startswith("triton."):
-        raise NotCallable(f"`{name}` is a @triton.jit kernel; name the Python function that launches it")
-    if isinstance(value, type) or not callable(value):
-        raise NotCallable(f"`{name}` is {a_kind_of(value)}, neither a function nor an nn.Module")
-    return Loaded("function", name, path, contents, signature_of(value), value)
+    def construct(self, name: str) -> nn.Module:
+        """The module from `init`, or from the file's get_init_inputs(), a list or keywords."""
+        seed_random_numbers(INITIAL_SEED)
+        try:
+            with self.constructing:
+                declared = getattr(self.contents, "get_init_inputs", list)
+                given: Any = dict(map(literal, self.init)) or declared()
+                cls = getattr(self.contents, name)
+                module: nn.Module = cls(**given) if isinstance(given, dict) else cls(*given)
+                return module
+        except Exception as error:
+            kind = ModuleUnconstructed if isinstance(error, TypeError) else TargetLoadFailed
+            raise kind(
+                f"constructing `{name}` raised {described(error, self.path)}; "
+                "its arguments come from --init NAME=VALUE, or from get_init_inputs() in the same file"
+            ) from error
 
 
 def is_fixed_problem(contents: ModuleType, name: str) -> bool:
@@ -231,26 +247,6 @@ def is_fixed_problem(contents: ModuleType, name: str) -> bool:
     """
     answers = name == NAMES_BY_ROLE["candidate"][1] and not hasattr(contents, "INPUTS")
     return answers or hasattr(contents, "get_inputs")
-
-
-def construct(found: Found, name: str) -> nn.Module:
-    """The module from `init`, or from the file's get_init_inputs(): positional (list) or keyword (dict)."""
-    path, contents = found.path, found.contents
-    seed_random_numbers(INITIAL_SEED)
-    try:
-        with found.constructing:
-            given: Any = (
-                dict(literal(text) for text in found.init) or getattr(contents, "get_init_inputs", list)()
-            )
-            cls = getattr(contents, name)
-            module: nn.Module = cls(**given) if isinstance(given, dict) else cls(*given)
-            return module
-    except Exception as error:
-        kind = ModuleUnconstructed if isinstance(error, TypeError) else TargetLoadFailed
-        raise kind(
-            f"constructing `{name}` raised {described(error, path)}; "
-            "its arguments come from --init NAME=VALUE, or from get_init_inputs() in the same file"
-        ) from error
 
 
 def literal(text: str) -> tuple[str, Any]:

@@ -13,6 +13,7 @@ import re
 import textwrap
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,11 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
 from .. import wire
-from ..failure import describe_failure
+from ..failure import causes, describe_failure
 from ..job_report import JobReport
 from ..loading.redirect import in_original_terms, original
-from ..untimed_tuning import configuration_name
+from ..replacement import all_replaced
+from ..untimed_tuning import configuration_name, tuned_without_cache
 from ..wire import Failure
 from .offline_gpu import resources, run_once
 
@@ -36,15 +38,13 @@ DIVISIBLE = ["tt.divisibility", 16]
 
 
 @dataclass
-class Compilation:
+class CompilingKernel:
     """One kernel in one specialisation, from the moment that Triton starts on it."""
 
     number: int
     kernel: JITFunction[Any]
-    signature: dict[str, Any]
-    constants: dict[tuple[int, ...], Any]
-    attributes: dict[tuple[int, ...], Any]
-    options: dict[str, int]
+    what: dict[str, Any]
+    """Triton's own description: `signature`, `constants`, `configs`, `num_warps`, ..."""
     started: float
     cached: bool = False
     """Triton had it on disk already."""
@@ -58,7 +58,7 @@ def forget_compiled() -> None:
 
 
 class DryRun:
-    """A context in which launches are compiled for `gpu`; the report gets an item for each.
+    """Compiles launches; the report gets an item for each.
 
     A launch that the wrapper gets wrong raises, as on a GPU; one that the compiler refuses does not, so that
     the others are seen.
@@ -70,30 +70,26 @@ class DryRun:
         self._report = report
         self._request = request
         self._seen: set[tuple[Any, str]] = set()
-        self._current: Compilation | None = None
+        self._current: CompilingKernel | None = None
         self._warmed_up: dict[int, int] = {}
         """The numbers of kernels not launched so far, by their identity; Triton keeps the kernels."""
         self._configuration: str | None = None
-        self._restore: list[tuple[Any, str, Any]] = []
 
-    def __enter__(self) -> "DryRun":
+    @contextmanager
+    def in_place_of_launches(self) -> Iterator[None]:
+        """Inside, each launch is compiled, and none is run."""
         forget_compiled()
-        self._replace(JITFunction, "run", self._launched_by(JITFunction.run))
-        self._replace(Autotuner, "_bench", self._trial_by(Autotuner._bench))
-        if hasattr(Autotuner, "check_disk_cache"):
-            # What is no measurement must not be found there by a process that tunes on a real GPU.
-            self._replace(Autotuner, "check_disk_cache", not_cached)
-        self._replace(knobs.runtime, "jit_cache_hook", self._compiling)
-        self._replace(knobs.compilation, "listener", self._listen)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        while self._restore:
-            setattr(*self._restore.pop())
-
-    def _replace(self, owner: Any, name: str, value: Any) -> None:
-        self._restore.append((owner, name, getattr(owner, name)))
-        setattr(owner, name, value)
+        with all_replaced(
+            [
+                (JITFunction, "run", self._launched_by(JITFunction.run)),
+                (Autotuner, "_bench", self._trial_by(Autotuner._bench)),
+                # What is no measurement must not be found on disk by a process that tunes on a real GPU.
+                (Autotuner, "check_disk_cache", tuned_without_cache),
+                (knobs.runtime, "jit_cache_hook", self._compiling),
+                (knobs.compilation, "listener", self._listen),
+            ]
+        ):
+            yield
 
     def _launched_by(self, original: Any) -> Any:
         """`JITFunction.run` that only compiles; None where nothing was compiled."""
@@ -158,22 +154,14 @@ class DryRun:
         if self._configuration is not None and len(self.trials) - 1 not in self._request.trials:
             return True
         self._report.during(f"compile {fn.name}")
-        self._current = Compilation(
-            number,
-            fn.jit_function,
-            dict(compile["signature"]),
-            dict(compile["constants"]),
-            dict(compile["configs"][0]),
-            {name: compile[name] for name in ("num_warps", "num_stages", "num_ctas")},
-            time.perf_counter(),
-        )
+        self._current = CompilingKernel(number, fn.jit_function, compile, time.perf_counter())
         return False
 
     def _listen(self, *, cache_hit: bool, **_: Any) -> None:
         if self._current is not None:
             self._current.cached = cache_hit
 
-    def _result(self, compilation: Compilation, compiled: Any) -> dict[str, Any]:
+    def _result(self, compilation: CompilingKernel, compiled: Any) -> dict[str, Any]:
         seconds = time.perf_counter() - compilation.started
         return {
             "resources": resources(compiled),
@@ -182,7 +170,7 @@ class DryRun:
             "texts": self._written(compilation, compiled),
         }
 
-    def _written(self, compilation: Compilation, compiled: Any) -> dict[str, str]:
+    def _written(self, compilation: CompilingKernel, compiled: Any) -> dict[str, str]:
         """The paths of the compiler's texts, by their kinds."""
         folder = self._report.folder / "texts"
         folder.mkdir(parents=True, exist_ok=True)
@@ -195,7 +183,7 @@ class DryRun:
                 paths[kind] = str(path)
         return paths
 
-    def _report_kernel(self, compilation: Compilation, launch: Launch, result: dict[str, Any]) -> None:
+    def _report_kernel(self, compilation: CompilingKernel, launch: Launch, result: dict[str, Any]) -> None:
         file, line = place_of(compilation.kernel.fn)
         bound = bound_arguments(compilation.kernel, launch)
         record = {
@@ -206,15 +194,10 @@ class DryRun:
             "configuration": self._configuration,
             "arguments": described_arguments(compilation, bound),
             "grid": grid_of(launch[2], bound),
-            **compilation.options,
+            **{name: compilation.what[name] for name in ("num_warps", "num_stages", "num_ctas")},
             **result,
         }
         self._report.item(wire.KernelItem(kernel=record))
-
-
-def not_cached(self: Autotuner, tuning_key: Any, configs: Any, bench: Callable[[], None]) -> bool:
-    bench()
-    return False
 
 
 def bound_arguments(kernel: JITFunction[Any], launch: Launch) -> dict[str, Any]:
@@ -232,33 +215,27 @@ def grid_of(grid: Any, bound: dict[str, Any]) -> tuple[int, ...] | None:
     return None if extents is None else tuple(int(extent) for extent in extents)
 
 
-def described_arguments(compilation: Compilation, bound: dict[str, Any]) -> list[dict[str, Any]]:
+def described_arguments(compilation: CompilingKernel, bound: dict[str, Any]) -> list[dict[str, Any]]:
     """Name, type, value and known divisibility of each argument."""
-    described = []
-    for position, (name, kind) in enumerate(compilation.signature.items()):
-        value = compilation.constants.get((position,), bound.get(name))
-        described.append(
-            {
-                "name": str(name),
-                "type": kind if isinstance(kind, str) else str(kind),
-                "value": plain(value),
-                "divisible_by_16": DIVISIBLE in map(list, compilation.attributes.get((position,), ())),
-            }
-        )
-    return described
+    constants, attributes = compilation.what["constants"], compilation.what["configs"][0]
+    return [
+        {
+            "name": str(name),
+            "type": str(kind),
+            "value": plain(constants.get((position,), bound.get(name))),
+            "divisible_by_16": DIVISIBLE in map(list, attributes.get((position,), ())),
+        }
+        for position, (name, kind) in enumerate(compilation.what["signature"].items())
+    ]
 
 
 def plain(value: Any) -> bool | int | float | str | None:
     """A scalar as it is; anything else as what a reader recognises, None for a tensor."""
-    if value is None or isinstance(value, bool | int | str):
+    if isinstance(value, bool | int | str | None) or (isinstance(value, float) and math.isfinite(value)):
         return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
     if hasattr(value, "data_ptr") or hasattr(value, "block_shape"):
         return None
-    if isinstance(value, JITFunction):
-        return str(value.fn.__name__)
-    return str(value)
+    return str(value.fn.__name__ if isinstance(value, JITFunction) else value)
 
 
 PASS_ERROR = re.compile(r"^(?:loc\()?\"?([^\s\":]+)\"?:(\d+):\d+\)?: error: (.+)$", re.MULTILINE)
@@ -301,13 +278,8 @@ def described_refusal(error: Exception, kernel: JITFunction[Any], log: str) -> F
 
 def innermost_error(error: BaseException) -> CompilationError | None:
     """The compilation error that others lead to, where one kernel calls another; None where there is none."""
-    innermost = None
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, CompilationError):
-            innermost = cause
-        cause = cause.__cause__
-    return innermost
+    errors = [cause for cause in causes(error) if isinstance(cause, CompilationError)]
+    return errors[-1] if errors else None
 
 
 def cause_of(error: CompilationError) -> str:

@@ -103,10 +103,6 @@ def amd_resources(assembly: str, shared_bytes: int) -> dict[str, Any]:
     }
 
 
-def target_of(gpu: OfflineGpu) -> GPUTarget:
-    return GPUTarget(gpu.backend, gpu.compiler_arch, gpu.warp_size)
-
-
 def properties_of(gpu: OfflineGpu) -> Any:
     """`torch.cuda.get_device_properties`."""
     return dataclasses.replace(
@@ -131,7 +127,7 @@ class OfflineDriver(InterpreterDriver):
         self.gpu = gpu
 
     def get_current_target(self) -> GPUTarget:
-        return target_of(self.gpu)
+        return GPUTarget(self.gpu.backend, self.gpu.compiler_arch, self.gpu.warp_size)
 
     def set_current_device(self, device: int) -> None:
         ordinal(device)

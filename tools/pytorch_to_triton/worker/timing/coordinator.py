@@ -9,12 +9,11 @@ import torch
 
 from ..calls.call_inputs import generated_arguments, generated_cotangents, generated_state
 from ..calls.exchange import CallInputs, Exchange
-from ..calls.tensors import read_outputs, write_values
+from ..calls.tensors import read_values, write_values
 from ..loading.target import Loaded, load
 from ..truth.compare import statistics_of
 from ..truth.oracle import Oracle
 from .input_pool import fresh, variant
-from .workers import Commands
 
 OWN_INPUTS = 3
 """Calls with different inputs that a file with its own `inputs()` generates."""
@@ -33,7 +32,7 @@ class HeldCall(Exchange):
 
 
 class Coordinator:
-    """Knows the reference and the inputs, and times nothing."""
+    """Knows the reference and the inputs, and times nothing; its methods are commands."""
 
     reference: Loaded
     oracle: Oracle
@@ -41,11 +40,6 @@ class Coordinator:
     def __init__(self, folder: Path, passes: str) -> None:
         self.exchange = Exchange(folder)
         self.backward = passes != "forward"
-
-    @property
-    def commands(self) -> Commands:
-        """Its commands by name."""
-        return {"load": self.load, "generate": self.generate, "check": self.check}
 
     def load(self, target: dict[str, Any], seed: int) -> None:
         """Load the reference, and write the state that all processes get."""
@@ -77,7 +71,7 @@ class Coordinator:
         )
         checks = {}
         for name in names:
-            outputs = read_outputs(self.exchange.outputs("candidate", name), DEVICE)
+            outputs = read_values(self.exchange.outputs("candidate", name), DEVICE)
             checks[name] = brief(statistics_of(outputs, truth, call))
             self.exchange.forget(name)
         del truth, call

@@ -5,10 +5,8 @@ from collections.abc import Sequence
 
 import torch
 
+from ..allocation import INTEGERS
 from ..calls.exchange import CallInputs, map_tensors
-
-_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-"""Dtypes that torch can roll, by bytes of an element; float8 it cannot."""
 
 
 class Pool:
@@ -59,5 +57,6 @@ def roll(tensor: torch.Tensor, offset: int) -> torch.Tensor:
     """The tensor with its elements, in flattened order, rotated by `offset`."""
     if not tensor.is_floating_point() or tensor.numel() < 2:
         return tensor
-    bits = tensor.detach().contiguous().view(-1).view(_BITS[tensor.dtype.itemsize])
+    # As integers, since torch cannot roll float8.
+    bits = tensor.detach().contiguous().view(-1).view(INTEGERS[tensor.dtype.itemsize])
     return bits.roll(offset % tensor.numel()).view(tensor.dtype).view(tensor.shape)

@@ -37,15 +37,6 @@ NAMED = 5
 RANDOM = secrets.SystemRandom()
 
 
-@dataclass(frozen=True)
-class TimedAnswer:
-    """One process's answer, and how long it took by this process's clock."""
-
-    label: str
-    answer: Any
-    took_ms: float
-
-
 @dataclass
 class TimedProcesses:
     """The processes that take part, and why the others do not."""
@@ -87,13 +78,13 @@ class TimedProcesses:
         """The same command with the same arguments to all."""
         return self.all_at_once(command, lambda label: arguments)
 
-    def one_by_one(self, command: str, **arguments: Any) -> Iterator[TimedAnswer]:
-        """Each alone, in random order."""
+    def one_by_one(self, command: str, **arguments: Any) -> Iterator[tuple[str, Any, float]]:
+        """Each alone, in random order: label, answer, and milliseconds by this process's clock."""
         for label in RANDOM.sample(list(self.running), len(self.running)):
             with self.dropping(label):
                 began = time.perf_counter()
                 answer = self.running[label].ask(command, seconds=self.seconds, **arguments)
-                yield TimedAnswer(label, answer, 1e3 * (time.perf_counter() - began))
+                yield label, answer, 1e3 * (time.perf_counter() - began)
 
     @contextmanager
     def dropping(self, label: str) -> Iterator[None]:
@@ -107,7 +98,6 @@ class TimedProcesses:
                 self.failed[label] = process
 
     def end(self) -> None:
-        """End every process."""
         for process in (self.coordinator, self.idle, *self.running.values(), *self.failed.values()):
             process.end()
 
@@ -127,8 +117,6 @@ class TimingRecord:
 
 @dataclass
 class Rounds:
-    """The results of all rounds at one size."""
-
     batch: int
     records: dict[str, TimingRecord]
     idle_ms: defaultdict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -170,8 +158,8 @@ def all_rounds(
     for number in rounds_within(WALL_ROUNDS, seconds) if setting["full"] else ():
         report.progress(number, WALL_ROUNDS, "timing with the launch")
         processes.all_alike("fill", offsets=[rounds.last] * min(rounds.batch, WALL_CALLS))
-        for reply in processes.one_by_one("wall"):
-            records[reply.label].wall_ms.append(reply.answer)
+        for label, wall_ms, _ in processes.one_by_one("wall"):
+            records[label].wall_ms.append(wall_ms)
     one_round(processes, rounds)
     return rounds
 
@@ -195,12 +183,12 @@ def one_round(processes: TimedProcesses, rounds: Rounds) -> None:
     offsets = [RANDOM.randrange(OFFSETS) for _ in range(rounds.batch)]
     processes.all_alike("fill", offsets=offsets)
     covers = set()
-    for reply in processes.one_by_one("go"):
-        record, cover = rounds.records[reply.label], reply.answer["cover"]
-        record.samples_ms.extend(reply.answer["samples_ms"])
+    for label, answer, took_ms in processes.one_by_one("go"):
+        record, cover = rounds.records[label], answer["cover"]
+        record.samples_ms.extend(answer["samples_ms"])
         covers.add(cover)
-        if reply.answer["hidden"]:
-            record.batches_ms.append((cover, reply.took_ms))
+        if answer["hidden"]:
+            record.batches_ms.append((cover, took_ms))
     for cover in sorted(covers):
         began = time.perf_counter()
         empty = processes.idle.ask("go", seconds=processes.seconds, calls=rounds.batch, cover=cover)
@@ -214,7 +202,7 @@ def warm_up(processes: TimedProcesses, batch: int, seconds: float) -> None:
     before: dict[str, float] = {}
     for number in rounds_within(MOST_WARM_UP_ROUNDS, seconds):
         processes.all_alike("fill", offsets=[number] * batch)
-        answers = {reply.label: reply.answer for reply in processes.one_by_one("go")}
+        answers = {label: answer for label, answer, _ in processes.one_by_one("go")}
         now = {label: median(answer["samples_ms"]) for label, answer in answers.items()}
         steady = before and all(abs(now[k] - before[k]) <= STABLE * before[k] for k in now if k in before)
         if steady and all(answer["hidden"] for answer in answers.values()):

@@ -19,13 +19,12 @@ from triton.runtime.jit import JITFunction
 
 from ..calls.exchange import CallInputs, Exchange, outputs_of, written_to
 from ..calls.gradients import call_and_gradients, with_gradients
-from ..calls.tensors import leaves, read_values, write_outputs
+from ..calls.tensors import leaves, read_values, write_values
 from ..device import MOST_COVER, Flush, cold_calls, cold_milliseconds, forget_persisting, peak_bytes
 from ..integrity.settings import SettingsSnapshot
 from ..loading.target import Loaded, Role, load
-from ..tuning.config_selector import chosen_configs
+from ..tuning.config_selector import chosen_configs, note_keys
 from .input_pool import Pool, variant
-from .workers import Commands
 
 Target = Callable[[CallInputs], Any]
 Timed = Callable[[], dict[str, Any]]
@@ -64,7 +63,7 @@ LAUNCHES = 5
 
 
 class TimedImplementation:
-    """What this process times, and its current calls."""
+    """What this process times, and its current calls; its public methods are commands."""
 
     loaded: Loaded
     flush: Flush
@@ -81,21 +80,6 @@ class TimedImplementation:
         self.timed: list[Timed] = []
         self.results: list[dict[str, Any]] = []
 
-    @property
-    def commands(self) -> Commands:
-        """Its commands by name."""
-        return {
-            "load": self.load,
-            "start": self.start,
-            "fill": self.fill,
-            "go": self.go,
-            "wall": self.wall,
-            "graph": self.graph,
-            "profile": self.profile,
-            "keep": self.keep,
-            "leave": self.leave,
-        }
-
     def load(self, target: dict[str, Any], role: Role, compiled: str | None, caches: str) -> dict[str, Any]:
         """Load the target; `compiled` is a mode of torch.compile. Caches start empty, so that a first call is
         one; all processes get the same precision."""
@@ -103,6 +87,7 @@ class TimedImplementation:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{caches}/inductor"
         torch.backends.cuda.matmul.allow_tf32 = self.tf32
         torch.backends.cudnn.allow_tf32 = self.tf32
+        note_keys()
         self.loaded = load(target, role)
         self.loaded.take_state(read_values(self.exchange.state, "cpu"))
         self.loaded.to_gpu()
@@ -173,7 +158,6 @@ class TimedImplementation:
         torch.cuda.synchronize()
 
     def target(self, call: CallInputs) -> Any:
-        """What is timed."""
         return self.loaded(call.arguments, call.state)
 
     def host_ms(self) -> float:
@@ -272,7 +256,7 @@ class TimedImplementation:
         """Write what one of the last timed calls returned, and the arguments that it wrote to."""
         call, before = self.calls[index], variant(self.pool.bases, self.offsets[index])
         outputs = outputs_of(self.results[index], call, written_to(call, before))
-        write_outputs(outputs, self.exchange.outputs("candidate", name))
+        write_values(outputs, self.exchange.outputs("candidate", name))
 
     def leave(self) -> dict[str, Any]:
         """Let go of the size's memory; return what its kernels chose and which settings the calls changed."""
@@ -285,11 +269,6 @@ class TimedImplementation:
 
 class IdleProcess:
     """A process that does what a timed one does, but calls nothing."""
-
-    @property
-    def commands(self) -> Commands:
-        """Its commands by name."""
-        return {"start": self.start, "go": self.go}
 
     def start(self) -> None:
         """Take the device."""

@@ -1,20 +1,17 @@
-"""Processes that take commands, one line at a time, from the process that forked them."""
+"""Processes that take commands, one at a time, from the process that forked them."""
 
 import json
 import os
-import select
 import signal
-import socket
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
 from ..failure import describe_failure
 from ..fork_server import die_with_parent
-
-Commands = Mapping[str, Callable[..., Any]]
-_CHUNK = 1 << 16
 
 
 class Lost(Exception):
@@ -22,18 +19,16 @@ class Lost(Exception):
 
 
 class WorkerProcess:
-    """A forked process that follows its `commands` as long as this process lives."""
+    """A forked process that follows commands as long as this process lives."""
 
-    def __init__(self, label: str, pid: int, line: socket.socket) -> None:
-        self.label = label
+    def __init__(self, pid: int, line: Connection) -> None:
         self._pid = pid
         self._line = line
-        self._unread = b""
 
     @property
     def alive(self) -> bool:
         """Whether it takes more commands: it does after an exception, not after an end or a time-out."""
-        return self._line.fileno() >= 0
+        return not self._line.closed
 
     def ask(self, command: str, *, seconds: float, **arguments: Any) -> Any:
         """Send a command and wait for the answer. Raises Lost."""
@@ -41,24 +36,20 @@ class WorkerProcess:
         return self.receive(seconds)
 
     def send(self, command: str, **arguments: Any) -> None:
-        """Send a command. Raises Lost."""
         try:
-            self._line.sendall(json.dumps({"do": command, "with": arguments}).encode() + b"\n")
+            self._line.send_bytes(json.dumps({"do": command, "with": arguments}).encode())
         except OSError:
             raise Lost(self._why_it_ended()) from None
 
     def receive(self, seconds: float) -> Any:
         """The answer to the last command. Raises Lost; after a time-out the process is killed."""
-        while b"\n" not in self._unread:
-            if not select.select([self._line], [], [], seconds)[0]:
+        try:
+            if not self._line.poll(seconds):
                 self.end()
                 raise Lost(f"not done within {seconds:g} s")
-            received = self._received()
-            if not received:
-                raise Lost(self._why_it_ended())
-            self._unread += received
-        line, _, self._unread = self._unread.partition(b"\n")
-        answer = json.loads(line)
+            answer = json.loads(self._line.recv_bytes())
+        except (EOFError, OSError):
+            raise Lost(self._why_it_ended()) from None
         if "failure" in answer:
             raise Lost(answer["failure"])
         return answer["answer"]
@@ -71,11 +62,6 @@ class WorkerProcess:
             os.waitpid(self._pid, 0)
         self._line.close()
 
-    def _received(self) -> bytes:
-        with suppress(ConnectionError):
-            return self._line.recv(_CHUNK)
-        return b""
-
     def _why_it_ended(self) -> str:
         self._line.close()
         with suppress(ChildProcessError):
@@ -85,35 +71,37 @@ class WorkerProcess:
         return "its process has ended"
 
 
-def start_process(label: str, commands: Callable[[], Commands]) -> WorkerProcess:
-    """Fork a process that makes its commands once, then follows them. The caller never touched the device."""
-    ours, theirs = socket.socketpair()
+def start_process(make: Callable[[], object]) -> WorkerProcess:
+    """Fork a process that makes an object, and follows commands: its methods. No device was touched yet."""
+    ours, theirs = Pipe()
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
         ours.close()
-        _follow(theirs, commands, parent)
+        _follow(theirs, make, parent)
     theirs.close()
-    return WorkerProcess(label, pid, ours)
+    return WorkerProcess(pid, ours)
 
 
-def _follow(line: socket.socket, commands: Callable[[], Commands], parent: int) -> NoReturn:
+def _follow(line: Connection, make: Callable[[], object], parent: int) -> NoReturn:
     """In the child: never return into the parent's frames."""
     try:
         die_with_parent(signal.SIGKILL)
         if os.getppid() == parent:
-            handlers = commands()
-            for message in line.makefile("rb"):
-                line.sendall(json.dumps(_done(handlers, json.loads(message))).encode() + b"\n")
+            commanded = make()
+            while True:
+                line.send_bytes(json.dumps(_done(commanded, json.loads(line.recv_bytes()))).encode())
+    except EOFError:
+        pass
     except BaseException:
         traceback.print_exc()
     finally:
         os._exit(0)
 
 
-def _done(commands: Commands, order: Mapping[str, Any]) -> dict[str, Any]:
+def _done(commanded: object, order: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return {"answer": commands[order["do"]](**order["with"])}
+        return {"answer": getattr(commanded, order["do"])(**order["with"])}
     except (Exception, SystemExit) as error:
         traceback.print_exc()
         failure = describe_failure(error, order["do"])

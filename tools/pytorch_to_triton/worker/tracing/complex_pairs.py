@@ -123,9 +123,9 @@ class Rewriting:
             return lambda: held[node.args[1]]
         if name == "select" and node.args[0] in self.stacked:
             return self.part_of(node)
-        method = getattr(self, f"rule_{name.strip('_')}", None)
-        if method is not None:
-            return lambda: method(*node.args, **node.kwargs)
+        rule = BY_NAME.get(name.strip("_")) or getattr(type(self), f"rule_{name.strip('_')}", None)
+        if rule is not None:
+            return lambda: rule(self, *node.args, **node.kwargs)
         if name in LINEAR and node.args[0] in self.pairs:
             return lambda: self.linear(node)
         if name in PRODUCTS:
@@ -160,7 +160,6 @@ class Rewriting:
         return node
 
     def pair(self, value: Any) -> Pair:
-        """An operand as a pair."""
         if isinstance(value, complex):
             return Pair(value.real, value.imag)
         if not isinstance(value, Node) or not is_complex(value):
@@ -195,18 +194,20 @@ class Rewriting:
     def times(self, a: Part, b: Part, by: Multiplied | None = None) -> Part:
         if a is None or b is None:
             return None
-        if isinstance(a, Node) and isinstance(b, Node):
-            return by(a, b) if by else self.emit(ATEN.mul.Tensor, a, b)
-        if isinstance(a, Node) or isinstance(b, Node):
-            return self.emit(ATEN.mul.Tensor, *((a, b) if isinstance(a, Node) else (b, a)))
-        return a * b
+        if by and isinstance(a, Node) and isinstance(b, Node):
+            return by(a, b)
+        return self.either_way(ATEN.mul.Tensor, operator.mul, a, b)
 
     def plus(self, a: Part, b: Part) -> Part:
         if a is None or b is None:
             return b if a is None else a
-        if isinstance(a, Node) or isinstance(b, Node):
-            return self.emit(ATEN.add.Tensor, *((a, b) if isinstance(a, Node) else (b, a)))
-        return a + b
+        return self.either_way(ATEN.add.Tensor, operator.add, a, b)
+
+    def either_way(self, target: Any, of_numbers: Callable[[Any, Any], Any], a: Part, b: Part) -> Part:
+        """What takes a tensor first and does not care for the order; of two numbers a number."""
+        if not isinstance(a, Node) and not isinstance(b, Node):
+            return of_numbers(a, b)
+        return self.emit(target, *((a, b) if isinstance(a, Node) else (b, a)))
 
     def minus(self, a: Part, b: Part) -> Part:
         if a is None or b is None or not isinstance(a, Node):
@@ -252,40 +253,19 @@ class Rewriting:
         (second,) = others
         return self.product(first, second, lambda a, b: self.emit(ATEN.einsum.default, equation, [a, b]))
 
-    def rule_add(self, a: Any, b: Any, alpha: Any = 1) -> Pair:
-        (real, imag), more = self.pair(a), self.scaled(b, alpha)
-        return Pair(self.plus(real, more.real), self.plus(imag, more.imag))
-
-    def rule_sub(self, a: Any, b: Any, alpha: Any = 1) -> Pair:
-        (real, imag), less = self.pair(a), self.scaled(b, alpha)
-        return Pair(self.minus(real, less.real), self.minus(imag, less.imag))
+    def summed(self, part: Callable[[Part, Part], Part], a: Any, b: Any, alpha: Any) -> Pair:
+        (real, imag), other = self.pair(a), self.scaled(b, alpha)
+        return Pair(part(real, other.real), part(imag, other.imag))
 
     def scaled(self, value: Any, factor: Any) -> Pair:
         pair = self.pair(value)
         return pair if factor == 1 else self.product(pair, self.pair(factor))
-
-    def rule_rsub(self, a: Any, b: Any, alpha: Any = 1) -> Pair:
-        return self.rule_sub(b, a, alpha)
-
-    def rule_div(self, a: Any, b: Any) -> Pair:
-        return self.quotient(self.pair(a), self.pair(b))
-
-    def rule_reciprocal(self, a: Any) -> Pair:
-        return self.quotient(Pair(1.0, None), self.pair(a))
-
-    def rule_square(self, a: Any) -> Pair:
-        return self.product(self.pair(a), self.pair(a))
 
     def rule_conj(self, a: Any) -> Pair:
         real, imag = self.parts(a)
         return Pair(real, self.emit(ATEN.neg.default, imag))
 
     rule_conj_physical = rule_conj
-
-    def rule_resolve_conj(self, a: Any) -> Pair:
-        return self.pair(a)
-
-    rule_resolve_neg = rule_resolve_conj
 
     def rule_to_copy(self, a: Any, dtype: torch.dtype | None = None, **_: Any) -> Any:
         pair = self.pair(a)
@@ -297,12 +277,6 @@ class Rewriting:
         return Pair(*parts)
 
     rule_to = rule_to_copy
-
-    def rule_real(self, a: Any) -> Any:
-        return self.pair(a).real
-
-    def rule_imag(self, a: Any) -> Any:
-        return self.parts(a)[1]
 
     def rule_abs(self, a: Any) -> Any:
         return self.smooth_at_zero(ATEN.hypot.default, self.parts(a))
@@ -327,18 +301,9 @@ class Rewriting:
         real, imag = self.parts(a)
         return self.rule_polar(self.emit(ATEN.exp.default, real), imag)
 
-    def rule_log(self, a: Any) -> Pair:
-        return Pair(self.emit(ATEN.log.default, self.rule_abs(a)), self.rule_angle(a))
-
     def rule_polar(self, length: Any, angle: Any) -> Pair:
         parts = (self.emit(op, angle) for op in (ATEN.cos.default, ATEN.sin.default))
         return Pair(*(self.emit(ATEN.mul.Tensor, length, part) for part in parts))
-
-    def rule_complex(self, real: Any, imag: Any) -> Pair:
-        return Pair(real, imag)
-
-    def rule_view_as_complex(self, a: Any) -> Pair:
-        return self.taken_apart(a)
 
     def rule_view_as_real(self, a: Any) -> Any:
         parts = self.parts(a)
@@ -355,3 +320,21 @@ class Rewriting:
     def rule_where(self, condition: Any, a: Any, b: Any) -> Pair:
         pairs = zip(self.parts(a), self.parts(b), strict=True)
         return Pair(*(self.emit(ATEN.where.self, condition, *pair) for pair in pairs))
+
+
+BY_NAME: dict[str, Callable[..., Any]] = {
+    "add": lambda r, a, b, alpha=1: r.summed(r.plus, a, b, alpha),
+    "sub": lambda r, a, b, alpha=1: r.summed(r.minus, a, b, alpha),
+    "rsub": lambda r, a, b, alpha=1: r.summed(r.minus, b, a, alpha),
+    "div": lambda r, a, b: r.quotient(r.pair(a), r.pair(b)),
+    "reciprocal": lambda r, a: r.quotient(Pair(1.0, None), r.pair(a)),
+    "square": lambda r, a: r.product(r.pair(a), r.pair(a)),
+    "resolve_conj": Rewriting.pair,
+    "resolve_neg": Rewriting.pair,
+    "real": lambda r, a: r.pair(a).real,
+    "imag": lambda r, a: r.parts(a)[1],
+    "log": lambda r, a: Pair(r.emit(ATEN.log.default, r.rule_abs(a)), r.rule_angle(a)),
+    "complex": lambda r, real, imag: Pair(real, imag),
+    "view_as_complex": Rewriting.taken_apart,
+}
+"""Rules of one line, beside those that are methods."""

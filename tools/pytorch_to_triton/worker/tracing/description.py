@@ -80,17 +80,17 @@ def plain(value: Any, where: str, types: Mapping[str, Any] | None = None) -> Pla
         return value
     if isinstance(value, float) and value - value == 0:
         return value
-    held = container(value, types or {})
-    if held is None and isinstance(value, list | tuple | range):
+    taken = container(value, types or {})
+    if taken is None and isinstance(value, list | tuple | range):
         return [plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
-    if held is not None:
-        places = held.packing.places(where)
-        items = [plain(item, place, types) for item, place in zip(held.held, places, strict=True)]
-        match held.packing.kind:
+    if taken is not None:
+        packing, held = taken
+        items = [plain(item, place, types) for item, place in zip(held, packing.places(where), strict=True)]
+        match packing.kind:
             case "dict":
-                return dict(zip(held.packing.words(), items, strict=True))
+                return dict(zip(packing.words(), items, strict=True))
             case "fields":
-                return {f"{held.packing.type}()": dict(zip(held.packing.keys, items, strict=True))}
+                return {f"{packing.type}()": dict(zip(packing.keys, items, strict=True))}
             case "tuple":
                 return {"()": items}
         return items

@@ -118,7 +118,6 @@ def bytes_of(loaded: Loaded, inputs: Sequence[tracing.TracedInput]) -> int:
 
 
 def in_dtypes(inputs: Sequence[tracing.TracedInput], trace: int) -> list[dict[str, Any]]:
-    """The inputs with their dtypes in one of the traces."""
     return [{**vars(spec), "dtype": spec.dtypes[trace]} for spec in inputs]
 
 
@@ -199,9 +198,7 @@ class ExportTracer:
         as_long = [as_long_as(spec) for spec in sizes]
         self.inputs = [*inputs, *(described(name, tensor) for name, tensor in state.items()), *as_long]
         self.examples = [*given.values(), *state.values(), *map(example, as_long)]
-        self.dims = setting.dims
-        self.keep = setting.keep
-        self.backward = setting.backward
+        self.setting = setting
         self.buffers = updatable(loaded)
 
     def trace(self, constants: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,7 +213,7 @@ class ExportTracer:
         known = {node.name: spec["name"] for node, spec in zip(tensors, self.inputs, strict=True)}
         if signature.buffers_to_mutate:
             raise MutatesArguments(f"it writes to {', '.join(signature.buffers_to_mutate.values())}")
-        sizes = Sizes(tensors, self.inputs, self.dims, program.range_constraints)
+        sizes = Sizes(tensors, self.inputs, self.setting.dims, program.range_constraints)
         names = SourceNames(self.loaded.file)
         writer = NodeWriter(known, names, sizes, lifted_scalars(program))
         copies = copies_of(program, known) if self.buffers else {}
@@ -245,12 +242,12 @@ class ExportTracer:
             "outputs": [*outputs, *written.values()],
             "written": {argument: output["path"] for argument, output in written.items()},
             "result": result,
-            "dims": self.dims,
+            "dims": self.setting.dims,
             "guards": [*sizes.guards(), *sizes.not_one(exported.squeezed)],
             "updated": exported.updated,
             "autocast": cuda_autocast.has_begun(),
         }
-        return {**graph, **halves(program, exported.saved, writer, graph)} if self.backward else graph
+        return {**graph, **halves(program, exported.saved, writer, graph)} if self.setting.backward else graph
 
     def _export(self, constants: Mapping[str, Any]) -> "Exported":
         """The program in core operators, with its gradients where they are wanted."""
@@ -279,11 +276,11 @@ class ExportTracer:
             program = torch.export.export(
                 module, tuple(self.examples), dynamic_shapes=(shapes,), strict=False
             )
-        program = with_pairs(program, differentiated=self.backward)
-        table = decompositions(self.keep)
+        program = with_pairs(program, differentiated=self.setting.backward)
+        table = decompositions(self.setting.keep)
         updated = [names[place] for place in written_copies(program)]
         squeezed = tuple(kept_by_squeezing(program))
-        if not self.backward:
+        if not self.setting.backward:
             return Exported(program.run_decompositions(table), module.returned, updated, squeezed)
         with_gradients = self._joint(program, table, module, applied)
         without_lines(with_gradients)

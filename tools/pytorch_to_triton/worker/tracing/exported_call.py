@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.overrides import TorchFunctionMode
 
 from ..calls.call_inputs import parameter_names
+from ..dispatch import AroundFunctions
 from ..loading.packing import unpacked_result
 from ..loading.target import Loaded, with_forward
 from ..wire import tracing
@@ -68,18 +68,16 @@ class ExportedCall(torch.nn.Module):
         state.update({name: state[name].clone() for name in self.copied})
         numbers = {**self.constants, **{name: given.pop(name).shape[0] for name in self.sizes}}
         in_order = {n: v for n, v in {**given, **numbers}.items() if n in self.loaded.parameters}
-        with DataDetached():
+        with AroundFunctions(data_detached):
             result = self.loaded({**in_order, **given, **numbers}, state)
         values, packing = unpacked_result(result, vars(self.loaded.contents))
         self.returned.values, self.returned.packing = values, packing
         return tuple(value for value in values.values() if isinstance(value, torch.Tensor))
 
 
-class DataDetached(TorchFunctionMode):
-    """Inside, `x.data` is `x.detach()`: torch.export would take it for a constant."""
-
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return args[0].detach() if function == DATA else function(*args, **(kwargs or {}))
+def data_detached(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`x.data` is `x.detach()`: torch.export would take it for a constant."""
+    return args[0].detach() if function == DATA else function(*args, **kwargs)
 
 
 def traceable(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -122,7 +120,6 @@ def kept_by_squeezing(program: ExportedProgram) -> Iterator[int | torch.SymInt]:
 
 
 def _written(program: ExportedProgram) -> Iterator[Any]:
-    """What operators write to."""
     for node in program.graph.nodes:
         if isinstance(node.target, torch._ops.OpOverload):
             schema = node.target._schema

@@ -8,10 +8,9 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..calls.call_inputs import named_inputs
-from ..dispatch import arguments_by_name
+from ..dispatch import AroundOperators, arguments_by_name
 from ..loading.target import Loaded, load
 from ..loading.target_file import ModuleUnconstructed, TargetLoadFailed
 
@@ -69,7 +68,7 @@ def fake_inputs(make: Callable[[], dict[str, Any]], mode: AbstractContextManager
     Raises what it raises.
     """
     try:
-        with mode, RangesNoted():  # type: ignore[no-untyped-call]
+        with mode, AroundOperators(with_range):
             given = make()
     except Exception:
         return make()
@@ -84,7 +83,6 @@ def fake_of(tensor: torch.Tensor, mode: FakeTensorMode) -> torch.Tensor:
 
 
 def tensors_of(value: Any) -> list[torch.Tensor]:
-    """The tensors in whatever containers."""
     return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
@@ -105,12 +103,10 @@ def range_of(tensor: torch.Tensor) -> tuple[int | None, int | None]:
     return int(tensor.min()), int(tensor.max()) + 1
 
 
-class RangesNoted(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Inside, what torch.randint makes knows its range."""
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        if func.overloadpacket is torch.ops.aten.randint:
-            given = arguments_by_name(func, args, kwargs or {})
-            setattr(result, RANGE, (int(given.get("low", 0)), int(given["high"])))
-        return result
+def with_range(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An operator's result; what torch.randint makes knows its range."""
+    result = func(*args, **kwargs)
+    if func.overloadpacket is torch.ops.aten.randint:
+        given = arguments_by_name(func, args, kwargs)
+        setattr(result, RANGE, (int(given.get("low", 0)), int(given["high"])))
+    return result

@@ -8,7 +8,7 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -19,9 +19,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import Dim, ExportedProgram
 from torch.fx import Node
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import wire
+from ..dispatch import AroundOperators
 from ..loading.target import Loaded
 from ..wire import tracing
 from .exported_call import ExportedCall
@@ -73,21 +73,13 @@ class ResultEmpty(Exception):
     """An operator made a tensor without elements from tensors that have some."""
 
 
-class NothingEmpty(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Inside, such results are refused: on fake tensors, operators may miss that their input is too small."""
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        given = [tensor.numel() for tensor in tensors_of((args, kwargs))]
-        if given and all(given) and not all(tensor.numel() for tensor in tensors_of(result)):
-            raise ResultEmpty(str(func))
-        return result
-
-
-def checked(given: Mapping[str, torch.Tensor]) -> AbstractContextManager[object]:
-    """NothingEmpty, unless the inputs are empty themselves."""
-    empty = any(tensor.numel() == 0 for tensor in given.values())
-    return nullcontext() if empty else NothingEmpty()  # type: ignore[no-untyped-call]
+def refuse_empty(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An operator's result: on fake tensors, operators may miss that their input is too small."""
+    result = func(*args, **kwargs)
+    given = [tensor.numel() for tensor in tensors_of((args, kwargs))]
+    if given and all(given) and not all(tensor.numel() for tensor in tensors_of(result)):
+        raise ResultEmpty(str(func))
+    return result
 
 
 @dataclass(frozen=True)
@@ -116,7 +108,8 @@ class Probe:
                 given = {**tensors, **self.constants}
                 order = [name for name in self.loaded.parameters if name in given]
                 arguments = {name: given[name] for name in (*order, *given)}
-                with checked(tensors):
+                empty = any(tensor.numel() == 0 for tensor in tensors.values())
+                with nullcontext() if empty else AroundOperators(refuse_empty):
                     self.loaded(arguments, dict(self.state))
         except Exception:
             return False
@@ -195,7 +188,6 @@ class LeastSizes:
         return self.meets({**self.declared, name: size})
 
     def meets(self, point: Point) -> bool:
-        """Whether the point meets all requirements."""
         try:
             return all(eval(condition, {"math": math}, dict(point)) for condition in self.conditions)
         except ArithmeticError:
@@ -216,14 +208,13 @@ DIVIDES = re.compile(r"\w+ % \d+ == 0")
 
 
 def free_sizes_of(target: wire.Target) -> tracing.FreeSizes | None:
-    """Those of its get_inputs(): run on fake tensors alone, as long as its constructor needs no values."""
+    """The sizes of its get_inputs() as dims; None where none is free, or where it cannot be followed.
+
+    It is run on fake tensors alone, as long as its constructor needs no values.
+    """
     mode = fake_mode()
     loaded = load_fake(target, mode)
-    return free_sizes(loaded, example_inputs(loaded, mode), mode)
-
-
-def free_sizes(loaded: Loaded, given: Mapping[str, Any], mode: FakeTensorMode) -> tracing.FreeSizes | None:
-    """The sizes of `given` as dims; None where none is free, or where the target cannot be followed."""
+    given = example_inputs(loaded, mode)
     tensors = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
     constants = {name: value for name, value in given.items() if name not in tensors}
     if not tensors or tensors_of(constants):

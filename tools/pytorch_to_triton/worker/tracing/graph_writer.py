@@ -75,20 +75,16 @@ class Sizes:
                 elif (expression is None or expression.is_number) and not text.isdigit():
                     self.fixed[text] = int(size)
 
-    def expression(self, size: int | torch.SymInt) -> str:
+    def expression(self, size: int | torch.SymInt | torch.SymFloat) -> str:
         """A size as text over the dims, e.g. `2*H`."""
         if isinstance(size, int):
             return str(size)
-        return self._text(size)
-
-    def _text(self, size: torch.SymInt | torch.SymFloat) -> str:
         try:
             return text_of(sympy.sympify(size.node.expr).subs(self.replacements))
         except UnknownFunction as problem:
             raise NotRepresentable(str(problem)) from problem
 
     def traced(self, size: int | torch.SymInt) -> int:
-        """The size in this trace."""
         if isinstance(size, int):
             return size
         hint = size.node.hint
@@ -103,8 +99,7 @@ class Sizes:
         hint = value.node.hint
         if hint is None:
             raise SizeOfValues("a number depends on values, not on shapes")
-        text = tidy(self._text(value))
-        return Number(text, hint, literal=False)
+        return Number(tidy(self.expression(value)), hint, literal=False)
 
     def shape(self, tensor: torch.Tensor) -> dict[str, Any]:
         """A tensor's shape, both ways."""
@@ -114,7 +109,6 @@ class Sizes:
         }
 
     def input(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """An input as declared."""
         shape = {"expressions": spec["shape"], "traced": spec["traced"]}
         return {"name": spec["name"], "shape": shape, "dtype": spec["dtype"]}
 
@@ -193,13 +187,10 @@ class NodeWriter:
         }
 
     def argument(self, value: Any) -> dict[str, Any]:
-        """One argument of a call."""
         if isinstance(value, Node):
             return self._node(value)
         if isinstance(value, list | tuple):
             return {"form": "list", "items": [self.argument(v) for v in value]}
-        if isinstance(value, torch.dtype):
-            return {"form": "literal", "value": str(value).removeprefix("torch.")}
         if isinstance(value, float) and not math.isfinite(value):
             return {"form": "nonfinite", "value": str(value)}
         if value is None or isinstance(value, bool | int | float | str):

@@ -214,7 +214,8 @@ def saved_by(program: ExportedProgram) -> list[str]:
     """
     module = program.graph_module
     results = [s for s in program.graph_signature.output_specs if s.kind is OutputKind.USER_OUTPUT]
-    multiplies = any(name in PRODUCTS for name in operators(module))
+    called = (n.target for n in module.graph.nodes if isinstance(n.target, torch._ops.OpOverload))
+    multiplies = any(op.__name__.partition(".")[0] in PRODUCTS for op in called)
     # It takes views for readers of memory as well, which they are not: without products nothing is.
     with functorch_config.patch(ban_recompute_materialized_backward=multiplies):
         forward, _ = min_cut_rematerialization_partition(module, None, num_fwd_outputs=len(results))
@@ -286,13 +287,6 @@ def n_bytes(node: Node) -> int:
     return math.prod(map(hint_of, tensor.shape)) * tensor.element_size()
 
 
-def operators(module: GraphModule) -> Iterator[str]:
-    """The names of torch's operators that it calls."""
-    for node in module.graph.nodes:
-        if isinstance(node.target, torch._ops.OpOverload):
-            yield node.target.__name__.partition(".")[0]
-
-
 def looked_at(node: Node) -> Node:
     """What a view, or a cast to a wider dtype, shows."""
     while shows(call := call_of(node), node):
@@ -340,7 +334,15 @@ def halves(
     """What the JSON of a joint graph has beside the function's own `graph`."""
     nodes = {node.name: node for node in program.graph.nodes}
     starts, found = cotangents(program), gradients(program)
-    inputs = [described(writer, nodes[name]) for name in starts]
+    given = ((name, nodes[name].meta["val"]) for name in starts)
+    inputs = [
+        {
+            "name": writer.known[name],
+            "shape": writer.sizes.shape(t),
+            "dtype": str(t.dtype).removeprefix("torch."),
+        }
+        for name, t in given
+    ]
     outputs = [
         {"path": f"{GRADIENT_OF}{writer.known[i]}", "name": known(writer, nodes[n])} for i, n in found.items()
     ]
@@ -355,13 +357,6 @@ def halves(
             "saved": [writer.known[name] for name in saved if name in writer.known],
         },
     }
-
-
-def described(writer: NodeWriter, placeholder: Node) -> dict[str, Any]:
-    """An input that is a gradient."""
-    tensor = placeholder.meta["val"]
-    dtype = str(tensor.dtype).removeprefix("torch.")
-    return {"name": writer.known[placeholder.name], "shape": writer.sizes.shape(tensor), "dtype": dtype}
 
 
 def known(writer: NodeWriter, node: Node) -> str:

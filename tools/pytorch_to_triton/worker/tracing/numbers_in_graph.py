@@ -5,7 +5,7 @@ the number is text over the dims. A table of weights becomes operators that make
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,16 +142,6 @@ LARGEST = 16
 """So many numbers are written out one by one; of more, only those in even steps are known."""
 
 
-def constant_tensors(program: ExportedProgram, state: set[str]) -> Iterator[tuple[str, torch.Tensor]]:
-    """Placeholders of tensors that are neither arguments nor state, with their values where known."""
-    signature = program.graph_signature
-    keys = {**signature.inputs_to_lifted_tensor_constants, **signature.inputs_to_buffers}
-    for name, key in keys.items():
-        value = program.constants.get(key)
-        if key not in state and type(value) is torch.Tensor and value.dim() > 0:
-            yield name, value
-
-
 def made(name: str, tensor: torch.Tensor) -> list[dict[str, Any]]:
     """The nodes that make the tensor, the last one under its name; none where it is too large."""
     flat = tensor.flatten()
@@ -173,10 +163,15 @@ def made(name: str, tensor: torch.Tensor) -> list[dict[str, Any]]:
 
 
 def known_constants(program: ExportedProgram, state: set[str], wanted: set[Node]) -> list[dict[str, Any]]:
-    """The nodes that make all constant tensors that a result depends on."""
+    """The nodes that make all constant tensors that a result depends on, as far as their values are known.
+
+    Those are the tensors that are neither arguments nor `state`.
+    """
     needed = {node.name for node in wanted}
-    found = constant_tensors(program, state)
-    return [node for name, tensor in found if name in needed for node in made(name, tensor)]
+    signature = program.graph_signature
+    keys = {**signature.inputs_to_lifted_tensor_constants, **signature.inputs_to_buffers}
+    values = {n: program.constants.get(key) for n, key in keys.items() if n in needed and key not in state}
+    return [n for name, v in values.items() if type(v) is torch.Tensor and v.dim() for n in made(name, v)]
 
 
 def _even_steps(flat: torch.Tensor) -> tuple[int, int, int] | None:

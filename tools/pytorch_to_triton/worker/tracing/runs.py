@@ -18,13 +18,13 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from .. import wire
 from ..calls.exchange import state_like_input
 from ..calls.generate import generate_arguments
+from ..dispatch import AroundFunctions, AroundOperators
 from ..loading.target import Loaded, load, with_forward
 from ..wire import tracing
 
@@ -125,22 +125,20 @@ class RunRecorder:
         self._given_up: set[tuple[int, bool]] = set()
         self._forced: tuple[int, bool] | None = None
         self._case = 0
-        self._inside: list[int] = []
-        self._entered: list[int | None] = []
-        """The visits of the statements that the run is inside of, by their places; None: not kept."""
+        self._inside: list[tuple[int, int | None]] = []
+        """The lines of the statements that the run is inside of, and the places of their visits if kept."""
         self._seen: Counter[int] = Counter()
         self._state: defaultdict[tuple[str, str, tuple[int, ...]], dict[str, None]] = defaultdict(dict)
 
     def run(self, case: int, function: Loaded, arguments: Mapping[str, Any]) -> None:
         """One call; what it raises where a branch was forced is no fault of the function's."""
         self._case, self._inside, self._seen = case, [], Counter()
-        self._entered = []
         state = state_like_input(function.state, arguments)
         for name, tensor in state.items():
             self._state[name, function.state_keys[name], tuple(tensor.shape)][dtype_of(tensor)] = None
         forced = self._forced
         try:
-            with torch.no_grad(), ValueReads(self), ValueOperators(self):
+            with torch.no_grad(), AroundFunctions(self.function), AroundOperators(self.called):
                 function(arguments, state)
         except Exception:
             if forced is None:
@@ -184,26 +182,41 @@ class RunRecorder:
         return decision
 
     def before(self, line: int) -> None:
-        frame = sys._getframe(1)
-        self._inside.append(line)
         self._seen[line] += 1
         kept = self._seen[line] <= MOST_VISITS
-        self._entered.append(len(self.visits) if kept else None)
+        self._inside.append((line, len(self.visits) if kept else None))
         if kept:
-            self.visits.append(tracing.Visit(case=self._case, line=line, before=held_in(frame), after={}))
+            held = held_in(sys._getframe(1))
+            self.visits.append(tracing.Visit(case=self._case, line=line, before=held, after={}))
 
     def after(self, line: int) -> None:
-        while self._inside[-1] != line:
+        while self._inside[-1][0] != line:
             self._inside.pop()
-            self._entered.pop()
-        self._inside.pop()
-        if (place := self._entered.pop()) is not None:
+        _, place = self._inside.pop()
+        if place is not None:
             self.visits[place] = dataclasses.replace(self.visits[place], after=held_in(sys._getframe(1)))
 
     def operator(self, name: str) -> None:
-        """An operator that the innermost statement calls."""
         if self._inside:
-            self.operators[self._inside[-1]][name] = None
+            self.operators[self._inside[-1][0]][name] = None
+
+    def function(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """A function of torch's, which may read values without an operator."""
+        if function in READING:
+            self.read()
+        return function(*args, **kwargs)
+
+    def called(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """An operator, whose result, or its size, may be a number on the side of Python."""
+        self.operator(str(function))
+        result = function(*args, **kwargs)
+        if torch.Tag.data_dependent_output in function.tags:
+            self.read()
+        elif torch.Tag.dynamic_output_shape in function.tags and is_sized_by_values(function, args):
+            self.read()
+            sizes = sizes_of_values(function, args, kwargs, result)
+            self.sizes.update({(self._case, size): None for size in sizes})
+        return result
 
     def item(self) -> tracing.RunsItem:
         return tracing.RunsItem(
@@ -225,10 +238,6 @@ class RunRecorder:
             frame = frame.f_back
         if frame is not None:
             self.needs[need_at(frame, truth=False)] = None
-
-    def sized(self, axes: Sequence[int]) -> None:
-        """These sizes depend on values, in the present run."""
-        self.sizes.update({(self._case, size): None for size in axes})
 
 
 def unregistered(module: torch.nn.Module) -> tuple[str, ...]:
@@ -254,39 +263,7 @@ def need_at(frame: FrameType, *, truth: bool) -> tracing.ValueNeed:
 
 
 def held_in(frame: FrameType) -> dict[str, tracing.Held]:
-    """What the variables of a function hold."""
     return {name: described(value) for name, value in frame.f_locals.items()}
-
-
-class ValueReads(TorchFunctionMode):
-    """Notes what reads values without an operator."""
-
-    def __init__(self, recorder: RunRecorder) -> None:
-        super().__init__()
-        self.recorder = recorder
-
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if function in READING:
-            self.recorder.read()
-        return function(*args, **(kwargs or {}))
-
-
-class ValueOperators(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Notes operators, and those whose result, or its size, is a number on the side of Python."""
-
-    def __init__(self, recorder: RunRecorder) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.recorder = recorder
-
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.recorder.operator(str(function))
-        result = function(*args, **(kwargs or {}))
-        if torch.Tag.data_dependent_output in function.tags:
-            self.recorder.read()
-        elif torch.Tag.dynamic_output_shape in function.tags and is_sized_by_values(function, args):
-            self.recorder.read()
-            self.recorder.sized(sizes_of_values(function, args, kwargs or {}, result))
-        return result
 
 
 def is_sized_by_values(function: Any, args: Sequence[Any]) -> bool:
@@ -321,7 +298,6 @@ def dtype_of(tensor: torch.Tensor) -> str:
 
 
 def described(value: Any) -> tracing.Held:
-    """What a variable holds."""
     if isinstance(value, torch.Tensor):
         memory = value.untyped_storage().data_ptr()
         return tracing.Held(kind="tensor", dtype=dtype_of(value), shape=tuple(value.shape), memory=memory)

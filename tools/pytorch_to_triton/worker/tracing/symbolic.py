@@ -5,11 +5,11 @@
 
 import ast
 import builtins
-import contextlib
 import importlib.util
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import BuiltinFunctionType, ModuleType
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import _meta_registrations
 
-from ..replacement import all_replaced, replaced
+from ..replacement import all_replaced
 
 Function = Callable[..., Any]
 SIZES = (torch.SymInt, torch.SymFloat)
@@ -63,20 +63,16 @@ def following(plain: Function, symbolic: Function, of: tuple[type, ...] = SIZES)
     return function
 
 
-@contextlib.contextmanager
-def pools_stay_symbolic() -> Iterator[None]:
+def pools_stay_symbolic() -> AbstractContextManager[None]:
     """Inside, the lengths of pools are rounded down without asking whether there is a remainder.
 
     torch 2.11 asks, which makes the answer at the traced sizes a condition on all.
     """
-    with contextlib.ExitStack() as stack:
-        if hasattr(_meta_registrations, "div_rtn"):
-            stack.enter_context(replaced(_meta_registrations, "div_rtn", operator.floordiv))
-        yield
+    asks = hasattr(_meta_registrations, "div_rtn")
+    return all_replaced([(_meta_registrations, "div_rtn", operator.floordiv)] if asks else [])
 
 
-@contextlib.contextmanager
-def sizes_stay_symbolic(contents: ModuleType, file: Path) -> Iterator[None]:
+def sizes_stay_symbolic(contents: ModuleType, file: Path) -> AbstractContextManager[None]:
     """Inside, functions of `math`, `float`, `int`, `len` in the target's file, and max_pool1d, keep them."""
     following_math = {getattr(math, name): following(getattr(math, name), new) for name, new in MATH.items()}
     imported = [
@@ -89,8 +85,7 @@ def sizes_stay_symbolic(contents: ModuleType, file: Path) -> Iterator[None]:
         for name in only_called(file, BUILTINS) - vars(contents).keys()
     ]
     of_math = [(math, name, following_math[getattr(math, name)]) for name in MATH]
-    with all_replaced([(torch, "max_pool1d", max_pool1d), *of_math, *imported, *of_python]):
-        yield
+    return all_replaced([(torch, "max_pool1d", max_pool1d), *of_math, *imported, *of_python])
 
 
 def only_called(file: Path, names: dict[str, Function]) -> set[str]:

@@ -6,14 +6,15 @@ No case is judged here: what is beyond the error budget is counted and described
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
-from ..allocation import Poison, poison_bytes
+from ..allocation import Poison, poison_bytes, storage_bytes
 from ..calls.exchange import AFTER_THE_CALL, CallInputs, Exchange
 from ..calls.gradients import GRADIENT_OF
-from ..calls.tensors import OutputLeaf, Outputs, output_of, read_outputs, storage_bytes
+from ..calls.tensors import OutputLeaf, Outputs, output_of, read_values
+from ..wire.statistics import Run
 from .blocks import blocks
 from .budget import AS_ELSEWHERE, LITTLE, LOOSER, LOOSEST, NEAR_TIES, SAMPLES_OF_TIES, STRICT, for_dtype
 from .diagnostics import is_constant, is_transposed, what_it_looks_like, where_it_fails
@@ -34,13 +35,9 @@ Statistics = dict[str, Any]
 def compare(exchange: Exchange, case_id: str, side: str, truth: Truth, device: str) -> Statistics:
     """Statistics of the candidate's outputs of a case, or of a further run's where those are worse."""
     call = exchange.call(case_id, device)
-    runs = {
-        "first": exchange.outputs(side, case_id),
-        "second": exchange.second_run(side, case_id),
-        "without_gradients": exchange.without_gradients(side, case_id),
-    }
+    runs = {run: exchange.outputs(side, case_id, run) for run in get_args(Run)}
     each = {
-        run: statistics_of(read_outputs(folder, device), truth, call)
+        run: statistics_of(read_values(folder, device), truth, call)
         for run, folder in runs.items()
         if folder.exists()
     }

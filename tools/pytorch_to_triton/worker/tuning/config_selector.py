@@ -2,16 +2,15 @@
 autotuned kernels chose by themselves, read from Triton's own tuners once calls were made.
 
 Triton 3.6 to 3.9 have these alike: a tuner's `cache` (configuration by key), `configs`, `keys`, `arg_names`
-and `base_fn`, the `device_caches` of the kernel behind it, whose compiled kernels know their signature, and
-`best_config`, which the first launch sets. They differ in `bench_time`, the seconds of the last tuning: from
-3.8 on it is not set where pruning leaves one configuration. A key names no tensors, only their dtypes.
+and `base_fn`, `prune_configs`, which is called once for each new key, and `best_config`, which the first
+launch sets. They differ in `bench_time`, the seconds of the last tuning: from 3.8 on it is not set where
+pruning leaves one configuration.
 """
 
 import gc
-import inspect
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -20,27 +19,33 @@ import triton
 from triton.runtime.autotuner import Autotuner
 
 from ..loading.redirect import original
-from .tuning_config import TuningConfig, plain
+from .tuning_config import config_json, plain
 
 FOREIGN = frozenset({*sys.stdlib_module_names, "torch", "triton", "numpy", __name__.partition(".")[0]})
 """Packages whose globals and classes hold no kernels of the user's; the last one is this worker."""
-DTYPES = {
-    "fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16",
-    "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp8e4b8": "float8_e4m3fnuz",
-    "fp8e5b16": "float8_e5m2fnuz", "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8",
-    "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "i1": "bool", "u1": "bool",
-}  # fmt: skip
-"""torch's dtypes by Triton's names for them in a signature."""
-OF_TORCH = "torch."
+NAMED_KEYS: dict[Autotuner, dict[tuple[Any, ...], dict[str, Any]]] = {}
+"""Of each tuner, its cache's keys with names."""
+
+
+def note_keys() -> None:
+    """From now on, each key that a kernel is tuned for is noted with its names: tuners keep values alone."""
+    prune = Autotuner.prune_configs
+
+    def noted(tuner: Autotuner, kwargs: dict[str, Any]) -> Any:
+        parts = key_parts(tuner, tuple((tuner.nargs or {}).values()), kwargs)
+        NAMED_KEYS.setdefault(tuner, {})[tuple(parts.values())] = named_key(parts)
+        return prune(tuner, kwargs)
+
+    Autotuner.prune_configs = noted
 
 
 def chosen_configs(modules: Iterable[ModuleType]) -> list[dict[str, Any]]:
-    """What each autotuned kernel that `modules` hold chose, an entry a key: `kernel`, `file`, `line` (of its
-    first decorator), `key`, `config`, `seconds`.
+    """What each autotuned kernel that `modules` hold chose since `note_keys`, an entry a key: `kernel`,
+    `file`, `line` (of its first decorator), `key`, `config`, `seconds`.
 
-    `key` holds sizes by name and dtypes as `x_ptr dtype`; names that are unknown are `key 1`, `dtype 1`.
-    A kernel with a single configuration chooses nothing: its key is empty. `seconds` is what the tuning
-    took, None where that is not known of this key alone.
+    `key` holds sizes by name and dtypes as `x_ptr dtype`. A kernel with a single configuration chooses
+    nothing: its key is empty. `seconds` is what the tuning took, None where that is not known of this key
+    alone.
     """
     return [choice for tuner in tuners_in(modules) for choice in choices_of(tuner)]
 
@@ -78,7 +83,8 @@ def choices_of(tuner: Autotuner) -> Iterator[dict[str, Any]]:
     if not isinstance(tuner.cache, dict):
         return
     code = tuner.base_fn.__code__
-    used = [(named_key(tuner, key), config) for key, config in tuner.cache.items()]
+    names = NAMED_KEYS.get(tuner, {})
+    used = [(names[key], config) for key, config in tuner.cache.items() if key in names]
     if len(tuner.configs) == 1 and hasattr(tuner, "best_config"):
         used = [({}, tuner.configs[0])]
     seconds = getattr(tuner, "bench_time", None) if len(tuner.cache) == 1 else None
@@ -88,53 +94,9 @@ def choices_of(tuner: Autotuner) -> Iterator[dict[str, Any]]:
             "file": str(original(code.co_filename)),
             "line": code.co_firstlineno,
             "key": key,
-            "config": TuningConfig.of(config).as_json,
+            "config": config_json(config),
             "seconds": seconds,
         }
-
-
-def named_key(tuner: Autotuner, key: Sequence[Any]) -> dict[str, Any]:
-    """The parts of a cache's key by name: the values of the tuner's keys, then the tensors' dtypes."""
-    sizes = [name for name in tuner.keys if name in tuner.arg_names]
-    if len(key) < len(sizes) or any(is_dtype(part) for part in key[: len(sizes)]):
-        # An argument that was left to its default is missing in the key.
-        values = [part for part in key if not is_dtype(part)]
-        sizes = [f"key {number}" for number, _ in enumerate(values, 1)]
-    dtypes = [str(part).removeprefix(OF_TORCH) for part in key[len(sizes) :]]
-    tensors = tensors_of(tuner, dtypes)
-    return {
-        **{name: plain(value) for name, value in zip(sizes, key, strict=False)},
-        **dict(zip(tensors, dtypes, strict=True)),
-    }
-
-
-def is_dtype(part: Any) -> bool:
-    """Whether a part of a key is torch's dtype as text."""
-    return isinstance(part, str) and part.startswith(OF_TORCH)
-
-
-def tensors_of(tuner: Autotuner, dtypes: Sequence[str]) -> list[str]:
-    """`x_ptr dtype` for each dtype of a key: by a compiled signature, else by the parameters' names."""
-    compiled = {names for names, types in pointers(tuner) if list(types) == list(dtypes)}
-    named = tuple(name for name in tuner.arg_names if "ptr" in name.lower())
-    signatures = compiled or {named}
-    if len(signatures) == 1 and len(names := next(iter(signatures))) == len(dtypes):
-        return [f"{name} dtype" for name in names]
-    return [f"dtype {number}" for number, _ in enumerate(dtypes, 1)]
-
-
-def pointers(tuner: Autotuner) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Names and dtypes of the pointers of each compiled kernel; nothing under the interpreter."""
-    kernel = tuner.fn
-    while not hasattr(kernel, "device_caches") and not inspect.isfunction(kernel):
-        kernel = kernel.fn
-    for caches in getattr(kernel, "device_caches", {}).values():
-        for compiled in caches[0].values():
-            signature = getattr(getattr(compiled, "src", None), "signature", {})
-            types = {n: t for n, t in signature.items() if isinstance(t, str) and t.startswith("*")}
-            # A pointer to what may only be read is `*k` and its type.
-            short = [t.removeprefix("*").removeprefix("k") for t in types.values()]
-            yield tuple(types), tuple(DTYPES.get(t, t) for t in short)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,38 +108,28 @@ class TuningSite:
     """Sizes by name, dtypes as `x_ptr dtype`."""
     sizes: dict[str, int]
     """The integers among all arguments."""
-    configs: tuple[TuningConfig, ...]
+    configs: tuple[triton.Config, ...]
     """The author's configurations, after their own pruning."""
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
 
     @property
     def kernel(self) -> str:
-        """The kernel's name."""
         return str(self.tuner.base_fn.__name__)
 
-    def compiled(self, config: TuningConfig) -> Any:
-        """The compiled kernel, not yet loaded; None under the interpreter. Raises what compiling does."""
-        return self.launch(config, self.args, {**self.kwargs, "warmup": True})
-
-    def launch(self, config: TuningConfig, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def launch(self, config: triton.Config, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """As the tuner launches the configuration that it chose."""
-        chosen = triton_config(config)
-        if chosen.pre_hook is not None and not kwargs.get("warmup"):
-            chosen.pre_hook(
-                {**dict(zip(self.tuner.arg_names, args, strict=False)), **kwargs, **chosen.all_kwargs()}
-            )
-        return self.tuner.fn.run(*args, **kwargs, **chosen.all_kwargs())
+        if config.pre_hook is not None and not kwargs.get("warmup"):
+            config.pre_hook({**named(self.tuner, args), **kwargs, **config.all_kwargs()})
+        return self.tuner.fn.run(*args, **kwargs, **config.all_kwargs())
 
-    def refused(self, configs: Sequence[TuningConfig]) -> dict[TuningConfig, str]:
+    def refused(self, configs: Sequence[triton.Config]) -> dict[triton.Config, str]:
         """Those that the author's own early_config_prune leaves out."""
         prune = self.tuner.early_config_prune
         fresh = [c for c in configs if c not in self.configs]
         if prune is None or not fresh:
             return {}
-        named = dict(zip(self.tuner.arg_names, self.args, strict=False))
-        left = prune([*self.tuner.configs, *map(triton_config, fresh)], named, **self.kwargs)
-        kept = {TuningConfig.of(config) for config in left}
+        kept = {*prune([*self.tuner.configs, *fresh], named(self.tuner, self.args), **self.kwargs)}
         return {c: "the kernel's own early_config_prune leaves it out" for c in fresh if c not in kept}
 
 
@@ -188,13 +140,13 @@ class ConfigSelector:
     def __init__(self) -> None:
         self.sites: dict[tuple[int, str], TuningSite] = {}
         """In the order of their first launches."""
-        self._selected: dict[TuningSite, TuningConfig] = {}
+        self._selected: dict[TuningSite, triton.Config] = {}
 
-    def select(self, site: TuningSite, config: TuningConfig) -> None:
+    def select(self, site: TuningSite, config: triton.Config) -> None:
         """What the site's launches take from now on."""
         self._selected[site] = config
 
-    def selected(self, site: TuningSite) -> TuningConfig:
+    def selected(self, site: TuningSite) -> triton.Config:
         """What the site's launches take."""
         return self._selected[site]
 
@@ -213,7 +165,7 @@ class ConfigSelector:
 
     def launched(self, tuner: Autotuner, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """One launch, in place of Triton's own."""
-        key = key_of(tuner, args, kwargs)
+        key = named_key(key_parts(tuner, args, kwargs))
         identity = (id(tuner), json.dumps(key))
         if identity not in self.sites:
             site = site_of(tuner, key, args, kwargs)
@@ -237,37 +189,37 @@ class ConfigSelector:
         raise ValueError(f"{site.kernel}'s own pruning leaves no configuration")
 
 
-def triton_config(config: TuningConfig) -> Any:
-    """The config as a triton.Config."""
-    return triton.Config(dict(config.meta), **config.options)
+def named(tuner: Autotuner, args: Sequence[Any]) -> dict[str, Any]:
+    return dict(zip(tuner.arg_names, args, strict=False))
 
 
-def arguments(tuner: Autotuner, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+def arguments(tuner: Autotuner, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """The kernel's arguments by name, in the order of a tuner's key: positional ones, then keywords."""
-    arguments_by_name = {**dict(zip(tuner.arg_names, args, strict=False)), **kwargs}
-    return {name: value for name, value in arguments_by_name.items() if name in tuner.arg_names}
+    given = {**named(tuner, args), **kwargs}
+    return {name: value for name, value in given.items() if name in tuner.arg_names}
 
 
-def key_of(tuner: Autotuner, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+def key_parts(tuner: Autotuner, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """What Triton distinguishes launches by: the arguments that the author named, and the tensors' dtypes."""
     bound = arguments(tuner, args, kwargs)
-    sizes = {name: plain(bound[name]) for name in tuner.keys if name in bound}
-    dtypes = {
-        f"{n} dtype": str(v.dtype).removeprefix("torch.") for n, v in bound.items() if hasattr(v, "dtype")
-    }
-    return {**sizes, **dtypes}
+    sizes = {name: bound[name] for name in tuner.keys if name in bound}
+    return {**sizes, **{f"{n} dtype": str(v.dtype) for n, v in bound.items() if hasattr(v, "dtype")}}
+
+
+def named_key(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts as JSON."""
+    return {n: v.removeprefix("torch.") if n.endswith(" dtype") else plain(v) for n, v in parts.items()}
 
 
 def site_of(
     tuner: Autotuner, key: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> TuningSite:
     """The site of this launch, its configurations pruned by the author's own functions."""
-    tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
+    tuner.nargs = named(tuner, args)
     try:
         configs = tuner.prune_configs(kwargs)
     finally:
         tuner.nargs = None
     bound = arguments(tuner, args, kwargs)
     sizes = {name: plain(v) for name, v in bound.items() if type(plain(v)) is int}
-    configs = tuple(dict.fromkeys(TuningConfig.of(config) for config in configs))
-    return TuningSite(tuner, key, sizes, configs, args, dict(kwargs))
+    return TuningSite(tuner, key, sizes, tuple(dict.fromkeys(configs)), args, dict(kwargs))

@@ -1,12 +1,15 @@
-"""One configuration of a kernel: as JSON, its neighbours, whether its blocks suit the problem, and whether
-what it takes of the device does.
+"""A configuration of a kernel: as JSON, its neighbours, whether its blocks suit the problem, and whether what
+it takes of the device does.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from numbers import Integral
 from typing import Any
+
+import triton
 
 MOST_WARPS = 32
 """A block has at most 1024 threads, on AMD's GPUs with 64 a warp half as many warps."""
@@ -17,69 +20,47 @@ SMALL_BLOCK = 32
 """Blocks up to this are never too large: matrix products need 16 or 32 along each side."""
 
 
-@dataclass(frozen=True)
-class TuningConfig:
-    """A configuration as Triton's `Config` has it, with its defaults; equal ones are the same launch."""
-
-    meta: tuple[tuple[str, Any], ...]
-    """Meta-parameters in the author's order."""
-    num_warps: int = 4
-    num_stages: int = 3
-    num_ctas: int = 1
-    maxnreg: int | None = None
-    ir_override: str | None = None
-    pre_hook: Callable[..., Any] | None = None
-
-    @classmethod
-    def of(cls, config: Any) -> "TuningConfig":
-        """What a triton.Config holds."""
-        options = {name: getattr(config, name) for name in OPTIONS}
-        return cls(tuple(config.kwargs.items()), **options)
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """All but the meta-parameters, as keywords of triton.Config."""
-        return {name: getattr(self, name) for name in OPTIONS}
-
-    @property
-    def as_json(self) -> dict[str, Any]:
-        """Meta-parameters, `num_warps`, `num_stages`, and the other options that are not the default."""
-        options = {
-            n: v for n, v in self.options.items() if n in ALWAYS_SHOWN or v != getattr(TuningConfig, n)
-        }
-        return {name: plain(value) for name, value in {**dict(self.meta), **options}.items()}
-
-    @property
-    def blocks(self) -> dict[str, int]:
-        """The sizes of its blocks: meta-parameters named BLOCK or BLOCK_... that are powers of two."""
-        return {name: v for name, v in self.meta if name.startswith("BLOCK") and is_power_of_two(v)}
-
-    def resized(self, block: str, size: int) -> "TuningConfig":
-        """The same with one block of another size."""
-        return replace(self, meta=tuple((n, size if n == block else v) for n, v in self.meta))
-
-
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override", "pre_hook")
 ALWAYS_SHOWN = ("num_warps", "num_stages")
+DEFAULT = triton.Config({})
 
 
-def neighbours(config: TuningConfig) -> Iterator[TuningConfig]:
+def config_json(config: triton.Config) -> dict[str, Any]:
+    """Meta-parameters, `num_warps`, `num_stages`, and the other options that are not the default."""
+    options = {name: getattr(config, name) for name in OPTIONS}
+    shown = {n: v for n, v in options.items() if n in ALWAYS_SHOWN or v != getattr(DEFAULT, n)}
+    return {name: plain(value) for name, value in {**config.kwargs, **shown}.items()}
+
+
+def blocks_of(config: triton.Config) -> dict[str, int]:
+    """The sizes of its blocks: meta-parameters named BLOCK or BLOCK_... that are powers of two."""
+    return {n: v for n, v in config.kwargs.items() if n.startswith("BLOCK") and is_power_of_two(v)}
+
+
+def changed(config: triton.Config, **settings: Any) -> triton.Config:
+    """The same with other settings."""
+    other = copy.copy(config)
+    vars(other).update(settings)
+    return other
+
+
+def neighbours(config: triton.Config) -> Iterator[triton.Config]:
     """Half and twice the warps, a stage less and one more, each block half and twice as large."""
     for num_warps in (config.num_warps // 2, config.num_warps * 2):
         if 1 <= num_warps <= MOST_WARPS:
-            yield replace(config, num_warps=num_warps)
+            yield changed(config, num_warps=num_warps)
     for num_stages in (config.num_stages - 1, config.num_stages + 1):
         if 1 <= num_stages <= MOST_STAGES:
-            yield replace(config, num_stages=num_stages)
-    for block, size in config.blocks.items():
-        if size > 1:
-            yield config.resized(block, size // 2)
-        yield config.resized(block, size * 2)
+            yield changed(config, num_stages=num_stages)
+    for block, size in blocks_of(config).items():
+        for other in (size // 2, size * 2):
+            if other:
+                yield changed(config, kwargs={**config.kwargs, block: other})
 
 
 def too_large(
-    configs: Sequence[TuningConfig], sizes: Mapping[str, int], keys: Sequence[str]
-) -> dict[TuningConfig, str]:
+    configs: Sequence[triton.Config], sizes: Mapping[str, int], keys: Sequence[str]
+) -> dict[triton.Config, str]:
     """Why each config whose blocks are much larger than the problem is left out; never all of them.
 
     `sizes` are the integers among the launch's arguments. BLOCK_M is compared with the argument M if
@@ -87,16 +68,16 @@ def too_large(
     """
     reasons = {c: why for c in configs if (why := excess(c, sizes, keys))}
     if configs and len(reasons) == len(set(configs)):
-        del reasons[min(reasons, key=lambda c: prod(c.blocks.values()))]
+        del reasons[min(reasons, key=lambda c: prod(blocks_of(c).values()))]
     return reasons
 
 
-def excess(config: TuningConfig, sizes: Mapping[str, int], keys: Sequence[str]) -> str:
+def excess(config: triton.Config, sizes: Mapping[str, int], keys: Sequence[str]) -> str:
     """Which block is much too large for what; empty where none is."""
     by_name = {name.lower(): (name, size) for name, size in sizes.items()}
     known_sizes = [(name, sizes[name]) for name in keys if name in sizes]
     largest = max(known_sizes, key=lambda pair: pair[1], default=None)
-    for block, size in config.blocks.items():
+    for block, size in blocks_of(config).items():
         walked = by_name.get(block.rpartition("_")[2].lower(), largest)
         if walked and size > max(TOO_LARGE * power_of_two_over(walked[1]), SMALL_BLOCK):
             return f"{block}={size} is more than twice what {walked[0]}={walked[1]} fills"
@@ -145,8 +126,8 @@ class DeviceLimits:
 
 
 def over_budget(
-    resources: Mapping[TuningConfig, KernelResources], limits: DeviceLimits
-) -> dict[TuningConfig, str]:
+    resources: Mapping[triton.Config, KernelResources], limits: DeviceLimits
+) -> dict[triton.Config, str]:
     """Why each config is left out: it does not fit the device, or it spills and others that fit do not."""
     dropped = {c: why for c, r in resources.items() if (why := misfit(r, limits))}
     fitting = {c: r for c, r in resources.items() if c not in dropped}

@@ -2,12 +2,12 @@
 
 This folder is all that the tools import of the worker, and it imports nothing but the standard library. A
 job's arguments are those of its `work`; what is made of more than JSON is a frozen dataclass, which
-`as_json.py` encodes and decodes. Messages and items are told apart by their `event`, requests by their `do`.
+`as_json.py` encodes and decodes; where one of several may come, its class is named.
 """
 
 from typing import Any, Literal, TypedDict
 
-from .as_json import WireValue
+from .as_json import NamedValue, WireValue
 
 Json = dict[str, Any]
 """An object whose fields are described elsewhere."""
@@ -47,47 +47,40 @@ class Failure(WireValue):
 # What a job says, and the fork server says about it.
 
 
-class ItemMessage(WireValue):
-    event: Literal["item"] = "item"
+class ItemMessage(NamedValue):
     item: Any
     """One of the dataclasses below; as JSON where it is received."""
 
 
-class ProgressMessage(WireValue):
-    event: Literal["progress"] = "progress"
+class ProgressMessage(NamedValue):
     done: float
     total: float | None
     message: str
 
 
-class PhaseMessage(WireValue):
+class PhaseMessage(NamedValue):
     """What the job does from here on."""
 
-    event: Literal["phase"] = "phase"
     phase: str
     at: float
 
 
-class AnsweredReply(WireValue):
-    event: Literal["answered"] = "answered"
+class AnsweredReply(NamedValue):
     answer: Any
 
 
-class RaisedReply(WireValue):
-    event: Literal["raised"] = "raised"
+class RaisedReply(NamedValue):
     failure: Failure
 
 
 Message = ItemMessage | ProgressMessage | PhaseMessage | AnsweredReply | RaisedReply
 
 
-class StartedMessage(WireValue):
-    event: Literal["started"] = "started"
+class StartedMessage(NamedValue):
     pid: int
 
 
-class EndedMessage(WireValue):
-    event: Literal["ended"] = "ended"
+class EndedMessage(NamedValue):
     status: int
     stopped: str
     """Why the server has killed it; empty where it has not."""
@@ -124,16 +117,14 @@ class TimingSetting(TypedDict):
 # Job `tune`.
 
 
-class TuningDeviceItem(WireValue):
-    event: Literal["device"] = "device"
+class TuningDeviceItem(NamedValue):
     device: str
     triton: str
 
 
-class ConfigDroppedItem(WireValue):
+class ConfigDroppedItem(NamedValue):
     """One configuration of one kernel at one key, as in the items below."""
 
-    event: Literal["dropped"] = "dropped"
     kernel: str
     key: Json
     config: Json
@@ -141,10 +132,9 @@ class ConfigDroppedItem(WireValue):
     """Why."""
 
 
-class ConfigTimedItem(WireValue):
+class ConfigTimedItem(NamedValue):
     """A later one of the same configuration replaces it."""
 
-    event: Literal["timed"] = "timed"
     kernel: str
     key: Json
     config: Json
@@ -152,10 +142,9 @@ class ConfigTimedItem(WireValue):
     calls: int
 
 
-class ConfigBestItem(WireValue):
+class ConfigBestItem(NamedValue):
     """A later one of the same kernel and key replaces it."""
 
-    event: Literal["best"] = "best"
     kernel: str
     key: Json
     config: Json
@@ -165,11 +154,6 @@ class ConfigBestItem(WireValue):
 
 
 TuneItem = TuningDeviceItem | ConfigDroppedItem | ConfigTimedItem | ConfigBestItem
-
-
-class TuneAnswer(WireValue):
-    sites: int
-    """Autotuned kernels by key."""
 
 
 # Jobs `compile` and `profile`.
@@ -218,16 +202,14 @@ class TrafficAnswer(WireValue):
     bytes_moved: int
 
 
-class KernelItem(WireValue):
-    event: Literal["kernel"] = "kernel"
+class KernelItem(NamedValue):
     kernel: Json
     """CompiledKernel of schema/compiled.py."""
 
 
-class LaunchedItem(WireValue):
+class LaunchedItem(NamedValue):
     """The first launch of a kernel that was compiled in a warm-up."""
 
-    event: Literal["launched"] = "launched"
     number: int
     grid: tuple[int, ...] | None
 

@@ -25,6 +25,12 @@ class WireValue:
         dataclass(frozen=True, kw_only=True)(cls)
 
 
+class NamedValue(WireValue):
+    """One of several that may come: its JSON names its class."""
+
+
+CLASS = "is"
+"""The key of that name."""
 KEY_BYTES = 16
 _LENGTH = struct.Struct("!I")
 
@@ -76,8 +82,8 @@ def encoded(value: Any) -> str:
 def decoded(kind: Any, value: Any) -> Any:
     """The value of type `kind` that parsed JSON stands for.
 
-    Of a union of dataclasses, the default of the first field says which. Raises TypeError or KeyError for
-    JSON of another shape.
+    Of a union of dataclasses, the name of the class says which. Raises TypeError or KeyError for JSON of
+    another shape.
     """
     return _decoder(kind)(value)
 
@@ -85,6 +91,8 @@ def decoded(kind: Any, value: Any) -> Any:
 def _plain(value: Any) -> Any:
     if isinstance(value, frozenset):
         return sorted(value)
+    if isinstance(value, NamedValue):
+        return {CLASS: type(value).__name__, **vars(value)}
     if dataclasses.is_dataclass(value):
         return vars(value)
     raise TypeError(f"JSON has no {type(value).__name__}")
@@ -108,7 +116,7 @@ def _decoder(kind: Any) -> Callable[[Any], Any]:
 
 def _of_dataclass(kind: Any) -> Callable[[Any], Any]:
     parts = {name: _decoder(hint) for name, hint in get_type_hints(kind).items()}
-    return lambda value: kind(**{name: parts[name](each) for name, each in value.items()})
+    return lambda value: kind(**{name: parts[name](each) for name, each in value.items() if name != CLASS})
 
 
 def _of_union(kinds: list[Any]) -> Callable[[Any], Any]:
@@ -117,6 +125,5 @@ def _of_union(kinds: list[Any]) -> Callable[[Any], Any]:
         return lambda value: None if value is None else only(value)
     if not all(map(dataclasses.is_dataclass, kinds)):
         return lambda value: value
-    tag = dataclasses.fields(kinds[0])[0].name
-    parts = {dataclasses.fields(each)[0].default: _decoder(each) for each in kinds}
-    return lambda value: parts[value[tag]](value)
+    parts = {each.__name__: _decoder(each) for each in kinds}
+    return lambda value: parts[value[CLASS]](value)

@@ -27,10 +27,13 @@ class ObservedLaunch(WireValue):
     """What its source uses and the compiler would refuse, though the interpreter runs it."""
 
 
+FaultKind = Literal["load_outside", "store_outside", "race", "missing_barrier", "false_promise"]
+
+
 class MemoryFault(WireValue):
     """A load, store or promise to the compiler that no kernel may make, seen by the guarded interpreter."""
 
-    kind: Literal["load_outside", "store_outside", "race", "missing_barrier", "false_promise"]
+    kind: FaultKind
     kernel: str
     file: str
     line: int
@@ -49,7 +52,7 @@ class MemoryFault(WireValue):
 
 
 class Strided(WireValue):
-    """A block of which each lane moves a sector of its own."""
+    """A block whose lanes lie a sector or more apart: each moves one of its own."""
 
     kernel: str
     file: str
@@ -67,8 +70,9 @@ class Overrun(WireValue):
     side: str
     """`before`, `after`."""
     offset: int
-    """Of the damaged element nearest to the tensor, in elements from the storage's first."""
+    """Of the damaged element nearest to the storage, in elements from the storage's first."""
     elements: int
+    """How many are damaged."""
     size: int
     """Elements in the storage."""
 

@@ -5,6 +5,8 @@ from typing import Literal
 
 from .as_json import WireValue
 
+Run = Literal["first", "second", "without_gradients"]
+
 
 class Spread(WireValue):
     """Failing indices along one dimension, or in flattened order."""
@@ -106,7 +108,7 @@ class CaseStatistics(WireValue):
     outputs: tuple[OutputStatistics, ...]
     truth: str = "float64"
     """What the truth was computed in."""
-    run: Literal["first", "second", "without_gradients"] = "first"
+    run: Run = "first"
     """The run with the most that is wrong, which these are of."""
     right_at_first: bool = False
     """Nothing is wrong in the first run: what is wrong is so in a further one."""

@@ -6,16 +6,15 @@ The job loads the target, then takes requests.
 from typing import Literal
 
 from . import Case, Failure, Json
-from .as_json import WireValue
+from .as_json import NamedValue, WireValue
 
 
-class DescribedItem(WireValue):
-    event: Literal["described"] = "described"
+class DescribedItem(NamedValue):
     description: Json
     """schema/description.py."""
 
 
-class FreeSizesRequest(WireValue):
+class FreeSizesRequest(NamedValue):
     do: Literal["free_sizes"] = "free_sizes"
 
 
@@ -32,20 +31,18 @@ class FreeSizes(WireValue):
     """Conditions under which a trace has the operators that it has at the sizes of get_inputs()."""
 
 
-class FreeSizesItem(WireValue):
-    event: Literal["free_sizes"] = "free_sizes"
+class FreeSizesItem(NamedValue):
     free: FreeSizes | None
     """None: all sizes are numbers."""
 
 
-class ShownInputsRequest(WireValue):
+class ShownInputsRequest(NamedValue):
     do: Literal["shown_inputs"] = "shown_inputs"
     points: tuple[dict[str, int], ...]
     """Dims for the file's `inputs`."""
 
 
-class ShownInputsItem(WireValue):
-    event: Literal["shown_inputs"] = "shown_inputs"
+class ShownInputsItem(NamedValue):
     examples: tuple[list[Json], ...]
     """Examples of schema/description.py: what it returns at each point."""
 
@@ -87,7 +84,7 @@ class PartSource(WireValue):
     """Whether it takes the target's module first: it is traced with the module's state."""
 
 
-class TraceRequest(WireValue):
+class TraceRequest(NamedValue):
     do: Literal["trace"] = "trace"
     inputs: tuple[TracedInput, ...]
     sizes: tuple[TracedSize, ...]
@@ -99,25 +96,22 @@ class TraceRequest(WireValue):
     """What is traced in place of the target."""
 
 
-class TraceSucceeded(WireValue):
-    event: Literal["succeeded"] = "succeeded"
+class TraceSucceeded(NamedValue):
     graph: Json
     """schema/graph.py, float arguments as literals."""
 
 
-class TraceRefused(WireValue):
-    event: Literal["failed"] = "failed"
+class TraceRefused(NamedValue):
     why: str
 
 
-class TracedItem(WireValue):
-    event: Literal["traced"] = "traced"
+class TracedItem(NamedValue):
     graph: Json
     """schema/graph.py of the first trace, float arguments told apart from literals."""
     traces: tuple[TraceSucceeded | TraceRefused, ...]
 
 
-class RunsRequest(WireValue):
+class RunsRequest(NamedValue):
     do: Literal["runs"] = "runs"
     text: str
     """The target's function, or that function written differently; lines are those of this text."""
@@ -168,8 +162,7 @@ class StateSeen(WireValue):
     shape: tuple[int, ...]
 
 
-class RunsItem(WireValue):
-    event: Literal["runs"] = "runs"
+class RunsItem(NamedValue):
     needs: tuple[ValueNeed, ...]
     visits: tuple[Visit, ...]
     operators: dict[str, tuple[str, ...]]
@@ -182,10 +175,9 @@ class RunsItem(WireValue):
     """Attributes of the module that hold tensors of which its state_dict says nothing."""
 
 
-class UntracedItem(WireValue):
+class UntracedItem(NamedValue):
     """In place of what was asked for: torch.export cannot follow the target at these sizes."""
 
-    event: Literal["untraced"] = "untraced"
     failure: Failure
 
 

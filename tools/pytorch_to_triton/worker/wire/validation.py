@@ -4,10 +4,9 @@ Each job loads its side, then takes requests.
 """
 
 from dataclasses import field
-from typing import Literal
 
 from . import Case, Failure, Json, Target
-from .as_json import WireValue
+from .as_json import NamedValue, WireValue
 from .observation import Observation, SandboxViolation, Traces
 from .statistics import CaseStatistics
 
@@ -22,21 +21,18 @@ class ExchangeSetting(WireValue):
     backward: bool
 
 
-class StageRequest(WireValue):
-    do: Literal["stage"] = "stage"
+class StageRequest(NamedValue):
     name: str
     """The candidate's name in the exchange folder."""
     candidate: Target
 
 
-class PrepareRequest(WireValue):
-    do: Literal["prepare"] = "prepare"
+class PrepareRequest(NamedValue):
     name: str
     case: Case
 
 
-class CompareRequest(WireValue):
-    do: Literal["compare"] = "compare"
+class CompareRequest(NamedValue):
     name: str
     id: str
     seed: int
@@ -46,14 +42,12 @@ class CompareRequest(WireValue):
     """Of the case's inputs and of the candidate's files."""
 
 
-class ForgetRequest(WireValue):
-    do: Literal["forget"] = "forget"
+class ForgetRequest(NamedValue):
     name: str
     id: str
 
 
-class MeasureRequest(WireValue):
-    do: Literal["measure"] = "measure"
+class MeasureRequest(NamedValue):
     name: str
     case: Case
 
@@ -61,8 +55,7 @@ class MeasureRequest(WireValue):
 ReferenceRequest = StageRequest | PrepareRequest | CompareRequest | ForgetRequest | MeasureRequest
 
 
-class ReferenceLoadedItem(WireValue):
-    event: Literal["reference_loaded"] = "reference_loaded"
+class ReferenceLoadedItem(NamedValue):
     name: str
     description: Json | None
     """schema/description.py; None for a file with get_inputs(), which another process runs."""
@@ -70,35 +63,30 @@ class ReferenceLoadedItem(WireValue):
     free_bytes: int | None
 
 
-class StagedItem(WireValue):
-    event: Literal["staged"] = "staged"
+class StagedItem(NamedValue):
     digest: str
 
 
-class PreparedItem(WireValue):
-    event: Literal["prepared"] = "prepared"
+class PreparedItem(NamedValue):
     digest: str
     aliases: frozenset[tuple[str, str]]
     """The reference's own outputs, each with the output or input whose memory it shares."""
 
 
-class MeasuredItem(WireValue):
-    event: Literal["measured"] = "measured"
+class MeasuredItem(NamedValue):
     elements: tuple[int, ...]
     """Of each value that the reference computed, intermediate results included, each number once."""
 
 
-class ComparedItem(WireValue):
-    event: Literal["compared"] = "compared"
+class ComparedItem(NamedValue):
     statistics: CaseStatistics
 
 
-class ForgottenItem(WireValue):
-    event: Literal["forgotten"] = "forgotten"
+class ForgottenItem(NamedValue):
+    """All bytes of the case are removed."""
 
 
-class ReferenceRaisedItem(WireValue):
-    event: Literal["reference_raised"] = "reference_raised"
+class ReferenceRaisedItem(NamedValue):
     failure: Failure
 
 
@@ -151,29 +139,25 @@ class CandidateRequest(WireValue):
     """Whether what they do on trial is undone before the launch that counts."""
 
 
-class CandidateLoadedItem(WireValue):
-    event: Literal["candidate_loaded"] = "candidate_loaded"
+class CandidateLoadedItem(NamedValue):
     name: str
     description: Json
     """schema/description.py."""
     traces: Traces
 
 
-class ViolationItem(WireValue):
+class ViolationItem(NamedValue):
     """Comes at once, whatever happens to the process afterwards."""
 
-    event: Literal["violation"] = "violation"
     violation: SandboxViolation
 
 
-class ReturnedItem(WireValue):
-    event: Literal["returned"] = "returned"
+class ReturnedItem(NamedValue):
     case: str
     observation: Observation
 
 
-class RaisedItem(WireValue):
-    event: Literal["raised"] = "raised"
+class RaisedItem(NamedValue):
     case: str
     failure: Failure
     observation: Observation
