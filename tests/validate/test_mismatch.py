@@ -187,7 +187,7 @@ def test_a_tail_from_a_block_on_that_is_never_stored_points_at_the_grid() -> Non
     assert "triton.cdiv" in dropped
     unwritten = causes(facts(spread(100, *range(96, 100)), unwritten=4))
     assert "triton.cdiv" in unwritten[0]
-    assert unwritten[1:] == CAUSES["unwritten"]
+    assert unwritten[1:] == (CAUSES["unwritten"],)
 
 
 @pytest.mark.parametrize("first", [97, 90], ids=["off a block's edge", "at no block of eight"])

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from pytorch_to_triton.worker.calls.exchange import CallInputs
-from pytorch_to_triton.worker.calls.tensors import Outputs, output_of
+from pytorch_to_triton.worker.calls.tensors import output_of
 from pytorch_to_triton.worker.truth import blocks
 from pytorch_to_triton.worker.truth.compare import Comparison
-from pytorch_to_triton.worker.truth.oracle import Truth
+
+from .oracles import stated_truth
 
 SHAPES = [(40, 50), (3, 700), (700, 3), (2000,), (4, 10, 50)]
 
@@ -20,18 +21,10 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "BLOCK_ELEMENTS", 300)
 
 
-def leaf(tensor: torch.Tensor) -> Outputs:
-    return {"out": output_of(tensor)}
-
-
 def judged(candidate: torch.Tensor, right: torch.Tensor) -> dict[str, Any]:
     """The statistics of a result whose truth is `right`."""
-    right_leaf = leaf(right)
-    truth = Truth(
-        leaf(right.float()), right_leaf, right_leaf, lambda _: right_leaf, lambda _: right_leaf, "float64"
-    )
-    call = CallInputs({"x": right.float()}, {})
-    (found,) = Comparison(leaf(candidate), truth, call).statistics()["outputs"]
+    truth, call = stated_truth(right.float(), right), CallInputs({"x": right.float()}, {})
+    (found,) = Comparison({"out": output_of(candidate)}, truth, call).statistics()["outputs"]
     result: dict[str, Any] = found
     return result
 

@@ -14,9 +14,8 @@ from pytorch_to_triton.worker.truth.budget import SLACK, STRICT
 from pytorch_to_triton.worker.truth.compare import Comparison
 from pytorch_to_triton.worker.truth.diagnostics import what_it_looks_like, where_it_fails
 from pytorch_to_triton.worker.truth.error import Errors, Judgement, exact_errors, float_errors, unit_of
-from pytorch_to_triton.worker.truth.oracle import Truth
 
-from .oracles import CASE, SEED, oracle
+from .oracles import CASE, SEED, oracle, stated_truth
 
 
 def errors(
@@ -42,11 +41,7 @@ def statistics(
 ) -> dict[str, Any]:
     """What is said of one output; `on_cpu` is what PyTorch's kernels for CPUs make of it."""
     pytorch = truth.to(candidate.dtype) if pytorch is None else pytorch
-    leaf = {path: output_of(truth)}
-    other = {} if on_cpu is None else {path: output_of(on_cpu)}
-    whole = Truth(
-        {path: output_of(pytorch)}, leaf, leaf, lambda _: leaf, lambda _: leaf, "float64", (), lambda: other
-    )
+    whole = stated_truth(pytorch, truth, path, **({} if on_cpu is None else {"elsewhere": on_cpu}))
     call = CallInputs({f"x{number}": tensor for number, tensor in enumerate(inputs)}, {})
     (found,) = Comparison({path: output_of(candidate)}, whole, call).statistics()["outputs"]
     result: dict[str, Any] = found

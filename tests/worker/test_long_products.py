@@ -15,7 +15,7 @@ from pytorch_to_triton.worker.calls.tensors import output_of
 from pytorch_to_triton.worker.truth.compare import statistics_of
 from pytorch_to_triton.worker.truth.oracle import Truth
 
-from .oracles import truth_of
+from .oracles import stated_truth, truth_of
 
 TERMS = 4096
 SIDE = 16
@@ -137,9 +137,7 @@ def test_a_rounding_error_that_one_sample_missed_by_chance_is_found_by_others(fo
     exact = torch.randn(64, 64, generator=generator, dtype=torch.float64)
     ill = exact.clone()
     ill[3] += 4e-6
-    pytorch, leaf, moved = ({"out": output_of(values)} for values in (exact.float(), exact, ill))
-    samples = {"sample": lambda _: leaf, "rounding": lambda _: leaf, found_by: lambda _: moved}
-    truth = Truth(pytorch, leaf, leaf, precision="float64", **samples)
+    truth = stated_truth(exact.float(), exact, **{found_by: ill})
     arguments = {"x": exact.float()}
     near, elsewhere = exact.float(), exact.float()
     near[3] += 4e-6
