@@ -5,15 +5,16 @@ their own; sizes, dtypes, layouts, values and configurations meet in a covering 
 is listed with the reason."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import permutations
+from itertools import chain, permutations
 
 from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.case import LARGE_OFFSET, Case, tensors_in
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec
 from pytorch_to_triton.inputs.sizes import Point, largest_point, middle_point, smallest_point
+from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.dtype import ITEM_BYTES, DType
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import Skip
@@ -112,15 +113,16 @@ def plan_of(builder: PlanBuilder) -> CasePlan:
 def know_conditions(plan: PlanBuilder, configurations: int) -> None:
     """Keep what each condition stands for, planned or not."""
     declaration = plan.declaration
-    for change in dtype_changes(declaration).values():
-        plan.know("dtype", change)
-    for levels in layout_changes(declaration).values():
-        for change in (change for changes in levels.values() for change in changes):
-            plan.know("layout", change)
-    for change in (change for changes in value_changes(declaration).values() for change in changes):
-        plan.know("special", change)
-    for number in range(1, configurations):
-        plan.know("special", configuration_change(number))
+    layouts = (changes for levels in layout_changes(declaration).values() for changes in levels.values())
+    others = map(configuration_change, range(1, configurations))
+    conditions: dict[Group, Iterable[Change]] = {
+        "dtype": dtype_changes(declaration).values(),
+        "layout": chain.from_iterable(layouts),
+        "special": chain(*value_changes(declaration).values(), others),
+    }
+    for group, changes in conditions.items():
+        for change in changes:
+            plan.know(group, change)
     for name, spec in declaration.tensors().items():
         if is_floating(spec.dtypes[0]) and spec.low is not None:
             plan.leave_out(f"special values of {name}", f"its range is declared: {spec.low}..{spec.high}")
@@ -182,9 +184,7 @@ def add_mixed(plan: PlanBuilder, base: Point, *, all_of_them: bool) -> None:
     for dtypes, names in ((dtypes, names) for dtypes, names in by_dtypes.items() if len(names) > 1):
         long = max(dtypes, key=lambda dtype: ITEM_BYTES[dtype])
         short = [dtype for dtype in dtypes if ITEM_BYTES[dtype] < ITEM_BYTES[long]]
-        for change in with_long(names, long, short):
-            plan.add("mixed", base, change)
-        for change in all_short(names, short) if all_of_them else ():
+        for change in (*with_long(names, long, short), *(all_short(names, short) if all_of_them else ())):
             plan.add("mixed", base, change)
         if len(short) > 1 and not all_of_them:
             plan.leave_out(f"mixtures of {' and '.join(short)} alone", "--require-mixed-dtypes tries them")

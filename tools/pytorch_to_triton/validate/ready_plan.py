@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd, prod
 
-from pytorch_to_triton.errors import BadDeclaration, BadInput, TargetBroken
+from pytorch_to_triton.errors import BadInput, TargetBroken
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import point_name
@@ -134,9 +134,8 @@ async def without_too_large(reference: ReferenceProcess, plan: ReadyPlan) -> Rea
         prod(points[name].values()) * max(points[name].values()) <= limits.elements for name in undeclared
     ):
         return plan
-    growths = [
-        Growth(case.dims, primes, await reference.measure(case)) for case, primes in calls(declaration)
-    ]
+    measured = calls(plan.builder)
+    growths = [Growth(case.dims, primes, await reference.measure(case)) for case, primes in measured]
     if not growths:
         return plan
     # A fixed size may be a multiple of a prime: then the other call shows the smaller number, which is right.
@@ -185,29 +184,16 @@ class Growth:
         return largest
 
 
-def calls(declaration: Declaration) -> Iterator[tuple[Case, Mapping[str, int]]]:
+def calls(plan: PlanBuilder) -> Iterator[tuple[Case, Mapping[str, int]]]:
     """Up to two calls at small sizes with a prime of its own each, and these primes."""
-    dims = declaration.dims
-    for first in (0, len(dims)) if declaration.inputs else ():
+    dims = plan.declaration.dims
+    for first in (0, len(dims)) if plan.declaration.inputs else ():
         primes = dict(zip(dims, PRIMES[first:], strict=False))
         multiples = {name: prime * (gcd(*dims[name]) or 1) for name, prime in primes.items()}
-        for point in (primes, multiples):
-            case = small_case(declaration, point) if len(point) == len(dims) else None
-            if case is not None:
-                yield case, primes
-                break
-
-
-def small_case(declaration: Declaration, point: dict[str, int]) -> Case | None:
-    """The call at these sizes; None where there is none, or it is not small."""
-    if declaration.violated(point) is not None:
-        return None
-    try:
-        arguments = declaration.arguments(point)
-    except BadDeclaration:
-        return None
-    case = Case(name=point_name(point), group="beyond", dims=point, arguments=arguments)
-    return case if case.elements <= MOST_ELEMENTS else None
+        with plan.limited_to(MOST_ELEMENTS):
+            cases = [plan.combined(point, ()) for point in (primes, multiples) if len(point) == len(dims)]
+        if case := next(filter(None, cases), None):
+            yield case, primes
 
 
 def without_timeouts(
