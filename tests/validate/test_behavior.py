@@ -36,6 +36,11 @@ def observed(**seen: Any) -> Observation:
     return Observation(**{"launches": (LAUNCH,), **seen})
 
 
+def faulty(**changes: Any) -> Observation:
+    """What was seen of one whose kernel does something to memory that it may not."""
+    return faulty(**changes)
+
+
 def case(*shape: int) -> Case:
     x = TensorArgument(name="x", dtype="float32", shape=shape or (8,))
     return Case(name="N=8", group="declared", dims={}, arguments=(x,))
@@ -61,38 +66,33 @@ UNTOUCHED = {"origins": {"out": ("aten.empty_like",)}}
 
 OBSERVATIONS: list[tuple[Observation, ViolationKind, str, str]] = [
     (
-        observed(faults=(FAULT,)),
+        faulty(),
         "store_outside",
         "add_kernel stores to memory outside out_ptr, line 12 `tl.store(out_ptr + i, x)`: writes element 100 "
         "of 100 (28 lanes, first in program [3, 0, 0]).",
         "Mask the access",
     ),
+    (faulty(kind="load_outside", count=1, offset=-(2**31)), "load_outside", "(1 lane, first", "int64"),
     (
-        observed(faults=(replace(FAULT, kind="load_outside", count=1, offset=-(2**31)),)),
-        "load_outside",
-        "(1 lane, first",
-        "int64",
-    ),
-    (
-        observed(faults=(replace(FAULT, kind="race", detail="programs 0 and 3 store"),)),
+        faulty(kind="race", detail="programs 0 and 3 store"),
         "race",
         "add_kernel races on out_ptr[100], line 12",
         "tl.atomic_add",
     ),
     (
-        observed(faults=(replace(FAULT, kind="race", detail="reads, and does not acquire"),)),
+        faulty(kind="race", detail="reads, and does not acquire"),
         "race",
         "reads, and does not acquire",
         'sem="release"',
     ),
     (
-        observed(faults=(replace(FAULT, kind="missing_barrier", detail="no barrier"),)),
+        faulty(kind="missing_barrier", detail="no barrier"),
         "missing_barrier",
         "add_kernel reads back out_ptr[100] too early, line 12",
         "tl.debug_barrier()",
     ),
     (
-        observed(faults=(replace(FAULT, kind="false_promise", detail="promises 16"),)),
+        faulty(kind="false_promise", detail="promises 16"),
         "false_promise",
         "add_kernel breaks a promise to the compiler, line 12 `tl.store(out_ptr + i, x)`: promises 16.",
         "Remove the hint",

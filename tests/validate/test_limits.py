@@ -132,12 +132,17 @@ def spread(status: CaseStatus = "failed", *violations: Violation) -> CaseResult:
     )
 
 
-def strided(status: CaseStatus) -> CaseResult:
-    return CaseResult(name="x sliced", group="layout", status=status, why="")
+def strided(status: CaseStatus, layout: Layout = "sliced") -> CaseResult:
+    return CaseResult(name=f"x {layout}", group="layout", status=status, why="")
 
 
 SPREAD = case("large_stride", "x rows far apart", "large_stride")
-SLICED = case("layout", "x sliced", "sliced")
+PLANNED = [SPREAD, *(case("layout", f"x {layout}", layout) for layout in get_args(Layout))]
+
+
+def status_beside(result: CaseResult, *others: CaseResult, **asked: Any) -> CaseStatus:
+    """What becomes of a result beside others."""
+    return with_limits([result, *others], PLANNED, **asked)[0].status
 
 
 def test_an_offset_that_lost_its_upper_bits_is_a_limit_with_its_first_line() -> None:
@@ -151,49 +156,37 @@ def test_an_offset_that_lost_its_upper_bits_is_a_limit_with_its_first_line() -> 
 
 
 def test_it_is_a_failure_where_the_caller_asks_or_the_declared_sizes_reach_it() -> None:
-    found = spread("failed", overflow())
-    assert with_limits([found], [SPREAD], INT64)[0].status == "failed"
-    assert with_limits([found], [SPREAD.model_copy(update={"declared": True})])[0].status == "failed"
-    assert with_limits([found], [SPREAD], MIXED)[0].status == "limited"
-
-
-def test_wrong_values_of_large_strides_without_such_an_offset_are_a_mistake() -> None:
-    assert with_limits([spread(), strided("failed")], [SPREAD, SLICED])[0].status == "failed"
-    assert with_limits([spread()], [SPREAD])[0].status == "failed"
+    result = spread("failed", overflow())
+    assert status_beside(result, refused=INT64) == "failed"
+    assert status_beside(result, refused=MIXED) == "limited"
+    assert with_limits([result], [SPREAD.model_copy(update={"declared": True})])[0].status == "failed"
 
 
 def test_on_a_device_that_names_no_line_other_strides_of_the_tensor_decide() -> None:
     for status in ("failed", "raised", "crashed"):
-        [judged, _] = with_limits([spread(status), strided("passed")], [SPREAD, SLICED])
+        [judged, _] = with_limits([spread(status), strided("passed")], PLANNED)
         assert judged.status == "limited"
-        assert judged.limit is not None
         assert str(judged.limit).startswith("offsets of x are 32-bit (right up to")
-    assert with_limits([spread("timed_out"), strided("passed")], [SPREAD, SLICED])[0].status == "timed_out"
+    assert status_beside(spread("timed_out"), strided("passed")) == "timed_out"
+    assert status_beside(spread()) == status_beside(spread(), strided("failed")) == "failed"
+    assert status_beside(spread(), strided("failed"), strided("passed", "transposed")) == "failed"
+    assert status_beside(spread(), strided("passed"), strided("failed", "transposed")) == "failed"
 
 
 def test_where_each_access_is_reported_only_one_far_off_its_tensor_is_a_matter_of_offsets() -> None:
-    plain = strided("passed")
-    assert with_limits([spread(), plain], [SPREAD, SLICED], every_access=True)[0].status == "failed"
+    assert status_beside(spread(), strided("passed"), every_access=True) == "failed"
     wrapped = spread("failed", overflow())
-    assert with_limits([wrapped, plain], [SPREAD, SLICED], every_access=True)[0].status == "limited"
-
-
-def test_a_tensor_that_is_wrong_at_any_other_strides_is_no_matter_of_offsets() -> None:
-    swapped = case("layout", "x transposed", "transposed")
-    for statuses in (("failed", "passed"), ("passed", "failed")):
-        others = [
-            strided(status).model_copy(update={"name": one.name})
-            for one, status in zip((SLICED, swapped), statuses, strict=True)
-        ]
-        assert with_limits([spread(), *others], [SPREAD, SLICED, swapped])[0].status == "failed"
+    assert status_beside(wrapped, strided("passed"), every_access=True) == "limited"
 
 
 def test_another_rule_that_is_broken_at_large_strides_still_counts() -> None:
-    foreign = Violation(kind="torch_operator", message="It calls aten.mm.", suggestion="Write a kernel.")
-    assert with_limits([spread("failed", overflow(), foreign)], [SPREAD])[0].status == "failed"
-    follows: ViolationKind = "reads_uninitialised"
-    after = Violation(kind=follows, message="It follows memory.", suggestion="Write first.")
-    assert with_limits([spread("failed", overflow(), after)], [SPREAD])[0].status == "limited"
+    rules: tuple[tuple[ViolationKind, CaseStatus], ...] = (
+        ("torch_operator", "failed"),
+        ("reads_uninitialised", "limited"),
+    )
+    for kind, status in rules:
+        beside = Violation(kind=kind, message="It does.", suggestion="Do not.")
+        assert status_beside(spread("failed", overflow(), beside)) == status
 
 
 @pytest.mark.parametrize(

@@ -99,40 +99,24 @@ async def test_a_fork_server_or_a_job_that_is_killed_in_mid_validation_changes_n
     assert [case.status for case in verdict.cases] == ["passed"] * 3
 
 
-def dying(worker: WorkerClient, folder: Path, victim: str) -> TargetWorker:
-    """A process that kills itself, or its fork server, at each request."""
-    job = folder / "dies.py"
-    job.write_text(DIES)
-    runtime = Runtime(python=sys.executable, interpreter=True)
-    return TargetWorker(
-        worker, runtime, Job(kind=str(job), arguments={"victim": victim}), Target(path=job), seconds=60.0
-    )
-
-
-async def test_what_is_killed_each_time_is_a_crash(own_client: WorkerClient, tmp_path: Path) -> None:
-    worker = dying(own_client, tmp_path, "itself")
-    try:
-        with pytest.raises(LostAnswer) as crashed:
-            await worker.answer(REQUEST)
-    finally:
-        await worker.close()
-    assert crashed.value.outcome.status == "crashed"
-    assert len(worker.crashes) == 1
-
-
-async def test_a_request_that_is_lost_twice_is_lost_and_no_crash(
-    own_client: WorkerClient, tmp_path: Path
+@pytest.mark.parametrize(
+    ("victim", "status", "crashes"), [("itself", "crashed", 1), ("fork server", "lost", 0)]
+)
+async def test_what_is_killed_each_time_is_a_crash_and_what_is_lost_twice_is_none(
+    victim: str, status: str, crashes: int, own_client: WorkerClient, tmp_path: Path
 ) -> None:
-    worker = dying(own_client, tmp_path, "fork server")
+    file = tmp_path / "dies.py"
+    file.write_text(DIES)
+    job = Job(kind=str(file), arguments={"victim": victim})
+    runtime = Runtime(python=sys.executable, interpreter=True)
+    worker = TargetWorker(own_client, runtime, job, Target(path=file), seconds=60.0)
     try:
-        with pytest.raises(LostAnswer) as lost:
+        with pytest.raises(LostAnswer) as ended:
             await worker.answer(REQUEST)
     finally:
         await worker.close()
-    assert lost.value.outcome.status == "lost"
-    assert worker.crashes == []
-    result = candidate_failed(CASE, lost.value.outcome)
-    assert result.status == "lost"
+    assert candidate_failed(CASE, ended.value.outcome).status == status
+    assert len(worker.crashes) == crashes
 
 
 def test_a_lost_case_leaves_the_verdict_open_whatever_the_others_are() -> None:
