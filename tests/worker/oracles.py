@@ -52,9 +52,9 @@ def truth_of(
     return oracle(reference, arguments, folder, cotangents).truth(CASE, SEED)
 
 
-def values(truth: Truth, path: str = "out") -> torch.Tensor:
-    """What the truth is at `path`."""
-    found = truth.precise[path].tensor
+def values(outputs: Truth | Outputs, path: str = "out") -> torch.Tensor:
+    """What the truth is at `path`, or outputs are."""
+    found = (outputs.precise if isinstance(outputs, Truth) else outputs)[path].tensor
     assert found is not None
     return found
 

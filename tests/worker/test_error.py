@@ -161,41 +161,33 @@ def test_a_row_in_which_pytorch_errs_more_excuses_no_other_row() -> None:
     assert failing.all(dim=1).sum() == len(truth) - 1
 
 
+def failing_integers(
+    *, pytorch: list[int], truth: list[int], nearby: list[int], candidate: list[int]
+) -> list[bool]:
+    sides = {"pytorch": pytorch, "truth": truth, "nearby": nearby, "candidate": candidate}
+    found: list[bool] = exact_errors({n: torch.tensor(side) for n, side in sides.items()}).failing.tolist()
+    return found
+
+
 def test_integers_are_exact_but_for_what_pytorch_gets_wrong_itself() -> None:
-    outputs = {
-        "pytorch": torch.tensor([1, 2, 3, 4]),
-        "truth": torch.tensor([1, 2, 3, 5]),
-        "nearby": torch.tensor([1, 2, 3, 4]),
-        "candidate": torch.tensor([1, 7, 3, 5]),
-    }
-    assert exact_errors(outputs).failing.tolist() == [False, True, False, False]
+    found = failing_integers(
+        pytorch=[1, 2, 3, 4], truth=[1, 2, 3, 5], nearby=[1, 2, 3, 4], candidate=[1, 7, 3, 5]
+    )
+    assert found == [False, True, False, False]
 
 
 def test_among_indices_that_rounding_chooses_any_is_right_but_no_other_and_not_where_it_is_settled() -> None:
-    outputs = {
-        "pytorch": torch.tensor([7, 2, 5, 5, 0, 3]),
-        "truth": torch.tensor([5, 2, 5, 5, 0, 3]),
-        "nearby": torch.tensor([0, 4, 1, 5, 0, 3]),
-        "candidate": torch.tensor([1, 3, 9, 6, 0, 3]),
-    }
-    assert exact_errors(outputs).failing.tolist() == [False, False, True, True, False, False]
+    pytorch, truth, nearby = [7, 2, 5, 5, 0, 3], [5, 2, 5, 5, 0, 3], [0, 4, 1, 5, 0, 3]
+    found = failing_integers(pytorch=pytorch, truth=truth, nearby=nearby, candidate=[1, 3, 9, 6, 0, 3])
+    assert found == [False, False, True, True, False, False]
 
 
 def test_exact_ties_have_a_rule_and_a_quantised_number_is_one_of_two() -> None:
-    ties = {
-        "pytorch": torch.tensor([0, 2]),
-        "truth": torch.tensor([0, 2]),
-        "nearby": torch.tensor([5, 7]),
-        "candidate": torch.tensor([5, 7]),
-    }
-    assert exact_errors(ties).failing.all()
-    quantised = {
-        "pytorch": torch.tensor([3, 4, 4, 6]),
-        "truth": torch.tensor([4, 4, 4, 6]),
-        "nearby": torch.tensor([3, 5, 5, 6]),
-        "candidate": torch.tensor([5, 3, 5, 7]),
-    }
-    assert exact_errors(quantised).failing.tolist() == [True, True, False, True]
+    assert all(failing_integers(pytorch=[0, 2], truth=[0, 2], nearby=[5, 7], candidate=[5, 7]))
+    quantised = failing_integers(
+        pytorch=[3, 4, 4, 6], truth=[4, 4, 4, 6], nearby=[3, 5, 5, 6], candidate=[5, 3, 5, 7]
+    )
+    assert quantised == [True, True, False, True]
 
 
 def test_diagnostics_of_a_single_number_are_plain() -> None:

@@ -270,7 +270,7 @@ class Launches:
 
     def __init__(self, operators: Operators) -> None:
         self._operators = operators
-        self._counts: dict[Callable[..., Any], int] = {}
+        self._counts: Counter[Callable[..., Any]] = Counter()
         self._python: dict[Callable[..., Any], set[str]] = {}
         self._recording = ExitStack()
 
@@ -292,41 +292,33 @@ class Launches:
 
     def __enter__(self) -> "Launches":
         for kind in (JITFunction, InterpretedFunction):
-            run = recording_run(kind.run, self._launching, self._launched)
-            self._recording.enter_context(replaced(kind, "run", run))
+            self._recording.enter_context(replaced(kind, "run", self._recorded(kind.run)))
         return self
 
     def __exit__(self, *error: object) -> None:
         self._recording.close()
 
-    def _launching(self, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Before a kernel runs, which may put other things behind the names that it uses."""
-        names = self._python.setdefault(kernel.fn, set())
-        if isinstance(kernel, InterpretedFunction):
-            names |= python_in(kernel.fn, dict(zip(kernel.arg_names, args, strict=False)) | kwargs)
+    def _recorded(self, original: Any) -> Any:
+        """A `run` that notes what a kernel's source uses before each launch, and the launch after it."""
 
-    def _launched(self, function: Callable[..., Any], arguments: Any) -> None:
-        self._counts[function] = self._counts.get(function, 0) + 1
-        for tensor in tensors_in(arguments):
-            self._operators.touched(tensor)
+        @functools.wraps(original)
+        def run(kernel: Any, /, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+            extents: Any = ()
 
+            def bound_grid(bound: Any) -> Any:
+                nonlocal extents
+                extents = grid(bound) if callable(grid) else grid
+                # Before the kernel runs, which may put other things behind the names that it uses.
+                names = self._python.setdefault(kernel.fn, set())
+                if isinstance(kernel, InterpretedFunction):
+                    names |= python_in(kernel.fn, dict(zip(kernel.arg_names, args, strict=False)) | kwargs)
+                return extents
 
-def recording_run(original: Any, launching: Callable[..., None], launched: Callable[..., None]) -> Any:
-    """A `run` that reports each launch: `launching(self, args, kwargs)`, then `launched(fn, arguments)`."""
+            result = original(kernel, *args, grid=bound_grid, warmup=warmup, **kwargs)
+            if not warmup and extents and math.prod(map(int, extents)) > 0:
+                self._counts[kernel.fn] += 1
+                for tensor in tensors_in((args, kwargs)):
+                    self._operators.touched(tensor)
+            return result
 
-    @functools.wraps(original)
-    def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        extents: Any = ()
-
-        def bound_grid(bound: Any) -> Any:
-            nonlocal extents
-            extents = grid(bound) if callable(grid) else grid
-            launching(self, args, kwargs)
-            return extents
-
-        result = original(self, *args, grid=bound_grid, warmup=warmup, **kwargs)
-        if not warmup and extents and math.prod(map(int, extents)) > 0:
-            launched(self.fn, (args, kwargs))
-        return result
-
-    return run
+        return run
