@@ -60,13 +60,10 @@ def add_combined(
         case = plan.case(plan.groups_of(point, parts_of(change.label)), point, change)
         plan.cases.setdefault(case.name, case)
     if unmet:
-        plan.leave_out(f"{len(unmet)} combinations of conditions", _unmet_text(unmet))
-
-
-def _unmet_text(unmet: Sequence[Goal]) -> str:
-    named = (" with ".join(f"{factor} {level}" for factor, level in sorted(goal)) for goal in unmet)
-    shown = [*islice(named, _SHOWN), *["..."] * (len(unmet) > _SHOWN)]
-    return f"no case of this run has them: {'; '.join(shown)}"
+        named = (" with ".join(f"{factor} {level}" for factor, level in sorted(goal)) for goal in unmet)
+        shown = "; ".join([*islice(named, _SHOWN), *["..."] * (len(unmet) > _SHOWN)])
+        what = f"{len(unmet)} combinations of conditions"
+        plan.leave_out(what, f"no case of this run has them: {shown}")
 
 
 def every_pair(some: Iterable[Level], others: Iterable[Level]) -> Iterator[Goal]:

@@ -16,7 +16,7 @@ from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.inputs.timing_dims import named_points
 from pytorch_to_triton.schema.case_group import DECLARED_GROUPS
-from pytorch_to_triton.schema.description import Description, Example
+from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult, NoResult, Skip
 from pytorch_to_triton.targets.describe import EXAMPLES_CASE, examples_case, source_of
@@ -82,7 +82,8 @@ def all_cases(reference: Description, request: ValidationRequest, builder: PlanB
     call = examples_case(reference)
     if call is None or request.options.inputs:
         return plan
-    elements, most = sum(map(elements_of, reference.examples or ())), builder.limits.own_elements
+    tensors = (example for example in reference.examples or () if example.form == "tensor")
+    elements, most = sum(prod(tensor.shape) for tensor in tensors), builder.limits.own_elements
     if elements > most:
         why = f"{elements:,} elements are over this run's limit of {most:,}"
         large = Skip(what=EXAMPLES_CASE, why=why, declared=True)
@@ -113,10 +114,6 @@ def requested_cases(plan: CasePlan, request: ValidationRequest, builder: PlanBui
             named[case.again_after] = by_name[case.again_after]
         named[name] = case
     return CasePlan(cases=tuple(named.values()), skipped=())
-
-
-def elements_of(example: Example) -> int:
-    return prod(example.shape) if example.form == "tensor" else 0
 
 
 async def without_too_large(reference: ReferenceProcess, plan: ReadyPlan) -> ReadyPlan:
@@ -205,12 +202,12 @@ def without_timeouts(
     """
     largest = {dim: max(sizes) for dim, sizes in sizes_of(declaration).items()}
     larger = {case.name for case in cases if any(size > largest[dim] for dim, size in case.dims.items())}
-
-    def excused(result: CaseResult) -> CaseResult:
-        why = f"{result.why}, at sizes that are not declared"
-        return result.model_copy(update={"status": "skipped", "why": why})
-
-    return [excused(r) if r.status == "timed_out" and r.name in larger else r for r in results]
+    late = [result.status == "timed_out" and result.name in larger for result in results]
+    why = "{}, at sizes that are not declared"
+    return [
+        result.model_copy(update={"status": "skipped", "why": why.format(result.why)}) if is_late else result
+        for result, is_late in zip(results, late, strict=True)
+    ]
 
 
 def not_judged(results: Iterable[CaseResult]) -> Iterator[Skip]:

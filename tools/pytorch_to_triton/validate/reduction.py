@@ -84,7 +84,11 @@ async def with_trials_blamed(
     causes = causes_of(judged.observation)
     if judged.result.status != "passed" or not causes:
         return results
-    return [with_causes(result, causes) if result is telling else result for result in results]
+    mismatches = tuple(mismatch.model_copy(update={"causes": causes}) for mismatch in telling.mismatches)
+    why = " ".join([*(mismatch.message for mismatch in mismatches), EVIDENCE])
+    # Its violations were consequences of the causes.
+    blamed = telling.model_copy(update={"mismatches": mismatches, "violations": (), "why": why})
+    return [blamed if result is telling else result for result in results]
 
 
 def causes_of(observation: Observation) -> tuple[str, ...]:
@@ -94,13 +98,6 @@ def causes_of(observation: Observation) -> tuple[str, ...]:
         for tuned in observation.tuned
         if tuned.unsettled
     )
-
-
-def with_causes(result: CaseResult, causes: tuple[str, ...]) -> CaseResult:
-    """The result with these causes, and without the violations that were consequences of them."""
-    mismatches = tuple(mismatch.model_copy(update={"causes": causes}) for mismatch in result.mismatches)
-    why = " ".join([*(mismatch.message for mismatch in mismatches), EVIDENCE])
-    return result.model_copy(update={"mismatches": mismatches, "violations": (), "why": why})
 
 
 @dataclass(frozen=True)
