@@ -38,7 +38,7 @@ def observed(**seen: Any) -> Observation:
 
 def faulty(**changes: Any) -> Observation:
     """What was seen of one whose kernel does something to memory that it may not."""
-    return faulty(**changes)
+    return observed(faults=(replace(FAULT, **changes),))
 
 
 def case(*shape: int) -> Case:

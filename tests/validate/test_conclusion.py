@@ -77,6 +77,8 @@ def violation(kind: ViolationKind = "torch_operator") -> Violation:
         ([("declared", "passed"), ("dtype", "undecided")], "undecided"),
         ([("declared", "passed"), ("special", "undecided")], "passed"),
         ([("declared", "passed"), ("large_stride", "limited")], "passed"),
+        ([("declared", "passed"), ("odd", "lost")], "undecided"),
+        ([("declared", "failed"), ("odd", "lost")], "failed"),
         ([("odd", "passed")], "undecided"),
         ([], "undecided"),
     ],
@@ -116,6 +118,8 @@ def test_an_undecided_summary_says_what_is_open() -> None:
     results = [result("declared", "reference_raised", name="N=8", why="The reference raised.")]
     assert summary_of("undecided", results) == "Undecided. N=8: The reference raised."
     assert "no declared case could be run" in summary_of("undecided", [])
+    lost = [result("declared", "passed"), result("odd", "lost", name="N=3", why="could not be run")]
+    assert summary_of("undecided", lost) == "Undecided, although 1 case passed. N=3: could not be run"
     assert next_step_of("undecided", results).startswith("Fix the declared inputs")
 
 

@@ -12,8 +12,6 @@ from pytorch_to_triton.jobs.client import WorkerClient, open_client
 from pytorch_to_triton.jobs.run_folder import RunFolders
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.verdict import CaseResult
-from pytorch_to_triton.validate.conclusion import decide, summary_of
 from pytorch_to_triton.validate.judge import candidate_failed
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.target_worker import LostAnswer, TargetWorker
@@ -117,13 +115,3 @@ async def test_what_is_killed_each_time_is_a_crash_and_what_is_lost_twice_is_non
         await worker.close()
     assert candidate_failed(CASE, ended.value.outcome).status == status
     assert len(worker.crashes) == crashes
-
-
-def test_a_lost_case_leaves_the_verdict_open_whatever_the_others_are() -> None:
-    passed = CaseResult(name="N=4", group="declared", status="passed", why="")
-    lost = CaseResult(name="N=3", group="odd", status="lost", why="could not be run: its server ended")
-    assert decide([passed]) == "passed"
-    assert decide([passed, lost]) == "undecided"
-    assert "N=3: could not be run: its server ended" in summary_of("undecided", [passed, lost])
-    wrong = passed.model_copy(update={"status": "failed"})
-    assert decide([wrong, lost]) == "failed"

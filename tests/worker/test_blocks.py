@@ -15,7 +15,7 @@ from .oracles import stated_truth
 SHAPES = [(40, 50), (3, 700), (700, 3), (2000,), (4, 10, 50)]
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "WHOLE_ELEMENTS", 1000)
     monkeypatch.setattr(blocks, "BLOCK_ELEMENTS", 300)
@@ -33,7 +33,6 @@ def right_one(shape: tuple[int, ...]) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
 
 
-@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_blocks_hold_every_element_once_and_in_order(shape: tuple[int, ...]) -> None:
     whole = torch.arange(2**12)[: torch.Size(shape).numel()].view(shape)
@@ -43,7 +42,6 @@ def test_the_blocks_hold_every_element_once_and_in_order(shape: tuple[int, ...])
     assert torch.cat([part.reshape(-1) for part in parts]).equal(whole.reshape(-1))
 
 
-@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rounding_passes_in_all_blocks(shape: tuple[int, ...]) -> None:
     found = judged(right_one(shape).float(), right_one(shape))
@@ -52,7 +50,6 @@ def test_rounding_passes_in_all_blocks(shape: tuple[int, ...]) -> None:
     assert found["meets_strict"]
 
 
-@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_one_wrong_element_of_the_last_block_is_found_where_it_is(shape: tuple[int, ...]) -> None:
     wrong = right_one(shape).float()
@@ -63,7 +60,6 @@ def test_one_wrong_element_of_the_last_block_is_found_where_it_is(shape: tuple[i
     assert found["candidate_error"] > found["allowed_error"]
 
 
-@pytest.mark.usefixtures("small_blocks")
 def test_blocks_of_one_value_each_are_not_constant_together() -> None:
     steps = torch.arange(40, dtype=torch.float64).view(40, 1).expand(40, 50).contiguous()
     assert not judged(steps.float(), steps)["constant"]

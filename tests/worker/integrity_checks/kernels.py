@@ -8,11 +8,12 @@ import torch
 import triton
 import triton.language as tl
 from author import Author
+from triton.language import atomic_add
 from triton.language.extra import libdevice
 from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.interpreter import InterpretedFunction
 
-from pytorch_to_triton.worker.integrity.kernel_source import orders_by_atomics
+from pytorch_to_triton.worker.integrity.kernel_source import orders_by_atomics, uses_atomics
 from pytorch_to_triton.worker.integrity.operators import Launches, Operators
 from pytorch_to_triton.worker.integrity.uncompilable import python_in
 
@@ -72,6 +73,11 @@ def honest_kernel(x_ptr, out_ptr, n, ROUND: tl.constexpr = None, BLOCK: tl.const
 def needless_kernel(count_ptr):
     """atom.add would order nothing."""
     tl.atomic_add(count_ptr, 1)
+
+
+@triton.jit
+def imported_kernel(count_ptr):
+    atomic_add(count_ptr, 1)
 
 
 @triton.jit
@@ -194,6 +200,11 @@ def python_in_a_kernel_without_a_source_is_named() -> None:
     exec("def fine_kernel(x_ptr, out_ptr, n): tl.store(out_ptr, added(tl.load(x_ptr), 1))", names)
     assert python_in(cast(Any, names["made_kernel"]), {}) == {"halved"}
     assert python_in(cast(Any, names["fine_kernel"]), {}) == set()
+
+
+def an_atomic_operation_that_is_imported_by_name_is_seen() -> None:
+    assert uses_atomics(imported_kernel.fn)
+    assert not uses_atomics(honest_kernel.fn)
 
 
 def a_result_of_an_atomic_operation_that_is_used_orders() -> None:
