@@ -18,16 +18,10 @@ from pytorch_to_triton.worker.truth.error import Errors, Judgement, exact_errors
 from .oracles import CASE, SEED, oracle, stated_truth
 
 
-def errors(
-    candidate: torch.Tensor, truth: torch.Tensor, pytorch: torch.Tensor | None = None, inputs_rms: float = 1.0
-) -> Errors:
-    outputs = {
-        "candidate": candidate,
-        "truth": truth,
-        "nearby": truth,
-        "pytorch": truth.to(candidate.dtype) if pytorch is None else pytorch,
-    }
-    return float_errors(outputs, inputs_rms)
+def errors(candidate: torch.Tensor, truth: torch.Tensor, **others: torch.Tensor) -> Errors:
+    """Of inputs of size 1; PyTorch is exact and nothing moves unless the others say so."""
+    exact = {"nearby": truth, "pytorch": truth.to(candidate.dtype)}
+    return float_errors({"candidate": candidate, "truth": truth, **exact, **others}, 1.0)
 
 
 def statistics(
@@ -79,9 +73,9 @@ def test_the_budget_grows_with_pytorchs_own_error() -> None:
 
 def test_an_ill_conditioned_result_is_measured_by_how_far_the_truth_moves() -> None:
     truth = torch.zeros(2, 20, dtype=torch.float64)
-    outputs = {"candidate": (truth + 3e-5).float(), "pytorch": truth.float(), "truth": truth}
-    assert float_errors({**outputs, "nearby": truth}, 1.0).failing.all()
-    assert not float_errors({**outputs, "nearby": truth + 1e-5}, 1.0).failing.any()
+    off = (truth + 3e-5).float()
+    assert errors(off, truth).failing.all()
+    assert not errors(off, truth, nearby=truth + 1e-5).failing.any()
 
 
 def test_what_pytorch_errs_at_other_inputs_counts_in_its_own_row_alone() -> None:
@@ -90,12 +84,12 @@ def test_what_pytorch_errs_at_other_inputs_counts_in_its_own_row_alone() -> None
     rounded[1] += 3e-6
     one_step[1, 2] += 3e-6
     far[1] += 10
-    outputs = {"candidate": (truth + 3e-6).float(), "pytorch": truth.float(), "truth": truth, "nearby": truth}
-    found = float_errors({**outputs, "rounded": rounded}, 1.0)
+    off = (truth + 3e-6).float()
+    found = errors(off, truth, rounded=rounded)
     assert found.failing.all(dim=1).tolist() == [True, False, True]
     assert not found.failing[1].any()
     for other in (one_step, far):
-        assert float_errors({**outputs, "rounded": other}, 1.0).failing.all()
+        assert errors(off, truth, rounded=other).failing.all()
 
 
 def test_nan_and_infinity_belong_where_pytorch_has_them_and_nowhere_else() -> None:
@@ -113,8 +107,8 @@ def test_next_to_the_largest_number_infinity_is_one_rounding_away_and_its_opposi
     truth = torch.tensor([65519.0, 3.0, -65525.0, 65519.0, 60000.0], dtype=torch.float64)
     pytorch = torch.tensor([65504.0, 3.0, -65504.0, 65504.0, 60000.0]).half()
     candidate = torch.tensor([torch.inf, 3.0, -torch.inf, -torch.inf, torch.inf]).half()
-    outputs = {"candidate": candidate, "pytorch": pytorch, "truth": truth, "nearby": truth}
-    assert float_errors(outputs, 1.0).failing.tolist() == [False, False, False, True, True]
+    found = errors(candidate, truth, pytorch=pytorch)
+    assert found.failing.tolist() == [False, False, False, True, True]
 
 
 def test_where_pytorch_overflows_nothing_is_judged() -> None:
