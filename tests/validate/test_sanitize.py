@@ -93,7 +93,7 @@ def test_a_race_between_a_write_and_a_read_is_a_violation() -> None:
 def test_what_honest_reductions_and_the_compiler_cause_is_remarked_only() -> None:
     hazards = [*recorded("races"), *recorded("shared"), hazard(kind="leak", space="", kernel="")]
     assert len(violations_of_hazards(hazards)) == 1
-    remarked = remarks(hazards)
+    remarked = [*remarks(hazards)]
     assert len(remarked) == len(hazards) - 1
     assert "total (" in remarked[0]
     assert "write race in shared memory" in remarked[0]
@@ -104,4 +104,4 @@ def test_what_honest_reductions_and_the_compiler_cause_is_remarked_only() -> Non
 def test_each_hazard_is_either_a_violation_or_remarked(report: str) -> None:
     hazards = recorded(report)
     assert hazards
-    assert len(violations_of_hazards(hazards)) + len(remarks(hazards)) == len(hazards)
+    assert len(violations_of_hazards(hazards)) + len([*remarks(hazards)]) == len(hazards)

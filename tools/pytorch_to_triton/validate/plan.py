@@ -96,9 +96,7 @@ class CaseSizeLimits:
 class PlanBuilder:
     """Cases and skips by name, as they are found."""
 
-    def __init__(
-        self, declaration: Declaration, limits: CaseSizeLimits, switches: Sequence[Switch] = ()
-    ) -> None:
+    def __init__(self, declaration: Declaration, limits: CaseSizeLimits, switches: Sequence[Switch]) -> None:
         self.declaration = declaration
         self.limits = limits
         self.switches = switches
