@@ -84,7 +84,6 @@ class Combination:
         self.values = value_changes(plan.declaration)
         self.dtypes: dict[str, Change] = {FIRST: NO_CHANGE, **dtype_changes(plan.declaration)}
         self.layouts = layout_changes(plan.declaration)
-        self.configurations = configurations
         self.used: Counter[object] = Counter()
         factors = {
             **{f"size {name}": list(levels) for name, levels in sizes.items()},

@@ -135,12 +135,8 @@ def with_limits(
     """
     by_name = {case.name: case for case in cases}
     strided = set[str]() if every_access else strided_tensors(results, by_name)
-    return [
-        counted_as_wrong(offsets_limited(result, case, strided), case, refused)
-        if (case := by_name.get(result.name))
-        else result
-        for result in results
-    ]
+    pairs = [(result, by_name[result.name]) for result in results]
+    return [counted_as_wrong(offsets_limited(result, case, strided), case, refused) for result, case in pairs]
 
 
 def offsets_limited(result: CaseResult, case: Case, strided: Collection[str]) -> CaseResult:
@@ -177,8 +173,8 @@ def strided_tensors(results: Sequence[CaseResult], cases: Mapping[str, Case]) ->
     tried = [
         (tensor.name, result.status == "passed")
         for result in results
-        if (case := cases.get(result.name)) and "layout" in case.reasons
-        for tensor in tensors_in(case.arguments)
+        if "layout" in cases[result.name].reasons
+        for tensor in tensors_in(cases[result.name].arguments)
         if tensor.layout in ("transposed", "sliced")
     ]
     return {name for name, _ in tried} - {name for name, passed in tried if not passed}

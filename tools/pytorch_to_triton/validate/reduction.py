@@ -138,9 +138,7 @@ async def reduce_failure(
     if not wrong or not plan.declaration.inputs:
         return None
     by_name = {case.name: case for case in cases}
-    alike = [
-        result for result in wrong if same_mistake(result, most_telling(wrong)) and result.name in by_name
-    ]
+    alike = [result for result in wrong if same_mistake(result, most_telling(wrong))]
     clear = max(map(share_wrong, alike), default=0.0) * CLEAR
     starts = [(by_name[result.name], result) for result in alike if share_wrong(result) >= clear]
     if not starts:

@@ -335,22 +335,17 @@ def in_dtypes(call: CallInputs, precision: Precision) -> CallInputs:
 @contextlib.contextmanager
 def computing(precision: Precision, original: CallInputs) -> Iterator[None]:
     """Inside, a reference computes in `precision`: in float64, new tensors and float32 are float64."""
-    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-    default, tf32 = torch.get_default_dtype(), (matmul.allow_tf32, cudnn.allow_tf32)
     with contextlib.ExitStack() as stack:
         if precision == "declared":
             stack.enter_context(DeclaredDtypes(original))
             # The kernels of fused attention are for short dtypes.
             stack.enter_context(sdpa_kernel(SDPBackend.MATH))
         if precision == "float64":
+            stack.callback(torch.set_default_dtype, torch.get_default_dtype())
             torch.set_default_dtype(torch.float64)
-            stack.callback(torch.set_default_dtype, default)
             stack.enter_context(InFloat64())
-        if precision == "full":
-            # Without it, convolutions on GPUs may round to TF32.
-            matmul.allow_tf32 = cudnn.allow_tf32 = False
-        try:
-            yield
-        finally:
-            if precision == "full":
-                matmul.allow_tf32, cudnn.allow_tf32 = tf32
+        # Without it, convolutions on GPUs may round to TF32.
+        for backend in (torch.backends.cuda.matmul, torch.backends.cudnn) if precision == "full" else ():
+            stack.callback(setattr, backend, "allow_tf32", backend.allow_tf32)
+            backend.allow_tf32 = False
+        yield
