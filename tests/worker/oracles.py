@@ -54,9 +54,9 @@ def truth_of(
 
 def values(outputs: Truth | Outputs, path: str = "out") -> torch.Tensor:
     """What the truth is at `path`, or outputs are."""
-    found = (outputs.precise if isinstance(outputs, Truth) else outputs)[path].tensor
-    assert found is not None
-    return found
+    tensor = (outputs.precise if isinstance(outputs, Truth) else outputs)[path].tensor
+    assert tensor is not None
+    return tensor
 
 
 @dataclass(frozen=True)

@@ -159,21 +159,21 @@ def failing_integers(
     *, pytorch: list[int], truth: list[int], nearby: list[int], candidate: list[int]
 ) -> list[bool]:
     sides = {"pytorch": pytorch, "truth": truth, "nearby": nearby, "candidate": candidate}
-    found: list[bool] = exact_errors({n: torch.tensor(side) for n, side in sides.items()}).failing.tolist()
-    return found
+    failing: list[bool] = exact_errors({n: torch.tensor(side) for n, side in sides.items()}).failing.tolist()
+    return failing
 
 
 def test_integers_are_exact_but_for_what_pytorch_gets_wrong_itself() -> None:
-    found = failing_integers(
+    failing = failing_integers(
         pytorch=[1, 2, 3, 4], truth=[1, 2, 3, 5], nearby=[1, 2, 3, 4], candidate=[1, 7, 3, 5]
     )
-    assert found == [False, True, False, False]
+    assert failing == [False, True, False, False]
 
 
 def test_among_indices_that_rounding_chooses_any_is_right_but_no_other_and_not_where_it_is_settled() -> None:
     pytorch, truth, nearby = [7, 2, 5, 5, 0, 3], [5, 2, 5, 5, 0, 3], [0, 4, 1, 5, 0, 3]
-    found = failing_integers(pytorch=pytorch, truth=truth, nearby=nearby, candidate=[1, 3, 9, 6, 0, 3])
-    assert found == [False, False, True, True, False, False]
+    failing = failing_integers(pytorch=pytorch, truth=truth, nearby=nearby, candidate=[1, 3, 9, 6, 0, 3])
+    assert failing == [False, False, True, True, False, False]
 
 
 def test_exact_ties_have_a_rule_and_a_quantised_number_is_one_of_two() -> None:

@@ -192,9 +192,9 @@ def changed_settings_are_found() -> None:
     for name, change, value, before in changes:
         flags = SettingsSnapshot()
         change(value)
-        found = [setting.name for setting in flags.changed()]
+        names = [setting.name for setting in flags.changed()]
         change(before)
-        assert name in found, name
+        assert name in names, name
 
 
 def unchanged_settings_are_none() -> None:
