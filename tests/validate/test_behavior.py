@@ -271,9 +271,6 @@ def test_atomics_turn_a_difference_in_the_last_bits_into_a_note() -> None:
     assert [*notes_of([seen, seen], NOTHING)] == [
         "Results differ from run to run in their last bits: sum_kernel uses atomics.",
     ]
-
-
-def test_without_atomics_there_is_no_note() -> None:
     assert [*notes_of([observed(differs=UNSTEADY)], NOTHING)] == []
 
 

@@ -19,6 +19,7 @@ from pytorch_to_triton.validate.validate import validate
 from pytorch_to_triton.worker.wire import validation
 
 from .kernel_files import double_file
+from .listeners import WhileRunning
 
 pytestmark = pytest.mark.anyio
 DIES = """
@@ -50,49 +51,29 @@ async def own_client(
         yield worker
 
 
-class Killing:
-    """Watches a validation, and kills its fork server once, while the candidate runs."""
-
-    def __init__(self, others: list[psutil.Process]) -> None:
-        self.killed = 0
-        self.others = others
-
-    def servers(self) -> list[psutil.Process]:
-        return [server for server in psutil.Process().children() if server not in self.others]
-
-    async def progress(self, done: float, total: float | None, message: str) -> None:
-        if message.startswith("candidate: ") and not self.killed:
-            for server in self.servers():
-                server.kill()
-                self.killed += 1
-
-    async def item(self, result: object) -> None: ...
-
-
-class KillingJobs(Killing):
-    """Kills whatever its fork servers have forked, once, while the candidate runs."""
-
-    async def progress(self, done: float, total: float | None, message: str) -> None:
-        if message.startswith("candidate: ") and not self.killed:
-            for job in (job for server in self.servers() for job in server.children()):
-                job.kill()
-                self.killed += 1
-
-
-@pytest.mark.parametrize("kind", [Killing, KillingJobs])
+@pytest.mark.parametrize("victim", ["fork server", "jobs"])
 async def test_a_fork_server_or_a_job_that_is_killed_in_mid_validation_changes_no_verdict(
-    kind: type[Killing],
+    victim: str,
     own_client: WorkerClient,
     others: list[psutil.Process],
     interpreter: Runtime,
     tmp_path: Path,
 ) -> None:
-    killing = kind(others)
+    killed: list[psutil.Process] = []
+
+    def kill_once() -> None:
+        servers = [server for server in psutil.Process().children() if server not in others]
+        jobs = [job for server in servers for job in server.children()]
+        if not killed:
+            killed.extend(servers if victim == "fork server" else jobs)
+            for process in killed:
+                process.kill()
+
     request = ValidationRequest(
         candidate=Target(path=double_file(tmp_path)), seed=7, cases=("N=4", "N=9", "N=5")
     )
-    verdict = await validate(own_client, request, interpreter, killing)
-    assert killing.killed >= 1
+    verdict = await validate(own_client, request, interpreter, WhileRunning(kill_once))
+    assert killed
     assert verdict.verdict == "passed", verdict.summary
     assert [case.status for case in verdict.cases] == ["passed"] * 3
 
