@@ -344,8 +344,9 @@ def computing(precision: Precision, original: CallInputs) -> Iterator[None]:
             stack.callback(torch.set_default_dtype, torch.get_default_dtype())
             torch.set_default_dtype(torch.float64)
             stack.enter_context(InFloat64())
-        # Without it, convolutions on GPUs may round to TF32.
-        for backend in (torch.backends.cuda.matmul, torch.backends.cudnn) if precision == "full" else ():
+        # Otherwise convolutions on GPUs may round to TF32.
+        backends: tuple[Any, ...] = (torch.backends.cuda.matmul, torch.backends.cudnn)
+        for backend in backends if precision == "full" else ():
             stack.callback(setattr, backend, "allow_tf32", backend.allow_tf32)
             backend.allow_tf32 = False
         yield
