@@ -1,62 +1,35 @@
 """Planning cases, and reading plans."""
 
-from collections.abc import Iterable, Sequence
+from typing import Any
 
 from pytorch_to_triton.inputs.case import Case, TensorArgument, tensors_in
 from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
 from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.validate.cases import CasePlan, build_plan, plan_of
-from pytorch_to_triton.validate.host_code import Switch
-from pytorch_to_triton.validate.plan import CaseSizeLimits
+from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder
 from pytorch_to_triton.validate.plan import case_named as case_of
 
 LIMIT = 10_000_000
 SPAN = 2**36
 
 
-def planned(
-    inputs: dict[str, object],
-    dims: dict[str, object],
-    *requires: str,
-    limit: int = LIMIT,
-    seed: int | None = None,
-    switches: Sequence[Switch] = (),
-) -> CasePlan:
-    return plan_cases(parse_declaration(inputs, dims, requires), limit=limit, seed=seed, switches=switches)
+def planned(inputs: dict[str, object], dims: dict[str, object], *requires: str, **asked: Any) -> CasePlan:
+    return plan_cases(parse_declaration(inputs, dims, requires), **asked)
 
 
-def plan_cases(
-    declaration: Declaration,
-    *,
-    limit: int = LIMIT,
-    span: int = SPAN,
-    seed: int | None = None,
-    switches: Sequence[Switch] = (),
-    configurations: int = 1,
-    all_mixtures: bool = False,
-) -> CasePlan:
-    builder = build_plan(
-        declaration,
-        CaseSizeLimits(limit, span),
-        seed=seed,
-        switches=switches,
-        configurations=configurations,
-        all_mixtures=all_mixtures,
-    )
-    return plan_of(builder)
+def plan_cases(declaration: Declaration, **asked: Any) -> CasePlan:
+    return plan_of(builder_of(declaration, **asked))
 
 
-def case_for(declaration: Declaration, name: str, *, limit: int = LIMIT, span: int = SPAN) -> Case:
+def builder_of(
+    declaration: Declaration, *, limit: int = LIMIT, span: int = SPAN, **asked: Any
+) -> PlanBuilder:
+    return build_plan(declaration, CaseSizeLimits(limit, span), **asked)
+
+
+def case_for(declaration: Declaration, name: str, **asked: Any) -> Case:
     """The case of this name, planned or not."""
-    (case,) = cases_for(declaration, [name], limit=limit, span=span)
-    return case
-
-
-def cases_for(
-    declaration: Declaration, names: Iterable[str], *, limit: int = LIMIT, span: int = SPAN
-) -> list[Case]:
-    builder = build_plan(declaration, CaseSizeLimits(limit, span), all_mixtures=True)
-    return [case_of(builder, name) for name in names]
+    return case_of(builder_of(declaration, all_mixtures=True, **asked), name)
 
 
 def names(plan: CasePlan, group: str | None = None) -> list[str]:

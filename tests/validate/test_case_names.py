@@ -6,7 +6,7 @@ from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import parse_declaration
 
-from .plans import case_for, cases_for, names, plan_cases, tensor
+from .plans import builder_of, case_for, case_of, names, plan_cases, tensor
 
 DIMS: dict[str, object] = {"M": [1, 7, 256], "N": [1, 64, 1000, 4096]}
 
@@ -47,7 +47,8 @@ def test_a_name_makes_a_case_of_any_allowed_sizes_and_conditions(name: str, grou
 def test_each_planned_case_is_made_again_from_its_name() -> None:
     declaration = parse_declaration(X, DIMS)
     plan = plan_cases(declaration, seed=7)
-    assert cases_for(declaration, names(plan)) == [*plan.cases]
+    builder = builder_of(declaration)
+    assert [case_of(builder, name) for name in names(plan)] == [*plan.cases]
 
 
 def test_sizes_in_another_order_name_the_same_case() -> None:

@@ -136,15 +136,15 @@ def test_each_tensor_is_the_only_short_one_in_turn_and_the_last_the_only_long_on
 def test_each_short_dtype_is_tried_among_long_ones_and_all_mixtures_where_that_is_asked() -> None:
     claim, dims = "float32|bfloat16|float16", {"N": (4, 8)}
     declaration = parse_declaration({"x": f"{claim}[N]", "w": f"{claim}[N]"}, dims, ())
-    plan = plan_cases(declaration, limit=LIMIT)
+    plan = plan_cases(declaration)
     pairs = set(permutations(claim.split("|"), 2))
     with_long = {(x, w) for x, w in pairs if "float32" in (x, w)}
     assert {(dtypes["x"], dtypes["w"]) for _, dtypes in mixtures(plan)} == with_long
     assert "mixtures of bfloat16 and float16 alone" in reasons(plan)
-    tried = mixtures(plan_cases(declaration, limit=LIMIT, all_mixtures=True))
+    tried = mixtures(plan_cases(declaration, all_mixtures=True))
     assert {(dtypes["x"], dtypes["w"]) for _, dtypes in tried} == pairs
     name = "N=8 only w float16 among bfloat16"
-    assert case_for(declaration, name, limit=LIMIT).name == name
+    assert case_for(declaration, name).name == name
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_a_plan_is_empty_only_where_no_declared_sizes_can_be_drawn(examples: int
 
 
 def is_empty_only_where_nothing_can_be_drawn(declaration: Declaration | None) -> None:
-    if declaration is None or plan_cases(declaration, limit=LIMIT).cases:
+    if declaration is None or plan_cases(declaration).cases:
         return
     for sizes in product(*declaration.dims.values()):
         dims = dict(zip(declaration.dims, sizes, strict=True))

@@ -1,5 +1,6 @@
 """The plan of cases: dtypes, large strides, other numbers, and conditions that meet."""
 
+from collections.abc import Iterable
 from itertools import combinations, product
 
 import pytest
@@ -26,6 +27,10 @@ def values_of(case: Case) -> frozenset[str]:
     fills = {argument.fill for argument in tensors_in(case.arguments)} - {"random", "same_corners"}
     kinds = {fill: kind for kind, alike in VALUES.items() for fill in sum(alike, ())}
     return frozenset(kinds.get(fill, "inf") for fill in fills)
+
+
+def values_in(cases: Iterable[Case]) -> frozenset[str]:
+    return frozenset[str]().union(*map(values_of, cases))
 
 
 # Conditions that meet
@@ -87,7 +92,7 @@ def test_each_side_of_a_switch_is_tried_with_several_kinds_of_values() -> None:
     plan = planned({"x": "float32[M, N]"}, ROWS, switches=[(16384, "N")])
     past = [case for case in combined(plan) if case.dims["N"] > 16384]
     assert {case.dims["N"] for case in past} == {16385}
-    assert len(frozenset().union(*map(values_of, past))) >= 4
+    assert len(values_in(past)) >= 4
     assert any(case.dims["N"] == 16384 for case in plan.cases)
 
 
@@ -96,8 +101,8 @@ def test_each_way_that_the_code_takes_meets_nan_and_infinities() -> None:
     plan = planned({"x": "float32|bfloat16[M, N]"}, ROWS, switches=switches)
     for name, sizes in (("M", (129, 513)), ("N", (2049, 16385))):
         for size in sizes:
-            past = [case for case in combined(plan) if case.dims[name] == size]
-            assert frozenset().union(*map(values_of, past)) >= {"nan", "inf"}
+            past = values_in(case for case in combined(plan) if case.dims[name] == size)
+            assert past >= {"nan", "inf"}
 
 
 def test_values_that_grow_along_each_dimension_meet_sizes_past_a_switch_in_rows_that_differ() -> None:
@@ -105,7 +110,7 @@ def test_values_that_grow_along_each_dimension_meet_sizes_past_a_switch_in_rows_
         plan = planned({"x": "float32|bfloat16[M, N]"}, ROWS, switches=[(large - 1, name)])
         past = [case for case in combined(plan) if case.dims[name] == large]
         differ = [case for case in past if all(t.layout != "expanded" for t in tensors_in(case.arguments))]
-        assert frozenset().union(*map(values_of, differ)) >= {"positive", "negative"}
+        assert values_in(differ) >= {"positive", "negative"}
 
 
 def test_long_rows_hold_values_of_one_sign_in_each_dtype_whatever_the_seed() -> None:

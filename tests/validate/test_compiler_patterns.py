@@ -6,7 +6,6 @@ from typing import get_args
 
 from pytorch_to_triton.hardware.miscompilations import MISCOMPILATIONS, Pattern, concerning
 from pytorch_to_triton.validate.at_fault import PATTERNS, shown_in
-from pytorch_to_triton.validate.host_code import functions, is_kernel, parse
 
 from ..hardware.test_miscompilations import machine
 
@@ -56,8 +55,7 @@ def kernel(body: str) -> str:
 
 
 def shown(source: str) -> set[Pattern]:
-    kernels = [one for one in functions(parse(source)) if is_kernel(one)]
-    return {name for name, shows in PATTERNS.items() if any(map(shows, kernels))}
+    return {entry.pattern for entry in shown_in(source, MISCOMPILATIONS)}
 
 
 def test_each_pattern_is_seen_where_it_is_and_not_where_it_is_not() -> None:

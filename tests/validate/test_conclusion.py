@@ -51,6 +51,11 @@ def mismatch(**fields: Any) -> Mismatch:
     return Mismatch(**{**usual, "kind": "values", "causes": ("One cause.",), **fields})
 
 
+def wrong(group: Group = "declared", name: str = "", **of: Any) -> CaseResult:
+    """A result with one mismatch, of these fields."""
+    return result(group, "failed", name=name or group, mismatches=(mismatch(**of),))
+
+
 def violation(kind: ViolationKind = "torch_operator") -> Violation:
     return Violation(kind=kind, message="It calls aten.mm.", suggestion="Write a kernel.")
 
@@ -72,6 +77,8 @@ def violation(kind: ViolationKind = "torch_operator") -> Violation:
         ([("declared", "passed"), ("dtype", "undecided")], "undecided"),
         ([("declared", "passed"), ("special", "undecided")], "passed"),
         ([("declared", "passed"), ("large_stride", "limited")], "passed"),
+        ([("declared", "passed"), ("odd", "lost")], "undecided"),
+        ([("declared", "failed"), ("odd", "lost")], "failed"),
         ([("odd", "passed")], "undecided"),
         ([], "undecided"),
     ],
@@ -111,6 +118,8 @@ def test_an_undecided_summary_says_what_is_open() -> None:
     results = [result("declared", "reference_raised", name="N=8", why="The reference raised.")]
     assert summary_of("undecided", results) == "Undecided. N=8: The reference raised."
     assert "no declared case could be run" in summary_of("undecided", [])
+    lost = [result("declared", "passed"), result("odd", "lost", name="N=3", why="could not be run")]
+    assert summary_of("undecided", lost) == "Undecided, although 1 case passed. N=3: could not be run"
     assert next_step_of("undecided", results).startswith("Fix the declared inputs")
 
 
@@ -118,30 +127,17 @@ def limited(
     group: Group, subject: str, what: str, tensors: tuple[str, ...] = (), **fields: Any
 ) -> CaseResult:
     kind: LimitKind = "offsets" if tensors else "exception"
-    limit = Limit(
-        kind=kind,
-        tensors=tensors,
-        subject=subject,
-        what=what,
-        up_to="right below",
-        fix="Use int64.",
-        line=3,
-        cases=(group,),
-    )
+    about = {"subject": subject, "what": what, "up_to": "right below", "fix": "Use int64."}
+    limit = Limit(kind=kind, tensors=tensors, line=3, cases=(group,), **about)
     return result(group, "limited", limit=limit, **fields)
 
 
 def test_limits_are_named_and_the_next_step_lifts_them() -> None:
-    results = [
-        result("declared", "passed", outputs=(figures(),)),
-        limited(
-            "large_stride", "offsets of x", "are 32-bit from line 3 on", ("x",), name="N=8 x rows far apart"
-        ),
-        limited(
-            "large_stride", "offsets of y", "are 32-bit from line 3 on", ("y",), name="N=8 y rows far apart"
-        ),
-        limited("empty", "empty inputs", "raise ValueError"),
+    offsets = [
+        limited("large_stride", f"offsets of {x}", "are 32-bit from line 3 on", (x,), name=x) for x in "xy"
     ]
+    empty = limited("empty", "empty inputs", "raise ValueError")
+    results = [result("declared", "passed", outputs=(figures(),)), *offsets, empty]
     assert summary_of("passed", results).startswith(
         "1 of 4 cases is right, 3 are beyond its limits. Limit: offsets of x and y are 32-bit from line 3 on "
         "(right below). Limit: empty inputs raise ValueError (right below). Largest error"
@@ -176,8 +172,8 @@ def test_declared_sizes_that_were_not_tried_are_in_the_summary(decision: Decisio
 
 
 def test_without_a_certain_cause_none_is_named() -> None:
-    wrong = result("declared", "failed", mismatches=(mismatch(causes=()),))
-    assert next_step_of("failed", [wrong]).startswith("Run the smallest case alone and look at the elements")
+    step = next_step_of("failed", [wrong(causes=())])
+    assert step.startswith("Run the smallest case alone and look at the elements")
 
 
 def test_an_undecided_case_asks_for_a_reference_that_rounds_less() -> None:
@@ -260,30 +256,22 @@ def test_a_case_that_only_crashes_is_to_return() -> None:
 
 @pytest.mark.parametrize("group", ONLY)
 def test_failures_of_one_generated_group_are_explained_by_that_group(group: Group) -> None:
-    results = [result("declared", "passed"), result(group, "failed", mismatches=(mismatch(),))]
-    assert next_step_of("failed", results).startswith(ONLY[group])
+    assert next_step_of("failed", [result("declared", "passed"), wrong(group)]).startswith(ONLY[group])
 
 
-def test_failures_of_large_strides_and_other_layouts_are_explained_together() -> None:
-    wrong = [result(group, "failed", mismatches=(mismatch(),)) for group in ("layout", "large_stride")]
-    assert next_step_of("failed", [result("declared", "passed"), *wrong]).startswith(ONLY["layout"])
-
-
-def test_failures_of_several_groups_are_explained_by_their_cause() -> None:
-    results = [
-        result("layout", "failed", mismatches=(mismatch(),)),
-        result("odd", "failed", mismatches=(mismatch(),)),
-    ]
-    assert next_step_of("failed", results).startswith("Likely cause: One cause.")
+def test_failures_of_several_groups_are_explained_by_their_cause_unless_all_are_of_layouts() -> None:
+    layouts = [result("declared", "passed"), wrong("layout"), wrong("large_stride")]
+    assert next_step_of("failed", layouts).startswith(ONLY["layout"])
+    assert next_step_of("failed", [wrong("layout"), wrong("odd")]).startswith("Likely cause: One cause.")
 
 
 # Which case is shown
 
 BY_WEIGHT = [
     result("declared", "failed", name="declared, memory", violations=(violation("load_outside"),)),
-    result("declared", "failed", name="known, local", mismatches=(mismatch(kind="dtype", where="tail"),)),
-    result("declared", "failed", name="known", mismatches=(mismatch(kind="nan_only"),)),
-    result("declared", "failed", name="local", mismatches=(mismatch(where="diagonal"),)),
+    wrong(name="known, local", kind="dtype", where="tail"),
+    wrong(name="known", kind="nan_only"),
+    wrong(name="local", where="diagonal"),
     result("declared", "failed", name="large", mismatches=(mismatch(),), outputs=(figures(100),)),
     result("declared", "failed", name="small", mismatches=(mismatch(),), outputs=(figures(8),)),
     result(
@@ -300,7 +288,7 @@ def test_the_cases_are_shown_in_this_order() -> None:
 def test_only_some_statuses_speak_against_a_candidate() -> None:
     wrong: list[CaseStatus] = ["failed", "crashed", "timed_out", "raised"]
     others: list[CaseStatus] = ["passed", "reference_raised", "skipped", "limited", "undecided"]
-    assert [found.status for found in wrong_of([result("odd", s) for s in (*wrong, *others)])] == wrong
+    assert [each.status for each in wrong_of([result("odd", s) for s in (*wrong, *others)])] == wrong
 
 
 # Notes on values

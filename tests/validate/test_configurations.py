@@ -33,6 +33,11 @@ ZEROED = (
 )
 
 
+def tuned_file(folder: Path, name: str, *changes: Change) -> Path:
+    """A wrong kernel of the corpus with some passages changed."""
+    return changed_file(folder, (WRONG / f"{name}.py").read_text(), *changes)
+
+
 # Runs on trial
 
 
@@ -75,7 +80,7 @@ async def test_what_runs_on_trial_leave_behind_is_the_cause(
 async def test_an_author_who_resets_is_right(
     name: str, changes: list[Change], judge: Judge, tmp_path: Path
 ) -> None:
-    path = changed_file(tmp_path, (WRONG / f"{name}.py").read_text(), *changes)
+    path = tuned_file(tmp_path, name, *changes)
     verdict = await judge(path, cases=(SIZES[name], f"{SIZES[name]} called again"))
     assert verdict.verdict == "passed", verdict.summary
 
@@ -83,16 +88,14 @@ async def test_an_author_who_resets_is_right(
 async def test_a_key_that_is_known_resets_nothing(judge: Judge, tmp_path: Path) -> None:
     reset = (DOT_KEY, f'{DOT_KEY}, reset_to_zero=["total_ptr"]')
     allocation = ("total = torch.zeros(", "total = (torch.empty if n else torch.zeros)(")
-    path = changed_file(tmp_path, (WRONG / f"{DOT}.py").read_text(), reset, allocation)
+    path = tuned_file(tmp_path, DOT, reset, allocation)
     verdict = await judge(path, cases=(SIZES[DOT],))
     assert verdict.verdict == "failed", verdict.summary
     assert "runs on trial" not in verdict.next_step
 
 
 async def test_runs_on_trial_are_not_blamed_for_another_mistake(judge: Judge, tmp_path: Path) -> None:
-    path = changed_file(
-        tmp_path, (WRONG / f"{DOT}.py").read_text(), ("tl.sum(x * y, axis=0)", "tl.sum(x, axis=0)")
-    )
+    path = tuned_file(tmp_path, DOT, ("tl.sum(x * y, axis=0)", "tl.sum(x, axis=0)"))
     verdict = await judge(path, cases=(SIZES[DOT],))
     assert verdict.verdict == "failed", verdict.summary
     assert "runs on trial" not in verdict.next_step
@@ -137,7 +140,7 @@ async def test_the_plan_tries_each_configuration_and_names_the_wrong_one(judge: 
 async def test_a_candidate_is_described_with_its_configurations(
     changes: list[Change], configurations: int, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    path = changed_file(tmp_path, (WRONG / f"{LOOP}.py").read_text(), *changes)
+    path = tuned_file(tmp_path, LOOP, *changes)
     described = await describe(worker, Target(path=path), "candidate", interpreter)
     assert described.configurations == configurations
 
@@ -147,7 +150,7 @@ async def test_a_configuration_that_the_compiler_would_refuse_is_left_out(
 ) -> None:
     first_line = "    row = tl.program_id(0).to(tl.int64)\n"
     refusing = (first_line, f'    tl.static_assert(BLOCK_N >= 64, "too short")\n{first_line}')
-    path = changed_file(tmp_path, (WRONG / f"{LOOP}.py").read_text(), refusing)
+    path = tuned_file(tmp_path, LOOP, refusing)
     verdict = await judge(path, cases=("M=6 N=250 configuration 1",))
     [case] = verdict.cases
     assert case.status == "passed", case.why

@@ -12,7 +12,6 @@ from pytorch_to_triton.validate.combined_cases import (
     Level,
     Levels,
     cover,
-    every_pair,
 )
 
 
@@ -26,12 +25,9 @@ class Table:
         self.forbidden = forbidden
         self.taken: list[Levels] = []
 
-    def levels(self, factor: str) -> list[Level]:
-        return [(factor, level) for level in self.factors[factor]]
-
     def goals(self) -> list[Goal]:
-        pairs = combinations(self.factors, 2)
-        return [goal for a, b in pairs for goal in every_pair(self.levels(a), self.levels(b))]
+        levels = [(factor, level) for factor, levels in self.factors.items() for level in levels]
+        return [frozenset((a, b)) for a, b in combinations(levels, 2) if a[0] != b[0]]
 
     def excluded(self, goal: Goal) -> Collection[Level]:
         return ()

@@ -8,7 +8,11 @@ from .verdicts import ANY, Judge, case
 
 pytestmark = pytest.mark.anyio
 
-FILE = """INPUTS = {"x": "float32[N]"}
+FILE = """import signal
+
+import torch
+
+INPUTS = {"x": "float32[N]"}
 DIMS = {"N": [8]}
 
 
@@ -21,27 +25,19 @@ def reference(x):
 
 
 def run(x):
-    CANDIDATE
-"""
-ENDING = """while (largest := x.abs().max()) > 1 and torch.isfinite(largest):
+    while (largest := x.abs().max()) > 1 and torch.isfinite(largest):
         x = x * 0.5
-    return x"""
+    return x
+"""
 """The signal is that of the timer: a call that does not end takes up its ten seconds no other way."""
-CASES = ("N=8", "N=8 inf in x", "N=8 nan in x", "N=8 ones")
-
-
-def file(tmp_path: Path, candidate: str) -> Path:
-    path = tmp_path / "until_small.py"
-    path.write_text(
-        f"import signal\n\nimport torch\n\n{FILE.replace('CANDIDATE', candidate)}", encoding="utf-8"
-    )
-    return path
 
 
 async def test_where_the_reference_does_not_end_the_case_is_skipped_with_what_to_declare(
     judge: Judge, tmp_path: Path
 ) -> None:
-    verdict = await judge(file(tmp_path, ENDING), allow_torch=ANY, cases=CASES)
+    path = tmp_path / "until_small.py"
+    path.write_text(FILE, encoding="utf-8")
+    verdict = await judge(path, allow_torch=ANY, cases=("N=8", "N=8 inf in x", "N=8 nan in x", "N=8 ones"))
     endless = case(verdict, "N=8 inf in x")
     assert (endless.status, endless.reason) == ("skipped", "timed_out")
     assert endless.why.startswith("The reference did not end within ")

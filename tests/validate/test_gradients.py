@@ -22,13 +22,15 @@ class Doubled(torch.autograd.Function):
 
 
 def run(x):
-    return Doubled.apply(x)
+    return RESULT
 """
 
 
-def doubled_file(folder: Path, backward: str) -> Path:
-    change: Change = ("\n\ndef run(x):\n    return double(x)\n", FUNCTION.replace("BACKWARD", backward))
-    return double_file(folder, change)
+def doubled_file(
+    folder: Path, backward: str, result: str = "Doubled.apply(x)", changes: tuple[Change, ...] = ()
+) -> Path:
+    function = FUNCTION.replace("BACKWARD", backward).replace("RESULT", result)
+    return double_file(folder, ("\n\ndef run(x):\n    return double(x)\n", function), *changes)
 
 
 async def test_a_right_backward_pass_passes_in_every_kind_of_case(judge: Judge, tmp_path: Path) -> None:
@@ -56,9 +58,8 @@ async def test_a_wrong_backward_pass_fails_and_only_where_gradients_are_compared
 async def test_what_is_wrong_only_where_no_gradients_are_asked_for_is_refused(
     judge: Judge, tmp_path: Path, result: str
 ) -> None:
-    path = doubled_file(tmp_path, "double(grad)")
-    taken = f"return Doubled.apply(x) if torch.is_grad_enabled() else {result}"
-    path.write_text(path.read_text().replace("return Doubled.apply(x)", taken))
+    taken = f"Doubled.apply(x) if torch.is_grad_enabled() else {result}"
+    path = doubled_file(tmp_path, "double(grad)", taken)
     verdict = await judge(path, backward=True, cases=("N=9",))
     assert verdict.verdict == "failed"
     assert [v.kind for v in verdict.cases[0].violations] == ["wrong_without_gradients"]
@@ -71,9 +72,8 @@ async def test_what_is_wrong_only_where_no_gradients_are_asked_for_is_refused(
 async def test_no_gradients_are_asked_for_in_every_layout_and_size(
     judge: Judge, tmp_path: Path, where: str, case_name: str
 ) -> None:
-    path = doubled_file(tmp_path, "double(grad)")
-    taken = f"return double(double(x)) if {where} and not torch.is_grad_enabled() else Doubled.apply(x)"
-    path.write_text(path.read_text().replace("return Doubled.apply(x)", taken))
+    taken = f"double(double(x)) if {where} and not torch.is_grad_enabled() else Doubled.apply(x)"
+    path = doubled_file(tmp_path, "double(grad)", taken)
     verdict = await judge(path, backward=True, cases=("N=9", case_name))
     assert {result.name: result.status for result in verdict.cases} == {"N=9": "passed", case_name: "failed"}
 
@@ -81,9 +81,7 @@ async def test_no_gradients_are_asked_for_in_every_layout_and_size(
 async def test_what_raises_only_where_no_gradients_are_asked_for_is_refused(
     judge: Judge, tmp_path: Path
 ) -> None:
-    path = doubled_file(tmp_path, "double(grad)")
-    checked = "assert torch.is_grad_enabled()\n    return Doubled.apply(x)"
-    path.write_text(path.read_text().replace("return Doubled.apply(x)", checked))
+    path = doubled_file(tmp_path, "double(grad)", "Doubled.apply(x) if torch.is_grad_enabled() else 1 / 0")
     verdict = await judge(path, backward=True, cases=("N=9",))
     assert (verdict.verdict, verdict.cases[0].status) == ("failed", "raised")
 
@@ -155,7 +153,11 @@ class Scaled(torch.autograd.Function):
         return product(grad, weight), product(grad, x)
 
 
-class ModelNew(Model):
+class ModelNew(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(n))
+
     def forward(self, x):
         return Scaled.apply(x, self.weight)
 
@@ -169,15 +171,8 @@ def get_init_inputs():
 """
 
 
-SPELLED_OUT: Change = (
-    "class ModelNew(Model):\n",
-    "class ModelNew(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n"
-    "        self.weight = nn.Parameter(torch.ones(n))\n\n",
-)
-
-
 async def test_the_gradients_of_a_modules_parameters_are_compared(judge: Judge, tmp_path: Path) -> None:
-    verdict = await judge(changed_file(tmp_path, SCALED, SPELLED_OUT), backward=True, cases=("get_inputs()",))
+    verdict = await judge(changed_file(tmp_path, SCALED), backward=True, cases=("get_inputs()",))
     assert verdict.verdict == "passed", verdict.summary
     paths = {output.path for output in verdict.cases[0].outputs}
     assert paths == {"out", "gradient of x", "gradient of weight"}
@@ -185,7 +180,7 @@ async def test_the_gradients_of_a_modules_parameters_are_compared(judge: Judge, 
 
 async def test_a_wrong_gradient_of_a_parameter_is_named(judge: Judge, tmp_path: Path) -> None:
     wrong: Change = ("product(grad, x)\n", "product(grad, product(x, x))\n")
-    path = changed_file(tmp_path, SCALED, SPELLED_OUT, wrong)
+    path = changed_file(tmp_path, SCALED, wrong)
     verdict = await judge(path, backward=True, cases=("get_inputs()",))
     assert verdict.verdict == "failed"
     assert [mismatch.output for mismatch in verdict.cases[0].mismatches] == ["gradient of weight"]
@@ -198,11 +193,8 @@ async def test_pytorchs_own_autograd_may_be_allowed(judge: Judge, tmp_path: Path
 
 
 async def test_a_gradient_that_is_the_one_that_came_in_needs_no_kernel(judge: Judge, tmp_path: Path) -> None:
-    path = double_file(
-        tmp_path,
-        ("    return x * 2\n", "    return x + 2\n"),
-        ("out_ptr + index, x * 2", "out_ptr + index, x + 2"),
-        ("\n\ndef run(x):\n    return double(x)\n", FUNCTION.replace("BACKWARD", "grad")),
-    )
+    reference = ("    return x * 2\n", "    return x + 2\n")
+    kernel = ("out_ptr + index, x * 2", "out_ptr + index, x + 2")
+    path = doubled_file(tmp_path, "grad", changes=(reference, kernel))
     verdict = await judge(path, backward=True, cases=("N=9", "N=4"))
     assert verdict.verdict == "passed", verdict.summary

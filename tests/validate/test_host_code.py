@@ -1,6 +1,6 @@
 """What a kernel file's own code says: which kernels it launches, and at which sizes it takes another way."""
 
-from textwrap import dedent
+from textwrap import dedent, indent
 
 import pytest
 
@@ -9,43 +9,37 @@ from pytorch_to_triton.validate.host_code import kernels_in, switches_in
 
 DECLARED = parse_declaration({"x": "float32[M, N]", "w": "float32[2 * N]"}, {"M": [1, 3], "N": [1, 64]})
 SWITCHES = {
-    "a size by its declared name": ("if N <= 16384:\n    pass", {16384: ("N",)}),
-    "a variable from a shape": ("n_rows, n_cols = x.shape\nif n_cols > 2**12:\n    pass", {4096: ("N",)}),
-    "one dimension of a shape": ("n = x.shape[-1]\nif 512 < n:\n    pass", {512: ("N",)}),
-    "a size() with a sum": ("n = w.size(0)\nBLOCK = 2 * n\nif BLOCK >= 1 << 10:\n    pass", {1024: ("N",)}),
-    "the number of elements": ("n = x.numel()\nif n > 5000:\n    pass", {5000: ("M", "N")}),
-    "a number with a name": ("if M < LIMIT:\n    pass", {300: ("M",)}),
+    "a size by its declared name": ("if N <= 16384: pass", {16384: ("N",)}),
+    "a variable from a shape": ("n_rows, n_cols = x.shape\nif n_cols > 2**12: pass", {4096: ("N",)}),
+    "one dimension of a shape": ("n = x.shape[-1]\nif 512 < n: pass", {512: ("N",)}),
+    "a size() with a sum": ("n = w.size(0)\nBLOCK = 2 * n\nif BLOCK >= 1 << 10: pass", {1024: ("N",)}),
+    "the number of elements": ("n = x.numel()\nif n > 5000: pass", {5000: ("M", "N")}),
+    "a number with a name": ("if M < LIMIT: pass", {300: ("M",)}),
     "an expression that chooses": ("warps = 4 if N < 2048 else 8", {2048: ("N",)}),
-    "one of several conditions": (
-        "if M > 1 and N > 100 and torch.cuda.is_available():\n    pass",
-        {100: ("N",)},
-    ),
-    "a condition that has a name": ("long = N > 5000\nif not long:\n    pass", {5000: ("N",)}),
+    "one of several conditions": ("if M > 1 and N > 100 and torch.cuda.is_available(): pass", {100: ("N",)}),
+    "a condition that has a name": ("long = N > 5000\nif not long: pass", {5000: ("N",)}),
     "a limit by the size of an element": (
-        "most = 65536 // x.element_size()\nif x.shape[1] <= most:\n    pass",
+        "most = 65536 // x.element_size()\nif x.shape[1] <= most: pass",
         {65536: ("N",)},
     ),
     "a block of at most some size": (
-        "block = min(8192, triton.next_power_of_2(N))\nif block >= N:\n    pass",
+        "block = min(8192, triton.next_power_of_2(N))\nif block >= N: pass",
         {8192: ("N",)},
     ),
-    "a function that decides": (
-        "if fits(N):\n    pass\n\n\ndef fits(n):\n    return n * 4 <= 32768",
-        {32768: ("N",)},
-    ),
-    "several": ("if N > 100:\n    pass\nif M >= 64:\n    pass", {64: ("M",), 100: ("N",)}),
-    "a refusal": ("if N > 4096:\n    raise ValueError(N)", {}),
+    "a function that decides": ("if fits(N): pass\ndef fits(n): return n * 4 <= 32768", {32768: ("N",)}),
+    "several": ("if N > 100: pass\nif M >= 64: pass", {64: ("M",), 100: ("N",)}),
+    "a refusal": ("if N > 4096: raise ValueError(N)", {}),
     "an assertion": ("assert N <= 4096", {}),
-    "another number": ("if warps > 16:\n    pass", {}),
-    "small numbers": ("if N > 8:\n    pass", {}),
-    "equality": ("if N == 64:\n    pass", {}),
+    "another number": ("if warps > 16: pass", {}),
+    "small numbers": ("if N > 8: pass", {}),
+    "equality": ("if N == 64: pass", {}),
 }
 
 
 @pytest.mark.parametrize("name", SWITCHES)
 def test_a_size_that_the_code_compares_with_belongs_to_its_dimension(name: str) -> None:
     body, found = SWITCHES[name]
-    lines = "\n".join(f"    {line}" for line in body.splitlines()).replace("    def fits", "def fits")
+    lines = indent(body, "    ").replace("    def fits", "def fits")
     source = f"LIMIT = 3 * 100\n\n\ndef run(x, w):\n{lines}\n"
     assert switches_in(source, DECLARED) == tuple((size, dim) for size, dims in found.items() for dim in dims)
 

@@ -12,8 +12,6 @@ from pytorch_to_triton.jobs.client import WorkerClient, open_client
 from pytorch_to_triton.jobs.run_folder import RunFolders
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.verdict import CaseResult
-from pytorch_to_triton.validate.conclusion import decide, summary_of
 from pytorch_to_triton.validate.judge import candidate_failed
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.target_worker import LostAnswer, TargetWorker
@@ -21,6 +19,7 @@ from pytorch_to_triton.validate.validate import validate
 from pytorch_to_triton.worker.wire import validation
 
 from .kernel_files import double_file
+from .listeners import WhileRunning
 
 pytestmark = pytest.mark.anyio
 DIES = """
@@ -52,94 +51,48 @@ async def own_client(
         yield worker
 
 
-class Killing:
-    """Watches a validation, and kills its fork server once, while the candidate runs."""
-
-    def __init__(self, others: list[psutil.Process]) -> None:
-        self.killed = 0
-        self.others = others
-
-    def servers(self) -> list[psutil.Process]:
-        return [server for server in psutil.Process().children() if server not in self.others]
-
-    async def progress(self, done: float, total: float | None, message: str) -> None:
-        if message.startswith("candidate: ") and not self.killed:
-            for server in self.servers():
-                server.kill()
-                self.killed += 1
-
-    async def item(self, result: object) -> None: ...
-
-
-class KillingJobs(Killing):
-    """Kills whatever its fork servers have forked, once, while the candidate runs."""
-
-    async def progress(self, done: float, total: float | None, message: str) -> None:
-        if message.startswith("candidate: ") and not self.killed:
-            for job in (job for server in self.servers() for job in server.children()):
-                job.kill()
-                self.killed += 1
-
-
-@pytest.mark.parametrize("kind", [Killing, KillingJobs])
+@pytest.mark.parametrize("victim", ["fork server", "jobs"])
 async def test_a_fork_server_or_a_job_that_is_killed_in_mid_validation_changes_no_verdict(
-    kind: type[Killing],
+    victim: str,
     own_client: WorkerClient,
     others: list[psutil.Process],
     interpreter: Runtime,
     tmp_path: Path,
 ) -> None:
-    killing = kind(others)
+    killed: list[psutil.Process] = []
+
+    def kill_once() -> None:
+        servers = [server for server in psutil.Process().children() if server not in others]
+        jobs = [job for server in servers for job in server.children()]
+        if not killed:
+            killed.extend(servers if victim == "fork server" else jobs)
+            for process in killed:
+                process.kill()
+
     request = ValidationRequest(
         candidate=Target(path=double_file(tmp_path)), seed=7, cases=("N=4", "N=9", "N=5")
     )
-    verdict = await validate(own_client, request, interpreter, killing)
-    assert killing.killed >= 1
+    verdict = await validate(own_client, request, interpreter, WhileRunning(kill_once))
+    assert killed
     assert verdict.verdict == "passed", verdict.summary
     assert [case.status for case in verdict.cases] == ["passed"] * 3
 
 
-def dying(worker: WorkerClient, folder: Path, victim: str) -> TargetWorker:
-    """A process that kills itself, or its fork server, at each request."""
-    job = folder / "dies.py"
-    job.write_text(DIES)
-    runtime = Runtime(python=sys.executable, interpreter=True)
-    return TargetWorker(
-        worker, runtime, Job(kind=str(job), arguments={"victim": victim}), Target(path=job), seconds=60.0
-    )
-
-
-async def test_what_is_killed_each_time_is_a_crash(own_client: WorkerClient, tmp_path: Path) -> None:
-    worker = dying(own_client, tmp_path, "itself")
-    try:
-        with pytest.raises(LostAnswer) as crashed:
-            await worker.answer(REQUEST)
-    finally:
-        await worker.close()
-    assert crashed.value.outcome.status == "crashed"
-    assert len(worker.crashes) == 1
-
-
-async def test_a_request_that_is_lost_twice_is_lost_and_no_crash(
-    own_client: WorkerClient, tmp_path: Path
+@pytest.mark.parametrize(
+    ("victim", "status", "crashes"), [("itself", "crashed", 1), ("fork server", "lost", 0)]
+)
+async def test_what_is_killed_each_time_is_a_crash_and_what_is_lost_twice_is_none(
+    victim: str, status: str, crashes: int, own_client: WorkerClient, tmp_path: Path
 ) -> None:
-    worker = dying(own_client, tmp_path, "fork server")
+    file = tmp_path / "dies.py"
+    file.write_text(DIES)
+    job = Job(kind=str(file), arguments={"victim": victim})
+    runtime = Runtime(python=sys.executable, interpreter=True)
+    worker = TargetWorker(own_client, runtime, job, Target(path=file), seconds=60.0)
     try:
-        with pytest.raises(LostAnswer) as lost:
+        with pytest.raises(LostAnswer) as ended:
             await worker.answer(REQUEST)
     finally:
         await worker.close()
-    assert lost.value.outcome.status == "lost"
-    assert worker.crashes == []
-    result = candidate_failed(CASE, lost.value.outcome)
-    assert result.status == "lost"
-
-
-def test_a_lost_case_leaves_the_verdict_open_whatever_the_others_are() -> None:
-    passed = CaseResult(name="N=4", group="declared", status="passed", why="")
-    lost = CaseResult(name="N=3", group="odd", status="lost", why="could not be run: its server ended")
-    assert decide([passed]) == "passed"
-    assert decide([passed, lost]) == "undecided"
-    assert "N=3: could not be run: its server ended" in summary_of("undecided", [passed, lost])
-    wrong = passed.model_copy(update={"status": "failed"})
-    assert decide([wrong, lost]) == "failed"
+    assert candidate_failed(CASE, ended.value.outcome).status == status
+    assert len(worker.crashes) == crashes

@@ -7,25 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.profilers.sanitizer import Sanitized, Tool
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import declaration_of, describe
-from pytorch_to_triton.validate.behavior import Policy
 from pytorch_to_triton.validate.memory_check import (
     TOOLS,
     MemoryCheck,
     look_under_the_interpreter,
     look_under_the_sanitizer,
 )
-from pytorch_to_triton.validate.request import ValidationRequest
-from pytorch_to_triton.validate.trial import CandidateWorkers, ValidationTrial, units
-from pytorch_to_triton.validate.validate import open_validation
+from pytorch_to_triton.validate.trial import units
 
 from .kernel_files import corpus_file
-from .plans import plan_cases
+from .trials import small_cases, trial_of
 
 pytestmark = pytest.mark.anyio
 SANITIZER = f"""#!{sys.executable}
@@ -39,11 +34,6 @@ sys.exit(code)
 """
 
 
-async def planned(worker: WorkerClient, target: Target, runtime: Runtime) -> tuple[Case, ...]:
-    described = await describe(worker, target, "reference", runtime)
-    return plan_cases(declaration_of(described, described), limit=2**12, span=0).cases
-
-
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
@@ -55,13 +45,8 @@ async def test_what_a_device_does_not_show_is_seen_in_the_guarded_interpreter(
     name: str, kind: str, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     target = Target(path=corpus_file(tmp_path, name))
-    case = next(c for c in await planned(worker, target, interpreter) if c.elements > 1)
     found = MemoryCheck()
-    async with open_validation(
-        worker, ValidationRequest(candidate=target, seed=7), interpreter
-    ) as validation:
-        candidate = CandidateWorkers(validation.setting, target, "candidate", ())
-        trial = ValidationTrial(validation.setting, Policy(), validation.reference, candidate)
+    async with trial_of(worker, target, interpreter) as (trial, case):
         await look_under_the_interpreter(trial, [case], found)
     assert [violation.kind for violation in found.by_case[case.name]][:1] == [kind]
     assert found.unable == {}
@@ -75,15 +60,10 @@ async def test_what_runs_under_the_sanitizer_leaves_the_candidates_own_results_a
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     target = Target(path=corpus_file(tmp_path, "wrong/stores_one_past_end"))
-    case = next(c for c in await planned(worker, target, interpreter) if c.elements > 1)
     reports: dict[Tool, Sanitized] = {}
-    async with open_validation(
-        worker, ValidationRequest(candidate=target, seed=7), interpreter
-    ) as validation:
-        candidate = CandidateWorkers(validation.setting, target, "candidate", ())
-        trial = ValidationTrial(validation.setting, Policy(), validation.reference, candidate)
+    async with trial_of(worker, target, interpreter) as (trial, case):
         await look_under_the_sanitizer(trial, [case], TOOLS[:1], reports)
-        written = {folder.name for folder in (validation.setting.folder / "outputs").iterdir()}
+        written = {folder.name for folder in (trial.setting.folder / "outputs").iterdir()}
     assert {tool: report.status for tool, report in reports.items()} == {TOOLS[0]: "clean"}
     assert written == {f"candidate-{TOOLS[0]}"}
 
@@ -92,7 +72,7 @@ async def test_cases_of_the_same_sizes_and_dtypes_are_called_in_one_process(
     worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     target = Target(path=corpus_file(tmp_path, "cheating/caches_by_fingerprint"))
-    cases = await planned(worker, target, interpreter)
+    cases = await small_cases(worker, target, interpreter)
     found = units(cases)
     assert sorted(case.name for unit in found for case in unit) == sorted(case.name for case in cases)
     assert all(len({(str(case.dims), str(case.dtypes)) for case in unit}) == 1 for unit in found)

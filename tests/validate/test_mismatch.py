@@ -29,19 +29,11 @@ def facts(*along: Spread, flat: Spread | None = None, **seen: Any) -> Diagnostic
         "first": tuple(axis.first for axis in along),
         "values": {"candidate": 1.5, "pytorch": 2.0, "truth": 2.0},
         "share_of_box": 1.0,
-        "failing_nan": 0,
-        "failing_inf": 0,
-        "failing_zero": 0,
-        "truth_not_finite": 0,
+        **dict.fromkeys(("failing_nan", "failing_inf", "failing_zero", "truth_not_finite"), 0),
         "constant": False,
         "transposed": False,
-        "equals_input": None,
         "relative_error": 0.5,
-        "rounded_to": None,
-        "factor": None,
-        "factor_leaves": None,
-        "offset": None,
-        "offset_leaves": None,
+        **dict.fromkeys(("equals_input", "rounded_to", "factor", "factor_leaves", "offset", "offset_leaves")),
     }
     whole = flat or Spread(size=size, count=count, first=0, last=size - 1, step=1)
     return Diagnostics(along=along, flat=whole, **{**nothing, **seen})
@@ -57,6 +49,12 @@ def on_diagonal(offset: int) -> Diagnostics:
     columns = [row + offset for row in rows]
     flat = Spread(size=81, count=3, first=27 + columns[0], last=45 + columns[-1], step=10)
     return facts(spread(9, *rows), spread(9, *columns), flat=flat, share_of_box=1 / 3, diagonal=offset)
+
+
+def scattered(**seen: Any) -> Diagnostics:
+    """Four failing elements of a 9 x 9 matrix, of no pattern."""
+    flat = Spread(size=81, count=4, first=1, last=70, step=1)
+    return facts(spread(9, 1, 2, 7), spread(9, 1, 4, 7), share_of_box=0.4, flat=flat, **seen)
 
 
 COLUMNS = spread(3, 0, 1, 2)
@@ -80,16 +78,7 @@ PLACES = [
         "tail",
         "the last 12 of 60 elements",
     ),
-    (
-        facts(
-            spread(9, 1, 2, 7),
-            spread(9, 1, 4, 7),
-            share_of_box=0.4,
-            flat=Spread(size=81, count=4, first=1, last=70, step=1),
-        ),
-        "scattered",
-        "4 of 81 elements, without an evident pattern",
-    ),
+    (scattered(), "scattered", "4 of 81 elements, without an evident pattern"),
     (on_diagonal(0), "diagonal", "on the main diagonal"),
     (on_diagonal(1), "diagonal", "on the diagonal 1 above the main one"),
     (on_diagonal(-3), "diagonal", "on the diagonal 3 below the main one"),
@@ -187,7 +176,7 @@ def test_a_tail_from_a_block_on_that_is_never_stored_points_at_the_grid() -> Non
     assert "triton.cdiv" in dropped
     unwritten = causes(facts(spread(100, *range(96, 100)), unwritten=4))
     assert "triton.cdiv" in unwritten[0]
-    assert unwritten[1:] == CAUSES["unwritten"]
+    assert unwritten[1:] == (CAUSES["unwritten"],)
 
 
 @pytest.mark.parametrize("first", [97, 90], ids=["off a block's edge", "at no block of eight"])
@@ -225,15 +214,7 @@ def test_a_factor_that_may_be_anything_has_no_cause(factor: float, known: dict[s
 
 
 def test_a_few_scattered_elements_make_no_constant_factor() -> None:
-    scattered = facts(
-        spread(9, 1, 2, 7),
-        spread(9, 1, 4, 7),
-        share_of_box=0.4,
-        flat=Spread(size=81, count=4, first=1, last=70, step=1),
-        factor=1.5,
-        factor_leaves=1e-6,
-    )
-    [mismatch] = mismatches_of(measured(scattered), {"N": 9})
+    [mismatch] = mismatches_of(measured(scattered(factor=1.5, factor_leaves=1e-6)), {"N": 9})
     assert (mismatch.kind, mismatch.causes) == ("values", ())
 
 

@@ -11,6 +11,7 @@ from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import validate
 
 from .kernel_files import Change, body, double_file, plain_file
+from .listeners import WhileRunning
 from .verdicts import ANY, Judge, case, most_wrong, statuses, violations
 
 pytestmark = pytest.mark.anyio
@@ -173,25 +174,15 @@ async def test_every_case_that_was_skipped_has_a_reason(judge: Judge) -> None:
     assert all(result.why for result in verdict.cases if result.status != "passed")
 
 
-class Meddling:
-    """Watches a validation, and changes a byte of each input file while the candidate runs."""
-
-    def __init__(self, cache: Path) -> None:
-        self._exchange = cache / "exchange"
-
-    async def progress(self, done: float, total: float | None, message: str) -> None:
-        if message.startswith("candidate: "):
-            for file in self._exchange.glob("*/inputs/**/*.bin"):
-                file.write_bytes(bytes([file.read_bytes()[0] ^ 1]) + file.read_bytes()[1:])
-
-    async def item(self, result: object) -> None: ...
-
-
 async def test_inputs_that_were_changed_on_disk_are_found_out(
     worker: WorkerClient, interpreter: Runtime, cache: Path, tmp_path: Path
 ) -> None:
+    def change_a_byte() -> None:
+        for file in cache.glob("exchange/*/inputs/**/*.bin"):
+            file.write_bytes(bytes([file.read_bytes()[0] ^ 1]) + file.read_bytes()[1:])
+
     request = ValidationRequest(candidate=Target(path=double_file(tmp_path)), seed=7, cases=CASE)
-    verdict = await validate(worker, request, interpreter, Meddling(cache))
+    verdict = await validate(worker, request, interpreter, WhileRunning(change_a_byte))
     assert verdict.verdict == "failed"
     assert "The files that hold the inputs were changed" in verdict.summary
     untouched = await validate(worker, request, interpreter)

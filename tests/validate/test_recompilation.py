@@ -10,7 +10,6 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult, ElementValues, Mismatch, Violation
-from pytorch_to_triton.targets.describe import declaration_of, describe
 from pytorch_to_triton.validate.at_fault import (
     NO_CULPRIT,
     UNSTEADY,
@@ -19,13 +18,11 @@ from pytorch_to_triton.validate.at_fault import (
     leaves_doubt,
     ways_to_compile,
 )
-from pytorch_to_triton.validate.behavior import Policy
 from pytorch_to_triton.validate.request import ValidationRequest
-from pytorch_to_triton.validate.trial import CandidateWorkers, ValidationTrial
-from pytorch_to_triton.validate.validate import open_validation, validate
+from pytorch_to_triton.validate.validate import validate
 
 from .kernel_files import double_file
-from .plans import plan_cases
+from .trials import trial_of
 
 REFERENCE_KERNELS = Path(__file__).parents[2] / "reference_kernels"
 FIRST = ElementValues(index=(0,), candidate=1.0, pytorch=2.0, truth=2.0)
@@ -71,13 +68,7 @@ def wrong(case: Case, **changes: object) -> CaseResult:
 
 async def fault_of(file: Path, worker: WorkerClient, runtime: Runtime, **changes: object) -> Culprit:
     """Of one of its cases, called wrong whatever it is."""
-    target = Target(path=file)
-    described = await describe(worker, target, "reference", runtime)
-    cases = plan_cases(declaration_of(described, described), limit=2**12, span=0).cases
-    case = next(case for case in cases if case.elements > 1)
-    async with open_validation(worker, ValidationRequest(candidate=target, seed=7), runtime) as validation:
-        candidate = CandidateWorkers(validation.setting, target, "candidate", ())
-        trial = ValidationTrial(validation.setting, Policy(), validation.reference, candidate)
+    async with trial_of(worker, Target(path=file), runtime) as (trial, case):
         return await find_culprit(trial, case, wrong(case, **changes), file.read_text())
 
 

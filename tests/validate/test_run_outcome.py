@@ -3,7 +3,7 @@
 import pytest
 
 from pytorch_to_triton.schema.verdict import NoResult
-from pytorch_to_triton.validate.run_outcome import OK, broke_the_device, names_dtypes, outcome_of_exception
+from pytorch_to_triton.validate.run_outcome import OK, outcome_of_exception
 from pytorch_to_triton.worker.wire import Failure
 from pytorch_to_triton.worker.wire.observation import SandboxViolation
 
@@ -56,10 +56,3 @@ def test_the_interpreter_wraps_a_refusal_and_also_other_errors() -> None:
     assert outcome_of_exception(failure("InterpreterError", line=9), found).reason == "sandbox_violation"
     assert outcome_of_exception(failure("InterpreterError"), found).stopped_by is None
     assert outcome_of_exception(failure(line=9), found).stopped_by is None
-
-
-def test_what_others_write_in_exceptions_is_read_once() -> None:
-    assert broke_the_device(failure(message="CUDA error: an illegal memory access was encountered"))
-    assert not broke_the_device(failure())
-    assert names_dtypes(failure(message="x is torch.bfloat16"))
-    assert not names_dtypes(failure())

@@ -6,25 +6,12 @@ from typing import Any
 import pytest
 
 from pytorch_to_triton.inputs.case import Case, tensors_in
-from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.profilers.sanitizer import Hazard, parse_report
 from pytorch_to_triton.validate.memory_check import ELEMENTS, remarks, sample_cases, violations_of_hazards
 
-from .plans import plan_cases
+from .plans import planned
 
 REPORTS = Path(__file__).parents[1] / "profilers" / "sanitizer_reports"
-
-
-def planned(inputs: dict[str, object], dims: dict[str, object], limit: int = 2**26) -> tuple[Case, ...]:
-    return plan_cases(parse_declaration(inputs, dims, ()), limit=limit).cases
-
-
-def names(cases: list[Case]) -> list[str]:
-    return [case.name for case in cases]
-
-
-def elements(case: Case) -> int:
-    return sum(tensor.elements for tensor in tensors_in(case.arguments))
 
 
 def hazard(**fields: Any) -> Hazard:
@@ -38,9 +25,9 @@ def recorded(name: str) -> tuple[Hazard, ...]:
 
 def test_one_small_case_of_each_sort_is_chosen_in_the_plans_order() -> None:
     dims: dict[str, object] = {"M": [4, 16, 64], "N": [64, 100, 256]}
-    cases = planned({"x": "float32|float16[M, N]", "w": "float32[N]"}, dims)
+    cases = planned({"x": "float32|float16[M, N]", "w": "float32[N]"}, dims, limit=2**26).cases
     picked = sample_cases(cases)
-    assert {"M=16 N=100", "M=4 N=64", "M=17 N=103", "M=16 N=100 float16"} <= set(names(picked))
+    assert {"M=16 N=100", "M=4 N=64", "M=17 N=103", "M=16 N=100 float16"} <= {case.name for case in picked}
     assert any(1 in case.dims.values() for case in picked)
     layouts = {tensor.layout for case in picked for tensor in tensors_in(case.arguments)}
     assert {"transposed", "sliced", "offset"} <= layouts
@@ -53,10 +40,10 @@ def test_chosen_cases_are_few_small_and_neither_strided_far_nor_repeated(
     rows: list[int], columns: list[int]
 ) -> None:
     inputs: dict[str, object] = {"x": "float32|bfloat16[M, N]", "y": "float32|bfloat16[N, M]"}
-    picked = sample_cases(planned(inputs, {"M": rows, "N": columns}))
+    picked = sample_cases(planned(inputs, {"M": rows, "N": columns}, limit=2**26).cases)
     assert len(picked) <= 10
-    assert len(set(names(picked))) == len(picked)
-    assert all(elements(case) <= ELEMENTS for case in picked)
+    assert len({case.name for case in picked}) == len(picked)
+    assert all(case.elements <= ELEMENTS for case in picked)
     assert {case.group for case in picked} <= {"declared", "odd", "combined", "dtype"}
     assert all(tensor.layout != "large_stride" for case in picked for tensor in tensors_in(case.arguments))
 
@@ -106,7 +93,7 @@ def test_a_race_between_a_write_and_a_read_is_a_violation() -> None:
 def test_what_honest_reductions_and_the_compiler_cause_is_remarked_only() -> None:
     hazards = [*recorded("races"), *recorded("shared"), hazard(kind="leak", space="", kernel="")]
     assert len(violations_of_hazards(hazards)) == 1
-    remarked = remarks(hazards)
+    remarked = [*remarks(hazards)]
     assert len(remarked) == len(hazards) - 1
     assert "total (" in remarked[0]
     assert "write race in shared memory" in remarked[0]
@@ -117,4 +104,4 @@ def test_what_honest_reductions_and_the_compiler_cause_is_remarked_only() -> Non
 def test_each_hazard_is_either_a_violation_or_remarked(report: str) -> None:
     hazards = recorded(report)
     assert hazards
-    assert len(violations_of_hazards(hazards)) + len(remarks(hazards)) == len(hazards)
+    assert len(violations_of_hazards(hazards)) + len([*remarks(hazards)]) == len(hazards)

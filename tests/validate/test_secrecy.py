@@ -13,6 +13,7 @@ from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import validate
 
 from .kernel_files import body, double_file
+from .listeners import WhileRunning
 from .verdicts import Judge, case, violations
 
 pytestmark = pytest.mark.anyio
@@ -76,39 +77,24 @@ async def test_listing_the_cache_folder_is_refused(judge: Judge, cache: Path, tm
     assert violations(verdict)["touches_files"].file == str(tmp_path / "kernel.py")
 
 
-class Looking:
-    """Watches a validation, and looks for bytes in its exchange folder while the candidate runs."""
-
-    def __init__(self, cache: Path) -> None:
-        self.looked, self.found = 0, list[str]()
-        self._exchange = cache / "exchange"
-
-    async def progress(self, done: float, total: float | None, message: str) -> None:
-        if message.startswith("candidate: "):
-            self.look()
-
-    async def item(self, result: object) -> None: ...
-
-    def look(self) -> None:
-        held = {file: file.read_bytes() for file in self._exchange.rglob("*") if file.is_file()}
-        inputs = [
-            bytearray(data) for file, data in held.items() if "inputs" in file.parts and data[:1] != b"{"
-        ]
-        expected = {(2 * torch.frombuffer(data, dtype=torch.float32)).numpy().tobytes() for data in inputs}
-        self.looked += len(expected)
-        self.found += [str(file) for file, data in held.items() if data in expected]
-
-
 async def test_what_is_expected_lies_nowhere_while_the_candidate_runs(
     worker: WorkerClient, interpreter: Runtime, cache: Path, tmp_path: Path
 ) -> None:
+    expected: list[bytes] = []
+    disclosing: list[Path] = []
+
+    def look() -> None:
+        held = {file: file.read_bytes() for file in (cache / "exchange").rglob("*") if file.is_file()}
+        inputs = [bytearray(d) for file, d in held.items() if "inputs" in file.parts and d[:1] != b"{"]
+        expected.extend((2 * torch.frombuffer(d, dtype=torch.float32)).numpy().tobytes() for d in inputs)
+        disclosing.extend(file for file, data in held.items() if data in expected)
+
     path = double_file(tmp_path, ("x * 2, mask", "x * 3, mask"))
-    looking = Looking(cache)
     request = ValidationRequest(candidate=Target(path=path), seed=7, cases=("N=9", "N=4", "N=5"))
-    verdict = await validate(worker, request, interpreter, looking)
+    verdict = await validate(worker, request, interpreter, WhileRunning(look))
     assert verdict.verdict == "failed"
-    assert looking.looked >= 3
-    assert looking.found == []
+    assert len({*expected}) >= 3
+    assert disclosing == []
 
 
 def line_of(folder: Path, passage: str) -> int:

@@ -71,7 +71,7 @@ async def test_sizes_at_which_a_value_passes_the_limit_are_left_out(
     request = ValidationRequest(candidate=target, reference=target)
     async with open_validation(worker, request, interpreter) as validation:
         planned = CasePlan(cases=tuple(cases.values()), skipped=())
-        builder = PlanBuilder(declaration, CaseSizeLimits(2**21, 0))
+        builder = PlanBuilder(declaration, CaseSizeLimits(2**21, 0), ())
         plan = (await without_too_large(validation.reference, ReadyPlan(planned, builder, ""))).cases
     assert {name for name, one in cases.items() if one not in plan.cases} == left_out
     assert {skip.what for skip in plan.skipped} == left_out

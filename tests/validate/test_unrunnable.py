@@ -6,7 +6,6 @@ import pytest
 
 from pytorch_to_triton.errors import BadInput, TargetBroken
 from pytorch_to_triton.inputs.declaration import parse_declaration
-from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, NoResult
 from pytorch_to_triton.validate.ready_plan import refuse_empty, refuse_unrunnable_reference
@@ -18,11 +17,9 @@ RAISED = "The reference raised ValueError at ref.py:6: bad shape"
 
 
 def result(
-    name: str, status: CaseStatus, why: str = RAISED, reason: NoResult = "raised", group: Group = "declared"
+    name: str, status: CaseStatus, why: str = RAISED, reason: NoResult | None = "raised"
 ) -> CaseResult:
-    if status == "passed":
-        return CaseResult(name=name, group=group, status=status, why="")
-    return CaseResult(name=name, group=group, status=status, why=why, reason=reason)
+    return CaseResult(name=name, group="declared", status=status, why=why, reason=reason)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +33,7 @@ def result(
 def test_a_reference_that_fails_at_the_middle_is_refused_with_case_and_cause(
     reason: NoResult, why: str, hint: str
 ) -> None:
-    results = [result("N=8", "reference_raised", why, reason), result("N=3", "passed")]
+    results = [result("N=8", "reference_raised", why, reason), result("N=3", "passed", "", None)]
     with pytest.raises(TargetBroken) as refusal:
         refuse_unrunnable_reference(results, REFERENCE)
     assert f"ref.py:f cannot be used. {why}" in refusal.value.message
@@ -46,7 +43,7 @@ def test_a_reference_that_fails_at_the_middle_is_refused_with_case_and_cause(
 
 
 def test_a_reference_that_fails_at_a_corner_is_left_to_the_verdict() -> None:
-    results = [result("N=8", "passed"), result("N=1", "reference_raised")]
+    results = [result("N=8", "passed", "", None), result("N=1", "reference_raised")]
     refuse_unrunnable_reference(results, REFERENCE)
 
 

@@ -10,10 +10,12 @@ from pytorch_to_triton.inputs.declaration import Options, parse_options
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate.cases import MOST_TELLING
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import validate
 
+from .conftest import LONG_SECONDS
 from .kernel_files import KERNELS, corpus_file, double_file, plain_file
 from .verdicts import ANY, Judge, case, most_wrong, statuses
 
@@ -112,27 +114,25 @@ async def test_sizes_at_which_the_code_takes_another_way_are_tried_though_none_i
     assert verdict.never_launched == ()
 
 
-async def test_a_candidate_that_aborts_is_a_crash_of_one_case(judge: Judge) -> None:
-    cases = ("N=4", "N=9", "N=5", "N=4 nan in x")
-    verdict = await judge(KERNELS / "aborts.py", allow_torch=ANY, cases=cases)
+@pytest.mark.parametrize(
+    ("file", "at", "status", "why"),
+    [
+        ("aborts.py", "N=9", "crashed", "SIGABRT"),
+        ("spins.py", "N=0", "timed_out", "did not return within 4 s"),
+        ("raises.py", "N=1", "raised", "raised ValueError at raises.py:17: one element is too few"),
+    ],
+)
+async def test_a_candidate_that_does_not_return_is_wrong_in_that_case_alone(
+    file: str, at: str, status: str, why: str, judge: Judge
+) -> None:
+    seconds = 4.0 if status == "timed_out" else LONG_SECONDS
+    verdict = await judge(KERNELS / file, seconds=seconds, allow_torch=ANY, cases=("N=4", at, "N=5"))
     assert verdict.verdict == "failed"
-    assert case(verdict, "N=9").status == "crashed"
-    assert "SIGABRT" in case(verdict, "N=9").why
+    assert case(verdict, at).status == status
+    assert why in case(verdict, at).why
+    assert why in verdict.summary
     assert verdict.smallest is None
-    assert {r.status for r in verdict.cases if r.name != "N=9"} == {"passed"}
-
-
-async def test_a_candidate_that_never_ends_is_timed_out_in_that_case(judge: Judge) -> None:
-    verdict = await judge(KERNELS / "spins.py", seconds=4.0, allow_torch=ANY, cases=("N=4", "N=0", "N=5"))
-    assert case(verdict, "N=0").status == "timed_out"
-    assert {r.status for r in verdict.cases if r.name != "N=0"} == {"passed"}
-
-
-async def test_an_exception_is_reported_with_its_line(judge: Judge) -> None:
-    verdict = await judge(KERNELS / "raises.py", allow_torch=ANY, cases=("N=4", "N=1"))
-    assert case(verdict, "N=1").status == "raised"
-    assert "ValueError at raises.py:" in case(verdict, "N=1").why
-    assert "one element is too few" in verdict.summary
+    assert {r.status for r in verdict.cases if r.name != at} == {"passed"}
 
 
 async def test_after_three_crashes_the_rest_is_not_run(judge: Judge, tmp_path: Path) -> None:
@@ -170,14 +170,13 @@ async def test_a_reference_that_raises_on_a_generated_size_skips_it(judge: Judge
 
 
 async def test_an_input_that_the_reference_writes_to_is_an_output(judge: Judge, tmp_path: Path) -> None:
-    right = await judge(
-        plain_file(tmp_path, "return x.mul_(2)", "return x.mul_(2)"), allow_torch=ANY, cases=("N=4", "N=9")
-    )
+    async def judged(candidate: str) -> Verdict:
+        file = plain_file(tmp_path, "return x.mul_(2)", candidate)
+        return await judge(file, allow_torch=ANY, cases=("N=4", "N=9"))
+
+    right, wrong = await judged("return x.mul_(2)"), await judged("return x * 2")
     assert right.verdict == "passed"
     assert "x after the call" in [output.path for output in right.cases[0].outputs]
-    wrong = await judge(
-        plain_file(tmp_path, "return x.mul_(2)", "return x * 2"), allow_torch=ANY, cases=("N=4", "N=9")
-    )
     assert wrong.verdict == "failed"
     assert most_wrong(wrong)[1].output == "x after the call"
 

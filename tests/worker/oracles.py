@@ -1,7 +1,9 @@
 """An oracle for a function or module of a test, with a case of the given arguments."""
 
 import inspect
+import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -10,9 +12,9 @@ import torch
 from torch import nn
 
 from pytorch_to_triton.worker.calls.exchange import CallInputs, Exchange
-from pytorch_to_triton.worker.calls.tensors import write_values
+from pytorch_to_triton.worker.calls.tensors import Outputs, output_of, write_values
 from pytorch_to_triton.worker.loading.target import Loaded, ModuleCall
-from pytorch_to_triton.worker.truth.oracle import Oracle, Truth
+from pytorch_to_triton.worker.truth.oracle import Oracle, ReferenceRun, Truth
 
 CASE, SEED = "case", 7
 
@@ -50,8 +52,38 @@ def truth_of(
     return oracle(reference, arguments, folder, cotangents).truth(CASE, SEED)
 
 
-def values(truth: Truth, path: str = "out") -> torch.Tensor:
-    """What the truth is at `path`."""
-    found = truth.precise[path].tensor
-    assert found is not None
-    return found
+def values(outputs: Truth | Outputs, path: str = "out") -> torch.Tensor:
+    """What the truth is at `path`, or outputs are."""
+    tensor = (outputs.precise if isinstance(outputs, Truth) else outputs)[path].tensor
+    assert tensor is not None
+    return tensor
+
+
+@dataclass(frozen=True)
+class StatedTruth(Truth):
+    """A truth without a reference: whatever else is asked for is what a test has stated, or the truth."""
+
+    others: Mapping[str, Outputs] = field(default_factory=dict)
+
+    def sample(self, number: int) -> Outputs:
+        return self.others.get("sample", self.precise)
+
+    def rounding(self, number: int) -> Outputs:
+        return self.others.get("rounding", self.precise)
+
+    def elsewhere(self) -> Outputs:
+        return self.others.get("elsewhere", {})
+
+    def following(self, candidate: Outputs) -> None:
+        return None
+
+
+def stated_truth(
+    pytorch: torch.Tensor, exact: torch.Tensor, path: str = "out", **others: torch.Tensor
+) -> Truth:
+    """Of one output, beside what PyTorch makes of it; `others`: a further `sample` and the like."""
+    leaf = {path: output_of(exact)}
+    run = ReferenceRun(CASE, SEED, {path: output_of(pytorch)}, [], [], ())
+    nowhere = Oracle(loaded(nn.Identity()), Exchange(Path(os.devnull)), "cpu", backward=False)
+    stated = {name: {path: output_of(values)} for name, values in others.items()}
+    return StatedTruth(nowhere, run, "declared", leaf, leaf, others=stated)

@@ -6,32 +6,25 @@ import pytest
 import torch
 
 from pytorch_to_triton.worker.calls.exchange import CallInputs
-from pytorch_to_triton.worker.calls.tensors import Outputs, output_of
+from pytorch_to_triton.worker.calls.tensors import output_of
 from pytorch_to_triton.worker.truth import blocks
 from pytorch_to_triton.worker.truth.compare import Comparison
-from pytorch_to_triton.worker.truth.oracle import Truth
+
+from .oracles import stated_truth
 
 SHAPES = [(40, 50), (3, 700), (700, 3), (2000,), (4, 10, 50)]
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "WHOLE_ELEMENTS", 1000)
     monkeypatch.setattr(blocks, "BLOCK_ELEMENTS", 300)
 
 
-def leaf(tensor: torch.Tensor) -> Outputs:
-    return {"out": output_of(tensor)}
-
-
 def judged(candidate: torch.Tensor, right: torch.Tensor) -> dict[str, Any]:
     """The statistics of a result whose truth is `right`."""
-    right_leaf = leaf(right)
-    truth = Truth(
-        leaf(right.float()), right_leaf, right_leaf, lambda _: right_leaf, lambda _: right_leaf, "float64"
-    )
-    call = CallInputs({"x": right.float()}, {})
-    (found,) = Comparison(leaf(candidate), truth, call).statistics()["outputs"]
+    truth, call = stated_truth(right.float(), right), CallInputs({"x": right.float()}, {})
+    (found,) = Comparison({"out": output_of(candidate)}, truth, call).statistics()["outputs"]
     result: dict[str, Any] = found
     return result
 
@@ -40,7 +33,6 @@ def right_one(shape: tuple[int, ...]) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
 
 
-@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_blocks_hold_every_element_once_and_in_order(shape: tuple[int, ...]) -> None:
     whole = torch.arange(2**12)[: torch.Size(shape).numel()].view(shape)
@@ -50,7 +42,6 @@ def test_the_blocks_hold_every_element_once_and_in_order(shape: tuple[int, ...])
     assert torch.cat([part.reshape(-1) for part in parts]).equal(whole.reshape(-1))
 
 
-@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rounding_passes_in_all_blocks(shape: tuple[int, ...]) -> None:
     found = judged(right_one(shape).float(), right_one(shape))
@@ -59,7 +50,6 @@ def test_rounding_passes_in_all_blocks(shape: tuple[int, ...]) -> None:
     assert found["meets_strict"]
 
 
-@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_one_wrong_element_of_the_last_block_is_found_where_it_is(shape: tuple[int, ...]) -> None:
     wrong = right_one(shape).float()
@@ -70,7 +60,6 @@ def test_one_wrong_element_of_the_last_block_is_found_where_it_is(shape: tuple[i
     assert found["candidate_error"] > found["allowed_error"]
 
 
-@pytest.mark.usefixtures("small_blocks")
 def test_blocks_of_one_value_each_are_not_constant_together() -> None:
     steps = torch.arange(40, dtype=torch.float64).view(40, 1).expand(40, 50).contiguous()
     assert not judged(steps.float(), steps)["constant"]

@@ -14,21 +14,14 @@ from pytorch_to_triton.worker.truth.budget import SLACK, STRICT
 from pytorch_to_triton.worker.truth.compare import Comparison
 from pytorch_to_triton.worker.truth.diagnostics import what_it_looks_like, where_it_fails
 from pytorch_to_triton.worker.truth.error import Errors, Judgement, exact_errors, float_errors, unit_of
-from pytorch_to_triton.worker.truth.oracle import Truth
 
-from .oracles import CASE, SEED, oracle
+from .oracles import CASE, SEED, oracle, stated_truth
 
 
-def errors(
-    candidate: torch.Tensor, truth: torch.Tensor, pytorch: torch.Tensor | None = None, inputs_rms: float = 1.0
-) -> Errors:
-    outputs = {
-        "candidate": candidate,
-        "truth": truth,
-        "nearby": truth,
-        "pytorch": truth.to(candidate.dtype) if pytorch is None else pytorch,
-    }
-    return float_errors(outputs, inputs_rms)
+def errors(candidate: torch.Tensor, truth: torch.Tensor, **others: torch.Tensor) -> Errors:
+    """Of inputs of size 1; PyTorch is exact and nothing moves unless the others say so."""
+    exact = {"nearby": truth, "pytorch": truth.to(candidate.dtype)}
+    return float_errors({"candidate": candidate, "truth": truth, **exact, **others}, 1.0)
 
 
 def statistics(
@@ -42,11 +35,7 @@ def statistics(
 ) -> dict[str, Any]:
     """What is said of one output; `on_cpu` is what PyTorch's kernels for CPUs make of it."""
     pytorch = truth.to(candidate.dtype) if pytorch is None else pytorch
-    leaf = {path: output_of(truth)}
-    other = {} if on_cpu is None else {path: output_of(on_cpu)}
-    whole = Truth(
-        {path: output_of(pytorch)}, leaf, leaf, lambda _: leaf, lambda _: leaf, "float64", (), lambda: other
-    )
+    whole = stated_truth(pytorch, truth, path, **({} if on_cpu is None else {"elsewhere": on_cpu}))
     call = CallInputs({f"x{number}": tensor for number, tensor in enumerate(inputs)}, {})
     (found,) = Comparison({path: output_of(candidate)}, whole, call).statistics()["outputs"]
     result: dict[str, Any] = found
@@ -84,9 +73,9 @@ def test_the_budget_grows_with_pytorchs_own_error() -> None:
 
 def test_an_ill_conditioned_result_is_measured_by_how_far_the_truth_moves() -> None:
     truth = torch.zeros(2, 20, dtype=torch.float64)
-    outputs = {"candidate": (truth + 3e-5).float(), "pytorch": truth.float(), "truth": truth}
-    assert float_errors({**outputs, "nearby": truth}, 1.0).failing.all()
-    assert not float_errors({**outputs, "nearby": truth + 1e-5}, 1.0).failing.any()
+    off = (truth + 3e-5).float()
+    assert errors(off, truth).failing.all()
+    assert not errors(off, truth, nearby=truth + 1e-5).failing.any()
 
 
 def test_what_pytorch_errs_at_other_inputs_counts_in_its_own_row_alone() -> None:
@@ -95,12 +84,12 @@ def test_what_pytorch_errs_at_other_inputs_counts_in_its_own_row_alone() -> None
     rounded[1] += 3e-6
     one_step[1, 2] += 3e-6
     far[1] += 10
-    outputs = {"candidate": (truth + 3e-6).float(), "pytorch": truth.float(), "truth": truth, "nearby": truth}
-    found = float_errors({**outputs, "rounded": rounded}, 1.0)
+    off = (truth + 3e-6).float()
+    found = errors(off, truth, rounded=rounded)
     assert found.failing.all(dim=1).tolist() == [True, False, True]
     assert not found.failing[1].any()
     for other in (one_step, far):
-        assert float_errors({**outputs, "rounded": other}, 1.0).failing.all()
+        assert errors(off, truth, rounded=other).failing.all()
 
 
 def test_nan_and_infinity_belong_where_pytorch_has_them_and_nowhere_else() -> None:
@@ -118,8 +107,8 @@ def test_next_to_the_largest_number_infinity_is_one_rounding_away_and_its_opposi
     truth = torch.tensor([65519.0, 3.0, -65525.0, 65519.0, 60000.0], dtype=torch.float64)
     pytorch = torch.tensor([65504.0, 3.0, -65504.0, 65504.0, 60000.0]).half()
     candidate = torch.tensor([torch.inf, 3.0, -torch.inf, -torch.inf, torch.inf]).half()
-    outputs = {"candidate": candidate, "pytorch": pytorch, "truth": truth, "nearby": truth}
-    assert float_errors(outputs, 1.0).failing.tolist() == [False, False, False, True, True]
+    found = errors(candidate, truth, pytorch=pytorch)
+    assert found.failing.tolist() == [False, False, False, True, True]
 
 
 def test_where_pytorch_overflows_nothing_is_judged() -> None:
@@ -166,41 +155,33 @@ def test_a_row_in_which_pytorch_errs_more_excuses_no_other_row() -> None:
     assert failing.all(dim=1).sum() == len(truth) - 1
 
 
+def failing_integers(
+    *, pytorch: list[int], truth: list[int], nearby: list[int], candidate: list[int]
+) -> list[bool]:
+    sides = {"pytorch": pytorch, "truth": truth, "nearby": nearby, "candidate": candidate}
+    failing: list[bool] = exact_errors({n: torch.tensor(side) for n, side in sides.items()}).failing.tolist()
+    return failing
+
+
 def test_integers_are_exact_but_for_what_pytorch_gets_wrong_itself() -> None:
-    outputs = {
-        "pytorch": torch.tensor([1, 2, 3, 4]),
-        "truth": torch.tensor([1, 2, 3, 5]),
-        "nearby": torch.tensor([1, 2, 3, 4]),
-        "candidate": torch.tensor([1, 7, 3, 5]),
-    }
-    assert exact_errors(outputs).failing.tolist() == [False, True, False, False]
+    failing = failing_integers(
+        pytorch=[1, 2, 3, 4], truth=[1, 2, 3, 5], nearby=[1, 2, 3, 4], candidate=[1, 7, 3, 5]
+    )
+    assert failing == [False, True, False, False]
 
 
 def test_among_indices_that_rounding_chooses_any_is_right_but_no_other_and_not_where_it_is_settled() -> None:
-    outputs = {
-        "pytorch": torch.tensor([7, 2, 5, 5, 0, 3]),
-        "truth": torch.tensor([5, 2, 5, 5, 0, 3]),
-        "nearby": torch.tensor([0, 4, 1, 5, 0, 3]),
-        "candidate": torch.tensor([1, 3, 9, 6, 0, 3]),
-    }
-    assert exact_errors(outputs).failing.tolist() == [False, False, True, True, False, False]
+    pytorch, truth, nearby = [7, 2, 5, 5, 0, 3], [5, 2, 5, 5, 0, 3], [0, 4, 1, 5, 0, 3]
+    failing = failing_integers(pytorch=pytorch, truth=truth, nearby=nearby, candidate=[1, 3, 9, 6, 0, 3])
+    assert failing == [False, False, True, True, False, False]
 
 
 def test_exact_ties_have_a_rule_and_a_quantised_number_is_one_of_two() -> None:
-    ties = {
-        "pytorch": torch.tensor([0, 2]),
-        "truth": torch.tensor([0, 2]),
-        "nearby": torch.tensor([5, 7]),
-        "candidate": torch.tensor([5, 7]),
-    }
-    assert exact_errors(ties).failing.all()
-    quantised = {
-        "pytorch": torch.tensor([3, 4, 4, 6]),
-        "truth": torch.tensor([4, 4, 4, 6]),
-        "nearby": torch.tensor([3, 5, 5, 6]),
-        "candidate": torch.tensor([5, 3, 5, 7]),
-    }
-    assert exact_errors(quantised).failing.tolist() == [True, True, False, True]
+    assert all(failing_integers(pytorch=[0, 2], truth=[0, 2], nearby=[5, 7], candidate=[5, 7]))
+    quantised = failing_integers(
+        pytorch=[3, 4, 4, 6], truth=[4, 4, 4, 6], nearby=[3, 5, 5, 6], candidate=[5, 3, 5, 7]
+    )
+    assert quantised == [True, True, False, True]
 
 
 def test_diagnostics_of_a_single_number_are_plain() -> None:

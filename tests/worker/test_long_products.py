@@ -15,7 +15,7 @@ from pytorch_to_triton.worker.calls.tensors import output_of
 from pytorch_to_triton.worker.truth.compare import statistics_of
 from pytorch_to_triton.worker.truth.oracle import Truth
 
-from .oracles import truth_of
+from .oracles import stated_truth, truth_of
 
 TERMS = 4096
 SIDE = 16
@@ -73,6 +73,13 @@ def activated(a: Tensor, b: Tensor) -> Tensor:
 PRODUCTS = [product, linear, as_convolution, as_transposed_convolution]
 
 
+def failing_products(reference: Callable[..., Tensor], folder: Path, *products: Tensor) -> list[int]:
+    """How many elements of each fail, as results of the reference for both operands."""
+    arguments = dict(zip("ab", operands(), strict=True))
+    truth = truth_of(reference, arguments, folder)
+    return [failing({"out": each}, truth, arguments) for each in products]
+
+
 def failing(candidate: Mapping[str, Tensor], truth: Truth, arguments: Mapping[str, Any]) -> int:
     """How many of the candidate's elements fail."""
     outputs = {path: output_of(value) for path, value in candidate.items()}
@@ -84,12 +91,10 @@ def failing(candidate: Mapping[str, Tensor], truth: Truth, arguments: Mapping[st
 def test_a_long_sum_may_err_as_float32_errs_term_by_term(
     reference: Callable[..., Tensor], tmp_path: Path
 ) -> None:
-    a, b = operands()
-    arguments = {"a": a, "b": b}
-    truth = truth_of(reference, arguments, tmp_path)
-    assert failing({"out": summed("as it is")}, truth, arguments) == 0
-    assert failing({"out": summed("shortened")}, truth, arguments) > SIDE
-    assert failing({"out": summed("incomplete")}, truth, arguments) > SIDE
+    products = map(summed, ("as it is", "shortened", "incomplete"))
+    right, shortened, incomplete = failing_products(reference, tmp_path, *products)
+    assert right == 0
+    assert min(shortened, incomplete) > SIDE
 
 
 def test_terms_of_one_sign_err_more_and_may(tmp_path: Path) -> None:
@@ -101,11 +106,10 @@ def test_terms_of_one_sign_err_more_and_may(tmp_path: Path) -> None:
 
 
 def test_what_follows_a_long_sum_inherits_its_errors(tmp_path: Path) -> None:
-    a, b = operands()
-    arguments = {"a": a, "b": b}
-    truth = truth_of(activated, arguments, tmp_path)
-    assert failing({"out": F.gelu(summed("as it is"))}, truth, arguments) == 0
-    assert failing({"out": F.gelu(summed("shortened"))}, truth, arguments) > SIDE
+    products = (F.gelu(summed(how)) for how in ("as it is", "shortened"))
+    right, shortened = failing_products(activated, tmp_path, *products)
+    assert right == 0
+    assert shortened > SIDE
 
 
 def test_gradients_of_a_convolution_are_long_sums_too(tmp_path: Path) -> None:
@@ -137,9 +141,7 @@ def test_a_rounding_error_that_one_sample_missed_by_chance_is_found_by_others(fo
     exact = torch.randn(64, 64, generator=generator, dtype=torch.float64)
     ill = exact.clone()
     ill[3] += 4e-6
-    pytorch, leaf, moved = ({"out": output_of(values)} for values in (exact.float(), exact, ill))
-    samples = {"sample": lambda _: leaf, "rounding": lambda _: leaf, found_by: lambda _: moved}
-    truth = Truth(pytorch, leaf, leaf, precision="float64", **samples)
+    truth = stated_truth(exact.float(), exact, **{found_by: ill})
     arguments = {"x": exact.float()}
     near, elsewhere = exact.float(), exact.float()
     near[3] += 4e-6

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from pytorch_to_triton.worker.integrity.operators import Launches, Operators
 from pytorch_to_triton.worker.integrity.returned_tensors import aliases, plain
 from pytorch_to_triton.worker.integrity.settings import Leftovers, Patches, SettingsSnapshot
 from pytorch_to_triton.worker.interpreter.cuda_answers import Event
-from pytorch_to_triton.worker.wire.observation import ChangedSetting
+from pytorch_to_triton.worker.replacement import replaced
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -144,17 +145,10 @@ def a_tensor_behind_a_descriptor_is_an_argument() -> None:
 
 
 def changed(owner: Any, name: str, value: object) -> list[str]:
-    """The names of patches found after one attribute is set, which is put back."""
+    """The names of patches found while one attribute is another."""
     patches = Patches()
-    held = vars(owner).get(name)
-    setattr(owner, name, value)
-    try:
+    with replaced(owner, name, value):
         return [patch.name for patch in patches.changed()]
-    finally:
-        if held is None:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, held)
 
 
 def replaced_functions_are_found() -> None:
@@ -182,47 +176,29 @@ def new_attributes_are_no_patches() -> None:
     assert changed(torch, "my_own_function", print) == []
 
 
-def flag_changes(change: Callable[[], object], undo: Callable[[], object]) -> tuple[ChangedSetting, ...]:
-    flags = SettingsSnapshot()
-    change()
-    try:
-        return flags.changed()
-    finally:
-        undo()
-
-
 def changed_settings_are_found() -> None:
-    matmul, cwd = torch.backends.cuda.matmul, os.getcwd()
-    old = signal.getsignal(signal.SIGALRM)
-    cases: tuple[tuple[str, Callable[[], object], Callable[[], object]], ...] = (
-        (
-            "torch.get_default_dtype",
-            lambda: torch.set_default_dtype(torch.float64),
-            lambda: torch.set_default_dtype(torch.float32),
-        ),
-        (
-            "torch.backends.cuda.matmul.allow_tf32",
-            lambda: setattr(matmul, "allow_tf32", True),
-            lambda: setattr(matmul, "allow_tf32", False),
-        ),
-        ("os.getcwd", lambda: os.chdir("/"), lambda: os.chdir(cwd)),
-        (
-            "os.environ['TRITON_CACHE_DIR']",
-            lambda: os.environ.update(TRITON_CACHE_DIR="/tmp"),
-            lambda: os.environ.pop("TRITON_CACHE_DIR"),
-        ),
-        (
-            "signal SIGALRM",
-            lambda: signal.signal(signal.SIGALRM, lambda *_: None),
-            lambda: signal.signal(signal.SIGALRM, old),
-        ),
+    def set_cache(folder: str) -> None:
+        os.environ.update(TRITON_CACHE_DIR=folder) if folder else os.environ.pop("TRITON_CACHE_DIR")
+
+    allow_tf32 = partial(setattr, torch.backends.cuda.matmul, "allow_tf32")
+    on_alarm = partial(signal.signal, signal.SIGALRM)
+    changes: tuple[tuple[str, Callable[[Any], object], object, object], ...] = (
+        ("torch.get_default_dtype", torch.set_default_dtype, torch.float64, torch.float32),
+        ("torch.backends.cuda.matmul.allow_tf32", allow_tf32, True, False),
+        ("os.getcwd", os.chdir, "/", os.getcwd()),
+        ("os.environ['TRITON_CACHE_DIR']", set_cache, "/tmp", ""),
+        ("signal SIGALRM", on_alarm, lambda *_: None, signal.getsignal(signal.SIGALRM)),
     )
-    for name, change, undo in cases:
-        assert name in [setting.name for setting in flag_changes(change, undo)], name
+    for name, change, value, before in changes:
+        flags = SettingsSnapshot()
+        change(value)
+        names = [setting.name for setting in flags.changed()]
+        change(before)
+        assert name in names, name
 
 
 def unchanged_settings_are_none() -> None:
-    assert flag_changes(lambda: None, lambda: None) == ()
+    assert SettingsSnapshot().changed() == ()
 
 
 def a_setting_that_is_put_back_after_the_call_is_found() -> None:

@@ -30,6 +30,28 @@ def scaled(x):
 """
 
 
+SCALED = """
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return scaled(x)
+    @staticmethod
+    def backward(ctx, grad):
+        return scaled(grad.contiguous())
+
+def with_gradient(x):
+    x = x.detach().requires_grad_()
+    torch.autograd.backward([Scaled.apply(x), Scaled.apply(x)], [torch.ones_like(x)] * 2)
+    return x.grad
+
+def of_sum(x):
+    x.requires_grad_()
+    Scaled.apply(x).sum().backward()
+    return x.grad
+"""
+
+
 def observations_of(run: Callable[[], Any]) -> dict[str, Any]:
     """What all observers find about one call, inside and afterwards; empty lists where all is well."""
     with tempfile.TemporaryDirectory() as secret, tempfile.TemporaryDirectory() as kept:
@@ -135,18 +157,7 @@ def autotuned_and_heuristic_kernels_are_honest() -> None:
 
 
 def an_autograd_function_is_honest() -> None:
-    source = SCALE + (
-        "class Scale(torch.autograd.Function):\n"
-        "    @staticmethod\n"
-        "    def forward(ctx, x):\n        ctx.save_for_backward(x)\n        return scaled(x)\n"
-        "    @staticmethod\n"
-        "    def backward(ctx, grad):\n        return scaled(grad.contiguous())\n"
-        "def run(x):\n"
-        "    x.requires_grad_()\n"
-        "    Scale.apply(x).sum().backward()\n"
-        "    return x.grad\n"
-    )
-    candidate(source, lambda module: module.run(torch.randn(100)))
+    candidate(SCALE + SCALED, lambda module: module.of_sum(torch.randn(100)))
 
 
 def a_custom_operator_is_honest() -> None:
@@ -177,21 +188,10 @@ def an_operator_of_a_library_is_honest_with_gradients_too() -> None:
 
 
 def autograds_own_sum_of_two_gradients_is_honest() -> None:
-    source = SCALE + (
-        "class Scaled(torch.autograd.Function):\n"
-        "    @staticmethod\n"
-        "    def forward(ctx, x):\n        return scaled(x)\n"
-        "    @staticmethod\n"
-        "    def backward(ctx, g):\n        return scaled(g)\n"
-        "def with_gradient(x):\n"
-        "    x = x.detach().requires_grad_()\n"
-        "    torch.autograd.backward([Scaled.apply(x), Scaled.apply(x)], [torch.ones_like(x)] * 2)\n"
-        "    return x.grad\n"
-    )
-    observed = candidate(source, lambda module: module.with_gradient(torch.ones(100)))
+    observed = candidate(SCALE + SCALED, lambda module: module.with_gradient(torch.ones(100)))
     assert "aten.add" not in observed["computed"], observed["computed"]
-    summed = source.replace("return scaled(g)", "return scaled(g) + 1")
-    observed = candidate(summed, lambda module: module.with_gradient(torch.ones(100)))
+    summed = SCALED.replace("grad.contiguous())", "grad) + 1")
+    observed = candidate(SCALE + summed, lambda module: module.with_gradient(torch.ones(100)))
     assert "aten.add" in observed["computed"], observed["computed"]
 
 

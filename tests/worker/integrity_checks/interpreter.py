@@ -1,7 +1,5 @@
 """Replaced pieces of Triton's interpreter are found; the memory guard is none."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,26 +12,12 @@ from triton.runtime import interpreter
 from pytorch_to_triton.worker.integrity.operators import Launches, Operators
 from pytorch_to_triton.worker.integrity.settings import Patches
 from pytorch_to_triton.worker.interpreter.memory_guard import MemoryGuard
-
-MISSING = object()
+from pytorch_to_triton.worker.replacement import replaced
 
 
 @triton.jit
 def exp_kernel(x_ptr, out_ptr):
     tl.store(out_ptr, tl.exp(tl.load(x_ptr)))
-
-
-@contextmanager
-def replaced(owner: Any, name: str, value: object) -> Iterator[None]:
-    held = vars(owner).get(name, MISSING)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        if held is MISSING:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, held)
 
 
 def names(patches: Patches) -> list[str]:

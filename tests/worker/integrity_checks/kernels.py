@@ -4,21 +4,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-import numpy as np
 import torch
 import triton
 import triton.language as tl
 from author import Author
+from triton.language import atomic_add
 from triton.language.extra import libdevice
 from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.interpreter import InterpretedFunction
 
-from pytorch_to_triton.worker.integrity.kernel_source import orders_by_atomics
+from pytorch_to_triton.worker.integrity.kernel_source import orders_by_atomics, uses_atomics
 from pytorch_to_triton.worker.integrity.operators import Launches, Operators
 from pytorch_to_triton.worker.integrity.uncompilable import python_in
 
 ROOT = Path(__file__).parents[3]
-seen: list[float] = []
 WIDTH = tl.constexpr(4)
 
 
@@ -36,8 +35,6 @@ def same_dtype(one: Any, other: Any) -> bool:
     return bool(one.dtype == other.dtype)
 
 
-halved_constexpr = tl.constexpr(halved)
-halved_at_compile_time = triton.constexpr_function(halved)
 same_dtype_at_compile_time = triton.constexpr_function(same_dtype)
 
 
@@ -49,59 +46,6 @@ def doubled(size: int) -> int:
 @triton.jit
 def added(one, other):
     return one + other
-
-
-@triton.jit
-def halving(block):
-    return halved(block)
-
-
-@triton.jit
-def calling_kernel(x_ptr, out_ptr, n):
-    tl.store(out_ptr, halved(tl.load(x_ptr)))
-
-
-@triton.jit
-def calling_through_jit_kernel(x_ptr, out_ptr, n):
-    tl.store(out_ptr, halving(tl.load(x_ptr)))
-
-
-@triton.jit
-def constexpr_kernel(x_ptr, out_ptr, n):
-    tl.store(out_ptr, halved_constexpr(tl.load(x_ptr)))
-
-
-@triton.jit
-def constexpr_function_kernel(x_ptr, out_ptr, n):
-    tl.store(out_ptr, halved_at_compile_time(tl.load(x_ptr)))
-
-
-@triton.jit
-def collecting_kernel(x_ptr, out_ptr, n):
-    tl.store(out_ptr, tl.load(x_ptr))
-    seen.append(n)
-
-
-@triton.jit
-def numpy_kernel(x_ptr, out_ptr, n):
-    x = tl.load(x_ptr + tl.arange(0, 4))
-    y = x + 1
-    tl.store(out_ptr + tl.arange(0, 4), y)
-    np.shape(y)
-
-
-@triton.jit
-def handle_kernel(x_ptr, out_ptr, n):
-    x = tl.load(x_ptr + tl.arange(0, 4))
-    x.handle.data.sort()
-    tl.store(out_ptr + tl.arange(0, 4), x)
-
-
-@triton.jit
-def importing_kernel(x_ptr, out_ptr, n):
-    import math
-
-    tl.store(out_ptr, tl.load(x_ptr) + math.pi)
 
 
 @triton.jit
@@ -132,6 +76,11 @@ def needless_kernel(count_ptr):
 
 
 @triton.jit
+def imported_kernel(count_ptr):
+    atomic_add(count_ptr, 1)
+
+
+@triton.jit
 def ticket_kernel(count_ptr):
     if tl.atomic_add(count_ptr, 1) == 3:
         tl.store(count_ptr, 0)
@@ -158,15 +107,46 @@ def python_of(kernel: Any, last: object = 4) -> list[str]:
     return names
 
 
+USES = """
+import numpy as np
+import triton
+import triton.language as tl
+
+seen = []
+
+def halved(block):
+    block.handle.data[...] /= 2
+    return block
+
+halved_constexpr = tl.constexpr(halved)
+halved_at_compile_time = triton.constexpr_function(halved)
+
+@triton.jit
+def halving(block):
+    return halved(block)
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n):
+    x = tl.load(x_ptr + tl.arange(0, 4)) + 1
+    tl.store(out_ptr + tl.arange(0, 4), x)
+    USE
+"""
+PYTHON = {
+    "halved(x)": "halved",
+    "halving(x)": "halved",
+    "halved_constexpr(x)": "halved_constexpr",
+    "halved_at_compile_time(x)": "halved_at_compile_time",
+    "seen.append(n)": "seen.append",
+    "np.shape(x)": "np.shape",
+    "x.handle.data.sort()": ".handle",
+    "import math": "import math",
+}
+"""What a kernel does, and what of it is named."""
+
+
 def python_in_a_kernel_is_named() -> None:
-    assert python_of(calling_kernel) == ["halved"]
-    assert python_of(calling_through_jit_kernel) == ["halved"]
-    assert python_of(constexpr_kernel) == ["halved_constexpr"]
-    assert python_of(constexpr_function_kernel) == ["halved_at_compile_time"]
-    assert python_of(collecting_kernel) == ["seen.append"]
-    assert python_of(numpy_kernel) == ["np.shape"]
-    assert python_of(handle_kernel) == [".handle"]
-    assert python_of(importing_kernel) == ["import math"]
+    for use, name in PYTHON.items():
+        assert python_of(Author(USES.replace("USE", use)).load().kernel) == [name], use
     assert python_of(given_kernel, halved) == ["function"]
 
 
@@ -220,6 +200,11 @@ def python_in_a_kernel_without_a_source_is_named() -> None:
     exec("def fine_kernel(x_ptr, out_ptr, n): tl.store(out_ptr, added(tl.load(x_ptr), 1))", names)
     assert python_in(cast(Any, names["made_kernel"]), {}) == {"halved"}
     assert python_in(cast(Any, names["fine_kernel"]), {}) == set()
+
+
+def an_atomic_operation_that_is_imported_by_name_is_seen() -> None:
+    assert uses_atomics(imported_kernel.fn)
+    assert not uses_atomics(honest_kernel.fn)
 
 
 def a_result_of_an_atomic_operation_that_is_used_orders() -> None:

@@ -6,8 +6,6 @@ from author import Author, act, kinds
 
 from pytorch_to_triton.worker.wire.observation import SandboxViolation
 
-NATIVE = {"native_code"}
-STARTS = {"starts_processes"}
 TOUCHES = {"touches_files"}
 
 
@@ -75,20 +73,14 @@ def whatever_computing_does_not_need_is_refused_by_its_kind() -> None:
             assert kinds(act(*lines)) == {kind}, lines
 
 
-def an_inline_extension_is_not_built() -> None:
-    source = act(
-        "from torch.utils.cpp_extension import load_inline",
-        "load_inline('evil', 'int f() { return 1; }', functions=['f'])",
+def neither_torch_nor_triton_builds_a_library() -> None:
+    ways = (
+        ("torch.utils.cpp_extension", "load_inline('evil', 'int f() { return 1; }', functions=['f'])"),
+        ("triton.runtime.build", "compile_module_from_src('int f() { return 1; }', 'evil')"),
     )
-    assert kinds(source) & (NATIVE | STARTS)
-
-
-def a_library_is_not_built_with_tritons_compiler() -> None:
-    source = act(
-        "from triton.runtime.build import compile_module_from_src",
-        "compile_module_from_src('int f() { return 1; }', 'evil')",
-    )
-    assert kinds(source) & (NATIVE | STARTS)
+    for module, way in ways:
+        source = act(f"from {module} import {way.partition('(')[0]}", way)
+        assert kinds(source) & {"native_code", "starts_processes"}, way
 
 
 def an_extension_module_of_the_authors_is_not_loaded() -> None:
@@ -104,7 +96,7 @@ def an_extension_module_of_the_authors_is_not_loaded() -> None:
         )
     )
     author.act()
-    assert {record.kind for record in author.sandbox.violations} == NATIVE
+    assert {record.kind for record in author.sandbox.violations} == {"native_code"}
 
 
 def a_secret_file_is_not_opened_by_whatever_way() -> None:

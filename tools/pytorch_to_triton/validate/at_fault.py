@@ -18,7 +18,7 @@ from pytorch_to_triton.hardware.versions import Assembler, versions
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.verdict import CaseResult, ViolationKind
-from pytorch_to_triton.validate.host_code import functions, is_kernel, parse
+from pytorch_to_triton.validate.host_code import kernels_of, parse
 from pytorch_to_triton.validate.memory_check import under_interpreter
 from pytorch_to_triton.validate.phrases import listed
 from pytorch_to_triton.validate.trial import ValidationTrial
@@ -198,34 +198,29 @@ def blame(good: Sequence[str], bad: Sequence[str], ptxas: str) -> tuple[str, str
     return (ORDER, BARRIERS) if by_order else (UNDETERMINED, "")
 
 
-Test = Callable[[ast.AST], bool]
-
-
 def shown_in(source: str, entries: Sequence[Miscompilation]) -> tuple[Miscompilation, ...]:
     """Those that a kernel of the file shows."""
-    kernels = [function for function in functions(parse(source)) if is_kernel(function)]
-    shown = {
-        pattern for pattern in {entry.pattern for entry in entries} if any(map(PATTERNS[pattern], kernels))
-    }
-    return tuple(entry for entry in entries if entry.pattern in shown)
+    kernels = kernels_of(parse(source))
+    return tuple(entry for entry in entries if any(map(PATTERNS[entry.pattern], kernels)))
 
 
 def register_operand(kernel: ast.AST) -> bool:
     """A tl.dot in a loop whose first operand is computed, and not a tile as it was loaded."""
-    computed = {name for name, value in assignments(kernel) if not calls(*LOADS)(value)}
-    first = [dot.args[0] for loop in loops(kernel) for dot in dots(loop) if dot.args]
+    computed = {name for name, value in assignments(kernel) if called(value) not in LOADS}
+    parts = [part for loop in loops(kernel) for part in ast.walk(loop) if called(part) == "dot"]
+    first = [dot.args[0] for dot in parts if isinstance(dot, ast.Call) and dot.args]
     return any(not isinstance(operand, ast.Name) or operand.id in computed for operand in first)
 
 
 def two_dots_into_one(kernel: ast.AST) -> bool:
     """Two tl.dot in one loop whose results have one name."""
-    operands = [[n for n, value in assignments(loop) if holds(value, calls("dot"))] for loop in loops(kernel)]
-    return any(len(set(names)) < len(names) for names in operands)
+    results = [[n for n, value in assignments(loop) if "dot" in calls_in(value)] for loop in loops(kernel)]
+    return any(len(set(names)) < len(names) for names in results)
 
 
 def two_reductions_of_a_loop(kernel: ast.AST) -> bool:
     """A loop that takes in, by another function, what tiles are reduced to as they were loaded."""
-    tiles = frozenset(name for name, value in assignments(kernel) if calls(*LOADS)(without_cast(value)))
+    tiles = frozenset(name for name, value in assignments(kernel) if called(without_cast(value)) in LOADS)
     for loop in loops(kernel):
         reduced = {name: by for name, value in assignments(loop) if (by := reduced_by(value, tiles))}
         for by, value in taken_in(loop):
@@ -242,14 +237,13 @@ def reduced_by(value: ast.expr, tiles: frozenset[str]) -> str:
     tile, others = without_cast(value.args[0]), value.args[1:]
     options = {keyword.arg: keyword.value for keyword in value.keywords}
     axis = options.get("axis", others[0] if others else None)
-    is_loaded = calls(*LOADS)(tile) or (isinstance(tile, ast.Name) and tile.id in tiles)
+    is_loaded = called(tile) in LOADS or (isinstance(tile, ast.Name) and tile.id in tiles)
     if not is_loaded or not (isinstance(axis, ast.Constant) and axis.value):
         return ""
-    name = name_called(value.func)
-    if name == "reduce":
+    if called(value) == "reduce":
         combine = options.get("combine_fn", others[1] if len(others) > 1 else None)
         return ast.unparse(combine) if combine else ""
-    return REDUCED_BY.get(name, "")
+    return REDUCED_BY.get(called(value), "")
 
 
 def without_cast(value: ast.expr) -> ast.expr:
@@ -266,26 +260,26 @@ def taken_in(loop: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         match node:
             case ast.AugAssign(op=op, value=value):
                 yield type(op).__name__.lower(), value
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(ast.Name(id=left), op, value)):
-                if name == left:
-                    yield type(op).__name__.lower(), value
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[ast.Name(id=left), value])):
-                if name == left:
-                    yield ast.unparse(node.value.func).split(".")[-1], value  # type: ignore[attr-defined]
+            case ast.Assign([ast.Name(id=name)], ast.BinOp(ast.Name(id=left), op, value)) if name == left:
+                yield type(op).__name__.lower(), value
+            case ast.Assign([ast.Name(id=name)], ast.Call(args=[ast.Name(id=left), value]) as call) if (
+                name == left
+            ):
+                yield called(call), value
 
 
 def remainder_of_index(kernel: ast.AST) -> bool:
     """A remainder or quotient of what is made from tl.arange."""
-    indices = names_derived_from(kernel, calls("arange"))
+    indices = made_from_indices(kernel)
     return any(
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Mod | ast.FloorDiv)
-        and holds(node.left, calls("arange"), indices)
+        and ("arange" in calls_in(node.left) or not indices.isdisjoint(names_in(node.left)))
         for node in ast.walk(kernel)
     )
 
 
-PATTERNS: dict[Pattern, Test] = {
+PATTERNS: dict[Pattern, Callable[[ast.AST], bool]] = {
     "register_operand": register_operand,
     "remainder_of_index": remainder_of_index,
     "two_dots_into_one": two_dots_into_one,
@@ -293,21 +287,20 @@ PATTERNS: dict[Pattern, Test] = {
 }
 
 
-def calls(*names: str) -> Test:
-    """Whether a node is a call of a function or method with one of these names."""
-    return lambda node: isinstance(node, ast.Call) and name_called(node.func) in names
-
-
-def name_called(function: ast.expr) -> str:
-    """The last name of `tl.dot`; empty for what is called without one."""
-    match function:
-        case ast.Attribute(attr=name) | ast.Name(id=name):
+def called(node: ast.AST) -> str:
+    """The last name of what a node calls, as of `tl.dot(a, b)`; empty for what calls nothing by a name."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
             return name
     return ""
 
 
-def dots(tree: ast.AST) -> list[ast.Call]:
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and calls("dot")(node)]
+def calls_in(tree: ast.AST) -> set[str]:
+    return set(map(called, ast.walk(tree)))
+
+
+def names_in(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
 def loops(kernel: ast.AST) -> list[ast.AST]:
@@ -319,21 +312,13 @@ def assignments(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign | ast.AugAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names = [name for target in targets for name in ast.walk(target)]
-            yield from ((name.id, node.value) for name in names if isinstance(name, ast.Name))
+            yield from ((name, node.value) for target in targets for name in names_in(target))
 
 
-def holds(node: ast.AST, is_origin: Test, names: frozenset[str] = frozenset()) -> bool:
-    """Whether an origin or one of these names is in it."""
-    parts = ast.walk(node)
-    return any(is_origin(part) or (isinstance(part, ast.Name) and part.id in names) for part in parts)
-
-
-def names_derived_from(kernel: ast.AST, is_origin: Test) -> frozenset[str]:
-    """Names of values that are made from an origin, by way of any others."""
-    given = [(name, list(ast.walk(value))) for name, value in assignments(kernel)]
-    made_from = [(name, {part.id for part in parts if isinstance(part, ast.Name)}) for name, parts in given]
-    names = frozenset(name for name, parts in given if any(map(is_origin, parts)))
-    while further := {name for name, others in made_from if not names.isdisjoint(others)} - names:
+def made_from_indices(kernel: ast.AST) -> set[str]:
+    """Names of values that are made from tl.arange, by way of any others."""
+    given = [(name, calls_in(value), names_in(value)) for name, value in assignments(kernel)]
+    names = {name for name, calls, _ in given if "arange" in calls}
+    while further := {name for name, _, others in given if not names.isdisjoint(others)} - names:
         names |= further
     return names

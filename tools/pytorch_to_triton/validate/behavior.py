@@ -341,30 +341,21 @@ def of_traces(traces: Traces) -> Iterator[Violation]:
         yield violation("leaves_running", f"Still running after the call: {named}.")
 
 
-def notes_of(observations: Sequence[Observation], policy: Policy) -> tuple[str, ...]:
+def notes_of(observations: Sequence[Observation], policy: Policy) -> Iterator[str]:
     """What should be known of a candidate that does nothing wrong."""
-    notes = []
     unsteady = [s for s in observations if s.differs and uses_atomics(s)]
-    atomic = sorted({launch.kernel for s in unsteady for launch in s.launches if launch.atomics})
-    if atomic:
-        notes.append(f"Results differ from run to run in their last bits: {', '.join(atomic)} uses atomics.")
+    if atomic := sorted({launch.kernel for s in unsteady for launch in s.launches if launch.atomics}):
+        yield f"Results differ from run to run in their last bits: {', '.join(atomic)} uses atomics."
     apart = {(o, of) for s in observations for o, of in s.aliases_of_reference - s.aliases if o in s.origins}
-    notes += [
-        f"{output} has memory of its own in some cases where PyTorch's shares that of {of}."
-        for output, of in sorted(apart)
-        if not output.startswith(GRADIENT)
-    ]
+    for output, of in sorted(apart):
+        if not output.startswith(GRADIENT):
+            yield f"{output} has memory of its own in some cases where PyTorch's shares that of {of}."
     used = behavior_of(observations).operators
-    named = [name for name in Policy().refused(used) if not policy.refused([name])]
-    if named:
-        notes.append(f"Computed by PyTorch, as allowed: {', '.join(named)}.")
+    if named := [name for name in Policy().refused(used) if not policy.refused([name])]:
+        yield f"Computed by PyTorch, as allowed: {', '.join(named)}."
     called = {packet(name) for name in used}
-    unused = sorted(name for name in policy.allow_torch - {ANY} if packet(name) not in called)
-    if unused:
-        notes.append(
-            f"--allow-torch {', '.join(unused)} is never used: give the names that aten has for operators."
-        )
-    return tuple(notes)
+    if unused := sorted(name for name in policy.allow_torch - {ANY} if packet(name) not in called):
+        yield f"--allow-torch {', '.join(unused)} is never used: give the names that aten has for operators."
 
 
 def behavior_of(observations: Iterable[Observation]) -> Behavior:

@@ -5,15 +5,16 @@ their own; sizes, dtypes, layouts, values and configurations meet in a covering 
 is listed with the reason."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import permutations
+from itertools import chain, permutations
 
 from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.case import LARGE_OFFSET, Case, tensors_in
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec
 from pytorch_to_triton.inputs.sizes import Point, largest_point, middle_point, smallest_point
+from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.dtype import ITEM_BYTES, DType
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import Skip
@@ -77,7 +78,7 @@ def build_plan(
     none. Mixtures of short dtypes alone, such as bfloat16 with float16, are planned with `all_mixtures`. Each
     side of each of the `switches` is tried, and each of so many `configurations` of an autotuned kernel.
     """
-    plan = PlanBuilder(declaration, limits)
+    plan = PlanBuilder(declaration, limits, switches)
     know_conditions(plan, configurations)
     base = plan.add_nearest("declared", middle_point(declaration.dims))
     if base is None:
@@ -89,13 +90,13 @@ def build_plan(
         plan.add("dtype", base, change)
     with plan.limited_to(min(DETAIL_ELEMENTS, limits.elements // DETAIL_SHARE)):
         plan.base = plan.nearest(base)
-        add_plain_sizes(plan, plan.base, switches)
-        add_mixed(plan, plan.base, all_of_them=all_mixtures)
-        add_large_strides(plan, plan.base)
-        add_large_strides_of_long_rows(plan, switches)
-        add_options(plan, plan.base)
+        add_plain_sizes(plan)
+        add_mixed(plan, all_of_them=all_mixtures)
+        add_large_strides(plan)
+        add_large_strides_of_long_rows(plan)
+        add_options(plan)
         if declaration.inputs:
-            add_combined(plan, size_levels(plan, plan.base, switches, seed), switches, configurations)
+            add_combined(plan, size_levels(plan, seed), configurations)
         else:
             plan.leave_out("layouts and special values", "the target generates its own inputs")
     return plan
@@ -112,15 +113,16 @@ def plan_of(builder: PlanBuilder) -> CasePlan:
 def know_conditions(plan: PlanBuilder, configurations: int) -> None:
     """Keep what each condition stands for, planned or not."""
     declaration = plan.declaration
-    for change in dtype_changes(declaration).values():
-        plan.know("dtype", change)
-    for levels in layout_changes(declaration).values():
-        for change in (change for changes in levels.values() for change in changes):
-            plan.know("layout", change)
-    for change in (change for changes in value_changes(declaration).values() for change in changes):
-        plan.know("special", change)
-    for number in range(1, configurations):
-        plan.know("special", configuration_change(number))
+    layouts = (changes for levels in layout_changes(declaration).values() for changes in levels.values())
+    others = map(configuration_change, range(1, configurations))
+    conditions: dict[Group, Iterable[Change]] = {
+        "dtype": dtype_changes(declaration).values(),
+        "layout": chain.from_iterable(layouts),
+        "special": chain(*value_changes(declaration).values(), others),
+    }
+    for group, changes in conditions.items():
+        for change in changes:
+            plan.know(group, change)
     for name, spec in declaration.tensors().items():
         if is_floating(spec.dtypes[0]) and spec.low is not None:
             plan.leave_out(f"special values of {name}", f"its range is declared: {spec.low}..{spec.high}")
@@ -155,9 +157,9 @@ def add_repeats(plan: PlanBuilder, base: Point) -> None:
         plan.repeat(base, alike)
 
 
-def add_plain_sizes(plan: PlanBuilder, base: Point, switches: Sequence[Switch]) -> None:
+def add_plain_sizes(plan: PlanBuilder) -> None:
     """No elements along each dim; all sizes odd, and all alike; many programs past a switch."""
-    dims = plan.declaration.dims
+    dims, base = plan.declaration.dims, plan.base
     for name in base:
         plan.add_nearest("empty", {**base, name: 0}, fixed=name)
     sizes = enumerate(base.items())
@@ -167,13 +169,13 @@ def add_plain_sizes(plan: PlanBuilder, base: Point, switches: Sequence[Switch]) 
         fitting = (point for point in alike if plan.problem(point) is None)
         plan.add("odd", next(fitting, alike[0]))
     rows = row_dims(plan.declaration)
-    of_programs = [(size, name) for size, name in switches if name not in rows]
+    of_programs = [(size, name) for size, name in plan.switches if name not in rows]
     for size, name in of_programs[:MOST_SWITCHES]:
         if size >= max(dims[name]):
             plan.add_nearest("beyond", {**base, name: size + 1}, fixed=name)
 
 
-def add_mixed(plan: PlanBuilder, base: Point, *, all_of_them: bool) -> None:
+def add_mixed(plan: PlanBuilder, *, all_of_them: bool) -> None:
     """Tensors that declare the same dtypes, one of them in another than the rest."""
     by_dtypes: dict[tuple[DType, ...], list[str]] = {}
     for name, tensor in plan.declaration.tensors().items():
@@ -182,10 +184,8 @@ def add_mixed(plan: PlanBuilder, base: Point, *, all_of_them: bool) -> None:
     for dtypes, names in ((dtypes, names) for dtypes, names in by_dtypes.items() if len(names) > 1):
         long = max(dtypes, key=lambda dtype: ITEM_BYTES[dtype])
         short = [dtype for dtype in dtypes if ITEM_BYTES[dtype] < ITEM_BYTES[long]]
-        for change in with_long(names, long, short):
-            plan.add("mixed", base, change)
-        for change in all_short(names, short) if all_of_them else ():
-            plan.add("mixed", base, change)
+        for change in (*with_long(names, long, short), *(all_short(names, short) if all_of_them else ())):
+            plan.add("mixed", plan.base, change)
         if len(short) > 1 and not all_of_them:
             plan.leave_out(f"mixtures of {' and '.join(short)} alone", "--require-mixed-dtypes tries them")
 
@@ -209,9 +209,9 @@ def all_short(names: Sequence[str], short: Sequence[DType]) -> Iterator[Change]:
         yield Change(f"only {names[-1]} {dtype} among {others}", dtypes=mixture)
 
 
-def add_large_strides(plan: PlanBuilder, base: Point) -> None:
+def add_large_strides(plan: PlanBuilder) -> None:
     """Each tensor at offsets past 2^31 elements, one at a time, at the smallest sizes that leave it rows."""
-    dims = plan.declaration.dims
+    dims, base = plan.declaration.dims, plan.base
     few = {
         name: min((size for size in sizes if size >= ROWS_APART), default=base[name])
         for name, sizes in dims.items()
@@ -227,15 +227,15 @@ def add_large_strides(plan: PlanBuilder, base: Point) -> None:
             plan.add("large_stride", point, change)
 
 
-def add_large_strides_of_long_rows(plan: PlanBuilder, switches: Sequence[Switch]) -> None:
+def add_large_strides_of_long_rows(plan: PlanBuilder) -> None:
     """The largest tensor's rows, then its columns, at such offsets where rows are long.
 
     Kernels of long rows compute offsets of their own.
     """
     declaration = plan.declaration
     for name in sorted(row_dims(declaration)) if len(declaration.dims) > 1 else ():
-        past = {size + 1 for size, dim in switches if dim == name}
-        lengths = past | {size for size in declaration.dims[name] if size > LONG_ROW}
+        declared = (size for size in declaration.dims[name] if size > LONG_ROW)
+        lengths = {*declared, *(size + 1 for size in plan.switches_of(name))}
         for others in (ROWS_APART, 1):
             fitting = sorted(n for n in lengths if others > 1 or n <= MOST_APART)
             points = ({**dict.fromkeys(declaration.dims, others), name: n} for n in fitting[::-1])
@@ -261,12 +261,12 @@ def largest_elements(declaration: Declaration, name: str) -> int:
     return max(elements)
 
 
-def add_options(plan: PlanBuilder, base: Point) -> None:
+def add_options(plan: PlanBuilder) -> None:
     """Each float constant at another value: one that a kernel has written into it shows."""
     for name, spec in plan.declaration.inputs.items():
         if isinstance(spec, ConstantSpec) and isinstance(spec.value, float):
             other = spec.value / 2 if abs(spec.value) >= HALVED else math.copysign(LARGE_EPS, spec.value)
-            plan.add("option", base, Change(f"{name} {other:g}", constants={name: other}))
+            plan.add("option", plan.base, Change(f"{name} {other:g}", constants={name: other}))
 
 
 def halves(size: int) -> list[int]:

@@ -28,7 +28,6 @@ from pytorch_to_triton.validate.factors import (
     layout_changes,
     value_changes,
 )
-from pytorch_to_triton.validate.host_code import Switch
 from pytorch_to_triton.validate.plan import NO_CHANGE, Change, PlanBuilder, parts_of
 
 Level = tuple[str, str]
@@ -50,23 +49,18 @@ ROWS_DIFFER: Level = ("rows", "differ")
 """No layout repeats a row: what is wrong at the end of many rows does not show where all are alike."""
 
 
-def add_combined(
-    plan: PlanBuilder, sizes: SizeLevels, switches: Sequence[Switch], configurations: int
-) -> None:
+def add_combined(plan: PlanBuilder, sizes: SizeLevels, configurations: int) -> None:
     """Adds the design's cases; what does not meet in any of them is left out, with the reason."""
-    combination = Combination(plan, sizes, switches, configurations)
+    combination = Combination(plan, sizes, configurations)
     rows, unmet = cover(combination, combination.goals(), MOST)
     for point, change in rows:
         case = plan.case(plan.groups_of(point, parts_of(change.label)), point, change)
         plan.cases.setdefault(case.name, case)
     if unmet:
-        plan.leave_out(f"{len(unmet)} combinations of conditions", _unmet_text(unmet))
-
-
-def _unmet_text(unmet: Sequence[Goal]) -> str:
-    named = (" with ".join(f"{factor} {level}" for factor, level in sorted(goal)) for goal in unmet)
-    shown = [*islice(named, _SHOWN), *["..."] * (len(unmet) > _SHOWN)]
-    return f"no case of this run has them: {'; '.join(shown)}"
+        named = (" with ".join(f"{factor} {level}" for factor, level in sorted(goal)) for goal in unmet)
+        shown = "; ".join([*islice(named, _SHOWN), *["..."] * (len(unmet) > _SHOWN)])
+        what = f"{len(unmet)} combinations of conditions"
+        plan.leave_out(what, f"no case of this run has them: {shown}")
 
 
 def every_pair(some: Iterable[Level], others: Iterable[Level]) -> Iterator[Goal]:
@@ -78,13 +72,11 @@ def every_pair(some: Iterable[Level], others: Iterable[Level]) -> Iterator[Goal]
 class Combination:
     """The factors of a declaration, and how a row of their levels becomes a case."""
 
-    def __init__(
-        self, plan: PlanBuilder, sizes: SizeLevels, switches: Sequence[Switch], configurations: int
-    ) -> None:
+    def __init__(self, plan: PlanBuilder, sizes: SizeLevels, configurations: int) -> None:
         self.plan = plan
         self.sizes = sizes
         self.traits = {
-            (name, size): _traits(name, size, [switch for switch, dim in switches if dim == name])
+            (name, size): _traits(name, size, plan.switches_of(name))
             for name, levels in sizes.items()
             for size in (size for sizes in levels.values() for size in sizes)
         }
@@ -92,7 +84,6 @@ class Combination:
         self.values = value_changes(plan.declaration)
         self.dtypes: dict[str, Change] = {FIRST: NO_CHANGE, **dtype_changes(plan.declaration)}
         self.layouts = layout_changes(plan.declaration)
-        self.configurations = configurations
         self.used: Counter[object] = Counter()
         factors = {
             **{f"size {name}": list(levels) for name, levels in sizes.items()},

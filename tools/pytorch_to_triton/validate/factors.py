@@ -13,9 +13,9 @@ from pytorch_to_triton.inputs.case import Fill, Layout
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import names_in
 from pytorch_to_triton.inputs.input_spec import INTEGERS, TensorSpec
-from pytorch_to_triton.inputs.sizes import Point, smallest_point
+from pytorch_to_triton.inputs.sizes import smallest_point
 from pytorch_to_triton.schema.dtype import DType
-from pytorch_to_triton.validate.host_code import MOST_SWITCHES, Switch
+from pytorch_to_triton.validate.host_code import MOST_SWITCHES
 from pytorch_to_triton.validate.plan import NO_CHANGE, Change, PlanBuilder
 
 ALL = "all"
@@ -159,21 +159,18 @@ def dtype_changes(declaration: Declaration) -> dict[str, Change]:
     return {change.label: change for change in changes}
 
 
-def size_levels(plan: PlanBuilder, base: Point, switches: Sequence[Switch], seed: int | None) -> SizeLevels:
-    return {name: _levels_of(plan, base, name, switches, seed) for name in base}
+def size_levels(plan: PlanBuilder, seed: int | None) -> SizeLevels:
+    return {name: _levels_of(plan, name, seed) for name in plan.base}
 
 
-def _levels_of(
-    plan: PlanBuilder, base: Point, name: str, switches: Sequence[Switch], seed: int | None
-) -> dict[str, tuple[int, ...]]:
-    declared = plan.declaration.dims[name]
+def _levels_of(plan: PlanBuilder, name: str, seed: int | None) -> dict[str, tuple[int, ...]]:
+    declared, base = plan.declaration.dims[name], plan.base
     smallest = smallest_point(plan.declaration.dims)
-    at_switches = tuple(
-        size for size in _sizes_at_switches(plan, base, name, switches) if plan.fits({**smallest, name: size})
-    )
+    around = _sizes_at_switches(plan, name)
+    at_switches = tuple(size for size in around if plan.fits({**smallest, name: size}))
     sizes = dict.fromkeys(
         (
-            *_uneven_sizes(plan, base, name),
+            *_uneven_sizes(plan, name),
             *_random_sizes(name, declared, seed),
             *declared,
             *map(_near_power_of_two, (base[name], max(declared))),
@@ -182,7 +179,7 @@ def _levels_of(
     )
     most = math.inf if name in row_dims(plan.declaration) else max(MANY_PROGRAMS, base[name])
     # What is declared to be this long is long already.
-    beyond = tuple(_sizes_beyond(plan, base, name)) if max(declared) < min(LONGEST, most) else ()
+    beyond = tuple(_sizes_beyond(plan, name)) if max(declared) < min(LONGEST, most) else ()
     at_switches = tuple(size for size in at_switches if size <= PAST_A_SWITCH * most)
     allowed = [size for size in sizes if size > 1 and (size <= most or size in at_switches)]
     levels = {
@@ -207,15 +204,15 @@ def is_ragged(size: int) -> bool:
     return size.bit_count() > 1
 
 
-def _uneven_sizes(plan: PlanBuilder, base: Point, name: str) -> Iterator[int]:
+def _uneven_sizes(plan: PlanBuilder, name: str) -> Iterator[int]:
     """Odd sizes near the base and tiny ones; where requirements allow none, the next that fills no block."""
-    size, largest = base[name], max(plan.declaration.dims[name])
+    size, largest = plan.base[name], max(plan.declaration.dims[name])
     powers = [_near_power_of_two(size), _near_power_of_two(largest)]
     near = (size + 1 + size % 2, PRIME, 3, *(power + step for power in powers for step in (-1, 1)))
     yield from (odd for odd in near if odd <= largest)
     if any(name in names_in(text) for text in plan.declaration.requires):
         candidates = (c for c in range(size + 1, size + _STEPS_TRIED + 1) if is_ragged(c))
-        yield from islice((c for c in candidates if plan.problem({**base, name: c}) is None), 1)
+        yield from islice((c for c in candidates if plan.problem({**plan.base, name: c}) is None), 1)
 
 
 def _random_sizes(name: str, declared: Sequence[int], seed: int | None) -> Iterator[int]:
@@ -226,30 +223,27 @@ def _random_sizes(name: str, declared: Sequence[int], seed: int | None) -> Itera
         yield min(int(math.exp(random.uniform(math.log(3), math.log(largest)))) | 1, largest)
 
 
-def _sizes_beyond(plan: PlanBuilder, base: Point, name: str) -> Iterator[int]:
+def _sizes_beyond(plan: PlanBuilder, name: str) -> Iterator[int]:
     """The next odd size, and past twice the power of two that holds the largest."""
     declared = plan.declaration.dims[name]
     if not plan.declaration.inputs:
         return
     yield max(declared) + 1 + max(declared) % 2
-    yield from _just_past(plan, base, name, 2 << (max(declared) - 1).bit_length())
+    yield from _just_past(plan, name, 2 << (max(declared) - 1).bit_length())
 
 
-def _sizes_at_switches(
-    plan: PlanBuilder, base: Point, name: str, switches: Sequence[Switch]
-) -> Iterator[int]:
+def _sizes_at_switches(plan: PlanBuilder, name: str) -> Iterator[int]:
     """Each side of each size at which the candidate takes another way."""
-    of_dim = [size for size, dim in switches if dim == name]
-    for size in of_dim[:MOST_SWITCHES]:
+    for size in plan.switches_of(name)[:MOST_SWITCHES]:
         yield size
-        yield from _just_past(plan, base, name, size, *ROUND_STEPS)
+        yield from _just_past(plan, name, size, *ROUND_STEPS)
 
 
-def _just_past(plan: PlanBuilder, base: Point, name: str, size: int, *further_steps: int) -> list[int]:
+def _just_past(plan: PlanBuilder, name: str, size: int, *further_steps: int) -> list[int]:
     """The nearest allowed size that is 1, the declared sizes' common factor or a further step larger."""
     common = math.gcd(*plan.declaration.dims[name]) or 1
     larger = (size + step for step in (1, common, *further_steps))
-    return [*islice((s for s in larger if not plan.declaration.violated({**base, name: s})), 1)]
+    return [*islice((s for s in larger if not plan.declaration.violated({**plan.base, name: s})), 1)]
 
 
 def _near_power_of_two(size: int) -> int:

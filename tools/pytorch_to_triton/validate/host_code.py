@@ -6,7 +6,6 @@ Nothing is run. Kernels and code in other files are not looked at.
 import ast
 import operator
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
 from itertools import pairwise
 
 from pytorch_to_triton.inputs.declaration import Declaration
@@ -33,7 +32,7 @@ Switch = tuple[int, str]
 def kernels_in(source: str) -> frozenset[str]:
     """The kernels that code outside of kernels names: what only kernels call is a part of them."""
     tree = parse(source)
-    kernels = [function for function in functions(tree) if is_kernel(function)]
+    kernels = kernels_of(tree)
     inside = set(map(id, nodes_in(kernels)))
     named = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in inside}
     return frozenset(named.intersection(kernel.name for kernel in kernels))
@@ -56,7 +55,7 @@ def switches_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
         dims = [dim for dim in read if dim in declaration.dims]
         if LEAST <= size <= MOST and dims:
             dims_by_size.setdefault(size, {}).update(dict.fromkeys(dims))
-    for end, block in blocks_in_kernels([f for f in defined if is_kernel(f)], largest_blocks(tree, numbers)):
+    for end, block in blocks_in_kernels(kernels_of(tree), largest_blocks(tree, numbers)):
         # Where a declared size goes past a block, the second turn of the loop is tried anyway.
         dims = [dim for dim in dims_of(end, meant) if dim in declaration.dims]
         beyond = [dim for dim in dims if max(declaration.dims[dim]) <= block <= MOST]
@@ -86,10 +85,13 @@ def nodes_in(trees: Iterable[ast.AST]) -> Iterator[ast.AST]:
     return (node for tree in trees for node in ast.walk(tree))
 
 
-def is_kernel(function: ast.FunctionDef) -> bool:
-    """Whether a decorator is triton.jit, or one of another language of kernels that is called so."""
-    names = (ast.unparse(decorator).partition("(")[0] for decorator in function.decorator_list)
-    return any(name.split(".")[-1] == "jit" for name in names)
+def kernels_of(tree: ast.AST) -> Functions:
+    """Those with a decorator that is triton.jit, or one of another language of kernels that is called so."""
+
+    def is_jit(decorator: ast.expr) -> bool:
+        return ast.unparse(decorator).partition("(")[0].split(".")[-1] == "jit"
+
+    return [function for function in functions(tree) if any(map(is_jit, function.decorator_list))]
 
 
 def constants(tree: ast.Module) -> dict[str, int]:
@@ -111,6 +113,8 @@ def number_of(node: ast.expr, sizes: Mapping[str, int]) -> int | None:
     match node:
         case ast.Constant(value=int() as number) if not isinstance(number, bool):
             return number
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)):
+            return -number
         case ast.Name(id=name):
             return sizes.get(name)
         case ast.Call(func=ast.Attribute(attr="constexpr"), args=[value]):
@@ -163,11 +167,10 @@ def blocks_in_kernels(kernels: Functions, largest: Mapping[str, int]) -> Iterato
     divided: dict[str, tuple[ast.expr, int]] = {}
     for node in nodes:
         match node:
-            case ast.For(iter=ast.Call(args=[_, end, ast.Name(id=block), *_])) if block in largest:
-                yield end, largest[block]
-            case ast.Call(func=ast.Attribute(attr="cdiv"), args=[end, ast.Name(id=block)]) if (
-                block in largest
-            ):
+            case (
+                ast.For(iter=ast.Call(args=[_, end, ast.Name(id=block), *_]))
+                | ast.Call(func=ast.Attribute(attr="cdiv"), args=[end, ast.Name(id=block)])
+            ) if block in largest:
                 yield end, largest[block]
             case ast.Assign(
                 targets=[ast.Name(id=count)],
@@ -253,9 +256,9 @@ def shape_read(value: ast.expr, shapes: Mapping[str, tuple[str, ...]]) -> tuple[
     """The dimensions behind `x.shape[-1]`, `x.size(-1)` and `x.numel()`."""
     match value:
         case ast.Subscript(value=ast.Attribute(value=ast.Name(id=tensor), attr="shape"), slice=at):
-            place = number_of_place(at)
+            place = number_of(at, {})
         case ast.Call(func=ast.Attribute(value=ast.Name(id=tensor), attr="size"), args=[at]):
-            place = number_of_place(at)
+            place = number_of(at, {})
         case ast.Call(func=ast.Attribute(value=ast.Name(id=tensor), attr="numel"), args=[]):
             return tuple(
                 dict.fromkeys(name for text in shapes.get(tensor, ()) for name in sorted(names_in(text)))
@@ -266,13 +269,6 @@ def shape_read(value: ast.expr, shapes: Mapping[str, tuple[str, ...]]) -> tuple[
     if place is None or not -len(shape) <= place < len(shape):
         return ()
     return tuple(sorted(names_in(shape[place])))
-
-
-def number_of_place(node: ast.expr) -> int | None:
-    with suppress(ValueError):
-        number = ast.literal_eval(node)
-        return number if isinstance(number, int) else None
-    return None
 
 
 def dims_of(value: ast.expr, dims_by_name: Mapping[str, Collection[str]]) -> tuple[str, ...]:

@@ -101,16 +101,11 @@ def judge_case(
     if any(mismatch.kind == "unwritten" for mismatch in mismatches):
         # Nobody else wrote it either: a kernel that stores nothing here is no more than wrong.
         violations = tuple(v for v in violations if v.kind != "output_without_kernel")
-    if (
-        mismatches
-        and statistics.right_at_first
-        and observation
-        and observation.differs
-        and observation.differs.by == "order"
-    ):
-        violations = tuple(dict.fromkeys((of_second_run(observation.differs), *violations)))
-    if mismatches and statistics.right_at_first and statistics.run == "without_gradients":
-        violations = (WITHOUT_GRADIENTS, *violations)
+    if mismatches and statistics.right_at_first:
+        if observation and observation.differs and observation.differs.by == "order":
+            violations = tuple(dict.fromkeys((of_second_run(observation.differs), *violations)))
+        if statistics.run == "without_gradients":
+            violations = (WITHOUT_GRADIENTS, *violations)
     if not statistics.inputs_untouched:
         violations = (INPUTS_CHANGED, *violations)
     limit = other_dtype(case, statistics)

@@ -4,6 +4,7 @@ What is loud there is a limit, what is silent and wrong is a mistake. Each group
 references/validating.md.
 """
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from pytorch_to_triton.schema.verdict import (
 )
 from pytorch_to_triton.validate.behavior import OVERFLOW
 from pytorch_to_triton.validate.phrases import cut, listed
-from pytorch_to_triton.validate.run_outcome import INTERPRETER_ERROR, broke_the_device, names_dtypes
+from pytorch_to_triton.validate.run_outcome import INTERPRETER_ERROR
 from pytorch_to_triton.worker.wire import Failure
 from pytorch_to_triton.worker.wire.statistics import CaseStatistics
 
@@ -30,6 +31,11 @@ CONSEQUENCES: tuple[ViolationKind, ...] = (
     "load_outside", "store_outside", "overrun", "race", "reads_uninitialised", "not_reproducible",
 )  # fmt: skip
 """Violations that may follow from an offset that has lost its upper bits."""
+BROKEN_DEVICE = re.compile(
+    r"illegal memory access|misaligned address|launch failure|device-side assert", re.I
+)
+"""Errors of CUDA that are no refusals: memory was touched that is not there."""
+DTYPES = re.compile(r"dtype|float(16|32|64)|bfloat16|float8|half|double", re.I)
 LONGEST = 160
 """Characters of an exception's message in a limit."""
 SIZES = "right at the sizes that it accepts", "State the sizes in REQUIRES, or mask the last block."
@@ -64,13 +70,13 @@ def refusal(case: Case, failure: Failure, violations: Iterable[Violation]) -> Li
     """The limit that an exception of the candidate's shows; None where it is a mistake."""
     conditions = (group for group in REFUSABLE if group in case.reasons)
     condition = next((group for group in conditions if failure.statement or group not in DECLARED), None)
-    if condition is None or broke_the_device(failure) or any(violations):
+    if condition is None or BROKEN_DEVICE.search(failure.message) or any(violations):
         return None
     subject, up_to, fix = REFUSABLE[condition]
     place: dict[str, Any] = {"file": failure.file, "line": failure.line}
     raised = in_short(failure)
     if condition == "mixed":
-        kind: LimitKind = "dtypes_named" if names_dtypes(failure) else "dtypes"
+        kind: LimitKind = "dtypes_named" if DTYPES.search(failure.named) else "dtypes"
         return of_mixture(case, kind, f"it raises {raised}", fix, **place)
     about = {"subject": subject, "what": f"raise {raised}", "up_to": up_to, "fix": fix}
     return Limit(kind="exception", cases=(case.name,), **about, **place)
@@ -129,12 +135,8 @@ def with_limits(
     """
     by_name = {case.name: case for case in cases}
     strided = set[str]() if every_access else strided_tensors(results, by_name)
-    return [
-        counted_as_wrong(offsets_limited(result, case, strided), case, refused)
-        if (case := by_name.get(result.name))
-        else result
-        for result in results
-    ]
+    pairs = [(result, by_name[result.name]) for result in results]
+    return [counted_as_wrong(offsets_limited(result, case, strided), case, refused) for result, case in pairs]
 
 
 def offsets_limited(result: CaseResult, case: Case, strided: Collection[str]) -> CaseResult:
@@ -171,8 +173,8 @@ def strided_tensors(results: Sequence[CaseResult], cases: Mapping[str, Case]) ->
     tried = [
         (tensor.name, result.status == "passed")
         for result in results
-        if (case := cases.get(result.name)) and "layout" in case.reasons
-        for tensor in tensors_in(case.arguments)
+        if "layout" in cases[result.name].reasons
+        for tensor in tensors_in(cases[result.name].arguments)
         if tensor.layout in ("transposed", "sliced")
     ]
     return {name for name, _ in tried} - {name for name, passed in tried if not passed}

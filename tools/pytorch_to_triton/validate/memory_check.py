@@ -6,7 +6,7 @@ installed, under NVIDIA's compute-sanitizer.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import anyio
@@ -77,18 +77,16 @@ def violations_of_hazards(hazards: Sequence[Hazard]) -> tuple[Violation, ...]:
     return tuple(filter(None, map(violation_of_hazard, hazards)))
 
 
-def remarks(hazards: Sequence[Hazard]) -> tuple[str, ...]:
+def remarks(hazards: Sequence[Hazard]) -> Iterator[str]:
     """The hazards that are no violations, in a sentence each."""
-    texts = []
     for hazard in (hazard for hazard in hazards if violation_of_hazard(hazard) is None):
         space = f" in {hazard.space} memory" if hazard.space else ""
         detail = f", {hazard.detail}" if hazard.detail else ""
-        texts.append(
+        yield (
             f"compute-sanitizer reports for {kernel_of(hazard)}: {hazard.kind}{space}{detail} "
             f"({times(hazard.count, 'time')}). "
             "It reports the same of right kernels, whose shared memory the compiler manages."
         )
-    return tuple(texts)
 
 
 def violation_of_hazard(hazard: Hazard) -> Violation | None:

@@ -19,25 +19,21 @@ FEW = 8
 """One wrong element of fewer than this is no pattern."""
 FACTOR_TOLERANCE = 1e-3
 """Relative: a factor this close to a known one is that one."""
-CAUSES: dict[Kind, tuple[str, ...]] = {
-    "missing_output": ("run returns fewer values than reference, or under other names.",),
-    "extra_output": ("run returns more values than reference, or under other names.",),
-    "mutates_input": (
-        "A kernel writes to an input: contiguous() and view() may return the input itself.",
-    ),
-    "type": ("run returns a tensor where reference returns a Python number, or the reverse.",),
-    "dtype": ("The output is not allocated in the dtype that the reference returns.",),
-    "shape": ("The output is not allocated in the shape that the reference returns.",),
-    "device": ("The output is allocated without device=x.device.",),
-    "transposed": (
-        "Row and column are swapped, in the pointer arithmetic or in how the output is allocated.",
-    ),
+CAUSES: dict[Kind, str] = {
+    "missing_output": "run returns fewer values than reference, or under other names.",
+    "extra_output": "run returns more values than reference, or under other names.",
+    "mutates_input": "A kernel writes to an input: contiguous() and view() may return the input itself.",
+    "type": "run returns a tensor where reference returns a Python number, or the reverse.",
+    "dtype": "The output is not allocated in the dtype that the reference returns.",
+    "shape": "The output is not allocated in the shape that the reference returns.",
+    "device": "The output is allocated without device=x.device.",
+    "transposed": "Row and column are swapped, in the pointer arithmetic or in how the output is allocated.",
     "unwritten": (
-        "No program stores these elements: the grid or the mask of the store does not cover the output.",
+        "No program stores these elements: the grid or the mask of the store does not cover the output."
     ),
-    "equals_input": ("The input is stored unchanged.",),
-    "constant": ("One value is stored everywhere.",),
-}  # fmt: skip
+    "equals_input": "The input is stored unchanged.",
+    "constant": "One value is stored everywhere.",
+}
 """Of the kinds that show the cause by themselves; the others need more."""
 ROUNDED = "Values are rounded to {dtype} on their way to the output: keep them in float32 until the store."
 NOT_STORED = (
@@ -171,7 +167,9 @@ def causes_of(
         causes += only_one(offset_causes(diagnostics.offset, numbers))
     if place.where == "diagonal" and diagnostics.diagonal in (-1, 0, 1):
         causes.append("A comparison of row and column is off by one: `<` for `<=`, as in a causal mask.")
-    return (*causes, *CAUSES.get(kind, ()))
+    if kind in CAUSES:
+        causes.append(CAUSES[kind])
+    return tuple(causes)
 
 
 def starts_at_a_block(diagnostics: Diagnostics) -> bool:
@@ -266,7 +264,7 @@ def different(output: OutputStatistics) -> Mismatch:
 
 def whole(path: str, kind: Kind, message: str) -> Mismatch:
     """A mismatch that is not about single elements."""
-    return Mismatch(output=path, kind=kind, where=None, message=message, causes=CAUSES[kind], first=None)
+    return Mismatch(output=path, kind=kind, where=None, message=message, causes=(CAUSES[kind],), first=None)
 
 
 def wrong_values(output: OutputStatistics, numbers: Mapping[str, float]) -> Mismatch:

@@ -25,6 +25,7 @@ from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.inputs.sizes import Point, Sizes, nearby
 from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.dtype import DType
+from pytorch_to_triton.validate.host_code import Switch
 
 AGAIN = "called again"
 """The label of a repeat."""
@@ -95,9 +96,10 @@ class CaseSizeLimits:
 class PlanBuilder:
     """Cases and skips by name, as they are found."""
 
-    def __init__(self, declaration: Declaration, limits: CaseSizeLimits) -> None:
+    def __init__(self, declaration: Declaration, limits: CaseSizeLimits, switches: Sequence[Switch]) -> None:
         self.declaration = declaration
         self.limits = limits
+        self.switches = switches
         self.base: Point = {}
         """Sizes of which only what a case is about departs."""
         self.cases: dict[str, Case] = {}
@@ -109,6 +111,10 @@ class PlanBuilder:
         self._repeats: dict[str, Case] = {}
         self._problems: defaultdict[int, dict[tuple[int, ...], str | None]] = defaultdict(dict)
         """Why sizes cannot be run, by the limit and the sizes: thousands are asked about."""
+
+    def switches_of(self, dim: str) -> list[int]:
+        """The sizes of a dim past which the candidate takes another way."""
+        return [size for size, name in self.switches if name == dim]
 
     def add(self, group: Group, point: Point, change: Change = NO_CHANGE) -> bool:
         """Whether the case is in the plan now; when it is not, the reason is."""

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd, prod
 
-from pytorch_to_triton.errors import BadDeclaration, BadInput, TargetBroken
+from pytorch_to_triton.errors import BadInput, TargetBroken
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.inputs.timing_dims import named_points
 from pytorch_to_triton.schema.case_group import DECLARED_GROUPS
-from pytorch_to_triton.schema.description import Description, Example
+from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult, NoResult, Skip
 from pytorch_to_triton.targets.describe import EXAMPLES_CASE, examples_case, source_of
@@ -82,7 +82,8 @@ def all_cases(reference: Description, request: ValidationRequest, builder: PlanB
     call = examples_case(reference)
     if call is None or request.options.inputs:
         return plan
-    elements, most = sum(map(elements_of, reference.examples or ())), builder.limits.own_elements
+    tensors = (example for example in reference.examples or () if example.form == "tensor")
+    elements, most = sum(prod(tensor.shape) for tensor in tensors), builder.limits.own_elements
     if elements > most:
         why = f"{elements:,} elements are over this run's limit of {most:,}"
         large = Skip(what=EXAMPLES_CASE, why=why, declared=True)
@@ -115,10 +116,6 @@ def requested_cases(plan: CasePlan, request: ValidationRequest, builder: PlanBui
     return CasePlan(cases=tuple(named.values()), skipped=())
 
 
-def elements_of(example: Example) -> int:
-    return prod(example.shape) if example.form == "tensor" else 0
-
-
 async def without_too_large(reference: ReferenceProcess, plan: ReadyPlan) -> ReadyPlan:
     """The plan without the undeclared sizes at which the reference computes a value of more elements than the
     limit, and than it computes at declared ones: they are listed as skipped. Named sizes have a limit of
@@ -134,9 +131,8 @@ async def without_too_large(reference: ReferenceProcess, plan: ReadyPlan) -> Rea
         prod(points[name].values()) * max(points[name].values()) <= limits.elements for name in undeclared
     ):
         return plan
-    growths = [
-        Growth(case.dims, primes, await reference.measure(case)) for case, primes in calls(declaration)
-    ]
+    measured = calls(plan.builder)
+    growths = [Growth(case.dims, primes, await reference.measure(case)) for case, primes in measured]
     if not growths:
         return plan
     # A fixed size may be a multiple of a prime: then the other call shows the smaller number, which is right.
@@ -185,29 +181,16 @@ class Growth:
         return largest
 
 
-def calls(declaration: Declaration) -> Iterator[tuple[Case, Mapping[str, int]]]:
+def calls(plan: PlanBuilder) -> Iterator[tuple[Case, Mapping[str, int]]]:
     """Up to two calls at small sizes with a prime of its own each, and these primes."""
-    dims = declaration.dims
-    for first in (0, len(dims)) if declaration.inputs else ():
+    dims = plan.declaration.dims
+    for first in (0, len(dims)) if plan.declaration.inputs else ():
         primes = dict(zip(dims, PRIMES[first:], strict=False))
         multiples = {name: prime * (gcd(*dims[name]) or 1) for name, prime in primes.items()}
-        for point in (primes, multiples):
-            case = small_case(declaration, point) if len(point) == len(dims) else None
-            if case is not None:
-                yield case, primes
-                break
-
-
-def small_case(declaration: Declaration, point: dict[str, int]) -> Case | None:
-    """The call at these sizes; None where there is none, or it is not small."""
-    if declaration.violated(point) is not None:
-        return None
-    try:
-        arguments = declaration.arguments(point)
-    except BadDeclaration:
-        return None
-    case = Case(name=point_name(point), group="beyond", dims=point, arguments=arguments)
-    return case if case.elements <= MOST_ELEMENTS else None
+        with plan.limited_to(MOST_ELEMENTS):
+            cases = [plan.combined(point, ()) for point in (primes, multiples) if len(point) == len(dims)]
+        if case := next(filter(None, cases), None):
+            yield case, primes
 
 
 def without_timeouts(
@@ -219,12 +202,12 @@ def without_timeouts(
     """
     largest = {dim: max(sizes) for dim, sizes in sizes_of(declaration).items()}
     larger = {case.name for case in cases if any(size > largest[dim] for dim, size in case.dims.items())}
-
-    def excused(result: CaseResult) -> CaseResult:
-        why = f"{result.why}, at sizes that are not declared"
-        return result.model_copy(update={"status": "skipped", "why": why})
-
-    return [excused(r) if r.status == "timed_out" and r.name in larger else r for r in results]
+    late = [result.status == "timed_out" and result.name in larger for result in results]
+    why = "{}, at sizes that are not declared"
+    return [
+        result.model_copy(update={"status": "skipped", "why": why.format(result.why)}) if is_late else result
+        for result, is_late in zip(results, late, strict=True)
+    ]
 
 
 def not_judged(results: Iterable[CaseResult]) -> Iterator[Skip]:

@@ -31,40 +31,26 @@ async def retry_milder(
     run, results, milder = list(cases), list(judged), dict[str, Case]()
     latest: Sequence[Case] = cases
     while latest:
-        names = {case.name for case in latest}
-        milder_cases = milder_of(plan, latest, [case.result for case in results if case.result.name in names])
-        milder |= milder_cases
-        further = {case.name: case for case in milder_cases.values()}
-        run_names = {case.name for case in run}
-        latest = [case for name, case in further.items() if name not in run_names]
+        refused = {each.result.name for each in results if is_refused(each.result)}
+        combined = [case for case in latest if case.name in refused and case.group == "combined"]
+        further = {case.name: other for case in combined if (other := milder_case(plan, case)) is not None}
+        milder |= further
+        names = {case.name for case in run}
+        latest = [*{case.name: case for case in further.values() if case.name not in names}.values()]
         results += await trial.run(latest) if latest else []
         run += latest
     return run, results, milder
 
 
-def milder_of(plan: PlanBuilder, cases: Sequence[Case], results: Sequence[CaseResult]) -> dict[str, Case]:
-    """By the name of each combined case that was refused, one that asks for less."""
-    refused = {result.name for result in results if is_refused(result)}
-    combined = [case for case in cases if case.name in refused and case.group == "combined"]
-    return {case.name: milder for case in combined if (milder := milder_case(plan, case)) is not None}
-
-
 def with_blame(results: Sequence[CaseResult], milder: Mapping[str, Case]) -> list[CaseResult]:
     """The results; what a milder case is refused for as well, the first one was refused for."""
     limits = {result.name: result.limit for result in results}
-
-    def blamed(result: CaseResult) -> CaseResult:
-        other = limits.get(milder[result.name].name) if result.name in milder else None
-        if result.limit is None or other is None or other.what != result.limit.what:
-            return result
-        return result.model_copy(update={"limit": other})
-
     # The mildest come last, and know best.
-    corrected = []
     for result in reversed(results):
-        corrected.append(blamed(result))
-        limits[result.name] = corrected[-1].limit
-    return corrected[::-1]
+        limit, other = result.limit, limits.get(milder[result.name].name) if result.name in milder else None
+        if limit is not None and other is not None and limit.what == other.what:
+            limits[result.name] = other
+    return [result.model_copy(update={"limit": limits[result.name]}) for result in results]
 
 
 def is_refused(result: CaseResult) -> bool:
@@ -98,7 +84,11 @@ async def with_trials_blamed(
     causes = causes_of(judged.observation)
     if judged.result.status != "passed" or not causes:
         return results
-    return [with_causes(result, causes) if result is telling else result for result in results]
+    mismatches = tuple(mismatch.model_copy(update={"causes": causes}) for mismatch in telling.mismatches)
+    why = " ".join([*(mismatch.message for mismatch in mismatches), EVIDENCE])
+    # Its violations were consequences of the causes.
+    blamed = telling.model_copy(update={"mismatches": mismatches, "violations": (), "why": why})
+    return [blamed if result is telling else result for result in results]
 
 
 def causes_of(observation: Observation) -> tuple[str, ...]:
@@ -108,13 +98,6 @@ def causes_of(observation: Observation) -> tuple[str, ...]:
         for tuned in observation.tuned
         if tuned.unsettled
     )
-
-
-def with_causes(result: CaseResult, causes: tuple[str, ...]) -> CaseResult:
-    """The result with these causes, and without the violations that were consequences of them."""
-    mismatches = tuple(mismatch.model_copy(update={"causes": causes}) for mismatch in result.mismatches)
-    why = " ".join([*(mismatch.message for mismatch in mismatches), EVIDENCE])
-    return result.model_copy(update={"mismatches": mismatches, "violations": (), "why": why})
 
 
 @dataclass(frozen=True)
@@ -155,17 +138,13 @@ async def reduce_failure(
     if not wrong or not plan.declaration.inputs:
         return None
     by_name = {case.name: case for case in cases}
-    alike = [
-        result for result in wrong if same_mistake(result, most_telling(wrong)) and result.name in by_name
-    ]
+    alike = [result for result in wrong if same_mistake(result, most_telling(wrong))]
     clear = max(map(share_wrong, alike), default=0.0) * CLEAR
-    start = min(
-        (result for result in alike if share_wrong(result) >= clear),
-        key=lambda result: (len(by_name[result.name].conditions), by_name[result.name].elements),
-        default=None,
-    )
-    case = by_name[start.name] if start else None
-    if start is None or case is None or case.again_after or not plan.labels.keys() >= {*parts_of(case.label)}:
+    starts = [(by_name[result.name], result) for result in alike if share_wrong(result) >= clear]
+    if not starts:
+        return None
+    case, start = min(starts, key=lambda pair: (len(pair[0].conditions), pair[0].elements))
+    if case.again_after or not plan.labels.keys() >= {*parts_of(case.label)}:
         return None
     return await _Reducer(trial, plan, start, case).reduced()
 

@@ -3,7 +3,6 @@
 Texts of exceptions are written by others. What is read from them is read here, once, and carried as a code.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,11 +32,6 @@ STATUSES: dict[NoResult, CaseStatus] = {
 }
 INTERPRETER_ERROR = "InterpreterError"
 """Triton's interpreter wraps what a kernel raised, and quotes it."""
-BROKEN_DEVICE = re.compile(
-    r"illegal memory access|misaligned address|launch failure|device-side assert", re.I
-)
-"""Errors of CUDA that are no refusals: memory was touched that is not there."""
-DTYPES = re.compile(r"dtype|float(16|32|64)|bfloat16|float8|half|double", re.I)
 LONGEST = 400
 """Characters of an exception's text: some hold a whole array."""
 
@@ -92,13 +86,3 @@ def stopping_violation(failure: Failure, violations: Sequence[SandboxViolation])
     if REASONS.get(failure.type) == "sandbox_violation":
         return next(reversed(here or violations), None)
     return next(reversed(here), None) if failure.type == INTERPRETER_ERROR else None
-
-
-def broke_the_device(failure: Failure) -> bool:
-    """Whether a device reports foreign memory that was touched."""
-    return bool(BROKEN_DEVICE.search(failure.message))
-
-
-def names_dtypes(failure: Failure) -> bool:
-    """Whether an exception speaks of dtypes."""
-    return bool(DTYPES.search(failure.named))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import psutil
@@ -89,6 +89,7 @@ def exchange_folder() -> Iterator[Path]:
 
 Item = validation.ReferenceItem | validation.CandidateItem
 Request = validation.ReferenceRequest | validation.CandidateRequest
+Expected = TypeVar("Expected", bound=validation.ReferenceItem)
 
 
 class LostAnswer(Exception):
@@ -307,12 +308,8 @@ class ReferenceProcess:
     async def measure(self, case: Case) -> tuple[int, ...]:
         """The elements of each value that the reference computes in this case; none where that is lost."""
         request = validation.MeasureRequest(name=case.name, case=as_wire(case, secrets.token_hex(4), 0))
-        try:
-            item = await self.worker.answer(request)
-        except LostAnswer:
-            return ()
-        assert isinstance(item, validation.MeasuredItem)
-        return item.elements
+        item = await self._ask(request, validation.MeasuredItem)
+        return () if isinstance(item, RunOutcome) else item.elements
 
     async def compare(self, case: Case, candidate: str) -> RunOutcome | CaseStatistics:
         """The statistics of what the candidate returned; a RunOutcome where there are none."""
@@ -324,11 +321,8 @@ class ReferenceProcess:
             side=candidate,
             digests=(prepared.digest, self.staged[candidate]),
         )
-        try:
-            item = await self.worker.answer(request)
-        except LostAnswer as lost:
-            return lost.outcome
-        return item.statistics if isinstance(item, validation.ComparedItem) else self.worker.outcome_of(item)
+        item = await self._ask(request, validation.ComparedItem)
+        return item if isinstance(item, RunOutcome) else item.statistics
 
     async def done_with(self, case: Case) -> None:
         """One user less; what is too large to be kept goes with the last one."""
@@ -337,21 +331,23 @@ class ReferenceProcess:
             return
         prepared = self._prepared.pop(case.name)
         self._kept -= case.elements
-        try:
-            await self.worker.answer(validation.ForgetRequest(name=case.name, id=prepared.id))
-        except LostAnswer:
-            return
+        await self._ask(validation.ForgetRequest(name=case.name, id=prepared.id), validation.ForgottenItem)
 
     async def _ask_to_prepare(self, case: Case) -> Prepared:
         prepared = Prepared(OK, secrets.token_hex(4), self.setting.seed_of(case.name))
         request = validation.PrepareRequest(name=case.name, case=as_wire(case, prepared.id, prepared.seed))
+        item = await self._ask(request, validation.PreparedItem)
+        if isinstance(item, RunOutcome):
+            return replace(prepared, outcome=item)
+        return replace(prepared, digest=item.digest, aliases=item.aliases)
+
+    async def _ask(self, request: Request, expected: type[Expected]) -> Expected | RunOutcome:
+        """The answer, or how a call ended that has none."""
         try:
             item = await self.worker.answer(request)
         except LostAnswer as lost:
-            return replace(prepared, outcome=lost.outcome)
-        if isinstance(item, validation.PreparedItem):
-            return replace(prepared, digest=item.digest, aliases=item.aliases)
-        return replace(prepared, outcome=self.worker.outcome_of(item))
+            return lost.outcome
+        return item if isinstance(item, expected) else self.worker.outcome_of(item)
 
 
 def as_wire(case: Case, case_id: str, seed: int) -> dict[str, Any]:

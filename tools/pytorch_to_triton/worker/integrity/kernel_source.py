@@ -105,16 +105,18 @@ def uses_atomics(function: Callable[..., Any]) -> bool:
 def orders_by_atomics(function: Callable[..., Any]) -> bool:
     """Whether the result of an atomic operation is used, as by a ticket or a lock, in the kernel or a jit
     function that it calls; also where a source is not known, and for one in assembly."""
-    for source in sources(function):
-        if source is None:
-            return True
-        for node in atomics_in(source):
-            call = source.inside.get(node)
-            if not (isinstance(call, ast.Call) and call.func is node):
-                return True
-            if not isinstance(source.inside.get(call), ast.Expr):
-                return True
-    return False
+    return any(
+        source is None or any(is_used(atomic, source) for atomic in atomics_in(source))
+        for source in sources(function)
+    )
+
+
+def is_used(atomic: ast.AST, source: FunctionSource) -> bool:
+    """Whether something is done with the result of an atomic operation, or with the operation itself."""
+    call = source.inside.get(atomic)
+    if not isinstance(call, ast.Call) or call.func is not atomic:
+        return True
+    return not isinstance(source.inside.get(call), ast.Expr)
 
 
 def sources(function: Callable[..., Any]) -> Iterator[FunctionSource | None]:
@@ -204,13 +206,13 @@ def attribute(value: object, name: str) -> object:
 
 
 def outer_value(name: str, function: Callable[..., Any]) -> object:
-    code = function.__code__
-    if name in code.co_freevars:
-        try:
-            return (function.__closure__ or ())[code.co_freevars.index(name)].cell_contents
-        except (ValueError, IndexError):
-            return MISSING
-    return function.__globals__.get(name, MISSING)
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
+    if name not in cells:
+        return function.__globals__.get(name, MISSING)
+    try:
+        return cells[name].cell_contents
+    except ValueError:  # nothing was assigned to it yet
+        return MISSING
 
 
 def plain_value(value: object) -> object:

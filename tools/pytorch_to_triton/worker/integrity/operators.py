@@ -56,7 +56,7 @@ KERNEL, INPUT = "kernel", "input"
 """Origins of what a storage holds, beside the operators of PyTorch that made it."""
 
 
-class Operators(DispatchMode):  # type: ignore[no-untyped-call]
+class Operators:
     """Counts what runs while it is entered, here and in Python threads started while it is."""
 
     def __init__(
@@ -68,7 +68,6 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
         self._wrote = wrote
         self.pointers_given = False
         """Whether kernels may have found tensors through addresses in another, which a device hides."""
-        super().__init__()  # type: ignore[no-untyped-call]
         self.reads_kernels = False
         """Whether the author's Python was given the value of an element that a kernel made."""
         self._given = set(map(key_of, tensors)) - {NO_STORAGE}
@@ -80,6 +79,7 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
         self._lost: set[int] = set()
         """Storages that PyTorch has wholly overwritten with what no kernel made."""
         self._thread = threading.get_ident()
+        self._counting = ExitStack()
 
     def made_by_triton(self, tensor: torch.Tensor) -> bool:
         """Whether a launched kernel had its storage, or a tensor it was computed from, as an argument."""
@@ -116,17 +116,13 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
 
     def __enter__(self) -> "Operators":
         self._thread = threading.get_ident()
-        self._bootstrap = vars(threading.Thread)["_bootstrap_inner"]
-        threading.Thread._bootstrap_inner = self._following(self._bootstrap)  # type: ignore[attr-defined]
-        super().__enter__()  # type: ignore[no-untyped-call]
+        following = self._following(vars(threading.Thread)["_bootstrap_inner"])
+        self._counting.enter_context(replaced(threading.Thread, "_bootstrap_inner", following))
+        self._counting.enter_context(Counting(self))
         return self
 
     def __exit__(self, *error: object) -> None:
-        super().__exit__(*error)  # type: ignore[no-untyped-call]
-        threading.Thread._bootstrap_inner = self._bootstrap  # type: ignore[attr-defined]
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return self.dispatch(func, args, kwargs or {}, sys._getframe().f_back)
+        self._counting.close()
 
     def dispatch(self, func: Any, args: Any, kwargs: Any, frame: FrameType | None) -> Any:
         """Run the operator, count it, and follow what it does to tensors that a kernel made."""
@@ -154,7 +150,7 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
         """Run an operator that the author defines (torch.library), and count what its code runs."""
         on_gpu = any(tensor.is_cuda for tensor in tensors_in((args, kwargs)))
         key = torch._C.DispatchKey.CUDA if on_gpu else torch._C.DispatchKey.CPU
-        with FurtherCounts(self):
+        with Counting(self):
             return func.redispatch(torch._C.DispatchKeySet(key), *args, **kwargs)
 
     def _handed_on(self, tensor: torch.Tensor, name: str) -> frozenset[str]:
@@ -178,14 +174,14 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
         """A mode is entered in one thread only: a thread of the author's would go unseen."""
 
         def follow(*args: Any, **kwargs: Any) -> Any:
-            with FurtherCounts(self):
+            with Counting(self):
                 return original(*args, **kwargs)
 
         return follow
 
 
-class FurtherCounts(DispatchMode):  # type: ignore[no-untyped-call]
-    """The same count in another thread, or inside of an operator."""
+class Counting(DispatchMode):  # type: ignore[no-untyped-call]
+    """Hands on what runs in this thread, or inside of an operator."""
 
     def __init__(self, operators: Operators) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -274,7 +270,7 @@ class Launches:
 
     def __init__(self, operators: Operators) -> None:
         self._operators = operators
-        self._counts: dict[Callable[..., Any], int] = {}
+        self._counts: Counter[Callable[..., Any]] = Counter()
         self._python: dict[Callable[..., Any], set[str]] = {}
         self._recording = ExitStack()
 
@@ -296,41 +292,33 @@ class Launches:
 
     def __enter__(self) -> "Launches":
         for kind in (JITFunction, InterpretedFunction):
-            run = recording_run(kind.run, self._launching, self._launched)
-            self._recording.enter_context(replaced(kind, "run", run))
+            self._recording.enter_context(replaced(kind, "run", self._recorded(kind.run)))
         return self
 
     def __exit__(self, *error: object) -> None:
         self._recording.close()
 
-    def _launching(self, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Before a kernel runs, which may put other things behind the names that it uses."""
-        names = self._python.setdefault(kernel.fn, set())
-        if isinstance(kernel, InterpretedFunction):
-            names |= python_in(kernel.fn, dict(zip(kernel.arg_names, args, strict=False)) | kwargs)
+    def _recorded(self, original: Any) -> Any:
+        """A `run` that notes what a kernel's source uses before each launch, and the launch after it."""
 
-    def _launched(self, function: Callable[..., Any], arguments: Any) -> None:
-        self._counts[function] = self._counts.get(function, 0) + 1
-        for tensor in tensors_in(arguments):
-            self._operators.touched(tensor)
+        @functools.wraps(original)
+        def run(kernel: Any, /, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+            extents: Any = ()
 
+            def bound_grid(bound: Any) -> Any:
+                nonlocal extents
+                extents = grid(bound) if callable(grid) else grid
+                # Before the kernel runs, which may put other things behind the names that it uses.
+                names = self._python.setdefault(kernel.fn, set())
+                if isinstance(kernel, InterpretedFunction):
+                    names |= python_in(kernel.fn, dict(zip(kernel.arg_names, args, strict=False)) | kwargs)
+                return extents
 
-def recording_run(original: Any, launching: Callable[..., None], launched: Callable[..., None]) -> Any:
-    """A `run` that reports each launch: `launching(self, args, kwargs)`, then `launched(fn, arguments)`."""
+            result = original(kernel, *args, grid=bound_grid, warmup=warmup, **kwargs)
+            if not warmup and extents and math.prod(map(int, extents)) > 0:
+                self._counts[kernel.fn] += 1
+                for tensor in tensors_in((args, kwargs)):
+                    self._operators.touched(tensor)
+            return result
 
-    @functools.wraps(original)
-    def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        extents: Any = ()
-
-        def bound_grid(bound: Any) -> Any:
-            nonlocal extents
-            extents = grid(bound) if callable(grid) else grid
-            launching(self, args, kwargs)
-            return extents
-
-        result = original(self, *args, grid=bound_grid, warmup=warmup, **kwargs)
-        if not warmup and extents and math.prod(map(int, extents)) > 0:
-            launched(self.fn, (args, kwargs))
-        return result
-
-    return run
+        return run

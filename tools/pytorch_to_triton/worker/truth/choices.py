@@ -41,16 +41,12 @@ class Choosing(DispatchMode):
         choice = Choice(given["self"], given["dim"], given.get("sorted", True), *result)
         instead = self.instead.get(len(self.made))
         if instead is None and self.first:
-            instead = choice.first_of_equals(descending=descends(func, given))
+            # Top-k begins with the largest unless it is told otherwise, sorting with the smallest.
+            descending = given["largest"] if "largest" in given else given["descending"]
+            instead = choice.first_of_equals(descending=descending)
         values, indices = result if instead is None else choice.with_indices(instead)
         self.made.append(indices)
         return values, indices
-
-
-def descends(func: Any, given: Mapping[str, Any]) -> bool:
-    """Whether top-k, or sorting, with these arguments begins with the largest."""
-    is_top_k = func.overloadpacket.__name__ == "topk"
-    return bool(given.get("largest", True) if is_top_k else given.get("descending", False))
 
 
 @dataclass(frozen=True)

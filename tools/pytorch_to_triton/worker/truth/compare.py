@@ -52,22 +52,22 @@ def statistics_of(candidate: Outputs, truth: Truth, call: CallInputs) -> Statist
     samples show how far rounding moves the truth, then how much PyTorch errs: a single one moves an element
     of millions too little by chance. A few whole numbers may be near a tie.
     """
-    statistics = Comparison(candidate, truth, call).statistics()
+
+    def by(truth: Truth) -> Statistics:
+        return Comparison(candidate, truth, call).statistics()
+
+    statistics = by(truth)
     if wrong_in(statistics) and (following := truth.following(candidate)):
-        statistics = Comparison(candidate, truth := following, call).statistics()
+        statistics = by(truth := following)
     if fails_by_little(statistics):
-        truth = truth.with_more_samples()
-        statistics = Comparison(candidate, truth, call).statistics()
-    if not fails_by_little(statistics):
-        return statistics
-    failing = [output for output in statistics["outputs"] if output["failing"]]
-    if any(map(is_floating, failing)):
-        truth = truth.with_more_roundings()
-    elif all(output["failing"] <= NEAR_TIES * output["elements"] for output in failing):
-        truth = truth.with_more_samples(SAMPLES_OF_TIES)
-    else:
-        return statistics
-    return Comparison(candidate, truth, call).statistics()
+        statistics = by(truth := truth.with_more_samples())
+    if fails_by_little(statistics):
+        failing = [output for output in statistics["outputs"] if output["failing"]]
+        if any(map(is_floating, failing)):
+            return by(truth.with_more_roundings())
+        if all(output["failing"] <= NEAR_TIES * output["elements"] for output in failing):
+            return by(truth.with_more_samples(SAMPLES_OF_TIES))
+    return statistics
 
 
 def fails_by_little(statistics: Mapping[str, Any]) -> bool:
@@ -100,7 +100,7 @@ class Comparison:
         self.inputs_rms = rms(self.inputs.values())
         self.arguments = {f"{name}{AFTER_THE_CALL}": name for name in self.inputs}
         """The names of arguments by the paths that they have as outputs."""
-        passed_over = {f"{name}{AFTER_THE_CALL}" for name in truth.updated}
+        passed_over = {f"{name}{AFTER_THE_CALL}" for name in truth.run.updated}
         returned = {path: output for path, output in candidate.items() if path not in passed_over}
         # Arguments that the reference writes to, as they were before the call.
         unwritten = {path: name for path, name in self.arguments.items() if path in truth.pytorch}

@@ -73,7 +73,10 @@ def result_on_meta(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
             on_meta, named = pytree.tree_map(without_values, arguments)
             return func(*on_meta, **named)
     except Exception:
-        copies, named = pytree.tree_map_only(torch.Tensor, as_reported, arguments)
+        # Copies, as the operator may write to them.
+        copies, named = pytree.tree_map_only(
+            torch.Tensor, lambda tensor: held(tensor).detach().to(tensor.dtype, copy=True), arguments
+        )
         return func(*copies, **named)
 
 
@@ -81,11 +84,6 @@ def without_values(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
     return torch.device("meta") if isinstance(value, torch.device) else value
-
-
-def as_reported(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy: the operator may write to it."""
-    return getattr(tensor, "held", tensor).detach().to(tensor.dtype, copy=True)
 
 
 Args = tuple[Any, ...]

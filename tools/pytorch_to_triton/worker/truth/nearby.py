@@ -67,7 +67,8 @@ class Rounding(DispatchMode):
             first = FIRST_FACTOR[name]
             args = (*args[:first], *map(self.as_operand, args[first : first + 2]), *args[first + 2 :])
         result = func(*args, **(kwargs or {}))
-        if name in EXACT or returns_arguments(func):
+        returns_arguments = any(each.alias_info is not None for each in func._schema.returns)
+        if name in EXACT or returns_arguments:  # or views of them
             return result
         if name in SUMS and args[0].is_floating_point():
             # A sum errs with its terms, which may be far larger than what is left of them.
@@ -120,11 +121,6 @@ def off_with_mean(name: str, args: Sequence[Any], error: torch.Tensor) -> torch.
     if name == "native_group_norm":
         error = error.repeat_interleave(values.shape[1] // error.shape[1], dim=1)
     return error.view(channels) if weight is None else error.view(channels) * weight.view(channels)
-
-
-def returns_arguments(func: Any) -> bool:
-    """Whether the operator returns views of its arguments, or the arguments that it wrote to."""
-    return any(result.alias_info is not None for result in func._schema.returns)
 
 
 def terms_of(name: str, args: Sequence[Any], results: Sequence[Any]) -> list[int]:

@@ -60,50 +60,6 @@ def widen(value: Any) -> Any:
 
 
 @dataclasses.dataclass(frozen=True)
-class Truth:
-    """What one call should give, each by output path."""
-
-    pytorch: Outputs
-    """The reference at the case's own dtypes."""
-    precise: Outputs
-    """The reference in float64, where it runs in it."""
-    nearby: Outputs
-    """The same for inputs, and with arithmetic, moved by one rounding error."""
-    sample: Callable[[int], Outputs]
-    """Another `nearby`, by its number from 2 on: what a single one moves little by chance, others move."""
-    rounding: Callable[[int], Outputs]
-    """`precise` with PyTorch's error at neighboring inputs, by their number from 1 on: each element is
-    moved by up to one rounding error of its own dtype."""
-    precision: str
-    """What `precise` was computed in: `float64`, `float32`, `own`."""
-    updated: tuple[str, ...] = ()
-    """State that the reference, in training, writes to: a candidate may, and need not."""
-    elsewhere: Callable[[], Outputs] = dict
-    """The reference at the case's own dtypes by PyTorch's kernels for CPUs, where these are others."""
-    following: Callable[[Outputs], "Truth | None"] = lambda candidate: None
-    """The truth given what a candidate chose where PyTorch leaves it free; None where it chose nothing."""
-    rounded: Outputs = dataclasses.field(default_factory=dict)
-    """`precise` with PyTorch's largest error at several neighboring inputs, where that was asked for."""
-
-    def with_more_samples(self, numbers: Iterable[int] = SAMPLES) -> "Truth":
-        """The same, with the farthest of these samples too, element by element, as what is nearby.
-
-        Raises what the reference raises.
-        """
-        samples = map(self.sample, numbers)
-        return dataclasses.replace(self, nearby=farthest(self.precise, self.nearby, samples))
-
-    def with_more_roundings(self) -> "Truth":
-        """The same, with what PyTorch errs at neighboring inputs as `rounded`, at most, element by element.
-
-        A row whose elements are all one sum times something bears a single error: PyTorch's may be small by
-        chance.
-        """
-        samples = map(self.rounding, NEIGHBORS)
-        return dataclasses.replace(self, rounded=farthest(self.precise, self.precise, samples))
-
-
-@dataclasses.dataclass(frozen=True)
 class ReferenceRun:
     """What the reference did at a case's own dtypes."""
 
@@ -116,6 +72,99 @@ class ReferenceRun:
     """Outputs, each with an input or output whose memory it shares."""
     updated: tuple[str, ...]
     """The state that a module in training wrote to: no output."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Truth:
+    """What one call should give, each by output path."""
+
+    oracle: "Oracle"
+    run: ReferenceRun
+    mode: Precision
+    """What `precise` and all beside it are computed in."""
+    precise: Outputs
+    """The reference in float64, where it runs in it."""
+    nearby: Outputs
+    """The same for inputs, and with arithmetic, moved by one rounding error."""
+    rounded: Outputs = dataclasses.field(default_factory=dict)
+    """`precise` with PyTorch's largest error at several neighboring inputs, where that was asked for."""
+
+    @property
+    def pytorch(self) -> Outputs:
+        """The reference at the case's own dtypes."""
+        return self.run.outputs
+
+    @property
+    def precision(self) -> str:
+        """What `precise` was computed in: `float64`, `float32`, `own`."""
+        return NAMES.get(self.mode, self.mode)
+
+    def with_more_samples(self, numbers: Iterable[int] = SAMPLES) -> "Truth":
+        """The same, with the farthest of these samples too, element by element, as what is nearby.
+
+        Raises what the reference raises.
+        """
+        return dataclasses.replace(
+            self, nearby=farthest(self.precise, self.nearby, map(self.sample, numbers))
+        )
+
+    def with_more_roundings(self) -> "Truth":
+        """The same, with what PyTorch errs at neighboring inputs as `rounded`, at most, element by element.
+
+        A row whose elements are all one sum times something bears a single error: PyTorch's may be small by
+        chance.
+        """
+        return dataclasses.replace(
+            self, rounded=farthest(self.precise, self.precise, map(self.rounding, NEIGHBORS))
+        )
+
+    def sample(self, number: int) -> Outputs:
+        """Another `nearby`, by its number from 2 on: others move what a single one moves little by chance."""
+        return comparable(self.oracle.outputs(self.mode, self.run, number), self.precise)
+
+    def rounding(self, number: int) -> Outputs:
+        """`precise` with PyTorch's error at neighboring inputs, by their number from 1 on: each element is
+        moved by up to one rounding error of its own dtype. Not of a huge reference."""
+        there = dataclasses.replace(self.oracle, neighbor=number)
+        # At other inputs the reference may raise, or take other branches.
+        with contextlib.suppress(Exception, NotFollowed):
+            if self.mode != "full":
+                other = there.run_as_it_is(self.run.case_id, self.run.seed)
+                exact = there.outputs(self.mode, other)
+                return {
+                    path: with_error(output, other.outputs.get(path), exact.get(path))
+                    for path, output in self.precise.items()
+                }
+        return self.precise
+
+    def following(self, candidate: Outputs) -> "Truth | None":
+        """The truth given a candidate's choices where PyTorch leaves any free; None where it leaves none."""
+        again = functools.partial(self.oracle.run_as_it_is, self.run.case_id, self.run.seed)
+        with Choosing({}) as choosing:
+            outputs = again().outputs
+        if not choosing.made:
+            return None
+        shown = choices_of(candidate, choosing.made, outputs)
+        with Choosing(shown, first=True) as choosing:
+            again()
+        there = dataclasses.replace(self.oracle, choices={**dict(enumerate(choosing.made)), **shown})
+        return there.truth_in(self.mode, there.run_as_it_is(self.run.case_id, self.run.seed))
+
+    def elsewhere(self) -> Outputs:
+        """What PyTorch's kernels for CPUs return; nothing on a CPU, or where it does not run there."""
+        oracle, run = self.oracle, self.run
+        if oracle.device == "cpu":
+            return {}
+        with contextlib.suppress(Exception):
+            reference = with_own_module(oracle.reference)
+            if reference.module is not None:
+                reference.module.cpu()
+            inputs = oracle.inputs(run.case_id, run.seed)
+            cotangents = {path: tensor.cpu() for path, tensor in inputs.cotangents.items()}
+            call = map_tensors(inputs, lambda name, tensor: tensor.cpu())
+            call = dataclasses.replace(call, cotangents=cotangents)
+            return copy_outputs(all_outputs(oracle.call(reference, call, run.seed), call, run.written))
+        return {}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,8 +192,7 @@ class Oracle:
         """
         run = self.run_as_it_is(case_id, seed)
         if self.holds(run) > HUGE_BYTES:
-            truth = self.truth_in("full", run)
-            return dataclasses.replace(truth, rounding=lambda number: truth.precise)
+            return self.truth_in("full", run)
         with contextlib.suppress(Exception, NotFollowed):
             return self.truth_in("declared", run)
         steps = self.steps("own", run)
@@ -155,47 +203,10 @@ class Oracle:
                     return self.truth_in(precision, run)
         return self.truth_in("own", run)
 
-    def truth_in(self, precision: Precision, run: ReferenceRun) -> Truth:
+    def truth_in(self, mode: Precision, run: ReferenceRun) -> Truth:
         """What the reference gives in one precision: sample 0 is precise, others are nearby."""
-        precise = self.outputs(precision, run)
-
-        def sample(number: int) -> Outputs:
-            return comparable(self.outputs(precision, run, number), precise)
-
-        def rounding(number: int) -> Outputs:
-            there = dataclasses.replace(self, neighbor=number)
-            # At other inputs the reference may raise, or take other branches.
-            with contextlib.suppress(Exception, NotFollowed):
-                other = there.run_as_it_is(run.case_id, run.seed)
-                exact = there.outputs(precision, other)
-                return {
-                    path: with_error(output, other.outputs.get(path), exact.get(path))
-                    for path, output in precise.items()
-                }
-            return precise
-
-        def following(candidate: Outputs) -> Truth | None:
-            with Choosing({}) as choosing:
-                outputs = self.run_as_it_is(run.case_id, run.seed).outputs
-            if not choosing.made:
-                return None
-            shown = choices_of(candidate, choosing.made, outputs)
-            with Choosing(shown, first=True) as choosing:
-                self.run_as_it_is(run.case_id, run.seed)
-            there = dataclasses.replace(self, choices={**dict(enumerate(choosing.made)), **shown})
-            return there.truth_in(precision, there.run_as_it_is(run.case_id, run.seed))
-
-        return Truth(
-            pytorch=run.outputs,
-            precise=precise,
-            nearby=sample(1),
-            sample=sample,
-            rounding=rounding,
-            precision=NAMES.get(precision, precision),
-            updated=run.updated,
-            elsewhere=functools.partial(self.on_cpu, run),
-            following=following,
-        )
+        precise = self.outputs(mode, run)
+        return Truth(self, run, mode, precise, nearby=comparable(self.outputs(mode, run, 1), precise))
 
     def inputs(self, case_id: str, seed: int) -> CallInputs:
         """The case's call, or one with neighboring inputs: each time another copy."""
@@ -221,21 +232,6 @@ class Oracle:
         shared = aliases(returned.items(), call.tensors().items())
         outputs = copy_outputs(all_outputs(returned, call, written))
         return ReferenceRun(case_id, seed, outputs, written, shared, updated)
-
-    def on_cpu(self, run: ReferenceRun) -> Outputs:
-        """What PyTorch's kernels for CPUs return; nothing on a CPU, or where it does not run there."""
-        if self.device == "cpu":
-            return {}
-        with contextlib.suppress(Exception):
-            reference = with_own_module(self.reference)
-            if reference.module is not None:
-                reference.module.cpu()
-            inputs = self.inputs(run.case_id, run.seed)
-            cotangents = {path: tensor.cpu() for path, tensor in inputs.cotangents.items()}
-            call = map_tensors(inputs, lambda name, tensor: tensor.cpu())
-            call = dataclasses.replace(call, cotangents=cotangents)
-            return copy_outputs(all_outputs(self.call(reference, call, run.seed), call, run.written))
-        return {}
 
     def outputs(
         self,
@@ -339,22 +335,18 @@ def in_dtypes(call: CallInputs, precision: Precision) -> CallInputs:
 @contextlib.contextmanager
 def computing(precision: Precision, original: CallInputs) -> Iterator[None]:
     """Inside, a reference computes in `precision`: in float64, new tensors and float32 are float64."""
-    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-    default, tf32 = torch.get_default_dtype(), (matmul.allow_tf32, cudnn.allow_tf32)
     with contextlib.ExitStack() as stack:
         if precision == "declared":
             stack.enter_context(DeclaredDtypes(original))
             # The kernels of fused attention are for short dtypes.
             stack.enter_context(sdpa_kernel(SDPBackend.MATH))
         if precision == "float64":
+            stack.callback(torch.set_default_dtype, torch.get_default_dtype())
             torch.set_default_dtype(torch.float64)
-            stack.callback(torch.set_default_dtype, default)
             stack.enter_context(InFloat64())
-        if precision == "full":
-            # Without it, convolutions on GPUs may round to TF32.
-            matmul.allow_tf32 = cudnn.allow_tf32 = False
-        try:
-            yield
-        finally:
-            if precision == "full":
-                matmul.allow_tf32, cudnn.allow_tf32 = tf32
+        # Otherwise convolutions on GPUs may round to TF32.
+        backends: tuple[Any, ...] = (torch.backends.cuda.matmul, torch.backends.cudnn)
+        for backend in backends if precision == "full" else ():
+            stack.callback(setattr, backend, "allow_tf32", backend.allow_tf32)
+            backend.allow_tf32 = False
+        yield
