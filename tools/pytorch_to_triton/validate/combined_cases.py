@@ -118,8 +118,9 @@ class Combination:
                 yield frozenset((level, (_DTYPE, FIRST), *sizes_met.values()))
         yield from every_pair(through, ways)
         growing = [level for level in values if level[1] in GROWING]
-        # Sums that are kept in a short dtype lose digits where they are long and of one sign.
-        signs_and_dtypes = [*islice(zip(cycle(growing), cycle(dtypes)), max(len(growing), len(dtypes)))]
+        # Sums that are kept in a short dtype lose digits where they are long and of one sign; a maximum that
+        # misses the last row hides among what is rounded alike.
+        signs_and_dtypes = [*product(growing, dtypes[:1]), *zip(cycle(growing), dtypes[1:])]
         yield from (frozenset((*pair, size, ROWS_DIFFER)) for pair in signs_and_dtypes for size in long)
         yield from every_pair(configurations, [*sizes, *dtypes])
         yield from (
