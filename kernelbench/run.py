@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import get_args
 
 from kernelbench.drafting import WaysDrafted
+from kernelbench.engine import Report, Run, deadline, in_lanes, parser_of, start, words
 from kernelbench.phases import PHASES, Setting, imports_of_timings, measure_machine, record_of
 from kernelbench.problems import Problem, chosen, problems_in
 from kernelbench.records import MACHINE, Record, Records
@@ -23,7 +24,6 @@ from kernelbench.table import write_tables
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton_server.machine import choose_runtime
-from yardsticks.engine import Report, Run, deadline, in_lanes, parser_of, start, words
 
 DEVICE_ONLY = ("compile", "time")
 WITHOUT_DRAFT = ("draft", *DEVICE_ONLY)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from kernelbench.engine import flat, table_row, write_again
 from kernelbench.problems import in_order
 from kernelbench.records import MACHINE, Record, Records
-from yardsticks.engine import flat, table_row, write_again
 
 DENSE_CONVOLUTION = re.compile(r"conv_(standard|transposed)")
 """Level 1's convolutions that are the library's strength; depthwise and pointwise ones are not among them."""

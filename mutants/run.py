@@ -16,6 +16,7 @@ from pathlib import Path
 
 import anyio
 
+from kernelbench.engine import deadline, in_lanes, parser_of, start, words
 from kernelbench.records import Record, Records
 from mutants.bases import Base, drafted, functions, references
 from mutants.judging import PHASE, Judging, judge, judge_base
@@ -25,7 +26,6 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton_server.machine import choose_runtime
-from yardsticks.engine import deadline, in_lanes, parser_of, start, words
 
 RESULTS = Path("benchmarks/mutants")
 AT_A_TIME = 8

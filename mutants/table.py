@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from kernelbench.engine import table_row, write_again
 from kernelbench.records import Record, Records
 from mutants.operators import OPERATORS
-from yardsticks.engine import table_row, write_again
 
 HEAD = (
     "| operator | what it changes | mutants | unreached | equivalent | refused | limited | survived | score |"

@@ -14,11 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kernelbench.engine import words
 from kernelbench.problems import Problem, chosen
 from kernelbench.run import phases_parser, run_problems, start_phases
 from kernelbench.table import write_tables
 from pytorch_to_triton.jobs.client import WorkerClient
-from yardsticks.engine import words
 
 HALVES = ("work", "held_out")
 RESULTS = Path("benchmarks/realcode")

@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from kernelbench.engine import deadline, parser_of, start
 from pytorch_to_triton import places
 from pytorch_to_triton.benchmark.benchmark import benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
@@ -25,7 +26,6 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton_server.machine import choose_runtime
 from reference_benchmarks.rows import Row, rows
 from reference_benchmarks.table import rows_csv, table_of
-from yardsticks.engine import deadline, parser_of, start
 
 RESULTS = Path("benchmarks/reference_kernels")
 PEERS = Path(__file__).with_name("peers")

@@ -15,12 +15,12 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from kernelbench.engine import words
 from kernelbench.problems import chosen, problems_in
 from kernelbench.run import phases_parser, run_problems, start_phases
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton_server.machine import choose_runtime
-from yardsticks.engine import words
 from yardsticks.extraction import cases_of, problem_of
 from yardsticks.outcomes import write_outcomes
 

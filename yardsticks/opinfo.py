@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from kernelbench.engine import words
 from kernelbench.problems import Problem, chosen, in_order
 from kernelbench.run import phases_parser, run_problems, start_phases
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton_server.machine import choose_runtime
-from yardsticks.engine import words
 from yardsticks.outcomes import write_outcomes
 
 RESULTS = Path("benchmarks/opinfo")

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernelbench.engine import table_row
 from kernelbench.records import FAILED, MACHINE, Record, Records
 from kernelbench.table import recorded
-from yardsticks.engine import table_row
 
 SLOW_SECONDS = 20.0
 """A draft should not take longer."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from kernelbench.engine import start
 from pytorch_to_triton import places
 from pytorch_to_triton.inputs.declaration import parse_declaration, parse_options, parse_points
 from pytorch_to_triton.schema.benchmark import Benchmark
@@ -13,7 +14,6 @@ from pytorch_to_triton.schema.timing import Timing, TimingTable
 from reference_benchmarks.rows import Row, rows
 from reference_benchmarks.run import PEERS, arguments, installed, request_of, run
 from reference_benchmarks.table import rows_csv, table_of
-from yardsticks.engine import start
 
 ROWS = rows()
 
