@@ -1,5 +1,6 @@
 """A target's file in any encoding that Python reads, and what is said of one that it does not."""
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ INPUTS = {{"输入": "float32[M, N]"}}
 DIMS = {{"M": [5], "N": [3]}}
 
 
-def f(输入):
+def 居中(输入):
     return 输入 - 输入.mean(-1, keepdim=True)
 """
 
@@ -31,8 +32,13 @@ async def test_a_file_in_another_encoding_is_drafted(
 ) -> None:
     path = tmp_path / "target.py"
     path.write_text(SOURCE.format(cookie=cookie), encoding=encoding)
-    target = await resolved(Target(path=path, name="f"))
-    assert "输入" in target.convertible().drafted(1).text
+    target = await resolved(Target(path=path, name="居中"))
+    drafted = ast.parse(target.convertible().drafted(1).text)
+    functions = {f.name: f for f in drafted.body if isinstance(f, ast.FunctionDef)}
+    assert [a.arg for a in functions["reference"].args.args] == ["输入"]
+    kernels = [name for name in functions if name.endswith("_kernel")]
+    assert kernels
+    assert all(name.isascii() for name in kernels), "Triton compiles no function of another name"
     assert text_of(path) == SOURCE.format(cookie=cookie.replace("gbk", "utf-8"))
 
 
@@ -42,4 +48,4 @@ async def test_a_file_that_python_cannot_decode_is_refused_with_what_to_write(
     path = tmp_path / "target.py"
     path.write_text(SOURCE.format(cookie=""), encoding="gbk")
     with pytest.raises(TargetBroken, match=r"is not UTF-8, .*coding: gbk"):
-        await resolved(Target(path=path, name="f"))
+        await resolved(Target(path=path, name="居中"))

@@ -34,21 +34,10 @@ def divisors_of(graph: Graph) -> dict[str, Size]:
 
 
 def _divisions(guards: Sequence[str]) -> Iterator[tuple[str, Size]]:
-    """Dims, each with what divides it by a guard.
-
-    A view in groups of 4, `x.view(D // 4, 4)`, leaves two that say the same together.
-    """
+    """Dims, each with what divides it by a guard."""
     for guard in guards:
-        left, _, right = guard.partition(" == ")
-        plain = re.fullmatch(rf"(\w+) % {DIVISOR}", left) if right == "0" else None
-        if plain:
-            yield plain[1], sizes.size(plain[2])
-        for product, count in ((left, right), (right, left)):
-            groups = re.fullmatch(rf"(\w+) // \(\1 // {DIVISOR}\)", product)
-            if not groups or groups[2].strip("()") != count:
-                continue
-            if f"{groups[1]} % ({groups[1]} // {groups[2]}) == 0" in guards:
-                yield groups[1], sizes.size(groups[2])
+        if divided := re.fullmatch(rf"(\w+) % {DIVISOR} == 0", guard):
+            yield divided[1], sizes.size(divided[2])
 
 
 def _is_product(divisor: Size) -> bool:

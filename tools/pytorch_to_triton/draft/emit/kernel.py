@@ -86,11 +86,16 @@ def printed(cluster: Cluster, schedule: Schedule) -> PrintedKernel:
     blocks.block(p, p.cluster.stores)
     unmasked = [f"tl.static_assert({size} % {block} == 0)" for block, size in p.filled.items()]
     p.scopes[0].lines = [*unmasked, *_aligned(p), *p.scopes[0].lines]
-    name = f"{cluster.name}_kernel"
+    name = f"{in_ascii(cluster.name)}_kernel"
     body = "\n".join(f"    {line}" for line in p.scopes[0].lines)
     # Without a docstring, a comment at the beginning would be taken for one.
     source = tidied(f'def {name}():\n    """"""\n{body}')
     return _assembled(p, name, source)
+
+
+def in_ascii(name: str) -> str:
+    """The name as a function of compiled code may have it: other letters by their code points."""
+    return "".join(c if c.isascii() else f"u{ord(c):x}" for c in name)
 
 
 def _aligned(p: Printer) -> list[str]:

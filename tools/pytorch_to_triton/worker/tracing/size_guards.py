@@ -3,6 +3,7 @@ torch.export noted on its way: as Python text over the declared dims.
 """
 
 import ast
+import itertools
 import math
 import re
 import types
@@ -117,7 +118,17 @@ def conditions(
         for chosen in (matters, places_a_slice)
     )
     names = sorted({s.name for e in symbols.values() for s in e.free_symbols})
-    return independent([*asked, *bounds, *placed], names)
+    return independent([*divisibility(asked), *asked, *bounds, *placed], names)
+
+
+def divisibility(asked: Sequence[str]) -> Iterator[str]:
+    """`D % G == 0` where `D.view(D // G, G)` leaves two conditions that say the same together."""
+    equations = (condition.split(" == ") for condition in asked if condition.count(" == ") == 1)
+    for equation in equations:
+        for product, groups in itertools.permutations(equation):
+            cut = re.fullmatch(r"(\w+) // \(\1 // (\w+|\([\w *]+\))\)", product)
+            if cut and cut[2].strip("()") == groups and f"{cut[1]} % ({cut[1]} // {cut[2]}) == 0" in asked:
+                yield f"{cut[1]} % {cut[2]} == 0"
 
 
 def texts_of(size: torch.SymInt, symbols: Mapping[sympy.Symbol, sympy.Expr]) -> list[str]:
