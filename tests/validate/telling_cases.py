@@ -94,6 +94,7 @@ CASES = {
     "wrong/eps_outside_sqrt": "B=2 T=17 D=64 small",
     "wrong/every_fourth_column_wrong": "M=6 N=20",
     "wrong/first_of_equals_by_order": "M=64 N=127 zeros",
+    "wrong/first_of_equals_by_branch": "M=64 N=127 zeros",
     "wrong/first_to_claim_a_label": "N=300",
     "wrong/floor_for_round": "base",
     "wrong/forgets_float16_clamp": "N=100 float16",

@@ -73,8 +73,10 @@ class ReduceOps(upstream.ReduceOps):  # type: ignore[misc]
             return [result.handle.data for result in self.element_by_element(arrays, dtypes, axis)]
 
     def element_by_element(self, arrays: list[Array], dtypes: list[Any], axis: int) -> list[Any]:
-        """For combine functions that branch on their arguments, which only scalars can do."""
-        tensors = tuple(block(array, dtype) for array, dtype in zip(arrays, dtypes, strict=True))
+        """For combine functions that branch on their arguments, which only scalars can do: the last element
+        first, since operands come in no order."""
+        backwards = (np.flip(array, axis) for array in arrays)
+        tensors = tuple(block(array, dtype) for array, dtype in zip(backwards, dtypes, strict=True))
         return list(ReduceOps(axis, self.combine_fn, keep_dims=True).generic_reduce(tensors))
 
 
