@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence, Set
+from os.path import commonprefix
 
 from pytorch_to_triton.draft.emit.tidy import broken
 from pytorch_to_triton.graph.dtype_rules import FINFO, DtypeRule
@@ -93,14 +94,14 @@ def choice_source(choice: DtypeChoice) -> str:
 
 def decided(conditions: Sequence[str], parts: Sequence[Sequence[Lines]]) -> list[str]:
     """The first part whose condition holds, else the last; what all begin or end with stands outside."""
-    before = next((i for i, same in enumerate(zip(*parts, strict=False)) if len(set(same)) > 1), None)
-    if before is None:
-        return [line for lines in parts[-1] for line in lines]
-    backwards = zip(*(reversed(part[before:]) for part in parts), strict=False)
-    after = next((i for i, same in enumerate(backwards) if len(set(same)) > 1), min(map(len, parts)) - before)
+    before = len(commonprefix(parts))
+    after = len(commonprefix([list(reversed(part[before:])) for part in parts]))
     inside = [[line for lines in part[before : len(part) - after] for line in lines] for part in parts]
     text = [line for lines in parts[-1][:before] for line in lines]
+    if not any(inside):
+        return text
     for number, (condition, lines) in enumerate(zip(conditions, inside, strict=False)):
-        text += [f"{'elif' if after and number else 'if'} {condition}:", *(f"    {line}" for line in lines)]
-    text += ["else:", *(f"    {line}" for line in inside[-1])] if after else inside[-1]
+        text.append(f"{'elif' if after and number else 'if'} {condition}:")
+        text += [f"    {line}" for line in lines or ["pass"]]
+    text += ["else:", *(f"    {line}" for line in inside[-1])] if after and inside[-1] else inside[-1]
     return text + [line for lines in parts[-1][len(parts[-1]) - after :] for line in lines]
