@@ -1,6 +1,7 @@
 """A target's file in any encoding that Python reads, and what is said of one that it does not."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.worker.loading.sides import text_of
 
 from .conftest import Resolving
+from .drafting import finished_text
 
 pytestmark = pytest.mark.anyio
 
@@ -39,6 +41,10 @@ async def test_a_file_in_another_encoding_is_drafted(
     kernels = [name for name in functions if name.endswith("_kernel")]
     assert kernels
     assert all(name.isascii() for name in kernels), "Triton compiles no function of another name"
+    finished = finished_text(target, tmp_path)
+    registered = re.search(r'custom_op\("(.+?)".*\ndef \S+_operator\((.+?)\) ->', finished)
+    assert registered is not None
+    assert "".join(registered.groups()).isascii(), "PyTorch takes no operator of another name"
     assert text_of(path) == SOURCE.format(cookie=cookie.replace("gbk", "utf-8"))
 
 

@@ -27,4 +27,4 @@ def test_each_program_does_its_own_statements_in_order(programs: Sequence[Sequen
     run = names["run"]
     assert callable(run)
     for number, program in enumerate(programs):
-        assert [f"done.append('{x}')" for x in run(number)] == [line for line, in program[:-1]]
+        assert [f"done.append('{x}')" for x in run(number)] == [line for (line,) in program[:-1]]

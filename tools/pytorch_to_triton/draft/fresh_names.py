@@ -1,4 +1,4 @@
-"""Names that nothing else has."""
+"""Names that nothing else has, and that compilers take."""
 
 import itertools
 from collections.abc import Container
@@ -15,3 +15,8 @@ def underscored(name: str, taken: Container[str]) -> str:
     while name in taken:
         name = f"{name}_"
     return name
+
+
+def in_ascii(name: str) -> str:
+    """The name as compiled kernels and operators of PyTorch take it: other letters by their code points."""
+    return "".join(c if c.isascii() else f"u{ord(c):x}" for c in name)

@@ -23,7 +23,7 @@ from pytorch_to_triton.convert.finish.recipe import (
 )
 from pytorch_to_triton.convert.finish.report import Report
 from pytorch_to_triton.draft.file.kernel_text import import_block
-from pytorch_to_triton.draft.fresh_names import fresh
+from pytorch_to_triton.draft.fresh_names import fresh, in_ascii
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -162,17 +162,17 @@ def of_operator(recipe: Recipe) -> dict[str, object]:
     It is opaque to torch.compile, so any `run` may be one: with branches, a kernel of the interpreter,
     launches that nothing could trace.
     """
-    operands, numbers = recipe.operands, [o.name for o in recipe.operands if not o.is_tensor]
+    operands, numbers = recipe.operands, [o.parameter for o in recipe.operands if not o.is_tensor]
     return {
         "operands": ", ".join(operand.source for operand in operands),
-        "written": [f'"{name}"' for name in recipe.written],
-        "tensors": [tensor.name for tensor in recipe.tensors],
-        "trained": [operand.name for operand in operands if operand.has_gradient],
+        "written": [f'"{in_ascii(name)}"' for name in recipe.written],
+        "tensors": [tensor.parameter for tensor in recipe.tensors],
+        "trained": [operand.parameter for operand in operands if operand.has_gradient],
         "numbers": numbers,
         "grads": ["grad"] if recipe.outputs == 1 else [f"grad_{i}" for i in range(recipe.outputs)],
-        "gradients": [f"grad_of_{o.name}" if o.has_gradient else "None" for o in operands],
+        "gradients": [f"grad_of_{o.parameter}" if o.has_gradient else "None" for o in operands],
         "from_context": [
-            operand.name if operand.is_tensor else f"ctx.numbers[{numbers.index(operand.name)}]"
+            operand.parameter if operand.is_tensor else f"ctx.numbers[{numbers.index(operand.parameter)}]"
             for operand in operands
         ],
     }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytorch_to_triton.draft.file.kernel_text import KernelText
+from pytorch_to_triton.draft.fresh_names import in_ascii
 from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, PackedSpec, SizeSpec, TensorSpec
@@ -37,7 +38,7 @@ class Operand:
     """A tensor or a free number of a call, as the registered operator takes it."""
 
     name: str
-    """Of the operator's parameter: `x`, `batch_x`."""
+    """`x`, `batch_x`."""
     source: str
     """In the call: `x`, `batch["x"]`."""
     spec: TensorSpec | SizeSpec | ConstantSpec
@@ -47,10 +48,15 @@ class Operand:
         return isinstance(self.spec, TensorSpec)
 
     @property
+    def parameter(self) -> str:
+        """The operator's."""
+        return in_ascii(self.name)
+
+    @property
     def annotated(self) -> str:
         """The operator's parameter: `x: torch.Tensor`."""
         kind = "torch.Tensor" if self.is_tensor else "int" if isinstance(self.spec, SizeSpec) else "float"
-        return f"{self.name}: {kind}"
+        return f"{self.parameter}: {kind}"
 
     @property
     def shaped(self) -> TensorSpec:
@@ -146,6 +152,11 @@ class Recipe:
         return tuple(self.graph.written) if self.graph else ()
 
     @property
+    def operator(self) -> str:
+        """What PyTorch registers it as."""
+        return in_ascii(f"{self.module_name}::{self.name}")
+
+    @property
     def from_operands(self) -> str:
         """The arguments of `run` out of the operator's parameters."""
         return passed(self.parameters, self._operand_sources())
@@ -158,7 +169,7 @@ class Recipe:
 
     def _operand_sources(self) -> dict[str, str]:
         """Each parameter of `run` out of the operator's."""
-        return self.assembled({operand.name: operand.name for operand in self.operands})
+        return self.assembled({operand.name: operand.parameter for operand in self.operands})
 
     def assembled(self, values: Mapping[str, str]) -> dict[str, str]:
         """Each parameter out of expressions for inputs; constants that are not given are as declared."""

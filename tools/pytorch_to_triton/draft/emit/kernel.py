@@ -11,6 +11,7 @@ from pytorch_to_triton.draft.emit.memory import padded
 from pytorch_to_triton.draft.emit.printer import Printer
 from pytorch_to_triton.draft.emit.scans import WRITERS
 from pytorch_to_triton.draft.emit.tidy import WIDTH, tidied
+from pytorch_to_triton.draft.fresh_names import in_ascii
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import identities
 from pytorch_to_triton.draft.ir.values import (
@@ -91,11 +92,6 @@ def printed(cluster: Cluster, schedule: Schedule) -> PrintedKernel:
     # Without a docstring, a comment at the beginning would be taken for one.
     source = tidied(f'def {name}():\n    """"""\n{body}')
     return _assembled(p, name, source)
-
-
-def in_ascii(name: str) -> str:
-    """The name as a function of compiled code may have it: other letters by their code points."""
-    return "".join(c if c.isascii() else f"u{ord(c):x}" for c in name)
 
 
 def _aligned(p: Printer) -> list[str]:

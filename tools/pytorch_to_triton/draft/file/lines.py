@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence, Set
-from os.path import commonprefix
+from itertools import takewhile
 
 from pytorch_to_triton.draft.emit.tidy import broken
 from pytorch_to_triton.graph.dtype_rules import FINFO, DtypeRule
@@ -92,10 +92,15 @@ def choice_source(choice: DtypeChoice) -> str:
     return f"{{{entries}}}[{dtype}]"
 
 
+def shared_at_the_start(parts: Sequence[Sequence[Lines]]) -> int:
+    """How many statements all parts begin with."""
+    return sum(1 for _ in takewhile(lambda same: len(set(same)) == 1, zip(*parts, strict=False)))
+
+
 def decided(conditions: Sequence[str], parts: Sequence[Sequence[Lines]]) -> list[str]:
     """The first part whose condition holds, else the last; what all begin or end with stands outside."""
-    before = len(commonprefix(parts))
-    after = len(commonprefix([list(reversed(part[before:])) for part in parts]))
+    before = shared_at_the_start(parts)
+    after = shared_at_the_start([part[before:][::-1] for part in parts])
     inside = [[line for lines in part[before : len(part) - after] for line in lines] for part in parts]
     text = [line for lines in parts[-1][:before] for line in lines]
     if not any(inside):
