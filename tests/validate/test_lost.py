@@ -96,3 +96,13 @@ async def test_what_is_killed_each_time_is_a_crash_and_what_is_lost_twice_is_non
         await worker.close()
     assert candidate_failed(CASE, ended.value.outcome).status == status
     assert len(worker.crashes) == crashes
+
+
+async def test_an_error_of_the_comparison_itself_is_said_and_blames_nobody(
+    own_client: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    broken = ("    return x * 2\n", "    torch.unravel_index = None\n    return x * 3\n")
+    request = ValidationRequest(candidate=Target(path=double_file(tmp_path, broken)), seed=7, cases=("N=4",))
+    verdict = await validate(own_client, request, interpreter)
+    assert verdict.verdict == "undecided"
+    assert "could not be compared (TypeError: 'NoneType' object" in verdict.summary

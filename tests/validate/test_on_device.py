@@ -51,3 +51,13 @@ async def test_a_kernel_that_is_wrong_at_a_named_size_alone_is_refused(
     assert verdict.verdict == "failed"
     assert [case.status for case in verdict.cases if case.name == "N=1048581"] == ["failed"]
     assert "--at N=1048581" in verdict.replay
+
+
+async def test_what_an_infinite_input_makes_nan_of_is_compared_on_the_gpu_too(
+    worker: WorkerClient, device: Runtime, tmp_path: Path
+) -> None:
+    zeros = ("x * 2, mask=mask)", "tl.where(x == x, 0.0, x), mask=mask)")
+    file = double_file(tmp_path, zeros, ("    return x * 2\n", "    return x - x\n"))
+    verdict = await validate(worker, ValidationRequest(candidate=Target(path=file), seed=7), device)
+    assert verdict.verdict == "failed"
+    assert {case.status for case in verdict.cases} == {"passed", "failed"}

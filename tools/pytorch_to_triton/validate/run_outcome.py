@@ -67,6 +67,11 @@ def without_answer(outcome: Outcome, seconds: float) -> RunOutcome:
     return RunOutcome("crashed", f"ended its process: {outcome.detail or 'it returned without a result'}")
 
 
+def comparison_failed(outcome: Outcome) -> RunOutcome:
+    """An exception beside the reference's calls, each of which is caught: neither side is at fault."""
+    return RunOutcome("lost", f"could not be compared ({outcome.detail}), which is a defect of this program")
+
+
 def outcome_of_exception(failure: Failure, violations: Sequence[SandboxViolation] = ()) -> RunOutcome:
     """A call that raised; `violations` are those of its process so far."""
     place = f" at {Path(failure.file).name}:{failure.line}" if failure.file else ""

@@ -24,7 +24,13 @@ from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import HINTS, refusal_of, refusal_of_failure
-from pytorch_to_triton.validate.run_outcome import OK, RunOutcome, outcome_of_exception, without_answer
+from pytorch_to_triton.validate.run_outcome import (
+    OK,
+    RunOutcome,
+    comparison_failed,
+    outcome_of_exception,
+    without_answer,
+)
 from pytorch_to_triton.worker.wire import validation
 from pytorch_to_triton.worker.wire.as_json import decoded
 from pytorch_to_triton.worker.wire.observation import SandboxViolation, Traces
@@ -136,7 +142,7 @@ class TargetWorker:
             if self.unloadable is not None:
                 raise LostAnswer(self.unloadable)
             if len(self.crashes) >= MOST_CRASHES:
-                why = f"not run after {len(self.crashes)} crashes or time-outs"
+                why = f"not run after {len(self.crashes)} crashes or time-outs (the last: {self.crashes[-1]})"
                 raise LostAnswer(RunOutcome("not_run", why))
             return await self._ask_with_retry(request)
 
@@ -190,12 +196,14 @@ class TargetWorker:
             except Ended as end:
                 self._refuse_unusable(end.outcome)
                 await self.close()
+                if self.job.kind == "reference" and end.outcome.status == "raised":
+                    raise LostAnswer(comparison_failed(end.outcome)) from end
                 status = "killed" if end.outcome.detail == KILLED else end.outcome.status
                 if status in RETRYABLE and status not in retried:
                     retried.add(status)
                     continue
                 if status != "lost":
-                    self.crashes.append(status)
+                    self.crashes.append(end.outcome.detail or status)
                 raise LostAnswer(without_answer(end.outcome, self.seconds)) from end
 
     async def _after_violations(self, channel: JobChannel, arrived: dict[str, Any]) -> Item:

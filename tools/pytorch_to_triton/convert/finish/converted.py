@@ -22,6 +22,7 @@ from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.draft.file.module import declarations
 from pytorch_to_triton.draft.file.part import snake
 from pytorch_to_triton.draft.file.reference import Reference
+from pytorch_to_triton.draft.fresh_names import in_ascii
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec
@@ -90,8 +91,8 @@ def drop_in(target: ResolvedTarget, reference: Reference) -> DropIn | None:
 
 
 def module_name(function: str) -> str:
-    """Of the finished file of a function or class."""
-    return f"{snake(function)}_triton"
+    """Of the finished file of a function or class: ptxas reads no path with other letters."""
+    return f"{in_ascii(snake(function))}_triton"
 
 
 def submitted_file(target: ResolvedTarget, text: str) -> KernelText:

@@ -154,7 +154,7 @@ class Recipe:
     @property
     def operator(self) -> str:
         """What PyTorch registers it as."""
-        return in_ascii(f"{self.module_name}::{self.name}")
+        return f"{self.module_name}::{in_ascii(self.name)}"
 
     @property
     def from_operands(self) -> str:

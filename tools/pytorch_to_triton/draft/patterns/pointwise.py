@@ -23,6 +23,7 @@ from pytorch_to_triton.draft.schedule.blocks import (
     tile,
     within,
 )
+from pytorch_to_triton.draft.schedule.conditions import more_than
 from pytorch_to_triton.draft.schedule.parts import Parts, in_parts
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Schedule, Walk
 
@@ -34,6 +35,8 @@ EXAMPLES = (
 BLOCKS = configurations("BLOCK num_warps", (512, 4), (1024, 4), (1024, 8), (2048, 8))
 COL = "col"
 NARROWEST = 32
+SECTOR = 8
+"""Float32 elements that memory moves at once: an operand with shorter runs is read whole in any order."""
 TILES = configurations(
     "BLOCK_M BLOCK_N num_warps",
     (32, 64, 4), (64, 64, 4), (64, 64, 8), (16, 64, 4), (64, 32, 4), (32, 32, 4),
@@ -59,13 +62,34 @@ def match(cluster: Cluster) -> Mismatch | None:
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     elements = Alternative("elements", ((cluster, in_line(cluster)),))
     if divided := in_parts(cluster):
-        return elements, Alternative("parts", (part_by_part(cluster, *divided),))
+        whole, parts = divided
+        rows, cols = beside_parts(cluster, parts)
+        schedule = by_row(whole, rows, cols) if rows else in_line(whole)
+        where = where_long(cols) if in_turn(cluster, parts) else ""
+        return where_taken(Alternative("parts", ((whole, schedule),)), where, elements)
+    found: tuple[Alternative, ...] = (elements,)
+    if sides := in_rows(cluster) or around(alike(cluster), cluster.free()):
+        found = elements, Alternative("rows", ((cluster, by_row(cluster, *sides)),))
     if across := turned(cluster):
         schedule = tiles(cluster, *across, fitted(TILES, *across))
-        return elements, Alternative("tiled", ((cluster, schedule),))
-    if sides := in_rows(cluster) or around(alike(cluster), cluster.free()):
-        return elements, Alternative("rows", ((cluster, by_row(cluster, *sides)),))
-    return (elements,)
+        tiled = Alternative("tiled", ((cluster, schedule),))
+        rows, cols = across
+        return where_taken(tiled, where_long(cols), *found) if is_narrow(rows, SECTOR) else (elements, tiled)
+    return found
+
+
+def where_taken(
+    alternative: Alternative, condition: str | None, *others: Alternative
+) -> tuple[Alternative, ...]:
+    """The others, and this where its condition holds, if it ever does; these are all where it always does."""
+    if condition is None:
+        return others
+    return (*others, replace(alternative, condition=condition)) if condition else (others[0], alternative)
+
+
+def where_long(cols: Sequence[Axis]) -> str | None:
+    """Where the rows of a tile fill it: programs of a few short ones would have too little to do."""
+    return more_than(product(a.size for a in cols), WIDTH - 1)
 
 
 def in_line(cluster: Cluster) -> Schedule:
@@ -75,15 +99,21 @@ def in_line(cluster: Cluster) -> Schedule:
     return Schedule({}, (), ({"num_warps": 1},))
 
 
-def part_by_part(cluster: Cluster, divided: Cluster, parts: Parts) -> tuple[Cluster, Schedule]:
-    """Tiles of rows that end in a part of one of the cluster's axes."""
+def in_turn(cluster: Cluster, parts: Parts) -> bool:
+    """Whether neighbours in memory are of different parts, each of which leaves gaps for the others."""
+    last = next(reversed(behind(cluster.stores[-1], None)), None)
+    return parts.axis == last and (parts.in_turn or not parts.axes)
+
+
+def beside_parts(cluster: Cluster, parts: Parts) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
+    """The axes before and behind where rows begin that end in a part of one of the cluster's axes."""
     axes = tuple(v.axis for v in walk(*cluster.stores[0].index) if isinstance(v, Index))
     first = axes.index(parts.axis)
     cols = (*parts.axes, *axes[first + 1 :])
     while first > 0 and is_narrow(cols):
         first -= 1
         cols = (axes[first], *cols)
-    return divided, by_row(divided, axes[:first], cols) if first else in_line(divided)
+    return axes[:first], cols
 
 
 def by_row(cluster: Cluster, rows: tuple[Axis, ...], cols: tuple[Axis, ...]) -> Schedule:
@@ -114,10 +144,10 @@ def in_rows(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...]] | Non
     return (axes[:first], axes[first:]) if first > 0 and not is_narrow(axes[first:]) else None
 
 
-def is_narrow(axes: Sequence[Axis]) -> bool:
-    """Whether the axes have fewer elements than a warp."""
+def is_narrow(axes: Sequence[Axis], least: int = NARROWEST) -> bool:
+    """Whether the axes have fewer elements than so many; a warp's, where nothing is said."""
     size = product(a.size for a in axes)
-    return bool(size.is_Integer and int(size) < NARROWEST)
+    return bool(size.is_Integer and int(size) < least)
 
 
 def needs_division(cluster: Cluster, axes: Sequence[Axis]) -> bool:

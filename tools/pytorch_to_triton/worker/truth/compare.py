@@ -209,7 +209,7 @@ class Comparison:
             if bool((ours.isfinite() & truth.isnan() & ~as_good).any()) and path in self.elsewhere:
                 # A row of attention whose scores are all -inf is zeros in some of PyTorch's kernels and NaN
                 # in others.
-                there = real(self.elsewhere[path]).double()
+                there = real(self.elsewhere[path]).to(ours)
                 as_good |= torch.isclose(ours, there, rtol=AS_ELSEWHERE, atol=0.0) & truth.isnan()
         return torch.where(as_good, truth.to(candidate.dtype), candidate)
 
