@@ -35,7 +35,7 @@ def unmet(step: SessionStep) -> dict[str, str]:
 async def test_a_draft_passes_its_three_gates_and_a_change_to_one_that_has_passed_is_said(
     started: Starting, submitted: Submitting
 ) -> None:
-    folder = await started(files.DOUBLED)
+    folder = await started(files.DOUBLED, archs=())
     understood = folder.record().understood
     assert understood.inputs == ("x: float32[M, N] in -4..4",)
     assert [step.partition(" = ")[2].partition("(")[0] for step in understood.steps] == [
@@ -45,6 +45,9 @@ async def test_a_draft_passes_its_three_gates_and_a_change_to_one_that_has_passe
     assert "bytes" in understood.work
     first = await submitted(folder)
     assert (first.verdict, first.notes) == ("opened", ())
+    (compiles,) = (c for c in folder.attempts()[-1].conditions if c.name == "compiles")
+    assert "sm_90: f_kernel" in compiles.evidence
+    assert "gfx942: f_kernel" in compiles.evidence
     folder.file(1).write_text(files.PLANTED_BUG, encoding="utf-8")
     second = await submitted(folder)
     (note,) = second.notes

@@ -31,7 +31,7 @@ async def test_sizes_are_named_at_the_start_replaced_at_a_submission_and_measure
     worker: WorkerClient, interpreter: Runtime, written: Written, submitted: Submitting, tmp_path: Path
 ) -> None:
     setting = setting_of(written(files.DOUBLED), "N=4096", "N=129").model_copy(
-        update={"options": parse_options([], ["M=3,5"]), "archs": ("sm_90",)}
+        update={"options": parse_options([], ["M=3,5"])}
     )
     began = await start(worker, setting, tmp_path / "session", interpreter)
     folder = open_session(began.session)
@@ -97,7 +97,7 @@ def f(x):
 async def test_a_draft_that_nobody_changed_is_drafted_again_for_other_sizes(
     started: Starting, submitted: Submitting
 ) -> None:
-    folder = await started(ROWS, "M=8,N=64", archs=("sm_90",))
+    folder = await started(ROWS, "M=8,N=64")
     await submitted(folder)
     small = folder.file(2).read_text(encoding="utf-8")
     step = await submitted(folder, None, "M=8,N=20000")
