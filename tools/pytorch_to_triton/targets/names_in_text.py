@@ -1,12 +1,13 @@
 """What a file's text says of the names in it, before anything is imported."""
 
 import ast
+import importlib.util
 import re
 import symtable
-import tokenize
 from difflib import get_close_matches
 from pathlib import Path
 
+from pytorch_to_triton import places
 from pytorch_to_triton.errors import TargetNotFound
 from pytorch_to_triton.schema.target import Target
 
@@ -45,13 +46,17 @@ def with_only_function(target: Target) -> Target:
     if target.name or (parsed := text_and_tree(target.path)) is None:
         return target
     text, tree = parsed
-    defined = [node for node in tree.body if isinstance(node, Definition)]
-    public = [d for d in defined if not d.name.startswith("_") and d.name not in INPUT_FUNCTIONS]
+    public = [each for each in public_definitions(tree) if each.name not in INPUT_FUNCTIONS]
     if len(public) != 1 or isinstance(public[0], ast.ClassDef):
         return target
     if ADDS_NAMES.search(text) or SERVE_WITHOUT_NAME & names_bound(text, target.path):
         return target
     return target.model_copy(update={"name": public[0].name})
+
+
+def public_definitions(tree: ast.Module) -> list[Definition]:
+    """The functions and classes of a file, in its order, without private ones."""
+    return [node for node in tree.body if isinstance(node, Definition) and not node.name.startswith("_")]
 
 
 def names_bound(text: str, path: Path) -> set[str]:
@@ -63,8 +68,7 @@ def names_bound(text: str, path: Path) -> set[str]:
 def text_and_tree(path: Path) -> tuple[str, ast.Module] | None:
     """A file's text, read and parsed; None where it is not Python: whoever imports it says what is wrong."""
     try:
-        with tokenize.open(path) as file:
-            text = file.read()
+        text = importlib.util.decode_source(places.read_regular(path))
         return text, ast.parse(text)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
