@@ -124,8 +124,9 @@ class ResolvedTarget:
 
     @property
     def undeclared_defaults(self) -> Mapping[str, str]:
-        """The arguments that were not declared, for whose defaults alone the trace holds, as source."""
-        undeclared = (p for p in self.description.parameters if p.name not in self.declaration.inputs)
+        """The arguments that were not declared, for whose defaults alone a trace as a whole holds."""
+        parameters = self.description.parameters if self.whole else ()
+        undeclared = (p for p in parameters if p.name not in self.declaration.inputs)
         return {parameter.name: parameter.default for parameter in undeclared if parameter.default}
 
     def convertible(self) -> DraftOrigin | CutOrigin:
