@@ -78,7 +78,7 @@ def target_of(text: str, boundary: Boundary) -> "Target":
     """
     from pytorch_to_triton.places import SOURCE_BYTES
     from pytorch_to_triton.schema.target import Target
-    from pytorch_to_triton.targets.absent_name import refuse_absent_name
+    from pytorch_to_triton.targets.names_in_text import refuse_absent_name
 
     path, colon, name = text.rpartition(":")
     if not colon:

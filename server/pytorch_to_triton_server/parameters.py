@@ -8,7 +8,10 @@ from pytorch_to_triton_server.names import DeviceChoice
 
 Texts = tuple[str, ...]
 Target = Annotated[
-    str, Field(description="What to convert: path.py:name for a function or nn.Module, or a kernel file")
+    str,
+    Field(
+        description="path.py:name of a function or nn.Module; path.py: its only function, or a kernel file"
+    ),
 ]
 Pure = Annotated[bool, Field(description="Draft a kernel even where a library (cuDNN, cuBLAS) may be faster")]
 Kernel = Annotated[str, Field(description="path.py of a kernel file, or path.py:name")]

@@ -21,8 +21,8 @@ pytestmark = pytest.mark.anyio
 FILE = """INPUTS = {"x": "float32[N]"}
 DIMS = {"N": [9]}
 
-def f(x):
-    return x + 1
+def f(x, eps=1e-5):
+    return x + eps
 """
 OUTCOMES = [
     ([stage(1), stage(2), stage(3)], "converted", True),
@@ -40,4 +40,7 @@ async def test_a_function_is_converted_only_where_the_last_stage_passed(
     for stages, verdict, kept in OUTCOMES:
         found = conclude(work, Staged(stages), (), installed)
         assert (found.verdict, found.kernel) == (verdict, tmp_path / "f_triton.py" if kept else None)
-        assert found.notes[0] == "T is 4 in the kernel: it shapes the program."
+        assert found.notes[:2] == (
+            "T is 4 in the kernel: it shapes the program.",
+            "eps is 1e-05 in the kernel, its default: declare it as an input for another value.",
+        )

@@ -290,14 +290,6 @@ BAD_DIMS = [
 ]
 
 
-def test_a_bad_dimension_is_answered_with_its_place_and_a_way_out() -> None:
-    for dims, problem, column, hint in BAD_DIMS:
-        error = refusal_of(partial(parse_declaration, {"x": "float32[M]"}, dims))
-        assert problem in error.message
-        assert error.position == column
-        assert hint in error.hint
-
-
 BAD_REQUIREMENTS = [
     ("N % 16", "must be true or false", 0, "N % 16 == 0"),
     ("N % 16 = 0", "does not parse", 7, "Compare sizes"),
@@ -313,9 +305,11 @@ BAD_REQUIREMENTS = [
 ]
 
 
-def test_a_bad_requirement_is_answered_with_its_place_and_a_way_out() -> None:
-    for text, problem, column, hint in BAD_REQUIREMENTS:
-        error = refusal_of(partial(declared, text))
+def test_a_bad_dimension_or_requirement_is_answered_with_its_place_and_a_way_out() -> None:
+    dims = ((partial(parse_declaration, {"x": "float32[M]"}, sizes), *rest) for sizes, *rest in BAD_DIMS)
+    requirements = ((partial(declared, text), *rest) for text, *rest in BAD_REQUIREMENTS)
+    for declaring, problem, column, hint in (*dims, *requirements):
+        error = refusal_of(declaring)
         assert problem in error.message
         assert error.position == column
         assert hint in error.hint

@@ -96,9 +96,9 @@ def test_lines_of_other_files_are_not_reported() -> None:
     assert {access.lines for access in found.accesses} == {()}
 
 
-def test_ptx_shows_atomics_barriers_and_local_memory() -> None:
-    found = read_ptx(PTX, "softmax.py")
-    assert (found.atomics, found.barriers, found.local_accesses) == (2, 1, 1)
+def test_assembly_shows_atomics_barriers_and_local_memory() -> None:
+    for found, counts in ((read_ptx(PTX, "softmax.py"), (2, 1, 1)), (read_amdgcn(AMDGCN, "k.py"), (1, 2, 2))):
+        assert (found.atomics, found.barriers, found.local_accesses) == counts
 
 
 def test_ptx_shows_asynchronous_copies_with_their_width_and_tma() -> None:
@@ -124,11 +124,6 @@ def test_amds_assembly_shows_the_width_and_the_source_line_of_each_global_access
         ("async_copy", 128, 1, (34,)),
         ("store", 16, 2, (40,)),
     }
-
-
-def test_amds_assembly_shows_atomics_barriers_and_scratch() -> None:
-    found = read_amdgcn(AMDGCN, "k.py")
-    assert (found.atomics, found.barriers, found.local_accesses) == (1, 2, 2)
 
 
 def test_amds_assembly_shows_matrix_instructions_with_their_types() -> None:

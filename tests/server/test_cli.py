@@ -140,16 +140,17 @@ def test_json_prints_only_json_and_timings_go_to_stderr(
     assert all(float(seconds) >= 0 for row in rows for seconds in row[:2])
 
 
-def test_convert_writes_its_results_into_the_folder_that_was_named(
+def test_convert_takes_the_only_function_of_a_file_and_writes_into_the_folder_that_was_named(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "ops.py"
-    file.write_text("import torch\n\n\ndef shifted_relu(x):\n    return torch.relu(x + 1)\n")
+    file.write_text("import torch\n\n\ndef shifted_relu(x, by=1):\n    return torch.relu(x + by)\n")
     into = tmp_path / "results"
     arguments = ["--input", "x=float32[N]", "--dim", "N=5", "--into", str(into)]
-    assert main(["convert", f"{file}:shifted_relu", *arguments, "--device", "interpreter"]) == 0
+    assert main(["convert", str(file), *arguments, "--device", "interpreter"]) == 0
     out = capfd.readouterr().out
     assert "3 tuned" in out
+    assert "by is 1 in the kernel, its default" in " ".join(out.split())
     assert "not measured" in out
     assert (into / "shifted_relu_triton.py").is_file()
 

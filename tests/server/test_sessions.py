@@ -34,12 +34,12 @@ async def test_an_assistant_writes_a_stage_itself(client: Client, tmp_path: Path
     assert not Path(folder).exists()
 
 
-async def test_the_sizes_that_matter_are_taken_over_mcp_and_refused_in_the_same_words(
+async def test_a_file_with_one_function_needs_no_name_and_its_sizes_are_refused_in_the_same_words(
     client: Client, tmp_path: Path
 ) -> None:
     target = tmp_path / "target.py"
     target.write_text(f"import torch\n{DOUBLED}", encoding="utf-8")
-    usual = {"target": f"{target}:f", "device": "interpreter", "seed": 7}
+    usual = {"target": str(target), "device": "interpreter", "seed": 7}
     began = await answered(
         client, "convert_start", into=str(tmp_path / "session"), at=["M=64,N=512", "N=8,M=2"], **usual
     )

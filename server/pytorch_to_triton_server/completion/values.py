@@ -5,12 +5,12 @@ Those from the folder and its files are read without executing anything.
 
 import ast
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton import places
+from pytorch_to_triton.targets.names_in_text import public_definitions, text_and_tree
 
 if TYPE_CHECKING:
     from typer import Context
@@ -93,22 +93,13 @@ def assignments(begun: str, option: str, target: str) -> Iterator[str]:
 
 def defined_in(file: Path) -> list[str]:
     """The public functions and classes that a file defines, in its order; empty where it does not parse."""
-    kinds = ast.FunctionDef, ast.ClassDef
-    return [
-        statement.name
-        for statement in parse_file(file).body
-        if isinstance(statement, kinds) and not statement.name.startswith("_")
-    ]
+    return [definition.name for definition in public_definitions(parse_file(file))]
 
 
 def parse_file(file: Path) -> ast.Module:
     """The file's syntax tree; an empty one where there is no such file, or no Python in it."""
-    try:
-        source = places.read_regular(file)
-        # What is compiled without an encoding's line is UTF-8; a long line of digits is not our concern.
-        return ast.parse(re.sub(rb"\A\xef\xbb\xbf", b"", source))
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.Module(body=[], type_ignores=[])
+    parsed = text_and_tree(file)
+    return parsed[1] if parsed else ast.Module(body=[], type_ignores=[])
 
 
 def architectures(begun: str) -> Iterable[str]:

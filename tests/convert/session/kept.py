@@ -11,16 +11,16 @@ from pytorch_to_triton.schema.target import Target
 SUBMITTED = "# what was submitted\n"
 
 
-def setting_of(target: Target, *at: str, backward: bool = False) -> Setting:
-    """How a session under the interpreter is started; `at` names sizes that matter."""
+def setting_of(target: Target, *at: str) -> Setting:
+    """How a session under the interpreter is started, for one GPU; `at` names sizes that matter."""
     return Setting(
         target=target,
         points=parse_points(at),
         seed=7,
         seconds=120.0,
-        backward=backward,
         device="interpreter",
         python=None,
+        archs=("sm_90",),
     )
 
 

@@ -13,9 +13,7 @@ import pytest
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.resolve import resolve
 from pytorch_to_triton.convert.session.finish import FinishRequest, finish, with_measured
-from pytorch_to_triton.convert.session.start import start
-from pytorch_to_triton.convert.session.store import SessionFolder, open_session
-from pytorch_to_triton.convert.session.submit import SubmitRequest, submit
+from pytorch_to_triton.convert.session.store import SessionFolder
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.versions import Device, Versions
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -26,8 +24,8 @@ from pytorch_to_triton.schema.job import Runtime
 from ...benchmark.sweeps import benchmark, softmax_sweep
 from ...conftest import Written
 from ..drafting import finished_text
+from .conftest import Starting, Submitting
 from .files import AUTOTUNED, DOUBLED_KERNEL
-from .kept import setting_of
 from .silent import Silent
 
 pytestmark = pytest.mark.anyio
@@ -67,20 +65,12 @@ Finishing = Callable[..., Awaitable[FinishedConversion]]
 
 
 @pytest.fixture
-def session(
-    worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
-) -> Callable[..., Awaitable[SessionFolder]]:
+def session(started: Starting, submitted: Submitting) -> Starting:
     """A session whose first gate has opened, for a draft or for a kernel that somebody wrote."""
 
-    async def session(
-        text: str, name: str = "f", kernel: str | None = None, *, backward: bool = False
-    ) -> SessionFolder:
-        target = written(text).model_copy(update={"name": name})
-        setting = setting_of(target, backward=backward)
-        folder = open_session((await start(worker, setting, tmp_path / "session", interpreter)).session)
-        if kernel is not None:
-            folder.file(1).write_text(kernel, encoding="utf-8")
-        answer = await submit(worker, folder, SubmitRequest(), interpreter, Silent())
+    async def session(text: str, kernel: str | None = None, **setting: Any) -> SessionFolder:
+        folder = await started(text, **setting)
+        answer = await submitted(folder, kernel)
         assert answer.verdict == "opened", answer.summary
         return folder
 
@@ -125,7 +115,7 @@ def used(folder: Path, script: str) -> str:
 
 
 async def test_a_function_with_gradients_and_two_results_passes_the_tests_that_come_with_it(
-    session: Any, finished: Finishing, tmp_path: Path
+    session: Starting, finished: Finishing, tmp_path: Path
 ) -> None:
     watching = Watching()
     result = await finished(await session(SCALED, backward=True), watching)
@@ -164,7 +154,7 @@ assert x.grad is not None
 
 @pytest.mark.corpora
 async def test_the_tests_run_in_a_package_whatever_pytest_s_settings_are(
-    session: Any, finished: Finishing, tmp_path: Path
+    session: Starting, finished: Finishing, tmp_path: Path
 ) -> None:
     result = await finished(await session(DOUBLED))
     package = tmp_path / "mine" / "kernels"
@@ -185,9 +175,9 @@ async def test_the_tests_run_in_a_package_whatever_pytest_s_settings_are(
 
 @pytest.mark.corpora
 async def test_a_module_is_replaced_and_only_where_it_computes_the_same(
-    session: Any, finished: Finishing, tmp_path: Path
+    session: Starting, finished: Finishing, tmp_path: Path
 ) -> None:
-    result = await finished(await session(GATED, "Gated"))
+    result = await finished(await session(GATED, name="Gated"))
     assert result.tests is not None
     assert result.verdict == "finished", result.tests.output
     said = used(
@@ -214,14 +204,14 @@ assert [name for name, _ in model.named_parameters()] == [name for name, _ in be
 
 @pytest.mark.corpora
 async def test_a_kernel_written_by_hand_stands_for_the_declared_options_alone(
-    session: Any, finished: Finishing, tmp_path: Path
+    session: Starting, finished: Finishing, tmp_path: Path
 ) -> None:
     kernel = DOUBLED_KERNEL.replace("def run(x):", "def run(x, offset=1.0, exactly=True):")
     kernel = kernel.replace("n_elements, BLOCK: tl.constexpr", "n_elements, offset, BLOCK: tl.constexpr")
     kernel = kernel.replace("2.0 * x + 1.0", "2.0 * x + offset").replace(
         "n_elements, BLOCK=64", "n_elements, offset, BLOCK=64"
     )
-    result = await finished(await session(DOUBLED, kernel=kernel))
+    result = await finished(await session(DOUBLED, kernel))
     assert result.tests is not None
     assert result.verdict == "finished", result.tests.output
     said = used(
@@ -239,7 +229,7 @@ assert torch.equal(f(torch.ones(3, 4), 5.0, exactly=False), torch.full((3, 4), 7
 
 @pytest.mark.corpora
 async def test_nothing_of_somebody_else_is_replaced_and_a_dry_run_writes_nothing(
-    session: Any, finished: Finishing, tmp_path: Path
+    session: Starting, finished: Finishing, tmp_path: Path
 ) -> None:
     folder = await session(DOUBLED)
     planned = await finished(folder, dry_run=True)
@@ -259,13 +249,9 @@ async def test_nothing_of_somebody_else_is_replaced_and_a_dry_run_writes_nothing
         await finished(folder)
 
 
-async def test_a_session_without_an_open_gate_is_not_finished(
-    worker: WorkerClient, interpreter: Runtime, written: Written, finished: Finishing, tmp_path: Path
-) -> None:
-    setting = setting_of(written(DOUBLED))
-    folder = open_session((await start(worker, setting, tmp_path / "session", interpreter)).session)
+async def test_a_session_without_an_open_gate_is_not_finished(started: Starting, finished: Finishing) -> None:
     with pytest.raises(BadInput, match=r"No gate of .* has opened yet"):
-        await finished(folder)
+        await finished(await started(DOUBLED))
 
 
 def test_what_was_tuned_on_a_device_becomes_a_table_by_size() -> None:
@@ -288,9 +274,9 @@ def test_what_was_tuned_on_a_device_becomes_a_table_by_size() -> None:
 
 @pytest.mark.corpora
 async def test_a_replaced_module_follows_what_is_changed_later(
-    session: Any, finished: Finishing, tmp_path: Path
+    session: Starting, finished: Finishing, tmp_path: Path
 ) -> None:
-    await finished(await session(GATED, "Gated"))
+    await finished(await session(GATED, name="Gated"))
     used(
         tmp_path / "result",
         """
@@ -325,7 +311,7 @@ for change in (sharper, hooked, wrapped, coarser):
 
 
 @pytest.mark.corpora
-async def test_results_in_a_dict_of_lists_are_finished(session: Any, finished: Finishing) -> None:
+async def test_results_in_a_dict_of_lists_are_finished(session: Starting, finished: Finishing) -> None:
     nested = DOUBLED.replace("return 2.0 * x + offset if exactly else (2.0 * x).floor() + offset",
                              "return {'a': torch.exp(x), 'b': [x + offset]}")  # fmt: skip
     result = await finished(await session(nested))

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,54 +13,18 @@ import psutil
 import pytest
 
 from pytorch_to_triton.convert.session.answers import list_of, session_of
-from pytorch_to_triton.convert.session.start import start
 from pytorch_to_triton.convert.session.store import SessionFolder, drop, open_session, sessions_below
-from pytorch_to_triton.convert.session.submit import SubmitRequest, restore, submit
+from pytorch_to_triton.convert.session.submit import restore
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.jobs.progress import ProgressListener
-from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.session import SessionStep, Stage
+from pytorch_to_triton.schema.session import SessionStep
 
-from ...conftest import Written
 from . import files
-from .kept import setting_of
-from .silent import CountedCases, Silent
+from .conftest import Starting, Submitting
+from .silent import CountedCases
 
 pytestmark = pytest.mark.anyio
 
 MANY = 20 if os.environ.get("ALL_KERNELS") else 8
-Starting = Callable[[str], Awaitable[SessionFolder]]
-Submitting = Callable[..., Awaitable[SessionStep]]
-
-
-@pytest.fixture
-def started(worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path) -> Starting:
-    """Opens a session for a file's function `f`."""
-
-    async def started(text: str) -> SessionFolder:
-        setting = setting_of(written(text))
-        return open_session((await start(worker, setting, tmp_path / "session", interpreter)).session)
-
-    return started
-
-
-@pytest.fixture
-def submitted(worker: WorkerClient, interpreter: Runtime) -> Submitting:
-    """Submits a text, or the stage's file as it is."""
-
-    async def submitted(
-        folder: SessionFolder,
-        text: str | None = None,
-        through: Stage = 1,
-        listener: ProgressListener | None = None,
-    ) -> SessionStep:
-        if text is not None:
-            folder.file(session_of(folder).stage).write_text(text, encoding="utf-8")
-        request = SubmitRequest(through=through)
-        return await submit(worker, folder, request, interpreter, listener or Silent())
-
-    return submitted
 
 
 def unmet(step: SessionStep) -> dict[str, str]:
@@ -72,7 +35,7 @@ def unmet(step: SessionStep) -> dict[str, str]:
 async def test_a_draft_passes_its_three_gates_and_a_change_to_one_that_has_passed_is_said(
     started: Starting, submitted: Submitting
 ) -> None:
-    folder = await started(files.DOUBLED)
+    folder = await started(files.DOUBLED, archs=())
     understood = folder.record().understood
     assert understood.inputs == ("x: float32[M, N] in -4..4",)
     assert [step.partition(" = ")[2].partition("(")[0] for step in understood.steps] == [
@@ -82,6 +45,9 @@ async def test_a_draft_passes_its_three_gates_and_a_change_to_one_that_has_passe
     assert "bytes" in understood.work
     first = await submitted(folder)
     assert (first.verdict, first.notes) == ("opened", ())
+    (compiles,) = (c for c in folder.attempts()[-1].conditions if c.name == "compiles")
+    assert "sm_90: f_kernel" in compiles.evidence
+    assert "gfx942: f_kernel" in compiles.evidence
     folder.file(1).write_text(files.PLANTED_BUG, encoding="utf-8")
     second = await submitted(folder)
     (note,) = second.notes

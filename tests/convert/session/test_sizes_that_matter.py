@@ -11,9 +11,8 @@ from pytorch_to_triton.convert.session.answers import session_of
 from pytorch_to_triton.convert.session.finish import FinishRequest, benchmark_request, finish
 from pytorch_to_triton.convert.session.start import start
 from pytorch_to_triton.convert.session.store import open_session
-from pytorch_to_triton.convert.session.submit import SubmitRequest, submit
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.inputs.declaration import parse_options, parse_points
+from pytorch_to_triton.inputs.declaration import parse_options
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
@@ -21,6 +20,7 @@ from pytorch_to_triton.validate.request import command
 
 from ...conftest import Written
 from . import files
+from .conftest import Starting, Submitting
 from .kept import setting_of
 from .silent import Silent
 
@@ -28,10 +28,10 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_sizes_are_named_at_the_start_replaced_at_a_submission_and_measured_in_the_end(
-    worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
+    worker: WorkerClient, interpreter: Runtime, written: Written, submitted: Submitting, tmp_path: Path
 ) -> None:
     setting = setting_of(written(files.DOUBLED), "N=4096", "N=129").model_copy(
-        update={"options": parse_options([], ["M=3,5"]), "archs": ("sm_90",)}
+        update={"options": parse_options([], ["M=3,5"])}
     )
     began = await start(worker, setting, tmp_path / "session", interpreter)
     folder = open_session(began.session)
@@ -40,7 +40,7 @@ async def test_sizes_are_named_at_the_start_replaced_at_a_submission_and_measure
     assert began.understood.work.count("bytes") == 2
     assert "at M=5 N=4096: 163,840 bytes" in began.understood.work
 
-    step = await submit(worker, folder, SubmitRequest(), interpreter, Silent())
+    step = await submitted(folder)
     assert step.verdict == "opened"
     compiled = [note for note in step.notes if note.startswith("Compiled for sm_90 at ")]
     assert len(compiled) == 2
@@ -55,9 +55,7 @@ async def test_sizes_are_named_at_the_start_replaced_at_a_submission_and_measure
         "M=5 N=4096",
     }
 
-    other = SubmitRequest(points=parse_points(["M=64,N=512"]))
-    folder.file(2).write_text(files.AUTOTUNED, encoding="utf-8")
-    step = await submit(worker, folder, other, interpreter, Silent())
+    step = await submitted(folder, files.AUTOTUNED, "M=64,N=512")
     assert step.verdict == "opened"
     assert session_of(folder).at == ("M=64,N=512",)
     assert [note.partition(":")[0] for note in step.notes if note.startswith("Compiled")] == [
@@ -76,16 +74,12 @@ async def test_sizes_are_named_at_the_start_replaced_at_a_submission_and_measure
 
 
 async def test_sizes_at_which_the_target_cannot_be_called_change_nothing(
-    worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
+    started: Starting, submitted: Submitting
 ) -> None:
-    setting = setting_of(written(files.DOUBLED), "M=8,N=64").model_copy(
-        update={"options": parse_options([], [], ["N % 8 == 0"])}
-    )
-    folder = open_session((await start(worker, setting, tmp_path / "session", interpreter)).session)
+    folder = await started(files.DOUBLED, "M=8,N=64", options=parse_options([], [], ["N % 8 == 0"]))
     for text, words in (("M=8,N=9", "N % 8 == 0 does not hold"), ("K=8", "no input uses K")):
-        request = SubmitRequest(points=parse_points([text]))
         with pytest.raises(BadInput, match=words):
-            await submit(worker, folder, request, interpreter, Silent())
+            await submitted(folder, None, text)
     assert session_of(folder).at == ("M=8,N=64",)
     assert folder.attempts() == ()
 
@@ -101,17 +95,15 @@ def f(x):
 
 
 async def test_a_draft_that_nobody_changed_is_drafted_again_for_other_sizes(
-    worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
+    started: Starting, submitted: Submitting
 ) -> None:
-    setting = setting_of(written(ROWS), "M=8,N=64").model_copy(update={"archs": ("sm_90",)})
-    folder = open_session((await start(worker, setting, tmp_path / "session", interpreter)).session)
-    await submit(worker, folder, SubmitRequest(), interpreter, Silent())
+    folder = await started(ROWS, "M=8,N=64")
+    await submitted(folder)
     small = folder.file(2).read_text(encoding="utf-8")
-    request = SubmitRequest(points=parse_points(["M=8,N=100000"]))
-    step = await submit(worker, folder, request, interpreter, Silent())
+    step = await submitted(folder, None, "M=8,N=20000")
     assert "stage2_optimised.py is drafted again, for these sizes." in step.notes
     assert folder.text(folder.attempts()[-1]) != small
-    assert any(note.startswith("Compiled for sm_90 at M=8 N=100000: ") for note in step.notes)
+    assert any(note.startswith("Compiled for sm_90 at M=8 N=20000: ") for note in step.notes)
 
 
 CALLS = """

@@ -147,6 +147,10 @@ def conclude(work: ConversionWork, staged: Staged, at: tuple[AtSizes, ...], foun
         device=f"{machine}; torch {found.torch}, Triton {found.triton}",
         notes=(
             *(f"{dim} is {size} in the kernel: it shapes the program." for dim, size in target.fixed.items()),
+            *(
+                f"{name} is {default} in the kernel, its default: declare it as an input for another value."
+                for name, default in target.undeclared_defaults.items()
+            ),
             *notes_of(target.convertible(), dict(staged.left)),
             *(
                 f"Stage {shown.stage} leaves to PyTorch: {'; '.join(drafted.left)}."

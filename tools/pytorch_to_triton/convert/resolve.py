@@ -122,6 +122,13 @@ class ResolvedTarget:
     def is_module(self) -> bool:
         return self.description.is_module
 
+    @property
+    def undeclared_defaults(self) -> Mapping[str, str]:
+        """The arguments that were not declared, for whose defaults alone a trace as a whole holds."""
+        parameters = self.description.parameters if self.whole else ()
+        undeclared = (p for p in parameters if p.name not in self.declaration.inputs)
+        return {parameter.name: parameter.default for parameter in undeclared if parameter.default}
+
     def convertible(self) -> DraftOrigin | CutOrigin:
         """What its drafts are made from. Raises NotConvertible where it was not traced."""
         if self.origin is None:

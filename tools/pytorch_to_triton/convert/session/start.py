@@ -31,7 +31,6 @@ from pytorch_to_triton.inputs.option_text import option_of_value
 from pytorch_to_triton.inputs.packed_input import written
 from pytorch_to_triton.inputs.timing_dims import filled_in
 from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
     Graph,
@@ -89,22 +88,18 @@ def understanding_of(target: ResolvedTarget, drafted: Drafted | None, why: str) 
     if graph is None:
         return known
     constants = (f"{name} = {graph.constants[name]!r}" for name in graph.fixed if name in graph.constants)
+    defaults = (
+        f"{name} = {default}, its default; declare it as an input for another value"
+        for name, default in target.undeclared_defaults.items()
+    )
     added = {
-        "frozen": (*constants, *defaults_of(target.description, declaration)),
+        "frozen": (*constants, *defaults),
         "steps": tuple(step_of(node) for node in graph.nodes),
         "calls": tuple(dict.fromkeys(drafted.left)) if drafted else (),
         "work": "; ".join(filter(None, (work_text(graph, case.dims) for case in target.timing_cases()))),
         "gradients": gradients_of(graph, backward=target.request.backward),
     }
     return known.model_copy(update=added)
-
-
-def defaults_of(description: Description, declaration: Declaration) -> Iterator[str]:
-    """The parameters that were not declared: the trace holds for their defaults."""
-    for parameter in description.parameters:
-        if parameter.default and parameter.name not in declaration.inputs:
-            default = f"{parameter.name} = {parameter.default}, its default"
-            yield f"{default}; declare it as an input for another value"
 
 
 def state_of(target: ResolvedTarget) -> Iterator[str]:
