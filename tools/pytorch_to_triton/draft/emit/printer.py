@@ -31,6 +31,7 @@ from pytorch_to_triton.draft.ir.values import (
     Reduce,
     Scan,
     Value,
+    axes_in_order,
     axes_of,
     bound_axes,
     children,
@@ -64,7 +65,7 @@ class Printer:
         self.cluster, self.schedule = schedule.walked(cluster), schedule
         check(self.cluster)
         self.walks = schedule.walks
-        everything = [a for v in self.cluster.values() for a in (*axes_of(v), *bound_axes(v))]
+        everything = [a for v in self.cluster.values() for a in (*axes_in_order(v), *bound_axes(v))]
         self.axes = {a.name: a for a in everything}
         missing = set(self.axes) - set(self.walks)
         assert not missing, f"{self.cluster.name} does not walk {', '.join(sorted(missing))}"

@@ -30,6 +30,7 @@ from pytorch_to_triton.draft.ir.values import (
     Number,
     Reduce,
     Value,
+    axes_in_order,
     axes_of,
     children,
     kind_of,
@@ -240,7 +241,7 @@ def without_tails(cluster: Cluster) -> Cluster:
         new = rewrite(root, apart)
         if new is root:
             return root
-        for axis in axes_of(new):
+        for axis in axes_in_order(new):
             new = _assumed(new, axis, axis.size, before=True)
         return new
 

@@ -30,7 +30,7 @@ def match(cluster: Cluster) -> Mismatch | None:
         return Mismatch("it scans")
     if len({frozenset(r.axes) for r in cluster.reduces()}) != 2:
         return Mismatch("it does not reduce over two sets of axes")
-    row, beneath = divided(cluster)
+    row, beneath = map(set, divided(cluster))
     if not row or not beneath:
         return Mismatch("no axis that it reduces holds neighbours")
     free = set(cluster.free())
@@ -55,18 +55,19 @@ def _read(r: Reduce) -> frozenset[Buffer]:
     return frozenset(v.buffer for v in walk(*r.args) if isinstance(v, Load))
 
 
-def divided(cluster: Cluster) -> tuple[set[Axis], set[Axis]]:
-    """The reduced axes of a row, along which neighbours lie, and those that are reduced first."""
+def divided(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
+    """The reduced axes of a row, along which neighbours lie, and those that are reduced first; as reduced."""
     loads = cluster.loads()
     most = max((len(axes_of(load)) for load in loads), default=0)
     lanes = {innermost(load) for load in loads if len(axes_of(load)) == most}
     reduces = cluster.reduces()
-    row = {a for r in reduces if lanes & set(r.axes) for a in r.axes}
-    return row, {a for r in reduces if not lanes & set(r.axes) for a in r.axes}
+    row = dict.fromkeys(a for r in reduces if lanes & set(r.axes) for a in r.axes)
+    beneath = dict.fromkeys(a for r in reduces if not lanes & set(r.axes) for a in r.axes)
+    return tuple(row), tuple(beneath)
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
-    row, beneath = (in_memory_order(tuple(axes), cluster) for axes in divided(cluster))
+    row, beneath = (in_memory_order(axes, cluster) for axes in divided(cluster))
     outer = tuple(a for a in cluster.free() if a not in row)
     length, depth = product(a.size for a in row), product(a.size for a in beneath)
     walks, rewrites = nest(

@@ -12,7 +12,7 @@ from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.rewriting import rewritten
 from pytorch_to_triton.draft.ir.sizes import Size, product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, Value, axes_of
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, Value, axes_in_order, axes_of
 from pytorch_to_triton.draft.patterns import rows
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.blocks import configurations, covering, stages
@@ -80,11 +80,11 @@ def nested(cluster: Cluster) -> Cluster:
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     cluster = nested(cluster)
-    col, of_rows = cluster.inner_reduces()[0].axes, axes_of(cluster.inner_reduces()[0])
-    first, rest = by_row(cluster, of_rows)
+    col, of_rows = cluster.inner_reduces()[0].axes, axes_in_order(cluster.inner_reduces()[0])
+    first, rest = by_row(cluster, set(of_rows))
     behind = always(rows.alternatives(rest)).kernels
     apart = [replace(a, kernels=(*a.kernels, *behind)) for a in rows.alternatives(first) if not a.is_enough]
-    fused = fuse("row", in_memory_order(tuple(of_rows), cluster))(cluster)
+    fused = fuse("row", in_memory_order(of_rows, cluster))(cluster)
     fits = at_most(length := product(a.size for a in col), rows.LARGEST_IN_REGISTERS)
     assert fits is not None
     fill = together(more_than(length, LONG_ROW), fits)

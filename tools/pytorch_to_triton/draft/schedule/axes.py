@@ -174,8 +174,8 @@ def _read_alike(others: Sequence[Store], store: Store) -> Store:
 
 
 def _stored_alike(others: Sequence[Store], store: Store) -> Store:
-    known = dict.fromkeys(a for o in others for i in o.index for a in axes_of(i))
-    free = dict.fromkeys(a for v in store.roots for a in axes_of(v))
+    known = dict.fromkeys(a for o in others for i in o.index for a in axes_in_order(i))
+    free = dict.fromkeys(a for v in store.roots for a in axes_in_order(v))
     to: dict[Axis, str] = {}
     for a in (a for a in free if a not in known):
         like = (b.name for b in known if b not in free and a.size == b.size and _called(a) == _called(b))
