@@ -14,6 +14,17 @@ PIXELS = graph(
     ),
     ("s",),
 )
+PAIRS = graph(
+    {"x": ("M", "N")},
+    (
+        node("c", "cos.default", ("x",), ("M", "N")),
+        node("s", "sin.default", ("x",), ("M", "N")),
+        node("u", "unsqueeze.default", ("c", -1), ("M", "N", "1")),
+        node("v", "unsqueeze.default", ("s", -1), ("M", "N", "1")),
+        node("pairs", "cat.default", (["u", "v"], -1), ("M", "N", "2")),
+    ),
+    ("pairs",),
+)
 COLUMNS = single("softmax.int", ("x", 1), ("B", "M", "N"))
 
 
@@ -57,3 +68,19 @@ def test_nothing_is_divided_by_element_where_operands_share_rows() -> None:
 def test_a_tile_that_is_short_along_one_side_is_long_along_the_other() -> None:
     (kernel,) = drafted(PIXELS, 3, {"B": [4], "N": [50176]}).kernels
     assert all(c["BLOCK_M"] == 4 and c["BLOCK_N"] >= 128 for c in kernel.printed.schedule.configs)
+
+
+@pytest.mark.parametrize(("length", "walks"), [(40, ["row", "col"]), (50176, ["outer", "row", "col"])])
+def test_an_operand_in_short_runs_is_turned_tile_by_tile_where_rows_are_long(
+    length: int, walks: list[str]
+) -> None:
+    (kernel,) = drafted(PIXELS, 3, {"B": [4], "N": [length]}).kernels
+    assert list(kernel.printed.schedule.walks) == walks
+
+
+@pytest.mark.parametrize(("length", "stores"), [(9, 1), (4096, 2)])
+def test_results_that_lie_in_turn_are_stored_side_by_side_where_rows_are_long(
+    length: int, stores: int
+) -> None:
+    (kernel,) = drafted(PAIRS, 3, {"M": [64], "N": [length]}).kernels
+    assert "\n".join(kernel.printed.body).count("tl.store(") == stores

@@ -16,7 +16,6 @@ from ..drafting import sourced
 
 pytestmark = pytest.mark.anyio
 
-SEEDS = ("0", "1", "2")
 NORMED = """
 import torch.nn.functional as F
 
@@ -43,9 +42,9 @@ async def test_drafts_do_not_depend_on_the_seed_of_hashes(
     path = tmp_path / "normed.py"
     path.write_text(NORMED, encoding="utf-8")
     origin = pickle.dumps(await sourced(worker, interpreter, Target(path=path, name="normed")))
-    first, *others = [_drafted(origin, seed) for seed in SEEDS]
+    first, other = (_drafted(origin, seed) for seed in ("0", "1"))
     assert "normed_pooled" in first, "the axes of a row are found from a set of reductions"
-    assert all(text == first for text in others)
+    assert other == first
 
 
 def _drafted(origin: bytes, seed: str) -> str:

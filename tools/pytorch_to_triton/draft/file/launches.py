@@ -127,8 +127,10 @@ def chosen(group: Group, stage: Stage, points: Sequence[Mapping[str, int]]) -> t
         kernels = tuple((c, at_hand(c, schedule, taken)) for c, schedule in alternative.kernels)
         alternative = replace(alternative, kernels=kernels)
         alternative = with_tiles_that_fit(alternative) if stage == 2 else alternative
-        chain.append(alternative)
         left = [p for p in left if p not in taken]
+        if points and alternative.is_right_everywhere and not left:
+            alternative = replace(alternative, condition="")
+        chain.append(alternative)
         if not alternative.condition or (points and alternative.is_enough and not left):
             break
     return tuple(chain)

@@ -81,10 +81,10 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
 def where_taken(
     alternative: Alternative, condition: str | None, *others: Alternative
 ) -> tuple[Alternative, ...]:
-    """The others, and this where its condition holds, if it ever does; these are all where it always does."""
+    """The others, and this, which is right everywhere, where it is fast."""
     if condition is None:
         return others
-    return (*others, replace(alternative, condition=condition)) if condition else (others[0], alternative)
+    return (*others, replace(alternative, condition=condition, is_right_everywhere=True))
 
 
 def where_long(cols: Sequence[Axis]) -> str | None:

@@ -138,3 +138,5 @@ class Alternative:
     """Python over the sizes: where it is taken; empty: everywhere."""
     is_enough: bool = False
     """Whether no other is written where all sizes at hand meet its condition, which are upper limits then."""
+    is_right_everywhere: bool = False
+    """Whether its condition is about speed alone: no other is written where all sizes at hand meet it."""
