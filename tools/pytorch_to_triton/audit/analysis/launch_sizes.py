@@ -12,7 +12,7 @@ from pytorch_to_triton.audit.analysis.launched_tensors import (
     Extent,
     allocation,
     callers_parameters,
-    is_made_from,
+    is_kept,
     owner_of,
     size_of,
 )
@@ -70,13 +70,19 @@ class DeclaredSize:
         return [text for text in self.declaration.requires if names_in(text) <= names_in(self.text)]
 
 
-def declared_size(size: Extent, launch: LaunchSite, file: SourceFile) -> DeclaredSize | None:
+def declaration_for(launch: LaunchSite) -> Declaration | None:
+    """What the file declares of the launching function's parameters; None of any function but `run`."""
+    is_run = launch.function is not None and launch.function.name == "run"
+    return declaration_of(launch.kernel.file) if is_run else None
+
+
+def declared_size(size: Extent, launch: LaunchSite) -> DeclaredSize | None:
     """The size of a parameter of `run` by the file's INPUTS and DIMS; None where they do not declare it."""
-    declaration = declaration_of(file)
-    if declaration is None or launch.function is None or launch.function.name != "run":
+    declaration = declaration_for(launch)
+    tensor = declaration.inputs.get(size.tensor) if declaration else None
+    if not declaration or not isinstance(tensor, TensorSpec):
         return None
-    tensor = declaration.inputs.get(size.tensor)
-    if not isinstance(tensor, TensorSpec) or not _keeps_shape(size.tensor, launch):
+    if not is_kept(size.tensor, _KEEP_SHAPE, launch):
         return None
     if size.axis is None:
         return DeclaredSize(_product(tensor.shape), declaration)
@@ -92,33 +98,39 @@ def _product(sizes: Sequence[str]) -> str:
     )
 
 
-def most_elements(value: ast.expr, launch: LaunchSite, file: SourceFile) -> int | None:
+def most_elements(value: ast.expr, launch: LaunchSite) -> int | None:
     """The most elements that a tensor of a launch has at the declared sizes; None where it is unknown."""
     for _ in range(_LIKES):
         value = owner_of(value, _KEEP_SHAPE)
         if not isinstance(value, ast.Name):
             return None
         if value.id in callers_parameters(launch):
-            size = declared_size(Extent(value.id, None), launch, file)
-            return max(size.values(), default=None) if size else None
+            return _most_declared(Extent(value.id, None), launch)
         path, call = allocation(value.id, launch) or ("", None)
         if call is None or not call.args or path.removesuffix("_like") not in _MAKERS:
             return None
         if not path.endswith("_like"):
-            sizes = [_most(one, launch, file) for one in _sizes_in(call)]
-            known = [size for size in sizes if size is not None]
-            return prod(known) if len(known) == len(sizes) else None
+            return _elements([_most(size, launch) for size in _sizes_in(call)])
         value = call.args[0]
     return None
 
 
-def _most(size: ast.expr, launch: LaunchSite, file: SourceFile) -> int | None:
+def _elements(shape: Sequence[int | None]) -> int | None:
+    known = [size for size in shape if size is not None]
+    return prod(known) if len(known) == len(shape) else None
+
+
+def _most_declared(size: Extent, launch: LaunchSite) -> int | None:
+    declared = declared_size(size, launch)
+    return max(declared.values(), default=None) if declared else None
+
+
+def _most(size: ast.expr, launch: LaunchSite) -> int | None:
     """The most that one size comes to."""
     if (number := constant(size, launch)) is not None:
         return number
     extent = size_of(size, launch)
-    declared = declared_size(extent, launch, file) if extent else None
-    return max(declared.values(), default=None) if declared else None
+    return _most_declared(extent, launch) if extent else None
 
 
 def _sizes_in(call: ast.Call) -> Sequence[ast.expr]:
@@ -139,16 +151,17 @@ def declaration_of(file: SourceFile) -> Declaration | None:
         return None
 
 
-def literal_sizes(size: Extent, launch: LaunchSite, file: SourceFile) -> Sequence[int]:
+def literal_sizes(size: Extent, launch: LaunchSite) -> Sequence[int]:
     """The sizes of tensors that the file makes with literal shapes and passes to the launching function."""
     if launch.function is None:
         return ()
     names = [parameter.arg for parameter in parameters_of(launch.function)]
-    if size.tensor not in names or not _keeps_shape(size.tensor, launch):
+    if size.tensor not in names or not is_kept(size.tensor, _KEEP_SHAPE, launch):
         return ()
     place = names.index(size.tensor)
     given = (
-        (argument(call, place, size.tensor), scope) for call, scope in _calls(launch.function.name, file)
+        (argument(call, place, size.tensor), scope)
+        for call, scope in _calls(launch.function.name, launch.kernel.file)
     )
     shapes = (_shape(value, scope) for value, scope in given if value is not None)
     return [
@@ -160,10 +173,7 @@ def literal_sizes(size: Extent, launch: LaunchSite, file: SourceFile) -> Sequenc
 
 def constant(value: ast.expr, launch: LaunchSite) -> int | None:
     """What a value of the launching function comes to by literals and constants of the file; else None."""
-    value = launch.flow.resolved(value)
-    if isinstance(value, ast.Name) and (binding := launch.flow.scope.find(value.id)) and binding.value:
-        value = binding.value
-    return literal_integer(value)
+    return literal_integer(_resolve(launch.flow.resolved(value), launch.flow.scope))
 
 
 def _literal(name: str, file: SourceFile) -> object:
@@ -172,11 +182,6 @@ def _literal(name: str, file: SourceFile) -> object:
         return ast.literal_eval(binding.value) if binding and binding.value else None
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
-
-
-def _keeps_shape(tensor: str, launch: LaunchSite) -> bool:
-    """Whether the launching function only ever makes the tensor contiguous and the like."""
-    return all(is_made_from(value, tensor, _KEEP_SHAPE) for value in launch.flow.feeds(tensor))
 
 
 def _calls(name: str, file: SourceFile) -> Iterator[tuple[ast.Call, NameScope]]:
@@ -203,8 +208,7 @@ def _resolve(value: ast.expr, scope: NameScope) -> ast.expr:
 def _along(shape: Sequence[int | None], axis: int | None) -> int | None:
     if axis is not None:
         return shape[axis] if -len(shape) <= axis < len(shape) else None
-    known = [size for size in shape if size is not None]
-    return prod(known) if len(known) == len(shape) else None
+    return _elements(shape)
 
 
 def most_lanes(length: str, launch: LaunchSite) -> int | None:

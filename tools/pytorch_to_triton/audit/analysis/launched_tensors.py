@@ -25,7 +25,7 @@ def size_of(value: ast.expr, launch: LaunchSite) -> Extent | None:
     value = launch.flow.resolved(value)
     match value:
         case ast.BinOp(op=ast.Mult()):
-            return _whole(_factors(value, launch), launch)
+            return _whole([size_of(factor, launch) for factor in factors_of(value, launch)], launch)
         case ast.Subscript(value=ast.Attribute(value=owner, attr="shape"), slice=index):
             return _extent(owner, index)
         case (
@@ -42,11 +42,12 @@ def size_of(value: ast.expr, launch: LaunchSite) -> Extent | None:
     return None
 
 
-def _factors(value: ast.expr, launch: LaunchSite) -> list[Extent | None]:
-    value = launch.flow.resolved(value)
-    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
-        return [*_factors(value.left, launch), *_factors(value.right, launch)]
-    return [size_of(value, launch)]
+def factors_of(value: ast.expr, launch: LaunchSite) -> list[ast.expr]:
+    """What a product multiplies, names for products followed; the value itself where it is none."""
+    match launch.flow.resolved(value):
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return [*factors_of(left, launch), *factors_of(right, launch)]
+    return [value]
 
 
 def _whole(factors: list[Extent | None], launch: LaunchSite) -> Extent | None:
@@ -94,13 +95,17 @@ def owner_of(value: ast.expr, methods: Container[str] | None = None) -> ast.expr
     return value
 
 
-def is_made_from(value: ast.expr, name: str, methods: Container[str]) -> bool:
-    """Whether a value is the tensor of that name, or what these methods make of it."""
+def is_kept(tensor: str, methods: Container[str], launch: LaunchSite) -> bool:
+    """Whether all that the launching function assigns to a tensor's name is what these methods make of it."""
+    return all(_is_made_from(value, tensor, methods) for value in launch.flow.feeds(tensor))
+
+
+def _is_made_from(value: ast.expr, name: str, methods: Container[str]) -> bool:
     match owner_of(value, methods):
         case ast.Name(id=own):
             return own == name
         case ast.IfExp(body=body, orelse=orelse):
-            return is_made_from(body, name, methods) and is_made_from(orelse, name, methods)
+            return _is_made_from(body, name, methods) and _is_made_from(orelse, name, methods)
     return False
 
 

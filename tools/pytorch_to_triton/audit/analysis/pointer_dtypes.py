@@ -2,14 +2,14 @@
 
 import ast
 
-from pytorch_to_triton.audit.analysis.launch_sizes import declaration_of
+from pytorch_to_triton.audit.analysis.launch_sizes import declaration_for
 from pytorch_to_triton.audit.analysis.launched_tensors import (
     allocation,
     callers_parameters,
-    is_made_from,
+    is_kept,
     owner_of,
 )
-from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 from pytorch_to_triton.inputs.input_spec import TensorSpec
 
 _ANY = "any"
@@ -30,7 +30,7 @@ def dtypes_of(pointer: str, kernel: SourceKernel) -> frozenset[str]:
     dtypes_of_all: set[str] = set()
     for launch in kernel.launches:
         value = launch.given.get(pointer)
-        dtypes = _of_tensor(value, launch, kernel.file) if value is not None else frozenset()
+        dtypes = _of_tensor(value, launch) if value is not None else frozenset()
         if not dtypes:
             return frozenset()
         dtypes_of_all |= dtypes
@@ -50,7 +50,7 @@ def loaded_from(value: ast.expr, kernel: SourceKernel) -> str | None:
     )
 
 
-def _of_tensor(value: ast.expr, launch: LaunchSite, file: SourceFile) -> frozenset[str]:
+def _of_tensor(value: ast.expr, launch: LaunchSite) -> frozenset[str]:
     """The dtypes of a tensor in the launching function; empty where they are not known."""
     value = owner_of(value, _KEEPS)
     if cast := _cast_to(value, launch):
@@ -58,18 +58,17 @@ def _of_tensor(value: ast.expr, launch: LaunchSite, file: SourceFile) -> frozens
     if not isinstance(value, ast.Name):
         return frozenset()
     if value.id in callers_parameters(launch):
-        return _of_parameter(value.id, launch, file)
+        return _of_parameter(value.id, launch)
     made = allocation(value.id, launch)
-    return _of_new_tensor(*made, launch, file) if made else frozenset()
+    return _of_new_tensor(*made, launch) if made else frozenset()
 
 
-def _of_parameter(name: str, launch: LaunchSite, file: SourceFile) -> frozenset[str]:
-    assert launch.function
+def _of_parameter(name: str, launch: LaunchSite) -> frozenset[str]:
     if narrowed := _narrowed_dtypes(name, launch):
         return narrowed
-    if not all(is_made_from(feed, name, _KEEPS) for feed in launch.flow.feeds(name)):
+    if not is_kept(name, _KEEPS, launch):
         return frozenset()
-    declaration = declaration_of(file) if launch.function.name == "run" else None
+    declaration = declaration_for(launch)
     spec = declaration.inputs.get(name) if declaration else None
     return frozenset(spec.dtypes) if isinstance(spec, TensorSpec) else frozenset({_ANY})
 
@@ -118,13 +117,13 @@ def _dtype_named(dtype: ast.expr, launch: LaunchSite) -> str | None:
     return path.removeprefix("torch.") if path.startswith("torch.") else None
 
 
-def _of_new_tensor(path: str, call: ast.Call, launch: LaunchSite, file: SourceFile) -> frozenset[str]:
+def _of_new_tensor(path: str, call: ast.Call, launch: LaunchSite) -> frozenset[str]:
     named = next((keyword.value for keyword in call.keywords if keyword.arg == "dtype"), None)
     match named:
         case ast.Attribute(value=owner, attr="dtype") if path in _LIKE | _MADE:
-            return _of_tensor(owner, launch, file)
+            return _of_tensor(owner, launch)
         case ast.Attribute() if path in _LIKE | _MADE:
             return frozenset({(launch.flow.scope.path(named) or "").removeprefix("torch.")} - {""})
         case None if path in _LIKE and call.args:
-            return _of_tensor(call.args[0], launch, file)
+            return _of_tensor(call.args[0], launch)
     return frozenset()

@@ -136,10 +136,10 @@ def _judge(cover: Cover, length: ast.expr, access: KernelAccess, kernel: SourceK
     if any(is_padded(value, launch) for value in (cover.size, *tensors)):
         return None
     extent = size_of(cover.size, launch)
-    declared = declared_size(extent, launch, kernel.file) if extent else None
+    declared = declared_size(extent, launch) if extent else None
     if is_guarded(cover.size, launch, kernel) or (declared and _is_excluded(declared, blocks)):
         return Tail(size, block, None)
-    literal = literal_sizes(extent, launch, kernel.file) if extent else ()
+    literal = literal_sizes(extent, launch) if extent else ()
     known = [*(declared.values() if declared else ()), *literal]
     unfit = next((one for one in known if blocks.are_known and not blocks.fit(one)), None)
     if unfit is not None:

@@ -122,8 +122,8 @@ def _too_short(size: str, length: str, launch: LaunchSite) -> Fault | None:
     most = most_lanes(length, launch)
     if extent is None or most is None or given is None or is_limited(given, launch, kernel):
         return None
-    declared = declared_size(extent, launch, kernel.file)
-    known = [*(declared.values() if declared else ()), *literal_sizes(extent, launch, kernel.file)]
+    declared = declared_size(extent, launch)
+    known = [*(declared.values() if declared else ()), *literal_sizes(extent, launch)]
     longest = max(known, default=None)
     if longest is not None and longest > most:
         proof = f"{declared.text if declared else text_of(extent)} = {longest} in this file."

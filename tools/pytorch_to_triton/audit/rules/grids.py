@@ -17,7 +17,7 @@ from pytorch_to_triton.audit.analysis.addresses import (
     rounded_down,
     rounded_up,
 )
-from pytorch_to_triton.audit.analysis.launched_tensors import size_of
+from pytorch_to_triton.audit.analysis.launched_tensors import factors_of, size_of
 from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.examples import LANES, jit, run
 from pytorch_to_triton.audit.fault import Fault
@@ -80,8 +80,9 @@ def _divides(division: Division, launch: LaunchSite) -> bool:
     if size is not None and block:
         return size % block == 0
     # A number of elements is a product, too, of sizes that no block need divide.
-    sizes = _factors(division.size, launch)
-    made_from = launch.flow.origins(*sizes)
+    factors = factors_of(division.size, launch)
+    are_sizes = all(size_of(factor, launch) for factor in factors)
+    made_from = launch.flow.origins(*(factors if are_sizes else [division.size]))
     padded = any(
         isinstance(node, ast.Mult | ast.Mod | ast.FloorDiv | ast.LShift | ast.BitAnd | ast.USub)
         or (isinstance(node, ast.Name | ast.Attribute) and "pad" in ast.unparse(node))
@@ -90,17 +91,6 @@ def _divides(division: Division, launch: LaunchSite) -> bool:
     around = launch.function.body if launch.function else []
     remainders = (node for top in around for node in ast.walk(top) if isinstance(node, ast.Mod))
     return padded or any(remainders)
-
-
-def _factors(size: ast.expr, launch: LaunchSite) -> list[ast.expr]:
-    """The sizes of tensors that a size is a product of; else the size itself."""
-    value = launch.flow.resolved(size)
-    match value:
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            factors = [*_factors(left, launch), *_factors(right, launch)]
-            if all(size_of(factor, launch) for factor in factors):
-                return factors
-    return [size]
 
 
 def _tiles(first: int, second: int) -> str:

@@ -126,7 +126,7 @@ def _of_blocks(
         return None
     block = constant(given, launch) if given is not None else None
     covered = block * fixed.programs if block and fixed.programs else None
-    declared = declared_size(size, launch, kernel.file)
+    declared = declared_size(size, launch)
     if covered and declared and not declared.allows(covered + 1):
         return None
     length = block or ast.unparse(ends[0])

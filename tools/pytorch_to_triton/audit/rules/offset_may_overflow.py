@@ -55,7 +55,7 @@ def offset_may_overflow(kernel: SourceKernel) -> Iterator[Fault]:
 def _too_many(pointer: str | None, kernel: SourceKernel) -> int | None:
     """How many elements the tensor of a pointer has by INPUTS and DIMS, where 32 bits do not count them."""
     given = ((launch, launch.given.get(pointer or "")) for launch in kernel.launches)
-    counts = [most_elements(value, launch, kernel.file) for launch, value in given if value is not None]
+    counts = [most_elements(value, launch) for launch, value in given if value is not None]
     return max((count for count in counts if count and count > _COUNTED), default=None)
 
 

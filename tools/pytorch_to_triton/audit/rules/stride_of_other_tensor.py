@@ -98,17 +98,17 @@ def _foreign(
     access: KernelAccess, tensor: str, passed: Mapping[str, str], kernel: SourceKernel
 ) -> Iterator[tuple[ast.Name, str]]:
     """Each stride of another tensor in an address, with the one own stride that is left over."""
-    made_from = kernel.direct_origins(access.address)
-    used = {node.id for node in made_from if isinstance(node, ast.Name)}
+    used, multiplied = _names_in(access, kernel)
     left = [name for name, owner in passed.items() if owner == tensor and name not in used]
-    foreign = [
-        factor
-        for node in made_from
-        for factor, _ in factors(node)
-        if isinstance(factor, ast.Name) and passed.get(factor.id, tensor) != tensor
-    ]
     if len(left) == 1:
-        yield from ((stride, left[0]) for stride in foreign)
+        yield from ((name, left[0]) for name in multiplied if passed.get(name.id, tensor) != tensor)
+
+
+def _names_in(access: KernelAccess, kernel: SourceKernel) -> tuple[set[str], list[ast.Name]]:
+    """All names that an address is made from, and those of them that are factors."""
+    made_from = kernel.direct_origins(access.address)
+    multiplied = [factor for node in made_from for factor, _ in factors(node) if isinstance(factor, ast.Name)]
+    return {node.id for node in made_from if isinstance(node, ast.Name)}, multiplied
 
 
 def _is_laid_out_like(one: str, other: str, launch: LaunchSite) -> bool:
@@ -125,14 +125,8 @@ def _swapped_strides(
     access: KernelAccess, stems: dict[str, str], kernel: SourceKernel
 ) -> Iterator[tuple[ast.Name, str, str]]:
     """Each stride in an address that is another pointer's, with that pointer and the stride to use."""
-    made_from = kernel.direct_origins(access.address)
-    used = {node.id for node in made_from if isinstance(node, ast.Name)}
-    strides = [
-        factor
-        for node in made_from
-        for factor, _ in factors(node)
-        if isinstance(factor, ast.Name) and factor.id in kernel.parameters and _is_stride(factor.id)
-    ]
+    used, multiplied = _names_in(access, kernel)
+    strides = [name for name in multiplied if name.id in kernel.parameters and _is_stride(name.id)]
     for node in sorted(strides, key=lambda stride: (stride.lineno, stride.col_offset)):
         for other, stem in stems.items():
             if access.pointer is None or other == access.pointer or stem == stems[access.pointer]:
