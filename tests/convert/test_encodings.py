@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,10 @@ async def test_a_file_in_another_encoding_is_drafted(
     registered = re.search(r'custom_op\("(.+?)".*\ndef \S+_operator\((.+?)\) ->', finished)
     assert registered is not None
     assert "".join(registered.groups()).isascii(), "PyTorch takes no operator of another name"
+    file = tmp_path / "居中_triton.py"
+    file.write_text(finished, encoding="utf-8")
+    ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select", "F821", str(file)]
+    assert subprocess.run(ruff, capture_output=True, check=False).returncode == 0, "a name has no definition"
     assert text_of(path) == SOURCE.format(cookie=cookie.replace("gbk", "utf-8"))
 
 
