@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from pytorch_to_triton.convert.finish.converted import recipe_of
+from pytorch_to_triton.convert.finish.files import files
 from pytorch_to_triton.errors import TargetBroken
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.worker.loading.sides import text_of
 
 from .conftest import Resolving
-from .drafting import finished_text
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +44,9 @@ async def test_a_file_in_another_encoding_is_drafted(
     kernels = [name for name in functions if name.endswith("_kernel")]
     assert kernels
     assert all(name.isascii() for name in kernels), "Triton compiles no function of another name"
-    finished = finished_text(target, tmp_path)
+    last_stage = target.convertible().drafted(3).file
+    written = files(recipe_of(target, last_stage, drafted=True), "")
+    finished = written.texts[written.kernels]
     registered = re.search(r'custom_op\("(.+?)".*\ndef \S+_operator\((.+?)\) ->', finished)
     assert registered is not None
     assert "".join(registered.groups()).isascii(), "PyTorch takes no operator of another name"
