@@ -211,7 +211,8 @@ async def test_a_draft_takes_and_returns_what_its_function_does(
     assert await compared(*drafts) == {str(draft["name"]): [] for draft in drafts}
 
 
-@pytest.mark.parametrize("name", ["Mixed", pytest.param("of_an_object", marks=pytest.mark.corpora)])
+@pytest.mark.corpora
+@pytest.mark.parametrize("name", ["Mixed", "of_an_object"])
 async def test_the_finished_file_passes_its_own_tests(
     name: str, of_row: Resolving, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ from pytorch_to_triton.schema.target import Target
 
 from ..drafting import sourced
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.corpora]
 
 NORMED = """
 import torch.nn.functional as F
