@@ -73,15 +73,6 @@ def option_of(request: type[Value], field: str) -> str:
     return next(annotated, Option(field)).name
 
 
-def options_of(request: type[Value]) -> Iterator[str]:
-    """The names of all options that `replay` may print for a request's own fields."""
-    for name, field in request.model_fields.items():
-        if name == "options":
-            yield from ("input", "dim", "require", "init")
-        elif not field.is_required() and (option := option_of(request, name)):
-            yield option
-
-
 def _init(request: Value) -> Iterator[str]:
     for name in type(request).model_fields:
         value = getattr(request, name)
