@@ -65,17 +65,16 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         whole, parts = divided
         rows, cols = beside_parts(cluster, parts)
         schedule = by_row(whole, rows, cols) if rows else in_line(whole)
-        where = where_long(cols) if in_turn(cluster, parts) else ""
-        return where_taken(Alternative("parts", ((whole, schedule),)), where, elements)
-    found: tuple[Alternative, ...] = (elements,)
-    if sides := in_rows(cluster) or around(alike(cluster), cluster.free()):
-        found = elements, Alternative("rows", ((cluster, by_row(cluster, *sides)),))
+        condition = where_long(cols) if in_turn(cluster, parts) else ""
+        return where_taken(Alternative("parts", ((whole, schedule),)), condition, elements)
+    sides = in_rows(cluster) or around(alike(cluster), cluster.free())
+    by_rows = (Alternative("rows", ((cluster, by_row(cluster, *sides)),)),) if sides else ()
     if across := turned(cluster):
-        schedule = tiles(cluster, *across, fitted(TILES, *across))
-        tiled = Alternative("tiled", ((cluster, schedule),))
         rows, cols = across
-        return where_taken(tiled, where_long(cols), *found) if is_narrow(rows, SECTOR) else (elements, tiled)
-    return found
+        tiled = Alternative("tiled", ((cluster, tiles(cluster, rows, cols, fitted(TILES, rows, cols))),))
+        is_short = is_narrow(rows, SECTOR)
+        return where_taken(tiled, where_long(cols), elements, *by_rows) if is_short else (elements, tiled)
+    return elements, *by_rows
 
 
 def where_taken(
