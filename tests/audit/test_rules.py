@@ -249,3 +249,33 @@ def test_names_are_not_checked_in_a_file_for_another_maker_s_triton() -> None:
     at_home = parse(Path("backends/_ascend/ops.py"), f"{PREAMBLE}tl.relu\n".encode())
     assert [finding for rule in RULES for finding in rule.find(at_home)] == []
     assert findings(f"{PREAMBLE}tl.relu\n")
+
+
+SHORTENED = """
+INPUTS = {"x": "float32[M, N]"}
+DIMS = {"M": [4], "N": [2048]}
+
+
+@triton.jit
+def row_sum_kernel(x_ptr, out_ptr, stride, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * stride + cols, mask=cols < n, other=0.0)
+    tl.store(out_ptr + row, tl.sum(x, axis=0))
+
+
+def run(x):
+    x = KEPT
+    out = torch.empty(x.shape[0], device=x.device, dtype=x.dtype)
+    row_sum_kernel[(x.shape[0],)](x, out, x.stride(0), x.shape[1], BLOCK=1024)
+    return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "severity"), [("x[:, :512].contiguous()", "medium"), ("x.contiguous()", "critical")]
+)
+def test_what_inputs_says_holds_for_a_tensor_as_long_as_it_is_not_cut(kept: str, severity: str) -> None:
+    source = PREAMBLE + SHORTENED.replace("KEPT", kept)
+    (finding,) = findings(source, RULE["block_shorter_than_row"])
+    assert finding.severity == severity
