@@ -67,4 +67,4 @@ def test_what_a_rule_says_begins_with_the_fault_in_one_line_and_ends_with_the_fi
         assert "\n" not in fault, rule.name
         assert fault.endswith("."), rule.name
         assert why, rule.name
-        assert fix[-1].startswith("Fix: "), rule.name
+        assert fix[-1].startswith("Fix: "), f"the last paragraph of {rule.name} begins with 'Fix: '"

@@ -194,11 +194,11 @@ async def test_a_project_with_tools_and_server_packages_of_its_own_is_converted(
 REFUSED = {
     "an operator without a row": (
         "def f(x):\n    return torch.sort(x, dim=-1).values\n",
-        r"`aten.sort` \(line 9\): no pattern drafts this operator",
+        r"`aten.sort` \(line 9\): no kernel is drafted for this operator",
     ),
     "several operators": (
         "def f(x):\n    y = torch.sort(x, dim=-1).values\n    return torch.sort(y, dim=0).values\n",
-        r"`aten.sort` \(line 9\): no pattern drafts this operator; `aten.sort` \(line 10\): no pattern",
+        r"`aten.sort` \(line 9\): no kernel is drafted for this operator; `aten.sort` \(line 10\): no kernel",
     ),
 }
 
@@ -223,6 +223,6 @@ async def test_strict_refuses_what_would_leave_a_call_to_pytorch(
     with pytest.raises(NotConvertible) as refusal:
         await converted(written(DECLARED + body), strict=True)
     assert str(refusal.value).startswith("f would leave calls to PyTorch: `aten.sort` (line ")
-    assert "no pattern drafts this operator" in str(refusal.value)
+    assert "no kernel is drafted for this operator" in str(refusal.value)
     assert "--strict" in (refusal.value.hint or "")
     assert not (tmp_path / "converted").exists()

@@ -62,7 +62,7 @@ def folder(right_kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_every_command_has_a_few_examples_with_which_its_page_ends(capfd: pytest.CaptureFixture[str]) -> None:
-    assert set(EXAMPLES) == set(COMMANDS)
+    assert set(EXAMPLES) == set(COMMANDS), "examples.py has two to four calls of each command"
     assert {path: len(examples) for path, examples in EXAMPLES.items() if not 2 <= len(examples) <= 4} == {}
     for path, examples in EXAMPLES.items():
         printed = help_of(path, capfd)
@@ -107,7 +107,8 @@ def test_the_program_s_page_lists_each_command_once_by_what_it_is_for(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     listed = [name for names in PANELS.values() for name in names]
-    assert sorted(listed) == sorted(path for path in COMMANDS if path and " " not in path)
+    commands = sorted(path for path in COMMANDS if path and " " not in path)
+    assert sorted(listed) == commands, "PANELS in examples.py lists each command"
     printed = help_of("", capfd)
     assert [title for title in PANELS if f"\n{title}:\n" in printed] == list(PANELS)
 

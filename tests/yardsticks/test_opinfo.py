@@ -29,7 +29,7 @@ async def test_operators_are_drafted_and_compared_at_their_sample_inputs(
     assert "| drafted | kernels alone, with PyTorch's results | 1 | 25.0% |" in table
     assert "| computes nothing | a view of what it is given | 2 | 50.0% |" in table
     assert "| left to PyTorch | traced, and no kernel drafted | 1 | 25.0% |" in table
-    assert "| 1 | `aten.linalg_qr`: no pattern drafts this operator | linalg_qr |" in table
+    assert "| 1 | `aten.linalg_qr`: no kernel is drafted for this operator | linalg_qr |" in table
     capsys.readouterr()
     assert await run(given, worker) == 0
     assert "where" not in capsys.readouterr().out

@@ -45,7 +45,7 @@ def test_a_draft_counts_once_it_is_compared(tmp_path: Path) -> None:
 
 
 def test_calls_are_named_with_their_reasons_but_without_their_lines(tmp_path: Path) -> None:
-    left = "`aten.linalg_qr` (line 7): no pattern drafts this operator"
+    left = "`aten.linalg_qr` (line 7): no kernel is drafted for this operator"
     whole = "Model cannot be drafted, for all of it would stay calls of PyTorch: "
     records = recorded(
         tmp_path,
@@ -54,7 +54,7 @@ def test_calls_are_named_with_their_reasons_but_without_their_lines(tmp_path: Pa
         refused("c/0", "`x` at line 12 is 'odd'."),
         drafted("d/0", "`aten.add` (line 7): a defect of pytorch-to-triton, please report it (KeyError)"),
     )
-    reason = "`aten.linalg_qr`: no pattern drafts this operator"
+    reason = "`aten.linalg_qr`: no kernel is drafted for this operator"
     assert state(records, "a/0") == ("in parts", (reason,))
     assert state(records, "b/0") == ("left to PyTorch", (reason,))
     assert state(records, "c/0") == ("refused", ("… at line N is ….",))

@@ -128,7 +128,7 @@ class _Reading:
             self._convolve(node, way)
             return
         if node.op not in ROWS:
-            raise Refused("no pattern drafts this operator")
+            raise Refused("no kernel is drafted for this operator")
         dtypes = [node.dtype, *(self.tensors[n].dtype for n in operands(node) if n in self.tensors)]
         if undrafted := next((d for d in dtypes if d and d not in WIDTHS), None):
             raise Refused(f"no kernel computes in {undrafted}")

@@ -154,7 +154,11 @@ class Printer:
         """A size as source, in the names that `run` computes."""
         if size.is_Mul and len(sizes.names(sizes.in_dims(size))) > 1 and size not in self.size_names:
             # `run` computes it: a product of arguments would stay within 32 bits.
-            self.size_names[size] = self.fresh("_".join(sorted(sizes.names(size))))
+            factor = size.as_coeff_Mul()[0]
+            of_dims = "_".join(sorted(sizes.names(size)))
+            self.size_names[size] = self.fresh(
+                f"{of_dims}_times_{factor}" if factor.is_Integer and factor > 1 else of_dims
+            )
             self.taken.add(self.size_names[size])
         computed = size.has(sizes.ComputedSize) or sizes.rounds_below_zero(size)
         if computed and size not in self.size_names:
@@ -261,7 +265,7 @@ def is_of_sizes(v: Value) -> bool:
 
 FUSED = {
     "i": "n_elements", "row": "n_rows", "col": "n_cols", "part": "n_parts", "head": "n_heads",
-    "batch": "n_batches", "outer": "n_outer", "group": "n_groups",
+    "batch": "n_batches", "channel": "n_channels", "outer": "n_outer", "group": "n_groups",
 }  # fmt: skip
 """What the sizes of axes are called that stand for several."""
 

@@ -151,7 +151,7 @@ def along_channels(x: Tensor, rank: int) -> Tensor:
 
 
 SCHEDULED = frozenset(
-    {"row", "col", "outer", "group", "batch", "head", "query", "key", "k", "d", "e", "i", "part"}
+    {"row", "col", "channel", "outer", "group", "batch", "head", "query", "key", "k", "d", "e", "i", "part"}
 )
 """What schedules call the axes that they make."""
 

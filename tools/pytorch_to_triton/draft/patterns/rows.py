@@ -6,18 +6,19 @@ block that holds a row would be empty. For few and very long rows, and for all t
 `split`, the partial results of chunks first; `staged`, the same for each of several statistics.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir.rewriting import repeated
-from pytorch_to_triton.draft.ir.sizes import Size, product
+from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, axes_of
 from pytorch_to_triton.draft.lower.tensor import digits
 from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, nest
-from pytorch_to_triton.draft.schedule.blocks import configurations, covering
+from pytorch_to_triton.draft.schedule.blocks import configurations, covering, power_of_two
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, half_empty, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online
-from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Rewrite, Schedule, Walk
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import at_once, can_split_at_once, split, staged
 
 EXAMPLES = (
@@ -25,6 +26,9 @@ EXAMPLES = (
     "def total(x: 'float32[M, N]'):\n    return (x * x).sum()",
     "def quantised(x: 'float32[M, N]'):\n"
     "    return torch.round(x / (x.abs().amax(dim=-1, keepdim=True) / 127)).to(torch.int8)",
+    "def timed_norm(x: 'float32[B, 16, N]', weight: 'float32[16]', time: 'float32[B, 16]'):\n"
+    "    normed = torch.nn.functional.group_norm(x, 4, weight)\n"
+    "    return normed * time.sigmoid()[:, :, None]",
 )
 LOOPS = configurations("BLOCK_N num_warps", (16384, 16), (8192, 16), (4096, 8), (1024, 4))
 SHORT_LOOPS = configurations("BLOCK_N num_warps", (1024, 4), (2048, 8))
@@ -42,6 +46,8 @@ TILES = tuple(
 )
 """Short rows many to a program, long ones by themselves."""
 LARGEST_IN_REGISTERS = 16384
+MOST_CHANNELS = 16
+"""Of a row too long for registers each channel is then long enough for a loop of its own."""
 COMPUTED = frozenset({"div_rn", "fmod", "pow", "atan2", "lgamma", "erfinv", "normcdfinv", "i0"})
 """Functions of dozens of instructions, which lanes without an element take as well."""
 FEW_ROWS = 512
@@ -98,7 +104,12 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     reduced = in_memory_order(cluster.reduces()[0].axes, cluster)
     rows = tuple(a for a in cluster.free() if a not in reduced)
     n_rows, length = product(a.size for a in rows), product(a.size for a in reduced)
-    walks, rewrites = nest(("row", rows, Walk("grid")), ("col", reduced, Walk("loop", "BLOCK_N")))
+    channels, neighbours = in_channels(cluster, reduced, lambda count: count <= MOST_CHANNELS)
+    walks, rewrites = nest(
+        ("row", rows, Walk("grid")),
+        ("channel", channels, Walk("loop")),
+        ("col", neighbours, Walk("loop", "BLOCK_N")),
+    )
     loop = Schedule(walks, ("col",), LOOPS, rewrites)
     found = [Alternative("in_passes", ((cluster, loop),))]
     if is_online(online(loop.applied(cluster))):
@@ -109,7 +120,9 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         found.append(chunked(cluster, few_and_long))
     fits = at_most(length, LARGEST_IN_REGISTERS)
     if fits is not None:
-        kernel = cluster, whole(rewrites, rows, length)
+        # By another number of channels, tiles would be larger than where all elements are side by side.
+        channels, neighbours = in_channels(cluster, reduced, lambda count: power_of_two(count) == count)
+        kernel = cluster, whole(rows, channels, neighbours) if rows else whole_at_once(reduced)
         # Whatever is reduced to one number may be long one day.
         found.append(Alternative("in_registers", (kernel,), fits, is_enough=bool(rows)))
         emptied = half_empty(length, LARGEST_IN_REGISTERS)
@@ -126,15 +139,50 @@ def computes_much(cluster: Cluster, reduced: tuple[Axis, ...]) -> bool:
     return any(axes_of(v) & set(reduced) for v in values)
 
 
-def whole(rewrites: tuple[Rewrite, ...], rows: tuple[Axis, ...], length: Size) -> Schedule:
+Axes = Sequence[Axis]
+
+
+def in_channels(cluster: Cluster, reduced: Axes, suits: Callable[[int], bool]) -> tuple[Axes, Axes]:
+    """The axes of channels, along which alone something varies, and those of a channel's neighbours.
+
+    It is read and computed once a channel then, and not for each of its neighbours. There are no channels
+    where their number is not known, or does not suit.
+    """
+    for n in reversed(range(1, len(reduced))):
+        channels, neighbours = reduced[:n], reduced[n:]
+        count = product(a.size for a in channels)
+        if count.is_Integer and count > 1 and suits(int(count)) and _varies(cluster, channels, neighbours):
+            return channels, neighbours
+    return (), reduced
+
+
+def _varies(cluster: Cluster, channels: Axes, neighbours: Axes) -> bool:
+    """Whether something that is read varies along the last of the channels' axes, and no neighbours'."""
+    return any(channels[-1] in axes_of(v) and axes_of(v).isdisjoint(neighbours) for v in cluster.loads())
+
+
+def whole(rows: Axes, channels: Axes, neighbours: Axes) -> Schedule:
     """Each row at once; short rows several to a program."""
-    walks, sized = {"col": Walk("whole", "BLOCK_N")}, {"BLOCK_N": covering(length)}
-    if rows:
-        walks = {"row": Walk("grid", "BLOCK_M"), **walks}
-        return Schedule(walks, ("row", "col"), ROWS, rewrites, sized, TILES[0], TILES)
+    walks, rewrites = nest(
+        ("row", rows, Walk("grid", "BLOCK_M")),
+        ("channel", channels, Walk("whole", "BLOCK_C")),
+        ("col", neighbours, Walk("whole", "BLOCK_N")),
+    )
+    sized = {"BLOCK_C": covering(product(a.size for a in channels))} if channels else {}
+    sized["BLOCK_N"] = covering(product(a.size for a in neighbours))
+    length = "(block_c * block_n)" if channels else "block_n"
+    tiles = tuple({b: text.replace("block_n", length) for b, text in t.items()} for t in TILES)
+    return Schedule(walks, tuple(walks), ROWS, rewrites, sized, tiles[0], tiles)
+
+
+def whole_at_once(reduced: Axes) -> Schedule:
+    """All that there is in one program."""
+    walks, rewrites = nest(("col", reduced, Walk("whole", "BLOCK_N")))
     configs = tuple({"num_warps": w} for w in (4, 8, 16))
     untuned = {"num_warps": "min(max(block_n // 512, 1), 16)"}
-    return Schedule(walks, ("col",), configs, rewrites, sized, untuned)
+    return Schedule(
+        walks, ("col",), configs, rewrites, {"BLOCK_N": covering(product(a.size for a in reduced))}, untuned
+    )
 
 
 def chunked(cluster: Cluster, condition: str) -> Alternative:
