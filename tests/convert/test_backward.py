@@ -258,6 +258,15 @@ async def test_what_is_padded_is_padded_again_not_saved(drafted: Drafting) -> No
     assert set(saved.split(", ")) == {"w", "x"}
 
 
+async def test_rotated_halves_are_put_together_again_not_saved(drafted: Drafting) -> None:
+    body = (
+        "def f(x, w):\n    first, second = x.chunk(2, dim=-1)\n"
+        "    return x + torch.cat((-second, first), dim=-1) * w\n"
+    )
+    found = await drafted({"x": "float32[M, 2*N]", "w": "float32[2*N]"}, body)
+    assert "Saved for the backward pass: x, w." in found.text
+
+
 async def test_a_view_is_a_result_and_what_it_looks_at_is_saved(drafted: Drafting) -> None:
     body = "def f(x):\n    a, b = x.chunk(2, -1)\n    return (F.gelu(a) * b).t()\n"
     found = await drafted({"x": "float32[M, 2*H]"}, body, H=[34])

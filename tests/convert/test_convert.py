@@ -22,7 +22,7 @@ from pytorch_to_triton.validate.validate import validate
 
 from ..conftest import Written
 from .conftest import Conversions, Judging, Resolving
-from .drafting import written_drafts
+from .drafting import finished_text, written_drafts
 
 pytestmark = pytest.mark.anyio
 
@@ -188,6 +188,15 @@ async def test_a_project_with_tools_and_server_packages_of_its_own_is_converted(
     (file,) = written_drafts((await resolved(target)).convertible(), target, tmp_path, [1])
     assert "    from server.declared import SCALE\n" in Path(file).read_text(encoding="utf-8")
     verdict = await judged(file, target)
+    assert verdict.verdict == "passed", verdict.summary
+
+
+async def test_a_finished_file_whose_kernels_call_libdevice_validates_under_the_interpreter(
+    resolved: Resolving, judged: Judging, written: Written, tmp_path: Path
+) -> None:
+    target = written(DECLARED + "def f(x):\n    return torch.expm1(x)\n")
+    assert "libdevice.expm1" in finished_text(await resolved(target), tmp_path)
+    verdict = await judged(tmp_path / "f_triton.py", target, cases=("M=3 N=9",))
     assert verdict.verdict == "passed", verdict.summary
 
 

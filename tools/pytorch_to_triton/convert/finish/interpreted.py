@@ -19,15 +19,15 @@ PYTORCH = {
 """libdevice's functions of numbers -> PyTorch's."""
 
 FOR_THE_INTERPRETER = """\
-if {interpreted}:
-    # Triton's interpreter has no libdevice: there PyTorch computes what the kernels use of it.
+if {interpreted} and libdevice.{first}.__module__ == libdevice.__name__:
+    # Triton's interpreter has stubs for libdevice: there PyTorch computes what the kernels use of it.
     from triton.runtime.interpreter import TensorHandle
 
     def {computed}(function):
         def apply(*operands):
             given = tl.broadcast(*operands) if len(operands) > 1 else operands
-            found = function(*(torch.from_numpy(one.handle.data.copy()) for one in given))
-            return tl.tensor(TensorHandle(found.numpy(), given[0].dtype), given[0].type)
+            computed = function(*(torch.from_numpy(x.handle.data.copy()) for x in given))
+            return tl.tensor(TensorHandle(computed.numpy(), given[0].dtype), given[0].type)
 
         return staticmethod(apply)
 
@@ -74,4 +74,6 @@ def for_the_interpreter(text: str, interpreted: str, computed: str) -> str:
     if not functions:
         return ""
     lines = [f"        {name} = {computed}(torch.{PYTORCH[name]})" for name in functions]
-    return FOR_THE_INTERPRETER.format(interpreted=interpreted, computed=computed, functions="\n".join(lines))
+    return FOR_THE_INTERPRETER.format(
+        interpreted=interpreted, first=functions[0], computed=computed, functions="\n".join(lines)
+    )

@@ -256,8 +256,8 @@ def sources(node: Node, known: Collection[Node]) -> list[Node] | None:
         n = todo.pop()
         if n in known or (n.op == "placeholder" and n is not node):
             found[n] = None
-        elif is_cheap(n):
-            todo += (i for i in n.all_input_nodes if isinstance(i.meta["val"], torch.Tensor))
+        elif is_cheap(call := call_of(n)):
+            todo += (i for i in call.all_input_nodes if isinstance(i.meta["val"], torch.Tensor))
         else:
             return None
     return list(found)
