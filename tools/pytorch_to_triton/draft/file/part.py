@@ -120,8 +120,12 @@ def _part_of(program: Program, setting: DraftSetting) -> Part:
 
 
 def limit_of(taken: Sequence[Choice]) -> str:
-    """The sizes that some alternative takes; the last has a condition too."""
-    return " or ".join(f"({c.condition})" if len(taken) > 1 else c.condition for c in taken)
+    """The sizes that some alternative takes, as the last has a condition too."""
+    conditions = [c.condition for c in taken if " or " not in c.condition]
+    every = [frozenset(condition.split(" and ")) for condition in conditions]
+    included = {c for c, parts in zip(conditions, every, strict=True) if any(p < parts for p in every)}
+    left = list(dict.fromkeys(c.condition for c in taken if c.condition not in included))
+    return " or ".join(f"({condition})" if len(left) > 1 else condition for condition in left)
 
 
 def in_order(program: Program, items: Sequence[Group | Call]) -> dict[Memory, str]:

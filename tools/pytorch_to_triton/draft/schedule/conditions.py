@@ -98,6 +98,7 @@ def on_longer_axes(schedule: Schedule, config: Config) -> dict[str, str]:
     if len(covers) != 1 or len(others) > 1 or schedule.covered.get(covers[0], LONGEST_WHOLE) >= LONGEST_WHOLE:
         return {}
     cover, warps = covers[0], config["num_warps"]
+    beside = math.prod(int(text) for text in schedule.sized.values() if text.isdigit())
     elements = schedule.covered[cover] * math.prod(config[block] for block in others)
     longer = {
         block: f"min({config[block]}, max({elements} // {cover.lower()}, 1))"
@@ -105,7 +106,7 @@ def on_longer_axes(schedule: Schedule, config: Config) -> dict[str, str]:
         if config[block] > 1
     }
     if warps < MOST_WARPS:
-        each = max(elements // warps, BUSY_WARP)
+        each = max(elements // warps, BUSY_WARP // beside, 1)
         longer["num_warps"] = f"min(max({cover.lower()} // {each}, {warps}), {MOST_WARPS})"
     return longer
 
