@@ -1,8 +1,9 @@
 """Conditions on sizes say where they hold: always, nowhere, or at which sizes."""
 
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.schedule.blocks import power_of_two
-from pytorch_to_triton.draft.schedule.conditions import half_empty
+from pytorch_to_triton.draft.schedule.blocks import covering, power_of_two
+from pytorch_to_triton.draft.schedule.conditions import half_empty, on_longer_axes
+from pytorch_to_triton.draft.schedule.schedule import Schedule, Walk
 from pytorch_to_triton.inputs.expression import holds
 
 
@@ -13,3 +14,21 @@ def test_rows_that_leave_a_third_of_a_long_block_empty_are_known() -> None:
         empties = 4096 < n <= 16384 and 3 * n <= 2 * power_of_two(n)
         assert holds(condition, {"N": n}) == empties, n
         assert half_empty(sizes.size(n), 16384) == ("" if empties else None), n
+
+
+def test_what_was_measured_on_short_rows_keeps_the_elements_of_a_program_and_a_warp_on_long_ones() -> None:
+    """Of 16 channels, each of which 64 neighbours belong to, in blocks that a program holds whole."""
+    walks = {
+        "row": Walk("grid", "BLOCK_M"),
+        "channel": Walk("whole", "BLOCK_C"),
+        "col": Walk("whole", "BLOCK_N"),
+    }
+    sized = {"BLOCK_C": "16", "BLOCK_N": covering(sizes.size("N"))}
+    measured = {"BLOCK_M": 4, "num_warps": 4}
+    schedule = Schedule(walks, tuple(walks), (measured,), (), sized, covered={"BLOCK_C": 16, "BLOCK_N": 64})
+    longer = on_longer_axes(schedule, measured)
+    for block_n in (64, 128, 256, 1024):
+        known = {"block_n": block_n, "min": min, "max": max}
+        rows, warps = (int(eval(longer[name], known)) for name in ("BLOCK_M", "num_warps"))
+        assert rows == max(4 * 64 // block_n, 1)
+        assert warps == min(max(16 * block_n // 1024, 4), 16)
