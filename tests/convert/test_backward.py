@@ -189,8 +189,8 @@ async def test_gradients_of_rows_and_of_what_they_share_are_one_kernel_and_one_t
     found = await drafted(inputs, body)
     stored = {k.name: {b.name for b in k.printed.stores} for k in found.kernels}
     weights, rows = (
-        {f"grad_{n}" for n in inputs if n in names} for names in (("w", "b"), ("x", "gate", "residual"))
-    )
+        {f"grad_{n}" for n in inputs if n in names} for names in (("w", "b"), ("x", "gate"))
+    )  # A residual's gradient is that of what it is added to.
     assert stored["f_backward_partial_kernel"] == {*rows, *(f"partial_{w}" for w in weights)}
     assert stored["f_backward_final_kernel"] == weights
 
@@ -265,6 +265,15 @@ async def test_rotated_halves_are_put_together_again_not_saved(drafted: Drafting
     )
     found = await drafted({"x": "float32[M, 2*N]", "w": "float32[2*N]"}, body)
     assert "Saved for the backward pass: x, w." in found.text
+
+
+async def test_a_value_that_is_the_gradient_of_several_inputs_is_stored_once(drafted: Drafting) -> None:
+    inputs: dict[str, object] = {"x": "bfloat16[M, N]", "y": "bfloat16[M, N]"}
+    body = "def f(x, y):\n    return F.silu(x.float() + y.float()).to(x.dtype)\n"
+    found = await drafted(inputs, body)
+    assert "grads = grad_x, grad_x\n" in found.text
+    (gradient,) = (k for k in found.kernels if "backward" in k.name)
+    assert [b.name for b in gradient.printed.stores] == ["grad_x"]
 
 
 async def test_a_view_is_a_result_and_what_it_looks_at_is_saved(drafted: Drafting) -> None:

@@ -56,6 +56,14 @@ async def test_what_was_not_declared_is_refused_with_the_way_out(
     }
 
 
+async def test_dims_of_a_tensor_that_were_declared_as_one_are_checked(
+    written: Written, drafted: Drafting
+) -> None:
+    source = 'import torch\n\nINPUTS = {"x": "float32[B, T, T]"}\nDIMS = {"B": [1, 2], "T": [3, 9]}\n\n\n'
+    text = await drafted(written(source + "def f(x):\n    return x.softmax(-1)\n"))
+    assert "assert x.shape == (B, T, T)" in run_of(text)
+
+
 async def test_a_constant_of_the_users_keeps_its_name_beside_the_checks(
     written: Written, drafted: Drafting
 ) -> None:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from itertools import count
 
 from pytorch_to_triton.graph.skeleton import TensorDtypes, operands, rename_tensors
-from pytorch_to_triton.schema.graph import Graph, GraphOutput, Node, TensorInput
+from pytorch_to_triton.schema.graph import Graph, GraphOutput, Node, NodeArgument, TensorInput
 
 REORDERED = ("aten.alias.default", "aten.detach.default", "aten.permute.default", "aten.t.default")
+
+CAST = "aten._to_copy.default"
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,23 @@ def backward_half(joint: Graph) -> Graph:
             "joint": None,
         }
     )
+
+
+def with_shared_gradients(backward: Graph, dtypes: Mapping[str, str]) -> Graph:
+    """Gradients that are casts of one value to one dtype as one tensor, which autograd takes for several.
+
+    `dtypes` are those of the results, by path, as source.
+    """
+    casts = {n.name: n for n in backward.nodes if n.op == CAST}
+    first: dict[tuple[NodeArgument, str], str] = {}
+    outputs = []
+    for output in backward.outputs:
+        name = output.name
+        if cast := casts.get(name):
+            name = first.setdefault((cast.args[0], dtypes[output.path]), name)
+        outputs.append(output.model_copy(update={"name": name}))
+    nodes = nodes_between(backward, {o.name for o in outputs}, ())
+    return backward.model_copy(update={"outputs": tuple(outputs), "nodes": nodes})
 
 
 def gradients_alone(joint: Graph) -> Graph:

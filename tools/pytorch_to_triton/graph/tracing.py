@@ -22,7 +22,7 @@ from pytorch_to_triton.graph.dtype_rules import (
     phrase,
     tensors_of_one_dtype,
 )
-from pytorch_to_triton.graph.joint import Backward, backward_half, forward_half
+from pytorch_to_triton.graph.joint import Backward, backward_half, forward_half, with_shared_gradients
 from pytorch_to_triton.graph.operators import KEPT
 from pytorch_to_triton.graph.skeleton import (
     TensorDtypes,
@@ -235,14 +235,16 @@ def _in_halves(joint: Branch, traces: Sequence[Graph]) -> Branch:
             f"No result of `{joint.graph.function}` has a gradient by an input.",
             "Convert it without backward.",
         )
-    forward, backward = forward_half(joint.graph), backward_half(joint.graph)
+    dtypes = output_dtypes(traces, traces, ARGUMENT)
+    forward = forward_half(joint.graph)
+    backward = with_shared_gradients(backward_half(joint.graph), dtypes)
     cotangents = joint.graph.joint.cotangents
     gradients = Backward(
         backward,
         tuple(i.name for i in backward.inputs if i.name not in cotangents),
         cotangents,
         joint.graph.joint.gradients,
-        output_dtypes(traces, traces, ARGUMENT),
+        dtypes,
         tensor_dtypes(traces, ARGUMENT),
     )
     return replace(joint, graph=forward, backward=gradients)

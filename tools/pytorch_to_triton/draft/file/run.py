@@ -98,7 +98,7 @@ def shape_checks(graph: Graph) -> list[str]:
     defined: set[str] = set()
     for tensor in graph.inputs:
         sizes = tensor.shape.expressions
-        if any(s not in graph.dims or s in defined for s in sizes):
+        if len({*sizes}) < len(sizes) or any(s not in graph.dims or s in defined for s in sizes):
             name, shape = tensor.name, tuple_text(sizes)
             lines.append(f'assert {name}.shape == {shape}, f"{name}: {{tuple({name}.shape)}}"')
         defined |= set(sizes)
