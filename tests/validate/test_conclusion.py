@@ -285,6 +285,18 @@ def test_the_cases_are_shown_in_this_order() -> None:
         assert most_telling([*BY_WEIGHT[:start:-1], BY_WEIGHT[start]]).name == BY_WEIGHT[start].name
 
 
+def test_a_plain_case_is_shown_before_a_special_one_and_nan_is_blamed_last() -> None:
+    plain = wrong("odd", "N=3", causes=())
+    offset = wrong("layout", "N=8 x offset", where="tail")
+    nan = wrong("combined", "N=5 x offset, nan in x", kind="not_propagated", where="one_index")
+    huge = wrong("special", "N=8 huge in x", kind="infinite", where="tail")
+    results = [nan, huge, offset, plain, result("declared", "passed")]
+    assert summary_of("failed", results).startswith("4 of 5 cases are wrong. For example, N=3: ")
+    assert not next_step_of("failed", results).startswith("Likely cause")
+    assert most_telling([nan, huge, offset]) is offset
+    assert most_telling([nan, huge]) is huge
+
+
 def test_only_some_statuses_speak_against_a_candidate() -> None:
     wrong: list[CaseStatus] = ["failed", "crashed", "timed_out", "raised"]
     others: list[CaseStatus] = ["passed", "reference_raised", "skipped", "limited", "undecided"]

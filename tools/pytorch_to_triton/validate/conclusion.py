@@ -18,8 +18,11 @@ from pytorch_to_triton.validate.host_code import is_of_gradients
 from pytorch_to_triton.validate.judge import MEMORY
 from pytorch_to_triton.validate.limits import limits_in
 from pytorch_to_triton.validate.phrases import cut, listed, sentence, times
+from pytorch_to_triton.validate.plan import names_values
 
 LOCAL: tuple[Where, ...] = ("tail", "one_index", "every_nth", "range", "diagonal")
+OF_SIZES: tuple[Group, ...] = ("declared", "reduced", "odd", "one", "beyond")
+"""Groups of cases that differ from one another in their sizes alone."""
 ONLY: dict[Group, str] = {
     "layout": "Only other memory layouts fail: pass strides to the kernel, or make its inputs contiguous.",
     "empty": "Only empty inputs fail: return early where there is nothing to do.",
@@ -286,16 +289,32 @@ def wrong_of(results: Sequence[CaseResult]) -> list[CaseResult]:
 
 
 def most_telling(wrong: Sequence[CaseResult]) -> CaseResult:
-    """Of several wrong cases the one to look at first: declared, of a known kind, in one place, large.
+    """Of several wrong cases the one to look at first: declared, plain, of a known kind, in one place, large.
 
     One with large strides comes last, unless memory is at stake: its failure hides what else is wrong.
     """
 
-    def telling(result: CaseResult) -> tuple[bool, bool, bool, bool, bool, int]:
+    def telling(result: CaseResult) -> tuple[bool, bool, bool, int, bool, bool, int]:
         named = any(mismatch.kind != "values" for mismatch in result.mismatches)
         local = any(mismatch.where in LOCAL for mismatch in result.mismatches)
         broken = any(violation.kind in MEMORY for violation in result.violations)
         size = sum(output.elements for output in result.outputs)
-        return result.group in DECLARED_GROUPS, result.group != "large_stride", broken, named, local, size
+        usual = result.group != "large_stride"
+        return result.group in DECLARED_GROUPS, usual, broken, plainness(result), named, local, size
 
     return max(wrong, key=telling)
+
+
+def plainness(result: CaseResult) -> int:
+    """How little beside a kernel's mistake may explain a case: most of all sizes alone, least of all that
+    NaN or infinity is expected."""
+    if any(mismatch.kind == "not_propagated" for mismatch in result.mismatches):
+        return 0
+    if has_special_values(result):
+        return 1
+    return 3 if result.group in OF_SIZES else 2
+
+
+def has_special_values(case: CaseResult) -> bool:
+    """Whether a generated case was called with other values than random ones."""
+    return case.group == "special" or (case.group == "combined" and names_values(case.name))

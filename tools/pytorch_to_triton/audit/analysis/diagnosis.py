@@ -26,12 +26,12 @@ from pytorch_to_triton.schema.verdict import (
 from pytorch_to_triton.validate.conclusion import (
     ONLY,
     WRONG,
+    has_special_values,
     most_telling,
     only_group,
     wrong_of,
 )
 from pytorch_to_triton.validate.judge import MEMORY
-from pytorch_to_triton.validate.plan import names_values
 
 Diagnosis = Literal[
     "out_of_bounds", "offset_overflow", "race", "missing_barrier", "false_promise", "undefined_values",
@@ -80,10 +80,6 @@ _AFTER_THE_CALL = " after the call"
 """Ends the name of an argument that was written to, in Mismatch.output."""
 _VARIED: tuple[Group, ...] = ("special", "layout", "large_stride", "option", "repeat", "combined")
 """Cases that differ from a plain one of the same sizes."""
-
-
-def has_special_values(case: CaseResult) -> bool:
-    return case.group == "special" or (case.group == "combined" and names_values(case.name))
 
 
 @dataclass(frozen=True)
