@@ -20,7 +20,13 @@ from pytorch_to_triton.targets.describe import describe
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import Problem, problem_of, reference_of
 from pytorch_to_triton.validate.at_fault import NO_CULPRIT, Culprit, compiled_wrongly, find_culprit
-from pytorch_to_triton.validate.behavior import Policy, behavior_of, notes_of, violations_of_traces
+from pytorch_to_triton.validate.behavior import (
+    Policy,
+    behavior_of,
+    never_stored,
+    notes_of,
+    violations_of_traces,
+)
 from pytorch_to_triton.validate.conclusion import decide, most_telling, next_step_of, summary_of, wrong_of
 from pytorch_to_triton.validate.host_code import kernels_in
 from pytorch_to_triton.validate.limits import limits_in, with_limits
@@ -216,7 +222,8 @@ async def findings(
         results = [*results, reduction.judged.result]
     culprit = await culprit_behind(trial, cases, results, reduction, plan.source)
     observations = tuple(case.observation for case in judged)
-    return Findings(skipped, tuple(results), observations, memory, reduction, culprit)
+    unblamed = tuple(case.observation for case in judged if not case.result.mismatches)
+    return Findings(skipped, tuple(results), observations, unblamed, memory, reduction, culprit)
 
 
 async def culprit_behind(
@@ -259,6 +266,8 @@ class Findings:
     """What was not tried."""
     results: tuple[CaseResult, ...]
     observations: tuple[Observation, ...]
+    unblamed: tuple[Observation, ...]
+    """Those of cases in which no value is wrong."""
     memory: MemoryCheck
     reduction: Reduction | None
     culprit: Culprit
@@ -271,7 +280,11 @@ def verdict_of(
     """The verdict; `source` is that of the candidate's file."""
     setting, results, reduction = trial.setting, findings.results, findings.reduction
     interpreter = setting.runtime.interpreter
-    violations = (*findings.memory.violations, *violations_of_traces(trial.candidate.traces))
+    violations = (
+        *findings.memory.violations,
+        *never_stored(findings.unblamed, findings.observations, trial.policy),
+        *violations_of_traces(trial.candidate.traces),
+    )
     decision = decide(results, violations, request.cases)
     wrong = wrong_of(results)
     smallest = reduction.case.name if reduction else None

@@ -48,10 +48,14 @@ class CallObservation:
             memory.named(tensor, path)
         # The gradient of a sum is the gradient that came in: there is nothing to compute.
         passed_on = {output for output, _ in aliases(tensors.items(), call.cotangents.items())}
+        origins = {p: self.origins(t) for p, t in tensors.items() if p not in passed_on}
+        unmade = [path for path, made_by in origins.items() if made_by is not None]
         return Observation(
             operators=dict(self.operators.counts),
             launches=decoded(tuple[ObservedLaunch, ...], self.launches.launched),
-            origins={p: self.origins(t) for p, t in tensors.items() if p not in passed_on},
+            origins=origins,
+            idle={path: idle for path in unmade if (idle := self.operators.idle_kernels(tensors[path]))},
+            made=tuple(p for p in origins if p not in unmade and tensors[p].numel() > 0),
             reads_kernels=self.operators.reads_kernels,
             faults=tuple(map(in_original_file, self.guard.faults)),
             loops=tuple(map(in_original_file, observed_loops())),

@@ -57,6 +57,7 @@ VIOLATIONS: Mapping[ViolationKind, Diagnosis] = {
     "torch_operator": "left_to_pytorch",
     "no_triton_kernel": "left_to_pytorch",
     "output_without_kernel": "left_to_pytorch",
+    "stores_nothing": "unwritten_output",
     "python_in_kernel": "uncompilable_python",
     "hides_operators": "misbehaves",
     "inputs_changed": "misbehaves",
@@ -172,6 +173,7 @@ class Diagnoses:
         unwritten = any(mismatch.kind == "unwritten" for mismatch in case.mismatches)
         idle = any(violation.kind in _IDLE for one in self._wrong for violation in one.violations)
         follows: list[ViolationKind] = ["reads_uninitialised"] * unwritten
+        follows += ["stores_nothing"] * bool(case.mismatches)
         return (*follows, *_IDLE * (idle or case.status in _ENDS))
 
     def _diagnosis_of_violation(self, violation: Violation, case: CaseResult) -> Diagnosis:
