@@ -19,6 +19,7 @@ from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import CaseResult, OutputFigures, Verdict
 from pytorch_to_triton.validate.conclusion import skipped_text
+from pytorch_to_triton.validate.phrases import times
 from pytorch_to_triton_server.inspection_tables import compiled_at, inspection_tables
 from pytorch_to_triton_server.tables import TerminalTable, console_on_stdout, shown_path
 
@@ -231,8 +232,16 @@ def timing_table(timing: TimingTable) -> TerminalTable:
 
 
 def every_case(verdict: Verdict) -> TerminalTable:
-    """One row a case; errors in units of the rounding error that the problem allows."""
-    return TerminalTable(_HEADINGS, [row_of(case) for case in verdict.cases])
+    """One row a case, and one for all that were not run; errors in units of the rounding error that the
+    problem allows."""
+    run = [case for case in verdict.cases if case.reason != "not_run"]
+    return TerminalTable(_HEADINGS, [*map(row_of, run), *not_run(verdict)])
+
+
+def not_run(verdict: Verdict) -> Iterator[tuple[str, ...]]:
+    """A row for all the cases that crashes and time-outs left out."""
+    if cases := [case for case in verdict.cases if case.reason == "not_run"]:
+        yield times(len(cases), "case"), "", "not run", "", cases[0].why
 
 
 def cases_in_brief(verdict: Verdict) -> TerminalTable:
@@ -240,8 +249,9 @@ def cases_in_brief(verdict: Verdict) -> TerminalTable:
     if len(verdict.cases) <= _SCREEN:
         return every_case(verdict)
     passed = [case for case in verdict.cases if case.status == "passed"]
-    others = [row_of(case) for case in verdict.cases if case.status != "passed"]
-    return TerminalTable(_HEADINGS, [*counted(passed), *((*cells, cut(reason)) for *cells, reason in others)])
+    others = [row_of(case) for case in verdict.cases if case.status != "passed" and case.reason != "not_run"]
+    brief = ((*cells, cut(reason)) for *cells, reason in others)
+    return TerminalTable(_HEADINGS, [*counted(passed), *brief, *not_run(verdict)])
 
 
 def counted(passed: list[CaseResult]) -> Iterator[tuple[str, ...]]:

@@ -9,7 +9,13 @@ import pytest
 from pytorch_to_triton.schema.verdict import Behavior, CaseResult, CaseStatus, Decision, Verdict
 from pytorch_to_triton_server.catalogue import TOOLS
 from pytorch_to_triton_server.over_mcp.output_schemas import model_of
-from pytorch_to_triton_server.show import closing_lines, passed_of_all, tables_of
+from pytorch_to_triton_server.show import (
+    cases_in_brief,
+    closing_lines,
+    every_case,
+    passed_of_all,
+    tables_of,
+)
 
 SUMMARY_SAYS_ALL = {"Machine", "FetchReport", "PageExcerpt"}
 """Results without a table; a page's text is printed as it is."""
@@ -47,6 +53,14 @@ def test_the_details_of_every_tool_s_result_are_shown_unless_its_summary_says_al
     shown = set(re.findall(r"case (\w+)\(", inspect.getsource(tables_of)))
     results = {model_of(tool.name).__name__ for tool in TOOLS}
     assert results - shown == SUMMARY_SAYS_ALL, "give it a case in tables_of, or name it in SUMMARY_SAYS_ALL"
+
+
+def test_cases_that_were_not_run_have_one_row_together() -> None:
+    verdict = verdict_with("failed", ["timed_out", *["skipped"] * 40])
+    left = [case.model_copy(update={"reason": "not_run", "why": "not run"}) for case in verdict.cases[1:]]
+    verdict = verdict.model_copy(update={"cases": (verdict.cases[0], *left)})
+    for table in (every_case(verdict), cases_in_brief(verdict)):
+        assert [row[0] for row in table.rows] == ["N=0", "40 cases"]
 
 
 def test_cases_that_could_not_be_judged_are_counted_beside_those_that_passed() -> None:

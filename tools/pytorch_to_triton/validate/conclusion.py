@@ -51,7 +51,7 @@ WHY_SKIPPED: dict[NoResult | None, str] = {
     "sandbox_violation": "the reference did what is not allowed",
     "crashed": "PyTorch crashes there",
     "timed_out": "out of time",
-    "not_run": "not run after crashes",
+    "not_run": "not run after crashes or time-outs",
     "lost": "lost by the machine",
 }
 """In a few words, by why the call of a case that says nothing about a candidate has no result."""
@@ -183,7 +183,7 @@ def failed_summary(results: Sequence[CaseResult], violations: Sequence[Violation
         return f"The values of {times(len(results), 'case')} are right, but the rules are broken: {broken}"
     case = most_telling(wrong)
     further = [violation.message for violation in violations if violation != case.stopped_by]
-    share = share_wrong(wrong, len(results)) + with_configurations(wrong, results)
+    share = share_wrong(wrong, len(results)) + not_run(results) + with_configurations(wrong, results)
     text = f"{share}. For example, {case.name}: {case.why}"
     return " ".join([sentence(text), *further]) if further else text
 
@@ -191,9 +191,18 @@ def failed_summary(results: Sequence[CaseResult], violations: Sequence[Violation
 def share_wrong(wrong: Sequence[CaseResult], total: int) -> str:
     only_rules = all(result.status == "failed" and not result.mismatches for result in wrong)
     verb = f"{is_or_are(len(wrong))} wrong"
+    endless = sum(result.status == "timed_out" for result in wrong)
+    if endless:
+        verb = "did not return" if endless == len(wrong) else f"{verb} ({endless} did not return)"
     if only_rules:
         verb = "breaks the rules" if len(wrong) == 1 else "break the rules"
     return f"{len(wrong)} of {times(total, 'case')} {verb}"
+
+
+def not_run(results: Sequence[CaseResult]) -> str:
+    """`, and 49 were not run` where crashes and time-outs ended a validation."""
+    count = sum(result.reason == "not_run" for result in results)
+    return f", and {count} {'was' if count == 1 else 'were'} not run" if count else ""
 
 
 def with_configurations(wrong: Sequence[CaseResult], results: Sequence[CaseResult]) -> str:

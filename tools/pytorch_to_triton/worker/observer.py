@@ -79,8 +79,14 @@ class Observer:
     """Observes one candidate's process from before its file is loaded."""
 
     def __init__(
-        self, secret: list[Path], kept: list[Path], report: Callable[[SandboxViolation], None]
+        self,
+        secret: list[Path],
+        kept: list[Path],
+        report: Callable[[SandboxViolation], None],
+        announce: Callable[[Callable[..., Any] | None], None],
     ) -> None:
+        """`announce` is called with each interpreted kernel before it runs, and with None after it."""
+        self.announce = announce
         self.sandbox = Sandbox(secret, kept, report)
         self.patches = Patches()
         self.flags = SettingsSnapshot()
@@ -95,7 +101,9 @@ class Observer:
         # The interpreter knows what a kernel wrote to; on a device only what it was given is known.
         given = (*call.tensors().values(), *call.cotangents.values())
         operators = Operators(given, guard.has_stored if interpreting() else None)
-        observation = CallObservation(operators, Launches(operators), guard)
+        # On a device a launch returns before its kernel has run.
+        launches = Launches(operators, self.announce if interpreting() else None)
+        observation = CallObservation(operators, launches, guard)
         with ExitStack() as stack:
             stack.enter_context(self.sandbox.watching())
             stack.enter_context(as_on_a_gpu())

@@ -277,8 +277,12 @@ class Launches:
     A warm-up, a grid without programs and a launch that raised are no launches.
     """
 
-    def __init__(self, operators: Operators) -> None:
+    def __init__(
+        self, operators: Operators, announce: Callable[[Callable[..., Any] | None], None] | None = None
+    ) -> None:
+        """`announce` is called with a kernel before it runs, and with None after it."""
         self._operators = operators
+        self._announce = announce or (lambda kernel: None)
         self._counts: Counter[Callable[..., Any]] = Counter()
         self._python: dict[Callable[..., Any], set[str]] = {}
         self._recording = ExitStack()
@@ -323,7 +327,11 @@ class Launches:
                     names |= python_in(kernel.fn, dict(zip(kernel.arg_names, args, strict=False)) | kwargs)
                 return extents
 
-            result = original(kernel, *args, grid=bound_grid, warmup=warmup, **kwargs)
+            self._announce(kernel.fn)
+            try:
+                result = original(kernel, *args, grid=bound_grid, warmup=warmup, **kwargs)
+            finally:
+                self._announce(None)
             if not warmup and extents and math.prod(map(int, extents)) > 0:
                 self._counts[kernel.fn] += 1
                 for tensor in tensors_in((args, kwargs)):
