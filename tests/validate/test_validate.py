@@ -141,6 +141,13 @@ async def test_a_candidate_that_does_not_return_is_wrong_in_that_case_alone(
     assert {r.status for r in verdict.cases if r.name != at} == {"passed"}
 
 
+async def test_the_readme_shows_the_verdict_that_its_command_prints(judge: Judge) -> None:
+    readme = " ".join((KERNELS.parents[1] / "README.md").read_text().split())
+    verdict = await judge(KERNELS / "wrong" / "grid_rounds_down.py", seed=7)
+    assert f"{verdict.summary} {verdict.next_step}" in readme
+    assert f"Smallest case with this mistake: {verdict.smallest} Run it again:" in readme
+
+
 async def test_after_three_crashes_the_rest_is_not_run(judge: Judge, tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text((KERNELS / "aborts.py").read_text().replace("x.numel() == 9", "x.numel() > 0"))
