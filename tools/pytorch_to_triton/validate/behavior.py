@@ -1,13 +1,12 @@
 """From what was observed of a candidate to what it may not do. Pure: observations in, violations out."""
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pytorch_to_triton.inputs.case import Case, tensors_in
-from pytorch_to_triton.schema.verdict import Behavior, StridedAccess, Violation, ViolationKind
+from pytorch_to_triton.schema.verdict import StridedAccess, Violation, ViolationKind
 from pytorch_to_triton.validate.phrases import listed, shortened, times
 from pytorch_to_triton.worker.wire.observation import (
     Differs,
@@ -393,31 +392,3 @@ def of_traces(traces: Traces) -> Iterator[Violation]:
     if traces.leftovers:
         named = shortened([f"{leftover.kind} {leftover.name}" for leftover in traces.leftovers])
         yield violation("leaves_running", f"Still running after the call: {named}.")
-
-
-def notes_of(observations: Sequence[Observation], policy: Policy) -> Iterator[str]:
-    """What should be known of a candidate that does nothing wrong."""
-    unsteady = [s for s in observations if s.differs and uses_atomics(s)]
-    if atomic := sorted({launch.kernel for s in unsteady for launch in s.launches if launch.atomics}):
-        yield f"Results differ from run to run in their last bits: {', '.join(atomic)} uses atomics."
-    apart = {(o, of) for s in observations for o, of in s.aliases_of_reference - s.aliases if o in s.origins}
-    for output, of in sorted(apart):
-        if not output.startswith(GRADIENT):
-            yield f"{output} has memory of its own in some cases where PyTorch's shares that of {of}."
-    used = behavior_of(observations).operators
-    if named := [name for name in Policy().refused(used) if not policy.refused([name])]:
-        yield f"Computed by PyTorch, as allowed: {', '.join(named)}."
-    called = {packet(name) for name in used}
-    if unused := sorted(name for name in policy.allow_torch - {ANY} if packet(name) not in called):
-        yield f"--allow-torch {', '.join(unused)} is never used: give the names that aten has for operators."
-
-
-def behavior_of(observations: Iterable[Observation]) -> Behavior:
-    """Launches and operators of all cases added up."""
-    kernels: Counter[str] = Counter()
-    operators: Counter[str] = Counter()
-    for observation in observations:
-        for launch in observation.launches:
-            kernels[launch.kernel] += launch.count
-        operators.update(observation.operators)
-    return Behavior(kernels=dict(kernels), operators=dict(operators))

@@ -20,18 +20,12 @@ from pytorch_to_triton.targets.describe import describe
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import Problem, problem_of, reference_of
 from pytorch_to_triton.validate.at_fault import NO_CULPRIT, Culprit, compiled_wrongly, find_culprit
-from pytorch_to_triton.validate.behavior import (
-    Policy,
-    behavior_of,
-    never_stored,
-    notes_of,
-    violations_of_traces,
-)
+from pytorch_to_triton.validate.behavior import Policy, never_stored, violations_of_traces
 from pytorch_to_triton.validate.conclusion import decide, most_telling, next_step_of, summary_of, wrong_of
 from pytorch_to_triton.validate.host_code import kernels_in
 from pytorch_to_triton.validate.limits import limits_in, with_limits
 from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_memory, under_interpreter
-from pytorch_to_triton.validate.notes import loops_of_one_turn, notes_on
+from pytorch_to_triton.validate.notes import behavior_of, loops_of_one_turn, notes_of, notes_on
 from pytorch_to_triton.validate.phrases import times
 from pytorch_to_triton.validate.plan import CaseSizeLimits
 from pytorch_to_triton.validate.ready_plan import (
