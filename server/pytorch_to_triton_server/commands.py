@@ -3,6 +3,7 @@
 import inspect
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
@@ -31,6 +32,8 @@ SWITCHES = {
         bool, typer.Option("--timings", help="List the call's processes and their times on stderr.")
     ],
 }
+OF_VALIDATE = {"all": Annotated[bool, typer.Option("--all", help="List every case, not only the mistakes.")]}
+"""Of the command whose result is a verdict."""
 
 
 def build_app() -> typer.Typer:
@@ -80,14 +83,16 @@ def command_of(tool: Tool) -> tuple[str, str]:
 
 def command(tool: Tool) -> Callable[..., None]:
     """The command of a tool: a required parameter is positional, any other an option; and `--json`."""
+    added = {**OF_VALIDATE, **SWITCHES} if tool.name == "validate" else SWITCHES
 
     def run(*, json: bool, timings: bool, **given: Any) -> None:
+        each_case = given.pop("all", False)
         result = run_interruptible(call, tool, tool.check_arguments(given), timings)
-        print_result(result, show, as_json=json)
+        print_result(result, partial(show, each_case=each_case), as_json=json)
         raise typer.Exit(0 if tool.is_yes(result) else 1)
 
     switches = (
-        inspect.Parameter(name, KEYWORD, annotation=kind, default=False) for name, kind in SWITCHES.items()
+        inspect.Parameter(name, KEYWORD, annotation=kind, default=False) for name, kind in added.items()
     )
     parameters = [*(option(tool, parameter) for parameter in tool.parameters), *switches]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -131,11 +136,11 @@ async def call(tool: Tool, arguments: dict[str, Any], timings: bool) -> "Value":
     return result
 
 
-def show(result: "Value") -> None:
-    """For a person."""
+def show(result: "Value", *, each_case: bool = False) -> None:
+    """For a person; of a verdict only the mistakes, or `each_case`."""
     from pytorch_to_triton_server import show
 
-    show.show(result)
+    show.show(result, each_case=each_case)
 
 
 def print_timings(worker: "WorkerClient") -> None:

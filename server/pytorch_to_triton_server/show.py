@@ -1,8 +1,9 @@
 """Results as a person reads them on a terminal."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.console import Console
 
 from pytorch_to_triton.benchmark.flags import all_flags, flag_text
 from pytorch_to_triton.benchmark.speed_report import brief_table
@@ -17,31 +18,42 @@ from pytorch_to_triton.schema.finished import FinishedConversion
 from pytorch_to_triton.schema.session import ConversionSession, SessionList, SessionStep, Understanding
 from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.value import Value
-from pytorch_to_triton.schema.verdict import CaseResult, OutputFigures, Verdict
+from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate.conclusion import skipped_text
 from pytorch_to_triton_server.inspection_tables import compiled_at, inspection_tables
 from pytorch_to_triton_server.tables import TerminalTable, console_on_stdout, shown_path
-
-_SCREEN = 24
-"""Up to so many cases are listed on a terminal; of more, those that passed are counted by group."""
-_REASON = 64
-"""The most characters of a reason in a table that is kept short."""
-_HEADINGS = ("case", "group", "outcome", "error / allowed", "reason")
+from pytorch_to_triton_server.verdict_tables import every_case, verdict_tables
 
 
-def show(result: Value) -> None:
-    """Print a result on stdout: its tables, then what it means and what to do next."""
+def show(result: Value, *, each_case: bool = False) -> None:
+    """Print a result on stdout: its tables, then what it means and what to do next.
+
+    A verdict comes before its tables, unless these list `each_case` of it.
+    """
     console = console_on_stdout()
     if isinstance(result, AuditReport) and result.document:
         sys.stdout.buffer.write(result.document.encode())
         return
     if isinstance(result, PageExcerpt):
         console.print(result.text, soft_wrap=True)
-    case_table = cases_in_brief if console.is_terminal else every_case
-    for table in tables_of(result, case_table):
+    if isinstance(result, Verdict) and not each_case:
+        print_lines(console, conclusion_lines(result))
+        print_tables(console, tables_of(result))
+        print_lines(console, notes_of(result))
+        return
+    print_tables(console, every_case(result) if isinstance(result, Verdict) else tables_of(result))
+    print_lines(console, closing_lines(result))
+
+
+def print_tables(console: Console, tables: Iterable[TerminalTable]) -> None:
+    """One below the other."""
+    for table in tables:
         console.print(table)
-    for line in closing_lines(result):
-        # A command is to be copied, and a program reads lines: neither is broken.
+
+
+def print_lines(console: Console, lines: Iterable[str]) -> None:
+    """A command is to be copied, and a program reads lines: neither is broken."""
+    for line in lines:
         console.print(line, soft_wrap=not console.is_terminal or typed() in line)
 
 
@@ -58,10 +70,10 @@ def closing_lines(result: Value) -> Iterator[str]:
             f"Suppressed at {entry.finding.file}:{entry.finding.line}: {entry.finding.rule}: {entry.reason}"
             for entry in result.suppressed
         )
-    yield from (f"Note: {note}" for note in getattr(result, "notes", ()))
+    yield from notes_of(result)
     if isinstance(result, FinishedConversion) and result.tests and result.tests.output:
         yield result.tests.output
-    yield from result.model_dump(include={"summary", "next_step"}).values()
+    yield from conclusion_lines(result)
     if isinstance(result, Benchmark):
         yield from (f"Chart: {picture}" for picture in result.pictures)
         if result.frozen:
@@ -74,26 +86,32 @@ def closing_lines(result: Value) -> Iterator[str]:
         text = result.page
         yield f"{text.kind} of {text.kernel}, page {text.page} of {text.pages} (in full: {text.whole}):"
         yield text.text
+
+
+def notes_of(result: Value) -> Iterator[str]:
+    """What should be known beside the result."""
+    yield from (f"Note: {note}" for note in getattr(result, "notes", ()))
+
+
+def conclusion_lines(result: Value) -> Iterator[str]:
+    """The summary and the next step; of a verdict that is no pass, how to see the mistake again."""
+    yield from result.model_dump(include={"summary", "next_step"}).values()
     if isinstance(result, Verdict) and result.verdict != "passed":
         if result.smallest:
             yield f"Smallest case with this mistake: {result.smallest}"
         yield f"Run it again: {result.replay}"
 
 
-def tables_of(result: Value, case_table: Callable[[Verdict], TerminalTable]) -> Iterator[TerminalTable]:
-    """The details, as tables; `case_table` makes that of a verdict."""
+def tables_of(result: Value) -> Iterator[TerminalTable]:
+    """The details, as tables."""
     match result:
         case Verdict():
-            yield case_table(result)
-            if result.skipped:
-                yield TerminalTable(
-                    ("not tested", "reason"), [(skip.what, skip.why) for skip in result.skipped]
-                )
+            yield from verdict_tables(result)
         case Conversion():
             yield stage_table(result)
             for stage in result.stages:
                 if stage.verdict.verdict != "passed":
-                    yield case_table(stage.verdict)
+                    yield from verdict_tables(stage.verdict)
             yield from (timing_table(sizes.timing) for sizes in result.at if sizes.timing)
         case ConversionSession():
             yield from session_tables(result)
@@ -228,53 +246,3 @@ def timing_table(timing: TimingTable) -> TerminalTable:
     ]
     where = " at ".join(filter(None, (timing.device, point_name(timing.dims))))
     return TerminalTable((where, "median ms", "95 % interval", "GB/s"), rows)
-
-
-def every_case(verdict: Verdict) -> TerminalTable:
-    """One row a case; errors in units of the rounding error that the problem allows."""
-    return TerminalTable(_HEADINGS, [row_of(case) for case in verdict.cases])
-
-
-def cases_in_brief(verdict: Verdict) -> TerminalTable:
-    """Few cases, or one row for all of a group that passed; what did not pass is listed last, in full."""
-    if len(verdict.cases) <= _SCREEN:
-        return every_case(verdict)
-    passed = [case for case in verdict.cases if case.status == "passed"]
-    others = [row_of(case) for case in verdict.cases if case.status != "passed"]
-    return TerminalTable(_HEADINGS, [*counted(passed), *((*cells, cut(reason)) for *cells, reason in others)])
-
-
-def counted(passed: list[CaseResult]) -> Iterator[tuple[str, ...]]:
-    """A row a group: how many cases, and the one that came closest to its limit."""
-    groups = dict.fromkeys(case.group for case in passed)
-    by_group = groupby(sorted(passed, key=lambda case: list(groups).index(case.group)), lambda c: c.group)
-    for group, cases in by_group:
-        several = list(cases)
-        worst = max(several, key=lambda case: max(map(share_of_allowed, case.outputs), default=-1.0))
-        count = f"{len(several)} cases" if len(several) > 1 else worst.name
-        yield count, group, "passed", worst_error(worst), ""
-
-
-def cut(reason: str) -> str:
-    """Its beginning: what is below the table names one in full."""
-    return reason if len(reason) <= _REASON else f"{reason[:_REASON].rpartition(' ')[0]} …"
-
-
-def row_of(case: CaseResult) -> tuple[str, ...]:
-    return case.name, case.group, case.status, worst_error(case), case.why
-
-
-def share_of_allowed(output: OutputFigures) -> float:
-    """How much of its allowed error an output took."""
-    return output.candidate_error / output.allowed_error if output.allowed_error > 0 else -1.0
-
-
-def worst_error(case: CaseResult) -> str:
-    """The output that comes closest to its limit, or passes it by the most."""
-    worst = max(case.outputs, key=share_of_allowed, default=None)
-    if worst is None or worst.allowed_error <= 0:
-        return ""
-    failing = sum(output.failing for output in case.outputs)
-    if failing and share_of_allowed(worst) <= 1:
-        return f"{failing} not finite"
-    return f"{worst.candidate_error:.3g} / {worst.allowed_error:.3g}"

@@ -61,7 +61,7 @@ async def test_both_faces_offer_the_same_tools_with_the_same_parameters(client: 
     tools = (await client.list_tools()).tools
     served = {tool.name: set(tool.input_schema["properties"]) - {"detail"} for tool in tools}
     commanded = {
-        name: {p.name for p in command.params} - {"json", "timings", "help"}
+        name: {p.name for p in command.params} - {"all", "json", "timings", "help"}
         for name, command in commands().items()
     }
     assert served.pop("job") == {"job_id", "action"}

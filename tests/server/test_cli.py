@@ -116,14 +116,17 @@ def test_every_mistake_in_a_call_is_one_json_object(capfd: pytest.CaptureFixture
             assert "\n" not in error["message"]
 
 
-def test_a_right_kernel_exits_0_and_shows_its_cases(
+def test_a_right_kernel_exits_0_and_shows_its_groups_and_with_all_its_cases(
     right_kernel: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["validate", str(right_kernel), "--device", "interpreter", "--dim", "N=8,40"]) == 0
+    command = ["validate", str(right_kernel), "--device", "interpreter", "--dim", "N=8,40"]
+    assert main(command) == 0
     out = capfd.readouterr().out
-    assert "N=8 " in out
-    assert "passed" in out
-    assert "cases are right" in out
+    assert "cases are right" in out.partition("\n")[0]
+    assert "declared" in out
+    assert "N=8 " not in out
+    assert main([*command, "--all"]) == 0
+    assert "N=8 " in capfd.readouterr().out
 
 
 def test_json_prints_only_json_and_timings_go_to_stderr(

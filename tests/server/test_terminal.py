@@ -9,8 +9,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus
-from pytorch_to_triton_server.show import counted, row_of
 from pytorch_to_triton_server.tables import TerminalTable
 
 PROGRAM = (sys.executable, "-m", "pytorch_to_triton_server")
@@ -60,18 +58,6 @@ def test_colour_is_for_what_asks_for_attention() -> None:
     assert "\x1b[31mhigh" in printed(ROWS, 120)
     fine = printed(TerminalTable(("case", "outcome"), [("N=1", "passed")]), 120)
     assert "\x1b[3" not in fine
-
-
-def case(name: str, group: str, status: CaseStatus) -> CaseResult:
-    return CaseResult.model_validate(
-        {"name": name, "group": group, "status": status, "outputs": (), "why": ""}
-    )
-
-
-def test_cases_that_passed_are_counted_by_group_and_a_single_one_named() -> None:
-    cases = [case("N=1", "odd", "passed"), case("N=2", "dtype", "passed"), case("N=3", "odd", "passed")]
-    assert [row[:3] for row in counted(cases)] == [("2 cases", "odd", "passed"), ("N=2", "dtype", "passed")]
-    assert row_of(cases[0])[:3] == ("N=1", "odd", "passed")
 
 
 def test_ctrl_c_while_it_loads_ends_it_quietly_with_130() -> None:

@@ -9,11 +9,10 @@ from pytorch_to_triton.inputs.case import Case, TensorArgument
 from pytorch_to_triton.schema.verdict import ViolationKind
 from pytorch_to_triton.validate.behavior import (
     Policy,
-    behavior_of,
-    notes_of,
     violations_of,
     violations_of_traces,
 )
+from pytorch_to_triton.validate.notes import behavior_of, notes_of
 from pytorch_to_triton.worker.wire.observation import (
     ChangedSetting,
     Differs,
@@ -131,7 +130,13 @@ OBSERVATIONS: list[tuple[Observation, ViolationKind, str, str]] = [
     (observed(gradcheck="Jacobian mismatch"), "fails_gradcheck", "disagrees: Jacobian mismatch", "backward"),
     (observed(operators={"aten.mm": 1}), "torch_operator", "calls aten.mm.", "--allow-torch mm"),
     (observed(**UNTOUCHED, launches=()), "no_triton_kernel", "No Triton kernel", "--allow-torch any"),
-    (observed(**UNTOUCHED), "output_without_kernel", "(add_kernel) was given out", "Compute it in a kernel"),
+    (observed(**UNTOUCHED), "output_without_kernel", "(add_kernel) made out", "Compute it in a kernel"),
+    (
+        observed(origins={"out": ("aten.zeros_like",)}, idle={"out": ("add_kernel",)}),
+        "stores_nothing",
+        "No kernel wrote to out: add_kernel was launched with it and stored nothing in it.",
+        "mask of the store",
+    ),
     (
         observed(aliases={("out", "x")}, origins={"out": None}),
         "shares_memory",
@@ -214,6 +219,14 @@ def test_empty_results_need_no_kernel() -> None:
         "no_triton_kernel"
     ]
     assert kinds(observed(launches=())) == ["no_triton_kernel"]
+
+
+def test_what_pytorch_computed_or_python_read_is_not_excused_by_a_kernel_that_stores_nothing() -> None:
+    idle = {"out": ("add_kernel",)}
+    computed = {"origins": {"out": ("aten.mul", "aten.zeros_like")}, "idle": idle}
+    assert kinds(observed(**computed)) == ["output_without_kernel"]
+    read = {"origins": {"out": ("aten.full",)}, "idle": idle, "operators": {"aten._local_scalar_dense": 1}}
+    assert kinds(observed(**read)) == ["output_without_kernel"]
 
 
 def test_an_input_that_pytorch_returns_too_needs_no_kernel_unless_it_is_changed() -> None:

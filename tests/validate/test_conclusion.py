@@ -240,6 +240,15 @@ def test_one_wrong_value_beside_broken_rules_is_called_wrong() -> None:
     assert summary == "2 of 2 cases are wrong. For example, N=9: out is wrong. It calls aten.mm."
 
 
+def test_cases_that_did_not_return_and_those_not_run_are_counted() -> None:
+    endless = [result("declared", "timed_out", name=name, why="did not return") for name in ("N=8", "N=9")]
+    left = [result("odd", "skipped", reason="not_run")] * 3
+    summary = summary_of("failed", [*endless, *left])
+    assert summary == "2 of 5 cases did not return, and 3 were not run. For example, N=8: did not return"
+    mixed = summary_of("failed", [wrong("declared", "N=1"), *endless, left[0]])
+    assert mixed.startswith("3 of 4 cases are wrong (2 did not return), and 1 was not run. For example, N=1:")
+
+
 def test_a_corrupting_access_is_fixed_before_the_values_it_spoils() -> None:
     outside = violation("store_outside")
     results = [
@@ -283,6 +292,18 @@ BY_WEIGHT = [
 def test_the_cases_are_shown_in_this_order() -> None:
     for start in range(len(BY_WEIGHT)):
         assert most_telling([*BY_WEIGHT[:start:-1], BY_WEIGHT[start]]).name == BY_WEIGHT[start].name
+
+
+def test_a_plain_case_is_shown_before_a_special_one_and_nan_is_blamed_last() -> None:
+    plain = wrong("odd", "N=3", causes=())
+    offset = wrong("layout", "N=8 x offset", where="tail")
+    nan = wrong("combined", "N=5 x offset, nan in x", kind="not_propagated", where="one_index")
+    huge = wrong("special", "N=8 huge in x", kind="infinite", where="tail")
+    results = [nan, huge, offset, plain, result("declared", "passed")]
+    assert summary_of("failed", results).startswith("4 of 5 cases are wrong. For example, N=3: ")
+    assert not next_step_of("failed", results).startswith("Likely cause")
+    assert most_telling([nan, huge, offset]) is offset
+    assert most_telling([nan, huge]) is huge
 
 
 def test_only_some_statuses_speak_against_a_candidate() -> None:

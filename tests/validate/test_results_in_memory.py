@@ -106,6 +106,63 @@ async def test_a_result_lies_where_that_of_pytorch_does_or_apart_and_comes_from_
     assert violations(verdict).keys() >= set(kind)
 
 
+BELOW = """
+import torch
+import triton
+import triton.language as tl
+
+INPUTS = {"x": "float32[M, M]"}
+DIMS = {"M": [1, 5]}
+
+
+def reference(x):
+    return REFERENCE
+
+
+@triton.jit
+def below_kernel(x_ptr, out_ptr, m, BLOCK: tl.constexpr):
+    row, col = tl.program_id(0), tl.arange(0, BLOCK)
+    mask = (col < m) & MASK
+    tl.store(out_ptr + row * m + col, tl.load(x_ptr + row * m + col, mask=mask), mask=mask)
+
+
+def run(x):
+    x = x.contiguous()
+    out = torch.zeros_like(x)
+    below_kernel[(len(x),)](x, out, len(x), BLOCK=triton.next_power_of_2(len(x)))
+    return out
+"""
+BELOW_CASES = ("M=1", "M=5")
+STORED_NOTHING = "below_kernel was launched with it and stored nothing in it."
+
+
+async def test_a_kernel_whose_mask_leaves_nothing_to_store_in_one_case_is_right_there(
+    judge: Judge, tmp_path: Path
+) -> None:
+    below = ("REFERENCE", "x.tril(-1)"), ("MASK", "(col < row)")
+    right = await judge(changed_file(tmp_path, BELOW, *below), cases=BELOW_CASES)
+    assert right.verdict == "passed", right.summary
+    alone = await judge(changed_file(tmp_path, BELOW, *below), cases=BELOW_CASES[:1])
+    assert [v.message for v in alone.violations] == [f"No kernel wrote to out in any case: {STORED_NOTHING}"]
+
+
+async def test_a_kernel_that_stores_nothing_in_any_case_is_refused_though_zeros_are_right(
+    judge: Judge, tmp_path: Path
+) -> None:
+    never = ("REFERENCE", "x * 0.0"), ("MASK", "(col < 0)")
+    verdict = await judge(changed_file(tmp_path, BELOW, *never), cases=BELOW_CASES)
+    assert (verdict.verdict, [v.kind for v in verdict.violations]) == ("failed", ["stores_nothing"])
+    assert {case.status for case in verdict.cases} == {"passed"}
+
+
+async def test_of_a_wrong_result_it_is_said_that_the_kernel_stored_nothing(
+    judge: Judge, tmp_path: Path
+) -> None:
+    odd = ("REFERENCE", "x + 1"), ("MASK", "(col < m // 2 * 2)")
+    verdict = await judge(changed_file(tmp_path, BELOW, *odd), cases=BELOW_CASES[:1])
+    assert f"No kernel wrote to out: {STORED_NOTHING}" in verdict.cases[0].why
+
+
 async def test_a_copy_of_what_pytorch_hands_on_is_noted(judge: Judge, tmp_path: Path) -> None:
     verdict = await judge(silu_file(tmp_path, *HONEST["a copy for an input"]), cases=CASES)
     assert "out[1] has memory of its own in some cases where PyTorch's shares that of x." in verdict.notes

@@ -21,6 +21,12 @@ from .verdicts import ANY, Judge, case, most_wrong, statuses
 
 pytestmark = pytest.mark.anyio
 
+ENDLESS = """
+    turn = 0
+    while turn < 1:
+        x = tl.load(x_ptr + index, mask=mask)
+"""
+
 MODULES = KERNELS / "linear_norm_module.py"
 
 
@@ -135,6 +141,13 @@ async def test_a_candidate_that_does_not_return_is_wrong_in_that_case_alone(
     assert {r.status for r in verdict.cases if r.name != at} == {"passed"}
 
 
+async def test_the_readme_shows_the_verdict_that_its_command_prints(judge: Judge) -> None:
+    readme = " ".join((KERNELS.parents[1] / "README.md").read_text().split())
+    verdict = await judge(KERNELS / "wrong" / "grid_rounds_down.py", seed=7)
+    assert f"{verdict.summary} {verdict.next_step}" in readme
+    assert f"Smallest case with this mistake: {verdict.smallest} Run it again:" in readme
+
+
 async def test_after_three_crashes_the_rest_is_not_run(judge: Judge, tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text((KERNELS / "aborts.py").read_text().replace("x.numel() == 9", "x.numel() > 0"))
@@ -142,6 +155,18 @@ async def test_after_three_crashes_the_rest_is_not_run(judge: Judge, tmp_path: P
     verdict = await judge(path, allow_torch=ANY, cases=cases)
     assert [result.status for result in verdict.cases] == [*["crashed"] * 3, *["skipped"] * 2]
     assert {result.reason for result in verdict.cases} == {"crashed", "not_run"}
+
+
+async def test_after_two_time_outs_in_a_kernel_the_rest_is_not_run_and_its_loop_is_named(
+    judge: Judge, tmp_path: Path
+) -> None:
+    endless = ("    x = tl.load(x_ptr + index, mask=mask)", ENDLESS)
+    path = double_file(tmp_path, endless)
+    line = path.read_text().splitlines().index("    while turn < 1:") + 1
+    verdict = await judge(path, seconds=4.0, cases=("N=4", "N=9", "N=5", "N=13"))
+    assert [result.reason for result in verdict.cases] == [*["timed_out"] * 2, *["not_run"] * 2]
+    where = f"N=4: did not return within 4 s in double_kernel (it has a while loop in line {line})"
+    assert verdict.summary == f"2 of 4 cases did not return, and 2 were not run. For example, {where}"
 
 
 async def test_a_reference_that_raises_on_a_declared_size_leaves_it_undecided(

@@ -104,7 +104,7 @@ def a_new_tensor_in_freed_memory_is_not_made_by_triton() -> None:
         for _ in range(50):
             tensor = torch.empty(64)
             assert not operators.made_by_triton(tensor)
-            operators.touched(tensor)
+            operators.touched(tensor, "add_kernel")
             del tensor
 
 
@@ -299,7 +299,7 @@ def a_number_of_a_kernels_is_told_from_one_of_an_input() -> None:
     with Operators([x]) as operators:
         x[0].item()
         assert not operators.reads_kernels
-        operators.touched(total)
+        operators.touched(total, "add_kernel")
         (total * 2).item()
     assert operators.reads_kernels
 

@@ -1,14 +1,13 @@
 """From what was observed of a candidate to what it may not do. Pure: observations in, violations out."""
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pytorch_to_triton.inputs.case import Case, tensors_in
-from pytorch_to_triton.schema.verdict import Behavior, StridedAccess, Violation, ViolationKind
-from pytorch_to_triton.validate.phrases import shortened, times
+from pytorch_to_triton.schema.verdict import StridedAccess, Violation, ViolationKind
+from pytorch_to_triton.validate.phrases import listed, shortened, times
 from pytorch_to_triton.worker.wire.observation import (
     Differs,
     MemoryFault,
@@ -43,6 +42,14 @@ ALLOWED = frozenset(
     }
 )  # fmt: skip
 """What a wrapper does around its kernels: `aten` operators that allocate, fill, view, cast and copy."""
+FILLS = frozenset(
+    f"aten.{name}"
+    for name in (
+        "empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "zeros",
+        "zeros_like", "new_zeros", "zero_", "ones", "ones_like", "new_ones", "full", "full_like", "new_full",
+    )
+)  # fmt: skip
+"""Operators by whose results PyTorch has computed nothing: memory, and constants in it."""
 COPY_OF_INPUT = ("input",)
 """The origins of a result that PyTorch's copies and views alone make of the inputs."""
 GRADIENT = "gradient of "
@@ -82,6 +89,7 @@ SUGGESTIONS: dict[ViolationKind, str] = {
     "fails_gradcheck": "Derive the backward pass again: finite differences contradict it.",
     "no_triton_kernel": IN_A_KERNEL,
     "output_without_kernel": IN_A_KERNEL,
+    "stores_nothing": "Look at the mask of the store, and at the grid: no element was left to store.",
     "python_in_kernel": "Write it with triton.language, in functions decorated with @triton.jit.",
     "hides_operators": "Leave PyTorch's dispatch modes alone.",
     "inputs_changed": "Use only the tensors that run is given.",
@@ -286,10 +294,55 @@ def foreign_work(case: Case, observation: Observation, policy: Policy) -> Iterat
     if idle:
         yield violation("no_triton_kernel", "No Triton kernel is launched.")
     else:
+        yield from unmade(observation, left)
+
+
+def unmade(observation: Observation, outputs: Sequence[str]) -> Iterator[Violation]:
+    """Results that no launched kernel made: those that only a kernel was to write to are told apart."""
+    filled = [path for path in outputs if is_filled(observation, path)]
+    if filled:
+        yield stores_nothing(filled, {name for path in filled for name in observation.idle[path]})
+    if others := ", ".join(path for path in outputs if path not in filled):
         kernels = ", ".join(sorted({launch.kernel for launch in observation.launches}))
-        outputs = ", ".join(left)
-        message = f"No launched kernel ({kernels}) was given {outputs}, or a tensor that it is made from."
+        message = f"No launched kernel ({kernels}) made {others}, or a tensor that it is made from."
         yield violation("output_without_kernel", message)
+
+
+def is_filled(observation: Observation, path: str) -> bool:
+    """Whether a result holds what its memory was filled with, and a kernel that was given it stored nothing.
+
+    Python that reads elements could fill it with what it has computed.
+    """
+    origins = observation.origins.get(path)
+    return path in observation.idle and FILLS.issuperset(origins or ()) and ITEM not in observation.operators
+
+
+def stores_nothing(outputs: Iterable[str], kernels: Collection[str], when: str = "") -> Violation:
+    """That kernels were given these results and left them as they were; `when` follows the sentence."""
+    verb = "was launched with it and stored nothing in it"
+    named = ", ".join(outputs)
+    message = f"No kernel wrote to {named}{when}: {listed(sorted(kernels))} {verb}."
+    return violation("stores_nothing", message, tensor=named)
+
+
+def never_stored(
+    unblamed: Iterable[Observation], observations: Iterable[Observation], policy: Policy
+) -> Iterator[Violation]:
+    """Results that none of the observed cases has a kernel write to, though kernels are given them.
+
+    In a single case that may be right: a mask may leave nothing to store. `unblamed`: the cases in which
+    that was not held against the candidate.
+    """
+    if policy.allows_any:
+        return
+    made = {path for observation in observations for path in observation.made}
+    idle: dict[str, set[str]] = {}
+    for observation in unblamed:
+        for path, kernels in observation.idle.items():
+            if path not in made and is_filled(observation, path):
+                idle.setdefault(path, set()).update(kernels)
+    for path, names in idle.items():
+        yield stores_nothing([path], names, " in any case")
 
 
 def without_kernel(observation: Observation, policy: Policy) -> list[str]:
@@ -339,31 +392,3 @@ def of_traces(traces: Traces) -> Iterator[Violation]:
     if traces.leftovers:
         named = shortened([f"{leftover.kind} {leftover.name}" for leftover in traces.leftovers])
         yield violation("leaves_running", f"Still running after the call: {named}.")
-
-
-def notes_of(observations: Sequence[Observation], policy: Policy) -> Iterator[str]:
-    """What should be known of a candidate that does nothing wrong."""
-    unsteady = [s for s in observations if s.differs and uses_atomics(s)]
-    if atomic := sorted({launch.kernel for s in unsteady for launch in s.launches if launch.atomics}):
-        yield f"Results differ from run to run in their last bits: {', '.join(atomic)} uses atomics."
-    apart = {(o, of) for s in observations for o, of in s.aliases_of_reference - s.aliases if o in s.origins}
-    for output, of in sorted(apart):
-        if not output.startswith(GRADIENT):
-            yield f"{output} has memory of its own in some cases where PyTorch's shares that of {of}."
-    used = behavior_of(observations).operators
-    if named := [name for name in Policy().refused(used) if not policy.refused([name])]:
-        yield f"Computed by PyTorch, as allowed: {', '.join(named)}."
-    called = {packet(name) for name in used}
-    if unused := sorted(name for name in policy.allow_torch - {ANY} if packet(name) not in called):
-        yield f"--allow-torch {', '.join(unused)} is never used: give the names that aten has for operators."
-
-
-def behavior_of(observations: Iterable[Observation]) -> Behavior:
-    """Launches and operators of all cases added up."""
-    kernels: Counter[str] = Counter()
-    operators: Counter[str] = Counter()
-    for observation in observations:
-        for launch in observation.launches:
-            kernels[launch.kernel] += launch.count
-        operators.update(observation.operators)
-    return Behavior(kernels=dict(kernels), operators=dict(operators))

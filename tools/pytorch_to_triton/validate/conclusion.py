@@ -18,8 +18,11 @@ from pytorch_to_triton.validate.host_code import is_of_gradients
 from pytorch_to_triton.validate.judge import MEMORY
 from pytorch_to_triton.validate.limits import limits_in
 from pytorch_to_triton.validate.phrases import cut, listed, sentence, times
+from pytorch_to_triton.validate.plan import names_values
 
 LOCAL: tuple[Where, ...] = ("tail", "one_index", "every_nth", "range", "diagonal")
+OF_SIZES: tuple[Group, ...] = ("declared", "reduced", "odd", "one", "beyond")
+"""Groups of cases that differ from one another in their sizes alone."""
 ONLY: dict[Group, str] = {
     "layout": "Only other memory layouts fail: pass strides to the kernel, or make its inputs contiguous.",
     "empty": "Only empty inputs fail: return early where there is nothing to do.",
@@ -48,7 +51,7 @@ WHY_SKIPPED: dict[NoResult | None, str] = {
     "sandbox_violation": "the reference did what is not allowed",
     "crashed": "PyTorch crashes there",
     "timed_out": "out of time",
-    "not_run": "not run after crashes",
+    "not_run": "not run after crashes or time-outs",
     "lost": "lost by the machine",
 }
 """In a few words, by why the call of a case that says nothing about a candidate has no result."""
@@ -180,7 +183,7 @@ def failed_summary(results: Sequence[CaseResult], violations: Sequence[Violation
         return f"The values of {times(len(results), 'case')} are right, but the rules are broken: {broken}"
     case = most_telling(wrong)
     further = [violation.message for violation in violations if violation != case.stopped_by]
-    share = share_wrong(wrong, len(results)) + with_configurations(wrong, results)
+    share = share_wrong(wrong, len(results)) + not_run(results) + with_configurations(wrong, results)
     text = f"{share}. For example, {case.name}: {case.why}"
     return " ".join([sentence(text), *further]) if further else text
 
@@ -188,9 +191,18 @@ def failed_summary(results: Sequence[CaseResult], violations: Sequence[Violation
 def share_wrong(wrong: Sequence[CaseResult], total: int) -> str:
     only_rules = all(result.status == "failed" and not result.mismatches for result in wrong)
     verb = f"{is_or_are(len(wrong))} wrong"
+    endless = sum(result.status == "timed_out" for result in wrong)
+    if endless:
+        verb = "did not return" if endless == len(wrong) else f"{verb} ({endless} did not return)"
     if only_rules:
         verb = "breaks the rules" if len(wrong) == 1 else "break the rules"
     return f"{len(wrong)} of {times(total, 'case')} {verb}"
+
+
+def not_run(results: Sequence[CaseResult]) -> str:
+    """`, and 49 were not run` where crashes and time-outs ended a validation."""
+    count = sum(result.reason == "not_run" for result in results)
+    return f", and {count} {'was' if count == 1 else 'were'} not run" if count else ""
 
 
 def with_configurations(wrong: Sequence[CaseResult], results: Sequence[CaseResult]) -> str:
@@ -286,16 +298,32 @@ def wrong_of(results: Sequence[CaseResult]) -> list[CaseResult]:
 
 
 def most_telling(wrong: Sequence[CaseResult]) -> CaseResult:
-    """Of several wrong cases the one to look at first: declared, of a known kind, in one place, large.
+    """Of several wrong cases the one to look at first: declared, plain, of a known kind, in one place, large.
 
     One with large strides comes last, unless memory is at stake: its failure hides what else is wrong.
     """
 
-    def telling(result: CaseResult) -> tuple[bool, bool, bool, bool, bool, int]:
+    def telling(result: CaseResult) -> tuple[bool, bool, bool, int, bool, bool, int]:
         named = any(mismatch.kind != "values" for mismatch in result.mismatches)
         local = any(mismatch.where in LOCAL for mismatch in result.mismatches)
         broken = any(violation.kind in MEMORY for violation in result.violations)
         size = sum(output.elements for output in result.outputs)
-        return result.group in DECLARED_GROUPS, result.group != "large_stride", broken, named, local, size
+        usual = result.group != "large_stride"
+        return result.group in DECLARED_GROUPS, usual, broken, plainness(result), named, local, size
 
     return max(wrong, key=telling)
+
+
+def plainness(result: CaseResult) -> int:
+    """How little beside a kernel's mistake may explain a case: most of all sizes alone, least of all that
+    NaN or infinity is expected."""
+    if any(mismatch.kind == "not_propagated" for mismatch in result.mismatches):
+        return 0
+    if has_special_values(result):
+        return 1
+    return 3 if result.group in OF_SIZES else 2
+
+
+def has_special_values(case: CaseResult) -> bool:
+    """Whether a generated case was called with other values than random ones."""
+    return case.group == "special" or (case.group == "combined" and names_values(case.name))

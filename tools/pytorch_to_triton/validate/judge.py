@@ -31,6 +31,7 @@ MEMORY: tuple[ViolationKind, ...] = (
     "wrong_without_gradients", "overrun",
 )  # fmt: skip
 """Violations that may be why a candidate did not return, or is wrong."""
+UNMADE: tuple[ViolationKind, ...] = ("output_without_kernel", "stores_nothing")
 INPUTS_CHANGED = violation(
     "inputs_changed", "The files that hold the inputs were changed while the candidate ran."
 )
@@ -100,7 +101,10 @@ def judge_case(
     violations = violations_of(case, observation, policy) if observation else ()
     if any(mismatch.kind == "unwritten" for mismatch in mismatches):
         # Nobody else wrote it either: a kernel that stores nothing here is no more than wrong.
-        violations = tuple(v for v in violations if v.kind != "output_without_kernel")
+        violations = tuple(v for v in violations if v.kind not in UNMADE)
+    elif not mismatches:
+        # A mask may leave nothing to store, as below the diagonal of one element.
+        violations = tuple(v for v in violations if v.kind != "stores_nothing")
     if mismatches and statistics.right_at_first:
         if observation and observation.differs and observation.differs.by == "order":
             violations = tuple(dict.fromkeys((of_second_run(observation.differs), *violations)))

@@ -25,7 +25,7 @@ from pytorch_to_triton.validate.run_outcome import INTERPRETER_ERROR
 from pytorch_to_triton.worker.wire import Failure
 from pytorch_to_triton.worker.wire.statistics import CaseStatistics
 
-UNLAUNCHED: tuple[ViolationKind, ...] = ("no_triton_kernel", "output_without_kernel")
+UNLAUNCHED: tuple[ViolationKind, ...] = ("no_triton_kernel", "output_without_kernel", "stores_nothing")
 """Violations that a call does not show before it returns."""
 CONSEQUENCES: tuple[ViolationKind, ...] = (
     "load_outside", "store_outside", "overrun", "race", "reads_uninitialised", "not_reproducible",

@@ -8,6 +8,7 @@ installed, under NVIDIA's compute-sanitizer.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import anyio
 
@@ -15,12 +16,13 @@ from pytorch_to_triton.inputs.case import Case, Layout, tensors_in
 from pytorch_to_triton.profilers.sanitizer import Hazard, Sanitized, Tool, find_sanitizer, sanitize
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.verdict import CaseResult, Violation, ViolationKind
-from pytorch_to_triton.validate.behavior import OVERFLOW, violation, violations_of
+from pytorch_to_triton.validate.behavior import OVERFLOW, never_stored, violation, violations_of
 from pytorch_to_triton.validate.judge import MEMORY, in_order_of_weight
 from pytorch_to_triton.validate.phrases import times
 from pytorch_to_triton.validate.run_outcome import OK
 from pytorch_to_triton.validate.target_worker import LostAnswer, TargetWorker
 from pytorch_to_triton.validate.trial import ValidationTrial, observation_of, request_for
+from pytorch_to_triton.worker.wire.observation import Observation
 
 ELEMENTS = 2**16
 """Largest case: under the tool a kernel is many times slower, and sizes beyond a few blocks show no more."""
@@ -121,7 +123,9 @@ class MemoryCheck:
     by_case: dict[str, tuple[Violation, ...]] = field(default_factory=dict)
     """What the guarded interpreter saw, by the case's name."""
     violations: tuple[Violation, ...] = ()
-    """What the sanitizer saw."""
+    """What the sanitizer saw; and that no kernel stores anything under the interpreter."""
+    observations: list[Observation] = field(default_factory=list)
+    """All that the guarded interpreter saw."""
     unable: dict[str, str] = field(default_factory=dict)
     """Why the guarded interpreter could not run a case, by its name."""
     notes: tuple[str, ...] = ()
@@ -162,7 +166,9 @@ async def check_memory(
         group.start_soon(look_under_the_interpreter, trial, [*small, *strided[:LARGE_STRIDE_CASES]], memory)
         if tools and find_sanitizer() is not None:
             group.start_soon(look_under_the_sanitizer, trial, small, tools, reports)
-    memory.violations = tuple(v for report in reports.values() for v in violations_of_hazards(report.hazards))
+    seen = memory.observations
+    hazards = [violations_of_hazards(report.hazards) for report in reports.values()]
+    memory.violations = (*chain(*hazards), *never_stored(seen, seen, trial.policy))
     memory.notes = notes_of(reports, len(small), tools)
 
 
@@ -196,7 +202,9 @@ async def look_at(trial: ValidationTrial, worker: TargetWorker, case: Case, memo
             return
         item = await worker.answer(request_for(case, prepared))
         outcome = worker.outcome_of(item)
-        violations = violations_of(case, observation_of(item, prepared.aliases), trial.policy)
+        observation = observation_of(item, prepared.aliases)
+        memory.observations.append(observation)
+        violations = violations_of(case, observation, trial.policy)
         memory.by_case[case.name] = tuple(v for v in violations if v.kind in SEEN_HERE)
     except LostAnswer as lost:
         outcome = lost.outcome

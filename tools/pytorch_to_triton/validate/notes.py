@@ -1,9 +1,11 @@
 """What should be known of a validation, and is not wrong."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from pytorch_to_triton.schema.case_group import DECLARED_GROUPS
-from pytorch_to_triton.schema.verdict import CaseResult, Skip
+from pytorch_to_triton.schema.verdict import Behavior, CaseResult, Skip
+from pytorch_to_triton.validate.behavior import ANY, GRADIENT, Policy, packet, uses_atomics
 from pytorch_to_triton.validate.phrases import shortened, times
 from pytorch_to_triton.worker.wire.observation import Observation
 
@@ -55,3 +57,31 @@ def loops_of_one_turn(observations: Iterable[Observation], file: str) -> tuple[S
 def second_turn(line: int, function: str) -> str:
     """What was not tried, as a verdict lists it."""
     return f"a second turn of the loop in line {line} of {function}"
+
+
+def notes_of(observations: Sequence[Observation], policy: Policy) -> Iterator[str]:
+    """What should be known of a candidate that does nothing wrong."""
+    unsteady = [s for s in observations if s.differs and uses_atomics(s)]
+    if atomic := sorted({launch.kernel for s in unsteady for launch in s.launches if launch.atomics}):
+        yield f"Results differ from run to run in their last bits: {', '.join(atomic)} uses atomics."
+    apart = {(o, of) for s in observations for o, of in s.aliases_of_reference - s.aliases if o in s.origins}
+    for output, of in sorted(apart):
+        if not output.startswith(GRADIENT):
+            yield f"{output} has memory of its own in some cases where PyTorch's shares that of {of}."
+    used = behavior_of(observations).operators
+    if named := [name for name in Policy().refused(used) if not policy.refused([name])]:
+        yield f"Computed by PyTorch, as allowed: {', '.join(named)}."
+    called = {packet(name) for name in used}
+    if unused := sorted(name for name in policy.allow_torch - {ANY} if packet(name) not in called):
+        yield f"--allow-torch {', '.join(unused)} is never used: give the names that aten has for operators."
+
+
+def behavior_of(observations: Iterable[Observation]) -> Behavior:
+    """Launches and operators of all cases added up."""
+    kernels: Counter[str] = Counter()
+    operators: Counter[str] = Counter()
+    for observation in observations:
+        for launch in observation.launches:
+            kernels[launch.kernel] += launch.count
+        operators.update(observation.operators)
+    return Behavior(kernels=dict(kernels), operators=dict(operators))

@@ -12,6 +12,7 @@ from pytorch_to_triton.schema.verdict import CaseStatus, NoResult
 from pytorch_to_triton.validate.phrases import cut
 from pytorch_to_triton.worker.wire import Failure
 from pytorch_to_triton.worker.wire.observation import SandboxViolation
+from pytorch_to_triton.worker.wire.validation import KERNEL
 
 REASONS: dict[str, NoResult] = {
     "NoGradient": "no_gradient",
@@ -46,6 +47,8 @@ class RunOutcome:
     """What follows "the candidate" or "the reference": `raised ValueError at k.py:3: no rows`."""
     failure: Failure | None = None
     """The exception, where one was raised."""
+    kernel: str = ""
+    """The interpreted kernel that ran out of time: `add_kernel (it has a while loop in line 14)`."""
     stopped_by: SandboxViolation | None = None
     """The violation that was refused by this exception."""
 
@@ -61,7 +64,9 @@ OK = RunOutcome(reason=None)
 def without_answer(outcome: Outcome, seconds: float) -> RunOutcome:
     """A request whose process has ended."""
     if outcome.status == "timed_out":
-        return RunOutcome("timed_out", f"did not return within {seconds:g} s")
+        kernel = outcome.during.partition(KERNEL)[2]
+        where = f" in {kernel}" if kernel else ""
+        return RunOutcome("timed_out", f"did not return within {seconds:g} s{where}", kernel=kernel)
     if outcome.status == "lost":
         return RunOutcome("lost", f"could not be run: {outcome.detail}")
     return RunOutcome("crashed", f"ended its process: {outcome.detail or 'it returned without a result'}")
@@ -82,7 +87,7 @@ def outcome_of_exception(failure: Failure, violations: Sequence[SandboxViolation
     reason = "sandbox_violation" if stopped_by else REASONS.get(failure.type, "raised")
     if reason == "timed_out":
         return RunOutcome(reason, failure.message)
-    return RunOutcome(reason, why, failure, stopped_by)
+    return RunOutcome(reason, why, failure, stopped_by=stopped_by)
 
 
 def stopping_violation(failure: Failure, violations: Sequence[SandboxViolation]) -> SandboxViolation | None:

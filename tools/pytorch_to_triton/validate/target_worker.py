@@ -5,7 +5,7 @@ import os
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -40,6 +40,8 @@ SEED_BYTES = 6
 """Seeds stay below 2**48: JSON numbers are exact that far."""
 MOST_CRASHES = 3
 """After so many crashes and time-outs the further cases are not run."""
+MOST_ENDLESS = 2
+"""And after so many time-outs in a kernel of the candidate's: it loops for ever, and each takes its time."""
 RETRYABLE = ("lost", "answered", "killed")
 """Ends that need be nobody's fault, once for a request: our own, that of a process which was done, and a kill
 from outside. What asks for all of the memory is killed again."""
@@ -119,7 +121,7 @@ class TargetWorker:
     target: Target
     seconds: float
     """How long loading, and each answer, may take."""
-    crashes: list[str] = field(default_factory=list)
+    crashes: list[RunOutcome] = field(default_factory=list)
     """Crashes and time-outs, of all processes of one candidate."""
     traces: list[Traces] = field(default_factory=list)
     """What its processes left behind."""
@@ -141,8 +143,9 @@ class TargetWorker:
         async with self._turn:
             if self.unloadable is not None:
                 raise LostAnswer(self.unloadable)
-            if len(self.crashes) >= MOST_CRASHES:
-                why = f"not run after {len(self.crashes)} crashes or time-outs (the last: {self.crashes[-1]})"
+            if is_enough(self.crashes):
+                what = "time-outs" if all(crash.kernel for crash in self.crashes) else "crashes or time-outs"
+                why = f"not run after {len(self.crashes)} {what} (the last {self.crashes[-1].why})"
                 raise LostAnswer(RunOutcome("not_run", why))
             return await self._ask_with_retry(request)
 
@@ -202,9 +205,10 @@ class TargetWorker:
                 if status in RETRYABLE and status not in retried:
                     retried.add(status)
                     continue
+                lost = without_answer(end.outcome, self.seconds)
                 if status != "lost":
-                    self.crashes.append(end.outcome.detail or status)
-                raise LostAnswer(without_answer(end.outcome, self.seconds)) from end
+                    self.crashes.append(lost)
+                raise LostAnswer(lost) from end
 
     async def _after_violations(self, channel: JobChannel, arrived: dict[str, Any]) -> Item:
         """The item after the violations, which the process reports as they happen."""
@@ -241,6 +245,11 @@ class TargetWorker:
         last = self.sandbox_violations[-1]
         self.unloadable = RunOutcome("sandbox_violation", outcome.failure.message, stopped_by=last)
         raise LostAnswer(self.unloadable)
+
+
+def is_enough(crashes: Sequence[RunOutcome]) -> bool:
+    """Whether after these crashes and time-outs no further case is run."""
+    return len(crashes) >= MOST_CRASHES or sum(bool(crash.kernel) for crash in crashes) >= MOST_ENDLESS
 
 
 @dataclass(frozen=True)

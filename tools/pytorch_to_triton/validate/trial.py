@@ -65,7 +65,7 @@ class CandidateWorkers:
     """On a device several processes; under the interpreter one, whose calls come in order."""
 
     def __post_init__(self) -> None:
-        crashes, setting, job = list[str](), self.setting, self.job()
+        crashes, setting, job = list[RunOutcome](), self.setting, self.job()
         self.workers = [
             TargetWorker(setting.worker, setting.runtime, job, self.target, setting.seconds, crashes)
             for _ in range(1 if setting.runtime.interpreter else device_workers())

@@ -20,12 +20,12 @@ from pytorch_to_triton.targets.describe import describe
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import Problem, problem_of, reference_of
 from pytorch_to_triton.validate.at_fault import NO_CULPRIT, Culprit, compiled_wrongly, find_culprit
-from pytorch_to_triton.validate.behavior import Policy, behavior_of, notes_of, violations_of_traces
+from pytorch_to_triton.validate.behavior import Policy, never_stored, violations_of_traces
 from pytorch_to_triton.validate.conclusion import decide, most_telling, next_step_of, summary_of, wrong_of
 from pytorch_to_triton.validate.host_code import kernels_in
 from pytorch_to_triton.validate.limits import limits_in, with_limits
 from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_memory, under_interpreter
-from pytorch_to_triton.validate.notes import loops_of_one_turn, notes_on
+from pytorch_to_triton.validate.notes import behavior_of, loops_of_one_turn, notes_of, notes_on
 from pytorch_to_triton.validate.phrases import times
 from pytorch_to_triton.validate.plan import CaseSizeLimits
 from pytorch_to_triton.validate.ready_plan import (
@@ -216,7 +216,8 @@ async def findings(
         results = [*results, reduction.judged.result]
     culprit = await culprit_behind(trial, cases, results, reduction, plan.source)
     observations = tuple(case.observation for case in judged)
-    return Findings(skipped, tuple(results), observations, memory, reduction, culprit)
+    unblamed = tuple(case.observation for case in judged if not case.result.mismatches)
+    return Findings(skipped, tuple(results), observations, unblamed, memory, reduction, culprit)
 
 
 async def culprit_behind(
@@ -259,6 +260,8 @@ class Findings:
     """What was not tried."""
     results: tuple[CaseResult, ...]
     observations: tuple[Observation, ...]
+    unblamed: tuple[Observation, ...]
+    """Those of cases in which no value is wrong."""
     memory: MemoryCheck
     reduction: Reduction | None
     culprit: Culprit
@@ -271,7 +274,11 @@ def verdict_of(
     """The verdict; `source` is that of the candidate's file."""
     setting, results, reduction = trial.setting, findings.results, findings.reduction
     interpreter = setting.runtime.interpreter
-    violations = (*findings.memory.violations, *violations_of_traces(trial.candidate.traces))
+    violations = (
+        *findings.memory.violations,
+        *never_stored(findings.unblamed, findings.observations, trial.policy),
+        *violations_of_traces(trial.candidate.traces),
+    )
     decision = decide(results, violations, request.cases)
     wrong = wrong_of(results)
     smallest = reduction.case.name if reduction else None

@@ -48,10 +48,14 @@ class CallObservation:
             memory.named(tensor, path)
         # The gradient of a sum is the gradient that came in: there is nothing to compute.
         passed_on = {output for output, _ in aliases(tensors.items(), call.cotangents.items())}
+        origins = {p: self.origins(t) for p, t in tensors.items() if p not in passed_on}
+        unmade = [path for path, made_by in origins.items() if made_by is not None]
         return Observation(
             operators=dict(self.operators.counts),
             launches=decoded(tuple[ObservedLaunch, ...], self.launches.launched),
-            origins={p: self.origins(t) for p, t in tensors.items() if p not in passed_on},
+            origins=origins,
+            idle={path: idle for path in unmade if (idle := self.operators.idle_kernels(tensors[path]))},
+            made=tuple(p for p in origins if p not in unmade and tensors[p].numel() > 0),
             reads_kernels=self.operators.reads_kernels,
             faults=tuple(map(in_original_file, self.guard.faults)),
             loops=tuple(map(in_original_file, observed_loops())),
@@ -75,8 +79,14 @@ class Observer:
     """Observes one candidate's process from before its file is loaded."""
 
     def __init__(
-        self, secret: list[Path], kept: list[Path], report: Callable[[SandboxViolation], None]
+        self,
+        secret: list[Path],
+        kept: list[Path],
+        report: Callable[[SandboxViolation], None],
+        announce: Callable[[Callable[..., Any] | None], None],
     ) -> None:
+        """`announce` is called with each interpreted kernel before it runs, and with None after it."""
+        self.announce = announce
         self.sandbox = Sandbox(secret, kept, report)
         self.patches = Patches()
         self.flags = SettingsSnapshot()
@@ -91,7 +101,9 @@ class Observer:
         # The interpreter knows what a kernel wrote to; on a device only what it was given is known.
         given = (*call.tensors().values(), *call.cotangents.values())
         operators = Operators(given, guard.has_stored if interpreting() else None)
-        observation = CallObservation(operators, Launches(operators), guard)
+        # On a device a launch returns before its kernel has run.
+        launches = Launches(operators, self.announce if interpreting() else None)
+        observation = CallObservation(operators, launches, guard)
         with ExitStack() as stack:
             stack.enter_context(self.sandbox.watching())
             stack.enter_context(as_on_a_gpu())

@@ -26,12 +26,12 @@ from pytorch_to_triton.schema.verdict import (
 from pytorch_to_triton.validate.conclusion import (
     ONLY,
     WRONG,
+    has_special_values,
     most_telling,
     only_group,
     wrong_of,
 )
 from pytorch_to_triton.validate.judge import MEMORY
-from pytorch_to_triton.validate.plan import names_values
 
 Diagnosis = Literal[
     "out_of_bounds", "offset_overflow", "race", "missing_barrier", "false_promise", "undefined_values",
@@ -57,6 +57,7 @@ VIOLATIONS: Mapping[ViolationKind, Diagnosis] = {
     "torch_operator": "left_to_pytorch",
     "no_triton_kernel": "left_to_pytorch",
     "output_without_kernel": "left_to_pytorch",
+    "stores_nothing": "unwritten_output",
     "python_in_kernel": "uncompilable_python",
     "hides_operators": "misbehaves",
     "inputs_changed": "misbehaves",
@@ -80,10 +81,6 @@ _AFTER_THE_CALL = " after the call"
 """Ends the name of an argument that was written to, in Mismatch.output."""
 _VARIED: tuple[Group, ...] = ("special", "layout", "large_stride", "option", "repeat", "combined")
 """Cases that differ from a plain one of the same sizes."""
-
-
-def has_special_values(case: CaseResult) -> bool:
-    return case.group == "special" or (case.group == "combined" and names_values(case.name))
 
 
 @dataclass(frozen=True)
@@ -176,6 +173,7 @@ class Diagnoses:
         unwritten = any(mismatch.kind == "unwritten" for mismatch in case.mismatches)
         idle = any(violation.kind in _IDLE for one in self._wrong for violation in one.violations)
         follows: list[ViolationKind] = ["reads_uninitialised"] * unwritten
+        follows += ["stores_nothing"] * bool(case.mismatches)
         return (*follows, *_IDLE * (idle or case.status in _ENDS))
 
     def _diagnosis_of_violation(self, violation: Violation, case: CaseResult) -> Diagnosis:

@@ -111,6 +111,20 @@ def orders_by_atomics(function: Callable[..., Any]) -> bool:
     )
 
 
+@functools.cache
+def while_lines(function: Callable[..., Any]) -> tuple[int, ...]:
+    """The lines of the `while` loops of a kernel, and of functions of its file that it calls."""
+    known = [source for source in sources(function) if source is not None]
+    codes = [(source.function.__code__, source.nodes) for source in known]
+    return tuple(
+        code.co_firstlineno + node.lineno - 1
+        for code, nodes in codes
+        if code.co_filename == function.__code__.co_filename
+        for node in nodes
+        if isinstance(node, ast.While)
+    )
+
+
 def is_used(atomic: ast.AST, source: FunctionSource) -> bool:
     """Whether something is done with the result of an atomic operation, or with the operation itself."""
     call = source.inside.get(atomic)

@@ -76,6 +76,8 @@ class Operators:
         self._origins = dict.fromkeys(self._given, frozenset({INPUT}))
         self._known: dict[int, StorageWeakRef] = {}
         """By the same keys: a weak reference keeps the address from being given out again."""
+        self._idle: dict[int, set[str]] = {}
+        """By the same keys: names of kernels that were given a storage and wrote nothing to it."""
         self._lost: set[int] = set()
         """Storages that PyTorch has wholly overwritten with what no kernel made."""
         self._thread = threading.get_ident()
@@ -89,11 +91,18 @@ class Operators:
         """What made the values in its storage, copies and views left out: operators, INPUT and KERNEL."""
         return self._origins.get(key_of(tensor), frozenset())
 
-    def touched(self, tensor: torch.Tensor) -> None:
+    def touched(self, tensor: torch.Tensor, kernel: str) -> None:
         """A launched kernel had this tensor as an argument."""
         self.pointers_given |= tensor.dtype in (torch.int64, torch.uint64) and self._wrote is None
         if self._wrote is None or self._wrote(tensor):
             self._add(tensor, frozenset({KERNEL}))
+        else:
+            self._add(tensor, frozenset())
+            self._idle.setdefault(key_of(tensor), set()).add(kernel)
+
+    def idle_kernels(self, tensor: torch.Tensor) -> tuple[str, ...]:
+        """Names of the kernels that were given its storage and wrote nothing to it, where that is known."""
+        return tuple(sorted(self._idle.get(key_of(tensor), ())))
 
     def is_overwritten(self, tensor: torch.Tensor) -> bool:
         """Whether all of it was copied over or filled since a kernel last wrote to it."""
@@ -268,8 +277,12 @@ class Launches:
     A warm-up, a grid without programs and a launch that raised are no launches.
     """
 
-    def __init__(self, operators: Operators) -> None:
+    def __init__(
+        self, operators: Operators, announce: Callable[[Callable[..., Any] | None], None] | None = None
+    ) -> None:
+        """`announce` is called with a kernel before it runs, and with None after it."""
         self._operators = operators
+        self._announce = announce or (lambda kernel: None)
         self._counts: Counter[Callable[..., Any]] = Counter()
         self._python: dict[Callable[..., Any], set[str]] = {}
         self._recording = ExitStack()
@@ -314,11 +327,15 @@ class Launches:
                     names |= python_in(kernel.fn, dict(zip(kernel.arg_names, args, strict=False)) | kwargs)
                 return extents
 
-            result = original(kernel, *args, grid=bound_grid, warmup=warmup, **kwargs)
+            self._announce(kernel.fn)
+            try:
+                result = original(kernel, *args, grid=bound_grid, warmup=warmup, **kwargs)
+            finally:
+                self._announce(None)
             if not warmup and extents and math.prod(map(int, extents)) > 0:
                 self._counts[kernel.fn] += 1
                 for tensor in tensors_in((args, kwargs)):
-                    self._operators.touched(tensor)
+                    self._operators.touched(tensor, kernel.fn.__name__)
             return result
 
         return run

@@ -7,7 +7,7 @@ fresh process can take the rest. This process knows neither the reference, nor w
 import copy
 import gc
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from ..compilation import compile_otherwise
 from ..device import is_usable, release_cached, seed_random_numbers, synchronize
 from ..failure import describe_failure
 from ..guarded_memory import GuardedMemory
+from ..integrity.kernel_source import while_lines
 from ..integrity.returned_tensors import plain
 from ..interpreter.autotuning import make_room_to_wait
 from ..interpreter.launching import Order
@@ -69,6 +70,7 @@ def work(
         [*map(Path, secret), *exchange.secret],
         [report.folder, exchange.folder],
         lambda violation: report.item(validation.ViolationItem(violation=violation)),
+        lambda kernel: report.during(phase_of(kernel, report.phase)),
     )
     with observer.sandbox.watching():
         candidate = load(target, "candidate")
@@ -88,6 +90,16 @@ def work(
             break
         release_cached(setting.device)
     return validation.CandidateAnswer(traces=observer.traces())
+
+
+def phase_of(kernel: Callable[..., Any] | None, before: str) -> str:
+    """The phase in which a kernel runs: the case's, which it follows, with the kernel behind it."""
+    case = before.partition(validation.KERNEL)[0]
+    if kernel is None:
+        return case
+    lines = ", ".join(map(str, while_lines(kernel)))
+    loops = f" (it has a while loop in line {lines})" if lines else ""
+    return f"{case}{validation.KERNEL}{kernel.__name__}{loops}"
 
 
 @dataclass

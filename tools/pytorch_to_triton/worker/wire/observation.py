@@ -116,6 +116,11 @@ class Observation(WireValue):
     origins: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     """Of each tensor that was returned: `input` and the operators that made its values, copies left out; None
     where it is empty, or where a Triton kernel was given it."""
+    idle: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of those that no kernel wrote to, the kernels that were given them all the same; on a device, where it
+    is not known what a kernel writes, none."""
+    made: tuple[str, ...] = ()
+    """Those that a kernel wrote to, or on a device was given."""
     reads_kernels: bool = False
     """Whether Python was given the value of an element that a kernel made."""
     faults: tuple[MemoryFault, ...] = ()

@@ -10,6 +10,9 @@ from .as_json import NamedValue, WireValue
 from .observation import Observation, SandboxViolation, Traces
 from .statistics import CaseStatistics
 
+KERNEL = "; kernel "
+"""In job `candidate` a phase is a case's name; where an interpreted kernel runs, this and its name follow."""
+
 # Job `reference`.
 
 
