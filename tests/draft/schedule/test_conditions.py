@@ -2,7 +2,7 @@
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.schedule.blocks import covering, power_of_two
-from pytorch_to_triton.draft.schedule.conditions import half_empty, on_longer_axes
+from pytorch_to_triton.draft.schedule.conditions import half_empty, on_longer_axes, strictest
 from pytorch_to_triton.draft.schedule.schedule import Schedule, Walk
 from pytorch_to_triton.inputs.expression import holds
 
@@ -32,3 +32,8 @@ def test_what_was_measured_on_short_rows_keeps_the_elements_of_a_program_and_a_w
         rows, warps = (int(eval(longer[name], known)) for name in ("BLOCK_M", "num_warps"))
         assert rows == max(4 * 64 // block_n, 1)
         assert warps == min(max(16 * block_n // 1024, 4), 16)
+
+
+def test_of_several_upper_limits_of_a_size_the_lowest_is_left() -> None:
+    given = ["D // 4 <= 16384", "N <= 512", "D // 4 <= 8192", "(N <= 64) or (M <= 8)", "N <= 512"]
+    assert strictest(given) == ("D // 4 <= 8192", "N <= 512", "(N <= 64) or (M <= 8)")

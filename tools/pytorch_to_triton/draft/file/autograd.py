@@ -21,6 +21,7 @@ from pytorch_to_triton.draft.file.part import (
 )
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.fresh_names import underscored
+from pytorch_to_triton.draft.schedule.conditions import strictest
 from pytorch_to_triton.draft.storage import full, with_storage
 from pytorch_to_triton.graph.joint import Backward, with_names
 from pytorch_to_triton.graph.skeleton import TensorDtypes
@@ -75,7 +76,7 @@ def halves(forward: Part, backward: Backward, setting: DraftSetting) -> Halves:
     used = loads([*body(part), *returned(part)])
     read = {name: text for name, text in zip(backward.saved, saved.values(), strict=True) if name in used}
     results = tuple(r for r in program.results if not r.path.startswith(SAVED))
-    limits = tuple(dict.fromkeys((*forward.limits, *part.limits)))
+    limits = strictest((*forward.limits, *part.limits))
     forward = replace(forward, program=replace(program, results=results), limits=limits)
     return Halves(forward, tuple(read.values()), replace(part, limits=()), tuple(read), backward)
 

@@ -24,6 +24,7 @@ from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.library import PURE, Ways, ways_of
 from pytorch_to_triton.draft.program import Call
+from pytorch_to_triton.draft.schedule.conditions import strictest
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.joint import Backward
@@ -199,7 +200,7 @@ def _file(
         run = "\n".join(_applying_run(graph, gradients, names, checked, source))
     else:
         run = "\n".join(_run(graph, parts, checked, source))
-    limits = tuple(dict.fromkeys(limit for part in parts for limit in part.limits))
+    limits = strictest(limit for part in parts for limit in part.limits)
     declared = "\n".join([declarations(with_limits(source.declared, limits)), *checked.accepted])
     packings = parts[0].program.graph.packings.values()
     named = any(c.kind == "fields" for packing in packings for _, c in packing.containers(""))

@@ -19,6 +19,7 @@ from pytorch_to_triton.draft.partition.partition import partition
 from pytorch_to_triton.draft.program import Call, Program
 from pytorch_to_triton.draft.reading import read_program
 from pytorch_to_triton.draft.refinement import with_refined_axes
+from pytorch_to_triton.draft.schedule.conditions import strictest
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.draft.storage import with_results_stored, with_wide_results
 from pytorch_to_triton.draft.sums import with_nested_apart, with_sums_by_row
@@ -115,8 +116,8 @@ def _part_of(program: Program, setting: DraftSetting) -> Part:
             others = counterparts(item.cluster, of=twin.cluster)
             found += launches(item, [c.on(others) for c in taken], stage, setting.tuned, program.kept, models)
     kernels = tuple(k for _, taken in first.values() for c in taken for k in c.kernels)
-    limits = dict.fromkeys(limit_of(taken) for _, taken in first.values() if taken[-1].condition)
-    return Part(program, items, kernels, tuple(without_repeats(found)), limits=tuple(limits))
+    limits = strictest(limit_of(taken) for _, taken in first.values() if taken[-1].condition)
+    return Part(program, items, kernels, tuple(without_repeats(found)), limits=limits)
 
 
 def limit_of(taken: Sequence[Choice]) -> str:

@@ -120,6 +120,19 @@ def limited(condition: str, size: Size, limit: int) -> str:
     return " and ".join([*(p for p in parts if not p.startswith(head)), f"{head}{limit}"])
 
 
+def strictest(conditions: Iterable[str]) -> tuple[str, ...]:
+    """All of them, but of several upper limits of one size the lowest alone."""
+    lowest: dict[str, int] = {}
+    others: dict[str, None] = {}
+    for condition in conditions:
+        size, _, limit = condition.rpartition(" <= ")
+        if limit.isdigit() and " or " not in size and " and " not in size:
+            lowest[size] = min(int(limit), lowest.get(size, int(limit)))
+        else:
+            others[condition] = None
+    return (*(f"{size} <= {limit}" for size, limit in lowest.items()), *others)
+
+
 def always(alternatives: Sequence[Alternative], where: str = "") -> Alternative:
     """The best one that may be taken at all sizes, or at all where the condition holds."""
     return next(a for a in reversed(alternatives) if a.condition in ("", where))
