@@ -158,7 +158,7 @@ async def test_what_is_saved_and_the_gradients_have_the_names_of_the_callers_sou
 async def test_a_norm_saves_its_statistics_and_computes_them_once(drafted: Drafting) -> None:
     inputs, body = FUNCTIONS["a layer norm"]
     found = await drafted(inputs, body)
-    assert "Saved for the backward pass: x, w, mean, rsqrt." in found.text
+    assert "Saved for the backward pass: x, w, mean, rstd." in found.text
     assert [k.name for k in found.kernels if "backward" not in k.name] == ["f_kernel"]
 
 
@@ -172,7 +172,7 @@ async def test_the_gradients_of_a_modulated_norm_of_groups_share_the_sums_of_its
     )
     found = await drafted({**inputs, "shift": "float32[2, 12]"}, body)
     (saved,) = re.findall(r"Saved for the backward pass: (.*)\.", found.text)
-    assert set(saved.split(", ")) == {"x", "w", "b", "shift", "mean", "rsqrt"}
+    assert set(saved.split(", ")) == {"x", "w", "b", "shift", "mean", "rstd"}
     kernels = dict(re.findall(r"^def (f_backward\w*_kernel)\(\n((?:    .*\n)+)", found.text, re.MULTILINE))
     reading = [name for name, parameters in kernels.items() if "    x_ptr,\n" in parameters]
     reading = [name for name in reading if "_apart_" not in name]
@@ -246,7 +246,7 @@ async def test_a_sum_over_all_is_computed_once_beside_what_it_adds_up(drafted: D
     inputs: dict[str, object] = {**dict.fromkeys("xyz", "float32[N]"), "w": "float32[N] in 0.1..2"}
     found = await drafted(inputs, body)
     stored = [{b.name for b in k.printed.stores} for k in found.kernels if "backward" not in k.name]
-    totals = {"out", "total_2", "div_2"}
+    totals = {"out", "total_2", "ratio_2"}
     assert stored == [{"error", *totals}, {"error", "partial", "partial_1"}, totals]
 
 

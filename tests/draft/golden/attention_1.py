@@ -58,14 +58,14 @@ def bmm_2_staged_0_kernel(
 @triton.jit
 def bmm_2_staged_1_kernel(
     bmm_2_sum_0_ptr,
-    bmm_2_mul_max_1_ptr,
+    bmm_2_product_max_1_ptr,
     N,
     BLOCK_N: tl.constexpr,
     INDEX: tl.constexpr,
 ):
     """Taken at any size."""
     row = tl.program_id(0).to(INDEX)
-    mul_max_acc = tl.full([BLOCK_N], -float("inf"), tl.float32)
+    product_max_acc = tl.full([BLOCK_N], -float("inf"), tl.float32)
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
@@ -74,15 +74,15 @@ def bmm_2_staged_1_kernel(
             mask=col_mask,
             other=-float("inf"),
         ).to(tl.float32)
-        mul_max_acc = tl.maximum(mul_max_acc, bmm_2_sum_0 * 0.25)
-    mul_max = tl.max(mul_max_acc, axis=0)
-    tl.store(bmm_2_mul_max_1_ptr + row, mul_max)
+        product_max_acc = tl.maximum(product_max_acc, bmm_2_sum_0 * 0.25)
+    product_max = tl.max(product_max_acc, axis=0)
+    tl.store(bmm_2_product_max_1_ptr + row, product_max)
 
 
 @triton.jit
 def bmm_2_staged_2_kernel(
     bmm_2_sum_0_ptr,
-    bmm_2_mul_max_1_ptr,
+    bmm_2_product_max_1_ptr,
     bmm_2_denominator_2_ptr,
     N,
     BLOCK_N: tl.constexpr,
@@ -90,7 +90,7 @@ def bmm_2_staged_2_kernel(
 ):
     """Taken at any size."""
     row = tl.program_id(0).to(INDEX)
-    bmm_2_mul_max_1 = tl.load(bmm_2_mul_max_1_ptr + row).to(tl.float32)
+    bmm_2_product_max_1 = tl.load(bmm_2_product_max_1_ptr + row).to(tl.float32)
     denominator_acc = tl.zeros([BLOCK_N], tl.float32)
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
@@ -100,7 +100,7 @@ def bmm_2_staged_2_kernel(
             mask=col_mask,
             other=-float("inf"),
         ).to(tl.float32)
-        numerator = tl.exp(bmm_2_sum_0 * 0.25 - bmm_2_mul_max_1)
+        numerator = tl.exp(bmm_2_sum_0 * 0.25 - bmm_2_product_max_1)
         denominator_acc += numerator
     denominator = tl.sum(denominator_acc, axis=0)
     tl.store(bmm_2_denominator_2_ptr + row, denominator)
@@ -109,7 +109,7 @@ def bmm_2_staged_2_kernel(
 @triton.jit
 def bmm_2_staged_3_kernel(
     bmm_2_sum_0_ptr,
-    bmm_2_mul_max_1_ptr,
+    bmm_2_product_max_1_ptr,
     bmm_2_denominator_2_ptr,
     v_ptr,
     bmm_2_ptr,
@@ -137,7 +137,10 @@ def bmm_2_staged_3_kernel(
     row = pid_row * BLOCK_M + tl.arange(0, BLOCK_M)
     col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
     row_mask = row < M
-    bmm_2_mul_max_1 = tl.load(bmm_2_mul_max_1_ptr + batch * M + row, mask=row_mask).to(tl.float32)
+    bmm_2_product_max_1 = tl.load(
+        bmm_2_product_max_1_ptr + batch * M + row,
+        mask=row_mask,
+    ).to(tl.float32)
     bmm_2_denominator_2 = tl.load(
         bmm_2_denominator_2_ptr + batch * M + row,
         mask=row_mask,
@@ -153,7 +156,7 @@ def bmm_2_staged_3_kernel(
             mask=mask,
             other=0.0,
         ).to(tl.float32)
-        numerator = tl.exp(bmm_2_sum_0 * 0.25 - bmm_2_mul_max_1[:, None])
+        numerator = tl.exp(bmm_2_sum_0 * 0.25 - bmm_2_product_max_1[:, None])
         ratio = numerator / bmm_2_denominator_2[:, None]
         v = tl.load(
             v_ptr + (batch * N + k[:, None]) * D + col[None, :],

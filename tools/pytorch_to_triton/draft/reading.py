@@ -64,10 +64,11 @@ from pytorch_to_triton.schema.graph import (
 )
 
 WORDS: Mapping[str, str] = {
-    "abs": "magnitude", "max": "largest", "min": "smallest", "pow": "power", "sum": "total", "any": "found",
-    "all": "holds", "convolution": "conv",
+    "abs": "magnitude", "max": "largest", "min": "smallest", "pow": "power", "sum": "total", "any": "any_true",
+    "all": "all_true", "convolution": "conv", "rsqrt": "rstd", "mul": "product", "sub": "difference",
+    "div": "ratio", "neg": "negated", "clamp": "clamped", "where": "chosen",
 }  # fmt: skip
-"""Names for values whose operator's own name is a Python builtin, or says less."""
+"""Names for values whose operator's own name is a Python builtin, or names no value."""
 
 
 LEFT = "the library's is faster"
