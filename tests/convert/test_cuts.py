@@ -67,9 +67,9 @@ RUNS = {
     "loop_through_dlpack": """\
     tensor = loop_through_dlpack_part_1(x)
     scale = tensor.item()
-    y = loop_through_dlpack_part_2(x, scale)
+    y, step = loop_through_dlpack_part_2(x, scale)
     for _ in range(3):
-        y = loop_through_dlpack_part_3(y)
+        step, y = loop_through_dlpack_part_3(step, y)
         z = torch.from_dlpack(y) * 2
         y = loop_through_dlpack_part_4(y, z)
     return loop_through_dlpack_part_5(y)""",
@@ -94,7 +94,8 @@ RUNS = {
 }
 """What `run` does in the drafts, behind its checks."""
 FIRST = ("early_return", "squares_of_low_values", "entropies_of_labels", "loop_through_dlpack")
-"""A branch, a mask, an operator's values, and a loop with a number: the others with the corpora."""
+"""A branch, a mask, an operator's values, and a loop with a number and with what it alone reads again: the others
+with the corpora."""
 ALONE = {"x": "float32[M, N]"}
 PAIR = {**ALONE, "y": "float32[M, N]"}
 DECLARED: Mapping[str, Mapping[str, object]] = {

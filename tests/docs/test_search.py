@@ -1,6 +1,7 @@
 """Questions are answered with the pages that an author needs, compactly, and nothing breaks a search."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -183,13 +184,16 @@ def test_one_page_is_one_hit_that_names_its_other_sections(library_of: Libraries
 def test_the_pages_of_a_result_hold_every_hit_once(library_of: Libraries) -> None:
     texts = {f"p{number}": f"# P{number}\n\nNeedles {number}.\n" for number in range(7)}
     library = library_of(texts | {f"q{number}": f"# Q{number}\n\nHay.\n" for number in range(9)})
-    results = [search(library, SearchRequest("needles", limit=3, page=page)) for page in (1, 2, 3)]
-    assert [len(result.hits) for result in results] == [3, 3, 1]
-    assert {hit.name for result in results for hit in result.hits} == texts.keys()
-    assert {(result.total, result.pages) for result in results} == {(7, 3)}
-    assert "page 2" in results[0].next_step
-    with pytest.raises(BadInput, match="no page 4"):
-        search(library, SearchRequest("needles", limit=3, page=4))
+    for limit, sizes in ((3, [3, 3, 1]), (7, [7]), (1, [1] * 7)):
+        requests = [SearchRequest("needles", limit=limit, page=page + 1) for page in range(len(sizes))]
+        results = [search(library, request) for request in requests]
+        assert [len(result.hits) for result in results] == sizes
+        assert {hit.name for result in results for hit in result.hits} == texts.keys()
+        assert {(result.total, result.pages) for result in results} == {(7, len(sizes))}
+        follows = ["More hits are on page" in result.next_step for result in results]
+        assert follows == [True] * (len(sizes) - 1) + [False]
+        with pytest.raises(BadInput, match=f"no page {len(sizes) + 1}"):
+            search(library, replace(requests[-1], page=len(sizes) + 1))
 
 
 def test_fetched_text_is_marked_as_a_stranger_s(library_of: Libraries) -> None:

@@ -90,6 +90,11 @@ def test_a_narrow_access_is_reported_with_what_would_be_possible_and_unknown_ali
     assert remark.figures == {"bits": 32, "possible": 128}
     assert "loads 32 bits per thread and instruction" in remark.message
     assert "would allow 128" in remark.message
+    store = MemoryInstruction(kind="store", bits=16, count=1, lines=(7,))
+    both = {"accesses": (load(32), store), "blocks": (*NARROW["blocks"], BlockAccess("store", 1024, 32, 7))}
+    of_load, of_store = remarks_on(reading(**both))
+    assert of_load == remark
+    assert "Line 7 stores 16 bits" in of_store.message
     arguments = (
         argument("x_ptr", "*fp32", None, divisible=False),
         argument("out_ptr", "*fp32", None, divisible=True),

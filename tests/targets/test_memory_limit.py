@@ -48,8 +48,9 @@ def test_the_smallest_sizes_that_are_allowed_count() -> None:
     assert declared("M", {"M": [1, 64, 10**14]}, ("M > 1",)).nearest({"M": 1}) == {"M": 64}
 
 
-def test_a_size_to_time_is_refused_by_name() -> None:
-    declaration = declared("M", {"M": [8 * 10**9]})
+def test_a_size_to_time_is_refused_by_name_for_what_all_of_its_inputs_hold() -> None:
+    half = "float16[M]"
+    declaration = parse_declaration({"x": half, "ys": (half,)}, {"M": [8 * 10**9]}, [])
     cases = [
         Case(name=f"M={m}", group="declared", dims={"M": m}, arguments=declaration.arguments({"M": m}))
         for m in (8 * 10**9, 8 * 10**9 + 1)

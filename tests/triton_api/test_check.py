@@ -189,6 +189,9 @@ SPARED = {
         "if 'fast' in inspect.signature(triton.autotune).parameters:\n"
         "    t = triton.autotune([], [], fast=True)\n"
     ),
+    "a keyword that is asked for by its absence": (
+        "if 'fast' not in parameters:\n    raise OSError\nt = triton.autotune([], [], fast=True)\n"
+    ),
     "an import on a condition": "if is_fork():\n    from triton.fork import thing\n",
     "another backend's module": "from triton.language.extra.npu import libdevice as npu\nx = npu.relu(1)\n",
     "modules that are not read": "x = triton.runtime.driver.active.get_target()\ny = tl.core.anything\n",

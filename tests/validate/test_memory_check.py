@@ -11,6 +11,7 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.profilers.sanitizer import Sanitized, Tool
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, Violation
 from pytorch_to_triton.validate.memory_check import (
     TOOLS,
     MemoryCheck,
@@ -50,6 +51,20 @@ async def test_what_a_device_does_not_show_is_seen_in_the_guarded_interpreter(
         await look_under_the_interpreter(trial, [case], found)
     assert [violation.kind for violation in found.by_case[case.name]][:1] == [kind]
     assert found.unable == {}
+
+
+def test_a_case_without_a_fault_on_the_device_fails_with_what_was_seen_elsewhere() -> None:
+    seen = Violation(kind="race", message="Programs 0 and 1 race.", suggestion="Do not.")
+    found = MemoryCheck(by_case={"N=40": (seen,), "N=1": ()})
+
+    def merged(status: CaseStatus, name: str = "N=40") -> CaseResult:
+        return found.merged(CaseResult(name=name, group="declared", status=status, why="So it was."))
+
+    assert [merged(status).status for status in ("passed", "skipped", "crashed")] == ["failed"] * 2 + [
+        "crashed"
+    ]
+    assert (merged("skipped").violations, merged("skipped").why) == ((seen,), f"{seen.message} So it was.")
+    assert merged("skipped", "N=1").status == "skipped"
 
 
 async def test_what_runs_under_the_sanitizer_leaves_the_candidates_own_results_alone(

@@ -183,6 +183,27 @@ def a_block_is_released_behind_a_barrier() -> None:
 
 
 @triton.jit
+def overwritten(x_ptr, out_ptr, count_ptr, RELEASES: tl.constexpr):
+    program = tl.program_id(0)
+    if program < 2:
+        tl.store(out_ptr + program, tl.load(x_ptr))
+        if program < RELEASES:
+            tl.atomic_add(count_ptr, 1, sem="release")
+    elif tl.atomic_add(count_ptr, 0, sem="acquire") == RELEASES:
+        tl.store(x_ptr, 0.0)
+
+
+def a_value_is_overwritten_behind_an_acquire_of_what_every_reader_released() -> None:
+    x, out, count = torch.ones(1), torch.zeros(2), torch.zeros(2, dtype=torch.int32)
+    assert faults(overwritten[(3,)], x, out, count, 2) == []
+    assert (x.tolist(), out.tolist()) == ([0], [1, 1])
+    fault = only(faults(overwritten[(3,)], x, out, count[1:], 1))
+    assert fault.source == "tl.store(x_ptr, 0.0)"
+    assert fault.detail.startswith("writes what program 1 read in line ")
+    assert fault.detail.endswith("is no release")
+
+
+@triton.jit
 def moved(x_ptr, scratch_ptr, out_ptr, SHIFT: tl.constexpr, WAITS: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     for _ in range(2):

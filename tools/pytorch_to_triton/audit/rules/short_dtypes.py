@@ -221,21 +221,24 @@ _NARROW = ("int8", "uint8", "int16")
 _WIDE = (*FLOATS, "int32", "int64")
 
 
-def _quantised(out: str) -> str:
+def _quantised(out: str, spec: str = "int8[N]") -> str:
     loads = "q = tl.load(q_ptr + i, mask=i < n, other=0)", "zero = tl.load(zero_ptr + i)"
     kernel = jit(
         ROW, *loads, f"tl.store(out_ptr + i, {out})", takes="q_ptr, zero_ptr, out_ptr, n, B: tl.constexpr"
     )
     made = "torch.empty(q.shape, dtype=torch.float32, device=q.device)"
-    return declared(
-        kernel, "kernel[(1,)](q, zero, out, len(q), B=64)", out=made, q="int8[N]", zero="int8[N]", N=64
-    )
+    call = "kernel[(1,)](q, zero, out, len(q), B=64)"
+    return declared(kernel, call, out=made, q=spec, zero=spec, N=64)
 
 
 @kernel_rule(
     "high",
     "correctness",
-    bad=(_quantised("(q - zero).to(tl.float32) * 0.5"), _quantised("q * zero")),
+    bad=(
+        _quantised("(q - zero).to(tl.float32) * 0.5"),
+        _quantised("q * zero"),
+        _quantised("q * zero", "int16[N] in -1000..1000"),
+    ),
     # PyTorch wraps as well.
     good=(
         "def reference(q, zero):\n    return (q - zero).float()\n" + _quantised("(q - zero).to(tl.float32)"),
