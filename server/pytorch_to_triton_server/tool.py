@@ -47,6 +47,8 @@ class Tool:
     """The same call once more changes nothing more."""
     open_world: bool = False
     """It contacts servers on the internet."""
+    when_interrupted: str = "Run it again."
+    """What Ctrl-C leaves of a call, and how to go on."""
 
     @property
     def name(self) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.audit.read_source import read
+from pytorch_to_triton.convert.convert import finish_files
 from pytorch_to_triton.convert.stages import validate_in_order
 from pytorch_to_triton.convert.work import ConversionWork, RankedWays
 from pytorch_to_triton.draft.file.launches import Stage
@@ -24,6 +25,8 @@ from pytorch_to_triton.validate.validate import validate
 from ..conftest import Written
 from .conftest import Conversions, Judging, Resolving
 from .drafting import written_drafts
+from .test_conversion_report import RIGHT
+from .test_conversion_report import conversion as reported
 
 pytestmark = pytest.mark.anyio
 
@@ -100,6 +103,21 @@ async def test_at_the_sizes_that_matter_the_kernel_is_compiled_and_its_bytes_are
     compiled = [note for note in conversion.notes if note.startswith("Compiled for sm_90 at ")]
     assert ["loads 128 bit" in note for note in compiled] == [False, True]
     assert "--at M=7,N=33 --at M=64,N=4096" in conversion.replay
+
+
+async def test_the_sizes_that_the_kernels_serve_are_said_and_larger_ones_go_to_pytorch(
+    resolved: Resolving,
+) -> None:
+    name, stages, notes = "rms_norm_residual", (1, 2, 3), []
+    for dims in ["N=33"], ["N=33,20000"]:
+        target = await resolved(Target(path=EXAMPLES / f"{name}.py", name=name), options=sized(*dims))
+        drafts = [target.convertible().drafted(stage) for stage in stages]
+        finished, texts = finish_files(reported(RIGHT), target, drafts, f"{name}_triton.py")
+        notes += finished.notes[1:]
+        refused = "N <= 16384 does not hold" in texts[f"{name}_triton.py"]
+        assert refused == (dims == ["N=33"])
+    served = "Kernels serve N <= 16384; larger sizes go to PyTorch. Declare a larger N to change that."
+    assert notes == [served]
 
 
 @pytest.mark.corpora
