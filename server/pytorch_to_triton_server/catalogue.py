@@ -17,7 +17,12 @@ from pytorch_to_triton_server.tool_functions.validate import validate
 TOOLS = (
     Tool(validate, "Validate a Triton kernel", lambda result: result.verdict == "passed", idempotent=True),
     Tool(
-        convert, "Convert PyTorch to Triton", lambda result: result.verdict == "converted", destructive=True
+        convert,
+        "Convert PyTorch to Triton",
+        lambda result: result.verdict == "converted",
+        destructive=True,
+        when_interrupted="Nothing was written, and convert starts anew. convert start and convert submit "
+        "keep finished stages.",
     ),
     Tool(convert_session.convert_start, "Start a conversion in steps"),
     Tool(

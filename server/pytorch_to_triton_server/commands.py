@@ -15,13 +15,14 @@ from pytorch_to_triton_server.completion.values import completer
 from pytorch_to_triton_server.doctor_command import doctor
 from pytorch_to_triton_server.help_page import WHOLE, AsJson, DocumentedCommand, DocumentedGroup
 from pytorch_to_triton_server.install.command import install
-from pytorch_to_triton_server.progress import progress_on_stderr, run_interruptible
+from pytorch_to_triton_server.progress import Interrupted, progress_on_stderr, run_interruptible
 from pytorch_to_triton_server.serve_command import serve
 from pytorch_to_triton_server.terminal import print_result
 from pytorch_to_triton_server.tool import Tool, ToolCall
 
 if TYPE_CHECKING:
     from pytorch_to_triton.jobs.client import WorkerClient
+    from pytorch_to_triton.jobs.progress import ProgressListener
     from pytorch_to_triton.schema.value import Value
 
 
@@ -87,7 +88,12 @@ def command(tool: Tool) -> Callable[..., None]:
 
     def run(*, json: bool, timings: bool, **given: Any) -> None:
         each_case = given.pop("all", False)
-        result = run_interruptible(call, tool, tool.check_arguments(given), timings)
+        arguments = tool.check_arguments(given)
+        with progress_on_stderr() as listener:
+            try:
+                result = run_interruptible(call, tool, arguments, listener, timings)
+            except KeyboardInterrupt as pressed:
+                raise Interrupted(listener.line, tool.when_interrupted) from pressed
         print_result(result, partial(show, each_case=each_case), as_json=json)
         raise typer.Exit(0 if tool.is_yes(result) else 1)
 
@@ -121,12 +127,17 @@ def option(tool: Tool, parameter: inspect.Parameter) -> inspect.Parameter:
     return parameter.replace(annotation=Annotated[kind, named], kind=KEYWORD)
 
 
-async def call(tool: Tool, arguments: dict[str, Any], timings: bool) -> "Value":  # noqa: FBT001
-    """The tool's result, with a client of its own and progress on stderr."""
+async def call(
+    tool: Tool,
+    arguments: dict[str, Any],
+    listener: "ProgressListener",
+    timings: bool,  # noqa: FBT001
+) -> "Value":
+    """The tool's result, with a client of its own."""
     from pytorch_to_triton.jobs.client import open_client
     from pytorch_to_triton.jobs.no_answer import cache_errors_refused
 
-    with progress_on_stderr() as listener, cache_errors_refused():
+    with cache_errors_refused():
         async with open_client() as worker:
             try:
                 result: Value = await tool.function(ToolCall(worker, listener), **arguments)

@@ -7,18 +7,29 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pytorch_to_triton.errors import Refusal
+from pytorch_to_triton_server.terminal import INTERRUPTED
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
-
-    from pytorch_to_triton.jobs.progress import ProgressListener
 
 _PLAIN_SECONDS = 2.0
 """At most one line of plain progress in this time."""
 Result = TypeVar("Result")
 
 
+class Interrupted(Refusal):
+    """Ctrl-C ended a command while it showed a line of progress; `hint` says what is left of it."""
+
+    exit_code = INTERRUPTED
+
+    def __init__(self, line: str, hint: str) -> None:
+        at = f" ({line.replace('  ', ', ')})" if line else ""
+        super().__init__(f"The command was interrupted{at}.", hint)
+
+
 @contextmanager
-def progress_on_stderr(first: str = "starting the worker") -> "Iterator[ProgressListener]":
+def progress_on_stderr(first: str = "starting the worker") -> "Iterator[PlainProgress | Bar]":
     """A bar if stderr is a terminal, else a plain line now and then."""
     if not sys.stderr.isatty():
         yield PlainProgress()
@@ -32,23 +43,30 @@ def progress_on_stderr(first: str = "starting the worker") -> "Iterator[Progress
     )
     # Nothing here asks for attention: no colours.
     bar = BarColumn(20, "dim", complete_style="none", finished_style="none", pulse_style="none")
-    columns = (description, bar, TextColumn("{task.fields[count]}"), TextColumn("{task.elapsed:.0f} s"))
+    columns = (description, bar, TextColumn("{task.elapsed:.0f} s"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        yield Bar(progress, progress.add_task(first, total=None, count=""))
+        yield Bar(progress, progress.add_task(first, total=None))
+
+
+def line_of(done: float, total: float | None, message: str) -> str:
+    """`122 of 264  stage 2: M=129 N=32`: the count first, as what does not fit is cut at the end."""
+    return f"{done:g} of {total:g}  {message}" if total else message
 
 
 class PlainProgress:
     """A ProgressListener that writes lines."""
 
     def __init__(self) -> None:
+        self.line = ""
+        """The last one, shown or not."""
         self._next = time.monotonic()
 
     async def progress(self, done: float, total: float | None, message: str) -> None:
+        self.line = line_of(done, total, message)
         now = time.monotonic()
         if now >= self._next:
             self._next = now + _PLAIN_SECONDS
-            count = f" ({done:g} of {total:g})" if total else ""
-            print(f"{message}{count}", file=sys.stderr, flush=True)
+            print(self.line, file=sys.stderr, flush=True)
 
     async def item(self, result: dict[str, Any]) -> None:
         """Results are shown at the end."""
@@ -58,12 +76,13 @@ class Bar:
     """A ProgressListener that moves a bar."""
 
     def __init__(self, progress: "Progress", task: "TaskID") -> None:
+        self.line = ""
         self._progress = progress
         self._task = task
 
     async def progress(self, done: float, total: float | None, message: str) -> None:
-        count = f"{done:g} of {total:g}" if total else ""
-        self._progress.update(self._task, completed=done, total=total, description=message, count=count)
+        self.line = line_of(done, total, message)
+        self._progress.update(self._task, completed=done, total=total, description=self.line)
 
     async def item(self, result: dict[str, Any]) -> None:
         """Results are shown at the end."""

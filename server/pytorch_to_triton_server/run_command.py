@@ -86,6 +86,20 @@ def every_command() -> Any:
     return typer.main.get_command(build_app())
 
 
+def what_was_wrong(error: Any) -> str:
+    """What a UsageError says, in a person's words."""
+    if type(error).__name__ == "NoSuchOption":
+        from pytorch_to_triton_server.tool import meant
+
+        options = [name for option in error.ctx.command.params for name in option.opts]
+        known = [name.removeprefix("--") for name in options if name.startswith("--")]
+        return f"{error.message}{meant(error.option_name.lstrip('-'), known, '--')}"
+    message = " ".join(error.format_message().split())
+    for parser_says, said in _PLAINLY.items():
+        message = message.replace(parser_says, said)
+    return message
+
+
 def refuse_usage(error: Any, *, as_json: bool) -> int:
     """Say what a UsageError of typer's click means, and how to correct the call. Returns the exit status."""
     context = error.ctx
@@ -99,9 +113,7 @@ def refuse_usage(error: Any, *, as_json: bool) -> int:
         names = ", ".join(name for name in commands if name != WHOLE)
         hint = f"Name {'a target, or ' * (WHOLE in commands)}one of {names}."
     else:
-        message = " ".join(error.format_message().split())
-        for parser_says, said in _PLAINLY.items():
-            message = message.replace(parser_says, said)
+        message = what_was_wrong(error)
         hint = f"{path} --help lists its {'commands' if commands else 'arguments and options'}."
         if commands and "No such command" not in message:
             hint = f"Options come after a command. {hint}"

@@ -1,8 +1,9 @@
 """What a tool is, to both faces: its name, its function, and what it may change."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,8 @@ class Tool:
     """The same call once more changes nothing more."""
     open_world: bool = False
     """It contacts servers on the internet."""
+    when_interrupted: str = "Run it again."
+    """What Ctrl-C leaves of a call, and how to go on."""
 
     @property
     def name(self) -> str:
@@ -82,7 +85,8 @@ class Tool:
 
 def refusal_of(error: ValidationError, tool: str, names: Iterable[str]) -> BadInput:
     """What is wrong with a tool's arguments, one line each; `names` are the ones it takes."""
-    lines = dict.fromkeys(f"{name_of(fault)}: {what_is_wrong(fault)}." for fault in error.errors())
+    names = [*names]
+    lines = dict.fromkeys(f"{name_of(fault)}: {what_is_wrong(fault, names)}" for fault in error.errors())
     return BadInput("\n".join(lines), f"{tool} takes {', '.join(names) or 'no arguments'}.")
 
 
@@ -92,21 +96,41 @@ def name_of(fault: "ErrorDetails") -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
 
 
-def what_is_wrong(fault: "ErrorDetails") -> str:
-    """In the words of JSON, which a caller writes, not of the types behind it."""
+def what_is_wrong(fault: "ErrorDetails", names: Sequence[str]) -> str:
+    """In the words of JSON, which a caller writes, not of the types behind it: the end of a sentence."""
+    argument = str(fault["loc"][0]) if fault["loc"] else ""
+    if fault["type"] == "extra_forbidden":
+        return f"no such argument{meant(argument, names)}"
     wanted = next((text for begin, text in _WANTED.items() if fault["type"].startswith(begin)), None)
-    return wanted or fault["msg"].replace("Input should", "it should")
+    example = f' such as ["{_EXAMPLES[argument]}"]' if wanted == _LIST and argument in _EXAMPLES else ""
+    return f"{wanted or fault['msg'].replace('Input should', 'it should')}{example}."
+
+
+def meant(name: str, known: Sequence[str], dashes: str = "") -> str:
+    """The end of a sentence on a name that is not known: `; did you mean seed?`, or a full stop."""
+    other = _OTHER_NAMES.get(name)
+    near = [other] if other in known else get_close_matches(name, known, n=1)
+    return f"; did you mean {dashes}{near[0]}?" if near else "."
 
 
 _LONGEST_NAME = 60
+_LIST = "it should be a list of strings"
 _WANTED = {
-    "extra_forbidden": "no such argument",
     "missing": "it is required",
-    "tuple": "it should be a list of strings",
-    "list": "it should be a list of strings",
+    "tuple": _LIST,
+    "list": _LIST,
     "string": "it should be a string",
     "bool": "it should be true or false",
     "int_": "it should be a whole number",
     "float_": "it should be a number",
 }
 """By the beginning of pydantic's name for the error."""
+_EXAMPLES = {
+    "dim": "M=1,7",
+    "input": "x=float32[M,N]",
+    "at": "M=8192,N=4096",
+    "require": "N % 8 == 0",
+}
+"""An element of each list whose elements have a form of their own."""
+_OTHER_NAMES = {"report": "into", "out": "into", "output": "into"}
+"""What other programs call it."""

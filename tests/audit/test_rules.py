@@ -35,6 +35,7 @@ RIGHT = [
     *sorted((TESTS / "convert" / "draft" / "golden").glob("*.py")),
     *sorted({*CHECKS.glob("*.py")} - {CHECKS / name for name in NO_KERNELS} - {*UNFIT}),
 ]
+DRAFTS = sorted((TESTS / "draft" / "golden").glob("*.py"))
 RULES = [rule for rule in all_rules() if rule.needs in (SourceKernel, SourceFile)]
 """Those on source; for the others see test_evidence_rules.py."""
 RULE = {rule.name: rule for rule in RULES}
@@ -73,6 +74,11 @@ def test_nothing_weighty_is_found_in_a_right_kernel(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert parse(file, text.encode()).kernels
     assert weighty(text) == []
+
+
+@pytest.mark.parametrize("file", DRAFTS, ids=lambda file: file.stem)
+def test_offsets_whose_width_a_launch_chooses_are_not_said_to_be_of_32_bits(file: Path) -> None:
+    assert findings(file.read_text(encoding="utf-8"), RULE["offset_may_overflow"]) == []
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)

@@ -2,7 +2,14 @@
 
 from pathlib import Path
 
-from pytorch_to_triton.convert.conversion_report import markdown, next_step_of, speedup_of, summary_of
+from pytorch_to_triton.convert.conversion_report import (
+    limit_notes,
+    markdown,
+    next_step_of,
+    speedup_of,
+    summary_of,
+    traffic_note,
+)
 from pytorch_to_triton.schema.conversion import AtSizes, Conversion, Speedup, StageReport
 from pytorch_to_triton.schema.timing import TimingTable, Traffic
 from pytorch_to_triton.schema.verdict import Mismatch, Skip, Violation
@@ -169,3 +176,17 @@ def test_the_report_of_a_measurement_has_every_timing_with_its_interval() -> Non
     text = markdown(conversion(RIGHT, TIMES))
     assert "| PyTorch eager | 4.0000 | 3.9000 to 4.1000 | not available | 1.00 |" in text
     assert "| stage 3 | 1.0000 | 0.9000 to 1.1000 | not available | 4.00 |" in text
+
+
+def test_an_estimate_says_the_bytes_the_launches_and_how_far_it_is_from_the_minimum() -> None:
+    moved = Traffic(launches=("a", "b", "c"), bytes_moved=786_500_000, least_bytes=786_400_000)
+    text = "at N=32768000 memory traffic is 786.5 MB in 3 launches, 1.00 times the minimum."
+    assert traffic_note({"N": 32_768_000}, moved, on_gpu=False) == f"Estimate (no GPU): {text}"
+    assert traffic_note({"N": 32_768_000}, moved, on_gpu=True) == f"Estimate: {text}"
+
+
+def test_which_sizes_the_kernels_serve_is_one_line_and_nothing_where_they_serve_all() -> None:
+    assert limit_notes([], "go to PyTorch") == ()
+    (note,) = limit_notes(["4 * H * W <= 16384"], "are refused")
+    assert note.startswith("Kernels serve 4 * H * W <= 16384; larger sizes are refused.")
+    assert note.endswith(" Declare a larger H or W to change that.")

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from pytorch_to_triton.audit.read_source import read
+from pytorch_to_triton.convert.convert import finish_files
 from pytorch_to_triton.convert.stages import validate_in_order
 from pytorch_to_triton.convert.work import ConversionWork, RankedWays
 from pytorch_to_triton.draft.file.launches import Stage
@@ -23,6 +25,8 @@ from pytorch_to_triton.validate.validate import validate
 from ..conftest import Written
 from .conftest import Conversions, Judging, Resolving
 from .drafting import finished_text, written_drafts
+from .test_conversion_report import RIGHT
+from .test_conversion_report import conversion as reported
 
 pytestmark = pytest.mark.anyio
 
@@ -38,6 +42,8 @@ def f(x, w):
     return torch.relu(torch.nn.functional.conv2d(x, w))
 """
 DECLARED = 'INPUTS = {"x": "float32[M, N] in -4..4"}\nDIMS = {"M": [3], "N": [9]}\n\n\n'
+FALSE_OF_DRAFTS = ("offset_may_overflow",)
+"""Rules of little weight that a draft never gives a reason for."""
 FUNCTIONS = {
     "channel_logsumexp": ["B=2", "S=33", "H=7"],
     "rms_norm_residual": ["M=3", "N=33"],
@@ -60,6 +66,8 @@ def all_open(conversion: Conversion) -> None:
     assert (conversion.folder / "report.md").exists()
     report = json.loads((conversion.folder / "report.json").read_text(encoding="utf-8"))
     assert Conversion.model_validate(report) == conversion
+    findings = [finding for file in conversion.folder.glob("*.py") for finding in read(file).findings]
+    assert [f for f in findings if f.severity in ("critical", "high") or f.rule in FALSE_OF_DRAFTS] == []
 
 
 async def test_one_process_traces_for_all_stages_and_the_kernel_file_validates_on_its_own(
@@ -95,6 +103,21 @@ async def test_at_the_sizes_that_matter_the_kernel_is_compiled_and_its_bytes_are
     compiled = [note for note in conversion.notes if note.startswith("Compiled for sm_90 at ")]
     assert ["loads 128 bit" in note for note in compiled] == [False, True]
     assert "--at M=7,N=33 --at M=64,N=4096" in conversion.replay
+
+
+async def test_the_sizes_that_the_kernels_serve_are_said_and_larger_ones_go_to_pytorch(
+    resolved: Resolving,
+) -> None:
+    name, stages, notes = "rms_norm_residual", (1, 2, 3), []
+    for dims in ["N=33"], ["N=33,20000"]:
+        target = await resolved(Target(path=EXAMPLES / f"{name}.py", name=name), options=sized(*dims))
+        drafts = [target.convertible().drafted(stage) for stage in stages]
+        finished, texts = finish_files(reported(RIGHT), target, drafts, f"{name}_triton.py")
+        notes += finished.notes[1:]
+        refused = "N <= 16384 does not hold" in texts[f"{name}_triton.py"]
+        assert refused == (dims == ["N=33"])
+    served = "Kernels serve N <= 16384; larger sizes go to PyTorch. Declare a larger N to change that."
+    assert notes == [served]
 
 
 @pytest.mark.corpora

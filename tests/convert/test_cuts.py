@@ -94,8 +94,8 @@ RUNS = {
 }
 """What `run` does in the drafts, behind its checks."""
 FIRST = ("early_return", "squares_of_low_values", "entropies_of_labels", "loop_through_dlpack")
-"""A branch, a mask, an operator's values, and a loop with a number and with what it alone reads again: the others
-with the corpora."""
+"""A branch, a mask, an operator's values, a loop with a number and what it alone reads again: the others with
+the corpora."""
 ALONE = {"x": "float32[M, N]"}
 PAIR = {**ALONE, "y": "float32[M, N]"}
 DECLARED: Mapping[str, Mapping[str, object]] = {

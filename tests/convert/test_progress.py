@@ -35,4 +35,4 @@ async def test_cases_of_stages_that_run_at_once_add_up_to_one_total() -> None:
     assert done == sorted(done)
     assert done[-1] == 9
     assert {total for _, total, _ in watching.seen} == {12}
-    assert watching.seen[1][2] == "stage 3 (tuned): case 0"
+    assert watching.seen[1][2] == "stage 3: case 0"

@@ -108,7 +108,7 @@ def test_outputs_over_the_same_rows_are_stored_by_the_kernel_that_reads_them() -
         node("n", "amax.default", ("x", [-1], False), ("M",)),
     )
     source = text(graph({"x": ("M", "100")}, nodes, ("s", "t", "n")), 2)
-    assert source.count('"""Compute out, out_2, out_3; what is reduced is in registers."""') == 1
+    assert source.count('"""Compute out, out_2, out_3; a program holds whole rows in registers."""') == 1
     assert source.count("_kernel[") == 1
 
 

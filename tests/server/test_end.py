@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -92,5 +93,7 @@ def test_an_interrupted_command_ends_with_130_and_leaves_no_process(
         out, printed = process.communicate(timeout=PATIENCE)
         assert process.returncode == 130
         assert "Traceback" not in printed
-        assert json.loads(out)["error"]["kind"] == "interrupted"
+        error = json.loads(out)["error"]
+        assert error["kind"] == "interrupted"
+        assert re.fullmatch(r"The command was interrupted \(0 of \d+, .+=.+\)\.", error["message"])
         assert are_gone(processes)

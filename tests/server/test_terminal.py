@@ -9,6 +9,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from pytorch_to_triton_server.catalogue import TOOLS
+from pytorch_to_triton_server.progress import Interrupted, line_of
 from pytorch_to_triton_server.tables import TerminalTable
 
 PROGRAM = (sys.executable, "-m", "pytorch_to_triton_server")
@@ -69,6 +71,19 @@ def test_ctrl_c_while_it_loads_ends_it_quietly_with_130() -> None:
         assert done.returncode == 130
         assert "Traceback" not in done.stderr
         assert json.loads(done.stdout)["error"]["kind"] == "interrupted"
+
+
+def test_what_ctrl_c_ended_is_named_with_how_far_it_was_and_what_is_left_of_it() -> None:
+    (convert,) = (tool for tool in TOOLS if tool.name == "convert")
+    interrupted = Interrupted(line_of(122, 264, "stage 2: M=129 N=32"), convert.when_interrupted)
+    assert interrupted.message == "The command was interrupted (122 of 264, stage 2: M=129 N=32)."
+    assert interrupted.hint.startswith("Nothing was written, and convert starts anew. convert start and ")
+    assert Interrupted("", "Run it again.").message == "The command was interrupted."
+
+
+def test_a_line_of_progress_begins_with_the_count_so_that_only_the_name_of_the_case_is_cut() -> None:
+    assert line_of(122, 264, "stage 2: M=129 N=32") == "122 of 264  stage 2: M=129 N=32"
+    assert line_of(0, None, "starting the worker") == "starting the worker"
 
 
 def test_a_reader_that_leaves_early_gets_no_traceback_and_the_status_stands(tmp_path: Path) -> None:

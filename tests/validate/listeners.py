@@ -10,7 +10,7 @@ class WhileRunning:
         self._act = act
 
     async def progress(self, done: float, total: float | None, message: str) -> None:
-        if message.startswith("candidate: "):
+        if total:
             self._act()
 
     async def item(self, result: object) -> None: ...

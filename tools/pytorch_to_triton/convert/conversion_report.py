@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pytorch_to_triton.benchmark.figures import is_not_slower
 from pytorch_to_triton.convert.gates import COMPILE, EAGER, label_of
-from pytorch_to_triton.inputs.expression import point_name
+from pytorch_to_triton.inputs.expression import names_in, point_name
 from pytorch_to_triton.schema.conversion import AtSizes, Conversion, Speedup, StageReport
 from pytorch_to_triton.schema.session import TimedAt
 from pytorch_to_triton.schema.timing import Timing, TimingTable, Traffic
@@ -121,19 +121,31 @@ def beside_eager_at(timed: TimedAt) -> str:
 
 def moves(traffic: Traffic) -> str:
     """What binds where memory does: `moves 3.1 times the bytes that are needed, in 5 launches`."""
+    return f"moves {traffic.times_least:.2f} times the bytes that are needed, in {launch_count(traffic)}"
+
+
+def launch_count(traffic: Traffic) -> str:
+    """`5 launches`"""
     count = len(traffic.launches)
-    launches = f"{count} launch{'es' if count != 1 else ''}"
-    return f"moves {traffic.times_least:.2f} times the bytes that are needed, in {launches}"
+    return f"{count} launch{'es' if count != 1 else ''}"
 
 
-def traffic_note(dims: Mapping[str, int], traffic: Traffic) -> str:
-    """The same with the bytes, and how they are known."""
-    where = point_name(dims) or "its own sizes"
-    moved, least = (f"{count / 1e6:,.1f} MB" for count in (traffic.bytes_moved, traffic.least_bytes))
+def traffic_note(dims: Mapping[str, int], traffic: Traffic, *, on_gpu: bool) -> str:
+    """The bytes that its launches move, each tensor once by each, beside the fewest that are possible."""
+    how, where = "" if on_gpu else " (no GPU)", point_name(dims) or "its own sizes"
+    moved = f"{traffic.bytes_moved / 1e6:,.1f} MB in {launch_count(traffic)}"
     return (
-        f"Estimated from its launches at {where}, each tensor moved once by each: the kernel "
-        f"{moves(traffic)} ({moved}; {least} are needed)."
+        f"Estimate{how}: at {where} memory traffic is {moved}, {traffic.times_least:.2f} times the minimum."
     )
+
+
+def limit_notes(limits: Sequence[str], others: str) -> tuple[str, ...]:
+    """Which sizes the kernels take, where not all, and what becomes of `others`."""
+    if not limits:
+        return ()
+    names = " or ".join(sorted(frozenset().union(*map(names_in, limits))))
+    served = f"Kernels serve {' and '.join(limits)}; larger sizes {others}."
+    return (f"{served} Declare a larger {names} to change that.",)
 
 
 def sizes_of(table: TimingTable) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pytorch_to_triton.convert.compiled_figures import compiled_at
 from pytorch_to_triton.convert.conversion_report import (
+    limit_notes,
     markdown,
     next_step_of,
     speedup_of,
@@ -83,11 +84,15 @@ def finish_files(
     if not passed:
         return conversion, {}
     draft = passed[-1]
+    limits = [limit for limit in draft.file.limits if limit not in target.declaration.requires]
     try:
-        return conversion, files(recipe_of(target, draft.file, drafted=True), measured="").texts
+        texts = files(recipe_of(target, draft.file, drafted=True), measured="").texts
+        notes = limit_notes(limits, "go to PyTorch")
     except BadInput as refusal:
-        note = f"{name} has `run` alone, without tests and fallback. {refusal.message}"
-        return conversion.model_copy(update={"notes": (*conversion.notes, note)}), {name: draft.text}
+        texts = {name: draft.text}
+        alone = f"{name} has `run` alone, without tests and fallback. {refusal.message}"
+        notes = (*limit_notes(limits, "are refused"), alone)
+    return conversion.model_copy(update={"notes": (*conversion.notes, *notes)}), texts
 
 
 async def at_sizes(work: ConversionWork, staged: Staged) -> tuple[AtSizes, ...]:
@@ -159,7 +164,11 @@ def conclude(work: ConversionWork, staged: Staged, at: tuple[AtSizes, ...], foun
             ),
             *limit_sentences(shown.verdict.limits),
             *staged.notes,
-            *(traffic_note(sizes.dims, sizes.traffic) for sizes in at if sizes.traffic),
+            *(
+                traffic_note(sizes.dims, sizes.traffic, on_gpu=not work.runtime.interpreter)
+                for sizes in at
+                if sizes.traffic
+            ),
         ),
         provenance=f"correctness measured; {speed}",
         replay=command(again, work.runtime, shown.verdict.seed, None),

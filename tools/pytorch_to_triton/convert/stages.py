@@ -191,7 +191,7 @@ class StageListener:
     async def progress(self, done: float, total: float | None, message: str) -> None:
         self.cases[self.stage] = done, total or done
         of_all, totals = zip(*self.cases.values(), strict=True)
-        text = f"stage {self.stage} ({STAGE_NAMES[self.stage]}): {message}"
+        text = f"stage {self.stage}: {message}"
         await self.listener.progress(sum(of_all), len(totals) * max(totals), text)
 
     async def item(self, result: dict[str, Any]) -> None:

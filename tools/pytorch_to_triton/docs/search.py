@@ -29,7 +29,7 @@ _MATCHING = 0.25
 _FURTHER = 0.6
 """A section with this share of the best passage's score is named too."""
 _NAMED = 2.0
-"""A page of exactly the question's name is worth this many times the best."""
+"""A page of exactly a name in the question is worth this many times the best."""
 _ECHOED = 80
 """Characters of a question that a message repeats."""
 _MARKUP = re.compile(r"^#{1,6} .*$|^```.*$|^\|[ |:-]*$", re.MULTILINE)
@@ -108,16 +108,23 @@ def _rank(library: Library, request: SearchRequest, question: Question) -> list[
     for passage, score in sorted(worth, key=lambda row: -row[1]):
         by_page.setdefault(passage.page.name, []).append((passage, score))
     top = max((score for _, score in worth), default=0.0)
-    named = next((page for page in library.named(request.query) if page.source == "installed"), None)
-    if named is not None and named.name not in by_page:
-        by_page[named.name] = [(next(passages_of(named)), 0.0)]
+    named = _named(library, request.query)
+    for page in named:
+        by_page.setdefault(page.name, [(next(passages_of(page)), 0.0)])
     matches = []
     for best in by_page.values():
         (passage, score), *_ = best
-        score += _NAMED * top if passage.page is named else 0.0
+        score += _NAMED * top if passage.page in named else 0.0
         if score >= _MATCHING * top and request.source in (None, passage.page.source):
             matches.append(_Match(passage.page, score, tuple(best)))
     return sorted(matches, key=lambda match: (-match.score, match.page.name))
+
+
+def _named(library: Library, query: str) -> list[Page]:
+    """The installed pages that the query names: as a whole, or by dotted names in it."""
+    named = [library.named(name) for name in (query, *_DOTTED.findall(query))]
+    first = (next((page for page in pages if page.source == "installed"), None) for pages in named)
+    return [page for page in first if page is not None]
 
 
 def _worth(index: Index, question: Question) -> list[tuple[Passage, float]]:

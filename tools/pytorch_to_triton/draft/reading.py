@@ -64,9 +64,9 @@ from pytorch_to_triton.schema.graph import (
 )
 
 WORDS: Mapping[str, str] = {
-    "abs": "magnitude", "max": "largest", "min": "smallest", "pow": "power", "sum": "total", "any": "any_true",
-    "all": "all_true", "convolution": "conv", "rsqrt": "rstd", "mul": "product", "sub": "difference",
-    "div": "ratio", "neg": "negated", "clamp": "clamped", "where": "chosen",
+    "abs": "magnitude", "max": "largest", "min": "smallest", "pow": "power", "sum": "total",
+    "any": "any_true", "all": "all_true", "convolution": "conv", "rsqrt": "rstd", "mul": "product",
+    "sub": "difference", "div": "ratio", "neg": "negated", "clamp": "clamped", "where": "chosen",
 }  # fmt: skip
 """Names for values whose operator's own name is a Python builtin, or names no value."""
 

@@ -32,8 +32,10 @@ def name_suggestion(path: str, surface: Surface) -> str:
     if known := NAMES.get(f"triton.language.{name}"):
         return known
     entry = surface.find(owner)
-    near = get_close_matches(name, entry.members or () if entry else (), cutoff=_SIMILARITY)
-    if near:
+    members = entry.members or () if entry else ()
+    # Two letters of a short name in the other order are a third of it: not similar, but a slip.
+    slips = [known for known in members if sorted(known) == sorted(name)]
+    if near := slips or get_close_matches(name, members, cutoff=_SIMILARITY):
         return f"The nearest {_list([spelling_of(f'{owner}.{one}') for one in near])}."
     return "No replacement is known: compose it from what there is."
 

@@ -210,7 +210,7 @@ class TrialRun:
 
     async def answer_of(self, worker: TargetWorker, case: Case) -> tuple[RunOutcome, Observation]:
         if self.listener:
-            await self.listener.progress(len(self.done), self.total, f"candidate: {case.name}")
+            await self.listener.progress(len(self.done), self.total, case.name)
         try:
             item = await worker.answer(self.request(case))
         except LostAnswer as lost:

@@ -52,7 +52,7 @@ def rms_norm_residual_kernel(
     ALIGNMENT: tl.constexpr,
     INDEX: tl.constexpr,
 ):
-    """Compute h, out; what is reduced is in registers."""
+    """Compute h, out; a program holds whole rows in registers."""
     # The compiler sees a multiple of ALIGNMENT, so that a load may take several elements.
     N = N // ALIGNMENT * ALIGNMENT
     row = tl.program_id(0).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)

@@ -6,21 +6,28 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.launch_sizes import most_elements
-from pytorch_to_triton.audit.examples import jit
+from pytorch_to_triton.audit.examples import jit, run
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
 
 _COUNTED = 2**31
 _WIDE = ("triton.language.int64", "triton.language.uint64")
+_NARROW = ("triton.language.int32", "triton.language.uint32")
 _ROW = jit("row = tl.program_id(0)", "tl.store(out_ptr + row * n, 0.0)")
+_CHOSEN = jit(
+    "row = tl.program_id(0).to(INDEX)",
+    "tl.store(out_ptr + row * n, 0.0)",
+    takes="out_ptr, n, INDEX: tl.constexpr",
+)
+_CHOICE = run("kernel[(8,)](out, n, INDEX=tl.int64 if out.numel() > 2**31 else tl.int32)")
 
 
 @kernel_rule(
     "high",
     "correctness",
-    bad=(_ROW,),
-    good=(_ROW.replace("id(0)", "id(0).to(tl.int64)"),),
+    bad=(_ROW, _CHOSEN + run("kernel[(8,)](out, n, INDEX=tl.int32)")),
+    good=(_ROW.replace("id(0)", "id(0).to(tl.int64)"), _CHOSEN + _CHOICE),
     suspected=Unconfirmed("info", ("offset_overflow",)),
 )
 def offset_may_overflow(kernel: SourceKernel) -> Iterator[Fault]:
@@ -31,7 +38,8 @@ def offset_may_overflow(kernel: SourceKernel) -> Iterator[Fault]:
     mistake, unless INPUTS and DIMS declare tensors so large. One finding stands for all such products of a
     kernel.
 
-    Fix: widen the program id first: tl.program_id(0).to(tl.int64) * stride.
+    Fix: widen the program id first: tl.program_id(0).to(tl.int64) * stride. Where 64 bits cost time, let the
+    launch choose: .to(INDEX) with `INDEX: tl.constexpr`, tl.int64 for large tensors alone.
     """
     counts: dict[ast.BinOp, int | None] = {}
     for address, pointer in _addresses(kernel):
@@ -92,10 +100,25 @@ def _may_overflow(product: ast.BinOp, kernel: SourceKernel) -> bool:
 
 def _is_narrowed(value: ast.expr, kernel: SourceKernel) -> bool:
     """Whether it is a place that was loaded, and made 32 bits wide."""
-    called = kernel.operation(kernel.resolved(value))
-    dtype = called.option(1, "dtype") if called and called.name in ("to", "cast") else None
+    dtype = _cast_to(kernel.resolved(value), kernel)
     is_narrow = dtype is not None and kernel.scope.path(dtype) == "triton.language.int32"
     return is_narrow and any(kernel.is_loaded(node) for node in kernel.origins(value))
+
+
+def _cast_to(value: ast.expr, kernel: SourceKernel) -> ast.expr | None:
+    """The dtype of `value.to(dtype)` and of tl.cast; None of what is no cast."""
+    called = kernel.operation(value)
+    return called.option(1, "dtype") if called and called.name in ("to", "cast") else None
+
+
+def _is_left_to_callers(dtype: ast.expr | None, kernel: SourceKernel) -> bool:
+    """Whether it is a tl.constexpr for which not every launch and call is seen to give 32 bits."""
+    if not isinstance(dtype, ast.Name) or dtype.id not in kernel.constexprs:
+        return False
+    launches = [(launch.flow, launch.given.get(dtype.id)) for launch in kernel.launches]
+    calls = [(caller, value) for caller, _, value in kernel.passed(dtype.id)]
+    paths = [value and flow.scope.path(flow.resolved(value)) for flow, value in (*launches, *calls)]
+    return not paths or any(path not in _NARROW for path in paths)
 
 
 def _values_passed(made_from: frozenset[ast.AST], kernel: SourceKernel) -> tuple[bool, bool]:
@@ -123,5 +146,6 @@ def _is_wide(node: ast.AST, kernel: SourceKernel) -> bool:
         case ast.Call():
             path = kernel.scope.path(node.func)
             own = isinstance(node.func, ast.Name) and kernel.scope.holder(node.func.id) is not None
-            return kernel.is_loaded(node) or (path is None and own)
+            chosen = _is_left_to_callers(_cast_to(node, kernel), kernel)
+            return chosen or kernel.is_loaded(node) or (path is None and own)
     return False

@@ -178,15 +178,15 @@ def documented(kernel: PrintedKernel, part: str, twins: int) -> str:
     walks = kernel.schedule.walks.values()
     how = {w.how for w in walks}
     if part.endswith("_partial"):
-        return f"Compute {written} of one chunk a program."
+        return f"Compute {written}; a program takes one chunk."
     if part.endswith("_final"):
         return f"Compute {written} from the chunks' partial results."
     if kernel.multiplies:
-        return f"Compute {written}, one tile of it a program."
+        return f"Compute {written}; a program computes one tile."
     if kernel.loops:
         return f"Compute {written} in {'one pass' if kernel.loops == 1 else f'{kernel.loops} passes'}."
     if "whole" in how:
-        return f"Compute {written}; what is reduced is in registers."
+        return f"Compute {written}; a program holds whole rows in registers."
     if "unroll" in how:
         return f"Compute {written}, each element from its window."
     tiles = sum(w.block is not None for w in walks) > 1
