@@ -80,9 +80,14 @@ def test_arguments_are_checked_and_each_wrong_one_is_named_with_what_the_tool_ta
     checked = tool_named("validate").check_arguments({"kernel": "a.py", "dim": ["M=1"], "timeout": "5"})
     assert checked == {"kernel": "a.py", "dim": ("M=1",), "timeout": 5.0}
     with pytest.raises(BadInput) as refused:
-        tool_named("validate").check_arguments({"kernel": "a.py", "timeout": -1, "dims": ["M=1"]})
-    assert "timeout: it should be greater than 0." in refused.value.message
-    assert "dims: no such argument." in refused.value.message
+        wrong = {"timeout": -1, "dims": ["M=1"], "xyz": 1, "dim": {"M": "7"}}
+        tool_named("validate").check_arguments({"kernel": "a.py", **wrong})
+    assert sorted(refused.value.message.splitlines()) == [
+        'dim: it should be a list of strings such as ["M=1,7"].',
+        "dims: no such argument; did you mean dim?",
+        "timeout: it should be greater than 0.",
+        "xyz: no such argument.",
+    ]
     assert "kernel, reference, input, dim" in refused.value.hint
 
 

@@ -82,6 +82,7 @@ def test_a_wrong_use_is_found_wherever_it_stands() -> None:
 
 def test_the_nearest_name_or_its_home_is_advised() -> None:
     for wrong, nearest in [
+        ("tl.dto(x, x)", "The nearest name is tl.dot."),
         ("tl.arrange(0, 16)", "The nearest names are tl.arange and tl.range."),
         ("tl.atomic_addd(1, 2)", "tl.atomic_add"),
         ("triton.heuristic({})", "triton.heuristics"),

@@ -60,7 +60,11 @@ def scattered(**seen: Any) -> Diagnostics:
 COLUMNS = spread(3, 0, 1, 2)
 PLACES = [
     (facts(spread(8, *range(8))), "everywhere", "every element"),
-    (facts(spread(100, *range(96, 100))), "tail", "elements 96 to 99 of 100; 96 is a multiple of 32"),
+    (
+        facts(spread(100, *range(96, 100))),
+        "tail",
+        "elements 96 to 99 of 100, where a block of 32 would begin",
+    ),
     (facts(COLUMNS, spread(20, *range(17, 20))), "tail", "columns 17 to 19 of 20"),
     (facts(COLUMNS, spread(20, 7)), "one_index", "column 7 (of 20)"),
     (facts(spread(5, 2), spread(20, *range(20))), "one_index", "row 2 (of 5)"),

@@ -135,7 +135,7 @@ def is_tail(axis: Spread) -> bool:
 def block_hint(axis: Spread) -> str:
     """The largest block size at whose multiple the tail begins."""
     block = axis.first & -axis.first
-    return f"; {axis.first} is a multiple of {block}" if block >= SMALLEST_BLOCK else ""
+    return f", where a block of {block} would begin" if block >= SMALLEST_BLOCK else ""
 
 
 def axis_name(dim: int, ndim: int) -> str:
