@@ -83,6 +83,9 @@ async def test_an_unknown_page_is_refused_with_the_nearest_names_or_what_to_writ
     with pytest.raises(BadInput, match=r"has no tl\.relu\.") as refused:
         read(library, "tl.relu")
     assert refused.value.hint == "Use tl.maximum(x, 0.0)."
+    with pytest.raises(BadInput, match=r"has no tl\.dto\.") as refused:
+        read(library, "tl.dto")
+    assert refused.value.hint == "The nearest name is tl.dot."
 
 
 def test_fetched_text_is_quoted_with_a_mark_that_it_cannot_hold(library_of: Libraries) -> None:

@@ -66,6 +66,15 @@ async def test_the_page_of_a_name_comes_first(library: Library) -> None:
         assert pages(library, name)[0] == page
 
 
+async def test_the_page_of_a_name_in_a_question_comes_before_guides_that_mention_it(library: Library) -> None:
+    for question, page in (
+        ("tl.dot input_precision", "triton.language.dot"),
+        ("which input_precision does tl.dot take for float32", "triton.language.dot"),
+        ("mask and other of tl.load", "triton.language.load"),
+    ):
+        assert pages(library, question)[0] == page
+
+
 async def test_a_guide_on_a_subject_comes_before_the_functions_that_compute_it(library: Library) -> None:
     for subject in ("exponential", "logarithm"):
         assert pages(library, subject)[0] == "guides/stability"

@@ -19,6 +19,7 @@ from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton_server.catalogue import TOOLS
 from pytorch_to_triton_server.commands import build_app
 from pytorch_to_triton_server.help_page import WHOLE
+from pytorch_to_triton_server.run_command import run
 from pytorch_to_triton_server.tool import Tool
 
 HEAVY = {"torch", "triton", "numpy", "httpx", "markdownify", "matplotlib"}
@@ -79,8 +80,8 @@ def test_only_what_is_required_is_positional() -> None:
 def test_arguments_are_checked_and_each_wrong_one_is_named_with_what_the_tool_takes() -> None:
     checked = tool_named("validate").check_arguments({"kernel": "a.py", "dim": ["M=1"], "timeout": "5"})
     assert checked == {"kernel": "a.py", "dim": ("M=1",), "timeout": 5.0}
+    wrong = {"timeout": -1, "dims": ["M=1"], "xyz": 1, "dim": {"M": "7"}}
     with pytest.raises(BadInput) as refused:
-        wrong = {"timeout": -1, "dims": ["M=1"], "xyz": 1, "dim": {"M": "7"}}
         tool_named("validate").check_arguments({"kernel": "a.py", **wrong})
     assert sorted(refused.value.message.splitlines()) == [
         'dim: it should be a list of strings such as ["M=1,7"].',
@@ -89,6 +90,24 @@ def test_arguments_are_checked_and_each_wrong_one_is_named_with_what_the_tool_ta
         "xyz: no such argument.",
     ]
     assert "kernel, reference, input, dim" in refused.value.hint
+
+
+def test_an_unknown_name_is_answered_with_the_one_that_was_meant_over_mcp_and_in_a_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for tool, given, intended in (
+        ("validate", "sead", "; did you mean {}seed?"),
+        ("validate", "dims", "; did you mean {}dim?"),
+        ("validate", "inputs", "; did you mean {}input?"),
+        ("audit", "report", "; did you mean {}into?"),
+        ("audit", "zzzz", "."),
+    ):
+        with pytest.raises(BadInput) as refused:
+            tool_named(tool).check_arguments({given: 3})
+        assert f"{given}: no such argument{intended.format('')}" in refused.value.message.splitlines()
+        assert run([tool, "x.py", f"--{given}", "3"]) == 2
+        said = capsys.readouterr().err.splitlines()[0]
+        assert said == f"error: No such option: --{given}{intended.format('--')}"
 
 
 @pytest.mark.parametrize(
