@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pytorch_to_triton.audit.audit import merge, with_proofs
-from pytorch_to_triton.audit.conclude import FileRun, recommendations, resolve
+from pytorch_to_triton.audit.conclude import FileRun, once_a_folder, recommendations, resolve
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Unconfirmed, kernel_rule
 from pytorch_to_triton.audit.source import SourceKernel
@@ -120,3 +120,21 @@ def test_of_equally_bad_rules_the_one_with_more_places_is_recommended_first() ->
         ("b", ("k.py:2", "k.py:3")),
         ("a", ("k.py:1",)),
     ]
+
+
+def test_what_files_of_a_folder_lack_is_one_finding_that_names_the_other_files() -> None:
+    lacking = "incomplete_kernel_file"
+    alone = found(lacking, 3, file=Path("/b/k.py"), message="k.py has no reference.")
+    files = [Path(f"/a/k{number:02}.py") for number in range(13)]
+    one, two = (found(lacking, 3, file=file, message=f"{file.name} has no test.") for file in files[:2])
+    load = found("no_mask", 7)
+    assert once_a_folder([two, alone, load, one]) == [
+        load,
+        one.model_copy(
+            update={"message": "k00.py has no test. 1 more file of its folder is incomplete, too: k01.py."}
+        ),
+        alone,
+    ]
+    (many,) = once_a_folder([found(lacking, 3, file=file) for file in files])
+    assert "12 more files of its folder are incomplete, too: k01.py, " in many.message
+    assert many.message.endswith("k10.py, and 2 more.")

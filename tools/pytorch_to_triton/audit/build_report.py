@@ -20,6 +20,7 @@ from pytorch_to_triton.audit.conclude import (
     count_of,
     failing,
     next_step_of,
+    once_a_folder,
     rank,
     recommendations,
     resolve,
@@ -46,7 +47,7 @@ def build_report(
     considered = [f for f in findings if f.rule in names or f.evidence == "measured"]
     kept, aside, notes = without_suppressed(considered, readings, plan)
     outcome = resolve(kept, all_rules(), examined.ran)
-    own = [with_severity(f, plan.settings) for f in outcome.findings if f.rule in names]
+    own = once_a_folder([with_severity(f, plan.settings) for f in outcome.findings if f.rule in names])
     ranked_findings = rank(mark_known(add_fingerprints(own, plan.root), plan.baseline))
     read_ones = [reading for reading in readings if not reading.refusal]
     unread = [Unread(file=printable(r.file), why=r.refusal) for r in readings if r.refusal]

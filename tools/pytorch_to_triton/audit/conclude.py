@@ -99,6 +99,32 @@ def _confirm(finding: Finding, proof: Finding, rule: Rule) -> Finding:
     )
 
 
+ONCE_A_FOLDER = frozenset({"incomplete_kernel_file"})
+"""Rules on what files lack: what is done about one file is mostly done about those beside it."""
+_FILES_NAMED = 10
+
+
+def once_a_folder(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings with one for all files of a folder, at the first, where the rule is one of these."""
+    kept = [finding for finding in findings if finding.rule not in ONCE_A_FOLDER]
+    by_folder: dict[tuple[str, Path], list[Finding]] = {}
+    for finding in sorted((f for f in findings if f.rule in ONCE_A_FOLDER), key=lambda f: (f.file, f.line)):
+        by_folder.setdefault((finding.rule, finding.file.parent), []).append(finding)
+    return kept + [_with_others(first, others) for first, *others in by_folder.values()]
+
+
+def _with_others(first: Finding, others: Sequence[Finding]) -> Finding:
+    if not others:
+        return first
+    names = [finding.file.name for finding in others]
+    beyond = [f"and {len(names) - _FILES_NAMED} more"] if len(names) > _FILES_NAMED else []
+    listed = ", ".join([*names[:_FILES_NAMED], *beyond])
+    also = (
+        f"{count_of(len(names), 'more file')} of its folder {'is' if len(names) == 1 else 'are'} incomplete"
+    )
+    return first.model_copy(update={"message": f"{first.message} {also}, too: {listed}."})
+
+
 def rank(findings: Sequence[Finding]) -> list[Finding]:
     """The worst first; certain ones before suspected ones; then by place."""
     return sorted(

@@ -45,7 +45,7 @@ def incomplete_kernel_file(file: SourceFile) -> Iterator[Fault]:
     A few lines of PyTorch say what a kernel is meant to compute; a test over odd sizes, all dtypes and
     layouts shows that it does, for a kernel that is right for one shape is often wrong for the next.
     Without a measurement nobody knows whether it is faster than PyTorch, and which shapes and dtypes it
-    takes cannot be read from the launch.
+    takes cannot be read from the launch. One finding stands for all such files of a folder.
 
     Fix: add a function such as `softmax_reference`, a test that compares the two, a benchmark with
     triton.testing.do_bench, and docstrings that say what is computed from which shapes and dtypes.
