@@ -59,15 +59,15 @@ async def run_diagnosis(python: str) -> "Diagnosis":
 
 
 def show_diagnosis(diagnosis: "Diagnosis") -> None:
-    """The checks by group, a line each, with what to do below; then what they say together."""
+    """What the checks say together; then each by group, a line each, with what to do below."""
     from pytorch_to_triton_server.tables import TerminalTable, console_on_stdout
 
     console = console_on_stdout()
+    console.print(f"{diagnosis.summary}\n{diagnosis.next_step}\n")
     for group, checks in groupby(diagnosis.checks, lambda check: check.group):
         console.print(group, style="bold")
         rows = [(f" {check.state:8}", f"{check.name:17}", seen_and_fix(check)) for check in checks]
         console.print(TerminalTable(("", "", ""), rows))
-    console.print(f"\n{diagnosis.summary}\n{diagnosis.next_step}")
 
 
 def seen_and_fix(check: "CheckResult") -> str:

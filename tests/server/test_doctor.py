@@ -238,8 +238,10 @@ def test_the_first_failure_says_what_to_do_next_and_a_person_sees_the_fixes(
     fine = conclude((checks[0], checks[2]), "python3", 1.0)
     assert (fine.verdict, fine.next_step) == ("healthy", "Mind c.")
     checks = (check("a", "ok"), check("b", "failed", "Repair b."), check("d", "not here", "Get d."))
-    show_diagnosis(conclude(checks, "python3", 1.0))
+    diagnosis = conclude(checks, "python3", 1.0)
+    show_diagnosis(diagnosis)
     out = capfd.readouterr().out
+    assert " ".join(out.split()).startswith(f"{diagnosis.summary} {diagnosis.next_step} GPU")
     assert "failed    b" in out
     assert "→ Repair b." in out
     assert "Get d." not in out
