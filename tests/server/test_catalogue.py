@@ -3,6 +3,7 @@
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from typer.core import TyperArgument, TyperGroup
 
 from pytorch_to_triton.audit.request import AuditRequest
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
-from pytorch_to_triton.command_line import option_of
+from pytorch_to_triton.command_line import option_of, replay
 from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton_server.catalogue import TOOLS
@@ -108,6 +110,12 @@ def test_an_unknown_name_is_answered_with_the_one_that_was_meant_over_mcp_and_in
         assert run([tool, "x.py", f"--{given}", "3"]) == 2
         said = capsys.readouterr().err.splitlines()[0]
         assert said == f"error: No such option: --{given}{intended.format('--')}"
+
+
+def test_a_command_that_is_printed_names_a_changed_option_once() -> None:
+    request = ValidationRequest(candidate=Target(path=Path("/k.py")), seed=1, cases=("M=1", "M=3"))
+    printed = replay("validate", request, seed=2, cases=())
+    assert printed.endswith("validate /k.py --seed 2")
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,7 @@ JUDGED: tuple[tuple[CheckOutcome, str, str, str], ...] = (
     (programs.check_variables({}), "ok", "No environment variable", ""),
     (programs.check_variables({"CUDA_LAUNCH_BLOCKING": "0"}), "ok", "No environment variable", ""),
     (programs.check_variables({"CUDA_VISIBLE_DEVICES": "-1"}), "warning", "hides", "Unset"),
+    (programs.check_variables({"CUDA_VISIBLE_DEVICES": ""}), "warning", "hides", "Unset"),
     (
         programs.check_variables({"TRITON_INTERPRET": "1"}),
         "warning",

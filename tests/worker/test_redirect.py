@@ -66,6 +66,9 @@ def test_messages_name_the_original_and_its_line(tmp_path: Path) -> None:
         loaded_candidate(path, tmp_path / "staged")
     assert "(line 5)" in str(raised.value)
     assert "staged" not in str(raised.value)
+    text = "def half(x):\n    return missing\n\n\nhalf(1)\n"
+    with pytest.raises(TargetLoadFailed, match=r"\(line 2\)"):
+        loaded_candidate(written(tmp_path / "calling.py", text), tmp_path / "staged_call")
 
 
 KERNEL = """
