@@ -77,7 +77,8 @@ async def test_cancelling_a_long_call_kills_its_process(
         latest = await answered(impatient, "job", job_id=started["job_id"])
     assert latest["status"] == "cancelled"
     await until_gone(pid)
-    jobs = (await answered(impatient, "job", action="list"))["jobs"]
+    async with kept_to(Path("/"), patience=0) as after:
+        jobs = (await answered(after, "job", action="list"))["jobs"]
     assert next(job["state"] for job in jobs if job["job_id"] == started["job_id"]) == "cancelled"
 
 
