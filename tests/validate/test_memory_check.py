@@ -60,9 +60,8 @@ def test_a_case_without_a_fault_on_the_device_fails_with_what_was_seen_elsewhere
     def merged(status: CaseStatus, name: str = "N=40") -> CaseResult:
         return found.merged(CaseResult(name=name, group="declared", status=status, why="So it was."))
 
-    assert [merged(status).status for status in ("passed", "skipped", "crashed")] == ["failed"] * 2 + [
-        "crashed"
-    ]
+    statuses: tuple[CaseStatus, ...] = ("passed", "skipped", "undecided", "crashed")
+    assert [merged(status).status for status in statuses] == ["failed", "failed", "failed", "crashed"]
     assert (merged("skipped").violations, merged("skipped").why) == ((seen,), f"{seen.message} So it was.")
     assert merged("skipped", "N=1").status == "skipped"
 

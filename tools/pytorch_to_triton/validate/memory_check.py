@@ -140,7 +140,7 @@ class MemoryCheck:
             update={
                 "violations": (*violations, *result.violations),
                 "why": in_order_of_weight(violations, [result.why]),
-                "status": "failed" if result.status in ("passed", "skipped") else result.status,
+                "status": "failed" if result.status in ("passed", "skipped", "undecided") else result.status,
             }
         )
 
