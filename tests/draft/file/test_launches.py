@@ -4,8 +4,7 @@ from math import ceil
 
 import pytest
 
-from pytorch_to_triton.draft.file.launches import Choice, blocks_in, largest
-from pytorch_to_triton.draft.file.part import limit_of
+from pytorch_to_triton.draft.file.launches import blocks_in, largest
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer
 from pytorch_to_triton.draft.schedule.blocks import covering, power_of_two
@@ -37,18 +36,3 @@ def test_a_tensor_that_is_never_the_largest_does_not_decide_how_wide_offsets_are
         for name, shape in {"x": "MN", "y": "MN", "weight": "N", "partial": "P"}.items()
     )
     assert largest([weight, x, y, partial]) == [x, partial]
-
-
-@pytest.mark.parametrize(
-    ("conditions", "limit"),
-    [
-        (["N <= 512"], "N <= 512"),
-        (["T > 1024 and T <= 16384", "T <= 16384"], "T <= 16384"),
-        (["N <= 64", "M <= 8 and N <= 256"], "(N <= 64) or (M <= 8 and N <= 256)"),
-        (["64 < N <= 96 or 128 < N <= 192", "N <= 256"], "(64 < N <= 96 or 128 < N <= 192) or (N <= 256)"),
-    ],
-)
-def test_the_sizes_that_kernels_take_name_no_condition_that_a_wider_one_includes(
-    conditions: list[str], limit: str
-) -> None:
-    assert limit_of([Choice(condition, ()) for condition in conditions]) == limit

@@ -1,8 +1,10 @@
 """Conditions on sizes say where they hold: always, nowhere, or at which sizes."""
 
+import pytest
+
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.schedule.blocks import covering, power_of_two
-from pytorch_to_triton.draft.schedule.conditions import half_empty, on_longer_axes, strictest
+from pytorch_to_triton.draft.schedule.conditions import any_of, half_empty, on_longer_axes, strictest
 from pytorch_to_triton.draft.schedule.schedule import Schedule, Walk
 from pytorch_to_triton.inputs.expression import holds
 
@@ -37,3 +39,18 @@ def test_what_was_measured_on_short_rows_keeps_the_elements_of_a_program_and_a_w
 def test_of_several_upper_limits_of_a_size_the_lowest_is_left() -> None:
     given = ["D // 4 <= 16384", "N <= 512", "D // 4 <= 8192", "(N <= 64) or (M <= 8)", "N <= 512"]
     assert strictest(given) == ("D // 4 <= 8192", "N <= 512", "(N <= 64) or (M <= 8)")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "limit"),
+    [
+        (["N <= 512"], "N <= 512"),
+        (["T > 1024 and T <= 16384", "T <= 16384"], "T <= 16384"),
+        (["N <= 64", "M <= 8 and N <= 256"], "(N <= 64) or (M <= 8 and N <= 256)"),
+        (["64 < N <= 96 or 128 < N <= 192", "N <= 256"], "(64 < N <= 96 or 128 < N <= 192) or (N <= 256)"),
+    ],
+)
+def test_the_sizes_that_kernels_take_name_no_condition_that_a_wider_one_includes(
+    conditions: list[str], limit: str
+) -> None:
+    assert any_of(conditions) == limit

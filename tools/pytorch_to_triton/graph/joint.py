@@ -6,12 +6,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
 
-from pytorch_to_triton.graph.skeleton import TensorDtypes, operands, rename_tensors
+from pytorch_to_triton.graph.skeleton import CASTS, TensorDtypes, operands, rename_tensors
 from pytorch_to_triton.schema.graph import Graph, GraphOutput, Node, NodeArgument, TensorInput
 
 REORDERED = ("aten.alias.default", "aten.detach.default", "aten.permute.default", "aten.t.default")
-
-CAST = "aten._to_copy.default"
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ def with_shared_gradients(backward: Graph, dtypes: Mapping[str, str]) -> Graph:
 
     `dtypes` are those of the results, by path, as source.
     """
-    casts = {n.name: n for n in backward.nodes if n.op == CAST}
+    casts = {n.name: n for n in backward.nodes if n.op in CASTS}
     first: dict[tuple[NodeArgument, str], str] = {}
     outputs = []
     for output in backward.outputs:

@@ -13,7 +13,7 @@ from pytorch_to_triton.validate.behavior import (
     violation,
     violations_of,
 )
-from pytorch_to_triton.validate.limits import UNLAUNCHED, other_dtype, refusal
+from pytorch_to_triton.validate.limits import UNLAUNCHED, UNMADE, other_dtype, refusal
 from pytorch_to_triton.validate.mismatch import mismatches_of
 from pytorch_to_triton.validate.phrases import sentence
 from pytorch_to_triton.validate.run_outcome import RunOutcome
@@ -31,7 +31,6 @@ MEMORY: tuple[ViolationKind, ...] = (
     "wrong_without_gradients", "overrun",
 )  # fmt: skip
 """Violations that may be why a candidate did not return, or is wrong."""
-UNMADE: tuple[ViolationKind, ...] = ("output_without_kernel", "stores_nothing")
 INPUTS_CHANGED = violation(
     "inputs_changed", "The files that hold the inputs were changed while the candidate ran."
 )

@@ -25,7 +25,8 @@ from pytorch_to_triton.validate.run_outcome import INTERPRETER_ERROR
 from pytorch_to_triton.worker.wire import Failure
 from pytorch_to_triton.worker.wire.statistics import CaseStatistics
 
-UNLAUNCHED: tuple[ViolationKind, ...] = ("no_triton_kernel", "output_without_kernel", "stores_nothing")
+UNMADE: tuple[ViolationKind, ...] = ("output_without_kernel", "stores_nothing")
+UNLAUNCHED: tuple[ViolationKind, ...] = ("no_triton_kernel", *UNMADE)
 """Violations that a call does not show before it returns."""
 CONSEQUENCES: tuple[ViolationKind, ...] = (
     "load_outside", "store_outside", "overrun", "race", "reads_uninitialised", "not_reproducible",

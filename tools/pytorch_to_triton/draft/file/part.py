@@ -19,7 +19,7 @@ from pytorch_to_triton.draft.partition.partition import partition
 from pytorch_to_triton.draft.program import Call, Program
 from pytorch_to_triton.draft.reading import read_program
 from pytorch_to_triton.draft.refinement import with_refined_axes
-from pytorch_to_triton.draft.schedule.conditions import strictest
+from pytorch_to_triton.draft.schedule.conditions import any_of, strictest
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.draft.storage import with_results_stored, with_wide_results
 from pytorch_to_triton.draft.sums import with_nested_apart, with_sums_by_row
@@ -116,17 +116,10 @@ def _part_of(program: Program, setting: DraftSetting) -> Part:
             others = counterparts(item.cluster, of=twin.cluster)
             found += launches(item, [c.on(others) for c in taken], stage, setting.tuned, program.kept, models)
     kernels = tuple(k for _, taken in first.values() for c in taken for k in c.kernels)
-    limits = strictest(limit_of(taken) for _, taken in first.values() if taken[-1].condition)
+    limits = strictest(
+        any_of([c.condition for c in taken]) for _, taken in first.values() if taken[-1].condition
+    )
     return Part(program, items, kernels, tuple(without_repeats(found)), limits=limits)
-
-
-def limit_of(taken: Sequence[Choice]) -> str:
-    """The sizes that some alternative takes, as the last has a condition too."""
-    conditions = [c.condition for c in taken if " or " not in c.condition]
-    every = [frozenset(condition.split(" and ")) for condition in conditions]
-    included = {c for c, parts in zip(conditions, every, strict=True) if any(p < parts for p in every)}
-    left = list(dict.fromkeys(c.condition for c in taken if c.condition not in included))
-    return " or ".join(f"({condition})" if len(left) > 1 else condition for condition in left)
 
 
 def in_order(program: Program, items: Sequence[Group | Call]) -> dict[Memory, str]:

@@ -3,7 +3,8 @@
 `in_passes`: a loop for each statistic. `online`: one loop for those that belong together. `in_registers`: no
 loop, for rows that fit. `in_short_passes`: a loop again, where much is computed and a third and more of the
 block that holds a row would be empty. For few and very long rows, and for all that is reduced to one number:
-`split`, the partial results of chunks first; `staged`, the same for each of several statistics.
+`split`, the partial results of chunks first; `staged`, the same for each of several statistics. A row of few
+channels is walked, or held, as channels by neighbours.
 """
 
 from collections.abc import Callable, Sequence
@@ -180,9 +181,8 @@ def whole_at_once(reduced: Axes) -> Schedule:
     walks, rewrites = nest(("col", reduced, Walk("whole", "BLOCK_N")))
     configs = tuple({"num_warps": w} for w in (4, 8, 16))
     untuned = {"num_warps": "min(max(block_n // 512, 1), 16)"}
-    return Schedule(
-        walks, ("col",), configs, rewrites, {"BLOCK_N": covering(product(a.size for a in reduced))}, untuned
-    )
+    sized = {"BLOCK_N": covering(product(a.size for a in reduced))}
+    return Schedule(walks, ("col",), configs, rewrites, sized, untuned)
 
 
 def chunked(cluster: Cluster, condition: str) -> Alternative:

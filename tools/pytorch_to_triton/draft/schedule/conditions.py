@@ -120,6 +120,15 @@ def limited(condition: str, size: Size, limit: int) -> str:
     return " and ".join([*(p for p in parts if not p.startswith(head)), f"{head}{limit}"])
 
 
+def any_of(conditions: Sequence[str]) -> str:
+    """Where at least one holds; one that a wider one includes is left out."""
+    every = {c: frozenset(c.split(" and ")) for c in conditions if " or " not in c}
+    left = [
+        c for c in dict.fromkeys(conditions) if not any(wide < every.get(c, set()) for wide in every.values())
+    ]
+    return " or ".join(f"({condition})" if len(left) > 1 else condition for condition in left)
+
+
 def strictest(conditions: Iterable[str]) -> tuple[str, ...]:
     """All of them, but of several upper limits of one size the lowest alone."""
     lowest: dict[str, int] = {}
