@@ -9,8 +9,7 @@ from pytorch_to_triton.convert.finish.converted import recipe_of, submitted_file
 from pytorch_to_triton.convert.finish.files import files
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.resolve import resolve
-from pytorch_to_triton.draft.file.launches import Choice
-from pytorch_to_triton.draft.file.part import limit_of
+from pytorch_to_triton.draft.schedule.conditions import any_of
 from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
@@ -103,7 +102,7 @@ async def test_up_to_its_limits_a_draft_agrees_with_pytorch(
 
 
 def test_sizes_that_one_of_several_ways_takes_are_within_the_limits() -> None:
-    limit = limit_of([Choice("M <= 255 and N > 65536", ()), Choice("N <= 8192", ())])
+    limit = any_of(["M <= 255 and N > 65536", "N <= 8192"])
     sizes = [{"M": 3, "N": 100000}, {"M": 300, "N": 8192}, {"M": 3, "N": 8193}, {"M": 300, "N": 100000}]
     assert [holds(limit, dims) for dims in sizes] == [True, True, False, False]
 
