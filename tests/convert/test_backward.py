@@ -1,10 +1,10 @@
 """With `backward`, the drafted file computes gradients too, and every stage is validated with them."""
 
-import json
 import os
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +19,7 @@ from .conftest import Conversions, Resolving
 pytestmark = pytest.mark.anyio
 
 Drafting = Callable[..., Awaitable[Drafted]]
+Training = Callable[[str], Awaitable[Mapping[str, Any]]]
 TRAINED_WITH = Path(__file__).parent / "jobs" / "trained_with.py"
 HEAD = "import torch.nn.functional as F\n\n"
 FUNCTIONS = {
@@ -125,22 +126,38 @@ async def test_every_stage_computes_the_gradients_of(
     assert "--backward" in conversion.replay
 
 
-async def test_a_draft_trains_what_needs_a_gradient_and_nothing_else(
-    drafted: Drafting, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
-) -> None:
-    body = "def f(x, w):\n    return (x * w).sigmoid()\n"
-    file = tmp_path / "drafted.py"
-    file.write_text((await drafted({"x": "float32[M, N]", "w": "float32[N]"}, body, N=[9])).text)
-    outcome = await worker.ask(
-        Job(kind=str(TRAINED_WITH), arguments={"file": str(file)}), interpreter, seconds=120.0
-    )
-    assert outcome.answer == {
+@pytest.fixture
+def trained(drafted: Drafting, worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> Training:
+    """What happens where the drafted function of x: [3, 9] and a parameter w: [9] is trained."""
+
+    async def trained(body: str) -> Mapping[str, Any]:
+        file = tmp_path / "drafted.py"
+        file.write_text((await drafted({"x": "float32[M, N]", "w": "float32[N]"}, body, N=[9])).text)
+        job = Job(kind=str(TRAINED_WITH), arguments={"file": str(file)})
+        outcome = await worker.ask(job, interpreter, seconds=120.0)
+        assert outcome.answer is not None, outcome
+        return outcome.answer
+
+    return trained
+
+
+async def test_a_draft_trains_what_needs_a_gradient_and_nothing_else(trained: Training) -> None:
+    seen = await trained("def f(x, w):\n    return (x * w).sigmoid()\n")
+    assert {**seen, "backward launched": ...} == {
+        "backward launched": ...,
         "backward returned": [None, [9]],
         "the parameter's gradient is PyTorch's": True,
         "a result under no_grad requires grad": False,
         "a second derivative": "RuntimeError: trying to differentiate twice a function that was marked with "
         "@once_differentiable",
-    }, json.dumps(outcome.answer)
+    }
+
+
+async def test_kernels_of_gradients_that_nobody_asked_for_are_not_launched(trained: Training) -> None:
+    seen = await trained("def f(x, w):\n    return x.softmax(-1).amax() + w.sin().sum()\n")
+    assert seen["backward launched"] == ["f_backward_grad_w_kernel"]
+    assert seen["backward returned"] == [None, [9]]
+    assert seen["the parameter's gradient is PyTorch's"]
 
 
 async def test_what_is_saved_and_the_gradients_have_the_names_of_the_callers_source(

@@ -1,6 +1,10 @@
 """Blocks, warps and the width of loads follow the sizes at hand."""
 
+import re
+
 import pytest
+
+from pytorch_to_triton.schema.graph import Graph
 
 from .graphs import drafted, graph, node, single
 
@@ -84,3 +88,52 @@ def test_results_that_lie_in_turn_are_stored_side_by_side_where_rows_are_long(
 ) -> None:
     (kernel,) = drafted(PAIRS, 3, {"M": [64], "N": [length]}).kernels
     assert "\n".join(kernel.printed.body).count("tl.store(") == stores
+
+
+STREAMED = 'eviction_policy="evict_first"'
+
+
+def reading_rows(last: str) -> Graph:
+    """A loss of rows; the sum of their logarithms; or the rows minus that, which reads them twice."""
+    rows = ("M", "2048")
+    loss = (
+        node("squares", "mul.Tensor", ("x", "x"), rows),
+        node("loss", "sum.dim_IntList", ("squares", [0, 1]), ()),
+    )
+    again = (
+        node("each", "logsumexp.default", ("x", [-1]), ("M",)),
+        node("total", "sum.dim_IntList", ("each", [0]), ()),
+        node("shifted", "sub.Tensor", ("x", "total"), rows),
+    )
+    return graph({"x": rows}, loss if last == "loss" else again[: 2 if last == "total" else 3], (last,))
+
+
+@pytest.mark.parametrize(("last", "streams"), [("loss", True), ("total", True), ("shifted", False)])
+def test_what_no_other_kernel_reads_again_takes_no_room_in_the_cache(last: str, streams: bool) -> None:
+    text = drafted(reading_rows(last), 3, {"M": [5, 4096]}).text
+    assert ('eviction_policy="evict_first"' in text) is streams
+
+
+@pytest.mark.parametrize(("more", "warps"), [((), 2), (("y", "z"), 4)])
+def test_rows_of_several_float32_tensors_have_as_many_warps_again(more: tuple[str, ...], warps: int) -> None:
+    shape = ("M", "1024")
+    added = [node(f"with_{n}", "add.Tensor", (f"with_{m}" if m else "x", n), shape) for m, n in chain(more)]
+    last = added[-1].name if added else "x"
+    nodes = (*added, node("s", "_softmax.default", (last, -1, False), shape))
+    text = drafted(graph(dict.fromkeys(("x", *more), shape), nodes, ("s",)), 3, {"M": [5]}).text
+    assert re.search(rf"num_warps={warps}\b", text)
+
+
+def chain(names: tuple[str, ...]) -> list[tuple[str, str]]:
+    return list(zip(("", *names), names, strict=False))
+
+
+@pytest.mark.parametrize(("weight", "rows"), [(("512",), 4), (("M", "1"), 2)])
+def test_rows_that_share_a_weight_come_twice_as_many_to_a_program(weight: tuple[str, ...], rows: int) -> None:
+    shape = ("M", "512")
+    nodes = (
+        node("p", "mul.Tensor", ("x", "w"), shape),
+        node("s", "_softmax.default", ("p", -1, False), shape),
+    )
+    text = drafted(graph({"x": shape, "w": weight}, nodes, ("s",)), 3, {"M": [64]}).text
+    assert f"BLOCK_M={rows}," in text

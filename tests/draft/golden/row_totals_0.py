@@ -52,7 +52,12 @@ def out_in_passes_1_kernel(
         i = start + tl.arange(0, BLOCK_N)
         col = part * 4096 + i
         inside = col < M
-        out_log_p_0 = tl.load(out_log_p_0_ptr + col, mask=inside, other=0.0).to(tl.float32)
+        out_log_p_0 = tl.load(
+            out_log_p_0_ptr + col,
+            mask=inside,
+            other=0.0,
+            eviction_policy="evict_first",
+        ).to(tl.float32)
         total_acc += out_log_p_0
     tl.store(partial_ptr + part, tl.sum(total_acc, axis=0))
 
@@ -123,7 +128,12 @@ def out_split_0_kernel(
         i = start + tl.arange(0, BLOCK_N)
         col = part * 4096 + i
         inside = col < N
-        x = tl.load(x_ptr + row * N + col, mask=inside, other=-float("inf")).to(tl.float32)
+        x = tl.load(
+            x_ptr + row * N + col,
+            mask=inside,
+            other=-float("inf"),
+            eviction_policy="evict_first",
+        ).to(tl.float32)
         new_max = tl.maximum(x_max, tl.max(x, axis=0))
         shift = tl.where(new_max == -float("inf"), 0.0, new_max)
         rescale = tl.exp(x_max - shift)
@@ -208,6 +218,7 @@ def out_in_shares_0_kernel(
             x_ptr + row[:, None] * N + col[None, :],
             mask=mask,
             other=-float("inf"),
+            eviction_policy="evict_first",
         ).to(tl.float32)
         x_max = tl.max(x_2, axis=1)
         shifted = x - x_max
@@ -255,7 +266,12 @@ def out_row_by_row_0_kernel(
     for row in tl.range(first_row, end_row, num_stages=STAGES):
         target = tl.load(target_ptr + row)
         x = tl.load(x_ptr + row * N + target).to(tl.float32)
-        x_2 = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        x_2 = tl.load(
+            x_ptr + row * N + col,
+            mask=col_mask,
+            other=-float("inf"),
+            eviction_policy="evict_first",
+        ).to(tl.float32)
         x_max = tl.max(x_2, axis=0)
         shifted = x - x_max
         shifted_2 = x_2 - x_max

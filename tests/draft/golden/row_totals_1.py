@@ -72,7 +72,12 @@ def out_in_passes_1_kernel(
         i = start + tl.arange(0, BLOCK_N)
         col = part * 4096 + i
         inside = col < M
-        out_row_0 = tl.load(out_row_0_ptr + col, mask=inside, other=0.0).to(tl.float32)
+        out_row_0 = tl.load(
+            out_row_0_ptr + col,
+            mask=inside,
+            other=0.0,
+            eviction_policy="evict_first",
+        ).to(tl.float32)
         total_acc += out_row_0
     tl.store(partial_ptr + part, tl.sum(total_acc, axis=0))
 
@@ -371,6 +376,7 @@ def out_in_shares_0_kernel(
             y_ptr + row[:, None] * N + col[None, :],
             mask=mask,
             other=-float("inf"),
+            eviction_policy="evict_first",
         ).to(tl.float32)
         y_max = tl.max(y, axis=1)
         numerator = tl.exp(y - y_max[:, None])
@@ -385,6 +391,7 @@ def out_in_shares_0_kernel(
             x_ptr + row[:, None] * N + col[None, :],
             mask=mask,
             other=-float("inf"),
+            eviction_policy="evict_first",
         ).to(tl.float32)
         x_max = tl.max(x, axis=1)
         shifted = x - x_max[:, None]
@@ -434,7 +441,12 @@ def out_row_by_row_0_kernel(
     col_mask = col < N
     out = 0.0
     for row in tl.range(first_row, end_row, num_stages=STAGES):
-        y = tl.load(y_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        y = tl.load(
+            y_ptr + row * N + col,
+            mask=col_mask,
+            other=-float("inf"),
+            eviction_policy="evict_first",
+        ).to(tl.float32)
         y_max = tl.max(y, axis=0)
         numerator = tl.exp(y - y_max)
         denominator = tl.sum(numerator, axis=0)
@@ -444,7 +456,12 @@ def out_row_by_row_0_kernel(
             float("nan"),
             tl.where(ratio == 0.0, 0.0, ratio * tl.log(ratio)),
         )
-        x = tl.load(x_ptr + row * N + col, mask=col_mask, other=-float("inf")).to(tl.float32)
+        x = tl.load(
+            x_ptr + row * N + col,
+            mask=col_mask,
+            other=-float("inf"),
+            eviction_policy="evict_first",
+        ).to(tl.float32)
         x_max = tl.max(x, axis=0)
         shifted = x - x_max
         log_sum = tl.log(tl.sum(tl.exp(shifted), axis=0))

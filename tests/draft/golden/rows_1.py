@@ -25,7 +25,12 @@ def out_split_0_kernel(x_ptr, partial_ptr, M_N, BLOCK_N: tl.constexpr, INDEX: tl
         i = start + tl.arange(0, BLOCK_N)
         col = part * 4096 + i
         inside = col < M_N
-        x = tl.load(x_ptr + col, mask=inside, other=0.0).to(tl.float32)
+        x = tl.load(
+            x_ptr + col,
+            mask=inside,
+            other=0.0,
+            eviction_policy="evict_first",
+        ).to(tl.float32)
         total_acc += x * x
     tl.store(partial_ptr + part, tl.sum(total_acc, axis=0))
 

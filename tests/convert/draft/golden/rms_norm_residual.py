@@ -113,7 +113,7 @@ def run(x, residual, weight, eps):
         out = torch.empty((M, N), device=device, dtype=torch.promote_types(x.dtype, weight.dtype))
         block_n = 1 << (N - 1).bit_length()
         block_m = max(2048 // block_n, 1)
-        num_warps = min(max(block_m * block_n // 512, 1), 16)
+        num_warps = min(max(block_m * block_n // 256, 1), 16)
         rms_norm_residual_kernel[((M + block_m - 1) // block_m,)](
             x, residual, weight, h, out, M, N, eps, BLOCK_M=block_m, BLOCK_N=block_n,
             ALIGNMENT=math.gcd(N, 16), INDEX=dtype_of_offsets(x), num_warps=num_warps,

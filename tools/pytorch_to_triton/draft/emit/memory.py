@@ -189,6 +189,8 @@ def load(p: Printer, v: Load, layout: tuple[str, ...]) -> str:
         other = v.other if v.where is not None else p.others.setdefault(v, _harmless(p, v, layout))
         if other is not None:
             parts.append(f"other={constant(in_kind(other, kind_of(v)))}")
+    if p.schedule.streams and v in p.cluster.largest_loads():
+        parts.append('eviction_policy="evict_first"')
     text = f"tl.load({', '.join(parts)})"
     return f"{text}.to({p.compute})" if kind_of(v) == "float" and v not in p.raw else text
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pytorch_to_triton.draft.file import run as runs
 from pytorch_to_triton.draft.file.checks import names_in
 from pytorch_to_triton.draft.file.lines import wrapped
+from pytorch_to_triton.draft.file.needed import Positions, where_needed
 from pytorch_to_triton.draft.file.part import (
     RESERVED,
     DraftSetting,
@@ -72,6 +73,7 @@ def halves(forward: Part, backward: Backward, setting: DraftSetting) -> Halves:
     gradient = programmed(backward.graph, setting.ways, RESERVED | dtypes)
     stored = with_storage(gradient, backward.tensor_dtypes, backward.output_dtypes)
     part = part_of(stored, setting)
+    part = where_needed(part, asked(part, program.graph, backward))
     # An operator may take a tensor only to know whether its gradient is wanted.
     used = loads([*body(part), *returned(part)])
     read = {name: text for name, text in zip(backward.saved, saved.values(), strict=True) if name in used}
@@ -79,6 +81,16 @@ def halves(forward: Part, backward: Backward, setting: DraftSetting) -> Halves:
     limits = strictest((*forward.limits, *part.limits))
     forward = replace(forward, program=replace(program, results=results), limits=limits)
     return Halves(forward, tuple(read.values()), replace(part, limits=()), tuple(read), backward)
+
+
+def asked(part: Part, graph: Graph, backward: Backward) -> dict[str, Positions]:
+    """The gradients as source, with the tensors that they are for by their places among the arguments."""
+    texts = {r.path: runs.cast_text(part.program, r) for r in part.program.results}
+    found: dict[str, Positions] = {}
+    for n, tensor in enumerate(graph.inputs):
+        if (text := texts.get(backward.gradients.get(tensor.name, ""))) is not None:
+            found[text] = found.get(text, frozenset()) | {n}
+    return found
 
 
 def class_name(graph: Graph, reference: Reference, suffix: str = "") -> str:

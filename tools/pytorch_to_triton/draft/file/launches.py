@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -11,10 +11,10 @@ from pytorch_to_triton.draft.emit.kernel import PrintedKernel, printed
 from pytorch_to_triton.draft.file.lines import INDENT, WIDTH, Lines, listed, tuple_text
 from pytorch_to_triton.draft.groups import Group
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.values import Buffer
+from pytorch_to_triton.draft.ir.values import Buffer, Cluster
 from pytorch_to_triton.draft.schedule.blocks import at_hand
 from pytorch_to_triton.draft.schedule.conditions import on_longer_axes, with_tiles_that_fit
-from pytorch_to_triton.draft.schedule.schedule import Alternative, Config
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Schedule
 from pytorch_to_triton.inputs.expression import holds
 
 Stage = Literal[1, 2, 3]
@@ -63,20 +63,36 @@ class Choice:
 
 
 def choices(
-    group: Group, base: str, stage: Stage, points: Sequence[Mapping[str, int]], twins: int
+    group: Group,
+    base: str,
+    stage: Stage,
+    points: Sequence[Mapping[str, int]],
+    twins: int = 0,
+    read_again: Set[str] = frozenset(),
 ) -> tuple[Choice, ...]:
     """The group's kernels, what no other choice is for last: its condition, if any, is the group's limit.
 
     `points` are the declared sizes and the timed ones: what is better at none of them is left out. `twins`
-    says how many other groups take the same kernels.
+    says how many other groups take the same kernels, `read_again` which tensors others read as well.
     """
     found = chosen(group, stage, points)
+    found = tuple(in_cache(alternative, read_again) for alternative in found)
     names = [base, *(f"{base}_{alternative.name}" for alternative in found[1:])]
     conditions = [a.condition for a in found]
     return tuple(
         Choice(a.condition, tuple(_kernels(a, name, stage, twins, taken_where(conditions, number))))
         for number, (a, name) in enumerate(zip(found, names, strict=True))
     )
+
+
+def in_cache(alternative: Alternative, kept: Set[str]) -> Alternative:
+    """The alternative with the tensors that others read as well left in the cache."""
+
+    def streams(cluster: Cluster, schedule: Schedule) -> bool:
+        return schedule.streams and not any(v.buffer.name in kept for v in cluster.largest_loads())
+
+    kernels = ((c, replace(s, streams=streams(c, s))) for c, s in alternative.kernels)
+    return replace(alternative, kernels=tuple(kernels))
 
 
 def taken_where(conditions: Sequence[str], number: int) -> str:
@@ -230,6 +246,7 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config], setting: s
     lines: list[Lines] = [(f"{a.name} = {a.source}",) for a in made.arguments if a.name != a.source]
     values: dict[str, str] = {}
     for block, text in schedule.values(config).items():
+        text = in_names(text, made.size_sources)
         values[block] = text if text.isdigit() else block.lower()
         if not text.isdigit():
             lines.append((f"{block.lower()} = {text}",))
@@ -248,6 +265,13 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config], setting: s
     grid = grid_at_run_time(made) if at_run_time else grid_of(made, values)
     given = [*(b.name for b in made.buffers), *made.sizes, *(a.name for a in made.arguments)]
     return [*lines, above + call(made.name, grid, given, keywords)]
+
+
+def in_names(text: str, sources: Mapping[str, str]) -> str:
+    """Python over the sizes with what `run` has computed already by its name."""
+    for name, source in sorted(sources.items(), key=lambda item: -len(item[1])):
+        text = text.replace(source, name) if not source.isidentifier() else text
+    return text
 
 
 def like(buffer: Buffer, dtype: str, models: Mapping[Memory, str]) -> str:

@@ -45,8 +45,8 @@ class Part:
     program: Program
     items: tuple[Group | Call, ...]
     kernels: tuple[Kernel, ...]
-    statements: tuple[Lines, ...]
-    """Of `run`, in order."""
+    blocks: tuple[tuple[Lines, ...], ...]
+    """The statements of `run` for each item."""
     condition: str = ""
     """When `run` takes it; empty: where it takes no other."""
     guards: tuple[str, ...] = ()
@@ -98,28 +98,32 @@ def _part_of(program: Program, setting: DraftSetting) -> Part:
     program = with_wide_results(program, {name for g in groups for name in read_by(g) - {*made_by(g)}})
     function = re.sub(r"\W", "_", snake(program.graph.function)) + setting.suffix
     models = in_order(program, items)
-    found: list[Lines] = []
+    blocks: list[tuple[Lines, ...]] = []
+    readers = Counter(name for item in items for name in dict.fromkeys(read_by(item)))
     read = {v.buffer.name for g in groups for v in g.cluster.loads()}
     forms = {g.cluster: form(g) for g in groups}
     alike = Counter(forms.values())
     first: dict[Form, tuple[Group, tuple[Choice, ...]]] = {}
     for item in items:
         if isinstance(item, Call):
-            found += called(program, item, read)
+            blocks.append(tuple(called(program, item, read)))
             continue
         with concerning([step.node for step in item.steps]):
             own = forms[item.cluster]
             if own not in first:
                 base = function if len(groups) == 1 else f"{function}_{item.cluster.name}"
-                first[own] = item, choices(item, base, stage, setting.points, alike[own] - 1)
+                again = {name for name, count in readers.items() if count > 1}
+                first[own] = item, choices(item, base, stage, setting.points, alike[own] - 1, again)
             twin, taken = first[own]
             others = counterparts(item.cluster, of=twin.cluster)
-            found += launches(item, [c.on(others) for c in taken], stage, setting.tuned, program.kept, models)
+            own_choices = [c.on(others) for c in taken]
+            lines = launches(item, own_choices, stage, setting.tuned, program.kept, models)
+            blocks.append(tuple(lines))
     kernels = tuple(k for _, taken in first.values() for c in taken for k in c.kernels)
     limits = strictest(
         any_of([c.condition for c in taken]) for _, taken in first.values() if taken[-1].condition
     )
-    return Part(program, items, kernels, tuple(without_repeats(found)), limits=limits)
+    return Part(program, items, kernels, tuple(blocks), limits=limits)
 
 
 def in_order(program: Program, items: Sequence[Group | Call]) -> dict[Memory, str]:
@@ -158,5 +162,5 @@ def computed(part: Part, known: Collection[str] = ()) -> list[Lines]:
     return [
         *(wrapped(f"{choice.name} = {choice_source(choice)}") for choice in graph.choices),
         *((line,) for line in runs.contiguous(part.program, part.items, known)),
-        *part.statements,
+        *without_repeats([lines for block in part.blocks for lines in block]),
     ]

@@ -81,9 +81,11 @@ def with_shared_kernels(parts: Sequence[Part]) -> list[Part]:
     shared = []
     for part in parts:
         names = {k.name: first.setdefault(_without_names(k), k.name) for k in part.kernels}
-        statements = tuple(tuple(_renamed(line, names) for line in lines) for lines in part.statements)
+        blocks = tuple(
+            tuple(tuple(_renamed(line, names) for line in lines) for lines in block) for block in part.blocks
+        )
         kernels = tuple(k for k in part.kernels if names[k.name] == k.name)
-        shared.append(replace(part, kernels=kernels, statements=statements))
+        shared.append(replace(part, kernels=kernels, blocks=blocks))
     return shared
 
 

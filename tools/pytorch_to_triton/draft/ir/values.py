@@ -232,6 +232,12 @@ class Cluster:
         """What it reads."""
         return [v for v in self.values() if isinstance(v, Load)]
 
+    def largest_loads(self) -> list[Load]:
+        """Those that vary along most axes."""
+        loads = self.loads()
+        most = max((len(axes_of(v)) for v in loads), default=0)
+        return [v for v in loads if len(axes_of(v)) == most]
+
     def free(self) -> tuple[Axis, ...]:
         """The axes of its stores, in order."""
         found = (a for s in self.stores for i in (*s.index, s.value) for a in axes_in_order(i))

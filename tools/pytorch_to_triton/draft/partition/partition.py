@@ -34,7 +34,7 @@ from pytorch_to_triton.draft.patterns import (
     rows_with_column_sums,
     window,
 )
-from pytorch_to_triton.draft.patterns.rows_with_column_sums import largest, stores_as_it_reads
+from pytorch_to_triton.draft.patterns.rows_with_column_sums import stores_as_it_reads
 from pytorch_to_triton.draft.program import Call, Program, Step
 from pytorch_to_triton.draft.schedule.axes import innermost, merged
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
@@ -179,7 +179,7 @@ def _with_another(
 
 def _together(placement: Placement, home: Group, other: Group) -> Group | None:
     """Both in one kernel, if it reads once what each would read, and neither waits for the other."""
-    read = {v.buffer.name for v in largest(home.cluster)} & read_by(other)
+    read = {v.buffer.name for v in home.cluster.largest_loads()} & read_by(other)
     if not read and not read_by(home) & set(made_by(other)):
         return None
     made = {*made_by(home), *made_by(other)}
@@ -188,7 +188,7 @@ def _together(placement: Placement, home: Group, other: Group) -> Group | None:
         return None
     if both.pattern in (row_totals, rows) and not _lies_in_rows(both):
         return None
-    if both.pattern is rows_with_column_sums and len({*largest(both.cluster)}) > MOST_READ:
+    if both.pattern is rows_with_column_sums and len({*both.cluster.largest_loads()}) > MOST_READ:
         return None
     waits = (read_by(both) - made) & (placement.behind(home) | placement.behind(other))
     return both if stores_as_it_reads(both.cluster) and not waits else None
@@ -197,7 +197,7 @@ def _together(placement: Placement, home: Group, other: Group) -> Group | None:
 def _lies_in_rows(group: Group) -> bool:
     """Whether neighbours in memory are reduced together wherever most is read."""
     reduced = {a for r in group.cluster.reduces() for a in r.axes}
-    return all(innermost(load) in reduced for load in largest(group.cluster))
+    return all(innermost(load) in reduced for load in group.cluster.largest_loads())
 
 
 def without_unread(

@@ -27,7 +27,6 @@ from pytorch_to_triton.draft.ir.values import (
     walk,
 )
 from pytorch_to_triton.draft.patterns import attention, columns, contraction, rows, window
-from pytorch_to_triton.draft.patterns.rows_with_column_sums import largest
 from pytorch_to_triton.draft.program import (
     Call,
     Program,
@@ -279,7 +278,7 @@ def with_columns_apart(placement: Placement) -> Placement:
     read = {b for g in groups if g.pattern is rows for b in read_by(g)}
     for group in (g for g in groups if g.pattern is columns):
         stores_all = {a for r in group.cluster.reduces() for a in r.axes} <= set(group.cluster.free())
-        if stores_all and read & {v.buffer.name for v in largest(group.cluster)}:
+        if stores_all and read & {v.buffer.name for v in group.cluster.largest_loads()}:
             placement = _with_reductions_stored(placement, group.steps[0]) or placement
     return placement
 

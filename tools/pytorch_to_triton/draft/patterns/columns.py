@@ -40,6 +40,16 @@ SHARES = ((2048, 3, 4), (2048, 2, 4), (1024, 3, 4), (4096, 2, 4), (4096, 3, 8))
 """Elements of a tile, stages and warps."""
 PROGRAMS = 512
 """About four for each multiprocessor: as many as it holds at once, or a multiple of that."""
+MOST_PARTS = 512
+"""Of them, a program adds up so many at once ..."""
+TOTALS = tuple(
+    {
+        "BLOCK_N": f"min(max({elements} // block_k, 8), 32)",
+        "num_warps": f"max(block_k * block_n // {each}, 1)",
+    }
+    for elements, each in ((4096, 512), (2048, 512), (4096, 1024), (8192, 1024))
+)
+"""... of 8 columns, which memory moves together, and of up to 32 where there are fewer."""
 LARGEST_IN_REGISTERS = 512
 MANY = 2**16
 """Columns that keep all multiprocessors busy with one program for each block of them."""
@@ -129,7 +139,10 @@ def in_chunks(cluster: Cluster, outer: tuple[Axis, ...], col: Axis) -> list[tupl
     if all(r.monoid.is_plain for r in cluster.reduces()):
         share = shared(over, product(a.size for a in outer) * sizes.ceiling(col.size, WIDTH))
         first, rest = in_shares(cluster, over, share)
-        return [(first, above_all(walked_down(share, (col,)), outer)), (rest, totals((*outer, col)))]
+        return [
+            (first, above_all(walked_down(share, (col,)), outer)),
+            (rest, totals((*outer, col), share.part)),
+        ]
     first, rest = split(cluster, over, CHUNK)
     grid, rewrites = nest(("outer", outer, Walk("grid")), ("col", (col,), Walk("grid", "BLOCK_N")))
     chunks, gathers = (within(configs, {"BLOCK_N": col.size}) for configs in (CHUNKS, GATHERS))
@@ -167,8 +180,10 @@ def above_all(schedule: Schedule, outer: tuple[Axis, ...]) -> Schedule:
     return replace(schedule, walks={**walks, **schedule.walks}, rewrites=(*fused, *schedule.rewrites))
 
 
-def totals(kept: tuple[Axis, ...]) -> Schedule:
-    """The programs' sums added up, as many at once as hide the latency."""
+def totals(kept: tuple[Axis, ...], *parts: Axis) -> Schedule:
+    """The programs' sums added up, all at once as far as they fit: each turn of the loop waits for memory."""
     configs = within(GATHERS, {"BLOCK_N": product(a.size for a in kept)})
     walks = {"col": Walk("grid", "BLOCK_N"), "part": Walk("loop", "BLOCK_K")}
-    return Schedule(walks, ("part", "col"), configs, (fuse("col", kept),))
+    sized = {"BLOCK_K": covering(product(a.size for a in parts), MOST_PARTS)}
+    rewrites = fuse("part", parts), fuse("col", kept)
+    return Schedule(walks, ("part", "col"), configs, rewrites, sized, TOTALS[0], TOTALS)

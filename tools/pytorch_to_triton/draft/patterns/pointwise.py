@@ -16,6 +16,7 @@ from pytorch_to_triton.draft.schedule.axes import fuse, innermost, nest
 from pytorch_to_triton.draft.schedule.blocks import (
     SMALLEST,
     TILE,
+    bytes_moved,
     configurations,
     covering,
     filled,
@@ -32,7 +33,7 @@ EXAMPLES = (
     "def turned(x: 'float32[M, N]'):\n    return x.t() * 2.0",
     "def stepped(x: 'float32[M, N]', dt: 'float32[M]'):\n    return x * torch.exp(-dt)[:, None]",
 )
-BLOCKS = configurations("BLOCK num_warps", (512, 4), (1024, 4), (1024, 8), (2048, 8))
+BLOCKS = configurations("BLOCK num_warps", (1024, 4), (512, 4), (1024, 8), (2048, 8))
 COL = "col"
 NARROWEST = 32
 SECTOR = 8
@@ -44,10 +45,11 @@ TILES = configurations(
 ROWS = configurations("BLOCK_M num_warps", (8, 4), (8, 8))
 WIDTH = 256
 """Columns of a tile of rows."""
-BY_ROW = tuple(
-    {"BLOCK_M": f"{elements} // block_n", "num_warps": str(w)}
-    for elements, w in ((1024, 4), (2048, 4), (2048, 8), (4096, 8))
-)
+BY_ROW = ((1024, 4), (2048, 4), (2048, 8), (4096, 8))
+"""Elements and warps of such a tile ..."""
+LIGHT = (1024, 2)
+"""... and where few bytes are moved for each: a thread needs more elements to have as many on their way."""
+FEW_BYTES = 6
 EXPONENTIALS = {"exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "pow", "sin", "cos", "tan", "tanh"}
 COSTLY = EXPONENTIALS | {"erf", "erfc", "sigmoid", "silu", "gelu", "gelu_tanh", "softplus"}
 """Functions of many instructions: more than an element's load and store take."""
@@ -117,11 +119,16 @@ def beside_parts(cluster: Cluster, parts: Parts) -> tuple[tuple[Axis, ...], tupl
 
 def by_row(cluster: Cluster, rows: tuple[Axis, ...], cols: tuple[Axis, ...]) -> Schedule:
     """Tiles of a few rows."""
+    is_light = bool(cluster.loads()) and sum(bytes_moved(cluster)) <= FEW_BYTES
+    templates = tuple(
+        {"BLOCK_M": f"{elements} // block_n", "num_warps": str(warps)}
+        for elements, warps in ((LIGHT, *BY_ROW) if is_light else BY_ROW)
+    )
     return replace(
         tiles(cluster, rows, cols, ROWS),
         sized={"BLOCK_N": covering(product(a.size for a in cols), WIDTH)},
-        untuned=BY_ROW[0],
-        templates=BY_ROW,
+        untuned=templates[0],
+        templates=templates,
     )
 
 

@@ -18,7 +18,7 @@ from pytorch_to_triton.draft.schedule.split import staged
 
 EXAMPLES = ("def pooled(x: 'float32[B, T, D]'):\n    return torch.softmax(x.mean(dim=1), dim=-1)",)
 LARGEST_IN_REGISTERS = 8192
-TILES = (rows.TILES[-1], *rows.TILES[:-1])
+TILES = rows.tiles((1024, 256))
 """Small ones first: each element that a program holds has an address of its own in the loop."""
 FEW_ROWS = 256
 LONG_WALK = 2**16
@@ -57,9 +57,7 @@ def _read(r: Reduce) -> frozenset[Buffer]:
 
 def divided(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
     """The reduced axes of a row, along which neighbours lie, and those that are reduced first; as reduced."""
-    loads = cluster.loads()
-    most = max((len(axes_of(load)) for load in loads), default=0)
-    lanes = {innermost(load) for load in loads if len(axes_of(load)) == most}
+    lanes = {innermost(load) for load in cluster.largest_loads()}
     reduces = cluster.reduces()
     row = dict.fromkeys(a for r in reduces if lanes & set(r.axes) for a in r.axes)
     beneath = dict.fromkeys(a for r in reduces if not lanes & set(r.axes) for a in r.axes)

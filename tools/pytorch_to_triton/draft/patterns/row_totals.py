@@ -5,7 +5,7 @@ Rows in any way that `rows` knows, then the totals. `in_shares`: a program walks
 a second kernel takes the totals of all programs. `row_by_row`: the same for rows that fill a program.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir import sizes
@@ -15,7 +15,7 @@ from pytorch_to_triton.draft.ir.sizes import Size, product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, Value, axes_in_order, axes_of
 from pytorch_to_triton.draft.patterns import rows
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
-from pytorch_to_triton.draft.schedule.blocks import configurations, covering, stages
+from pytorch_to_triton.draft.schedule.blocks import configurations, covering, elements_a_warp, stages
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Rewrite, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import by_row, in_shares
@@ -33,7 +33,10 @@ CONFIGS = configurations("BLOCK_M STAGES num_warps", (1, 2, 4), (1, 2, 8))
 LONG_ROW = 1024
 """Longer ones fill a program: as tiles of one row they would be laid out twice, for what each comes to."""
 LONG = configurations("STAGES num_warps", (2, 4), (2, 8))
-ALONE = tuple({"num_warps": f"min(max(block_n // {per_warp}, 1), 16)"} for per_warp in (512, 1024, 256))
+Tiles = tuple[Mapping[str, str], ...]
+"""Configurations as Python over the blocks."""
+PER_WARP = (512, 1024, 256)
+"""Elements of a warp, where a row fills a program."""
 
 
 def match(cluster: Cluster) -> Mismatch | None:
@@ -94,30 +97,36 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     gathered = Schedule({"part": Walk("loop", "BLOCK_N")}, ("part",), rows.GATHERS)
     rewrites = (fuse("col", in_memory_order(col, cluster)),)
     n_loads = len([v for v in partial.loads() if {row, *col} <= axes_of(v)])
+    shape = row.size, length
+    several = ahead(
+        rows.tiles(rows.suited(partial, (row,), col)), ("block_m", "block_m * block_n"), n_loads, shape
+    )
+    alone = ahead(warps_of(partial), ("1", "block_n"), n_loads, shape)
     found = [*apart]
-    for name, condition, block in (("in_shares", fits, "BLOCK_M"), ("row_by_row", fill, None)):
+    ways = ("in_shares", fits, "BLOCK_M", several), ("row_by_row", fill, None, alone)
+    for name, condition, block, templates in ways:
         if condition is not None:
-            walked = in_loop(Walk("loop", block, share), rewrites, n_loads, (row.size, length))
+            walked = in_loop(Walk("loop", block, share), rewrites, length, templates)
             kernels = ((partial, walked), (final, gathered))
             found.append(Alternative(name, kernels, condition, is_enough=block is not None))
     return tuple(found)
 
 
-def in_loop(row: Walk, rewrites: tuple[Rewrite, ...], n_loads: int, shape: tuple[Size, Size]) -> Schedule:
+def in_loop(row: Walk, rewrites: tuple[Rewrite, ...], length: Size, tiles: Tiles) -> Schedule:
     """Rows whole, a few at a time or each by itself, with the next ones on their way."""
-    _, length = shape
     walks = {"part": Walk("grid"), "row": row, "col": Walk("whole", "BLOCK_N")}
+    order, configs = (("row", "col"), CONFIGS) if row.block else (("col",), LONG)
     sized = {"BLOCK_N": covering(length)}
-    if row.block is None:
-        tiles = ahead(ALONE, ("1", "block_n"), n_loads, shape)
-        return Schedule(walks, ("col",), LONG, rewrites, sized, tiles[0], tiles)
-    tiles = ahead(rows.TILES, ("block_m", "block_m * block_n"), n_loads, shape)
-    return Schedule(walks, ("row", "col"), CONFIGS, rewrites, sized, tiles[0], tiles)
+    return Schedule(walks, order, configs, rewrites, sized, tiles[0], tiles, streams=True)
 
 
-def ahead(
-    tiles: Sequence[Mapping[str, str]], step: tuple[str, str], n_loads: int, shape: tuple[Size, Size]
-) -> tuple[Mapping[str, str], ...]:
+def warps_of(cluster: Cluster) -> Tiles:
+    """The warps of a row that fills a program: what suits it first."""
+    each = dict.fromkeys((elements_a_warp(cluster), *PER_WARP))
+    return tuple({"num_warps": f"min(max(block_n // {elements}, 1), 16)"} for elements in each)
+
+
+def ahead(tiles: Tiles, step: tuple[str, str], n_loads: int, shape: tuple[Size, Size]) -> Tiles:
     """Tiles with the next rows on their way, as far as shared memory holds them, where a program has any.
 
     `step`: rows, and their elements, that it takes at a time.

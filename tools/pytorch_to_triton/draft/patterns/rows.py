@@ -7,7 +7,7 @@ block that holds a row would be empty. For few and very long rows, and for all t
 channels is walked, or held, as channels by neighbours.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir.rewriting import repeated
@@ -16,7 +16,7 @@ from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, axes_of
 from pytorch_to_triton.draft.lower.tensor import digits
 from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, nest
-from pytorch_to_triton.draft.schedule.blocks import configurations, covering, power_of_two
+from pytorch_to_triton.draft.schedule.blocks import configurations, covering, elements_a_warp, power_of_two
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, half_empty, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
@@ -38,14 +38,10 @@ CHUNKS = configurations("BLOCK_N num_warps", (4096, 8), (2048, 8), (1024, 4), (4
 GATHERS = ({"BLOCK_N": 4096, "num_warps": 8},)
 """For partial results, which are few."""
 ROWS = configurations("BLOCK_M num_warps", (1, 4), (1, 8), (1, 16), (2, 4), (4, 4), (8, 4))
-TILES = tuple(
-    {
-        "BLOCK_M": f"max({elements} // block_n, 1)",
-        "num_warps": f"min(max(block_m * block_n // {per_warp}, 1), 16)",
-    }
-    for elements, per_warp in ((2048, 512), (4096, 512), (4096, 1024), (8192, 1024), (1024, 256))
-)
-"""Short rows many to a program, long ones by themselves."""
+TILES = ((2048, 512), (4096, 512), (4096, 1024), (8192, 1024), (1024, 256))
+"""Elements of a program and of a warp: short rows many to a program, long ones by themselves."""
+APART, SHARING = 1024, 2048
+"""Elements of a program first, where rows have nothing in common that is read, and where they have."""
 LARGEST_IN_REGISTERS = 16384
 MOST_CHANNELS = 16
 """Of a row too long for registers each channel is then long enough for a loop of its own."""
@@ -123,7 +119,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     if fits is not None:
         # By another number of channels, tiles would be larger than where all elements are side by side.
         channels, neighbours = in_channels(cluster, reduced, lambda count: power_of_two(count) == count)
-        kernel = cluster, whole(rows, channels, neighbours) if rows else whole_at_once(reduced)
+        kernel = cluster, whole(cluster, rows, channels, neighbours) if rows else whole_at_once(reduced)
         # Whatever is reduced to one number may be long one day.
         found.append(Alternative("in_registers", (kernel,), fits, is_enough=bool(rows)))
         emptied = half_empty(length, LARGEST_IN_REGISTERS)
@@ -162,7 +158,29 @@ def _varies(cluster: Cluster, channels: Axes, neighbours: Axes) -> bool:
     return any(channels[-1] in axes_of(v) and axes_of(v).isdisjoint(neighbours) for v in cluster.loads())
 
 
-def whole(rows: Axes, channels: Axes, neighbours: Axes) -> Schedule:
+def suited(cluster: Cluster, rows: Axes, reduced: Axes) -> tuple[int, int]:
+    """Elements of a program and of a warp that suit the cluster where nothing was measured."""
+    return SHARING if shares(cluster, rows, reduced) else APART, elements_a_warp(cluster)
+
+
+def tiles(first: tuple[int, int]) -> tuple[Mapping[str, str], ...]:
+    """How many rows a program takes, and its warps, by elements of a program and of a warp."""
+    return tuple(
+        {
+            "BLOCK_M": f"max({elements} // block_n, 1)",
+            "num_warps": f"min(max(block_m * block_n // {each}, 1), 16)",
+        }
+        for elements, each in dict.fromkeys((first, *TILES))
+    )
+
+
+def shares(cluster: Cluster, rows: Axes, reduced: Axes) -> bool:
+    """Whether rows that follow each other read something in common along them, such as a norm's weight."""
+    along = [axes_of(v) for v in cluster.loads() if axes_of(v) & set(reduced)]
+    return any(rows[-1] not in axes for axes in along)
+
+
+def whole(cluster: Cluster, rows: Axes, channels: Axes, neighbours: Axes) -> Schedule:
     """Each row at once; short rows several to a program."""
     walks, rewrites = nest(
         ("row", rows, Walk("grid", "BLOCK_M")),
@@ -172,8 +190,11 @@ def whole(rows: Axes, channels: Axes, neighbours: Axes) -> Schedule:
     sized = {"BLOCK_C": covering(product(a.size for a in channels))} if channels else {}
     sized["BLOCK_N"] = covering(product(a.size for a in neighbours))
     length = "(block_c * block_n)" if channels else "block_n"
-    tiles = tuple({b: text.replace("block_n", length) for b, text in t.items()} for t in TILES)
-    return Schedule(walks, tuple(walks), ROWS, rewrites, sized, tiles[0], tiles)
+    templates = tuple(
+        {block: text.replace("block_n", length) for block, text in tile.items()}
+        for tile in tiles(suited(cluster, rows, (*channels, *neighbours)))
+    )
+    return Schedule(walks, tuple(walks), ROWS, rewrites, sized, templates[0], templates)
 
 
 def whole_at_once(reduced: Axes) -> Schedule:
@@ -189,7 +210,8 @@ def chunked(cluster: Cluster, condition: str) -> Alternative:
     """All reductions by partial results of chunks; else one after the other, then what they are for."""
     cluster = at_once(cluster, online)
     if can_split_at_once(cluster):
-        return Alternative("split", tuple(in_chunks(cluster)), condition)
+        (first, partial), last = in_chunks(cluster)
+        return Alternative("split", ((first, replace(partial, streams=True)), last), condition)
     found: list[tuple[Cluster, Schedule]] = []
     for stage in staged(cluster):
         found += in_chunks(stage) if stage.reduces() else always(pointwise.alternatives(stage)).kernels

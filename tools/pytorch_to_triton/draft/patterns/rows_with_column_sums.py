@@ -4,8 +4,6 @@
 few groups in each, with its own sums in registers, and a second kernel adds up those of all programs.
 """
 
-from dataclasses import replace
-
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import product
@@ -21,7 +19,7 @@ from pytorch_to_triton.draft.ir.values import (
 )
 from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, nest
-from pytorch_to_triton.draft.schedule.blocks import covering, stages
+from pytorch_to_triton.draft.schedule.blocks import covering, elements_a_warp, is_heavy, stages
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, kernels_by_first
 from pytorch_to_triton.draft.schedule.parts import in_parts
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
@@ -36,6 +34,8 @@ EXAMPLES = (
 )
 TILES = ((2048, 2), (4096, 2), (2048, 1), (8192, 2), (1024, 2))
 """Elements of a tile, where rows are short, and how many more tiles are on their way."""
+HEAVY = (1024, 2)
+"""The first of them for several tensors of float32."""
 REGISTERS = 65536
 """Elements of all the tiles that a program holds at once."""
 
@@ -49,7 +49,7 @@ def match(cluster: Cluster) -> Mismatch | None:
     outer, everything = set(sums[0].axes), {a for v in cluster.values() for a in axes_of(v)}
     if any(set(r.axes) != outer or axes_of(r.args[0]) != axes_of(sums[0].args[0]) for r in sums):
         return Mismatch("its sums run across different rows")
-    if not all(axes_of(load) == everything for load in largest(cluster)):
+    if not all(axes_of(load) == everything for load in cluster.largest_loads()):
         return Mismatch("nothing that it reads lies in rows")
     of_rows = [r for r in cluster.reduces() if r not in sums]
     if any(set(r.axes) & outer or not outer <= axes_of(r) or not r.monoid.is_plain for r in of_rows):
@@ -73,20 +73,13 @@ def match(cluster: Cluster) -> Mismatch | None:
     return None
 
 
-def largest(cluster: Cluster) -> list[Load]:
-    """The loads that vary along most axes."""
-    loads = cluster.loads()
-    most = max((len(axes_of(load)) for load in loads), default=0)
-    return [load for load in loads if len(axes_of(load)) == most]
-
-
 def stores_as_it_reads(cluster: Cluster) -> bool:
     """Whether its results lie as what it reads does, and without reductions all over the same axes.
 
     What rows come to lies in any order.
     """
     cluster = in_halves(cluster)
-    lanes = {innermost(load) for load in largest(cluster)}
+    lanes = {innermost(load) for load in cluster.largest_loads()}
     stored = [Load(s.buffer, s.index) for s in cluster.stores]
     most = max(len(axes_of(load)) for load in cluster.loads()) if cluster.reduces() else len(cluster.free())
     if not cluster.reduces() and len({axes_of(place) for place in stored}) > 1:
@@ -102,7 +95,7 @@ def in_halves(cluster: Cluster) -> Cluster:
 
 def across(cluster: Cluster) -> list[Reduce]:
     """The sums that run across neighbours in memory, where none goes on with another."""
-    lanes = {innermost(load) for load in largest(cluster)}
+    lanes = {innermost(load) for load in cluster.largest_loads()}
     reduces = cluster.reduces()
     inside = {v for r in reduces for x in r.args for v in walk(x) if isinstance(v, Reduce)}
     return [r for r in reduces if r.monoid == SUM and r not in inside and lanes.isdisjoint(r.axes)]
@@ -122,7 +115,7 @@ def _places(store: Store) -> frozenset[Axis]:
 
 def longest(cluster: Cluster) -> int:
     """Elements that a row may have, for all its tiles and sums to stay in registers."""
-    tiles = len(largest(cluster)) + len(across(cluster)) + 2
+    tiles = len(cluster.largest_loads()) + len(across(cluster)) + 2
     return 1 << (REGISTERS // tiles).bit_length() - 1
 
 
@@ -139,13 +132,13 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     if reduces_rows:
         blocks = sizes.ceiling(product(a.size for a in (*group, *col)), TILES[0][0]) if group else 1
         share = columns.shared(row, beside * blocks)
-        walked = of_shares(share, group, col, len(largest(cluster)))
+        walked = of_shares(cluster, share, group, col)
     else:
         share = columns.shared(row, beside * sizes.ceiling(product(a.size for a in col), columns.WIDTH))
         walked = columns.walked_down(share, col)
     first, rest = in_shares(cluster, row, share)
     kept = tuple(a for a in (*above, *group, *col) if a in axes_of(across(cluster)[0].args[0]))
-    kernels = ((first, columns.above_all(walked, above)), (rest, columns.totals(kept)))
+    kernels = ((first, columns.above_all(walked, above)), (rest, columns.totals(kept, share.part)))
     found = [Alternative("apart", apart(cluster)), Alternative("in_shares", kernels, fits, is_enough=True)]
     held = at_most(product(a.size for a in col), rows.LARGEST_IN_REGISTERS)
     if held and of_rows_first(*divided(cluster)):
@@ -169,7 +162,7 @@ def columns_of(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...], tu
     )
 
 
-def of_shares(share: Share, group: tuple[Axis, ...], col: tuple[Axis, ...], n_loads: int) -> Schedule:
+def of_shares(cluster: Cluster, share: Share, group: tuple[Axis, ...], col: tuple[Axis, ...]) -> Schedule:
     """Rows whole, the next ones on their way; short ones several at a time, or a few groups of each."""
     outer, block = ("group", "BLOCK_G") if group else ("row", "BLOCK_M")
     grid, fused = nest(("group", group, Walk("grid", block)))
@@ -178,13 +171,15 @@ def of_shares(share: Share, group: tuple[Axis, ...], col: tuple[Axis, ...], n_lo
     length = product(a.size for a in col)
     sized = {"BLOCK_N": covering(length)}
     tile = f"{block.lower()} * block_n"
+    n_loads, each = len(cluster.largest_loads()), elements_a_warp(cluster)
+    tiles = dict.fromkeys((HEAVY, *TILES) if is_heavy(cluster) else TILES)
     templates = tuple(
         {
             block: f"max({elements} // block_n, 1)",
             "STAGES": stages(n_loads, tile, more, length),
-            "num_warps": f"min(max({tile} // 512, 1), 16)",
+            "num_warps": f"min(max({tile} // {each}, 1), 16)",
         }
-        for elements, more in TILES
+        for elements, more in tiles
     )
     untuned = dict(templates[0])
     if group:
@@ -200,9 +195,7 @@ def apart(cluster: Cluster, where: str = "") -> tuple[tuple[Cluster, Schedule], 
     """Kernels for rows of any length, or of those where a condition holds."""
     along, summed = divided(cluster)
     if both := of_rows_first(along, summed):
-        totals = columns.totals(both[1].free())
-        rewrites = (fuse("part", both[1].reduces()[0].axes), *totals.rewrites)
-        sums = both[1], replace(totals, rewrites=rewrites)
+        sums = both[1], columns.totals(both[1].free(), *both[1].reduces()[0].axes)
         return (*always(rows.alternatives(both[0]), where).kernels, sums)
     found: list[tuple[Cluster, Schedule]] = []
     for whole in (c for c in (along, summed) if c.stores):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.sizes import Size
-from pytorch_to_triton.draft.ir.values import Cluster, axes_of, bound_axes
+from pytorch_to_triton.draft.ir.values import Buffer, Cluster, axes_of, bound_axes
 from pytorch_to_triton.draft.schedule.schedule import Config, Schedule, Walk
+from pytorch_to_triton.schema.dtype import ITEM_BYTES
 
 SMALLEST = 16
 """What tl.dot takes."""
@@ -19,6 +21,8 @@ SHARED_MEMORY = 160 * 1024
 
 TILE = range(1024, 8192 + 1)
 """Elements of a program that holds what it reduces, where its axes allow them."""
+
+MANY_TENSORS = 3
 
 PER_WARP = range(128, 2048 + 1)
 """Elements of a tile for each warp: 4 to 64 a thread."""
@@ -30,6 +34,34 @@ WIDEST = 16
 def configurations(names: str, *rows: tuple[int, ...]) -> tuple[Config, ...]:
     """A configuration for each row of numbers, which `names` are for: `"BLOCK num_warps"`."""
     return tuple(dict(zip(names.split(), row, strict=True)) for row in rows)
+
+
+def item_bytes(buffer: Buffer) -> int:
+    """Of an element in memory."""
+    dtype: Any = buffer.dtype
+    return ITEM_BYTES[dtype]
+
+
+def bytes_moved(cluster: Cluster) -> list[int]:
+    """Of each tensor that a kernel reads or writes for every element of its tile, the bytes of its elements.
+
+    Of loads under a condition an element takes one.
+    """
+    read = [(v.buffer, axes_of(v)) for v in cluster.loads() if v.where is None]
+    read += [(v.buffer, axes_of(v)) for v in cluster.largest_loads()[-1:] if v.where is not None]
+    written = [(s.buffer, frozenset().union(*map(axes_of, s.index))) for s in cluster.stores]
+    most = max((len(axes) for _, axes in (*read, *written)), default=0)
+    return [item_bytes(buffer) for buffer, axes in (*read, *written) if len(axes) == most]
+
+
+def is_heavy(cluster: Cluster) -> bool:
+    """Whether a thread has enough bytes on their way with 8 elements of each tensor in place of 16."""
+    return sum(n >= ITEM_BYTES["float32"] for n in bytes_moved(cluster)) >= MANY_TENSORS
+
+
+def elements_a_warp(cluster: Cluster) -> int:
+    """How many of a row suit a warp."""
+    return 256 if is_heavy(cluster) else 512
 
 
 def power_of_two(size: Size | int) -> int:

@@ -7,7 +7,6 @@ side by side, so that what they have in common is read and computed once.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import plus, size_of, times
@@ -15,7 +14,6 @@ from pytorch_to_triton.draft.ir.rewriting import substitute
 from pytorch_to_triton.draft.ir.sizes import ONE, Size
 from pytorch_to_triton.draft.ir.values import (
     Axis,
-    Buffer,
     Cluster,
     Const,
     Index,
@@ -26,7 +24,7 @@ from pytorch_to_triton.draft.ir.values import (
     walk,
 )
 from pytorch_to_triton.draft.lower.tensor import position
-from pytorch_to_triton.schema.dtype import ITEM_BYTES
+from pytorch_to_triton.draft.schedule.blocks import item_bytes
 
 MOST = 4
 """Parts that are computed side by side."""
@@ -80,14 +78,9 @@ def in_parts(cluster: Cluster) -> tuple[Cluster, Parts] | None:
 
 def _reads_shorter(cluster: Cluster) -> bool:
     """Whether a thread would read many short elements at once, and store each far from the next."""
-    stored = min(_item_bytes(s.buffer) for s in cluster.stores)
+    stored = min(item_bytes(s.buffer) for s in cluster.stores)
     most = max((len(axes_of(load)) for load in cluster.loads()), default=0)
-    return any(_item_bytes(v.buffer) < stored for v in cluster.loads() if len(axes_of(v)) == most)
-
-
-def _item_bytes(buffer: Buffer) -> int:
-    dtype: Any = buffer.dtype
-    return ITEM_BYTES[dtype]
+    return any(item_bytes(v.buffer) < stored for v in cluster.loads() if len(axes_of(v)) == most)
 
 
 def _candidates(cluster: Cluster) -> Iterator[Parts]:

@@ -92,6 +92,8 @@ class Schedule:
     itself for multiples of 16."""
     covered: Mapping[str, int] = field(default_factory=dict)
     """Block of `sized` -> its number at the largest sizes at hand, which the configurations suit."""
+    streams: bool = False
+    """What it reads along all of its axes is read once, and little is stored: the cache is for others."""
     grouped: bool = False
     """Programs in groups of GROUP_M blocks of the first grid axis: a group shares the second's tiles."""
 
