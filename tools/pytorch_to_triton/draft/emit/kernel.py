@@ -68,7 +68,12 @@ class PrintedKernel:
 
     def on(self, others: Mapping[Buffer, Buffer]) -> PrintedKernel:
         """The same kernel's interface to other tensors."""
-        buffers, stores = (tuple(others.get(b, b) for b in found) for found in (self.buffers, self.stores))
+        names = {b.name: other.name for b, other in others.items()}
+
+        def moved(b: Buffer) -> Buffer:
+            return others.get(b) or replace(b, like=names.get(b.like, b.like))
+
+        buffers, stores = (tuple(map(moved, found)) for found in (self.buffers, self.stores))
         return replace(self, buffers=buffers, stores=stores)
 
 

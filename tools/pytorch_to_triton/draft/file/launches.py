@@ -121,7 +121,8 @@ def launches(
             known |= fresh
             for buffer in dict.fromkeys(kernel.printed.stores):
                 if buffer.name not in own:
-                    made = allocation(buffer, f"torch.{buffer.dtype}", kernel.printed.size_sources)
+                    dtype = f"{buffer.like}.dtype" if buffer.like else f"torch.{buffer.dtype}"
+                    made = allocation(buffer, dtype, kernel.printed.size_sources)
                     lines.append((made,))
             lines += launch(kernel, stage, tuned, precision_setting(group))
         branches.append((choice.condition, lines))

@@ -39,6 +39,8 @@ class Buffer:
     shape: tuple[Size, ...]
     dtype: str
     """As PyTorch names it: `float32`, `int64`, `bool`."""
+    like: str = ""
+    """The tensor that it is a copy of, whose dtype it has in every call."""
 
     @property
     def kind(self) -> Kind:

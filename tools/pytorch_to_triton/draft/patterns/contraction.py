@@ -1,18 +1,20 @@
 """Sums of products: matrix products and convolutions, with what is computed of their result at once.
 
 A block of the output a program, rows and columns on the grid. `tiled`: in order. `grouped`: in an order that
-keeps operands in the cache. Float32 is multiplied as PyTorch does it: in TF32 where it may, else by bfloat16
-parts that together err less than float32 (six products; measured 2.13e-7 against 1.15e-6 for 4096 summands).
-A convolution's rows are its output's pixels, its columns output channels; channels and taps are one axis.
+keeps operands in the cache. `of_copies`: the same of copies whose rows begin where wide loads may. Float32 is
+multiplied as PyTorch does it: in TF32 where it may, else by bfloat16 parts that together err less than
+float32 (six products; measured 2.13e-7 against 1.15e-6 for 4096 summands). A convolution's rows are its
+output's pixels, its columns output channels; channels and taps are one axis.
 """
 
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, Reduce, axes_of, kind_of
-from pytorch_to_triton.draft.patterns import columns
+from pytorch_to_triton.draft.patterns import columns, pointwise
 from pytorch_to_triton.draft.schedule.axes import nest
 from pytorch_to_triton.draft.schedule.blocks import configurations, pipelined, tiles_in_loop, within
-from pytorch_to_triton.draft.schedule.conditions import at_most, more_than, together
+from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
+from pytorch_to_triton.draft.schedule.padded import padded
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import split
 
@@ -41,6 +43,8 @@ TAPS = configurations(
 FEW_OUTPUTS = 2**19
 LONG_SUM = 2**14
 CHUNK = 4096
+LARGE = (512, 512, 256)
+"""Rows, columns and summands: an element of an operand is multiplied so often that its copy is paid for."""
 
 
 def match(cluster: Cluster) -> Mismatch | None:
@@ -73,6 +77,26 @@ def sides(cluster: Cluster, r: Reduce) -> tuple[tuple[Axis, ...], ...]:
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
+    found: tuple[Alternative, ...] = in_tiles(cluster)
+    batch, m, n, k = sides(cluster, cluster.reduces()[0])
+    if len(k) > 1 or len(cluster.reduces()) > 1:
+        return found
+    outputs = product(a.size for a in (*batch, *m, *n))
+    few_and_long = together(at_most(outputs, FEW_OUTPUTS), more_than(k[0].size, LONG_SUM))
+    if few_and_long is not None and (kernels := split_k(cluster, k[0])):
+        found = (*found, Alternative("split_k", kernels, few_and_long))
+    large = together(
+        *(
+            more_than(product(a.size for a in axes), least - 1)
+            for axes, least in zip((m, n, k), LARGE, strict=True)
+        )
+    )
+    copied = None if large is None else of_copies(cluster, large)
+    return found if copied is None else (*found, copied)
+
+
+def in_tiles(cluster: Cluster) -> tuple[Alternative, Alternative]:
+    """A tile of the output a program, the programs in order and in groups."""
     batch, m, n, k = sides(cluster, cluster.reduces()[0])
     walks, fused = nest(
         ("batch", batch, Walk("grid")),
@@ -91,13 +115,19 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     plain = Schedule(walks, order, first, fused)
     grouped = tuple({**c, "GROUP_M": 8} for c in configs)
     best = Schedule(walks, order, grouped, fused, grouped=True)
-    found = [Alternative("tiled", ((cluster, plain),)), Alternative("grouped", ((cluster, best),))]
-    if len(k) == 1 and len(cluster.reduces()) == 1:
-        outputs = product(a.size for a in (*batch, *m, *n))
-        few_and_long = together(at_most(outputs, FEW_OUTPUTS), more_than(k[0].size, LONG_SUM))
-        if few_and_long is not None and (kernels := split_k(cluster, k[0])):
-            found.append(Alternative("split_k", kernels, few_and_long))
-    return tuple(found)
+    return Alternative("tiled", ((cluster, plain),)), Alternative("grouped", ((cluster, best),))
+
+
+def of_copies(cluster: Cluster, large: str) -> Alternative | None:
+    """Operands whose rows begin anywhere in memory copied first, in large products."""
+    if (found := padded(cluster)) is None:
+        return None
+    where, copies, whole = found
+    if match(whole):
+        return None
+    kernels = [kernel for copy in copies for kernel in always(pointwise.alternatives(copy)).kernels]
+    _, grouped = in_tiles(whole)
+    return Alternative("of_copies", (*kernels, *grouped.kernels), together(where, large) or "")
 
 
 def split_k(cluster: Cluster, k: Axis) -> tuple[tuple[Cluster, Schedule], ...]:
@@ -108,5 +138,5 @@ def split_k(cluster: Cluster, k: Axis) -> tuple[tuple[Cluster, Schedule], ...]:
     first, rest = split(cluster, k, CHUNK)
     if match(first):
         return ()
-    _, partial = alternatives(first)[1].kernels[0]
-    return ((first, partial), columns.alternatives(rest)[0].kernels[0])
+    _, grouped = in_tiles(first)
+    return (*grouped.kernels, columns.alternatives(rest)[0].kernels[0])
