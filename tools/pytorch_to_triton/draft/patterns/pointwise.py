@@ -49,7 +49,7 @@ BY_ROW = ((1024, 4), (2048, 4), (2048, 8), (4096, 8))
 """Elements and warps of such a tile ..."""
 LIGHT = (1024, 2)
 """... and where few bytes are moved for each: a thread needs more elements to have as many on their way."""
-FEW_BYTES = 6
+FEW_LOADS, FEW_BYTES = 4, 6
 EXPONENTIALS = {"exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "pow", "sin", "cos", "tan", "tanh"}
 COSTLY = EXPONENTIALS | {"erf", "erfc", "sigmoid", "silu", "gelu", "gelu_tanh", "softplus"}
 """Functions of many instructions: more than an element's load and store take."""
@@ -119,7 +119,7 @@ def beside_parts(cluster: Cluster, parts: Parts) -> tuple[tuple[Axis, ...], tupl
 
 def by_row(cluster: Cluster, rows: tuple[Axis, ...], cols: tuple[Axis, ...]) -> Schedule:
     """Tiles of a few rows."""
-    is_light = bool(cluster.loads()) and sum(bytes_moved(cluster)) <= FEW_BYTES
+    is_light = 0 < len(cluster.largest_loads()) <= FEW_LOADS and sum(bytes_moved(cluster)) <= FEW_BYTES
     templates = tuple(
         {"BLOCK_M": f"{elements} // block_n", "num_warps": str(warps)}
         for elements, warps in ((LIGHT, *BY_ROW) if is_light else BY_ROW)
