@@ -77,29 +77,34 @@ class Sides(NamedTuple):
     """Whether their gradients are compared too."""
 
     def expected(self, inputs: list[Any]) -> Call:
-        """The model's call, which leaves its state as it was: running statistics may decide on results."""
+        """The model's call, which leaves its state and arguments as they were, for results depend on them."""
+        given = copies(inputs)
 
         def call() -> Any:
             before = [(tensor, tensor.clone()) for tensor in self.model.buffers()]
-            results = self.model(*inputs)
+            results = self.model(*given)
             for tensor, values in before:
                 tensor.data.copy_(values)
             return results
 
-        return self.passes(call, [*inputs, *self.model.parameters()])
+        return self.passes(call, [*given, *self.model.parameters()])
 
     def actual(self, inputs: list[Any]) -> Call:
         """The draft's call, on a state of its own."""
         held = state_of(self.model)
         state = {name: tensor.clone() for name, tensor in held.items()}
-        names = {id(tensor): name for name, tensor in held.items()}
-        weights = [state[names[id(weight)]] for weight in self.model.parameters()]
-        arguments = bound(self.run, inputs, state)
-        return self.passes(lambda: self.run(**arguments), [*inputs, *weights])
+        weights = [state[name] for name, tensor in held.items() if isinstance(tensor, torch.nn.Parameter)]
+        given = copies(inputs)
+        arguments = bound(self.run, given, state)
+        return self.passes(lambda: self.run(**arguments), [*given, *weights])
 
     def passes(self, call: Call, arguments: Sequence[Any]) -> Call:
         """The call, with the gradients of the arguments where they are wanted."""
         return partial(differentiated, call, differentiable(arguments)) if self.backward else call
+
+
+def copies(inputs: list[Any]) -> list[Any]:
+    return [value.clone() if isinstance(value, torch.Tensor) else value for value in inputs]
 
 
 def at_small_sizes(sides: Sides, text: Mapping[str, Any], device: str) -> Any:
@@ -265,11 +270,8 @@ def state_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     state: dict[str, torch.Tensor] = {}
     for key in sorted(named, key=[*model.state_dict(), *named].index):
         name = re.sub(r"\W", "_", key)
-        if not name.isidentifier() or keyword.iskeyword(name) or name in taken:
+        while not name.isidentifier() or keyword.iskeyword(name) or name in taken | state.keys():
             name = f"module_{name}"
-        while name in taken:
-            name += "_"
-        taken.add(name)
         state[name] = named[key]
     return state
 

@@ -115,7 +115,7 @@ async def test_drafts_are_told_apart(worker: WorkerClient, interpreter: Runtime,
     assert found["one output too many"]["why"] == "2 outputs, not 1"
 
 
-STATISTICS = """import torch
+WRITING = """import torch
 from torch import nn
 
 
@@ -125,25 +125,26 @@ class Model(nn.Module):
         self.norm = nn.BatchNorm1d(2)
 
     def forward(self, x):
-        return self.norm(x) * 0 + self.norm.running_mean
+        y = self.norm(x.mul_(2)) * 0
+        return y + self.norm.running_mean
 
 
 def get_inputs():
     return [torch.rand(8, 2)]
 """
-READS_STATISTICS = """INPUTS = {"x": "float32[8, 2]", "norm_running_mean": "float32[2]"}
+READING = """INPUTS = {"x": "float32[8, 2]", "norm_running_mean": "float32[2]"}
 
 
 def run(x, norm_running_mean):
-    return (norm_running_mean * 0.9 + x.mean(0) * 0.1).expand(8, 2)
+    return (norm_running_mean * 0.9 + x.mean(0) * 0.2).expand(8, 2)
 """
 
 
-async def test_a_draft_starts_from_the_running_statistics_that_the_module_started_from(
+async def test_a_draft_starts_from_the_arguments_and_statistics_that_the_module_started_from(
     worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    (tmp_path / "problem.py").write_text(STATISTICS, encoding="utf-8")
-    (tmp_path / "drafted.py").write_text(READS_STATISTICS, encoding="utf-8")
+    (tmp_path / "problem.py").write_text(WRITING, encoding="utf-8")
+    (tmp_path / "drafted.py").write_text(READING, encoding="utf-8")
     asked = Problem("", "", tmp_path / "problem.py").as_json()
     given = {"problem": asked, "drafted": str(tmp_path / "drafted.py")}
     job = Job(kind=CHECK, arguments={**given, "small": True, "device": "cpu", "evaluated": False})

@@ -324,25 +324,12 @@ def state_arguments(module: nn.Module, parameters: Collection[str]) -> dict[str,
     taken = {*parameters, *OF_A_FILE}
     keys: dict[str, str] = {}
     for key in dict.fromkeys(first_keys(module).values()):
-        name = unused(argument_name(key), taken)
-        taken.add(name)
+        name = re.sub(r"\W", "_", key)
+        # A Sequential's `0.weight` is `module_0_weight`.
+        while not name.isidentifier() or iskeyword(name) or name in taken | keys.keys():
+            name = f"module_{name}"
         keys[name] = key
     return keys
-
-
-def argument_name(key: str) -> str:
-    """A state_dict's key as a name of Python's: `layers_0_weight`, of a Sequential `module_0_weight`."""
-    name = re.sub(r"\W", "_", key)
-    return name if name.isidentifier() and not iskeyword(name) else f"module_{name}"
-
-
-def unused(name: str, taken: Collection[str]) -> str:
-    """The name, or one like it that is not taken."""
-    if name in taken:
-        name = f"module_{name}"
-    while name in taken:
-        name += "_"
-    return name
 
 
 def suggestion(name: str, names: list[str]) -> str:
