@@ -9,6 +9,7 @@ import ast
 import importlib.util
 import inspect
 import itertools
+import keyword
 import math
 import re
 import sys
@@ -31,6 +32,8 @@ MOST_ELEMENTS = 2**25
 MANY_ELEMENTS = 2**17
 """So many at the usual small sizes: the interpreter takes minutes, and the smallest sizes have to do."""
 SMALLEST = (2, 3)
+IMPORTED = frozenset({"torch", "triton", "tl", "math", "libdevice"})
+"""No state is called like what a drafted file imports."""
 CHUNK = 2**26
 """So many elements are compared at once."""
 TENSOR = re.compile(r"([\w|]+)\[(.*)\](?: in (.+)\.\.(.+))?")
@@ -74,19 +77,34 @@ class Sides(NamedTuple):
     """Whether their gradients are compared too."""
 
     def expected(self, inputs: list[Any]) -> Call:
-        """The model's call."""
-        return self.passes(lambda: self.model(*inputs), [*inputs, *self.model.parameters()])
+        """The model's call, which leaves its state and arguments as they were, for results depend on them."""
+        given = copies(inputs)
+
+        def call() -> Any:
+            before = [(tensor, tensor.clone()) for tensor in self.model.buffers()]
+            results = self.model(*given)
+            for tensor, values in before:
+                tensor.data.copy_(values)
+            return results
+
+        return self.passes(call, [*given, *self.model.parameters()])
 
     def actual(self, inputs: list[Any]) -> Call:
         """The draft's call, on a state of its own."""
-        state = {name: tensor.clone() for name, tensor in state_of(self.model).items()}
-        weights = [state[name.replace(".", "_")] for name, _ in self.model.named_parameters()]
-        arguments = bound(self.run, inputs, state)
-        return self.passes(lambda: self.run(**arguments), [*inputs, *weights])
+        held = state_of(self.model)
+        state = {name: tensor.clone() for name, tensor in held.items()}
+        weights = [state[name] for name, tensor in held.items() if isinstance(tensor, torch.nn.Parameter)]
+        given = copies(inputs)
+        arguments = bound(self.run, given, state)
+        return self.passes(lambda: self.run(**arguments), [*given, *weights])
 
     def passes(self, call: Call, arguments: Sequence[Any]) -> Call:
         """The call, with the gradients of the arguments where they are wanted."""
         return partial(differentiated, call, differentiable(arguments)) if self.backward else call
+
+
+def copies(inputs: list[Any]) -> list[Any]:
+    return [value.clone() if isinstance(value, torch.Tensor) else value for value in inputs]
 
 
 def at_small_sizes(sides: Sides, text: Mapping[str, Any], device: str) -> Any:
@@ -247,8 +265,15 @@ def moved_off_initial_values(model: torch.nn.Module) -> None:
 
 def state_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     """Parameters and buffers under the names that a drafted `run` gives them."""
-    named = itertools.chain(model.named_parameters(), model.named_buffers())
-    return {name.replace(".", "_"): tensor for name, tensor in named}
+    named = dict(itertools.chain(model.named_parameters(), model.named_buffers()))
+    taken = {*inspect.signature(model.forward).parameters, *IMPORTED}
+    state: dict[str, torch.Tensor] = {}
+    for key in sorted(named, key=[*model.state_dict(), *named].index):
+        name = re.sub(r"\W", "_", key)
+        while not name.isidentifier() or keyword.iskeyword(name) or name in taken | state.keys():
+            name = f"module_{name}"
+        state[name] = named[key]
+    return state
 
 
 def bound(run: Any, inputs: list[Any], state: Mapping[str, torch.Tensor]) -> dict[str, Any]:

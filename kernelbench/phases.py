@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 
-from kernelbench.drafting import WaysDrafted, drafted, inputs_of, origin_of, refusal_of
+from kernelbench.drafting import WaysDrafted, declared_of, drafted, inputs_of, origin_of, refusal_of
 from kernelbench.problems import Problem
 from kernelbench.records import MACHINE, Record, Records
 from pytorch_to_triton.benchmark.traffic import traffic_of
@@ -125,29 +125,35 @@ async def draft_problem(setting: Setting, problem: Problem) -> Record:
         ways[name] = {"file": file, **{key: way[key] for key in ("kernels", "calls", "left")}}
     texts = [way["text"] for way in drafts["ways"].values()]
     first = setting.out / next(iter(ways.values()))["file"]
-    declared = origin.source.declared
-    moved = await traffic_of(
-        setting.worker,
-        setting.runtime,
-        Target(path=first),
-        origin.traced,
-        declared,
-        sizes_of(problem, origin),
-    )
+    declared = declared_of(origin)
+    costs: Record = {"traffic": None, "products": False}
+    if isinstance(origin, DraftOrigin):
+        costs = await costs_of(setting, Target(path=first), origin, sizes_of(problem, origin))
     return {
         "status": "drafted",
         "traced": True,
         **seconds,
         "ways": ways,
-        "traffic": moved.model_dump() if moved else None,
-        "products": bool(product_flops(origin.traced.graph, sizes_of(problem, origin), {})),
+        **costs,
         "stage": setting.stage,
         "digest": hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16],
         "inputs": inputs_of(origin),
-        "dims": origin.source.declared.get("DIMS") or {},
-        "requires": list(origin.source.declared.get("REQUIRES") or ()),
+        "dims": declared.get("DIMS") or {},
+        "requires": list(declared.get("REQUIRES") or ()),
         # The drafted `reference` says in which mode the module was traced.
         "evaluated": ".eval()" in texts[0],
+    }
+
+
+async def costs_of(
+    setting: Setting, drafted: Target, origin: DraftOrigin, sizes: Mapping[str, int]
+) -> Record:
+    """What a draft moves at these sizes, and whether there are products."""
+    traced, declared = origin.traced, origin.source.declared
+    moved = await traffic_of(setting.worker, setting.runtime, drafted, traced, declared, sizes)
+    return {
+        "traffic": moved.model_dump() if moved else None,
+        "products": bool(product_flops(traced.graph, sizes, {})),
     }
 
 

@@ -8,12 +8,10 @@ from pathlib import Path
 
 import anyio.to_process
 
-from kernelbench.drafting import origin_of
+from kernelbench.drafting import Origin, origin_of
 from mutants.functions import files
 from mutants.mutate import is_chosen
 from pytorch_to_triton.convert.request import ConversionRequest
-from pytorch_to_triton.convert.resolve import DraftOrigin
-from pytorch_to_triton.draft.file.module import draft
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
@@ -67,6 +65,6 @@ async def drafted(worker: WorkerClient, runtime: Runtime, name: str, target: Tar
     return Base(name, path, calls=calls)
 
 
-def draft_of(origin: DraftOrigin) -> tuple[str, tuple[str, ...]]:
-    module = draft(origin.traced.graph, origin.source, 3, ways=PURE)
+def draft_of(origin: Origin) -> tuple[str, tuple[str, ...]]:
+    module = origin.drafted(3, PURE)
     return module.text, tuple(module.calls)

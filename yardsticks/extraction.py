@@ -19,14 +19,10 @@ FILE = '''\
 {source}
 
 
-class Model(nn.Module):
+class Model({cls}):
     def __init__(self):
-        super().__init__()
         args, kwargs = {construction}
-        self.module = {cls}(*args, **kwargs)
-
-    def forward(self, {parameters}):
-        return self.module({parameters})
+        super().__init__(*args, **kwargs)
 
 
 def get_inputs():
@@ -77,7 +73,7 @@ def cases_of(tree: ast.Module) -> Iterator[ModuleCase]:
 def problem_of(file: str, tree: ast.Module, case: ModuleCase) -> str | None:
     """The problem's text; None where the module needs what is not here, or is not called on tensors alone."""
     construction, call = ast.unparse(case.construction), ast.unparse(case.call)
-    if not case.inputs or "_mock_layer" in construction + call:
+    if not case.inputs or case.cls == "Model" or "_mock_layer" in construction + call:
         return None
     source = source_of(tree, case.cls)
     if source is None or source.count("\n") > MOST_LINES:
@@ -85,10 +81,7 @@ def problem_of(file: str, tree: ast.Module, case: ModuleCase) -> str | None:
     if MOCKED in construction:
         construction = construction.replace(MOCKED, "SimpleNamespace(")
         source = f"from types import SimpleNamespace\n{source}"
-    parameters = ", ".join(f"x{number}" for number in range(case.inputs))
-    return FILE.format(
-        cls=case.cls, file=file, source=source, construction=construction, parameters=parameters, call=call
-    )
+    return FILE.format(cls=case.cls, file=file, source=source, construction=construction, call=call)
 
 
 def source_of(tree: ast.Module, name: str) -> str | None:

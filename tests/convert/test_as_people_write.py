@@ -15,7 +15,7 @@ from .eager_calls import outcome_of
 
 pytestmark = pytest.mark.anyio
 
-DIMS = {"B": [1, 2], "H": [4, 7], "W": [5, 9]}
+DIMS = {"B": [1, 2], "H": [4, 7], "W": [5, 9], "N": [0, 4]}
 SOURCE = """import math
 from typing import NamedTuple
 import torch
@@ -56,6 +56,17 @@ FUNCTIONS: Mapping[str, tuple[Mapping[str, object], str]] = {
     ),
     "a NamedTuple": (IMAGE, "v, i = x.max(-1); return Pair(v * 2, i)"),
     "torch's own NamedTuple": (IMAGE, "return (x * 2).max(-1)"),
+    "a border from the other side": (IMAGE, "return F.pad(x, (1, 2, 2, 1), mode='circular') * 2"),
+    "a mask drawn into memory of its own": (
+        {"x": "float32[H, W]"}, "return x.exp() * x.new_empty(x.shape[0], 1).bernoulli_(1.0)",
+    ),
+    "running statistics, a step further": (
+        {"x": "float32[N, 3]", "mean": "float32[3]", "var": "float32[3]"},
+        "m, v = mean.clone(), var.clone(); F.batch_norm(x, m, v, training=True); return m * 2, v * 2",
+    ),
+    "a tensor by its type": (
+        {"x": "float32[H, W]"}, "return x.exp() if type(x) is torch.Tensor else sum(part for part in x)",
+    ),
     "parts of sizes in a list": (
         {"x": "float32[H, 8]", "parts": [2, 6]}, "a, b = x.split(parts, -1); return a.exp(), b",
     ),
@@ -89,11 +100,12 @@ FUNCTIONS: Mapping[str, tuple[Mapping[str, object], str]] = {
 }  # fmt: skip
 """What is declared, and the body."""
 FIRST = (
-    "a number where a mask holds", "parts of sizes in a list", "an unsigned integer", "complex arithmetic",
-    "a spectrum",
+    "a border from the other side", "a number where a mask holds", "parts of sizes in a list",
+    "an unsigned integer", "complex arithmetic", "a spectrum", "running statistics, a step further",
 )  # fmt: skip
 """Of each kind one for every change, the others with the corpora."""
 LEFT: Mapping[str, tuple[str, ...]] = {
+    "a mask drawn into memory of its own": ("aten.bernoulli.p", "aten.empty.memory_format"),
     "a float8 on the way": ("aten._to_copy.default", "aten.add.Tensor"),
     "an unsigned integer": ("aten._to_copy.default",),
     "a spectrum": ("aten._fft_r2c.default", "aten.view_as_real.default"),

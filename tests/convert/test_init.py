@@ -48,6 +48,17 @@ class Gate(nn.Module):
     def forward(self, x):
         return torch.sigmoid(x)
 """
+STACKED = """import torch
+from torch import nn
+
+INPUTS = {"input": "float32[M, 7]"}
+DIMS = {"M": [5]}
+
+
+class Stacked(nn.Sequential):
+    def __init__(self):
+        super().__init__(nn.Linear(7, 3), nn.ReLU())
+"""
 INIT = ("dim=7", "eps=0.25", "kind=wide")
 
 
@@ -101,6 +112,15 @@ async def test_a_drafted_module_brings_its_arguments_its_bases_and_nothing_else(
     )
     outcome = await worker.ask(job, interpreter, seconds=120.0)
     assert outcome.answer == {"norm": ""}
+
+
+async def test_a_module_may_inherit_its_forward_from_torch(resolved: Resolving, tmp_path: Path) -> None:
+    target = Target(path=tmp_path / "stacked.py", name="Stacked")
+    target.path.write_text(STACKED, encoding="utf-8")
+    origin = (await resolved(target)).whole
+    assert origin is not None
+    assert origin.reference.parameters.startswith("input, module_0_weight")
+    assert "class Stacked(nn.Sequential):" in origin.drafted(3).text
 
 
 async def test_a_class_of_another_file_is_refused(resolved: Resolving, tmp_path: Path) -> None:

@@ -115,6 +115,44 @@ async def test_drafts_are_told_apart(worker: WorkerClient, interpreter: Runtime,
     assert found["one output too many"]["why"] == "2 outputs, not 1"
 
 
+WRITING = """import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(2)
+
+    def forward(self, x):
+        y = self.norm(x.mul_(2)) * 0
+        return y + self.norm.running_mean
+
+
+def get_inputs():
+    return [torch.rand(8, 2)]
+"""
+READING = """INPUTS = {"x": "float32[8, 2]", "norm_running_mean": "float32[2]"}
+
+
+def run(x, norm_running_mean):
+    return (norm_running_mean * 0.9 + x.mean(0) * 0.2).expand(8, 2)
+"""
+
+
+async def test_a_draft_starts_from_the_arguments_and_statistics_that_the_module_started_from(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    (tmp_path / "problem.py").write_text(WRITING, encoding="utf-8")
+    (tmp_path / "drafted.py").write_text(READING, encoding="utf-8")
+    asked = Problem("", "", tmp_path / "problem.py").as_json()
+    given = {"problem": asked, "drafted": str(tmp_path / "drafted.py")}
+    job = Job(kind=CHECK, arguments={**given, "small": True, "device": "cpu", "evaluated": False})
+    outcome = await worker.ask(job, interpreter, seconds=60.0)
+    assert outcome.answer is not None, outcome
+    assert outcome.answer["status"] == "right", outcome.answer
+
+
 async def test_gradients_of_outputs_are_other_numbers_than_the_inputs() -> None:
     """A norm's input has no gradient along itself: a right draft differed from eager by rounding alone."""
     (x,) = generated({"x": "float32[N]"}, {}, {"N": 4096}, torch.randn, "cpu")

@@ -24,7 +24,9 @@ def loaded(reference: Callable[..., Any] | nn.Module) -> Loaded:
     file, contents = Path(__file__), ModuleType("reference")
     if isinstance(reference, nn.Module):
         signature, name = inspect.signature(reference.forward), type(reference).__name__
-        return Loaded("module", name, file, contents, signature, ModuleCall(reference), reference)
+        return Loaded(
+            "module", name, file, contents, signature, ModuleCall(reference, signature.parameters), reference
+        )
     return Loaded("function", reference.__name__, file, contents, inspect.signature(reference), reference)
 
 

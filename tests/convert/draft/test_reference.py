@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytorch_to_triton.draft.file.reference import Reference, function_reference, module_reference
+from pytorch_to_triton.draft.file.reference import MadeModule, Reference, function_reference, module_reference
 from pytorch_to_triton.errors import NotConvertible
 
 FILE = '''
@@ -75,7 +75,7 @@ def test_a_recursive_helper_of_a_helper_comes_along() -> None:
 
 
 def test_a_module_becomes_a_call_with_its_state() -> None:
-    reference = module_reference(FILE, "Layer", {"weight": "weight"}, "Layer()")
+    reference = module_reference(FILE, "Layer", MadeModule({"weight": "weight"}, "Layer()"))
     assert reference.parameters == "x, power=2.0, weight=None"
     assert 'functional_call(module, {"weight": weight}, (x, power))' in text_of(reference)
     assert "class Layer(nn.Module):" in text_of(reference)
@@ -128,12 +128,6 @@ def test_what_cannot_come_along_is_refused_with_a_way_out(what: str) -> None:
     assert hint in refusal.value.hint
 
 
-def test_a_module_without_forward_is_refused() -> None:
-    text = "from torch import nn\n\n\nclass Layer(nn.Identity):\n    pass\n"
-    with pytest.raises(NotConvertible, match="no forward of its own"):
-        module_reference(text, "Layer", {}, "Layer()")
-
-
 def test_constants_bound_together_or_under_a_condition_come_along() -> None:
     text = (
         "LOW, (MIDDLE, HIGH) = 0.0, (0.5, 1.0)\n"
@@ -153,6 +147,6 @@ def test_constants_bound_together_or_under_a_condition_come_along() -> None:
 
 def test_what_get_init_inputs_reads_comes_along() -> None:
     text = FILE + "\n\nwidth = 4\n\n\ndef get_init_inputs():\n    return [width]\n"
-    reference = module_reference(text, "Layer", {}, "Layer(*get_init_inputs())")
+    reference = module_reference(text, "Layer", MadeModule({}, "Layer(*get_init_inputs())"))
     assert "width = 4" in reference.definitions
     assert "        module = Layer(*get_init_inputs())\n" in text_of(reference)

@@ -24,6 +24,16 @@ def test_constants_have_every_shape_and_dtype() -> None:
         lowered("aten.full.default", [2], 0, dtype=torch.complex64)
 
 
+def test_memory_that_is_not_written_yet_has_its_shape_and_dtype() -> None:
+    for op, more in {
+        "aten.empty.memory_format": (),
+        "aten.empty_permuted.default": ([1, 0],),
+        "aten.empty_strided.default": ([1, 3],),
+    }.items():
+        (found,) = lowered(op, [3, 2], *more, dtype=torch.int32)
+        assert found.shape == (3, 2)
+
+
 def test_ranges_start_and_step_as_asked() -> None:
     agrees("aten.arange.start_step", 0, 7)
     agrees("aten.arange.start_step", 0, 1, dtype=torch.float32)

@@ -14,7 +14,7 @@ from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
 from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import Drafted, Source, draft
-from pytorch_to_triton.draft.file.reference import Reference, function_reference, module_reference
+from pytorch_to_triton.draft.file.reference import MadeModule, Reference, function_reference, module_reference
 from pytorch_to_triton.draft.library import Ways, ways_of
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import BadInput, NotConvertible
@@ -187,6 +187,7 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
             except NotConvertible as refusal:
                 return ResolvedTarget(request, problem, None, refusal)
         refuse_other_names(process.description, problem.declaration)
+        refuse_dims_of_state(process.description, problem.declaration)
         await refuse_too_large(worker, problem.declaration, runtime, request.points)
         fixed: dict[str, int] = {}
         try:
@@ -248,6 +249,15 @@ def refuse_unused_init(target: Target, description: Description) -> None:
         )
 
 
+def refuse_dims_of_state(description: Description, declaration: Declaration) -> None:
+    """Raises BadInput for a dim and a parameter or buffer of one name: a draft has both."""
+    if shared := [tensor.name for tensor in description.state if tensor.name in declaration.dims]:
+        raise BadInput(
+            f"The dim {shared[0]} is called like a parameter or buffer of {description.target}.",
+            "Give the dim another name where it is declared.",
+        )
+
+
 def source_of(problem: Problem, traced: Traced, points: Sequence[Point] = ()) -> Source:
     """What the drafted files say of the target. Raises NotConvertible where its code cannot be copied."""
     description = problem.reference
@@ -271,8 +281,8 @@ def copied_reference(problem: Problem, state: Mapping[str, str]) -> Reference:
     text, modules = importlib.util.decode_source(target.path.read_bytes()), own_modules(target.path)
     if not description.is_module:
         return function_reference(text, description.name, modules, types, description.parameters)
-    constructed = construction(problem, description.name)
-    return module_reference(text, description.name, state, constructed, modules, types)
+    made = MadeModule(state, construction(problem, description.name), description.parameters)
+    return module_reference(text, description.name, made, modules, types)
 
 
 def construction(problem: Problem, name: str) -> str:

@@ -71,6 +71,8 @@ WORDS: Mapping[str, str] = {
 """Names for values whose operator's own name is a Python builtin, or names no value."""
 
 
+EMPTY = frozenset({"aten.empty.memory_format", "aten.empty_permuted.default", "aten.empty_strided.default"})
+"""Operators whose memory no kernel needs to write: what is computed from it is not read."""
 LEFT = "the library's is faster"
 """Why a call stays PyTorch's that a row could lower."""
 
@@ -130,6 +132,8 @@ class _Reading:
             return
         if node.op not in ROWS:
             raise Refused("no kernel is drafted for this operator")
+        if node.op in EMPTY and any(node.name in operands(n) and n.op not in ROWS for n in self.graph.nodes):
+            raise Refused("a call of PyTorch fills it")
         dtypes = [node.dtype, *(self.tensors[n].dtype for n in operands(node) if n in self.tensors)]
         if undrafted := next((d for d in dtypes if d and d not in WIDTHS), None):
             raise Refused(f"no kernel computes in {undrafted}")

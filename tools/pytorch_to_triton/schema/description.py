@@ -58,7 +58,7 @@ Example = Annotated[TensorExample | ConstantExample | PackedExample, Field(discr
 
 
 class StateTensor(Value):
-    """A parameter or buffer of a module, named after its state_dict's key, dots replaced by underscores."""
+    """A parameter or buffer of a module, by a name made of its state_dict's key: `layers_0_weight`."""
 
     name: str
     dtype: str

@@ -310,7 +310,12 @@ def with_read_state(traced: Traced) -> Traced:
 
 def attribute(module: str, key: str) -> str:
     """A parameter or buffer of a module as source: `self.layers[0].weight`."""
-    return module + "".join(f"[{name}]" if name.isdigit() else f".{name}" for name in key.split("."))
+    for name in key.split("."):
+        if name.isdigit():
+            module = f"{module}[{name}]"
+        else:
+            module = f"{module}.{name}" if name.isidentifier() else f"getattr({module}, '{name}')"
+    return module
 
 
 async def refuse_integers(tracer: TargetTracer, whole: frozenset[str]) -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -198,10 +199,15 @@ def forward_names(module: DropIn) -> list[str]:
 
 def state_source(key: str) -> str:
     """A parameter or buffer of `self`."""
-    *parents, last = key.split(".")
-    if all(parent.isidentifier() for parent in parents):
-        return f"self.{key}"
-    return f'self.get_submodule("{".".join(parents)}").{last}'
+    parents, _, last = key.rpartition(".")
+    plain = all(map(is_name, parents.split("."))) if parents else True
+    owner = f"self.{parents}".rstrip(".") if plain else f'self.get_submodule("{parents}")'
+    return f"{owner}.{last}" if is_name(last) else f'getattr({owner}, "{last}")'
+
+
+def is_name(text: str) -> bool:
+    """Whether it can be written as an attribute."""
+    return text.isidentifier() and not iskeyword(text)
 
 
 def test_content(recipe: Recipe) -> dict[str, object]:

@@ -26,6 +26,18 @@ class Reference:
     """The signature's parameters, as source."""
 
 
+@dataclass(frozen=True)
+class MadeModule:
+    """A module as a drafted file makes and calls it."""
+
+    state: Mapping[str, str]
+    """Arguments for its parameters and buffers -> their keys in the state_dict."""
+    constructed: str
+    """The expression that makes it, in the mode in which it is called."""
+    parameters: Sequence[Parameter] = ()
+    """Of its call, which count where a class of another file, such as nn.Sequential, defines forward."""
+
+
 def function_reference(
     text: str,
     name: str,
@@ -62,16 +74,11 @@ def function_reference(
 def module_reference(
     text: str,
     name: str,
-    state: Mapping[str, str],
-    constructed: str,
+    made: MadeModule,
     local: frozenset[str] = frozenset(),
     types: Collection[str] = (),
 ) -> Reference:
-    """`reference` that calls the module class `name` with its state as arguments; `types` are of its inputs.
-
-    `state` maps argument names to state_dict keys; `constructed` is the expression that makes the module,
-    in the mode in which it is called.
-    """
+    """`reference` that calls the module class `name` with its state as arguments, and the input `types`."""
     tree = ast.parse(text)
     classes = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef)}
     if name not in classes:
@@ -79,28 +86,33 @@ def module_reference(
             f"{name} is not defined by a `class` at the top level of its file.",
             "Name a class that the file itself defines.",
         )
-    forward = forward_of(classes, name)
-    if forward is None:
-        raise NotConvertible(f"{name} has no forward of its own.", "Name the class that defines forward.")
-    arguments = plain(forward.args)
-    arguments.args = arguments.args[1:]
+    arguments = _of_forward(forward_of(classes, name), made.parameters)
     given = _passed_on(arguments)
-    parameters = ast.unparse(_with_state(arguments, state))
+    parameters = ast.unparse(_with_state(arguments, made.state))
     source = "\n".join(
         [
             f"def reference({parameters}):",
             '    with torch.device("meta"):',
-            f"        module = {constructed}",
-            *_called(state, given),
+            f"        module = {made.constructed}",
+            *_called(made.state, given),
         ]
     )
     needed = [classes[name], *_needed(tree, classes[name], types)]
-    if "get_init_inputs" in constructed:
+    if "get_init_inputs" in made.constructed:
         initial = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "get_init_inputs"]
         needed += [*initial, *(n for start in initial for n in _needed(tree, start))]
     _refuse_shared([n for n in needed if _top(n) in local], needed)
     needed = [n for n in tree.body if n in needed]
     return Reference(_imports(needed), (*_definitions(text, needed), source), parameters)
+
+
+def _of_forward(forward: ast.FunctionDef | None, called: Sequence[Parameter]) -> ast.arguments:
+    """The parameters of a module's call: forward's as it is defined, or where it is inherited `called`."""
+    if forward is None:
+        return _parsed(", ".join(map(_parameter, called)))
+    arguments = plain(forward.args)
+    arguments.args = arguments.args[1:]
+    return arguments
 
 
 def _with_state(arguments: ast.arguments, state: Mapping[str, str]) -> ast.arguments:
@@ -154,12 +166,17 @@ def forward_of(classes: Mapping[str, ast.ClassDef], name: str) -> ast.FunctionDe
 
 def plain(arguments: ast.arguments) -> ast.arguments:
     """Parameters without annotations."""
-    copy = ast.parse(f"def f({ast.unparse(arguments)}): ...").body[0]
-    assert isinstance(copy, ast.FunctionDef)
-    variadic = [a for a in (copy.args.vararg, copy.args.kwarg) if a]
-    for argument in (*copy.args.posonlyargs, *copy.args.args, *copy.args.kwonlyargs, *variadic):
+    copy = _parsed(ast.unparse(arguments))
+    variadic = [a for a in (copy.vararg, copy.kwarg) if a]
+    for argument in (*copy.posonlyargs, *copy.args, *copy.kwonlyargs, *variadic):
         argument.annotation = None
-    return copy.args
+    return copy
+
+
+def _parsed(parameters: str) -> ast.arguments:
+    function = ast.parse(f"def f({parameters}): ...").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    return function.args
 
 
 def _signature(arguments: ast.arguments, called: Sequence[Parameter]) -> str:

@@ -42,6 +42,14 @@ def full(ctx: Context, fill_value: Operand) -> Tensor:
     return filled(ctx, fill_value)
 
 
+@row("aten.empty.memory_format", arguments=f"size {PLACE} memory_format")
+@row("aten.empty_permuted.default", arguments=f"size physical_layout {PLACE}")
+@row("aten.empty_strided.default", arguments=f"size stride {PLACE}")
+def empty(ctx: Context) -> Tensor:
+    """Nobody may read what is not written, so it may be anything."""
+    return filled(ctx, 0)
+
+
 @row("aten.scalar_tensor.default", arguments=f"s {PLACE}")
 def scalar_tensor(ctx: Context, s: Operand) -> Tensor:
     return filled(ctx, s)

@@ -12,7 +12,17 @@ from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import ONE, ZERO, FloorDiv, Size
 from pytorch_to_triton.draft.ir.values import Const, Value, op
 from pytorch_to_triton.draft.lower.reductions import average, moments, statistic
-from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, count, first_of, inside, mapped, row
+from pytorch_to_triton.draft.lower.row import (
+    Context,
+    Operand,
+    Refused,
+    count,
+    first_of,
+    inside,
+    mapped,
+    row,
+    where,
+)
 from pytorch_to_triton.draft.lower.tensor import Tensor, along_channels, reshaped
 from pytorch_to_triton.graph.dtype_rules import FINFO
 
@@ -201,7 +211,7 @@ def functional(
 def _updated(
     ctx: Context, x: Tensor, running_mean: Tensor, running_var: Tensor, momentum: float
 ) -> tuple[Tensor, Tensor]:
-    """The running statistics a step further; their variance is the unbiased one."""
+    """The running statistics a step further, but of no elements; their variance is the unbiased one."""
     dims = _all_but_channels(x)
     _, mean, var = moments(replace(ctx, stored=inside), x, dims)
     n = count(x, dims)
@@ -209,7 +219,12 @@ def _updated(
 
     def step(old: Tensor, new: Value) -> Tensor:
         fresh = Tensor((mean.dims[1],), new, old.dtype)
-        return mapped(ctx, _moved, old, fresh, momentum, dtype=old.dtype)
+        moved = mapped(ctx, _moved, old, fresh, momentum, dtype=old.dtype)
+        if n.is_Integer and n > 0:
+            return moved
+        # As whole numbers, sizes are taken to be positive: where there is an index, they are.
+        some = op("to_float", extent(n)) > 0.0
+        return replace(moved, value=where(some, moved.value, old.at(*moved.indices)))
 
     return step(running_mean, mean.value), step(running_var, unbiased)
 

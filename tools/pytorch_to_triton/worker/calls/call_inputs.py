@@ -7,7 +7,7 @@ import torch
 
 from ..device import seed_random_numbers
 from ..loading.packing import unpacked
-from ..loading.target import Loaded, keyword
+from ..loading.target import Loaded
 from .exchange import AFTER_THE_CALL
 from .generate import generate_arguments, generator, laid_out, perturbed_state, signed
 from .gradients import GRADIENT_OF
@@ -77,5 +77,5 @@ def layout_of_gradients(case: Mapping[str, Any]) -> str:
 
 def parameter_names(reference: Loaded) -> set[str]:
     """The names of a module's state that are parameters, not buffers."""
-    module = reference.module
-    return set() if module is None else {keyword(key) for key, _ in module.named_parameters()}
+    trained = {key for key, _ in reference.module.named_parameters()} if reference.module else set()
+    return {name for name, key in reference.state_keys.items() if key in trained}

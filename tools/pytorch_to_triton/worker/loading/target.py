@@ -4,10 +4,12 @@ import ast
 import dataclasses
 import difflib
 import inspect
+import re
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from keyword import iskeyword
 from pathlib import Path
 from types import MethodType, ModuleType
 from typing import Any, Literal
@@ -67,17 +69,17 @@ class Loaded:
 
     @property
     def state(self) -> dict[str, torch.Tensor]:
-        """A module's parameters and persistent buffers, detached, named after its state_dict's keys with dots
-        replaced by underscores; empty for a function. A tensor with several keys has its first one."""
+        """A module's parameters and persistent buffers, detached, by the names of arguments; empty for a
+        function. A tensor with several keys in the state_dict has its first one."""
         if self.module is None:
             return {}
         values = self.module.state_dict()
-        return {keyword(key): values[key].detach() for key in dict.fromkeys(first_keys(self.module).values())}
+        return {name: values[key].detach() for name, key in self.state_keys.items()}
 
     @property
     def state_keys(self) -> dict[str, str]:
         """The state_dict's key behind each name of `state`."""
-        return {} if self.module is None else {keyword(key): key for key in first_keys(self.module).values()}
+        return {} if self.module is None else state_arguments(self.module, self.parameters)
 
     def __call__(self, arguments: Mapping[str, Any], state: Mapping[str, torch.Tensor]) -> Any:
         """Call with `arguments` in the declaration's order, packed as they say, and `state` by keyword.
@@ -118,7 +120,8 @@ class Loaded:
         """
         if self.module is None:
             return
-        keys = {key: keyword(first) for key, first in first_keys(self.module).items()}
+        names = {key: name for name, key in self.state_keys.items()}
+        keys = {key: names[first] for key, first in first_keys(self.module).items()}
         if set(keys.values()) != set(state):
             raise StateMismatch(
                 f"`{self.name}` does not take the reference's state_dict: the reference has {listed(state)}; "
@@ -133,9 +136,9 @@ class Loaded:
 class ModuleCall:
     """A module as a function of its arguments and, by keyword, of its parameters and buffers."""
 
-    def __init__(self, module: nn.Module) -> None:
+    def __init__(self, module: nn.Module, parameters: Collection[str]) -> None:
         self.module = module
-        self.keys = {keyword(key): key for key in first_keys(module).values()}
+        self.keys = state_arguments(module, parameters)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         state = {key: kwargs.pop(name) for name, key in self.keys.items() if name in kwargs}
@@ -147,7 +150,9 @@ def with_forward(loaded: Loaded, forward: Callable[..., Any]) -> Loaded:
     assert loaded.module is not None
     bound = MethodType(forward, loaded.module)
     loaded.module.forward = bound
-    return dataclasses.replace(loaded, signature=signature_of(bound))
+    signature = signature_of(bound)
+    call = ModuleCall(loaded.module, signature.parameters)
+    return dataclasses.replace(loaded, signature=signature, call=call)
 
 
 def first_keys(module: nn.Module) -> dict[str, str]:
@@ -215,7 +220,8 @@ class ImportedFile:
             if not is_fixed_problem(self.contents, name):
                 # Dropout off and running statistics fixed: what an inference kernel computes.
                 value.eval()
-            return Loaded("module", *about, signature_of(value.forward), ModuleCall(value), value)
+            signature = signature_of(value.forward)
+            return Loaded("module", *about, signature, ModuleCall(value, signature.parameters), value)
         if type(value).__module__.startswith("triton."):
             raise NotCallable(f"`{name}` is a @triton.jit kernel; name the Python function that launches it")
         if isinstance(value, type) or not callable(value):
@@ -309,9 +315,21 @@ def public_names(contents: ModuleType) -> list[str]:
     ]
 
 
-def keyword(key: str) -> str:
-    """A state_dict's key as the name of an argument."""
-    return key.replace(".", "_")
+OF_A_FILE = frozenset({"torch", "triton", "tl", "math", "libdevice"})
+"""What a kernel file imports."""
+
+
+def state_arguments(module: nn.Module, parameters: Collection[str]) -> dict[str, str]:
+    """Names for arguments beside forward's `parameters`, each with its key of the state_dict."""
+    taken = {*parameters, *OF_A_FILE}
+    keys: dict[str, str] = {}
+    for key in dict.fromkeys(first_keys(module).values()):
+        name = re.sub(r"\W", "_", key)
+        # A Sequential's `0.weight` is `module_0_weight`.
+        while not name.isidentifier() or iskeyword(name) or name in taken | keys.keys():
+            name = f"module_{name}"
+        keys[name] = key
+    return keys
 
 
 def suggestion(name: str, names: list[str]) -> str:

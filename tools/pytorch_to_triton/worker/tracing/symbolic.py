@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch import _meta_registrations
+from torch._subclasses.fake_tensor import FakeTensor
 
 from ..replacement import all_replaced
 
@@ -36,8 +37,10 @@ BUILTINS: dict[str, Function] = {
     "float": torch.sym_float,
     "int": torch.sym_int,
     "len": lambda tensor: tensor.shape[0],
+    "type": lambda tensor: torch.Tensor,
 }
-TAKEN = {"len": (torch.Tensor,)}
+TAKEN = {"len": (torch.Tensor,), "type": (FakeTensor,)}
+"""What is followed of others than sizes; where the code asks, a fake tensor is a tensor."""
 DEFAULTS: dict[str, Any] = {"stride": (), "padding": 0, "dilation": 1, "ceil_mode": False}
 """Of torch.max_pool1d, in their order."""
 
@@ -73,7 +76,8 @@ def pools_stay_symbolic() -> AbstractContextManager[None]:
 
 
 def sizes_stay_symbolic(contents: ModuleType, file: Path) -> AbstractContextManager[None]:
-    """Inside, functions of `math`, `float`, `int`, `len` in the target's file, and max_pool1d, keep them."""
+    """Inside, functions of `math`, `float`, `int`, `len` in the target's file, and max_pool1d, keep them, and
+    `type` knows a tensor."""
     following_math = {getattr(math, name): following(getattr(math, name), new) for name, new in MATH.items()}
     imported = [
         (contents, name, following_math[value])

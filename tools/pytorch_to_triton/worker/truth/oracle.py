@@ -318,7 +318,7 @@ def with_own_module(reference: Loaded) -> Loaded:
     if reference.module is None:
         return reference
     module = copy.deepcopy(reference.module)
-    return dataclasses.replace(reference, module=module, call=ModuleCall(module))
+    return dataclasses.replace(reference, module=module, call=ModuleCall(module, reference.parameters))
 
 
 def in_dtypes(call: CallInputs, precision: Precision) -> CallInputs:
