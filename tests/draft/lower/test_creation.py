@@ -24,6 +24,12 @@ def test_constants_have_every_shape_and_dtype() -> None:
         lowered("aten.full.default", [2], 0, dtype=torch.complex64)
 
 
+def test_what_is_undefined_is_zero() -> None:
+    """PyTorch's memory holds anything: of that, the shape and the dtype are compared."""
+    (found,) = lowered("aten.empty.memory_format", [2, 3], dtype=torch.int32)
+    assert found.tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
 def test_ranges_start_and_step_as_asked() -> None:
     agrees("aten.arange.start_step", 0, 7)
     agrees("aten.arange.start_step", 0, 1, dtype=torch.float32)

@@ -42,6 +42,12 @@ def full(ctx: Context, fill_value: Operand) -> Tensor:
     return filled(ctx, fill_value)
 
 
+@row("aten.empty.memory_format", arguments=f"size {PLACE} memory_format")
+def empty(ctx: Context) -> Tensor:
+    """Zeros: what the memory holds is nobody's to rely on."""
+    return filled(ctx, 0)
+
+
 @row("aten.scalar_tensor.default", arguments=f"s {PLACE}")
 def scalar_tensor(ctx: Context, s: Operand) -> Tensor:
     return filled(ctx, s)
