@@ -246,6 +246,16 @@ ROWS = {
         "    return (w * x[:, :, None]).sum(1)\n",
         X,
     ),
+    "literals of float64 that float32 would round": Row(
+        "def f(x):\n    filled = torch.full_like(x, 4.412055988104102)\n"
+        "    return filled, x * 0.1 + 0.7\n",
+        {"x": "float64[M, N]"},
+    ),
+    "powers of one number a row": Row(
+        "def f(x):\n    return torch.linalg.vander(x[:, 0], N=6), x[:, :1].expand(-1, 5).cumsum(1)\n",
+        {"x": "float32[M, N]"},
+        sizes=SIZES,
+    ),
     "powers and remainders of float64 by numbers": Row(
         "def f(x):\n    return x.abs() ** 2.5, 1.5**x, torch.fmod(x, 0.75), torch.hypot(x, x * 0 + 2.0)\n",
         {"x": "float64[M, N]"},
@@ -288,10 +298,9 @@ ROWS = {
         {"x": "float32[M, N]", "w": "float32[N]"},
         sizes=SIZES,
     ),
-    "elements put where a mask holds, and rows repeated": Row(
-        "def f(x, w):\n    put = x.masked_scatter(w > 0, x * 2)\n"
-        "    often = torch.tensor([2, 0, 3], device=x.device)\n"
-        "    return put, x.repeat_interleave(often, dim=0, output_size=5)\n",
+    "elements put where a mask holds": Row(
+        "def f(x, w):\n    moved = x.masked_scatter(x > w, w[:, None] - x.t())\n"
+        "    return x.masked_scatter(w > 0, x * 2) + moved\n",
         {"x": "float32[M, N]", "w": "float32[N]"},
         sizes=SIZES,
     ),

@@ -185,17 +185,21 @@ def grid_sampler(
             corners.append([(padded(at), share) for at, share in _on_curve(place, letter)])
         else:
             corners.append(_corners(padded(place), letter, interpolation_mode))
-    shares = [_share(x, batch, spatial, corner) for corner in itertools.product(*corners)]
+    # Each place of a curve is moved into the image by itself; a line's second one may lie behind its edge.
+    limits = spatial if interpolation_mode != CUBIC or padding_mode == ZEROS else ()
+    shares = [_share(x, batch, limits, corner) for corner in itertools.product(*corners)]
     return ctx.tensor((batch, x.dims[1], *out), reduce(operator.add, shares))
 
 
-def _share(x: Tensor, batch: Dim, spatial: Sequence[Size], corner: Sequence[Corner]) -> Value:
-    """What one corner gives to an output; nothing where it lies outside of the image."""
-    tests = [test for (at, _), n in zip(corner, spatial, strict=True) for test in _bounds(at, n)]
-    inside = reduce(operator.and_, tests)
-    index = [op("to_int32", at) for at, _ in corner]
-    read = x.where((position(batch), position(x.dims[1]), *index), inside, 0.0)
+def _share(x: Tensor, batch: Dim, limits: Sequence[Size], corner: Sequence[Corner]) -> Value:
+    """What one corner gives to an output; nothing where it lies outside of the limits."""
+    index = (position(batch), position(x.dims[1]), *(op("to_int32", at) for at, _ in corner))
     weight = reduce(operator.mul, (share for _, share in corner))
+    if not limits:
+        return as_kind(x.at(*index), "float") * weight
+    tests = [test for (at, _), n in zip(corner, limits, strict=True) for test in _bounds(at, n)]
+    inside = reduce(operator.and_, tests)
+    read = x.where(index, inside, 0.0)
     return where(inside, as_kind(read, "float") * weight, 0.0)
 
 
