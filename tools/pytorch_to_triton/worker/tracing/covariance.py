@@ -20,14 +20,16 @@ def cov(
     given = [w for w in (fweights, aweights) if w is not None]
     if not given:
         centered = rows - rows.mean(1, keepdim=True)
-        divisor: Any = torch.sym_max(rows.shape[1] - correction, 0)
-        return (centered @ centered.T / divisor).squeeze()
+        freedom: Any = torch.sym_max(rows.shape[1] - correction, 0)  # type: ignore[no-untyped-call]
+        found: Tensor = centered @ centered.T / freedom
+        return found.squeeze()
     weights = given[0] * given[1] if len(given) == 2 else given[0]
     total = weights.sum()
     centered = rows - (rows * weights).sum(1, keepdim=True) / total
     each = 1.0 if aweights is None else (weights * aweights).sum() / total
     divisor = (total - correction * each).clamp(min=0)
-    return (centered @ (centered * weights).T / divisor).squeeze()
+    weighted: Tensor = centered @ (centered * weights).T / divisor
+    return weighted.squeeze()
 
 
 def corrcoef(input: Tensor) -> Tensor:
