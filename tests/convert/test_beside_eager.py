@@ -246,9 +246,63 @@ ROWS = {
         "    return (w * x[:, :, None]).sum(1)\n",
         X,
     ),
+    "literals of float64 that float32 would round": Row(
+        "def f(x):\n    filled = torch.full_like(x, 4.412055988104102)\n"
+        "    return filled, x * 0.1 + 0.7\n",
+        {"x": "float64[M, N]"},
+    ),
+    "powers of one number a row": Row(
+        "def f(x):\n    return torch.linalg.vander(x[:, 0], N=6), x[:, :1].expand(-1, 5).cumsum(1)\n",
+        {"x": "float32[M, N]"},
+        sizes=SIZES,
+    ),
     "powers and remainders of float64 by numbers": Row(
         "def f(x):\n    return x.abs() ** 2.5, 1.5**x, torch.fmod(x, 0.75), torch.hypot(x, x * 0 + 2.0)\n",
         {"x": "float64[M, N]"},
+    ),
+    "special functions by their formulas": Row(
+        "def f(x):\n    s = torch.special\n"
+        "    waves = s.airy_ai(x), s.bessel_j0(x), s.bessel_j1(x), s.bessel_y0(x), s.spherical_bessel_j0(x)\n"
+        "    series = s.i0e(x), s.i1e(x), s.modified_bessel_k0(x), s.scaled_modified_bessel_k1(x)\n"
+        "    return *waves, *series, s.log_ndtr(x), torch.digamma(x), torch.polygamma(2, x)\n",
+        {"x": "float32[M, N]"},
+        8.0,
+        sizes=EDGES,
+    ),
+    "a fraction, its power of 2 and the number after it": Row(
+        "def f(x):\n    return *torch.frexp(x), torch.nextafter(x, x * 0)\n", {"x": "float32[M, N]"}
+    ),
+    "a filter of any size, moved back over what it saw": Row(
+        "def f(x, w):\n"
+        "    up = F.conv_transpose1d(x[None], w[:, None], stride=2, padding=1, output_padding=1)\n"
+        "    return up, F.conv_transpose1d(x[None], w[:, None], dilation=2, padding=3)\n",
+        {"x": "float32[M, N]", "w": "float32[M, 6]"},
+        sizes=SIZES,
+    ),
+    "an image read along cubic curves, mirrored at its edges": Row(
+        "def f(x):\n    grid = torch.stack([x, x.flip(0)], -1)[None]\n"
+        "    options = {'mode': 'bicubic', 'padding_mode': 'reflection', 'align_corners': True}\n"
+        "    return F.grid_sample(x[None, None], grid, **options)\n",
+        {"x": "float32[M, N]"},
+        sizes=SIZES,
+    ),
+    "padding in a circle, and parts copied out": Row(
+        "def f(x):\n    padded = F.pad(x[None], (1, 2), 'circular')\n"
+        "    return padded, torch.unbind_copy(x[:3])[1], torch.narrow_copy(x, 0, 1, 2)\n",
+        {"x": "float32[M, N]"},
+        sizes=SIZES,
+    ),
+    "covariances and correlations of rows": Row(
+        "def f(x, w):\n    weighted = torch.cov(x, aweights=w.abs())\n"
+        "    return torch.cov(x), weighted, x.cov(correction=0), torch.corrcoef(x), x[0].corrcoef()\n",
+        {"x": "float32[M, N]", "w": "float32[N]"},
+        sizes=SIZES,
+    ),
+    "elements put where a mask holds": Row(
+        "def f(x, w):\n    moved = x.masked_scatter(x > w, w[:, None] - x.t())\n"
+        "    return x.masked_scatter(w > 0, x * 2) + moved\n",
+        {"x": "float32[M, N]", "w": "float32[N]"},
+        sizes=SIZES,
     ),
     "halves of a row": Row(
         example("swiglu"), {"x": "float32|bfloat16[M, N]"}, sizes=((1, 2), (7, 130)), name="swiglu"

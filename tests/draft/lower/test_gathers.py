@@ -43,6 +43,18 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "buckets of whole numbers": ("aten.bucketize.Tensor", IDS, torch.tensor([0, 1, 3]), {"out_int32": True}),
     "buckets of a number": ("aten.bucketize.Tensor", torch.tensor(0.5), LIMITS),
     "a place in each row": ("aten.searchsorted.Tensor", SQUARE.sort(-1)[0], SQUARE[:, :2], {"side": "right"}),
+    "a place in the order that another tensor gives": (
+        "aten.searchsorted.Tensor",
+        torch.stack([SQUARE[:, 0], SQUARE[:, 1]]),
+        SQUARE[:2, 2:],
+        {"sorter": torch.stack([SQUARE[:, 0], SQUARE[:, 1]]).argsort(-1)},
+    ),
+    "each as often as said": (
+        "aten.repeat_interleave.Tensor",
+        torch.tensor([0, 1, 2, 3, 0, 2]),
+        {"output_size": 8},
+    ),
+    "one as often as said": ("aten.repeat_interleave.Tensor", torch.tensor([3]), {"output_size": 3}),
     "a place in one row": ("aten.searchsorted.Tensor", LIMITS, SQUARE),
 }
 
@@ -56,11 +68,6 @@ def test_a_gather_reads_what_pytorch_reads(name: str) -> None:
 
 def test_what_is_not_a_number_comes_after_all_limits() -> None:
     agrees("aten.bucketize.Tensor", torch.tensor([torch.nan, 0.2]), LIMITS)
-
-
-def test_limits_in_the_order_of_another_tensor_stay_pytorchs() -> None:
-    with pytest.raises(Refused, match="in the order that another tensor gives"):
-        lowered("aten.searchsorted.Tensor", LIMITS, SQUARE, sorter=torch.arange(5))
 
 
 def test_a_gather_by_a_mask_is_refused() -> None:

@@ -51,6 +51,14 @@ def test_functions_with_a_domain_agree_within_and_beyond_it() -> None:
         agrees(f"aten.{name}.default", UNIT)
 
 
+def test_the_bits_of_a_float_are_read_as_they_are() -> None:
+    tiny = torch.tensor([1e-45, -2e-40, 3e38, 1.0])
+    agrees("aten.nextafter.default", torch.cat([X.flatten(), tiny])[:, None], X.flatten())
+    agrees("aten.frexp.Tensor", torch.cat([X.flatten(), tiny]))
+    with pytest.raises(Refused, match="a neighbour among bfloat16"):
+        lowered("aten.nextafter.default", X.bfloat16(), X.bfloat16())
+
+
 def test_whole_numbers_stay_whole_or_become_floats() -> None:
     for name in ("neg", "abs", "square", "floor", "round", "trunc", "sign", "signbit", "angle", "relu",
                  "isnan", "isinf", "nan_to_num", "exp", "sqrt", "reciprocal", "logical_not"):  # fmt: skip

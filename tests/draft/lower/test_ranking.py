@@ -23,6 +23,7 @@ def test_the_best_elements_come_in_their_order_with_their_places() -> None:
             for k in (1, 3, 5):
                 agrees("aten.topk.default", x, k, -1, largest)
     agrees("aten.topk.default", X[:, :1], 1, 1)
+    agrees("aten.topk.default", torch.tensor(-2.5), 1)
 
 
 def test_no_element_is_taken_twice_where_all_are_infinite() -> None:

@@ -207,6 +207,8 @@ def store(p: Printer, s: Store) -> None:
     """Write a value where the block is that knows all of it."""
     layout = p.layout({a for v in s.roots for a in axes_of(v)})
     value = p.text(s.value, layout)
+    if isinstance(s.value, Const) and s.buffer.dtype == "float64":  # A literal alone is float32 to Triton.
+        value = f"tl.full([], {value}, tl.float64)"
     mask = conjunction(p, layout, s.where, s.buffer.name)
     parts = [address(p, s.buffer, s.index, layout), value]
     parts += [f"mask={p.text(mask, layout)}"] if mask is not None else []

@@ -195,12 +195,16 @@ class Printer:
             if template.count(f"{{{i}}}") > 1 and not isinstance(a, Const | Argument | Extent):
                 self.named(a, layout)
         texts = [self.text(a, layout) for a in args]
-        if self.compute == "tl.float64" and len(args) > 1 and template.startswith("libdevice."):
-            # These take operands of one dtype, and a number comes as float32.
-            numbers = (isinstance(a, Const | Argument) for a in args)
-            texts = [f"tl.full([], {t}, tl.float64)" if n else t for t, n in zip(texts, numbers, strict=True)]
+        if len(args) > 1 and template.startswith("libdevice."):
+            texts = [self.library_operand(a, t) for a, t in zip(args, texts, strict=True)]
         text = template.format(*(f"({t})" for t in texts))
         return text.replace("tl.float32", self.compute) if fn != "to_half" else text
+
+    def library_operand(self, v: Value, text: str) -> str:
+        """An operand of libdevice, which takes one dtype: a number comes as float32, a size as an integer."""
+        if isinstance(v, Const | Argument):
+            return f"tl.full([], {text}, tl.float64)" if self.compute == "tl.float64" else text
+        return f"tl.cast({text}, {self.compute})" if isinstance(v, Extent) else text
 
     def defined(self, v: Value, text: str, layout: tuple[str, ...], depth: int) -> Name:
         """The value under a name of its own, or a temporary one."""

@@ -10,7 +10,7 @@ from pytorch_to_triton.draft.emit.memory import padded
 from pytorch_to_triton.draft.emit.names import Name, helper_name, written
 from pytorch_to_triton.draft.emit.printer import Printer, Writer
 from pytorch_to_triton.draft.ir.monoids import identities
-from pytorch_to_triton.draft.ir.values import Get, Index, Load, Reduce, Scan, Value, Var, kind_of
+from pytorch_to_triton.draft.ir.values import Get, Index, Load, Reduce, Scan, Value, Var, axes_of, kind_of
 
 if TYPE_CHECKING:
     from pytorch_to_triton.draft.emit.printer import Printer
@@ -28,7 +28,9 @@ def scanned(p: Printer, v: Value, layout: tuple[str, ...]) -> Name:
     assert isinstance(v, Scan)
     (arg,), m, kind = v.args, v.monoid, kind_of(v)
     at = layout.index(v.axis.name)
-    x = p.text(padded(p, arg, frozenset({v.axis}), identities(m, kind)[0]), layout)
+    value = padded(p, arg, frozenset({v.axis}), identities(m, kind)[0])
+    # What is the same all along the axis is still as many elements.
+    x = p.text(value, layout) if v.axis in axes_of(value) else reductions.spread(p, value, layout)
     if m.name in BUILT_IN:
         text = f"{BUILT_IN[m.name]}({x}, axis={at})"
     else:

@@ -46,6 +46,21 @@ def _quantile(p: float) -> float:
     return statistics.NormalDist().inv_cdf(p) if 0 < p < 1 else math.nan
 
 
+def _scaled_erfc(x: float) -> float:
+    """exp(x^2) erfc(x)."""
+    if x < -26.7:
+        return math.inf
+    if x < 25 or math.isnan(x):
+        return math.exp(x * x) * math.erfc(x)
+    tail = 0.5 / (x * x)
+    return (1 - tail * (1 - 3 * tail * (1 - 5 * tail))) / (x * math.sqrt(math.pi))
+
+
+def _nextafter(x: Any, y: Any) -> Any:
+    return np.nextafter(np.asarray(x, np.float32), np.asarray(y, np.float32)).astype(float)
+
+
+_erfcx = np.vectorize(_scaled_erfc, otypes=[float])
 _lgamma = np.vectorize(_log_of_gamma, otypes=[float])
 _normcdfinv = np.vectorize(_quantile, otypes=[float])
 
@@ -177,11 +192,16 @@ FUNCTIONS: Mapping[str, Function] = {
     "rsqrt": Function("tl.rsqrt({0})", lambda x: 1 / np.sqrt(x), "float"),
     "erf": Function("tl.erf({0})", _erf, "float"),
     "erfc": Function("libdevice.erfc({0})", _erfc, "float"),
+    "erfcx": Function("libdevice.erfcx({0})", _erfcx, "float"),
     "lgamma": Function("libdevice.lgamma({0})", _lgamma, "float"),
     "erfinv": Function("libdevice.erfinv({0})", _erfinv, "float"),
     "normcdfinv": Function("libdevice.normcdfinv({0})", _normcdfinv, "float"),
     "i0": Function("libdevice.cyl_bessel_i0({0})", lambda x: np.i0(x).reshape(np.shape(x)), "float"),
     "round": Function("libdevice.rint({0})", np.rint, "float"),
+    # the bits of a float: those of float32
+    "nextafter": Function("libdevice.nextafter({0}, {1})", _nextafter, "float"),
+    "ilogb": Function("libdevice.ilogb({0})", lambda x: np.frexp(x)[1] - 1, "int"),
+    "ldexp": Function("libdevice.ldexp({0}, {1})", np.ldexp, "float"),
     "sign": Function("tl.where({0} > 0.0, 1.0, tl.where({0} < 0.0, -1.0, 0.0))", _sign, "float"),
     "sign_int": Function("tl.where({0} > 0, 1, tl.where({0} < 0, -1, 0))", np.sign),
     # activations

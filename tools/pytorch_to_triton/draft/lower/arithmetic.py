@@ -256,6 +256,13 @@ def _within(shift: Value, width: int) -> Value:
     return (shift >= 0) & (shift < width)
 
 
+@row("aten.nextafter.default")
+def nextafter(ctx: Context, input: Tensor, other: Tensor) -> Tensor:
+    if ctx.dtype != "float32":
+        raise Refused(f"it gives a neighbour among {ctx.dtype}")
+    return ctx.pointwise("nextafter", input, other)
+
+
 @row("aten.where.self")
 def where_(ctx: Context, condition: Tensor, input: Operand, other: Operand) -> Tensor:
     return ctx.where(condition, input, other)

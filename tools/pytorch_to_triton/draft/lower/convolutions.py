@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytorch_to_triton.draft.ir.indices import every, extent, minus, plus, quotient, remainder, times
+from pytorch_to_triton.draft.ir.indices import below, every, extent, minus, plus, quotient, remainder, times
 from pytorch_to_triton.draft.ir.monoids import SUM
-from pytorch_to_triton.draft.ir.sizes import FloorDiv, Size
+from pytorch_to_triton.draft.ir.sizes import FloorDiv, Size, divides
 from pytorch_to_triton.draft.ir.sizes import size as sized
 from pytorch_to_triton.draft.ir.values import Reduce, Value, named, op
 from pytorch_to_triton.draft.lower.row import Context, Lowered, row
@@ -118,12 +118,12 @@ def _transposed(
     """The same of x spread by the stride; `options` are in the order of a Spread."""
     rank = len(weight) - 2
     channels = Channels.of(ctx, input, groups, weight.shape[1], rank)
-    numbers_of_each = (for_each(n, rank) for n in (weight.shape[2:], *options))
+    numbers_of_each = (for_each(n, rank) for n in options)
     windows, of_filter = [], []
-    for letter, size, out, *numbers in zip(
-        LETTERS[rank], input.shape[-rank:], ctx.shape[-rank:], *numbers_of_each, strict=True
+    for letter, size, out, count, *numbers in zip(
+        LETTERS[rank], input.shape[-rank:], ctx.shape[-rank:], weight.shape[2:], *numbers_of_each, strict=True
     ):
-        spread = Spread(*numbers)
+        spread = Spread(count, *numbers)
         window, tap = (residues if spread.dilation == 1 else divisible)(ctx, letter, size, out, spread)
         windows.append(window)
         of_filter.append(tap)
@@ -135,21 +135,21 @@ def _transposed(
 class Spread:
     """How a transposed convolution spreads its input along one dimension."""
 
-    taps: int
+    taps: Size
     stride: int
     padding: int
     output_padding: int
     dilation: int
 
     @property
-    def reach(self) -> int:
+    def reach(self) -> Size:
         """How far a tap is from the first one, at most."""
         return (self.taps - 1) * self.dilation
 
     @property
     def overruns(self) -> bool:
-        """Whether the last output positions meet inputs after the last one."""
-        return self.reach - self.padding + self.output_padding >= self.stride
+        """Whether the last output positions may meet inputs after the last one."""
+        return not below(self.reach - self.padding + self.output_padding, sized(self.stride - 1))
 
 
 def residues(ctx: Context, letter: str, size: Size, out: Size, spread: Spread) -> tuple[Window, Window]:
@@ -158,25 +158,25 @@ def residues(ctx: Context, letter: str, size: Size, out: Size, spread: Spread) -
     Gives the window over the input and that over the filter.
     """
     step = sized(spread.stride)
-    count = -(-spread.taps // spread.stride)
+    count = FloorDiv(spread.taps + spread.stride - 1, step)
     o = ctx.dim(f"o{letter}", out)
-    t = ctx.dim(f"k{letter}" if spread.stride == 1 else f"t{letter}", sized(count))
+    t = ctx.dim(f"k{letter}" if spread.stride == 1 else f"t{letter}", count)
     padded = plus(position(o), extent(sized(spread.padding)))
     tap = named(f"k{letter}", plus(remainder(padded, step), times(position(t), step)))
     at = named(f"i{letter}", minus(quotient(padded, step), position(t)))
-    exists = [tap < spread.taps] if spread.taps % spread.stride else []
-    starts = [at >= 0] if spread.padding // spread.stride < count - 1 else []
+    exists = [] if divides(step, spread.taps) else [tap < extent(spread.taps)]
+    starts = [] if below(count - 1, sized(spread.padding // spread.stride)) else [at >= 0]
     ends = [at < extent(size)] if spread.overruns else []
     return Window(o, t, at, every(exists + starts + ends)), Window(o, t, tap, every(exists))
 
 
 def divisible(ctx: Context, letter: str, size: Size, out: Size, spread: Spread) -> tuple[Window, Window]:
     """All taps, of which those meet an input whose distance the stride divides."""
-    o, k = ctx.dim(f"o{letter}", out), ctx.dim(f"k{letter}", sized(spread.taps))
+    o, k = ctx.dim(f"o{letter}", out), ctx.dim(f"k{letter}", spread.taps)
     padded = plus(position(o), extent(sized(spread.padding)))
     distance = minus(padded, times(position(k), sized(spread.dilation)))
     at = named(f"i{letter}", quotient(distance, sized(spread.stride)))
-    starts = [distance >= 0] if spread.padding < spread.reach else []
+    starts = [] if below(spread.reach, sized(spread.padding)) else [distance >= 0]
     meets = [op("eq", remainder(distance, sized(spread.stride)), 0)] if spread.stride > 1 else []
     ends = [at < extent(size)] if spread.overruns else []
     return Window(o, k, at, every(starts + meets + ends)), Window(o, k, position(k))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from pytorch_to_triton.draft.ir.values import Const, Value, kind_of, op
 from pytorch_to_triton.draft.lower.arithmetic import between
@@ -78,6 +79,7 @@ register_formulas({
         lambda input: where(op("is_nan", input), input, where(input < 0.0, math.pi, 0.0))
     ),
     "special_ndtri.default": _called("normcdfinv"),
+    "special_erfcx.default": _called("erfcx"),
     "relu.default": _of_floats("relu", lambda x: op("larger", x, 0)),
     "hardtanh.default": lambda input, min_val=-1, max_val=1: between(input, min_val, max_val),
     "softplus.default": lambda input, beta=1, threshold=20: _softplus(input, beta, threshold),
@@ -140,3 +142,13 @@ def to(ctx: Context, input: Tensor) -> Tensor:
     if ctx.dtype not in WIDTHS:
         raise Refused(f"it casts to {ctx.dtype}")
     return cast(input, ctx.dtype)
+
+
+@row("aten.frexp.Tensor")
+def frexp(ctx: Context, input: Tensor) -> tuple[Tensor, Tensor]:
+    """A fraction from 0.5 to 1 and the power of 2 by it; 0, NaN and the infinities as they are, and 0."""
+    x = input.value
+    is_itself = op("eq", x, 0.0) | op("is_nan", x) | op("is_inf", x)
+    power = where(is_itself, 0, op("ilogb", x) + 1)
+    fraction = where(is_itself, x, op("ldexp", x, 0 - power))
+    return replace(input, value=fraction), replace(input, value=power, dtype="int32")

@@ -9,8 +9,9 @@ from pytorch_to_triton.draft.ir.indices import bound, extent, plus
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import Value, op
+from pytorch_to_triton.draft.lower.reductions import running
 from pytorch_to_triton.draft.lower.row import Context, Refused, cast, compared, row
-from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, broadcast
+from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, broadcast, position
 
 
 def wrapped(index: Value, size: Size) -> Value:
@@ -66,7 +67,7 @@ def searchsorted(
     sorter: Tensor | None = None,
 ) -> Tensor:
     if sorter is not None:
-        raise Refused("it searches in the order that another tensor gives")
+        sorted_sequence = gather(ctx, sorted_sequence, -1, sorter)
     return _places(ctx, sorted_sequence, input, right=right or side == "right")
 
 
@@ -78,6 +79,14 @@ def _places(ctx: Context, boundaries: Tensor, x: Tensor, *, right: bool) -> Tens
     column = replace(x, dims=(*x.dims, ()))
     before = compared(ctx, lambda b, v: op("not", op("gt" if right else "ge", b, v)), wide, column)
     return ctx.reduce(SUM, cast(before, ctx.dtype), (len(before) - 1,))
+
+
+@row("aten.repeat_interleave.Tensor", arguments="repeats output_size")
+def repeat_interleave(ctx: Context, repeats: Tensor) -> Tensor:
+    """Which element each output is one of: so many end before it."""
+    ends = ctx.stored("ends", running(ctx, SUM, cast(repeats, ctx.dtype), 0))
+    outputs = ctx.names.dims(ctx.shape, "i")
+    return _places(ctx, ends, Tensor(outputs, position(outputs[0]), ctx.dtype), right=True)
 
 
 def indexed_dims(indices: Sequence[Tensor | None]) -> dict[int, Tensor]:

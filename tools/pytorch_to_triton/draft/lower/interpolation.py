@@ -6,7 +6,7 @@ import itertools
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 
 import sympy
 
@@ -162,7 +162,7 @@ def nearest2d(ctx: Context, input: Tensor, scale_factors: Scales | None) -> Tens
     return resized(ctx, input, scale_factors or (None, None), nearest)
 
 
-BILINEAR, NEAREST = 0, 1
+BILINEAR, NEAREST, CUBIC = 0, 1, 2
 ZEROS, BORDER, REFLECTION = 0, 1, 2
 Corner = tuple[Value, Value]
 """A place along one dimension, as a float, and its share of the output."""
@@ -172,29 +172,34 @@ Corner = tuple[Value, Value]
 def grid_sampler(
     ctx: Context, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    if interpolation_mode not in (BILINEAR, NEAREST):
-        raise Refused("it interpolates by cubic curves")
     x = ctx.apart(input, grid.dims)
     batch, *out, _ = grid.dims
     letters, spatial = LETTERS[len(out)], x.shape[2:]
     corners: list[Sequence[Corner]] = []
-    for at, (letter, size) in enumerate(zip(letters, spatial, strict=True)):
+    for number, (letter, size) in enumerate(zip(letters, spatial, strict=True)):
         # The grid's last dimension begins with the innermost dimension of the image.
-        given = grid.at(*map(position, (batch, *out)), Const(len(out) - 1 - at))
+        given = grid.at(*map(position, (batch, *out)), Const(len(out) - 1 - number))
         place = _unnormalised(given, size, align_corners=align_corners)
-        place = _padded(place, size, padding_mode, align_corners=align_corners)
-        corners.append(_corners(place, letter, interpolation_mode))
-    shares = [_share(x, batch, spatial, corner) for corner in itertools.product(*corners)]
+        padded = partial(_padded, size=size, mode=padding_mode, align_corners=align_corners)
+        if interpolation_mode == CUBIC:
+            corners.append([(padded(at), share) for at, share in _on_curve(place, letter)])
+        else:
+            corners.append(_corners(padded(place), letter, interpolation_mode))
+    # Each place of a curve is moved into the image by itself; a line's second one may lie behind its edge.
+    limits = spatial if interpolation_mode != CUBIC or padding_mode == ZEROS else ()
+    shares = [_share(x, batch, limits, corner) for corner in itertools.product(*corners)]
     return ctx.tensor((batch, x.dims[1], *out), reduce(operator.add, shares))
 
 
-def _share(x: Tensor, batch: Dim, spatial: Sequence[Size], corner: Sequence[Corner]) -> Value:
-    """What one corner gives to an output; nothing where it lies outside of the image."""
-    tests = [test for (at, _), n in zip(corner, spatial, strict=True) for test in _bounds(at, n)]
-    inside = reduce(operator.and_, tests)
-    index = [op("to_int32", at) for at, _ in corner]
-    read = x.where((position(batch), position(x.dims[1]), *index), inside, 0.0)
+def _share(x: Tensor, batch: Dim, limits: Sequence[Size], corner: Sequence[Corner]) -> Value:
+    """What one corner gives to an output; nothing where it lies outside of the limits."""
+    index = (position(batch), position(x.dims[1]), *(op("to_int32", at) for at, _ in corner))
     weight = reduce(operator.mul, (share for _, share in corner))
+    if not limits:
+        return as_kind(x.at(*index), "float") * weight
+    tests = [test for (at, _), n in zip(corner, limits, strict=True) for test in _bounds(at, n)]
+    inside = reduce(operator.and_, tests)
+    read = x.where(index, inside, 0.0)
     return where(inside, as_kind(read, "float") * weight, 0.0)
 
 
@@ -240,3 +245,30 @@ def _corners(place: Value, letter: str, mode: int) -> Sequence[Corner]:
     before = op("floor", place, name=f"i{letter}")
     share = op("sub", place, before, name=f"share_{letter}")
     return (before, 1.0 - share), (before + 1.0, share)
+
+
+BEND = -0.75
+"""How steep PyTorch's cubic curves are."""
+
+
+def _on_curve(place: Value, letter: str) -> Sequence[Corner]:
+    """The four places whose elements a cubic curve goes by: two on each side."""
+    before = op("floor", place, name=f"i{letter}")
+    share = op("sub", place, before, name=f"share_{letter}")
+    rest = 1.0 - share
+    return (
+        (before - 1.0, _of_outer(share + 1.0)),
+        (before, _of_inner(share)),
+        (before + 1.0, _of_inner(rest)),
+        (before + 2.0, _of_outer(rest + 1.0)),
+    )
+
+
+def _of_inner(distance: Value) -> Value:
+    """The share of an element up to 1 away."""
+    return ((BEND + 2) * distance - (BEND + 3)) * distance * distance + 1.0
+
+
+def _of_outer(distance: Value) -> Value:
+    """The share of an element from 1 to 2 away."""
+    return ((BEND * distance - 5 * BEND) * distance + 8 * BEND) * distance - 4 * BEND

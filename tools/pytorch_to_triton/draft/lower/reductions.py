@@ -269,10 +269,15 @@ def logsumexp(ctx: Context, input: Tensor, dim: Dims, keepdim: bool = False) -> 
 
 def _running(monoid: Monoid) -> RowFunction:
     def lowered(ctx: Context, input: Tensor, dim: int) -> Tensor:
-        x, axis = _along(ctx, cast(input, ctx.dtype), dim)
-        return x if axis is None else replace(x, value=Scan(monoid, (x.value,), axis, Index(axis)))
+        return running(ctx, monoid, cast(input, ctx.dtype), dim)
 
     return lowered
+
+
+def running(ctx: Context, monoid: Monoid, x: Tensor, dim: int) -> Tensor:
+    """The monoid over all elements along a dimension up to each of them."""
+    x, axis = _along(ctx, x, dim)
+    return x if axis is None else replace(x, value=Scan(monoid, (x.value,), axis, Index(axis)))
 
 
 def _best_so_far(monoid: Monoid) -> RowFunction:
@@ -322,8 +327,10 @@ def topk(ctx: Context, input: Tensor, k: int, dim: int = -1, largest: bool = Tru
         raise Refused("how many elements it takes is a size")
     if not 0 < k <= MOST_TAKEN:
         raise Refused(f"it takes more than {MOST_TAKEN} elements, or none")
-    if not len(input) or input.kind == "bool":
-        raise Refused("it ranks booleans, or a number")
+    if input.kind == "bool":
+        raise Refused("it ranks booleans")
+    if not len(input):
+        return input, replace(input, value=Const(0), dtype="int64")
     at = dim % len(input)
     if not input.dims[at]:
         return input, replace(input, value=input.indices[at], dtype="int64")

@@ -20,6 +20,7 @@ from pytorch_to_triton.draft.ir.values import Axis, Const, Monoid, Number, Reduc
 from pytorch_to_triton.draft.lower.creation import Triangle, triangle_of
 from pytorch_to_triton.draft.lower.gathers import arranged, indexed_dims, wrapped
 from pytorch_to_triton.draft.lower.joins import between
+from pytorch_to_triton.draft.lower.reductions import running
 from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, cast, number, row, where
 from pytorch_to_triton.draft.lower.tensor import (
     Dim,
@@ -29,6 +30,7 @@ from pytorch_to_triton.draft.lower.tensor import (
     guarded,
     position,
     positions,
+    reshaped,
 )
 from pytorch_to_triton.draft.lower.views import first_of_slice, from_start
 
@@ -252,6 +254,18 @@ def _masked(x: Tensor, at: int, mask: Tensor, values: Tensor) -> Search:
         raise Refused("which value goes where is only known from the mask's values")
     value = values.at(*map(position, aligned))
     return Search(mask.at(*x.indices[at:behind]), value, ())
+
+
+@row("aten.masked_scatter.default")
+def masked_scatter(ctx: Context, input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """Where the mask holds, the element of the source whose number is how often it held before."""
+    dims, (chosen, value) = broadcast([mask, input])
+    whole = Tensor(dims, chosen, mask.dtype)
+    flat = reshaped(ctx.names, cast(whole, "int64"), (sizes.product(whole.shape),))
+    count = reshaped(ctx.names, ctx.stored("count", running(ctx, SUM, flat, 0)), whole.shape)
+    source = ctx.apart(reshaped(ctx.names, source, (sizes.product(source.shape),)), dims)
+    place = minus(count.at(*map(position, dims)), Const(1))
+    return ctx.tensor(dims, where(chosen, source.where([place], chosen, 0), value))
 
 
 def _triangle(

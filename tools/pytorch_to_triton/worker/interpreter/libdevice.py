@@ -53,7 +53,8 @@ def normal_quantile(p: float) -> float:
 def scaled_erfc(x: float) -> float:
     if x < 25:
         return math.exp(x * x) * math.erfc(x)
-    return (1 - 0.5 / (x * x)) / (x * math.sqrt(math.pi))
+    tail = 0.5 / (x * x)
+    return (1 - tail * (1 - 3 * tail * (1 - 5 * tail))) / (x * math.sqrt(math.pi))
 
 
 def half_away_from_zero(x: Array) -> Array:

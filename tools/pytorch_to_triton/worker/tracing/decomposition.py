@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
+from torch._decomp import decomposition_table
 from torch._export import utils
 from torch.export import exported_program
 
@@ -16,12 +17,17 @@ COMPOSITES = "_collect_all_valid_cia_ops"
 OVERRIDE = "_override_composite_implicit_decomp"
 KEPT = "_special_op_to_preserve_cia"
 """What torch.export has as the decomposition of a composite operator that it is to keep."""
+TAKEN_APART = frozenset(
+    ("aten._batch_norm_with_update_functional.default", "aten.narrow_copy.default", "aten.unbind_copy.int")
+)
+"""Operators that torch.export would keep, though torch has a decomposition for each."""
 
 
 @functools.cache
 def known_decompositions() -> Table:
-    """How torch.export takes operators apart; asked for first, it makes all operators of PyTorch."""
-    return dict(torch.export.default_decompositions())
+    """How torch takes operators apart; asked for first, torch.export makes all operators of PyTorch."""
+    more = {op: taken for op, taken in decomposition_table.items() if str(op) in TAKEN_APART}
+    return {**torch.export.default_decompositions(), **more}
 
 
 @functools.cache

@@ -17,6 +17,7 @@ from ..loading.packing import unpacked_result
 from ..loading.target import Loaded, with_forward
 from ..wire import tracing
 from ..wire.packing import Packing
+from .covariance import WITHOUT_VALUES
 
 DATA = torch.Tensor.data.__get__  # type: ignore[attr-defined]
 COPY = torch.ops.aten.clone.default
@@ -68,7 +69,7 @@ class ExportedCall(torch.nn.Module):
         state.update({name: state[name].clone() for name in self.copied})
         numbers = {**self.constants, **{name: given.pop(name).shape[0] for name in self.sizes}}
         in_order = {n: v for n, v in {**given, **numbers}.items() if n in self.loaded.parameters}
-        with AroundFunctions(data_detached):
+        with AroundFunctions(without_values), AroundFunctions(data_detached):
             result = self.loaded({**in_order, **given, **numbers}, state)
         values, packing = unpacked_result(result, vars(self.loaded.contents))
         self.returned.values, self.returned.packing = values, packing
@@ -78,6 +79,11 @@ class ExportedCall(torch.nn.Module):
 def data_detached(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`x.data` is `x.detach()`: torch.export would take it for a constant."""
     return args[0].detach() if function == DATA else function(*args, **kwargs)
+
+
+def without_values(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What follows values only to warn is computed without."""
+    return WITHOUT_VALUES.get(function, function)(*args, **kwargs)
 
 
 def traceable(call: Callable[..., Any]) -> Callable[..., Any]:

@@ -102,6 +102,8 @@ def _needs_shape(user: Node, operand: Node) -> bool:
         return is_joined(user)
     if torch.Tag.pointwise not in getattr(user.target, "tags", ()):
         return True
+    if not isinstance(user.meta["val"], torch.Tensor):  # torch.frexp gives two.
+        return True
     return not _is_shaped_by(user, [n for n in user.all_input_nodes if n is not operand]) and is_joined(user)
 
 
