@@ -265,7 +265,9 @@ def masked_scatter(ctx: Context, input: Tensor, mask: Tensor, source: Tensor) ->
     count = reshaped(ctx.names, ctx.stored("count", running(ctx, SUM, flat, 0)), whole.shape)
     source = ctx.apart(reshaped(ctx.names, source, (sizes.product(source.shape),)), dims)
     place = minus(count.at(*map(position, dims)), Const(1))
-    return ctx.tensor(dims, where(chosen, source.where([place], chosen, 0), value))
+    # PyTorch refuses a source of too few elements, which only the mask tells: nothing behind it is read.
+    inside = chosen & op("lt", place, extent(source.shape[0]))
+    return ctx.tensor(dims, where(chosen, source.where([place], inside, 0), value))
 
 
 def _triangle(
