@@ -98,6 +98,12 @@ def test_the_kernels_take_what_is_declared_and_nothing_else() -> None:
         assert why_not(made, x.detach(), w, 2.0).startswith("autocast is on")
 
 
+def test_another_value_than_those_listed_is_said_to_need_a_declaration() -> None:
+    made = recipe({"x": "float32[M, N]", "n": "1|4"}, requires=["n in (1, 4)"])
+    assert why_not(made, torch.ones(3, 8), 4) == ""
+    assert why_not(made, torch.ones(3, 8), 2) == "n is not one of 1, 4: declare it too, and convert again"
+
+
 def test_a_condition_that_would_divide_by_zero_leaves_the_call_to_pytorch() -> None:
     made = recipe({"x": "float32[M, N]"}, requires=["N % (N // 2) == 0"])
     assert why_not(made, torch.ones(3, 8)) == ""

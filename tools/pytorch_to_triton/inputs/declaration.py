@@ -15,7 +15,14 @@ from pydantic import Field
 from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.case import Argument, Case, tensors_in
 from pytorch_to_triton.inputs.expression import at_sizes, holds, names_in, parse_requirement, point_name
-from pytorch_to_triton.inputs.input_spec import InputSpec, PackedSpec, SizeSpec, TensorSpec, argument_of
+from pytorch_to_triton.inputs.input_spec import (
+    InputSpec,
+    PackedSpec,
+    SizeSpec,
+    TensorSpec,
+    argument_of,
+    values_listed,
+)
 from pytorch_to_triton.inputs.option_text import value_of_option
 from pytorch_to_triton.inputs.packed_input import parse_inputs
 from pytorch_to_triton.inputs.sizes import Point, middle_point, nearby
@@ -177,20 +184,41 @@ def parse_declaration(
 ) -> Declaration:
     """INPUTS, DIMS and REQUIRES as a kernel file holds them, with options on top.
 
-    An option replaces the file's entry of that name; requirements add up. Dimensions of the file that no
+    An option replaces the file's entry of that name; requirements add up. A whole number whose values are
+    listed is a size: a dim of its own name, with these sizes and no others. Dimensions of the file that no
     input uses once options replaced some inputs are left out. Raises BadDeclaration for whatever cannot be
     read, is unbound or unused, and for requirements that none of the declared sizes meets.
     """
-    sizes = {name: _parse_sizes(name, value) for name, value in {**dims, **options.dims}.items()}
-    given = {**inputs, **options.inputs}
-    specs = parse_inputs({_checked_name("Input", name): value for name, value in given.items()}, sizes)
-    texts = [*([requires] if isinstance(requires, str) else requires), *options.requires]
+    given = {_checked_name("Input", name): value for name, value in {**inputs, **options.inputs}.items()}
+    listed = {name: values for name, value in given.items() if (values := values_listed(value))}
+    sizes = {
+        name: _parse_sizes(name, value)
+        for name, value in {**_without(listed, dims, options), **listed, **options.dims}.items()
+    }
+    specs = parse_inputs({**given, **{name: name for name in listed}}, sizes)
+    texts = [
+        *([requires] if isinstance(requires, str) else requires),
+        *(f"{name} in {values}" for name, values in listed.items()),
+        *options.requires,
+    ]
     conditions = tuple(
         parse_requirement(TextSpan.of("Requirement", text).stripped(), sizes) for text in texts
     )
     declaration = Declaration(inputs=specs, dims=sizes, requires=conditions)
     _refuse_contradiction(declaration)
     return _without_unused_dims(declaration, excused=frozenset(dims if options.inputs else ()))
+
+
+def _without(listed: Collection[str], dims: Mapping[str, object], options: Options) -> Mapping[str, object]:
+    """The file's dims without those for which an option lists values.
+
+    Raises BadDeclaration where the file itself gives a parameter values and a dim of its name sizes.
+    """
+    for name in listed:
+        if name in dims and name not in options.inputs:
+            problem = f"Input {name}: its values are listed, and DIMS has sizes of {name} too."
+            raise BadDeclaration(problem, f"{name}: {dims[name]}", 0, "Keep one of the two.")
+    return {name: sizes for name, sizes in dims.items() if name not in listed}
 
 
 def parse_options(inputs: Sequence[str], dims: Sequence[str], requires: Sequence[str] = ()) -> Options:

@@ -23,6 +23,8 @@ class Parameter(Value):
     required: bool
     default: str
     """The default's repr; empty when there is none."""
+    scalar: str = ""
+    """`int`, `float`, `bool` or `str` where it takes one of those; empty: anything."""
 
 
 class TensorExample(Value):

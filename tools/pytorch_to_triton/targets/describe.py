@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
-from pytorch_to_triton.errors import Refusal, TargetBroken, TargetNotFound
+from pytorch_to_triton.errors import BadDeclaration, Refusal, TargetBroken, TargetNotFound
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options, parse_declaration
 from pytorch_to_triton.inputs.packed_input import CALL, nested
@@ -163,7 +163,7 @@ def declaration_of(
     """
     source = with_small_sizes(declaring(reference, candidate))
     inputs = inputs_of(source, reference)
-    taken = collected(reference, {**inputs, **options.inputs})
+    taken = collected(reference, with_values_listed(reference, {**inputs, **options.inputs}))
     options = replace(options, inputs=taken if options.inputs else {})
     dims = {
         name: sizes for name, sizes in source.dims.items() if source.generates_inputs or used(name, taken)
@@ -179,6 +179,26 @@ def declaration_of(
         refuse_misfit(reference, declaration, state=())
         refuse_misfit(candidate, declaration, state=state_passed(reference, candidate))
     return declaration
+
+
+def with_values_listed(reference: Description, inputs: Mapping[str, object]) -> dict[str, object]:
+    """Lists for parameters that take one number as the values to try: `[1, 4, 8]` is `1|4|8`.
+
+    Raises BadDeclaration for a list of anything but whole numbers where a parameter takes one value.
+    """
+    scalars = {p.name: p.scalar for p in reference.parameters if p.scalar and not p.variadic}
+    listed = {name: value for name, value in inputs.items() if isinstance(value, list) and name in scalars}
+    for name, values in listed.items():
+        if not values or any(type(value) is not int or value < 0 for value in values):
+            raise BadDeclaration(
+                f"Input {name}: it takes one {scalars[name]}, and this is a list.",
+                f"{name}={values}",
+                0,
+                f"Values may be listed of whole numbers from 0 on: {name}=[1, 4, 8]. Declare one value, and "
+                "convert once for each other one.",
+            )
+    texts = {name: "|".join(map(str, values)) for name, values in listed.items() if len(values) > 1}
+    return {**inputs, **{name: values[0] for name, values in listed.items() if values}, **texts}
 
 
 def declaring(reference: Description, candidate: Description) -> Description:

@@ -1,6 +1,7 @@
 """What a target takes, and what its file declares about it (schema/description.py)."""
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..wire.packing import Packing
 from .fake import FakeWhenEntered, example_inputs, fake_inputs, fake_mode, load_fake, range_of
 
 Plain = Any
+SCALAR = re.compile(r"(?:(?:typing\.)?Optional\[)?(int|float|bool|str)\]?(?: \| None)?")
 
 
 class ExamplesFailed(TargetError):
@@ -68,7 +70,18 @@ def described_parameter(parameter: inspect.Parameter) -> dict[str, Any]:
         "by_keyword": parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD),
         "required": parameter.default is parameter.empty and not variadic,
         "default": "" if parameter.default is parameter.empty else repr(parameter.default),
+        "scalar": scalar_type(parameter),
     }
+
+
+def scalar_type(parameter: inspect.Parameter) -> str:
+    """`int`, `float`, `bool` or `str` where the annotation, else the default, says that it takes one."""
+    annotation = parameter.annotation
+    if annotation is parameter.empty:
+        annotation = type(parameter.default)
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    scalar = SCALAR.fullmatch(text)
+    return scalar[1] if scalar else ""
 
 
 def plain(value: Any, where: str, types: Mapping[str, Any] | None = None) -> Plain:
