@@ -1,6 +1,7 @@
 """What the finished files are generated from: lines are broken without another meaning, guards are true."""
 
 import ast
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from pytorch_to_triton.convert.finish.guards import conditions
 from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for_the_interpreter
 from pytorch_to_triton.convert.finish.recipe import Recipe, received
 from pytorch_to_triton.draft.file.kernel_text import import_block
+from pytorch_to_triton.inputs.comparison import parse_comparisons
 from pytorch_to_triton.inputs.declaration import parse_declaration
 
 from ..draft.graphs import graph
@@ -102,6 +104,20 @@ def test_another_value_than_those_listed_is_said_to_need_a_declaration() -> None
     made = recipe({"x": "float32[M, N]", "n": "1|4"}, requires=["n in (1, 4)"])
     assert why_not(made, torch.ones(3, 8), 4) == ""
     assert why_not(made, torch.ones(3, 8), 2) == "n is not one of 1, 4: declare it too, and convert again"
+
+
+def test_the_finished_tests_compare_what_is_free_of_order_sorted() -> None:
+    made = recipe({"x": "float32[M, N]"})
+    free = parse_comparisons("unordered(out[1], out[0])")
+    made = replace(made, declaration=made.declaration.model_copy(update={"unordered": free}))
+    (text,) = (text for name, text in files(made, "").texts.items() if name.startswith("test_"))
+    body = text[text.index("def in_one_order") : text.index("def tensors_of")]
+    scope: dict[str, Any] = {"torch": torch}
+    exec(body, scope)
+    weights, indices = torch.tensor([[0.5, 0.1, 0.4]]), torch.tensor([[7, 2, 5]])
+    ordered = scope["in_one_order"]([weights, indices])
+    assert [one.tolist() for one in ordered] == [[pytest.approx([0.1, 0.4, 0.5])], [[2, 5, 7]]]
+    assert "in_one_order" not in "".join(files(recipe({"x": "float32[M, N]"}), "").texts.values())
 
 
 def test_a_condition_that_would_divide_by_zero_leaves_the_call_to_pytorch() -> None:

@@ -23,6 +23,7 @@ from pytorch_to_triton.graph.shown_inputs import with_shown_inputs
 from pytorch_to_triton.graph.size_programs import evaluable, programs_for_all_sizes, sizes_that_shape
 from pytorch_to_triton.graph.tracing import TargetTracer, Traced, trace
 from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.inputs.comparison import refuse_unknown
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import TensorSpec, fixed_spec
 from pytorch_to_triton.inputs.packed_input import written
@@ -202,6 +203,7 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
             await refuse_unrunnable(worker, target, problem.declaration, runtime, seconds=seconds)
             untraced = ResolvedTarget(request, problem, None, refusal)
             return await resolved_in_parts(worker, untraced, runtime)
+    refuse_unknown(problem.declaration.unordered, [output.path for output in traced.graph.outputs])
     try:
         origin = DraftOrigin(traced, source_of(problem, traced, request.points))
         return ResolvedTarget(request, problem, origin, fixed=fixed)
@@ -312,6 +314,7 @@ def declared(declaration: Declaration, state: Mapping[str, TensorSpec]) -> dict[
         "INPUTS": written({**declaration.inputs, **state}),
         "DIMS": {name: list(sizes) for name, sizes in declaration.dims.items()},
         "REQUIRES": list(declaration.requires),
+        "COMPARE": list(map(str, declaration.unordered)),
     }
 
 

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.case import Argument, Case, tensors_in
+from pytorch_to_triton.inputs.comparison import parse_comparisons
 from pytorch_to_triton.inputs.expression import at_sizes, holds, names_in, parse_requirement, point_name
 from pytorch_to_triton.inputs.input_spec import (
     InputSpec,
@@ -29,6 +30,7 @@ from pytorch_to_triton.inputs.sizes import Point, middle_point, nearby
 from pytorch_to_triton.inputs.text_span import TextSpan
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.worker.wire.comparison import Unordered
 from pytorch_to_triton.worker.wire.packing import Packing
 
 POINTS_TRIED = 10_000
@@ -48,6 +50,8 @@ class Declaration(Value):
     """The sizes that each dimension should be tried at; never empty."""
     requires: tuple[str, ...] = ()
     """Conditions that every tried combination of sizes meets."""
+    unordered: tuple[Unordered, ...] = ()
+    """Results whose order is free."""
     generated: dict[str, int] = Field(default_factory=dict)
     """The sizes that the file's get_inputs() gives the dims; empty where it has none, or has no dims."""
     same_program: tuple[str, ...] = ()
@@ -158,6 +162,7 @@ class Options:
     inputs: Mapping[str, object] = field(default_factory=dict)
     dims: Mapping[str, object] = field(default_factory=dict)
     requires: tuple[str, ...] = ()
+    compare: tuple[str, ...] = ()
 
     def at(self, points: Sequence[Point]) -> "Options":
         """With the sizes that the points name. Raises BadDeclaration for a dim that has sizes already."""
@@ -221,7 +226,9 @@ def _without(listed: Collection[str], dims: Mapping[str, object], options: Optio
     return {name: sizes for name, sizes in dims.items() if name not in listed}
 
 
-def parse_options(inputs: Sequence[str], dims: Sequence[str], requires: Sequence[str] = ()) -> Options:
+def parse_options(
+    inputs: Sequence[str], dims: Sequence[str], requires: Sequence[str] = (), compare: Sequence[str] = ()
+) -> Options:
     """`--input x=float32[M,N]`, `--input eps=1e-5`, `--input batch={"x": "float32[M,N]"}`, `--dim M=1,7,256`.
 
     A value that reads as None, a bool or a number is one; quote it to pass it as text. Raises BadDeclaration
@@ -231,6 +238,7 @@ def parse_options(inputs: Sequence[str], dims: Sequence[str], requires: Sequence
         inputs={name: value_of_option(value) for name, value in _assignments("--input", inputs).items()},
         dims={name: _sizes_text(name, value) for name, value in _assignments("--dim", dims).items()},
         requires=tuple(requires),
+        compare=tuple(map(str, parse_comparisons(compare))),
     )
 
 

@@ -83,6 +83,8 @@ class Description(Value):
     """The file's INPUTS as they stand; None where it declares none."""
     dims: dict[str, JsonValue]
     requires: list[str]
+    compare: list[JsonValue] = Field(default_factory=list)
+    """The file's COMPARE as it stands."""
     bytes_moved: str | None = None
     """The file's BYTES: an expression over the dims for what a call must move at least."""
     flops: str | None = None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from pytorch_to_triton.errors import BadDeclaration, Refusal, TargetBroken, TargetNotFound
 from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.inputs.comparison import parse_comparisons
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options, parse_declaration
 from pytorch_to_triton.inputs.packed_input import CALL, nested
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -47,6 +48,8 @@ HINTS = {
     "StateMismatch": "Give the candidate's parameters and buffers the names and shapes of the reference's.",
     "ExampleFailed": "Name a function that calls the target on arguments that it takes.",
     "ExamplesFailed": "Make it return one value for each parameter of the target.",
+    "ComparisonUnusable": "Correct COMPARE or --compare: unordered(out[0], out[1], dim=-1) names results by "
+    "their places in what is returned, with as many entries along the dim each.",
     "WorkUnusable": 'Write it as text over the dims: BYTES = "2 * M * N * itemsize".',
     "DeclarationUnusable": "Declare inputs as text: INPUTS = {'x': 'float32[M, N]'}.",
 }
@@ -171,6 +174,8 @@ def declaration_of(
     declaration = parse_declaration(
         taken, dims if taken or source.generates_inputs else {}, source.requires, options
     )
+    unordered = parse_comparisons(options.compare or source.compare)
+    declaration = declaration.model_copy(update={"unordered": unordered})
     if source.free is not None and not (options.inputs or options.dims):
         declaration = declaration.model_copy(
             update={"generated": source.free.dims, "same_program": source.free.same_program}

@@ -158,6 +158,7 @@ class Validation:
             await refuse_too_large(self.setting.worker, problem.declaration, self.setting.runtime)
         else:
             problem = self.shared_problem.with_candidate(candidate)
+        self.reference.unordered = problem.declaration.unordered
         plan = ready_plan(request, problem, self.limits, seed=self.setting.seed)
         if not request.cases:
             plan = await without_too_large(self.reference, plan)
@@ -279,6 +280,7 @@ def verdict_of(
         *never_stored(findings.unblamed, findings.observations, trial.policy),
         *violations_of_traces(trial.candidate.traces),
     )
+    compared = (f"Compared as declared: {each}." for each in trial.reference.unordered)
     decision = decide(results, violations, request.cases)
     wrong = wrong_of(results)
     smallest = reduction.case.name if reduction else None
@@ -302,6 +304,7 @@ def verdict_of(
         violations=violations,
         notes=(
             *filter(None, (findings.culprit.sentence,)),
+            *compared,
             *notes_of(findings.observations, trial.policy),
             *notes_on(results, findings.observations),
             *findings.memory.notes_on(results),

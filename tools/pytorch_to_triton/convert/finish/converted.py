@@ -50,7 +50,9 @@ def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Rec
         origin=f"{function} of {target.target.path.name}",
         file=file,
         parameters=reference.parameters,
-        declaration=Declaration(inputs=inputs, dims=declaration.dims, requires=requires),
+        declaration=Declaration(
+            inputs=inputs, dims=declaration.dims, requires=requires, unordered=declaration.unordered
+        ),
         fixed=frozenset(constants - free_numbers(declaration, graph)),
         structure=structure_of(graph),
         outputs=len(returned(graph)) if graph else 0,

@@ -26,7 +26,7 @@ class ExamplesFailed(TargetError):
 
 
 class DeclarationUnusable(TargetError):
-    """INPUTS, DIMS or REQUIRES holds something that is neither text, a number, a list nor a dict."""
+    """INPUTS, DIMS, REQUIRES or COMPARE holds something that is neither text, a number, a list nor a dict."""
 
 
 class WorkUnusable(TargetError):
@@ -44,7 +44,8 @@ def description(target: wire.Target, loaded: Loaded, role: Role) -> wire.Json:
         "parameters": [described_parameter(p) for p in loaded.signature.parameters.values()],
         "inputs": plain(getattr(contents, "INPUTS", None), "INPUTS", vars(contents)),
         "dims": plain(getattr(contents, "DIMS", {}), "DIMS"),
-        "requires": plain(conditions(contents), "REQUIRES"),
+        "requires": plain(listed(contents, "REQUIRES"), "REQUIRES"),
+        "compare": plain(listed(contents, "COMPARE"), "COMPARE"),
         "bytes_moved": expression(contents, "BYTES"),
         "flops": expression(contents, "FLOPS"),
         "generates_inputs": callable(getattr(contents, "inputs", None)),
@@ -174,7 +175,7 @@ def tensor_facts(tensor: torch.Tensor) -> dict[str, Any]:
     }
 
 
-def conditions(contents: Any) -> Any:
-    """REQUIRES as a list; one condition may stand as plain text."""
-    given = getattr(contents, "REQUIRES", [])
-    return [given] if isinstance(given, str) else given
+def listed(contents: Any, name: str) -> Any:
+    """REQUIRES or COMPARE as a list; a single one may stand as plain text."""
+    given = getattr(contents, name, [])
+    return given if isinstance(given, list | tuple) else [given]

@@ -95,8 +95,8 @@ COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
 
 
 def answers_kept(answers: list[Any]) -> AbstractContextManager[None]:
-    """Inside, what Python outside of torch learns by comparing sizes is appended to the answers, as expressions
-    that hold in this trace. torch keeps none of whether a size is 1: it never traces one."""
+    """Inside, what Python outside of torch learns by comparing sizes is appended to the answers, as
+    expressions that hold in this trace. torch keeps none of whether a size is 1: it never traces one."""
 
     def kept(compare: Function) -> Function:
         def compared(size: torch.SymInt, other: Any) -> Any:
