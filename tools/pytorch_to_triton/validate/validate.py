@@ -1,7 +1,7 @@
 """validate: does a kernel compute what its reference computes, wherever kernels are known to break?"""
 
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
@@ -15,7 +15,7 @@ from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Role
-from pytorch_to_triton.schema.verdict import CaseResult, Skip, Verdict
+from pytorch_to_triton.schema.verdict import CaseResult, Skip, Verdict, Violation
 from pytorch_to_triton.targets.describe import describe
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import Problem, problem_of, reference_of
@@ -269,6 +269,13 @@ class Findings:
     """What is at fault, as far as other ways of running a wrong case show it."""
 
 
+def idle_results(findings: Findings, policy: Policy) -> Iterator[Violation]:
+    """Results to which no case of a whole plan has a kernel write; a few cases may have nothing to store."""
+    seen = findings.memory.observations
+    yield from never_stored(findings.unblamed, findings.observations, policy)
+    yield from never_stored(seen, seen, policy)
+
+
 def verdict_of(
     findings: Findings, trial: ValidationTrial, request: ValidationRequest, source: str
 ) -> Verdict:
@@ -277,7 +284,7 @@ def verdict_of(
     interpreter = setting.runtime.interpreter
     violations = (
         *findings.memory.violations,
-        *never_stored(findings.unblamed, findings.observations, trial.policy),
+        *(() if request.cases else idle_results(findings, trial.policy)),
         *violations_of_traces(trial.candidate.traces),
     )
     compared = (f"Compared as declared: {each}." for each in trial.reference.unordered)
