@@ -7,6 +7,10 @@ import pytest
 
 from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.targets.describe import declaration_of, describe
 
 from ..conftest import Written
 from .conftest import Judging, Resolving
@@ -130,12 +134,17 @@ async def test_a_list_of_other_values_for_one_number_is_refused_with_what_to_do(
         assert "n_groups=[1, 4, 8]" in caught.value.hint
 
 
-async def test_a_list_that_is_passed_as_it_is_stays_one_constant(
-    written: Written, resolved: Resolving
+async def test_a_list_that_is_passed_as_it_is_stays_one_constant_in_drafts_too(
+    written: Written, resolved: Resolving, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     text = (
         'INPUTS = {"x": "float32[B, D]", "dims": [0, 1]}\nDIMS = {"B": [3], "D": [5]}\n\n\n'
         "def f(x, dims: list[int] = [0]):\n    return x.sum(dims)\n"
     )
-    target = await resolved(written(text))
-    assert target.declaration.inputs["dims"] == ConstantSpec(value=(0, 1))
+    kept = text.replace("dims: list[int] = [0]", "dims=0").replace("[0, 1]", "[[0, 1]]")
+    for given in (text, kept):
+        target = await resolved(written(given))
+        assert target.declaration.inputs["dims"] == ConstantSpec(value=(0, 1))
+        (file,) = written_drafts(target.convertible(), target.target, tmp_path, (1,))
+        described = await describe(worker, Target(path=Path(file)), "reference", interpreter)
+        assert declaration_of(described, described).inputs["dims"] == ConstantSpec(value=(0, 1))

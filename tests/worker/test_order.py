@@ -11,7 +11,7 @@ from torch import Tensor
 from pytorch_to_triton.worker.calls.exchange import CallInputs
 from pytorch_to_triton.worker.calls.tensors import output_of
 from pytorch_to_triton.worker.truth.compare import statistics_of
-from pytorch_to_triton.worker.truth.order import ComparisonUnusable, refuse_unusable
+from pytorch_to_triton.worker.truth.order import ComparisonUnusable, in_one_order, refuse_unusable
 from pytorch_to_triton.worker.wire.comparison import Unordered
 
 from .oracles import CASE, SEED, oracle
@@ -76,6 +76,14 @@ def test_an_entry_of_several_numbers_stays_together(tmp_path: Path) -> None:
     assert failing((values.flip(1), sums), tmp_path, free, boxes) > 0
     mixed = torch.cat([values[..., :2].flip(1), values[..., 2:]], dim=-1)
     assert failing((mixed, sums), tmp_path, free, boxes) > 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e5m2, torch.complex64, torch.bool, torch.bfloat16])
+def test_values_of_every_kind_are_put_into_one_order(dtype: torch.dtype) -> None:
+    outputs = {"out": output_of(torch.tensor([[1.0, 0.0], [0.0, 1.0]]).to(dtype))}
+    ordered = in_one_order(outputs, [Unordered(results=("out",))])["out"].tensor
+    assert ordered is not None
+    assert ordered.to(torch.complex64).real.tolist() == [[0.0, 1.0], [0.0, 1.0]]
 
 
 def test_empty_results_have_no_order(tmp_path: Path) -> None:

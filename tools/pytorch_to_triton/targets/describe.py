@@ -189,21 +189,37 @@ def declaration_of(
 def with_values_listed(reference: Description, inputs: Mapping[str, object]) -> dict[str, object]:
     """Lists for parameters that take one number as the values to try: `[1, 4, 8]` is `1|4|8`.
 
-    Raises BadDeclaration for a list of anything but whole numbers where a parameter takes one value.
+    A list in a list is passed as it is. Raises BadDeclaration for a list of anything but whole numbers.
     """
-    scalars = {p.name: p.scalar for p in reference.parameters if p.scalar and not p.variadic}
-    listed = {name: value for name, value in inputs.items() if isinstance(value, list) and name in scalars}
-    for name, values in listed.items():
-        if not values or any(type(value) is not int or value < 0 for value in values):
-            raise BadDeclaration(
-                f"Input {name}: it takes one {scalars[name]}, and this is a list.",
-                f"{name}={values}",
-                0,
-                f"Values may be listed of whole numbers from 0 on: {name}=[1, 4, 8]. Declare one value, and "
-                "convert once for each other one.",
-            )
-    texts = {name: "|".join(map(str, values)) for name, values in listed.items() if len(values) > 1}
-    return {**inputs, **{name: values[0] for name, values in listed.items() if values}, **texts}
+    return {name: value_listed(name, value, scalars_of(reference)) for name, value in inputs.items()}
+
+
+def value_listed(name: str, value: object, scalars: Mapping[str, str]) -> object:
+    """What `with_values_listed` makes of one input."""
+    if not isinstance(value, list) or name not in scalars:
+        return value
+    if len(value) == 1 and isinstance(value[0], list):
+        return value[0]
+    if not value or any(type(one) is not int or one < 0 for one in value):
+        raise BadDeclaration(
+            f"Input {name}: it takes one {scalars[name]}, and this is a list.",
+            f"{name}={value}",
+            0,
+            f"Values may be listed of whole numbers from 0 on: {name}=[1, 4, 8]. Declare one value, and "
+            "convert once for each other one; a list that is passed as it is reads [[...]].",
+        )
+    return "|".join(map(str, value)) if len(value) > 1 else value[0]
+
+
+def with_lists_kept(reference: Description, inputs: Mapping[str, object]) -> dict[str, object]:
+    """Values as they are declared, so that `with_values_listed` takes none of the lists for values to try."""
+    scalars = scalars_of(reference)
+    return {n: [v] if isinstance(v, list) and n in scalars else v for n, v in inputs.items()}
+
+
+def scalars_of(reference: Description) -> dict[str, str]:
+    """The parameters that take one value, with its type."""
+    return {p.name: p.scalar for p in reference.parameters if p.scalar and not p.variadic}
 
 
 def declaring(reference: Description, candidate: Description) -> Description:
@@ -221,7 +237,7 @@ def inputs_of(source: Description, reference: Description) -> dict[str, object]:
     if source.generates_inputs:
         return {}
     if source.inputs is None:
-        return declared_examples(source.examples or (), source.free)
+        return with_lists_kept(reference, declared_examples(source.examples or (), source.free))
     state = {tensor.name for tensor in reference.state}
     known = {parameter.name for parameter in reference.parameters}
     one_of_many = reference.target.name is not None and not any(p.variadic for p in reference.parameters)

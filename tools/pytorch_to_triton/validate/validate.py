@@ -147,7 +147,9 @@ class Validation:
         trial = ValidationTrial(self.setting, policy, self.reference, workers, request.stop)
         try:
             plan = await self.plan(request, await description_of(workers, "candidate"))
-            return verdict_of(await findings(trial, request, plan, listener), trial, request, plan.source)
+            found = await findings(trial, request, plan, listener)
+            triton = (await versions(self.setting.worker, self.setting.runtime)).triton
+            return verdict_of(found, trial, request, plan.source, triton)
         finally:
             await workers.close()
 
@@ -277,9 +279,9 @@ def idle_results(findings: Findings, policy: Policy) -> Iterator[Violation]:
 
 
 def verdict_of(
-    findings: Findings, trial: ValidationTrial, request: ValidationRequest, source: str
+    findings: Findings, trial: ValidationTrial, request: ValidationRequest, source: str, triton: str
 ) -> Verdict:
-    """The verdict; `source` is that of the candidate's file."""
+    """The verdict; `source` is that of the candidate's file, `triton` the version that ran it."""
     setting, results, reduction = trial.setting, findings.results, findings.reduction
     interpreter = setting.runtime.interpreter
     violations = (
@@ -292,7 +294,7 @@ def verdict_of(
     wrong = wrong_of(results)
     smallest = reduction.case.name if reduction else None
     telling = smallest or (most_telling(wrong).name if wrong else None)
-    how = "under Triton's interpreter on CPU tensors" if interpreter else "compiled kernels on the device"
+    where = "interpreted on CPU tensors" if interpreter else "compiled and run on the device"
     behavior = behavior_of(findings.observations)
     never_launched: tuple[str, ...] = ()
     single_turns: tuple[Skip, ...] = ()
@@ -323,5 +325,5 @@ def verdict_of(
         replay=command(request, setting.runtime, setting.seed, telling),
         seed=setting.seed,
         device="CPU, Triton's interpreter" if interpreter else trial.reference.device,
-        provenance=f"measured: every output compared with float64, {how}",
+        provenance=f"measured: every output compared with float64, {where} by Triton {triton}",
     )

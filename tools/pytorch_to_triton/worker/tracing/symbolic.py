@@ -91,17 +91,19 @@ def sizes_stay_symbolic(contents: ModuleType, file: Path) -> AbstractContextMana
     return all_replaced([(torch, "max_pool1d", max_pool1d), *of_math, *imported, *of_python])
 
 
+NOT_THE_CALLERS = (TORCH, str(Path(__file__).parents[1]))
+"""Where files lie that ask of sizes for themselves."""
 COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
 
 
 def answers_kept(answers: list[Any]) -> AbstractContextManager[None]:
-    """Inside, what Python outside of torch learns by comparing sizes is appended to the answers, as
+    """Inside, what the caller's Python learns by comparing sizes is appended to the answers, as
     expressions that hold in this trace. torch keeps none of whether a size is 1: it never traces one."""
 
     def kept(compare: Function) -> Function:
         def compared(size: torch.SymInt, other: Any) -> Any:
             result = compare(size, other)
-            if isinstance(result, torch.SymBool) and not asking_file().startswith(TORCH):
+            if isinstance(result, torch.SymBool) and not asking_file().startswith(NOT_THE_CALLERS):
                 answers.append(result.node.expr if result.node.hint else sympy.Not(result.node.expr))
             return result
 

@@ -72,6 +72,8 @@ def entries(tensor: torch.Tensor, dim: int) -> torch.Tensor:
 
 def taken(tensor: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
     """The entries in this order."""
+    if tensor.is_floating_point() and tensor.itemsize == 1:  # torch gathers no float8 on a CPU
+        return taken(tensor.view(torch.uint8), order).view(tensor.dtype)
     dim, inside = order.ndim - 1, tensor.shape[order.ndim :]
     index = order.reshape(*order.shape, *(1 for _ in inside)).expand(*order.shape, *inside)
     return tensor.gather(dim, index)
