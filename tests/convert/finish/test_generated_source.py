@@ -239,13 +239,13 @@ def test_what_the_interpreter_cannot_do_is_changed_for_it_alone() -> None:
     source = behind_the_kernels(text, "INTERPRETED")
     ast.parse(source)
     assert source.startswith("if INTERPRETED:\n")
-    assert "k.configs = k.configs[:1]" in source
+    assert "k._bench = lambda *args, **options: 0.0" in source
     assert 'return "ieee"' in source
     assert behind_the_kernels(kernel, "INTERPRETED") == ""
 
 
 def test_a_tuner_behind_a_name_is_seen_and_a_kernel_inside_of_a_function_left_alone() -> None:
     named = "import triton\nTUNED = triton.autotune([], key=[])\n\n\n@TUNED\ndef k(x):\n    pass"
-    assert "k.configs = k.configs[:1]" in behind_the_kernels(named, "INTERPRETED")
+    assert "k._bench = lambda *args, **options: 0.0" in behind_the_kernels(named, "INTERPRETED")
     inside = "import triton\n\n\ndef make():\n    @triton.autotune([], key=[])\n    def k(x):\n        pass"
     assert behind_the_kernels(inside, "INTERPRETED") == ""
