@@ -120,6 +120,25 @@ def test_the_finished_tests_compare_what_is_free_of_order_sorted() -> None:
     assert "in_one_order" not in "".join(files(recipe({"x": "float32[M, N]"}), "").texts.values())
 
 
+def test_the_finished_tests_name_the_element_its_values_and_the_tolerance() -> None:
+    (text,) = (t for name, t in files(recipe({"x": "float32[M, N]"}), "").texts.items() if "test_" in name)
+    body = text[text.index("def described") : text.index("@every_size")]
+    scope: dict[str, Any] = {"torch": torch}
+    exec(body, scope)
+    exact = torch.tensor([[1.0, float("nan"), 2.0], [float("inf"), 0.0, 4.0]], dtype=torch.float64)
+    scope["assert_as_exact"](exact.float(), exact.float(), exact)
+    for place, value in (((0, 2), 2.5), ((1, 0), 3.0), ((1, 1), float("inf"))):
+        wrong = exact.float()
+        wrong[place] = value
+        expected = rf"1 of 6 are wrong, the first at \[{place[0]}, {place[1]}\]: {value}, PyTorch "
+        with pytest.raises(AssertionError, match=expected) as caught:
+            scope["assert_as_exact"](wrong, exact.float(), exact)
+        assert ("is allowed" in str(caught.value)) == bool(exact[place].isfinite())
+    whole = torch.tensor([3, 5])
+    with pytest.raises(AssertionError, match=r"1 of 2 are wrong, the first at \[1\]: 4, PyTorch 5, exact 5"):
+        scope["assert_as_exact"](torch.tensor([3, 4]), whole, whole)
+
+
 def test_a_condition_that_would_divide_by_zero_leaves_the_call_to_pytorch() -> None:
     made = recipe({"x": "float32[M, N]"}, requires=["N % (N // 2) == 0"])
     assert why_not(made, torch.ones(3, 8)) == ""
