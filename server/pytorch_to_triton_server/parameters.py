@@ -22,6 +22,7 @@ Inputs = Annotated[Texts, Field(description="An input: x=float32[M,N] or eps=1e-
 Dims = Annotated[Texts, Field(description="A dimension's sizes: M=1,7,256; overrides the file's")]
 At = Annotated[Texts, Field(description="A set of sizes to tune and time at: M=8192,N=4096")]
 Requirements = Annotated[Texts, Field(description="A condition on the sizes: 'D % 2 == 0'")]
+Compare = Annotated[Texts, Field(description="Free order of results: unordered(out[0], out[1], dim=-1)")]
 Init = Annotated[Texts, Field(description="A module's constructor argument: dim=512")]
 Against = Annotated[Texts, Field(description="Another implementation to time: path.py:name or a kernel file")]
 Archs = Annotated[Texts, Field(description="A GPU to compile for; default: sm_90 and gfx942")]

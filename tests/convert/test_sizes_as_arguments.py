@@ -5,6 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from pytorch_to_triton.errors import BadDeclaration
+from pytorch_to_triton.inputs.input_spec import ConstantSpec
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.targets.describe import declaration_of, describe
+
 from ..conftest import Written
 from .conftest import Judging, Resolving
 from .drafting import written_drafts
@@ -88,3 +95,56 @@ async def test_a_kernel_for_one_number_alone_is_refused(
     wrong = right.replace("G = n_groups", "G = 4").replace("assert n_groups", "assert 4")
     file.write_text(wrong, encoding="utf-8")
     assert (await judged(file, target.target, stop="early")).verdict == "failed"
+
+
+VALUES = (
+    'INPUTS = {{"x": "float32[B, n_groups*D]", "n_groups": {values}}}\n'
+    'DIMS = {{"B": [1, 3], "D": [2, 5]}}\n\n\n'
+    "def f(x, n_groups{annotated}):\n"
+    "    groups = x.unflatten(-1, (n_groups, -1))\n"
+    "    if n_groups == 1:\n        groups = groups * 2.0\n"
+    "    return (groups - groups.mean(-1, keepdim=True)).flatten(-2)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("values", "annotated"), [("[1, 4, 8]", ": int"), ("[1, 4, 8]", "=8"), ('"1|4|8"', "")]
+)
+async def test_listed_values_are_validated_and_drafted_each(
+    values: str, annotated: str, written: Written, resolved: Resolving, judged: Judging, tmp_path: Path
+) -> None:
+    target = await resolved(written(VALUES.format(values=values, annotated=annotated)))
+    origin = target.convertible()
+    assert target.declaration.dims["n_groups"] == (1, 4, 8)
+    assert [branch.sizes for branch in origin.traced.branches] == [("n_groups == 1",)]
+    (file,) = written_drafts(origin, target.target, tmp_path, (2,))
+    verdict = await judged(file, target.target, stop="early")
+    assert verdict.verdict == "passed", verdict.summary
+    tried = {re.search(r"n_groups=(\d+)", case.name)[1] for case in verdict.cases}  # type: ignore[index]
+    assert tried == {"1", "4", "8"}
+
+
+async def test_a_list_of_other_values_for_one_number_is_refused_with_what_to_do(
+    written: Written, resolved: Resolving
+) -> None:
+    for values in ("[1, -4]", "['mean']", "[]"):
+        with pytest.raises(BadDeclaration) as caught:
+            await resolved(written(VALUES.format(values=values, annotated=": int")))
+        assert "it takes one int, and this is a list" in caught.value.message
+        assert "n_groups=[1, 4, 8]" in caught.value.hint
+
+
+async def test_a_list_that_is_passed_as_it_is_stays_one_constant_in_drafts_too(
+    written: Written, resolved: Resolving, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    text = (
+        'INPUTS = {"x": "float32[B, D]", "dims": [0, 1]}\nDIMS = {"B": [3], "D": [5]}\n\n\n'
+        "def f(x, dims: list[int] = [0]):\n    return x.sum(dims)\n"
+    )
+    kept = text.replace("dims: list[int] = [0]", "dims=0").replace("[0, 1]", "[[0, 1]]")
+    for given in (text, kept):
+        target = await resolved(written(given))
+        assert target.declaration.inputs["dims"] == ConstantSpec(value=(0, 1))
+        (file,) = written_drafts(target.convertible(), target.target, tmp_path, (1,))
+        described = await describe(worker, Target(path=Path(file)), "reference", interpreter)
+        assert declaration_of(described, described).inputs["dims"] == ConstantSpec(value=(0, 1))

@@ -34,6 +34,8 @@ ASKED = {
     "return x[: x.shape[1]].sum(1)": ("N > M",),
     "return x.exp() if x.shape[1] // 2 > 1 else x * 2.0": ("N // 2 > 1",),
     "return x.exp() if x.shape[1] > 7 else x * 2.0": ("N > 7",),
+    "return x.exp() if x.shape[1] == 1 else x * 2.0": ("N != 1",),
+    "return x.exp() if x.shape[0] < 2 or x.shape[1] > 0 else x * 2.0": ("M >= 2",),
 }
 
 

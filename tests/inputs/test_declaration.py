@@ -70,6 +70,24 @@ def test_text_that_names_dims_alone_is_a_whole_number_of_that_size() -> None:
     assert declaration.fixed_at({"M": 7}).inputs["n_groups"] == ConstantSpec(value=7)
 
 
+def test_values_listed_for_a_whole_number_are_the_sizes_of_a_dim_of_its_name() -> None:
+    declaration = parse_declaration({"x": "float32[n*D]", "n": "1 | 4|8"}, {"D": [3, 9]}, ["D > n"])
+    assert declaration.dims == {"D": (3, 9), "n": (1, 4, 8)}
+    assert declaration.requires == ("D > n", "n in (1, 4, 8)")
+    assert declaration.violated({"D": 9, "n": 3}) == "n in (1, 4, 8)"
+    assert declaration.arguments({"D": 9, "n": 4})[1] == ConstantArgument(name="n", value=4)
+    again = parse_declaration(written(declaration.inputs), declaration.dims, declaration.requires)
+    assert again == declaration
+
+
+def test_values_of_an_option_replace_those_of_the_file_and_dim_narrows_them() -> None:
+    inputs = {"x": "float32[n*D]", "n": "1|4"}
+    other = parse_options(["n=2|3"], [])
+    assert parse_declaration(inputs, {"D": 3}, (), other).dims["n"] == (2, 3)
+    narrowed = parse_options([], ["n=4"])
+    assert parse_declaration(inputs, {"D": 3}, (), narrowed).dims["n"] == (4,)
+
+
 def test_a_dim_that_only_a_whole_number_names_is_in_use() -> None:
     declaration = parse_declaration({"x": "float32[8]", "n": "G"}, {"G": [1, 4]})
     assert declaration.dims == {"G": (1, 4)}
@@ -163,6 +181,12 @@ def test_the_violated_requirement_is_named() -> None:
     assert declaration.violated({"M": 7, "N": 64}) is None
     assert declaration.violated({"M": 7, "N": 65}) == "N % 16 == 0 or N < 8"
     assert declaration.violated({"M": 65, "N": 64}) == "0 < M <= N"
+
+
+def test_a_requirement_may_list_sizes() -> None:
+    declaration = declared("N in (1, 64) and M not in (N, 7)")
+    assert declaration.violated({"M": 1, "N": 64}) is None
+    assert declaration.violated({"M": 7, "N": 64}) == declaration.violated({"M": 1, "N": 65}) != ""
 
 
 def test_a_requirement_that_divides_by_zero_is_not_met() -> None:
@@ -296,9 +320,11 @@ BAD_REQUIREMENTS = [
     ("K < N", "no dimension 'K'", 0, "--dim K="),
     ("M < N and M < K", "no dimension 'K'", 14, "--dim K="),
     ("N is M", "only == != < <= > >=", 0, "Compare sizes"),
-    ("N in (1, 2)", "only == != < <= > >=", 0, "Compare sizes"),
+    ("N in [1, 2]", "in (1, 4) several", 0, "Compare sizes"),
     ("not N", "must be true or false", 4, "Compare sizes"),
     ("", "an expression is missing", 0, "Compare sizes"),
+    ("M in (1, K)", "no dimension 'K'", 9, "--dim K="),
+    ("N in (2, 3)", "none of the declared sizes meets it", 0, "N [1, 64, 1000]"),
     ("N > 5000", "none of the declared sizes meets it", 0, "N [1, 64, 1000]"),
     ("M == N and M > 1", "none of the declared sizes meets it", 0, "M [1, 7, 256]"),
     ("N < " + "9" * 300, "longer than 200 characters", 200, "Compare sizes"),

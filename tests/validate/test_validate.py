@@ -1,6 +1,7 @@
 """Wrong kernels are caught and named; right ones pass; whatever a candidate does, there is a verdict."""
 
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,7 @@ async def test_a_mistake_that_the_most_telling_cases_show_ends_the_validation_wi
 async def test_where_the_most_telling_cases_are_right_cases_of_every_group_are_run(judge: Judge) -> None:
     verdict = await judge(KERNELS / "honest" / "row_mean.py", stop="early")
     assert verdict.verdict == "passed", verdict.summary
+    assert verdict.provenance.endswith(f"interpreted on CPU tensors by Triton {version('triton')}")
     assert statuses(verdict) == {"passed"}
     groups = {result.group for result in verdict.cases}
     assert groups >= {"declared", "repeat", "odd", "empty", "large_stride", "combined"}

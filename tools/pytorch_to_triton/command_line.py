@@ -88,6 +88,7 @@ def _words(option: str, value: object) -> list[str]:
             "--input": _assigned(value.inputs),
             "--dim": _assigned(value.dims),
             "--require": value.requires,
+            "--compare": value.compare,
         }
         return [word for name, texts in given.items() for word in _repeated(name, texts)]
     if not option or value is None or value is False:

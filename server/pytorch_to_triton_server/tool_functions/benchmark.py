@@ -26,6 +26,7 @@ async def benchmark(
     ] = (),
     at: shared.At = (),
     require: shared.Requirements = (),
+    compare: shared.Compare = (),
     init: shared.Init = (),
     passes: Annotated[Passes, Field(description="What to time")] = "forward",
     baseline: Annotated[
@@ -69,7 +70,7 @@ async def benchmark(
         reference=target_of(reference, call.boundary).constructed_with(init) if reference else None,
         against=tuple(target_of(other, call.boundary).constructed_with(init) for other in against),
         baselines=baseline or BASELINES,
-        options=parse_options(input, dim, require),
+        options=parse_options(input, dim, require, compare),
         points=parse_points(at),
         passes=passes,
         tf32=tf32,

@@ -19,6 +19,7 @@ async def convert(
     dim: shared.Dims = (),
     at: shared.At = (),
     require: shared.Requirements = (),
+    compare: shared.Compare = (),
     init: shared.Init = (),
     into: Annotated[str | None, Field(description="Folder for the results; default: converted/NAME")] = None,
     backward: Annotated[bool, Field(description="Draft gradients too, and compare them")] = False,
@@ -43,7 +44,7 @@ async def convert(
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
     named = with_only_function(target_of(target, call.boundary)).constructed_with(init)
-    options, points = parse_options(input, dim, require), parse_points(at)
+    options, points = parse_options(input, dim, require, compare), parse_points(at)
     warm(call.worker, device, python or call.python)
     from pytorch_to_triton.convert import convert as conversion  # while the worker starts
     from pytorch_to_triton.convert.request import ConversionRequest

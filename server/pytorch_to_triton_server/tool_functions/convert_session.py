@@ -29,6 +29,7 @@ async def convert_start(
     dim: shared.Dims = (),
     at: shared.At = (),
     require: shared.Requirements = (),
+    compare: shared.Compare = (),
     init: shared.Init = (),
     example: Annotated[
         str | None, Field(description="path.py:name of a function whose calls to the target give the inputs")
@@ -60,7 +61,7 @@ async def convert_start(
     from pytorch_to_triton.inputs.declaration import parse_options, parse_points
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
-    options, points = parse_options(input, dim, require), parse_points(at)
+    options, points = parse_options(input, dim, require, compare), parse_points(at)
     for name in arch:
         architecture(name)
     warm(call.worker, device, python or call.python)

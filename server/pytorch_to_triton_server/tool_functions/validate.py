@@ -22,6 +22,7 @@ async def validate(
         shared.Texts, Field(description="A set of sizes that a GPU tries once: M=8192,N=4096")
     ] = (),
     require: shared.Requirements = (),
+    compare: shared.Compare = (),
     init: shared.Init = (),
     case: Annotated[
         shared.Texts, Field(description="Only this case, named as in a report: 'M=1 N=3 x transposed'")
@@ -54,7 +55,7 @@ async def validate(
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
     candidate = target_of(kernel, call.boundary).constructed_with(init)
-    options, points = parse_options(input, dim, require), parse_points(at)
+    options, points = parse_options(input, dim, require, compare), parse_points(at)
     warm(call.worker, device, python or call.python)
     from pytorch_to_triton.validate import validate as validation  # while the worker starts
     from pytorch_to_triton.validate.request import ValidationRequest

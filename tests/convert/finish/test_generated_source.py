@@ -1,6 +1,7 @@
 """What the finished files are generated from: lines are broken without another meaning, guards are true."""
 
 import ast
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from pytorch_to_triton.convert.finish.guards import conditions
 from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for_the_interpreter
 from pytorch_to_triton.convert.finish.recipe import Recipe, received
 from pytorch_to_triton.draft.file.kernel_text import import_block
+from pytorch_to_triton.inputs.comparison import parse_comparisons
 from pytorch_to_triton.inputs.declaration import parse_declaration
 
 from ..draft.graphs import graph
@@ -96,6 +98,45 @@ def test_the_kernels_take_what_is_declared_and_nothing_else() -> None:
         assert why_not(made, x, w, 2.0) == ""
     with torch.autocast("cpu"):
         assert why_not(made, x.detach(), w, 2.0).startswith("autocast is on")
+
+
+def test_another_value_than_those_listed_is_said_to_need_a_declaration() -> None:
+    made = recipe({"x": "float32[M, N]", "n": "1|4"}, requires=["n in (1, 4)"])
+    assert why_not(made, torch.ones(3, 8), 4) == ""
+    assert why_not(made, torch.ones(3, 8), 2) == "n is not one of 1, 4: declare it too, and convert again"
+
+
+def test_the_finished_tests_compare_what_is_free_of_order_sorted() -> None:
+    made = recipe({"x": "float32[M, N]"})
+    free = parse_comparisons("unordered(out[1], out[0])")
+    made = replace(made, declaration=made.declaration.model_copy(update={"unordered": free}))
+    (text,) = (text for name, text in files(made, "").texts.items() if name.startswith("test_"))
+    body = text[text.index("def in_one_order") : text.index("def tensors_of")]
+    scope: dict[str, Any] = {"torch": torch}
+    exec(body, scope)
+    weights, indices = torch.tensor([[0.5, 0.1, 0.4]]), torch.tensor([[7, 2, 5]])
+    ordered = scope["in_one_order"]([weights, indices])
+    assert [one.tolist() for one in ordered] == [[pytest.approx([0.1, 0.4, 0.5])], [[2, 5, 7]]]
+    assert "in_one_order" not in "".join(files(recipe({"x": "float32[M, N]"}), "").texts.values())
+
+
+def test_the_finished_tests_name_the_element_its_values_and_the_tolerance() -> None:
+    (text,) = (t for name, t in files(recipe({"x": "float32[M, N]"}), "").texts.items() if "test_" in name)
+    body = text[text.index("def described") : text.index("@every_size")]
+    scope: dict[str, Any] = {"torch": torch}
+    exec(body, scope)
+    exact = torch.tensor([[1.0, float("nan"), 2.0], [float("inf"), 0.0, 4.0]], dtype=torch.float64)
+    scope["assert_as_exact"](exact.float(), exact.float(), exact)
+    for place, value in (((0, 2), 2.5), ((1, 0), 3.0), ((1, 1), float("inf"))):
+        wrong = exact.float()
+        wrong[place] = value
+        expected = rf"1 of 6 are wrong, the first at \[{place[0]}, {place[1]}\]: {value}, PyTorch "
+        with pytest.raises(AssertionError, match=expected) as caught:
+            scope["assert_as_exact"](wrong, exact.float(), exact)
+        assert ("is allowed" in str(caught.value)) == bool(exact[place].isfinite())
+    whole = torch.tensor([3, 5])
+    with pytest.raises(AssertionError, match=r"1 of 2 are wrong, the first at \[1\]: 4, PyTorch 5, exact 5"):
+        scope["assert_as_exact"](torch.tensor([3, 4]), whole, whole)
 
 
 def test_a_condition_that_would_divide_by_zero_leaves_the_call_to_pytorch() -> None:
@@ -217,13 +258,13 @@ def test_what_the_interpreter_cannot_do_is_changed_for_it_alone() -> None:
     source = behind_the_kernels(text, "INTERPRETED")
     ast.parse(source)
     assert source.startswith("if INTERPRETED:\n")
-    assert "k.configs = k.configs[:1]" in source
+    assert "k._bench = lambda *args, **options: 0.0" in source
     assert 'return "ieee"' in source
     assert behind_the_kernels(kernel, "INTERPRETED") == ""
 
 
 def test_a_tuner_behind_a_name_is_seen_and_a_kernel_inside_of_a_function_left_alone() -> None:
     named = "import triton\nTUNED = triton.autotune([], key=[])\n\n\n@TUNED\ndef k(x):\n    pass"
-    assert "k.configs = k.configs[:1]" in behind_the_kernels(named, "INTERPRETED")
+    assert "k._bench = lambda *args, **options: 0.0" in behind_the_kernels(named, "INTERPRETED")
     inside = "import triton\n\n\ndef make():\n    @triton.autotune([], key=[])\n    def k(x):\n        pass"
     assert behind_the_kernels(inside, "INTERPRETED") == ""

@@ -80,6 +80,12 @@ def test_stage_two_wants_a_tuned_kernel_and_stage_three_may_have_chosen() -> Non
     assert gate.autotuned(2, seen(None)).met == "met"
     assert gate.autotuned(2, seen(None, DOUBLED_KERNEL)).met == "not met"
     assert gate.autotuned(3, seen(None, DOUBLED_KERNEL)).met == "met"
+    by_heuristic = DOUBLED_KERNEL.replace("@triton.jit", "@triton.heuristics({})\n@triton.jit")
+    by_table = DOUBLED_KERNEL.replace("BLOCK=64)", "**TABLE[n_elements > 99])")
+    by_size = DOUBLED_KERNEL.replace("BLOCK=64)", "BLOCK=64, num_warps=4 if n_elements > 99 else 1)")
+    fixed = DOUBLED_KERNEL.replace("BLOCK=64)", "BLOCK=64, num_warps=4)")
+    texts = (by_heuristic, by_table, by_size, fixed)
+    assert [gate.autotuned(2, seen(None, t)).met for t in texts] == ["met", "met", "met", "not met"]
 
 
 def test_stage_three_is_timed_beside_pytorch_whoever_is_faster() -> None:

@@ -278,3 +278,29 @@ def submitting(folder: SessionFolder) -> subprocess.Popen[bytes]:
 def is_done(folder: SessionFolder) -> bool:
     """Whether the last gate has opened."""
     return any(attempt.stage == 3 and attempt.opened for attempt in folder.attempts())
+
+
+ORDERED = """
+INPUTS = {"x": "float32[T, 6]"}
+DIMS = {"T": [1, 5]}
+COMPARE = "unordered(out[0], out[1])"
+
+
+def f(x):
+    values, indices = x.topk(2, sorted=False)
+    return indices, values
+"""
+
+
+async def test_the_start_says_what_of_the_results_is_free(started: Starting) -> None:
+    folder = await started(ORDERED)
+    assert session_of(folder).understood.compared == (
+        "unordered(out[0], out[1], dim=-1), as declared",
+        "topk: any of equal values, in any order, line 11",
+    )
+    assert 'COMPARE = ["unordered(out[0], out[1], dim=-1)"]' in folder.file(1).read_text(encoding="utf-8")
+
+
+async def test_a_comparison_of_what_is_no_result_is_refused_at_the_start(started: Starting) -> None:
+    with pytest.raises(BadInput, match=r"out\.values is no result: there are out\[0\], out\[1\]"):
+        await started(ORDERED.replace("out[1])", "out.values)"))

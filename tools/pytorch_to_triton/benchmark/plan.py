@@ -41,6 +41,7 @@ from pytorch_to_triton.targets.describe import (
 )
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
 from pytorch_to_triton.targets.problem import problem_of, reference_of
+from pytorch_to_triton.worker.wire.comparison import Unordered
 
 COMPILED = {COMPILE: "default", MAX_AUTOTUNE: "max-autotune-no-cudagraphs"}
 """Modes of torch.compile by label; a CUDA graph would copy its inputs, which the kernel need not."""
@@ -65,7 +66,8 @@ async def plan_benchmark(worker: WorkerClient, request: BenchmarkRequest, runtim
     seed = secrets.randbits(31) if request.seed is None else request.seed
     cases = tuple(cases_of(problem.reference, problem.declaration, request, graph))
     sides = problem.candidate, problem.reference
-    return BenchmarkPlan(request, target, sides, cases, graph, joint, why, seed)
+    free = problem.declaration.unordered
+    return BenchmarkPlan(request, target, sides, cases, graph, joint, why, seed, free)
 
 
 async def trace_work(
@@ -108,6 +110,8 @@ class BenchmarkPlan:
     """With its gradients, where these are timed and can be traced."""
     why_no_graph: str
     seed: int
+    unordered: tuple[Unordered, ...] = ()
+    """Results whose order is declared free."""
 
     def trial(self, frozen: Path | None) -> TimingTrial:
         """The kernel, its baselines, and what else it is compared with, such as a `frozen` copy."""
@@ -134,6 +138,7 @@ class BenchmarkPlan:
             cases=self.cases,
             seed=self.seed,
             seconds=self.request.seconds,
+            unordered=self.unordered,
             passes=self.request.passes,
             tf32=self.request.tf32,
         )

@@ -17,6 +17,7 @@ from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Role, Target
 from pytorch_to_triton.schema.timing import MinimalWork, Roofline, Timing, TimingTable
 from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire.comparison import Unordered
 
 ROUND_SECONDS = 4.0
 """What the timed rounds of one size may take; first calls and warm-up come on top."""
@@ -48,6 +49,8 @@ class TimingTrial:
     seed: int
     seconds: float
     """How long a first call may take, compilation and tuning included."""
+    unordered: tuple[Unordered, ...] = ()
+    """Results whose order is declared free."""
     passes: Passes = "forward"
     tf32: bool = False
     """Whether float32 products may run in TF32, for everybody."""
@@ -94,6 +97,7 @@ def job_of(trial: TimingTrial) -> Job:
         "samples": SAMPLES[trial.depth],
         "full": trial.depth == "full",
         "state_seed": trial.seed,
+        "unordered": [vars(each) for each in trial.unordered],
     }
     return Job(
         kind="timing",

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pytorch_to_triton.convert.cuts.cutting import CutTarget, cut, without_gradients
 from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
@@ -23,6 +24,7 @@ from pytorch_to_triton.graph.shown_inputs import with_shown_inputs
 from pytorch_to_triton.graph.size_programs import evaluable, programs_for_all_sizes, sizes_that_shape
 from pytorch_to_triton.graph.tracing import TargetTracer, Traced, trace
 from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.inputs.comparison import refuse_unknown
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import TensorSpec, fixed_spec
 from pytorch_to_triton.inputs.packed_input import written
@@ -33,7 +35,13 @@ from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import EXPORT, GRADIENTS, open_target, refuse_other_names
+from pytorch_to_triton.targets.describe import (
+    EXPORT,
+    GRADIENTS,
+    open_target,
+    refuse_other_names,
+    with_lists_kept,
+)
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import Problem, problem_of
@@ -155,10 +163,10 @@ class ResolvedTarget:
             return self.request.points
         return tuple(case.dims for case in self.timing_cases() if case.dims)
 
-    def declared(self) -> Mapping[str, object]:
+    def declared(self) -> dict[str, Any]:
         """INPUTS, DIMS and REQUIRES, a module's state among the inputs where it was traced."""
         state = {} if self.origin is None else self.origin.state
-        return declared(self.declaration, state)
+        return declared(self.problem, state)
 
     def reference(self) -> Reference | None:
         """The target's source as the reference of a file of its own; None where it cannot be copied."""
@@ -203,6 +211,7 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
             await refuse_unrunnable(worker, target, problem.declaration, runtime, seconds=seconds)
             untraced = ResolvedTarget(request, problem, None, refusal)
             return await resolved_in_parts(worker, untraced, runtime)
+    refuse_unknown(problem.declaration.unordered, [output.path for output in traced.graph.outputs])
     try:
         origin = DraftOrigin(traced, source_of(problem, traced, request.points))
         return ResolvedTarget(request, problem, origin, fixed=fixed)
@@ -222,7 +231,7 @@ async def resolved_in_parts(worker: WorkerClient, target: ResolvedTarget, runtim
             raise without_gradients(parts)
         reference = copied_reference(target.problem, parts.state_keys)
         made = construction(target.problem, parts.class_name) if parts.function.receiver else ""
-        inputs = declared(target.declaration, parts.state)
+        inputs = declared(target.problem, parts.state)
         origin = CutOrigin(parts, reference, target.declaration, inputs, made)
         return replace(target, origin=origin, refusal=None)
     except NotConvertible as refusal:
@@ -264,7 +273,7 @@ def source_of(problem: Problem, traced: Traced, points: Sequence[Point] = ()) ->
     return Source(
         target=str(description.target),
         reference=copied_reference(problem, traced.graph.state),
-        declared=declared(problem.declaration, state_of(traced.graph)),
+        declared=declared(problem, state_of(traced.graph)),
         timed=tuple(case.dims for case in timing_cases(problem.declaration, points, [traced])),
         output_dtypes=traced.output_dtypes,
         tensor_dtypes=traced.tensor_dtypes,
@@ -316,12 +325,14 @@ def state_of(graph: Graph) -> dict[str, TensorSpec]:
     return {t.name: fixed_spec(t.dtypes or (t.dtype,), t.shape.expressions) for t in tensors}
 
 
-def declared(declaration: Declaration, state: Mapping[str, TensorSpec]) -> dict[str, object]:
-    """INPUTS, DIMS and REQUIRES as a kernel file holds them, a module's `state` among the inputs."""
+def declared(problem: Problem, state: Mapping[str, TensorSpec]) -> dict[str, Any]:
+    """INPUTS, DIMS, REQUIRES and COMPARE as a file holds them, a module's `state` among the inputs."""
+    declaration = problem.declaration
     return {
-        "INPUTS": written({**declaration.inputs, **state}),
+        "INPUTS": with_lists_kept(problem.reference, written({**declaration.inputs, **state})),
         "DIMS": {name: list(sizes) for name, sizes in declaration.dims.items()},
         "REQUIRES": list(declaration.requires),
+        "COMPARE": list(map(str, declaration.unordered)),
     }
 
 

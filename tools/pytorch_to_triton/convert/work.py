@@ -30,6 +30,7 @@ from pytorch_to_triton.schema.conversion import StageReport
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable, Traffic
+from pytorch_to_triton.targets.describe import with_values_listed
 from pytorch_to_triton.validate.validate import Validation, open_validation
 
 Tables = tuple[TimingTable, ...]
@@ -87,10 +88,10 @@ class ConversionWork:
         origin = self.target.whole
         if origin is None:
             return None
-        candidate = Target(path=file)
-        return await traffic_of(
-            self.worker, self.runtime, candidate, origin.traced, origin.source.declared, dims
-        )
+        declared = origin.source.declared
+        inputs = with_values_listed(self.target.description, declared["INPUTS"])
+        given = {**declared, "INPUTS": inputs}
+        return await traffic_of(self.worker, self.runtime, Target(path=file), origin.traced, given, dims)
 
     def opened(self) -> AbstractAsyncContextManager[Validation]:
         """One validation for all stages; the first one's file must be there."""

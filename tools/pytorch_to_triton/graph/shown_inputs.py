@@ -13,7 +13,7 @@ from pytorch_to_triton.inputs.expression import value_of
 from pytorch_to_triton.inputs.packed_input import nested
 from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.schema.description import Example, PackedExample, TensorExample
-from pytorch_to_triton.targets.describe import TargetProcess, declared
+from pytorch_to_triton.targets.describe import TargetProcess, declared, with_lists_kept
 from pytorch_to_triton.targets.problem import Problem, problem_of
 from pytorch_to_triton.worker.wire import tracing
 
@@ -39,7 +39,7 @@ async def with_shown_inputs(process: TargetProcess, problem: Problem, options: O
     answer = await process.answer(tracing.ShownInputsRequest(points=(first, second)))
     assert isinstance(answer, tracing.ShownInputsItem)
     shown = [EXAMPLES.validate_python(examples) for examples in answer.examples]
-    inputs = nested(dict(declarations(shown, (first, second))))
+    inputs = with_lists_kept(problem.reference, nested(dict(declarations(shown, (first, second)))))
     description = problem.reference.model_copy(update={"inputs": inputs, "generates_inputs": False})
     return problem_of(description, description, options)
 

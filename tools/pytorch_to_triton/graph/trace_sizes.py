@@ -10,7 +10,7 @@ from itertools import permutations
 
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.inputs.declaration import Declaration
-from pytorch_to_triton.inputs.expression import at_sizes, holds, names_in
+from pytorch_to_triton.inputs.expression import at_sizes, holds, names_in, sizes_listed
 from pytorch_to_triton.schema.graph import Graph, Shape
 
 PRIMES = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
@@ -24,8 +24,9 @@ def distinct_sizes(
     names: Sequence[str], requirements: Sequence[str], excluded: Collection[int]
 ) -> dict[str, int] | None:
     """A size for each dim, all different and none `excluded`, that meets every requirement; else None."""
-    by_last = _by_last_name(names, requirements)
-    for family in _families(len(names), requirements):
+    by_last, listed = _by_last_name(names, requirements), sizes_listed(requirements)
+    for sizes in _families(len(names), requirements):
+        family = [listed.get(name, of_name) for name, of_name in zip(names, sizes, strict=True)]
         steps = iter(range(SIZES_TRIED))
         search = _assignments(names, family, by_last, {}, excluded, steps)
         solution = next(search, None)
@@ -95,12 +96,14 @@ class SizeKind:
 def trace_dims(declaration: Declaration, kind: SizeKind | None = None) -> dict[str, int]:
     """Distinct sizes, of at least 11 if possible, that meet all requirements and are of this kind.
 
-    Without a kind they are those of the program that a file's own inputs take. Raises NotConvertible where
-    there are none.
+    Without a kind they are those of the program that a file's own inputs take. A dim whose sizes are listed
+    has another one, since small numbers are not told apart, unless the kind pins it. Raises NotConvertible
+    where there are none.
     """
     own = declaration.same_program if kind is None else kind.conditions
     pinned = {} if kind is None else dict(kind.pinned)
-    conditions = [at_sizes(text, pinned) for text in (*declaration.requires, *own)]
+    required = (text for text in declaration.requires if not sizes_listed([text]))
+    conditions = [at_sizes(text, pinned) for text in (*required, *own)]
     left = [name for name in declaration.dims if name not in pinned]
     requirements = [text for text in conditions if names_in(text)]
     numbers = {int(size) for spec in declaration.tensors().values() for size in spec.shape if size.isdigit()}
@@ -123,7 +126,8 @@ def kind_of_declared_sizes(declaration: Declaration) -> SizeKind | None:
         for larger, smaller in permutations(declaration.dims, 2)
         if min(declaration.dims[larger]) > max(declaration.dims[smaller])
     ]
-    return SizeKind((*declaration.same_program, *found)) if found else None
+    pinned = {name: max(sizes) for name, sizes in sizes_listed(declaration.requires).items()}
+    return SizeKind((*declaration.same_program, *found), pinned) if found or pinned else None
 
 
 def how_to_join_dims(requires: Sequence[str]) -> str:

@@ -14,14 +14,23 @@ from pydantic import Field
 
 from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.case import Argument, Case, tensors_in
+from pytorch_to_triton.inputs.comparison import parse_comparisons
 from pytorch_to_triton.inputs.expression import at_sizes, holds, names_in, parse_requirement, point_name
-from pytorch_to_triton.inputs.input_spec import InputSpec, PackedSpec, SizeSpec, TensorSpec, argument_of
+from pytorch_to_triton.inputs.input_spec import (
+    InputSpec,
+    PackedSpec,
+    SizeSpec,
+    TensorSpec,
+    argument_of,
+    values_listed,
+)
 from pytorch_to_triton.inputs.option_text import value_of_option
 from pytorch_to_triton.inputs.packed_input import parse_inputs
 from pytorch_to_triton.inputs.sizes import Point, middle_point, nearby
 from pytorch_to_triton.inputs.text_span import TextSpan
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.worker.wire.comparison import Unordered
 from pytorch_to_triton.worker.wire.packing import Packing
 
 POINTS_TRIED = 10_000
@@ -41,6 +50,8 @@ class Declaration(Value):
     """The sizes that each dimension should be tried at; never empty."""
     requires: tuple[str, ...] = ()
     """Conditions that every tried combination of sizes meets."""
+    unordered: tuple[Unordered, ...] = ()
+    """Results whose order is free."""
     generated: dict[str, int] = Field(default_factory=dict)
     """The sizes that the file's get_inputs() gives the dims; empty where it has none, or has no dims."""
     same_program: tuple[str, ...] = ()
@@ -151,6 +162,7 @@ class Options:
     inputs: Mapping[str, object] = field(default_factory=dict)
     dims: Mapping[str, object] = field(default_factory=dict)
     requires: tuple[str, ...] = ()
+    compare: tuple[str, ...] = ()
 
     def at(self, points: Sequence[Point]) -> "Options":
         """With the sizes that the points name. Raises BadDeclaration for a dim that has sizes already."""
@@ -177,14 +189,23 @@ def parse_declaration(
 ) -> Declaration:
     """INPUTS, DIMS and REQUIRES as a kernel file holds them, with options on top.
 
-    An option replaces the file's entry of that name; requirements add up. Dimensions of the file that no
+    An option replaces the file's entry of that name; requirements add up. A whole number whose values are
+    listed is a size: a dim of its own name, with these sizes and no others. Dimensions of the file that no
     input uses once options replaced some inputs are left out. Raises BadDeclaration for whatever cannot be
     read, is unbound or unused, and for requirements that none of the declared sizes meets.
     """
-    sizes = {name: _parse_sizes(name, value) for name, value in {**dims, **options.dims}.items()}
-    given = {**inputs, **options.inputs}
-    specs = parse_inputs({_checked_name("Input", name): value for name, value in given.items()}, sizes)
-    texts = [*([requires] if isinstance(requires, str) else requires), *options.requires]
+    given = {_checked_name("Input", name): value for name, value in {**inputs, **options.inputs}.items()}
+    listed = {name: values for name, value in given.items() if (values := values_listed(value))}
+    sizes = {
+        name: _parse_sizes(name, value)
+        for name, value in {**_without(listed, dims, options), **listed, **options.dims}.items()
+    }
+    specs = parse_inputs({**given, **{name: name for name in listed}}, sizes)
+    texts = [
+        *([requires] if isinstance(requires, str) else requires),
+        *(f"{name} in {values}" for name, values in listed.items()),
+        *options.requires,
+    ]
     conditions = tuple(
         parse_requirement(TextSpan.of("Requirement", text).stripped(), sizes) for text in texts
     )
@@ -193,7 +214,21 @@ def parse_declaration(
     return _without_unused_dims(declaration, excused=frozenset(dims if options.inputs else ()))
 
 
-def parse_options(inputs: Sequence[str], dims: Sequence[str], requires: Sequence[str] = ()) -> Options:
+def _without(listed: Collection[str], dims: Mapping[str, object], options: Options) -> Mapping[str, object]:
+    """The file's dims without those for which an option lists values.
+
+    Raises BadDeclaration where the file itself gives a parameter values and a dim of its name sizes.
+    """
+    for name in listed:
+        if name in dims and name not in options.inputs:
+            problem = f"Input {name}: its values are listed, and DIMS has sizes of {name} too."
+            raise BadDeclaration(problem, f"{name}: {dims[name]}", 0, "Keep one of the two.")
+    return {name: sizes for name, sizes in dims.items() if name not in listed}
+
+
+def parse_options(
+    inputs: Sequence[str], dims: Sequence[str], requires: Sequence[str] = (), compare: Sequence[str] = ()
+) -> Options:
     """`--input x=float32[M,N]`, `--input eps=1e-5`, `--input batch={"x": "float32[M,N]"}`, `--dim M=1,7,256`.
 
     A value that reads as None, a bool or a number is one; quote it to pass it as text. Raises BadDeclaration
@@ -203,6 +238,7 @@ def parse_options(inputs: Sequence[str], dims: Sequence[str], requires: Sequence
         inputs={name: value_of_option(value) for name, value in _assignments("--input", inputs).items()},
         dims={name: _sizes_text(name, value) for name, value in _assignments("--dim", dims).items()},
         requires=tuple(requires),
+        compare=tuple(map(str, parse_comparisons(compare))),
     )
 
 

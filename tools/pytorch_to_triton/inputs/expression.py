@@ -7,7 +7,7 @@ kept as its text.
 import ast
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -23,17 +23,19 @@ Number = int | float
 
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_MEMBERSHIP = (ast.In, ast.NotIn)
 _COMPUTED = (
     ast.Name, ast.Load, ast.UnaryOp, ast.Not, ast.USub, ast.UAdd, ast.BinOp, *_ARITHMETIC, ast.Pow, ast.Div,
-    ast.BoolOp, ast.And, ast.Or, ast.Compare, *_COMPARISONS,
+    ast.BoolOp, ast.And, ast.Or, ast.Compare, *_COMPARISONS, *_MEMBERSHIP, ast.Tuple,
 )  # fmt: skip
 """Powers and quotients are written by torch.export, never by a user: whose expressions are checked first."""
 _FUNCTIONS = {function.__name__: function for function in (abs, float, int, max, min, round)}
 _OF_MATH = frozenset(f"math.{name}" for name in ("ceil", "exp", "floor", "log", "log2", "pow", "sqrt"))
 """Of sizes, as torch.export writes them; a user's expression calls none."""
 _GLOBALS: dict[str, object] = {"__builtins__": {}, "math": math, **_FUNCTIONS}
+_LISTED = re.compile(r"(\w+) in \(([\d, ]+)\)")
 _SIZE_HINT = "A size is made of integers, dimension names, + - * // % and parentheses."
-_CONDITION_HINT = "Compare sizes, for example N % 16 == 0 or M < N; join with and, or, not."
+_CONDITION_HINT = "Compare sizes, for example N % 16 == 0, M < N or G in (1, 4); join with and, or, not."
 
 
 def parse_size(passage: TextSpan, known: Collection[str]) -> str:
@@ -72,6 +74,12 @@ def names_in(text: str) -> frozenset[str]:
     """The dimensions that an expression names."""
     named = {node.id for node in ast.walk(_tree(text)) if isinstance(node, ast.Name)}
     return frozenset(named - {"math", *_FUNCTIONS})
+
+
+def sizes_listed(requirements: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """The dims of which a requirement lists all sizes, `G in (1, 4)`, with these."""
+    listed = filter(None, map(_LISTED.fullmatch, requirements))
+    return {each[1]: tuple(map(int, re.findall(r"\d+", each[2]))) for each in listed}
 
 
 def other_factor(size: str, known: Collection[str]) -> tuple[str, str] | None:
@@ -180,9 +188,13 @@ class _Check:
                     self.condition(value)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 self.condition(operand)
+            case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()], comparators=[ast.Tuple(elts=sizes)]):
+                for side in (left, *sizes):
+                    self.arithmetic(side)
             case ast.Compare(left=left, ops=ops, comparators=comparators):
                 if not all(isinstance(op, _COMPARISONS) for op in ops):
-                    raise self.refusal(node, "only == != < <= > >= compare sizes.", _CONDITION_HINT)
+                    problem = "only == != < <= > >= compare sizes, and in (1, 4) several."
+                    raise self.refusal(node, problem, _CONDITION_HINT)
                 for side in (left, *comparators):
                     self.arithmetic(side)
             case _:

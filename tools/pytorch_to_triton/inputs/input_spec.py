@@ -1,10 +1,12 @@
 """One declared input: a tensor, a size, a constant or what holds several of them, and its grammar.
 
     float32[M, N]    float32|bfloat16[M, N // 2]    int64[M] in 0..N    float32[M] in 0.1..1.0    float32[]
+    1|4|8
 
 A string is a tensor when it has a square bracket or starts with a dtype. One that names dimensions and
-nothing else is a whole number, that size (`G`, `N // 2`); any other string is a constant (`tanh`). Quotes
-inside the string make it a constant whatever it holds (`"'float32'"`).
+nothing else is a whole number, that size (`G`, `N // 2`); numbers with `|` between them are the values that a
+whole number has. Any other string is a constant (`tanh`). Quotes inside the string make it a constant
+whatever it holds (`"'float32'"`).
 """
 
 import re
@@ -50,6 +52,7 @@ _OTHER_NAMES = {
     "byte": "uint8", "boolean": "bool",
 }  # fmt: skip
 _STARTS_WITH_DTYPE = re.compile(rf"\s*(torch\.)?({'|'.join(DTYPES)}|complex(32|64|128)?)\b")
+_VALUES = re.compile(r"\s*[0-9]{1,18}\s*(\|\s*[0-9]{1,18}\s*)+")
 _WORD = re.compile(r"[^\W\d]\w*")
 _FORM = "A tensor reads float32[M, N] or int64[M] in 0..N; put quotes inside the string to pass it as text."
 
@@ -212,6 +215,9 @@ def parse_input(place: str, value: object, known: Collection[str]) -> TensorSpec
         return ConstantSpec(value=tuple(_constant(label, item) for item in value))
     if isinstance(value, str) and is_tensor(value):
         return _parse_tensor(TextSpan.of(label, value), known)
+    if isinstance(value, str) and values_listed(value):
+        hint = "List values of a parameter alone, or name a dim here and list its sizes in DIMS."
+        raise TextSpan.of(label, value).refusal("values are listed inside of a container.", hint)
     if isinstance(value, str) and is_size(value, known):
         return SizeSpec(size=parse_size(TextSpan.of(label, value).stripped(), known))
     return ConstantSpec(value=_constant(label, value))
@@ -227,6 +233,13 @@ def is_size(text: str, known: Collection[str]) -> bool:
     """Whether it names dimensions, `known` ones, and no other words."""
     words = _WORD.findall(text)
     return not _is_quoted(text) and bool(words) and all(word in known for word in words)
+
+
+def values_listed(value: object) -> tuple[int, ...]:
+    """The values of a whole number that the text `1|4|8` lists, each once; none of anything else."""
+    if not isinstance(value, str) or not _VALUES.fullmatch(value):
+        return ()
+    return tuple(dict.fromkeys(map(int, value.split("|"))))
 
 
 def _is_quoted(text: str) -> bool:

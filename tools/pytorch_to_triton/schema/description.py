@@ -23,6 +23,8 @@ class Parameter(Value):
     required: bool
     default: str
     """The default's repr; empty when there is none."""
+    scalar: str = ""
+    """`int`, `float`, `bool` or `str` where it takes one of those; empty: anything."""
 
 
 class TensorExample(Value):
@@ -81,6 +83,8 @@ class Description(Value):
     """The file's INPUTS as they stand; None where it declares none."""
     dims: dict[str, JsonValue]
     requires: list[str]
+    compare: list[JsonValue] = Field(default_factory=list)
+    """The file's COMPARE as it stands."""
     bytes_moved: str | None = None
     """The file's BYTES: an expression over the dims for what a call must move at least."""
     flops: str | None = None

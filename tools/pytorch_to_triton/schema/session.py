@@ -67,6 +67,8 @@ class Understanding(Value):
     """The graph, an operator a line: `y = aten.add.Tensor(x, bias) -> float32[M, N], line 12`."""
     guards: tuple[str, ...] = ()
     """Conditions on the sizes under which it holds."""
+    compared: tuple[str, ...] = ()
+    """What of the results is free, as declared or as PyTorch's operators leave it; none: nothing."""
     kernels: tuple[str, ...] = ()
     """What the draft computes in each kernel."""
     calls: tuple[str, ...] = ()

@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
-from pytorch_to_triton.errors import Refusal, TargetBroken, TargetNotFound
+from pytorch_to_triton.errors import BadDeclaration, Refusal, TargetBroken, TargetNotFound
 from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.inputs.comparison import parse_comparisons
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options, parse_declaration
 from pytorch_to_triton.inputs.packed_input import CALL, nested
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -47,6 +48,8 @@ HINTS = {
     "StateMismatch": "Give the candidate's parameters and buffers the names and shapes of the reference's.",
     "ExampleFailed": "Name a function that calls the target on arguments that it takes.",
     "ExamplesFailed": "Make it return one value for each parameter of the target.",
+    "ComparisonUnusable": "Correct COMPARE or --compare: unordered(out[0], out[1], dim=-1) names results by "
+    "their places in what is returned, with as many entries along the dim each.",
     "WorkUnusable": 'Write it as text over the dims: BYTES = "2 * M * N * itemsize".',
     "DeclarationUnusable": "Declare inputs as text: INPUTS = {'x': 'float32[M, N]'}.",
 }
@@ -163,7 +166,7 @@ def declaration_of(
     """
     source = with_small_sizes(declaring(reference, candidate))
     inputs = inputs_of(source, reference)
-    taken = collected(reference, {**inputs, **options.inputs})
+    taken = collected(reference, with_values_listed(reference, {**inputs, **options.inputs}))
     options = replace(options, inputs=taken if options.inputs else {})
     dims = {
         name: sizes for name, sizes in source.dims.items() if source.generates_inputs or used(name, taken)
@@ -171,6 +174,8 @@ def declaration_of(
     declaration = parse_declaration(
         taken, dims if taken or source.generates_inputs else {}, source.requires, options
     )
+    unordered = parse_comparisons(options.compare or source.compare)
+    declaration = declaration.model_copy(update={"unordered": unordered})
     if source.free is not None and not (options.inputs or options.dims):
         declaration = declaration.model_copy(
             update={"generated": source.free.dims, "same_program": source.free.same_program}
@@ -179,6 +184,42 @@ def declaration_of(
         refuse_misfit(reference, declaration, state=())
         refuse_misfit(candidate, declaration, state=state_passed(reference, candidate))
     return declaration
+
+
+def with_values_listed(reference: Description, inputs: Mapping[str, object]) -> dict[str, object]:
+    """Lists for parameters that take one number as the values to try: `[1, 4, 8]` is `1|4|8`.
+
+    A list in a list is passed as it is. Raises BadDeclaration for a list of anything but whole numbers.
+    """
+    return {name: value_listed(name, value, scalars_of(reference)) for name, value in inputs.items()}
+
+
+def value_listed(name: str, value: object, scalars: Mapping[str, str]) -> object:
+    """What `with_values_listed` makes of one input."""
+    if not isinstance(value, list) or name not in scalars:
+        return value
+    if len(value) == 1 and isinstance(value[0], list):
+        return value[0]
+    if not value or any(type(one) is not int or one < 0 for one in value):
+        raise BadDeclaration(
+            f"Input {name}: it takes one {scalars[name]}, and this is a list.",
+            f"{name}={value}",
+            0,
+            f"Values may be listed of whole numbers from 0 on: {name}=[1, 4, 8]. Declare one value, and "
+            "convert once for each other one; a list that is passed as it is reads [[...]].",
+        )
+    return "|".join(map(str, value)) if len(value) > 1 else value[0]
+
+
+def with_lists_kept(reference: Description, inputs: Mapping[str, object]) -> dict[str, object]:
+    """Values as they are declared, so that `with_values_listed` takes none of the lists for values to try."""
+    scalars = scalars_of(reference)
+    return {n: [v] if isinstance(v, list) and n in scalars else v for n, v in inputs.items()}
+
+
+def scalars_of(reference: Description) -> dict[str, str]:
+    """The parameters that take one value, with its type."""
+    return {p.name: p.scalar for p in reference.parameters if p.scalar and not p.variadic}
 
 
 def declaring(reference: Description, candidate: Description) -> Description:
@@ -196,7 +237,7 @@ def inputs_of(source: Description, reference: Description) -> dict[str, object]:
     if source.generates_inputs:
         return {}
     if source.inputs is None:
-        return declared_examples(source.examples or (), source.free)
+        return with_lists_kept(reference, declared_examples(source.examples or (), source.free))
     state = {tensor.name for tensor in reference.state}
     known = {parameter.name for parameter in reference.parameters}
     one_of_many = reference.target.name is not None and not any(p.variadic for p in reference.parameters)

@@ -16,7 +16,7 @@ from pytorch_to_triton.inputs.case import Case, Layout, tensors_in
 from pytorch_to_triton.profilers.sanitizer import Hazard, Sanitized, Tool, find_sanitizer, sanitize
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.verdict import CaseResult, Violation, ViolationKind
-from pytorch_to_triton.validate.behavior import OVERFLOW, never_stored, violation, violations_of
+from pytorch_to_triton.validate.behavior import OVERFLOW, violation, violations_of
 from pytorch_to_triton.validate.judge import MEMORY, in_order_of_weight
 from pytorch_to_triton.validate.phrases import times
 from pytorch_to_triton.validate.run_outcome import OK
@@ -166,9 +166,8 @@ async def check_memory(
         group.start_soon(look_under_the_interpreter, trial, [*small, *strided[:LARGE_STRIDE_CASES]], memory)
         if tools and find_sanitizer() is not None:
             group.start_soon(look_under_the_sanitizer, trial, small, tools, reports)
-    seen = memory.observations
     hazards = [violations_of_hazards(report.hazards) for report in reports.values()]
-    memory.violations = (*chain(*hazards), *never_stored(seen, seen, trial.policy))
+    memory.violations = tuple(chain(*hazards))
     memory.notes = notes_of(reports, len(small), tools)
 
 

@@ -33,6 +33,7 @@ from pytorch_to_triton.validate.run_outcome import (
 )
 from pytorch_to_triton.worker.wire import validation
 from pytorch_to_triton.worker.wire.as_json import decoded
+from pytorch_to_triton.worker.wire.comparison import Unordered
 from pytorch_to_triton.worker.wire.observation import SandboxViolation, Traces
 from pytorch_to_triton.worker.wire.statistics import CaseStatistics
 
@@ -278,6 +279,8 @@ class ReferenceProcess:
     """The device's name, once the process has started."""
     free_bytes: int | None = None
     """Of the device; None for a CPU."""
+    unordered: tuple[Unordered, ...] = ()
+    """Results whose order is declared free."""
     _prepared: dict[str, Prepared] = field(default_factory=dict)
     _users: Counter[str] = field(default_factory=Counter)
     _kept: int = 0
@@ -314,7 +317,10 @@ class ReferenceProcess:
         self.staged[name] = item.digest
 
     async def prepare(self, case: Case) -> Prepared:
-        """The case with its inputs generated, once for all candidates; `done_with` it when it is compared."""
+        """The case with its inputs generated, once for all candidates; `done_with` it when it is compared.
+
+        Raises TargetBroken where the declared comparison does not fit what the reference returns.
+        """
         async with self._preparing:
             if case.name not in self._prepared:
                 self._prepared[case.name] = await self._ask_to_prepare(case)
@@ -337,6 +343,7 @@ class ReferenceProcess:
             seed=prepared.seed,
             side=candidate,
             digests=(prepared.digest, self.staged[candidate]),
+            unordered=self.unordered,
         )
         item = await self._ask(request, validation.ComparedItem)
         return item if isinstance(item, RunOutcome) else item.statistics
@@ -352,9 +359,15 @@ class ReferenceProcess:
 
     async def _ask_to_prepare(self, case: Case) -> Prepared:
         prepared = Prepared(OK, secrets.token_hex(4), self.setting.seed_of(case.name))
-        request = validation.PrepareRequest(name=case.name, case=as_wire(case, prepared.id, prepared.seed))
+        request = validation.PrepareRequest(
+            name=case.name,
+            case=as_wire(case, prepared.id, prepared.seed),
+            unordered=self.unordered,
+        )
         item = await self._ask(request, validation.PreparedItem)
         if isinstance(item, RunOutcome):
+            if item.failure is not None and item.failure.type == "ComparisonUnusable":
+                raise refusal_of_failure(item.failure)
             return replace(prepared, outcome=item)
         return replace(prepared, digest=item.digest, aliases=item.aliases)
 

@@ -1,7 +1,7 @@
 """validate: does a kernel compute what its reference computes, wherever kernels are known to break?"""
 
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
@@ -15,7 +15,7 @@ from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Role
-from pytorch_to_triton.schema.verdict import CaseResult, Skip, Verdict
+from pytorch_to_triton.schema.verdict import CaseResult, Skip, Verdict, Violation
 from pytorch_to_triton.targets.describe import describe
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import Problem, problem_of, reference_of
@@ -147,7 +147,9 @@ class Validation:
         trial = ValidationTrial(self.setting, policy, self.reference, workers, request.stop)
         try:
             plan = await self.plan(request, await description_of(workers, "candidate"))
-            return verdict_of(await findings(trial, request, plan, listener), trial, request, plan.source)
+            found = await findings(trial, request, plan, listener)
+            triton = (await versions(self.setting.worker, self.setting.runtime)).triton
+            return verdict_of(found, trial, request, plan.source, triton)
         finally:
             await workers.close()
 
@@ -158,6 +160,7 @@ class Validation:
             await refuse_too_large(self.setting.worker, problem.declaration, self.setting.runtime)
         else:
             problem = self.shared_problem.with_candidate(candidate)
+        self.reference.unordered = problem.declaration.unordered
         plan = ready_plan(request, problem, self.limits, seed=self.setting.seed)
         if not request.cases:
             plan = await without_too_large(self.reference, plan)
@@ -268,22 +271,30 @@ class Findings:
     """What is at fault, as far as other ways of running a wrong case show it."""
 
 
+def idle_results(findings: Findings, policy: Policy) -> Iterator[Violation]:
+    """Results to which no case of a whole plan has a kernel write; a few cases may have nothing to store."""
+    seen = findings.memory.observations
+    yield from never_stored(findings.unblamed, findings.observations, policy)
+    yield from never_stored(seen, seen, policy)
+
+
 def verdict_of(
-    findings: Findings, trial: ValidationTrial, request: ValidationRequest, source: str
+    findings: Findings, trial: ValidationTrial, request: ValidationRequest, source: str, triton: str
 ) -> Verdict:
-    """The verdict; `source` is that of the candidate's file."""
+    """The verdict; `source` is that of the candidate's file, `triton` the version that ran it."""
     setting, results, reduction = trial.setting, findings.results, findings.reduction
     interpreter = setting.runtime.interpreter
     violations = (
         *findings.memory.violations,
-        *never_stored(findings.unblamed, findings.observations, trial.policy),
+        *(() if request.cases else idle_results(findings, trial.policy)),
         *violations_of_traces(trial.candidate.traces),
     )
+    compared = (f"Compared as declared: {each}." for each in trial.reference.unordered)
     decision = decide(results, violations, request.cases)
     wrong = wrong_of(results)
     smallest = reduction.case.name if reduction else None
     telling = smallest or (most_telling(wrong).name if wrong else None)
-    how = "under Triton's interpreter on CPU tensors" if interpreter else "compiled kernels on the device"
+    where = "interpreted on CPU tensors" if interpreter else "compiled and run on the device"
     behavior = behavior_of(findings.observations)
     never_launched: tuple[str, ...] = ()
     single_turns: tuple[Skip, ...] = ()
@@ -302,6 +313,7 @@ def verdict_of(
         violations=violations,
         notes=(
             *filter(None, (findings.culprit.sentence,)),
+            *compared,
             *notes_of(findings.observations, trial.policy),
             *notes_on(results, findings.observations),
             *findings.memory.notes_on(results),
@@ -313,5 +325,5 @@ def verdict_of(
         replay=command(request, setting.runtime, setting.seed, telling),
         seed=setting.seed,
         device="CPU, Triton's interpreter" if interpreter else trial.reference.device,
-        provenance=f"measured: every output compared with float64, {how}",
+        provenance=f"measured: every output compared with float64, {where} by Triton {triton}",
     )

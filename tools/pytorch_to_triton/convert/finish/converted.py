@@ -28,6 +28,7 @@ from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec
 from pytorch_to_triton.inputs.packed_input import CALL
 from pytorch_to_triton.schema.graph import Graph
+from pytorch_to_triton.targets.describe import with_values_listed
 
 
 def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Recipe:
@@ -39,7 +40,8 @@ def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Rec
     text = file.text
     graph, function, declaration = target.graph, target.description.name, target.declaration
     name = snake(function)
-    inputs = inputs_of(reference.parameters, declarations)
+    given = with_values_listed(target.description, declarations["INPUTS"])
+    inputs = inputs_of(reference.parameters, {**declarations, "INPUTS": given})
     constants = {name for name, spec in inputs.items() if isinstance(spec, ConstantSpec)}
     guards = target.origin.holds_where if target.origin and drafted else ()
     requires = tuple(dict.fromkeys((*declaration.requires, *guards, *file.limits)))
@@ -50,7 +52,9 @@ def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Rec
         origin=f"{function} of {target.target.path.name}",
         file=file,
         parameters=reference.parameters,
-        declaration=Declaration(inputs=inputs, dims=declaration.dims, requires=requires),
+        declaration=Declaration(
+            inputs=inputs, dims=declaration.dims, requires=requires, unordered=declaration.unordered
+        ),
         fixed=frozenset(constants - free_numbers(declaration, graph)),
         structure=structure_of(graph),
         outputs=len(returned(graph)) if graph else 0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from keyword import iskeyword
@@ -223,6 +223,7 @@ def test_content(recipe: Recipe) -> dict[str, object]:
             re.sub(r"^(\w+)", r'given["\1"]', operand.source) for operand in recipe.operands
         )
         + ("," if len(recipe.operands) == 1 else ""),
+        "unordered": list(unordered_places(recipe)),
         "registered": bool(recipe.structure),
         "keeps_launches": kept_launches.keeps_launches(recipe),
         "of_given": of_given(recipe.parameters),
@@ -231,6 +232,14 @@ def test_content(recipe: Recipe) -> dict[str, object]:
         "module": module,
         "forward_names": tuple(forward_names(module)) if module else (),
     }
+
+
+def unordered_places(recipe: Recipe) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Which of the results, counted as they come, may be in any order together, and along which dim."""
+    paths = [output.path for output in recipe.graph.outputs] if recipe.graph else []
+    for free in recipe.declaration.unordered:
+        places = (paths.index(p) if paths else int(re.sub(r"\D", "", p) or 0) for p in free.results)
+        yield tuple(places), free.dim
 
 
 def of_given(parameters: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pytorch_to_triton.convert.finish.recipe import Operand, Recipe, constant_source
 from pytorch_to_triton.draft.file.run import mismatches, taken_out
 from pytorch_to_triton.draft.fresh_names import fresh
-from pytorch_to_triton.inputs.expression import names_in, other_factor, quotient
+from pytorch_to_triton.inputs.expression import names_in, other_factor, quotient, sizes_listed
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, SizeSpec
 
 
@@ -118,7 +118,14 @@ def shapes(recipe: Recipe) -> Iterator[str]:
     for text in recipe.declaration.requires:
         if (condition := in_terms_of(text, dims)) is not None:
             met = " and ".join([*divisors(condition), condition])
-            yield from refuse(f"not ({met})", repr(f"{text} does not hold"))
+            yield from refuse(f"not ({met})", does_not_hold(text))
+
+
+def does_not_hold(requirement: str) -> str:
+    """The reason, as source; of a number whose values were listed how another one is converted."""
+    for name, values in sizes_listed([requirement]).items():
+        return repr(f"{name} is not one of {', '.join(map(str, values))}: declare it too, and convert again")
+    return repr(f"{requirement} does not hold")
 
 
 def by_products(tensor: Operand, dims: dict[str, str], recipe: Recipe) -> Iterator[str]:

@@ -174,7 +174,7 @@ def of_findings(name: str, findings: Sequence[Finding], clean: str) -> Condition
 
 
 def autotuned(stage: Stage, evidence: Evidence) -> Condition:
-    """Stage 2 tries launch configurations; stage 3 may have chosen."""
+    """Stage 2 tries launch configurations, or chooses among them by the sizes; stage 3 may have chosen."""
     name = "autotuned"
     if evidence.audit is not None and evidence.audit.findings:
         about = without(name, evidence.audit, UNTUNED, "")
@@ -182,6 +182,8 @@ def autotuned(stage: Stage, evidence: Evidence) -> Condition:
             return about
     if kernels := autotuned_kernels(evidence.text):
         return met(name, f"triton.autotune on {', '.join(kernels)}")
+    if how := chosen_by_size(evidence.text):
+        return met(name, how)
     if stage == 3:
         return met(name, "the launches have fixed configurations")
     return unmet(
@@ -190,6 +192,20 @@ def autotuned(stage: Stage, evidence: Evidence) -> Condition:
         "Put @triton.autotune over the kernel that takes the most time, with a key of the sizes that "
         "matter; the guide `autotune` shows how, `benchmark --tune` finds configurations.",
     )
+
+
+def chosen_by_size(text: str) -> str:
+    """What chooses the launch options of a kernel that is not autotuned; empty where they are numbers."""
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.FunctionDef(decorator_list=decorators):
+                if any("heuristics(" in ast.unparse(decorator) for decorator in decorators):
+                    return f"triton.heuristics on {node.name}"
+            case ast.Call(func=ast.Subscript(value=kernel), keywords=options):
+                given = {option.arg: option.value for option in options}
+                if None in given or not isinstance(given.get("num_warps", ast.Constant(4)), ast.Constant):
+                    return f"what launches {ast.unparse(kernel)} chooses its options (line {node.lineno})"
+    return ""
 
 
 def speed(evidence: Evidence) -> Condition:

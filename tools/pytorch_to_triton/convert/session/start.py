@@ -78,6 +78,7 @@ def understanding_of(target: ResolvedTarget, drafted: Drafted | None, why: str) 
         function=target.description.name,
         inputs=(*declared_inputs(declaration), *state_of(target)),
         guards=target.origin.holds_where if target.origin else (),
+        compared=(*(f"{each}, as declared" for each in declaration.unordered), *free_choices(graph)),
         kernels=tuple(f"{kernel.name}: {kernel.doc}" for kernel in drafted.kernels) if drafted else (),
         no_draft=why,
         read=read_first([node.op for node in graph.nodes] if graph else []),
@@ -100,6 +101,22 @@ def understanding_of(target: ResolvedTarget, drafted: Drafted | None, why: str) 
         "gradients": gradients_of(graph, backward=target.request.backward),
     }
     return known.model_copy(update=added)
+
+
+TOP_K = "aten.topk.default"
+CHOOSING = (TOP_K, "aten.sort.default")
+"""Operators that leave it free which of equal values they take."""
+
+
+def free_choices(graph: Graph | None) -> Iterator[str]:
+    """What PyTorch leaves free in the target: comparisons follow the kernel's own choice there."""
+    for node in graph.nodes if graph else ():
+        if node.op in CHOOSING:
+            sorted_ = node.args[4:5] or (node.kwargs.get("sorted"),)
+            is_free = node.op == TOP_K and isinstance(sorted_[0], Literal_) and sorted_[0].value is False
+            order = ", in any order" if is_free else ""
+            where = f", line {node.line}" if node.line else ""
+            yield f"{node.op.split('.')[1]}: any of equal values{order}{where}"
 
 
 def state_of(target: ResolvedTarget) -> Iterator[str]:

@@ -11,7 +11,7 @@ from pytorch_to_triton.draft.file.lines import WIDTH, tuple_text
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.schema.description import Parameter
 
-TAKEN = frozenset({"run", "reference", "INPUTS", "DIMS", "REQUIRES", "triton", "tl", "libdevice"})
+TAKEN = frozenset({"run", "reference", "INPUTS", "DIMS", "REQUIRES", "COMPARE", "triton", "tl", "libdevice"})
 """Names that a drafted file defines itself."""
 
 

@@ -31,9 +31,11 @@ from ..loading.target import load
 from ..tracing.description import description, has_examples
 from ..truth.compare import compare
 from ..truth.oracle import Oracle, Truth, with_own_module
+from ..truth.order import refuse_unusable
 from ..truth.reference_calls import CallLimit
 from ..wire import validation
 from ..wire.as_json import decoded
+from ..wire.comparison import Unordered
 from ..wire.statistics import CaseStatistics
 
 KEPT_BYTES = 2**30
@@ -97,7 +99,7 @@ class ReferenceSession:
     def answer(self, request: validation.ReferenceRequest) -> validation.ReferenceItem:
         match request:
             case validation.PrepareRequest():
-                return self.prepare(request.case)
+                return self.prepare(request.case, request.unordered)
             case validation.CompareRequest():
                 return self.compare(request)
             case validation.MeasureRequest():
@@ -113,16 +115,19 @@ class ReferenceSession:
         copies = stage_candidate(self.target, request.candidate, exchange.staged / side)
         return validation.StagedItem(digest=exchange.write_staging(side, copies))
 
-    def prepare(self, case: wire.Case) -> validation.PreparedItem | validation.ReferenceRaisedItem:
+    def prepare(
+        self, case: wire.Case, unordered: tuple[Unordered, ...]
+    ) -> validation.PreparedItem | validation.ReferenceRaisedItem:
         """Generate the inputs of a case, and run the reference on them.
 
-        An exception of the user's code is the case's result.
+        An exception of the user's code is the case's result, and so is a comparison that does not fit.
         """
         exchange = self.oracle.exchange
         try:
             arguments = generated_arguments(self.oracle.reference, case)
             exchange.put(case["id"], CallInputs(arguments, {}))
             run = dataclasses.replace(self.oracle, backward=False).run_as_it_is(case["id"], case["seed"])
+            refuse_unusable(unordered, run.outputs)
             if self.oracle.backward:
                 layout = layout_of_gradients(case)
                 cotangents = generated_cotangents(run.outputs, case["seed"], layout=layout)
@@ -161,7 +166,7 @@ class ReferenceSession:
         case_id, side, exchange = request.id, request.side, self.oracle.exchange
         untouched = (exchange.digest(case_id), exchange.staging_digest(side)) == request.digests
         try:
-            truth = self.truth(case_id, request.seed)
+            truth = self.truth(case_id, request.seed, request.unordered)
         except Exception as error:
             return validation.ReferenceRaisedItem(failure=describe_failure(error, request.name))
         figures = compare(exchange, case_id, side, truth, self.oracle.device)
@@ -173,10 +178,11 @@ class ReferenceSession:
         self.oracle.exchange.forget(case_id)
         return validation.ForgottenItem()
 
-    def truth(self, case_id: str, seed: int) -> Truth:
+    def truth(self, case_id: str, seed: int, unordered: tuple[Unordered, ...]) -> Truth:
         """The case's truth, computed once if it can be kept. Raises what the reference raises."""
         if case_id not in self.truths:
-            self.truths[case_id] = self.oracle.truth(case_id, seed)
+            oracle = dataclasses.replace(self.oracle, unordered=unordered)
+            self.truths[case_id] = oracle.truth(case_id, seed)
         self.truths.move_to_end(case_id)
         truth = self.truths[case_id]
         while self.truths and sum(bytes_of(kept) for kept in self.truths.values()) > KEPT_BYTES:

@@ -78,8 +78,13 @@ class TimingRun:
     ) -> None:
         """Let every process load what it calls."""
         try:
-            seed = self.setting["state_seed"]
-            processes.coordinator.ask("load", seconds=processes.seconds, target=reference, seed=seed)
+            processes.coordinator.ask(
+                "load",
+                seconds=processes.seconds,
+                target=reference,
+                seed=self.setting["state_seed"],
+                unordered=self.setting["unordered"],
+            )
             processes.idle.ask("start", seconds=processes.seconds)
         except Lost as why:
             raise NothingToTime(str(why)) from why

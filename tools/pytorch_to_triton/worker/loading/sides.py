@@ -11,7 +11,7 @@ from .target import NAMES_BY_ROLE
 
 INPUT_FUNCTIONS = ("inputs", "get_inputs")
 CONSTRUCTOR_FUNCTIONS = ("get_init_inputs",)
-DECLARATIONS = ("INPUTS", "DIMS", "REQUIRES", "BYTES", "FLOPS")
+DECLARATIONS = ("INPUTS", "DIMS", "REQUIRES", "COMPARE", "BYTES", "FLOPS")
 
 ENCODING = re.compile(r"\A((?:.*\n)?[ \t\f]*#.*?coding[:=][ \t]*)[-\w.]+")
 """A comment in the first two lines that names another encoding (PEP 263)."""

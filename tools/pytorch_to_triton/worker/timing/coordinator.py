@@ -13,6 +13,8 @@ from ..calls.tensors import read_values, write_values
 from ..loading.target import Loaded, load
 from ..truth.compare import statistics_of
 from ..truth.oracle import Oracle
+from ..wire.as_json import decoded
+from ..wire.comparison import Unordered
 from .input_pool import fresh, variant
 
 OWN_INPUTS = 3
@@ -41,10 +43,11 @@ class Coordinator:
         self.exchange = Exchange(folder)
         self.backward = passes != "forward"
 
-    def load(self, target: dict[str, Any], seed: int) -> None:
+    def load(self, target: dict[str, Any], seed: int, unordered: list[dict[str, Any]]) -> None:
         """Load the reference, and write the state that all processes get."""
         self.reference = load(target, "reference")
-        self.oracle = Oracle(self.reference, self.exchange, DEVICE, self.backward)
+        free = tuple(decoded(Unordered, each) for each in unordered)
+        self.oracle = Oracle(self.reference, self.exchange, DEVICE, self.backward, unordered=free)
         write_values(generated_state(self.reference, seed), self.exchange.state)
 
     def generate(self, case: dict[str, Any], seed: int) -> list[str]:

@@ -1,6 +1,7 @@
 """What a target takes, and what its file declares about it (schema/description.py)."""
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..wire.packing import Packing
 from .fake import FakeWhenEntered, example_inputs, fake_inputs, fake_mode, load_fake, range_of
 
 Plain = Any
+SCALAR = re.compile(r"(?:(?:typing\.)?Optional\[)?(int|float|bool|str)\]?(?: \| None)?")
 
 
 class ExamplesFailed(TargetError):
@@ -24,7 +26,7 @@ class ExamplesFailed(TargetError):
 
 
 class DeclarationUnusable(TargetError):
-    """INPUTS, DIMS or REQUIRES holds something that is neither text, a number, a list nor a dict."""
+    """INPUTS, DIMS, REQUIRES or COMPARE holds something that is neither text, a number, a list nor a dict."""
 
 
 class WorkUnusable(TargetError):
@@ -42,7 +44,8 @@ def description(target: wire.Target, loaded: Loaded, role: Role) -> wire.Json:
         "parameters": [described_parameter(p) for p in loaded.signature.parameters.values()],
         "inputs": plain(getattr(contents, "INPUTS", None), "INPUTS", vars(contents)),
         "dims": plain(getattr(contents, "DIMS", {}), "DIMS"),
-        "requires": plain(conditions(contents), "REQUIRES"),
+        "requires": plain(listed(contents, "REQUIRES"), "REQUIRES"),
+        "compare": plain(listed(contents, "COMPARE"), "COMPARE"),
         "bytes_moved": expression(contents, "BYTES"),
         "flops": expression(contents, "FLOPS"),
         "generates_inputs": callable(getattr(contents, "inputs", None)),
@@ -68,7 +71,18 @@ def described_parameter(parameter: inspect.Parameter) -> dict[str, Any]:
         "by_keyword": parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD),
         "required": parameter.default is parameter.empty and not variadic,
         "default": "" if parameter.default is parameter.empty else repr(parameter.default),
+        "scalar": scalar_type(parameter),
     }
+
+
+def scalar_type(parameter: inspect.Parameter) -> str:
+    """`int`, `float`, `bool` or `str` where the annotation, else the default, says that it takes one."""
+    annotation = parameter.annotation
+    if annotation is parameter.empty:
+        annotation = type(parameter.default)
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    scalar = SCALAR.fullmatch(text)
+    return scalar[1] if scalar else ""
 
 
 def plain(value: Any, where: str, types: Mapping[str, Any] | None = None) -> Plain:
@@ -161,7 +175,7 @@ def tensor_facts(tensor: torch.Tensor) -> dict[str, Any]:
     }
 
 
-def conditions(contents: Any) -> Any:
-    """REQUIRES as a list; one condition may stand as plain text."""
-    given = getattr(contents, "REQUIRES", [])
-    return [given] if isinstance(given, str) else given
+def listed(contents: Any, name: str) -> Any:
+    """REQUIRES or COMPARE as a list; a single one may stand as plain text."""
+    given = getattr(contents, name, [])
+    return given if isinstance(given, list | tuple) else [given]

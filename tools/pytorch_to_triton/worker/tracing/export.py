@@ -3,7 +3,7 @@
 import contextlib
 import math
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,7 +45,7 @@ from .graph_writer import (
 from .joint import OwnBackward, grad_names, halves, joint, own_backwards, saved_by, without_lines
 from .numbers_in_graph import known_constants
 from .source_names import SourceNames, name_nodes
-from .symbolic import pools_stay_symbolic, sizes_stay_symbolic
+from .symbolic import answers_kept, pools_stay_symbolic, sizes_stay_symbolic
 
 # A float argument is recognised in the graph by tracing again with other values: of either sign, small and
 # large, so that a branch on it shows.
@@ -174,6 +174,8 @@ class Exported:
     """The buffers that it writes to."""
     squeezed: tuple[int | torch.SymInt, ...] = ()
     """Sizes that would be dropped, and were kept, as they were not 1 in the trace."""
+    answers: tuple[Any, ...] = ()
+    """What the caller's own branches were told of sizes."""
     saved: list[str] = field(default_factory=list)
     """The nodes whose values its backward half needs."""
 
@@ -243,7 +245,7 @@ class ExportTracer:
             "written": {argument: output["path"] for argument, output in written.items()},
             "result": result,
             "dims": self.setting.dims,
-            "guards": [*sizes.guards(), *sizes.not_one(exported.squeezed)],
+            "guards": list(dict.fromkeys(guards_of(sizes, exported))),
             "updated": exported.updated,
             "autocast": cuda_autocast.has_begun(),
         }
@@ -272,7 +274,8 @@ class ExportTracer:
             for spec in self.inputs
         )
         symbolic = sizes_stay_symbolic(self.loaded.contents, self.loaded.file)
-        with symbolic, own_backwards(self.loaded.file) as applied:
+        answers: list[Any] = []
+        with symbolic, answers_kept(answers), own_backwards(self.loaded.file) as applied:
             program = torch.export.export(
                 module, tuple(self.examples), dynamic_shapes=(shapes,), strict=False
             )
@@ -281,10 +284,12 @@ class ExportTracer:
         updated = [names[place] for place in written_copies(program)]
         squeezed = tuple(kept_by_squeezing(program))
         if not self.setting.backward:
-            return Exported(program.run_decompositions(table), module.returned, updated, squeezed)
+            program = program.run_decompositions(table)
+            return Exported(program, module.returned, updated, squeezed, tuple(answers))
         with_gradients = self._joint(program, table, module, applied)
         without_lines(with_gradients)
-        return Exported(with_gradients, module.returned, updated, squeezed, saved_by(with_gradients))
+        saved = saved_by(with_gradients)
+        return Exported(with_gradients, module.returned, updated, squeezed, tuple(answers), saved)
 
     def _joint(
         self, program: ExportedProgram, table: Table, module: ExportedCall, applied: list[str]
@@ -303,6 +308,13 @@ class ExportTracer:
         except Exception as problem:
             why = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
             raise OwnBackward(f"the backward of {applied[0]} cannot be traced: {why}") from problem
+
+
+def guards_of(sizes: Sizes, exported: Exported) -> Iterator[str]:
+    """The conditions on sizes under which the program is that of a call."""
+    yield from sizes.guards()
+    yield from sizes.told_from_one(exported.answers)
+    yield from sizes.not_one(exported.squeezed)
 
 
 def own_memory(loaded: Loaded) -> dict[str, torch.Tensor]:

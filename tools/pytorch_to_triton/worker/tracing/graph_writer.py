@@ -17,7 +17,7 @@ from ..loading.packing import SCALARS
 from ..wire.packing import key_source
 from .exported_call import Returned
 from .numbers_in_graph import Number, Numbers
-from .size_guards import UnknownFunction, conditions, least_asked_for, text_of, texts_of, tidy
+from .size_guards import UnknownFunction, conditions, least_asked_for, text_of, texts_of, tidy, told_from_one
 from .source_names import SourceNames
 
 FIRST = {
@@ -128,6 +128,10 @@ class Sizes:
                 bounds.append(f"{name} <= {allowed.upper}")
         known = {symbol: sympy.sympify(dim) for symbol, dim in self.replacements.items()}
         return [*fixed, *(bounds if self.free is None else conditions(self.free, known, bounds))]
+
+    def told_from_one(self, answers: Sequence[Any]) -> list[str]:
+        """What the caller's own branches on whether a size is 1 were told."""
+        return told_from_one(answers, {s: sympy.sympify(dim) for s, dim in self.replacements.items()})
 
     def not_one(self, kept: Sequence[int | torch.SymInt]) -> list[str]:
         """That these sizes are not 1, where they depend on the inputs: a result has another rank then."""

@@ -184,9 +184,17 @@ def text(condition: Any, symbols: Mapping[sympy.Symbol, sympy.Expr]) -> str | No
         return None
 
 
-def independent(texts: Sequence[str], names: Sequence[str]) -> list[str]:
+def told_from_one(answers: Sequence[Any], symbols: Mapping[sympy.Symbol, sympy.Expr]) -> list[str]:
+    """The answers that hold at all traced sizes, and not where some are 1, as conditions over the dims."""
+    names = sorted({s.name for e in symbols.values() for s in e.free_symbols})
+    texts = [t for t in (text(answer, symbols) for answer in answers) if t is not None]
+    always = [t for t in dict.fromkeys(texts) if not independent([t], names)]
+    return independent(always, names, (1, *SIZES))
+
+
+def independent(texts: Sequence[str], names: Sequence[str], tried: Sequence[int] = SIZES) -> list[str]:
     """The conditions that some sizes break which all conditions before them allow."""
-    points = [dict(zip(names, sizes, strict=True)) for sizes in sampled(len(names))]
+    points = [dict(zip(names, sizes, strict=True)) for sizes in sampled(len(names), tried)]
     kept = []
     for condition in texts:
         code = compile(condition, "<guard>", "eval")
@@ -204,9 +212,9 @@ def met(condition: types.CodeType, point: dict[str, int]) -> bool:
         return False
 
 
-def sampled(count: int) -> Iterator[tuple[int, ...]]:
+def sampled(count: int, tried: Sequence[int] = SIZES) -> Iterator[tuple[int, ...]]:
     """Sizes for `count` dims: all combinations, or a part of them with each size of each dim."""
-    step = max(len(SIZES) ** count // POINTS, 1)
-    places = [len(SIZES) ** place for place in reversed(range(count))]
-    for number in range(0, len(SIZES) ** count, step | 1):  # its digits, without those between
-        yield tuple(SIZES[number // place % len(SIZES)] for place in places)
+    step = max(len(tried) ** count // POINTS, 1)
+    places = [len(tried) ** place for place in reversed(range(count))]
+    for number in range(0, len(tried) ** count, step | 1):  # its digits, without those between
+        yield tuple(tried[number // place % len(tried)] for place in places)

@@ -8,17 +8,20 @@ import builtins
 import importlib.util
 import math
 import operator
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
+import sympy
 import torch
 from torch import _meta_registrations
 from torch._subclasses.fake_tensor import FakeTensor
 
 from ..replacement import all_replaced
+from .size_guards import TORCH
 
 Function = Callable[..., Any]
 SIZES = (torch.SymInt, torch.SymFloat)
@@ -90,6 +93,32 @@ def sizes_stay_symbolic(contents: ModuleType, file: Path) -> AbstractContextMana
     ]
     of_math = [(math, name, following_math[getattr(math, name)]) for name in MATH]
     return all_replaced([(torch, "max_pool1d", max_pool1d), *of_math, *imported, *of_python])
+
+
+NOT_THE_CALLERS = (TORCH, str(Path(__file__).parents[1]))
+"""Where files lie that ask of sizes for themselves."""
+COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
+
+
+def answers_kept(answers: list[Any]) -> AbstractContextManager[None]:
+    """Inside, what the caller's Python learns by comparing sizes is appended to the answers, as
+    expressions that hold in this trace. torch keeps none of whether a size is 1: it never traces one."""
+
+    def kept(compare: Function) -> Function:
+        def compared(size: torch.SymInt, other: Any) -> Any:
+            result = compare(size, other)
+            if isinstance(result, torch.SymBool) and not asking_file().startswith(NOT_THE_CALLERS):
+                answers.append(result.node.expr if result.node.hint else sympy.Not(result.node.expr))
+            return result
+
+        return compared
+
+    return all_replaced([(torch.SymInt, name, kept(vars(torch.SymInt)[name])) for name in COMPARISONS])
+
+
+def asking_file() -> str:
+    """The file whose code compares."""
+    return sys._getframe(2).f_code.co_filename
 
 
 def only_called(file: Path, names: dict[str, Function]) -> set[str]:

@@ -19,15 +19,16 @@ from .error import typical_size
 
 Choices = Mapping[int, torch.Tensor]
 """Indices by the number of the operator that chooses, counted in the order of the calls."""
+NONE: frozenset[int] = frozenset()
 
 
 class Choosing(DispatchMode):
     """Inside, operators that choose take `instead` where that is as good a choice."""
 
-    def __init__(self, instead: Choices, *, first: bool = False) -> None:
-        """`first`: the others take the first of equals."""
+    def __init__(self, instead: Choices, *, first: bool = False, unordered: frozenset[int] = NONE) -> None:
+        """`first`: the others take the first of equals. `unordered`: the operators whose order is free."""
         super().__init__()  # type: ignore[no-untyped-call]
-        self.instead, self.first = instead, first
+        self.instead, self.first, self.unordered = instead, first, unordered
         self.made: list[torch.Tensor] = []
         """The indices that were chosen, in the order of the calls."""
 
@@ -38,7 +39,8 @@ class Choosing(DispatchMode):
         given = arguments_by_name(func, args, kwargs or {})
         if given.get("stable") or given["self"].ndim == 0:
             return result
-        choice = Choice(given["self"], given["dim"], given.get("sorted", True), *result)
+        is_ordered = given.get("sorted", True) and len(self.made) not in self.unordered
+        choice = Choice(given["self"], given["dim"], is_ordered, *result)
         instead = self.instead.get(len(self.made))
         if instead is None and self.first:
             # Top-k begins with the largest unless it is told otherwise, sorting with the smallest.
@@ -98,16 +100,24 @@ class Choice:
         return torch.all(condition, dim=self.dim, keepdim=True)
 
 
-def choices_of(candidate: Outputs, made: Sequence[torch.Tensor], outputs: Outputs) -> Choices:
-    """The candidate's indices for each operator whose own are an output, in whatever integer dtype."""
+def paths_of(made: Sequence[torch.Tensor], outputs: Outputs) -> dict[int, str]:
+    """The output that each operator's indices are, in whatever integer dtype, by its number."""
     numbers = {path: whole_numbers(output) for path, output in outputs.items()}
     flat = {path: values.flatten() for path, values in numbers.items() if values is not None}
+    shown = (
+        (number, next((p for p, values in flat.items() if torch.equal(values, indices.flatten())), None))
+        for number, indices in enumerate(made)
+    )
+    return {number: path for number, path in shown if path is not None}
+
+
+def choices_of(candidate: Outputs, made: Sequence[torch.Tensor], paths: Mapping[int, str]) -> Choices:
+    """The candidate's indices for each operator whose own are an output."""
     choices = {}
-    for number, indices in enumerate(made):
-        paths = [path for path, values in flat.items() if torch.equal(values, indices.flatten())]
-        chosen = whole_numbers(candidate.get(paths[0])) if paths else None
-        if chosen is not None and chosen.numel() == indices.numel():
-            choices[number] = chosen.reshape(indices.shape)
+    for number, path in paths.items():
+        chosen = whole_numbers(candidate.get(path))
+        if chosen is not None and chosen.numel() == made[number].numel():
+            choices[number] = chosen.reshape(made[number].shape)
     return choices
 
 

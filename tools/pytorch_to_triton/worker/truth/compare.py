@@ -20,6 +20,7 @@ from .budget import AS_ELSEWHERE, LITTLE, LOOSER, LOOSEST, NEAR_TIES, SAMPLES_OF
 from .diagnostics import is_constant, is_transposed, what_it_looks_like, where_it_fails
 from .error import Errors, Judgement, exact_errors, float_errors, largest, rms
 from .oracle import Truth
+from .order import in_one_order
 
 TINY = 1e-300
 TRAITS = ("type", "dtype", "shape", "device")
@@ -105,7 +106,7 @@ class Comparison:
         # Arguments that the reference writes to, as they were before the call.
         unwritten = {path: name for path, name in self.arguments.items() if path in truth.pytorch}
         before = {path: output_of(self.inputs[name]) for path, name in unwritten.items()}
-        self.candidate = {**before, **returned}
+        self.candidate = in_one_order({**before, **returned}, truth.oracle.unordered)
 
     def statistics(self) -> dict[str, Any]:
         """For CaseStatistics of wire/statistics.py."""

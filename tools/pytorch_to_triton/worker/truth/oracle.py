@@ -22,8 +22,9 @@ from ..device import seed_random_numbers
 from ..integrity.returned_tensors import aliases
 from ..loading.target import Loaded, ModuleCall
 from ..runtime import called_with_gpu
+from ..wire.comparison import Unordered
 from .budget import NEIGHBORS, SAMPLES
-from .choices import Choices, Choosing, choices_of
+from .choices import NONE, Choices, Choosing, choices_of, paths_of
 from .declared_tensor import (
     WIDE,
     DeclaredDtypes,
@@ -34,6 +35,7 @@ from .declared_tensor import (
     with_declared_dtypes,
 )
 from .nearby import comparable, farthest, good_eps, move_by_eps, own_eps, rounding, traits_of
+from .order import in_one_order, leaves_in
 from .reference_calls import Steps, same_steps
 
 HUGE_BYTES = 2**32
@@ -139,15 +141,20 @@ class Truth:
 
     def following(self, candidate: Outputs) -> "Truth | None":
         """The truth given a candidate's choices where PyTorch leaves any free; None where it leaves none."""
-        again = functools.partial(self.oracle.run_as_it_is, self.run.case_id, self.run.seed)
+        as_returned = dataclasses.replace(self.oracle, unordered=())
+        again = functools.partial(as_returned.run_as_it_is, self.run.case_id, self.run.seed)
         with Choosing({}) as choosing:
             outputs = again().outputs
         if not choosing.made:
             return None
-        shown = choices_of(candidate, choosing.made, outputs)
-        with Choosing(shown, first=True) as choosing:
+        paths = paths_of(choosing.made, outputs)
+        shown = choices_of(candidate, choosing.made, paths)
+        in_any_order = leaves_in(self.oracle.unordered)
+        free = frozenset(number for number, path in paths.items() if path in in_any_order)
+        with Choosing(shown, first=True, unordered=free) as choosing:
             again()
-        there = dataclasses.replace(self.oracle, choices={**dict(enumerate(choosing.made)), **shown})
+        choices = {**dict(enumerate(choosing.made)), **shown}
+        there = dataclasses.replace(self.oracle, choices=choices, unordered_choices=free)
         return there.truth_in(self.mode, there.run_as_it_is(self.run.case_id, self.run.seed))
 
     def elsewhere(self) -> Outputs:
@@ -163,7 +170,8 @@ class Truth:
             cotangents = {path: tensor.cpu() for path, tensor in inputs.cotangents.items()}
             call = map_tensors(inputs, lambda name, tensor: tensor.cpu())
             call = dataclasses.replace(call, cotangents=cotangents)
-            return copy_outputs(all_outputs(oracle.call(reference, call, run.seed), call, run.written))
+            outputs = copy_outputs(all_outputs(oracle.call(reference, call, run.seed), call, run.written))
+            return in_one_order(outputs, oracle.unordered)
         return {}
 
 
@@ -179,7 +187,11 @@ class Oracle:
     neighbor: int = 0
     """The number of the neighboring inputs that it runs for; 0: the case's own."""
     choices: Choices = dataclasses.field(default_factory=dict)
-    """What its operators choose where they are free."""
+    """What its operators choose where they are free ..."""
+    unordered_choices: frozenset[int] = NONE
+    """... and those of them that may do so in any order."""
+    unordered: tuple[Unordered, ...] = ()
+    """Results of which the order is declared free: here they have one."""
     limited: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     """Round each of its calls, which may end that."""
 
@@ -230,7 +242,7 @@ class Oracle:
         updated = tuple(name for name in changed if in_training and name in call.state)
         written = [name for name in changed if name not in updated]
         shared = aliases(returned.items(), call.tensors().items())
-        outputs = copy_outputs(all_outputs(returned, call, written))
+        outputs = in_one_order(copy_outputs(all_outputs(returned, call, written)), self.unordered)
         return ReferenceRun(case_id, seed, outputs, written, shared, updated)
 
     def outputs(
@@ -250,7 +262,7 @@ class Oracle:
             call = with_declared_dtypes(original, call)
         with rounding(original, run.seed, sample), computing(precision, original), watched:
             returned = self.run(reference, call, run.seed)
-        outputs = copy_outputs(all_outputs(returned, call, run.written))
+        outputs = in_one_order(copy_outputs(all_outputs(returned, call, run.written)), self.unordered)
         if precision == "declared" and not sample and all_traits(outputs) != all_traits(run.outputs):
             raise NotFollowed("outputs of other dtypes or shapes")
         return outputs
@@ -275,7 +287,8 @@ class Oracle:
 
         One that was written for a GPU finds one, also under the interpreter.
         """
-        with Choosing(self.choices) if self.choices else NOT_WATCHED:
+        choosing = Choosing(self.choices, unordered=self.unordered_choices)
+        with choosing if self.choices else NOT_WATCHED:
             return called_with_gpu(lambda: self.call(reference, call, seed))
 
     def call(self, reference: Loaded, call: CallInputs, seed: int) -> dict[str, Any]:

@@ -112,6 +112,8 @@ class TimingSetting(TypedDict):
     full: bool
     """Whether launches, graphs, kernels and results are looked at too."""
     state_seed: int
+    unordered: list[Json]
+    """Results whose order is declared free (comparison.py)."""
 
 
 # Job `tune`.

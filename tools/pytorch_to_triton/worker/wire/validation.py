@@ -7,6 +7,7 @@ from dataclasses import field
 
 from . import Case, Failure, Json, Target
 from .as_json import NamedValue, WireValue
+from .comparison import Unordered
 from .observation import Observation, SandboxViolation, Traces
 from .statistics import CaseStatistics
 
@@ -33,6 +34,7 @@ class StageRequest(NamedValue):
 class PrepareRequest(NamedValue):
     name: str
     case: Case
+    unordered: tuple[Unordered, ...]
 
 
 class CompareRequest(NamedValue):
@@ -43,6 +45,7 @@ class CompareRequest(NamedValue):
     """The candidate's name in the exchange folder."""
     digests: tuple[str, ...]
     """Of the case's inputs and of the candidate's files."""
+    unordered: tuple[Unordered, ...]
 
 
 class ForgetRequest(NamedValue):
