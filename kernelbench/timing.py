@@ -205,7 +205,7 @@ class Sample:
         flush(flushes)
         self.start.record()
         call()
-        self.hidden = not self.start.query()
+        self.hidden = not self.start.query()  # type: ignore[no-untyped-call]
         self.end.record()
 
 
