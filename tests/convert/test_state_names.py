@@ -2,9 +2,11 @@
 
 import ast
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from pytorch_to_triton.convert.cuts.cutting import attribute
 from pytorch_to_triton.convert.finish.files import state_source
@@ -15,6 +17,7 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
+from .conftest import Resolving
 from .eager_calls import outcome_of
 
 SOURCE = """import torch
@@ -76,3 +79,46 @@ def test_any_parameter_can_be_read_from_its_module() -> None:
     for key, parameter in module.named_parameters():
         assert eval(state_source(key), {"self": module}) is parameter
         assert eval(attribute("self", key), {"self": module}) is parameter
+
+
+NORM = """import torch
+from torch import nn
+
+INPUTS = {"x": "float32[B, 8, N]"}
+DIMS = {"B": [3], "N": [5]}
+
+
+class Normed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(8)
+
+    def forward(self, x):
+        return self.norm(x).relu()
+"""
+
+
+@pytest.fixture
+def norm(tmp_path: Path) -> Target:
+    path = tmp_path / "norm.py"
+    path.write_text(NORM, encoding="utf-8")
+    return Target(path=path, name="Normed")
+
+
+async def test_a_variance_that_a_norm_keeps_is_declared_positive(resolved: Resolving, norm: Target) -> None:
+    origin = (await resolved(norm)).convertible()
+    assert str(origin.state["norm_running_var"]) == "float32[8] in 0.25..4.0"
+
+
+async def test_a_batch_norm_s_reference_runs_among_the_fake_tensors_of_torch_compile(
+    resolved: Resolving, norm: Target
+) -> None:
+    reference = (await resolved(norm)).convertible().reference
+    contents: dict[str, Any] = {"torch": torch}
+    exec("\n".join((*reference.imports, *reference.definitions)), contents)
+    state = dict.fromkeys(("norm_weight", "norm_bias", "norm_running_mean", "norm_running_var"), (8,))
+    with FakeTensorMode():
+        given = {name: torch.empty(shape) for name, shape in state.items()}
+        count = torch.empty((), dtype=torch.int64)
+        result = contents["reference"](torch.empty(2, 8, 5), norm_num_batches_tracked=count, **given)
+    assert result.shape == (2, 8, 5)

@@ -319,10 +319,21 @@ def own_modules(path: Path) -> frozenset[str]:
     )
 
 
+VARIANCE = "running_var"
+"""What PyTorch's norms call a buffer whose root they take: it is never negative."""
+
+
 def state_of(graph: Graph) -> dict[str, TensorSpec]:
     """A module's parameters and buffers."""
-    tensors = (tensor for tensor in graph.inputs if tensor.name in graph.state)
-    return {t.name: fixed_spec(t.dtypes or (t.dtype,), t.shape.expressions) for t in tensors}
+    found: dict[str, TensorSpec] = {}
+    for tensor in graph.inputs:
+        if tensor.name in graph.state:
+            spec = fixed_spec(tensor.dtypes or (tensor.dtype,), tensor.shape.expressions)
+            is_variance = graph.state[tensor.name].rpartition(".")[2] == VARIANCE
+            found[tensor.name] = (
+                spec.model_copy(update={"low": "0.25", "high": "4.0"}) if is_variance else spec
+            )
+    return found
 
 
 def declared(problem: Problem, state: Mapping[str, TensorSpec]) -> dict[str, Any]:

@@ -92,8 +92,6 @@ def module_reference(
     source = "\n".join(
         [
             f"def reference({parameters}):",
-            '    with torch.device("meta"):',
-            f"        module = {made.constructed}",
             *_called(made.state, given),
         ]
     )
@@ -103,7 +101,13 @@ def module_reference(
         needed += [*initial, *(n for start in initial for n in _needed(tree, start))]
     _refuse_shared([n for n in needed if _top(n) in local], needed)
     needed = [n for n in tree.body if n in needed]
-    return Reference(_imports(needed), (*_definitions(text, needed), source), parameters)
+    # Not inside of `reference`: among the fake tensors of torch.compile torch 2.13 makes no nn.BatchNorm.
+    module = f'with torch.device("meta"):\n    {MODULE} = {made.constructed}'
+    return Reference(_imports(needed), (*_definitions(text, needed), module, source), parameters)
+
+
+MODULE = "MODULE_ON_META"
+"""The module that `reference` gives its parameters and buffers to."""
 
 
 def _of_forward(forward: ast.FunctionDef | None, called: Sequence[Parameter]) -> ast.arguments:
@@ -142,9 +146,9 @@ def _passed_on(arguments: ast.arguments) -> str:
 
 
 def _called(state: Mapping[str, str], given: str) -> list[str]:
-    """The call of `module` with its state, an entry a line where they are many."""
+    """The call of the module with its state, an entry a line where they are many."""
     entries = [f'"{key}": {argument}' for argument, key in state.items()]
-    line = f"    return torch.func.functional_call(module, {{{', '.join(entries)}}}, {given})"
+    line = f"    return torch.func.functional_call({MODULE}, {{{', '.join(entries)}}}, {given})"
     if len(line) <= WIDTH:
         return [line]
     inside = [f"        {entry}," for entry in entries]
@@ -152,7 +156,7 @@ def _called(state: Mapping[str, str], given: str) -> list[str]:
         "    state = {",
         *inside,
         "    }",
-        f"    return torch.func.functional_call(module, state, {given})",
+        f"    return torch.func.functional_call({MODULE}, state, {given})",
     ]
 
 
