@@ -61,6 +61,7 @@ async def test_a_pattern_drafts_its_examples_as_it_did(
     text, golden = kernels_of(matched), GOLDEN / f"{NAMES[number]}.py"
     if os.environ.get("REWRITE_GOLDEN"):
         golden.write_text(text, encoding="utf-8")
+    assert golden.exists(), f"no {golden.name}: REWRITE_GOLDEN=1 writes it, to be read as code"
     assert text == golden.read_text(encoding="utf-8")
 
 
