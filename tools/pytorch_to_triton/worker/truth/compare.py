@@ -190,6 +190,8 @@ class Comparison:
 
     def excused(self, path: str, candidate: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
         """The candidate, with the truth where that is not finite and right kernels may have another value."""
+        if not (candidate.is_floating_point() or torch.equal(candidate, truth)):
+            return self.as_gpus_cast(path, candidate, truth)
         gradient = path.startswith(GRADIENT_OF)
         if not (candidate.is_floating_point() and (gradient or self.has_infinities_alone)):
             return candidate
@@ -213,6 +215,17 @@ class Comparison:
                 there = real(self.elsewhere[path]).to(ours)
                 as_good |= torch.isclose(ours, there, rtol=AS_ELSEWHERE, atol=0.0) & truth.isnan()
         return torch.where(as_good, truth.to(candidate.dtype), candidate)
+
+    def as_gpus_cast(self, path: str, candidate: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
+        """Integers, with the truth where they are what PyTorch's casts on a GPU make of the same values."""
+        there = self.with_gpu_casts.get(path)
+        if there is None or there.tensor is None or there.tensor.shape != candidate.shape:
+            return candidate
+        return torch.where(candidate == real(there).to(candidate), truth.to(candidate.dtype), candidate)
+
+    @cached_property
+    def with_gpu_casts(self) -> Outputs:
+        return self.truth.with_gpu_casts()
 
     @cached_property
     def elsewhere(self) -> Outputs:
