@@ -95,9 +95,9 @@ async def test_a_drafted_module_brings_its_arguments_its_bases_and_nothing_else(
 ) -> None:
     origin = (await resolved(norm.constructed_with(INIT))).convertible()
     reference = origin.source.reference
-    assert "MODULE_ON_META = Norm(dim=7, eps=0.25, kind='wide').eval()" in reference.definitions[-2]
+    assert "return Norm(dim=7, eps=0.25, kind='wide').eval()" in reference.definitions[-2]
     heads = [definition.partition("(")[0] for definition in reference.definitions]
-    assert heads == ["def scaled", "class Base", "class Norm", "with torch.device", "def reference"]
+    assert heads == ["def scaled", "class Base", "class Norm", "@functools.cache\ndef module_without_memory", "def reference"]
     drafted = tmp_path / "drafted.py"
     drafted.write_text(origin.drafted(3).text, encoding="utf-8")
     original = tmp_path / "original.py"

@@ -92,6 +92,7 @@ def module_reference(
     source = "\n".join(
         [
             f"def reference({parameters}):",
+            f"    module = {MODULE}()",
             *_called(made.state, given),
         ]
     )
@@ -101,13 +102,28 @@ def module_reference(
         needed += [*initial, *(n for start in initial for n in _needed(tree, start))]
     _refuse_shared([n for n in needed if _top(n) in local], needed)
     needed = [n for n in tree.body if n in needed]
-    # Not inside of `reference`: among the fake tensors of torch.compile torch 2.13 makes no nn.BatchNorm.
-    module = f'with torch.device("meta"):\n    {MODULE} = {made.constructed}'
-    return Reference(_imports(needed), (*_definitions(text, needed), module, source), parameters)
+    imports = dict.fromkeys((*_imports(needed), "import functools"))
+    return Reference(
+        tuple(imports), (*_definitions(text, needed), _making(made.constructed), source), parameters
+    )
 
 
-MODULE = "MODULE_ON_META"
-"""The module that `reference` gives its parameters and buffers to."""
+MODULE = "module_without_memory"
+"""What makes the module, once: a finished file calls it before torch.compile can, among whose fake tensors
+torch 2.13 makes no nn.BatchNorm."""
+
+
+def _making(constructed: str) -> str:
+    """The source of the function that makes the module."""
+    return "\n".join(
+        [
+            "@functools.cache",
+            f"def {MODULE}():",
+            '    """The module that `reference` gives its parameters and buffers to."""',
+            '    with torch.device("meta"):',
+            f"        return {constructed}",
+        ]
+    )
 
 
 def _of_forward(forward: ast.FunctionDef | None, called: Sequence[Parameter]) -> ast.arguments:
@@ -146,9 +162,9 @@ def _passed_on(arguments: ast.arguments) -> str:
 
 
 def _called(state: Mapping[str, str], given: str) -> list[str]:
-    """The call of the module with its state, an entry a line where they are many."""
+    """The call of `module` with its state, an entry a line where they are many."""
     entries = [f'"{key}": {argument}' for argument, key in state.items()]
-    line = f"    return torch.func.functional_call({MODULE}, {{{', '.join(entries)}}}, {given})"
+    line = f"    return torch.func.functional_call(module, {{{', '.join(entries)}}}, {given})"
     if len(line) <= WIDTH:
         return [line]
     inside = [f"        {entry}," for entry in entries]
@@ -156,7 +172,7 @@ def _called(state: Mapping[str, str], given: str) -> list[str]:
         "    state = {",
         *inside,
         "    }",
-        f"    return torch.func.functional_call({MODULE}, state, {given})",
+        f"    return torch.func.functional_call(module, state, {given})",
     ]
 
 
