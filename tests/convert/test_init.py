@@ -97,7 +97,13 @@ async def test_a_drafted_module_brings_its_arguments_its_bases_and_nothing_else(
     reference = origin.source.reference
     assert "return Norm(dim=7, eps=0.25, kind='wide').eval()" in reference.definitions[-2]
     heads = [definition.partition("(")[0] for definition in reference.definitions]
-    assert heads == ["def scaled", "class Base", "class Norm", "@functools.cache\ndef module_without_memory", "def reference"]
+    assert heads == [
+        "def scaled",
+        "class Base",
+        "class Norm",
+        "@functools.cache\ndef module_without_memory",
+        "def reference",
+    ]
     drafted = tmp_path / "drafted.py"
     drafted.write_text(origin.drafted(3).text, encoding="utf-8")
     original = tmp_path / "original.py"
