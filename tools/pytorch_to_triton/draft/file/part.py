@@ -99,7 +99,8 @@ def _part_of(program: Program, setting: DraftSetting) -> Part:
     function = re.sub(r"\W", "_", snake(program.graph.function)) + setting.suffix
     models = in_order(program, items)
     blocks: list[tuple[Lines, ...]] = []
-    readers = Counter(name for item in items for name in dict.fromkeys(read_by(item)))
+    readers = Counter(name for item in items for name in read_by(item))
+    again = {name for name, count in readers.items() if count > 1}
     read = {v.buffer.name for g in groups for v in g.cluster.loads()}
     forms = {g.cluster: form(g) for g in groups}
     alike = Counter(forms.values())
@@ -112,13 +113,11 @@ def _part_of(program: Program, setting: DraftSetting) -> Part:
             own = forms[item.cluster]
             if own not in first:
                 base = function if len(groups) == 1 else f"{function}_{item.cluster.name}"
-                again = {name for name, count in readers.items() if count > 1}
                 first[own] = item, choices(item, base, stage, setting.points, alike[own] - 1, again)
             twin, taken = first[own]
             others = counterparts(item.cluster, of=twin.cluster)
-            own_choices = [c.on(others) for c in taken]
-            lines = launches(item, own_choices, stage, setting.tuned, program.kept, models)
-            blocks.append(tuple(lines))
+            here = [choice.on(others) for choice in taken]
+            blocks.append(tuple(launches(item, here, stage, setting.tuned, program.kept, models)))
     kernels = tuple(k for _, taken in first.values() for c in taken for k in c.kernels)
     limits = strictest(
         any_of([c.condition for c in taken]) for _, taken in first.values() if taken[-1].condition

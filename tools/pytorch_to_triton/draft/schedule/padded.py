@@ -30,10 +30,8 @@ from pytorch_to_triton.draft.ir.values import (
 )
 from pytorch_to_triton.draft.lower.tensor import guarded, limited
 from pytorch_to_triton.draft.schedule.axes import innermost
-from pytorch_to_triton.draft.schedule.blocks import item_bytes
+from pytorch_to_triton.draft.schedule.blocks import WIDEST, item_bytes
 
-WIDEST = 16
-"""Elements whose multiples Triton looks for in sizes."""
 LOAD_BYTES = 16
 """Of the widest load."""
 RESULT = Argument("product", "")

@@ -79,8 +79,7 @@ def in_parts(cluster: Cluster) -> tuple[Cluster, Parts] | None:
 def _reads_shorter(cluster: Cluster) -> bool:
     """Whether a thread would read many short elements at once, and store each far from the next."""
     stored = min(item_bytes(s.buffer) for s in cluster.stores)
-    most = max((len(axes_of(load)) for load in cluster.loads()), default=0)
-    return any(item_bytes(v.buffer) < stored for v in cluster.loads() if len(axes_of(v)) == most)
+    return any(item_bytes(v.buffer) < stored for v in cluster.largest_loads())
 
 
 def _candidates(cluster: Cluster) -> Iterator[Parts]:
