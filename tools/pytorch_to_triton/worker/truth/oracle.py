@@ -24,7 +24,7 @@ from ..loading.target import Loaded, ModuleCall
 from ..runtime import called_with_gpu
 from ..wire.comparison import Unordered
 from .budget import NEIGHBORS, SAMPLES
-from .choices import NONE, Choices, Choosing, choices_of, paths_of
+from .choices import NONE, Choices, Choosing, choices_of, shown_in
 from .declared_tensor import (
     WIDE,
     DeclaredDtypes,
@@ -148,13 +148,13 @@ class Truth:
             outputs = again().outputs
         if not choosing.made:
             return None
-        paths = paths_of(choosing.made, outputs)
-        shown = choices_of(candidate, choosing.made, paths)
+        shown = shown_in(outputs, choosing.made)
+        chosen = choices_of(candidate, choosing.made, shown)
         in_any_order = leaves_in(self.oracle.unordered)
-        free = frozenset(number for number, path in paths.items() if path in in_any_order)
-        with Choosing(shown, first=True, unordered=free) as choosing:
+        free = frozenset(number for number, place in shown.items() if place.paths <= in_any_order)
+        with Choosing(chosen, first=True, unordered=free) as choosing:
             again()
-        choices = {**dict(enumerate(choosing.made)), **shown}
+        choices = {**dict(enumerate(choosing.made)), **chosen}
         there = dataclasses.replace(self.oracle, choices=choices, unordered_choices=free)
         return there.truth_in(self.mode, there.run_as_it_is(self.run.case_id, self.run.seed))
 
