@@ -24,7 +24,7 @@ from pytorch_to_triton.convert.request import LAST, ConversionRequest
 from pytorch_to_triton.convert.resolve import DraftOrigin, ResolvedTarget, resolve
 from pytorch_to_triton.convert.stages import Staged, stages_of
 from pytorch_to_triton.convert.work import ConversionWork
-from pytorch_to_triton.draft.file.module import Drafted
+from pytorch_to_triton.draft.file.module import Drafted, by_reason
 from pytorch_to_triton.draft.file.part import snake
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.errors import BadInput, NotConvertible
@@ -124,7 +124,7 @@ def refuse_calls(work: ConversionWork) -> None:
     """Raises NotConvertible where something would stay a call of PyTorch."""
     if left := work.drafted(1, PURE).left:
         raise NotConvertible(
-            f"{work.target.description.name} would leave calls to PyTorch: {'; '.join(left)}.",
+            f"{work.target.description.name} would leave calls to PyTorch: {by_reason(left)}.",
             "Leave out --strict to convert what is around them, or write kernels for them by hand.",
         )
 
@@ -158,7 +158,7 @@ def conclude(work: ConversionWork, staged: Staged, at: tuple[AtSizes, ...], foun
             ),
             *notes_of(target.convertible(), dict(staged.left)),
             *(
-                f"Stage {shown.stage} leaves to PyTorch: {'; '.join(drafted.left)}."
+                f"Stage {shown.stage} leaves to PyTorch: {by_reason(drafted.left)}."
                 for drafted in staged.drafts[shown.stage - 1 : shown.stage]
                 if drafted.left
             ),
