@@ -139,6 +139,16 @@ def traffic_note(dims: Mapping[str, int], traffic: Traffic, *, on_gpu: bool) -> 
     )
 
 
+def default_notes(defaults: Mapping[str, str]) -> tuple[str, ...]:
+    """Which arguments have their defaults in the kernels, as nobody declared them."""
+    if not defaults:
+        return ()
+    values = ", ".join(f"{name} is {default}" for name, default in defaults.items())
+    if len(defaults) == 1:
+        return (f"{values} in the kernel, its default: declare it as an input for another value.",)
+    return (f"{values} in the kernel, their defaults: declare them as inputs for other values.",)
+
+
 def limit_notes(limits: Sequence[str], others: str) -> tuple[str, ...]:
     """Which sizes the kernels take, where not all, and what becomes of `others`."""
     if not limits:

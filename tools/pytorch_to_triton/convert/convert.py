@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pytorch_to_triton.convert.compiled_figures import compiled_at
 from pytorch_to_triton.convert.conversion_report import (
+    default_notes,
     limit_notes,
     markdown,
     next_step_of,
@@ -152,10 +153,7 @@ def conclude(work: ConversionWork, staged: Staged, at: tuple[AtSizes, ...], foun
         device=f"{machine}; torch {found.torch}, Triton {found.triton}",
         notes=(
             *(f"{dim} is {size} in the kernel: it shapes the program." for dim, size in target.fixed.items()),
-            *(
-                f"{name} is {default} in the kernel, its default: declare it as an input for another value."
-                for name, default in target.undeclared_defaults.items()
-            ),
+            *default_notes(target.undeclared_defaults),
             *notes_of(target.convertible(), dict(staged.left)),
             *(
                 f"Stage {shown.stage} leaves to PyTorch: {by_reason(drafted.left)}."
@@ -182,7 +180,9 @@ def notes_of(origin: DraftOrigin | CutOrigin, left: Mapping[str, str]) -> tuple[
         return origin.cut.without(left).notes
     traced, graph = origin.traced, origin.traced.graph
     kinds = dict.fromkeys(joined(branch.sizes) for branch in traced.branches if branch.sizes)
-    notes = [f"It is a program of its own where {condition}." for condition in kinds]
+    notes = (
+        [f"Sizes choose the program: one where {'; one where '.join(kinds)}; else another."] if kinds else []
+    )
     notes += [f"The trace holds only where {condition}." for condition in traced.holds_where]
     if graph.autocast:
         notes.append('torch.autocast("cuda") casts in the kernels as on a GPU; on a CPU it does nothing.')
