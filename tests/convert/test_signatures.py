@@ -83,6 +83,14 @@ def nested_results(x, y):
     return h, [h.relu(), {"mean": h.mean(-1), "none": None, "sizes": h.shape[0]}], "kept", x
 
 
+@torch.no_grad()
+def averaged(averages, values, counts):
+    for average, value in zip(averages, values):
+        average.sub_(0.1 * (average - value))
+    counts["steps"] += 1
+    return averages
+
+
 @torch.jit.script
 def scripted(x: torch.Tensor, gain: float, b: torch.Tensor) -> torch.Tensor:
     return torch.tanh(x + b) * gain
@@ -169,6 +177,14 @@ ROWS = (
         ["x=float32[M,N]", "y=float32[M,N]"],
         ('return h, [out, {"mean": out_2, "none": None, "sizes": M}], "kept", x',),
     ),
+    Row(
+        "averaged",
+        [
+            "averages=[float32[M,N], float32[N]]",
+            "values=[float32[M,N], float32[N]]",
+            'counts={"steps": int64[N]}',
+        ],
+    ),
     Row("scripted", ["x=float32[M,N]", "gain=0.5", "b=float32[N]"], ("def run(x, gain, b):",)),
     Row(
         "behind_a_decorator",
@@ -211,13 +227,19 @@ async def test_a_draft_takes_and_returns_what_its_function_does(
     assert await compared(*drafts) == {str(draft["name"]): [] for draft in drafts}
 
 
-@pytest.mark.corpora
-@pytest.mark.parametrize("name", ["Mixed", "of_an_object"])
+@pytest.mark.parametrize(
+    ("name", "backward"),
+    [
+        pytest.param("Mixed", True, marks=pytest.mark.corpora),
+        pytest.param("of_an_object", True, marks=pytest.mark.corpora),
+        ("averaged", False),
+    ],
+)
 async def test_the_finished_file_passes_its_own_tests(
-    name: str, of_row: Resolving, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    name: str, backward: bool, of_row: Resolving, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     row = next(row for row in ROWS if row.name == name)
-    finished_text(await of_row(row, backward=True), tmp_path)
+    finished_text(await of_row(row, backward=backward), tmp_path)
     (tests,) = tmp_path.glob("test_*_triton.py")
     outcome = await run_tests(worker, tests, interpreter, seconds=300)
     assert outcome.passed, outcome
