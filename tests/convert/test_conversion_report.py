@@ -53,6 +53,9 @@ def test_arguments_that_keep_their_defaults_are_one_note() -> None:
     assert default_notes({"eps": "1e-05", "lr": "0.1"}) == (
         "eps is 1e-05, lr is 0.1 in the kernel, their defaults: declare them as inputs for other values.",
     )
+    assert default_notes({"embedder": "<user.Embedder object at 0x7f>"}) == (
+        "embedder is the object that is its default in the kernel.",
+    )
 
 
 def test_the_summary_says_what_passed_and_how_fast_it_is() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pytorch_to_triton.convert.compiled_figures import compiled_at
 from pytorch_to_triton.convert.conversion_report import (
+    AS_FINISHED,
     default_notes,
     limit_notes,
     markdown,
@@ -93,6 +94,8 @@ def finish_files(
         texts = {name: draft.text}
         alone = f"{name} has `run` alone, without tests and fallback. {refusal.message}"
         notes = (*limit_notes(limits, "are refused"), alone)
+        step = conversion.next_step.replace(AS_FINISHED, "")
+        conversion = conversion.model_copy(update={"next_step": step})
     return conversion.model_copy(update={"notes": (*conversion.notes, *notes)}), texts
 
 
