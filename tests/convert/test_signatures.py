@@ -24,6 +24,7 @@ pytestmark = pytest.mark.anyio
 
 SOURCE = """
 import dataclasses
+import math
 from typing import NamedTuple
 
 import torch
@@ -68,6 +69,10 @@ def of_an_object(batch):
     x = batch.x.masked_fill(~batch.mask, 0.0)
     logits = x / (x.pow(2).mean(-1, keepdim=True) + batch.eps).sqrt()
     return Output(loss=logits.mean(), logits=logits)
+
+
+def of_defaults(x, lowest=-float("Inf"), gain=math.log(1000 / 16)):
+    return x.clamp(min=lowest) * gain
 
 
 def of_all(*xs):
@@ -166,6 +171,7 @@ ROWS = (
     Row("of_tuples", ["pairs=((float32[M,N], float32[N]), float32[])"]),
     Row("of_a_named_tuple", ["pair=Pair(low=float32[M,N], high=float32[M,N])"]),
     Row("of_an_object", ["batch=Batch(x=float32[M,N], mask=bool[M,N], eps=1e-5)"]),
+    Row("of_defaults", ["x=float32[M,N]"]),
     Row("of_all", ["xs=[float32[M,N], float32[M,N]]"], ("def run(*xs):", "xs_0, xs_1 = xs")),
     Row(
         "of_keywords",
@@ -233,6 +239,7 @@ async def test_a_draft_takes_and_returns_what_its_function_does(
         pytest.param("Mixed", True, marks=pytest.mark.corpora),
         pytest.param("of_an_object", True, marks=pytest.mark.corpora),
         ("averaged", False),
+        ("of_defaults", True),
     ],
 )
 async def test_the_finished_file_passes_its_own_tests(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -177,6 +178,8 @@ class Recipe:
 
 def constant_source(spec: ConstantSpec) -> str:
     """A constant as Python has it."""
+    if isinstance(spec.value, float) and math.isinf(spec.value):
+        return f'float("{spec.value}")'
     return repr(list(spec.value) if isinstance(spec.value, tuple) else spec.value)
 
 
