@@ -139,8 +139,8 @@ def chosen(group: Group, stage: Stage, points: Sequence[Mapping[str, int]]) -> t
     """
     found: tuple[Alternative, ...] = group.pattern.alternatives(group.cluster)
     if stage == 1:
-        kernels = ((c, replace(at_hand(c, s, points), aligned="")) for c, s in found[0].kernels)
-        return (replace(found[0], kernels=tuple(kernels)),)
+        kernels = tuple((c, replace(at_hand(c, s, points), aligned="")) for c, s in found[0].kernels)
+        return (replace(found[0], kernels=kernels),)
     left, chain = list(points), list[Alternative]()
     for alternative in reversed(found):
         taken = [p for p in left if not alternative.condition or holds(alternative.condition, p)]

@@ -47,7 +47,8 @@ def divided(given: Mapping[str, Any], result: torch.Tensor) -> torch.Tensor:
     if given.get("rounding_mode") or not isinstance(by, int | float) or not result.is_floating_point():
         return result
     wide = torch.promote_types(result.dtype, torch.float32)
-    return (values.to(wide) * torch.tensor(by, dtype=wide).reciprocal()).to(result.dtype)
+    product: torch.Tensor = values.to(wide) * torch.tensor(by, dtype=wide).reciprocal()
+    return product.to(result.dtype)
 
 
 INTEGERS = frozenset({torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8})
