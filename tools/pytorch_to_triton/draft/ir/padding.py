@@ -43,6 +43,9 @@ from pytorch_to_triton.inputs.expression import names_in, value_of
 FAR = 10**12
 """More than any size that is made up here, after it is divided by three of them."""
 
+LARGE = 1e4
+"""Its exponential is infinite, a product of many no number that is."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -56,6 +59,9 @@ class Setting:
     Far: an index past the end is smaller than theirs, and what is masked up to them is not masked there."""
     is_infinite: bool = False
     """Zero times what is loaded may be NaN."""
+    scale: float = 1.0
+    """Of unknown numbers: the exponential of what is larger than a row of large negative numbers is infinite,
+    and zero times that NaN."""
     is_empty: bool = False
     """The axes that end have no element: what is reduced over them is the identity."""
     all_equal: bool = False
@@ -70,6 +76,8 @@ SETTINGS = (
     Setting(signs=(1,)),
     Setting(signs=(-1,)),
     Setting(is_infinite=True),
+    Setting(signs=(1,), scale=LARGE),
+    Setting(signs=(-1,), scale=LARGE),
     Setting(all_equal=True),
     *(Setting(),) * 6,  # Of two unknown numbers the first is the larger one in some of them.
 )
@@ -189,7 +197,7 @@ class _Sample:
                 return self.rng.random() < 0.5
             case "int":
                 return self.rng.randrange(3, 1000)
-        return self.rng.uniform(0.5, 1.5) * self.rng.choice(self.setting.signs)
+        return self.rng.uniform(0.5, 1.5) * self.rng.choice(self.setting.signs) * self.setting.scale
 
 
 def _of_sizes(source: str, rng: random.Random) -> float | None:
