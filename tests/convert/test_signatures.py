@@ -75,6 +75,14 @@ def of_defaults(x, lowest=-float("Inf"), gain=math.log(1000 / 16)):
     return x.clamp(min=lowest) * gain
 
 
+def towards(x, target):
+    return (x - target.detach()).square().mean(-1)
+
+
+def rounded(x):
+    return (x * 2).to(torch.float8_e4m3fn)
+
+
 def of_all(*xs):
     return torch.stack(xs).sum(0).relu()
 
@@ -172,6 +180,7 @@ ROWS = (
     Row("of_a_named_tuple", ["pair=Pair(low=float32[M,N], high=float32[M,N])"]),
     Row("of_an_object", ["batch=Batch(x=float32[M,N], mask=bool[M,N], eps=1e-5)"]),
     Row("of_defaults", ["x=float32[M,N]"]),
+    Row("towards", ["x=float32[M,N]", "target=float32[M,N]"]),
     Row("of_all", ["xs=[float32[M,N], float32[M,N]]"], ("def run(*xs):", "xs_0, xs_1 = xs")),
     Row(
         "of_keywords",
@@ -240,12 +249,14 @@ async def test_a_draft_takes_and_returns_what_its_function_does(
         pytest.param("of_an_object", True, marks=pytest.mark.corpora),
         ("averaged", False),
         ("of_defaults", True),
+        ("towards", True),
+        ("rounded", False),
     ],
 )
 async def test_the_finished_file_passes_its_own_tests(
     name: str, backward: bool, of_row: Resolving, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    row = next(row for row in ROWS if row.name == name)
+    row = next((row for row in ROWS if row.name == name), Row(name, ["x=float32[M,N]"]))
     finished_text(await of_row(row, backward=backward), tmp_path)
     (tests,) = tmp_path.glob("test_*_triton.py")
     outcome = await run_tests(worker, tests, interpreter, seconds=300)
