@@ -17,6 +17,7 @@ from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermo
 from pytorch_to_triton.draft.schedule.blocks import SMALLEST, configurations, covering, where_wide, within
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online_softmax
+from pytorch_to_triton.draft.schedule.pattern import Traits
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import at_once, can_split, in_shares, split, staged
 
@@ -32,6 +33,7 @@ TILES = tuple(
     {"BLOCK_N": f"max({elements} // block_k, {SMALLEST})", "num_warps": str(w)}
     for elements, w in ((2048, 4), (4096, 4), (4096, 8), (8192, 8), (1024, 2))
 )
+TRAITS = Traits(asked_last=2, reduces="columns")
 """Few rows with many columns to a program, many with few."""
 WIDTH = 256
 """Columns of a tile that walks down a share of the rows."""

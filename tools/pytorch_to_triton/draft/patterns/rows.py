@@ -15,10 +15,11 @@ from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, axes_of
 from pytorch_to_triton.draft.lower.tensor import digits
 from pytorch_to_triton.draft.patterns import pointwise
-from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, nest
+from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, lies_in_rows, nest
 from pytorch_to_triton.draft.schedule.blocks import configurations, covering, elements_a_warp, power_of_two
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, half_empty, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online
+from pytorch_to_triton.draft.schedule.pattern import Traits
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import at_once, can_split_at_once, split, staged
 
@@ -31,6 +32,7 @@ EXAMPLES = (
     "    normed = torch.nn.functional.group_norm(x, 4, weight)\n"
     "    return normed * time.sigmoid()[:, :, None]",
 )
+TRAITS = Traits(asked_last=1, reduces="rows", joins=lies_in_rows)
 LOOPS = configurations("BLOCK_N num_warps", (16384, 16), (8192, 16), (4096, 8), (1024, 4))
 SHORT_LOOPS = configurations("BLOCK_N num_warps", (1024, 4), (2048, 8))
 CHUNKS = configurations("BLOCK_N num_warps", (4096, 8), (2048, 8), (1024, 4), (4096, 16))
