@@ -191,7 +191,7 @@ class _Reading:
         if _is_view(tensor):
             return tensor
         if node.name in self.exact:
-            tensor = replace(tensor, value=made_exact(tensor.value))
+            tensor = replace(tensor, value=made_exact(tensor.value, next(reversed(tensor.axes), None)))
         step = Step(name, tensor, node)
         self.items.append(step)
         if all(isinstance(v, Const | Index | Extent | Map) for v in walk(tensor.value)):
