@@ -142,7 +142,7 @@ def _of_copy(placement: Placement, home: Group, step: Step) -> Group | None:
 def joined(placement: Placement, groups: Sequence[Group]) -> list[Group]:
     """The groups, each with all others that may be in its kernel."""
     left = list(groups)
-    for home in groups:
+    for home in [g for g in groups if g.traits.reads_once and g.traits.reduces != "both"]:
         while home in left and (more := _with_another(placement, left, home)):
             home, left = more
     return left

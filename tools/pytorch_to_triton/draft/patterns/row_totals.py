@@ -28,7 +28,7 @@ EXAMPLES = (
     "def divergence(x: 'float32[M, N]', y: 'float32[M, N]'):\n"
     "    return torch.nn.functional.kl_div(x.log_softmax(-1), y.softmax(-1), reduction='sum')",
 )
-TRAITS = Traits(joins=lies_in_rows)
+TRAITS = Traits(reduces="both", joins=lies_in_rows)
 PROGRAMS = 2048
 """As many as an H100 holds at once, with four warps each."""
 CONFIGS = configurations("BLOCK_M STAGES num_warps", (1, 2, 4), (1, 2, 8))
