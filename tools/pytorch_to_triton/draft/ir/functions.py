@@ -44,19 +44,18 @@ QUOTIENT = Helper(
 @triton.jit
 def quotient_rn(x, y):
     """x / y as tl.div_rn rounds it, down to 2**-32: faster where y is the same for many elements."""
-    # Powers of two keep 1 / y and all remainders among the normal numbers.
+    # A power of two with the sign of y: 1 / y and the excess are normal numbers, and zeros keep their signs.
     size = tl.abs(y)
     power = tl.where(size < 2.0**-64, 2.0**64, tl.where(size > 2.0**64, 2.0**-64, 1.0))
+    power = tl.where(y < 0.0, -power, power)
     x, y = x * power, y * power
     inverse = tl.div_rn(1.0, y)
     near = x * inverse
-    closer = tl.fma(tl.fma(-near, y, x), inverse, near)
-    remainder = tl.fma(-closer, y, x)
-    # Zeros keep their sign; infinities, NaN and quotients by zero have no remainder.
-    corrects = (near != 0.0) & (tl.abs(remainder) < float("inf"))
-    return tl.where(corrects, tl.fma(remainder, inverse, closer), near)''',
+    excess = tl.fma(near, y, -x)
+    # Infinities, NaN and quotients by zero have none.
+    return tl.where(tl.abs(excess) < float("inf"), tl.fma(-excess, inverse, near), near)''',
 )
-"""A second correction by a fused remainder rounds right (Markstein, IBM J. Res. Dev. 34, 1990, p. 111)."""
+"""One correction by a fused remainder rounds right: Markstein, IBM J. Res. Dev. 34 (1990), page 111."""
 
 
 APART = "({0} % {1} != 0) & (({0} < 0) != ({1} < 0))"
