@@ -177,6 +177,9 @@ def with_producers_of(placement: Placement, step: Step) -> Placement:
             placement = placement.storing(beside)
             continue
         matched = placement.matched((step,))
+        if products := _without_tiles(placement, anchors, matched):
+            placement = placement.storing(products)
+            continue
         if isinstance(matched, Group) and not is_large(matched):
             once = not repeats(matched) or _goes_on_with_windows(placement, step, anchors, matched)
             if once or all(map(placement.repeats_along_axes, anchors)):
@@ -209,6 +212,13 @@ def _laid_side_by_side(placement: Placement, step: Step, anchors: Sequence[str])
     parts = [n for n in anchors if n in guarded and _is_sum(placement, n)]
     read = [{v.buffer.name for v in walk(placement.value(n)) if isinstance(v, Load)} for n in parts]
     return parts if len(parts) > 1 and set.intersection(*read) else []
+
+
+def _without_tiles(placement: Placement, anchors: Sequence[str], group: Group | Mismatch) -> list[str]:
+    """Products of matrices that the kernel would sum one by one: by themselves they are computed in tiles."""
+    if isinstance(group, Mismatch) or not group.traits.reads_once:
+        return []
+    return [g.steps[0].name for g in placement.matched_alone(anchors) if g.pattern is contraction]
 
 
 def _is_sum(placement: Placement, name: str) -> bool:
