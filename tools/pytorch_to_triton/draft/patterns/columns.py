@@ -16,12 +16,16 @@ from pytorch_to_triton.draft.patterns.rows import no_single_walk
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, nest
 from pytorch_to_triton.draft.schedule.blocks import SMALLEST, configurations, covering, where_wide, within
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
-from pytorch_to_triton.draft.schedule.online import is_online, online_softmax
+from pytorch_to_triton.draft.schedule.online import is_online, online, online_softmax
 from pytorch_to_triton.draft.schedule.pattern import Traits
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import at_once, can_split, in_shares, split, staged
 
-EXAMPLES = ("def column_sums(x: 'float32[M, N]'):\n    return x.sum(dim=0)",)
+EXAMPLES = (
+    "def column_sums(x: 'float32[M, N]'):\n    return x.sum(dim=0)",
+    "def standardised(x: 'float32[M, N]'):\n"
+    "    return (x - x.mean(0)) * torch.rsqrt(x.var(0, unbiased=False) + 1e-5)",
+)
 LOOPS = configurations(
     "BLOCK_K BLOCK_N num_warps",
     (32, 64, 8), (16, 128, 4), (8, 128, 2), (32, 128, 4), (64, 64, 4), (4, 256, 4), (128, 32, 4),
@@ -106,7 +110,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     kept = product(a.size for a in (*outer, col))
     few_and_long = together(at_most(kept, MANY), more_than(length, LARGEST_IN_REGISTERS))
     if few_and_long is not None:
-        statistics = at_once(cluster, online_softmax)
+        statistics = at_once(cluster, online)
         alike = len({axes_of(r) for r in statistics.reduces()}) == 1
         if alike and can_split(statistics) and not set(statistics.free()) & set(reduced):
             found.append(Alternative("split", tuple(in_chunks(statistics, outer, col)), few_and_long))
@@ -147,11 +151,15 @@ def in_chunks(cluster: Cluster, outer: tuple[Axis, ...], col: Axis) -> list[tupl
         ]
     first, rest = split(cluster, over, CHUNK)
     grid, rewrites = nest(("outer", outer, Walk("grid")), ("col", (col,), Walk("grid", "BLOCK_N")))
-    chunks, gathers = (within(configs, {"BLOCK_N": col.size}) for configs in (CHUNKS, GATHERS))
+    chunks = within(CHUNKS, {"BLOCK_N": col.size})
     loop = Walk("loop", "BLOCK_K")
     partial = Schedule({"part": Walk("grid"), **grid, "i": loop}, ("i", "col"), chunks, rewrites)
-    final = Schedule({**grid, "part": loop}, ("part", "col"), gathers, rewrites)
-    return [(first, partial), (rest, final)]
+    if first.inner_reduces():  # A loop for each would read the chunk again.
+        walks = {**partial.walks, "i": Walk("whole", "BLOCK_K")}
+        chunks = within(WHOLE, {"BLOCK_N": col.size})
+        partial = replace(partial, walks=walks, configs=chunks, sized={"BLOCK_K": str(CHUNK)})
+    (part,) = rest.reduces()[0].axes
+    return [(first, partial), (rest, totals((*outer, col), part))]
 
 
 def shared(row: Axis, beside: sizes.Size) -> Share:

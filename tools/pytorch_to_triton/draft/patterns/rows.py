@@ -37,6 +37,8 @@ LOOPS = configurations("BLOCK_N num_warps", (16384, 16), (8192, 16), (4096, 8), 
 SHORT_LOOPS = configurations("BLOCK_N num_warps", (1024, 4), (2048, 8))
 CHUNKS = configurations("BLOCK_N num_warps", (4096, 8), (2048, 8), (1024, 4), (4096, 16))
 """A chunk at once first: many short programs fill the GPU to the end, and wait for one load each."""
+WARPS = ({"num_warps": 8}, {"num_warps": 4}, {"num_warps": 16})
+"""For a chunk in registers."""
 GATHERS = ({"BLOCK_N": 4096, "num_warps": 8},)
 """For partial results, which are few."""
 ROWS = configurations("BLOCK_M num_warps", (1, 4), (1, 8), (1, 16), (2, 4), (4, 4), (8, 4))
@@ -230,5 +232,8 @@ def in_chunks(cluster: Cluster) -> list[tuple[Cluster, Schedule]]:
     rows = tuple(a for a in first.free() if a.name not in ("part", "i"))
     grid, fused = nest(("row", rows, Walk("grid")))
     partial = Schedule({**grid, "part": Walk("grid"), "i": loop}, ("i",), CHUNKS, fused)
+    if first.inner_reduces():  # A loop for each would read the chunk again.
+        walks = {**partial.walks, "i": Walk("whole", "BLOCK_N")}
+        partial = replace(partial, walks=walks, configs=WARPS, sized={"BLOCK_N": str(CHUNK)})
     grid, fused = nest(("row", rest.free(), Walk("grid")))
     return [(first, partial), (rest, Schedule({**grid, "part": loop}, ("part",), GATHERS, fused))]
