@@ -66,7 +66,7 @@ def out_staged_0_kernel(
     part = pid // n_col_blocks
     col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
     i = tl.arange(0, BLOCK_K)
-    row = part * 128 + i
+    row = part * 256 + i
     col_mask = col < N
     inside = row < M
     x = tl.load(
@@ -74,7 +74,7 @@ def out_staged_0_kernel(
         mask=col_mask[None, :] & inside[:, None],
         other=0.0,
     ).to(tl.float32)
-    count = tl.minimum(M - part * 128, 128).to(tl.float32)
+    count = tl.minimum(M - part * 256, 256).to(tl.float32)
     chunk_mean = tl.sum(x, axis=0) / count
     tl.store(partial_mean_ptr + part * N + col, chunk_mean, mask=col_mask)
     difference = x - chunk_mean[None, :]
@@ -110,7 +110,7 @@ def out_staged_1_kernel(
             mask=part_mask[:, None] & col_mask[None, :],
             other=0.0,
         ).to(tl.float32)
-        count = tl.minimum(M - part * 128, 128).to(tl.float32)
+        count = tl.minimum(M - part * 256, 256).to(tl.float32)
         total_acc += partial_mean * count[:, None]
     mean = tl.sum(total_acc, axis=0) / tl.cast(M, tl.float32)
     total_acc_2 = tl.zeros([BLOCK_K, BLOCK_N], tl.float32)
@@ -122,7 +122,7 @@ def out_staged_1_kernel(
             partial_squares_ptr + part[:, None].to(INDEX) * N + col[None, :],
             mask=mask,
         ).to(tl.float32)
-        count = tl.minimum(M - part * 128, 128).to(tl.float32)
+        count = tl.minimum(M - part * 256, 256).to(tl.float32)
         partial_mean = tl.load(
             partial_mean_ptr + part[:, None].to(INDEX) * N + col[None, :],
             mask=mask,

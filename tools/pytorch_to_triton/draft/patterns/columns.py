@@ -8,6 +8,7 @@ A tile holds a block of neighbouring columns and walks down. `in_passes` and `on
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.monoids import WELFORD
 from pytorch_to_triton.draft.ir.rewriting import beside
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, axes_of
@@ -61,6 +62,9 @@ MANY = 2**16
 """Columns that keep all multiprocessors busy with one program for each block of them."""
 CHUNK = 128
 """Rows whose statistics are taken at once: one that goes on from row to row is rescaled with each block."""
+HELD = 256
+"""Rows of a chunk in registers, of which the mean and the squared deviations are taken."""
+HELD_BLOCKS = configurations("BLOCK_N num_warps", (32, 8), (16, 4), (64, 8), (32, 4))
 CHUNKS = configurations(
     "BLOCK_K BLOCK_N num_warps", (128, 64, 8), (128, 32, 4), (128, 32, 8), (64, 64, 4), (16, 128, 4)
 )
@@ -149,15 +153,16 @@ def in_chunks(cluster: Cluster, outer: tuple[Axis, ...], col: Axis) -> list[tupl
             (first, above_all(walked_down(share, (col,)), outer)),
             (rest, totals((*outer, col), share.part)),
         ]
-    first, rest = split(cluster, over, CHUNK)
+    deviates = any(r.monoid == WELFORD for r in cluster.reduces())
+    first, rest = split(cluster, over, HELD if deviates else CHUNK)
     grid, rewrites = nest(("outer", outer, Walk("grid")), ("col", (col,), Walk("grid", "BLOCK_N")))
     chunks = within(CHUNKS, {"BLOCK_N": col.size})
     loop = Walk("loop", "BLOCK_K")
     partial = Schedule({"part": Walk("grid"), **grid, "i": loop}, ("i", "col"), chunks, rewrites)
-    if first.inner_reduces():  # A loop for each would read the chunk again.
+    if deviates:  # The mean's loop and that of the squares would each read the chunk.
         walks = {**partial.walks, "i": Walk("whole", "BLOCK_K")}
-        chunks = within(WHOLE, {"BLOCK_N": col.size})
-        partial = replace(partial, walks=walks, configs=chunks, sized={"BLOCK_K": str(CHUNK)})
+        held = within(HELD_BLOCKS, {"BLOCK_N": col.size})
+        partial = replace(partial, walks=walks, configs=held, sized={"BLOCK_K": str(HELD)})
     (part,) = rest.reduces()[0].axes
     return [(first, partial), (rest, totals((*outer, col), part))]
 

@@ -232,7 +232,7 @@ def in_chunks(cluster: Cluster) -> list[tuple[Cluster, Schedule]]:
     rows = tuple(a for a in first.free() if a.name not in ("part", "i"))
     grid, fused = nest(("row", rows, Walk("grid")))
     partial = Schedule({**grid, "part": Walk("grid"), "i": loop}, ("i",), CHUNKS, fused)
-    if first.inner_reduces():  # A loop for each would read the chunk again.
+    if first.inner_reduces():  # Loops would read the chunk again for each.
         walks = {**partial.walks, "i": Walk("whole", "BLOCK_N")}
         partial = replace(partial, walks=walks, configs=WARPS, sized={"BLOCK_N": str(CHUNK)})
     grid, fused = nest(("row", rest.free(), Walk("grid")))
