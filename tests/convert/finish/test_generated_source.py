@@ -74,7 +74,9 @@ def why_not(made: Recipe, *arguments: Any, interpreted: bool = True) -> str:
 )
 def test_a_long_line_is_broken_and_means_the_same(line: str) -> None:
     assert ast.dump(ast.parse(fold_long_lines(line))) == ast.dump(ast.parse(line))
-    if "text =" not in line:
+    if "text =" in line:  # Before Python 3.12 no line may be broken inside of an f-string.
+        assert fold_long_lines(line) == line
+    else:
         assert max(map(len, fold_long_lines(line).splitlines())) <= WIDTH
 
 
