@@ -25,6 +25,7 @@ M, N = Axis("m", size("M")), Axis("n", size("N"))
 X = Load(Buffer("x", (M.size, N.size), "float32"), (Index(M), Index(N)))
 TOP = Load(Buffer("top", (M.size,), "float32"), (Index(M),))
 IDS = Load(Buffer("ids", (N.size,), "int64"), (Index(N),))
+LABEL = Load(Buffer("label", (M.size,), "int64"), (Index(M),))
 PAST = frozenset({N})
 H, B = Axis("h", size("H")), size("B")
 ROWS_OF_HEADS = Axis("row", M.size * H.size * B)
@@ -57,6 +58,7 @@ ROWS: dict[str, tuple[Value, Number | None, Number | None]] = {
     "the larger of something unknown": (op("larger", X, 0.0), None, None),
     "a choice without the unknown": (op("where", Const(False), X, 2.0), None, 2.0),
     "an unknown number equal to an index": (op("to_float", op("eq", IDS, Index(M))), None, None),
+    "a whole number beside an unknown one": (op("le", IDS, LABEL), 0, None),
     "0, which the first index is": (op("eq", IDS, Index(M)), 0, None),
     "-1, which is no index": (op("eq", IDS, Index(M)), -1, False),
     "a share of a row": (op("exp", X - Reduce(MAX, (X,), (N,))), -math.inf, 0.0),

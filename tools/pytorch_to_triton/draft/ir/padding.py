@@ -24,11 +24,13 @@ from pytorch_to_triton.draft.ir.values import (
     Axis,
     Cluster,
     Const,
+    Get,
     Index,
     Load,
     Map,
     Number,
     Reduce,
+    Scan,
     Value,
     axes_in_order,
     axes_of,
@@ -188,7 +190,9 @@ class _Sample:
             case "bool":
                 return self.rng.random() < 0.5
             case "int":
-                return self.rng.randrange(3, 1000)
+                # What data holds, and what is computed of it, may be negative; positions and sizes are not.
+                is_data = isinstance(v, Load | Reduce | Scan | Get)
+                return self.rng.randrange(3, 1000) * (self.rng.choice(self.setting.signs) if is_data else 1)
         return self.rng.uniform(0.5, 1.5) * self.rng.choice(self.setting.signs)
 
 
