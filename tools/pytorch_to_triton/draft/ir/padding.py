@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -18,12 +19,13 @@ from pytorch_to_triton.draft.ir.functions import FUNCTIONS
 from pytorch_to_triton.draft.ir.indices import extent, size_of
 from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PEAK, SUM
 from pytorch_to_triton.draft.ir.rewriting import decided, rewrite, substitute
-from pytorch_to_triton.draft.ir.sizes import Size, equal
+from pytorch_to_triton.draft.ir.sizes import Size, equal, names, value
 from pytorch_to_triton.draft.ir.values import (
     Argument,
     Axis,
     Cluster,
     Const,
+    Extent,
     Get,
     Index,
     Load,
@@ -60,12 +62,15 @@ class Setting:
     """Zero times what is loaded may be NaN."""
     is_empty: bool = False
     """The axes that end have no element: what is reduced over them is the identity."""
+    dims_are_one: bool = False
+    """(N - 1) // 2 is 0 then, and equal to what is loaded past the end as that."""
     all_equal: bool = False
     """Unknown numbers are equal to all others: a row's maximum to a number past the row's end, also to one
     that an unknown condition chose."""
 
 
 SETTINGS = (
+    Setting(dims_are_one=True),
     Setting(other_axes="at 0"),
     Setting(other_axes="at 1"),
     Setting(other_axes="far"),
@@ -126,6 +131,8 @@ class _Sample:
         match v:
             case Const(value=x):
                 return x
+            case Extent(size=size) if self.setting.dims_are_one:
+                return _at_dims_of_one(size)
             case Argument(source=source) if (found := _of_sizes(source, self.rng)) is not None:
                 return found
             case Map(fn="lt", args=(Index(axis=a), n)) if a in self.axes and _is_size(n, a):
@@ -204,6 +211,15 @@ def _of_sizes(source: str, rng: random.Random) -> float | None:
         return float(value_of(source, {n: rng.randrange(3, 1000) for n in sorted(names_in(source))}))
     except (ArithmeticError, ValueError, TypeError, BadDeclaration):
         return None
+
+
+@cache
+def _at_dims_of_one(size: Size) -> Number:
+    """The size where every dim is 1; NaN where there is none."""
+    try:
+        return value(size, dict.fromkeys(names(size), 1))
+    except (ArithmeticError, TypeError):
+        return math.nan
 
 
 def _of_unknown(fn: str, args: list[Number]) -> Number:
