@@ -44,6 +44,7 @@ ROWS: dict[str, tuple[Value, Number | None, Number | None]] = {
     "what was in memory": (op("mul", X, 0.0), None, None),
     "a comparison": (op("gt", X, 0.0), 0.0, False),
     "a comparison with something unknown": (op("gt", X, TOP), 0.0, None),
+    "a comparison with NaN that must not hold": (op("not", op("le", TOP, X)), math.inf, None),
     "an equation with something unknown": (op("eq", X, TOP), 0.0, None),
     "an equation of the same": (op("eq", X, op("mul", X, 1.0)), 0.0, True),
     "an equation with an index": (op("eq", Load(TOP.buffer, (Index(M),)), Index(N)), 0.0, False),

@@ -44,6 +44,7 @@ from pytorch_to_triton.draft.ir.values import (
 from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.expression import names_in, value_of
 
+COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "is_nan"})
 FAR = 10**12
 """More than any size that is made up here, after it is divided by three of them."""
 
@@ -60,6 +61,8 @@ class Setting:
     Far: an index past the end is smaller than theirs, and what is masked up to them is not masked there."""
     is_infinite: bool = False
     """Zero times what is loaded may be NaN."""
+    is_nan: bool = False
+    """Unknown numbers are NaN where they are compared: no comparison but that they differ holds of NaN."""
     is_empty: bool = False
     """The axes that end have no element: what is reduced over them is the identity."""
     dims_are_one: bool = False
@@ -71,6 +74,7 @@ class Setting:
 
 SETTINGS = (
     Setting(dims_are_one=True),
+    Setting(is_nan=True),
     Setting(other_axes="at 0"),
     Setting(other_axes="at 1"),
     Setting(other_axes="far"),
@@ -139,6 +143,8 @@ class _Sample:
                 return False
             case Map(fn="eq" | "ne" as fn, args=(a, b)) if self.setting.all_equal and self.may_meet(a, b):
                 return fn == "eq"
+            case Map(fn=fn, args=args) if self.setting.is_nan and self.compares_nan(fn, args):
+                return fn in ("ne", "is_nan")
             case Map(fn="where", args=(c, x, other)) if self.setting.all_equal and self.is_unknown(c):
                 return self.of(x) if math.isfinite(self.of(x)) else self.of(other)
             case Index(axis=a) if self.setting.other_axes != "anywhere" and a not in self.axes:
@@ -169,6 +175,12 @@ class _Sample:
         inside = list(walk(a, b))
         past = any(isinstance(v, Index) and v.axis in self.axes for v in (a, b))
         return a != b and not past and any(isinstance(v, Load) and v not in self.given for v in inside)
+
+    def compares_nan(self, fn: str, args: Sequence[Value]) -> bool:
+        """Whether it compares a number that may be NaN: one that is loaded, or computed of such a number."""
+        inside = walk(*(v for v in args if kind_of(v) == "float")) if fn in COMPARISONS else ()
+        loads = (v for v in inside if isinstance(v, Load) and not axes_of(v) & self.axes)
+        return any(v.buffer.kind == "float" for v in loads)
 
     def is_unknown(self, condition: Value) -> bool:
         """Whether data decides it, and no index past the end."""
