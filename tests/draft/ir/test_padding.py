@@ -62,6 +62,11 @@ ROWS: dict[str, tuple[Value, Number | None, Number | None]] = {
     "an unknown number equal to an index": (op("to_float", op("eq", IDS, Index(M))), None, None),
     "a whole number beside an unknown one": (op("le", IDS, LABEL), 0, None),
     "0, which half of a small size is": (op("eq", IDS, MIDDLE), 0, None),
+    "0, which that is where something unknown is small": (
+        op("eq", IDS, op("where", op("gt", LABEL, 0), extent(M.size) - LABEL, MIDDLE)),
+        0,
+        None,
+    ),
     "0, which the first index is": (op("eq", IDS, Index(M)), 0, None),
     "-1, which is no index": (op("eq", IDS, Index(M)), -1, False),
     "a share of a row": (op("exp", X - Reduce(MAX, (X,), (N,))), -math.inf, 0.0),

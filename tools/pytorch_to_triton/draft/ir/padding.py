@@ -73,7 +73,8 @@ class Setting:
 
 
 SETTINGS = (
-    Setting(dims_are_one=True),
+    Setting(signs=(1,), dims_are_one=True),
+    Setting(signs=(-1,), dims_are_one=True),
     Setting(is_nan=True),
     Setting(other_axes="at 0"),
     Setting(other_axes="at 1"),

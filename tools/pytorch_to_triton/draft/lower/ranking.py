@@ -149,9 +149,12 @@ def _median(middle: Callable[[Value, Value], Value]) -> tuple[RowFunction, RowFu
             return input
         is_wanted = op("eq", ranks(ctx, flat, 0).value, wanted(ctx, flat, 0))
         chosen = where(is_wanted, flat.value, identities(MAX, flat.kind)[0])
-        # PyTorch gives NaN where there is no element.
-        nothing = cast(Tensor((), Const(math.nan), "float32"), input.dtype)
-        return ctx.tensor((), where(extent(size) > 0, Reduce(MAX, (chosen,), flat.axes), nothing.value))
+        median, count = (
+            Reduce(m, (v,), flat.axes) for m, v in ((MAX, chosen), (SUM, op("to_int32", is_wanted)))
+        )
+        # PyTorch gives NaN where there is no element: 0 / 0.
+        nothing = cast(Tensor((), op("to_float", count) / op("to_float", count), "float32"), input.dtype)
+        return ctx.tensor((), where(count > 0, median, nothing.value))
 
     return along, of_all
 
