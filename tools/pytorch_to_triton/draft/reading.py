@@ -313,8 +313,9 @@ class _Reading:
 
 
 def _is_met(any_of: Sequence[Limit], point: Mapping[str, int]) -> bool:
-    """Whether one of the limits holds at these sizes."""
-    return any(sizes.value(size, point) <= most for size, most in any_of)
+    """Whether one of the limits holds at these sizes, which may lack a dim that values decide."""
+    known = ((size, most) for size, most in any_of if sizes.names(sizes.in_dims(size)) <= point.keys())
+    return any(sizes.value(size, point) <= most for size, most in known)
 
 
 def _is_view(tensor: Tensor) -> bool:
