@@ -64,6 +64,14 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "the mean": ("aten.scatter_reduce.two", X, 1, IDS, SOURCE, "mean"),
     "index_reduce": ("aten.index_reduce.default", X, -1, BACK % 5, X[..., :4], "amin"),
     "index_reduce by the mean": ("aten.index_reduce.default", X, 1, ROW, X[:, 3:], "mean"),
+    "index_reduce of a number": (
+        "aten.index_reduce.default",
+        torch.tensor(2.0),
+        0,
+        torch.tensor([0]),
+        torch.tensor(3.0),
+        "prod",
+    ),
     "a number at a mask": ("aten.index_put.default", X, [X > 0], torch.tensor(2.0)),
     "a row at a mask": ("aten.index_put.default", X, [X[..., 0] > 0], X[0, 0]),
     "a number at a mask in the middle": (

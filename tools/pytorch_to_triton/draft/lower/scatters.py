@@ -139,9 +139,9 @@ class Search:
         return op("where", found, value, x)
 
 
-def _short(targets: Size, sources: Size) -> None:
+def _short(ctx: Context, targets: Size, sources: Size) -> None:
     """Raises Refused where every target would look at many sources."""
-    if not any(n.is_Integer and n <= FEW for n in (targets, sources)):
+    if not ctx.is_within((targets, FEW), (sources, FEW)):
         raise Refused("it scatters")
 
 
@@ -150,7 +150,7 @@ def _search_along(ctx: Context, x: Tensor, dim: int, index: Tensor, src: Tensor 
     if not x.dims or not index.dims:
         raise Refused("it scatters into a number")
     at = dim % len(x)
-    _short(x.shape[at], index.shape[at])
+    _short(ctx, x.shape[at], index.shape[at])
     index = ctx.apart(index, x.dims)
     places = list(x.indices)
     bounds = [
@@ -166,14 +166,17 @@ def _search_along(ctx: Context, x: Tensor, dim: int, index: Tensor, src: Tensor 
     return Search(hit, value, index.dims[at])
 
 
+def _vector(x: Tensor) -> Tensor:
+    """A number as a vector of one element."""
+    return x if x.dims else replace(x, dims=((),))
+
+
 def _search_at(ctx: Context, x: Tensor, dim: int, index: Tensor, src: Tensor | None) -> Search:
     """Whole slices of one dimension, whose places a vector or number gives."""
-    if not x.dims:
-        raise Refused("it scatters into a number")
     at = dim % len(x)
     index = ctx.apart(index, x.dims)
     along = index.dims[0] if index.dims else ()
-    _short(x.shape[at], index.shape[0] if index.dims else ONE)
+    _short(ctx, x.shape[at], index.shape[0] if index.dims else ONE)
     hit = op("eq", wrapped(index.value, x.shape[at]), position(x.dims[at]))
     places = [*x.indices[:at], position(along), *x.indices[at + 1 :]]
     return Search(hit, x.value if src is None else src.at(*places), along)
@@ -223,7 +226,7 @@ def index_reduce(
     *,
     include_self: bool = True,
 ) -> Tensor:
-    found = _search_at(ctx, input, dim, index, source)
+    found = _search_at(ctx, _vector(input), dim, index, _vector(source))
     return replace(input, value=found.reduced(input.value, reduce, include_self=include_self))
 
 
@@ -302,7 +305,7 @@ def _indexed(
     }
     axes = tuple(a for d in new for a in d if a not in places)
     searched = {at: i for at, i in zip(given, found, strict=True) if at not in running}
-    _short(sizes.product(x.shape[at] for at in searched), sizes.product(a.size for a in axes))
+    _short(ctx, sizes.product(x.shape[at] for at in searched), sizes.product(a.size for a in axes))
     hits = (
         op("eq", substitute(wrapped(i, x.shape[at]), places), x.indices[at]) for at, i in searched.items()
     )
