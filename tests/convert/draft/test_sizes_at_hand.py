@@ -18,7 +18,7 @@ SCATTER = graph(
     ("y",),
 )
 MEDIAN = graph({"x": ("M", "N")}, (node("y", "median.default", ("x",), ()),), ("y",))
-AMONG_FEW = "N <= 64 or M <= 64"
+AMONG_FEW = "N <= 64 or M <= 64 or M * N <= 16777216"
 RANKED = "M * N <= 16 or M * M * (N * N) <= 16777216"
 
 
@@ -27,6 +27,7 @@ RANKED = "M * N <= 16 or M * M * (N * N) <= 16777216"
     [
         (SCATTER, {"M": [5], "N": [9]}, {"M": 64, "N": 10**6}, AMONG_FEW),
         (SCATTER, {"M": [10**6], "N": [1, 64]}, None, AMONG_FEW),
+        (SCATTER, {"M": [4096], "N": [4096]}, None, AMONG_FEW),
         (MEDIAN, {"M": [1, 16], "N": [1, 256]}, None, RANKED),
     ],
 )
@@ -41,7 +42,7 @@ def test_sizes_at_hand_that_are_small_enough_become_limits(
 
 
 def test_one_size_at_hand_that_is_too_large_leaves_the_call_to_pytorch() -> None:
-    made = drafted(SCATTER, 3, {"M": [5], "N": [9]}, {"M": 65, "N": 65})
+    made = drafted(SCATTER, 3, {"M": [5], "N": [9]}, {"M": 4097, "N": 4097})
     assert made.calls == ("aten.index_put.default",)
     assert made.left == ("`aten.index_put` (line 1): it scatters",)
     assert not any(" or " in limit for limit in made.file.limits)
