@@ -16,8 +16,8 @@ from pytorch_to_triton_server.help_page import AsJson
 from pytorch_to_triton_server.install.change import plan_change
 from pytorch_to_triton_server.install.clients import CLIENTS, ClientName, McpClient
 from pytorch_to_triton_server.install.command import server_command
-from pytorch_to_triton_server.machine import executable_of
 from pytorch_to_triton_server.progress import progress_on_stderr, run_interruptible
+from pytorch_to_triton_server.pythons import python_of
 from pytorch_to_triton_server.terminal import print_result
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ def doctor(
     Looks at the driver, GPUs, torch, Triton, the C compiler, caches and locks, and compiles and runs a small
     kernel. Changes nothing. Exits with status 3 if a check failed.
     """
-    diagnosis = run_interruptible(run_diagnosis, executable_of(python))
+    diagnosis = run_interruptible(run_diagnosis, python)
     print_result(diagnosis, show_diagnosis, as_json=json)
     raise typer.Exit(MissingRequirement.exit_code if diagnosis.verdict == "unhealthy" else 0)
 
 
-async def run_diagnosis(python: str) -> "Diagnosis":
+async def run_diagnosis(python: str | None) -> "Diagnosis":
     """All checks, with progress on stderr; run folders lie apart, since the cache is checked too."""
     from pytorch_to_triton.doctor.doctor import diagnose
     from pytorch_to_triton.jobs.client import open_client
@@ -55,7 +55,7 @@ async def run_diagnosis(python: str) -> "Diagnosis":
 
     with tempfile.TemporaryDirectory(prefix="doctor-") as folder, progress_on_stderr("checking") as listener:
         async with open_client(RunFolders(Path(folder))) as worker:
-            return await diagnose(worker, python, listener, tuple(client_checks()))
+            return await diagnose(worker, await python_of(python), listener, tuple(client_checks()))
 
 
 def show_diagnosis(diagnosis: "Diagnosis") -> None:

@@ -1,8 +1,5 @@
 """What this machine runs kernels on."""
 
-import os
-import shutil
-import sys
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +8,8 @@ from pytorch_to_triton.hardware.versions import Device, Versions, versions
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.value import Value
-from pytorch_to_triton_server.names import DeviceChoice, path_of
+from pytorch_to_triton_server.names import DeviceChoice
+from pytorch_to_triton_server.pythons import python_of, ready_python
 
 _DRIVER_NODES = ("nvidiactl", "nvmap", "dxg", "kfd")
 """In /dev: NVIDIA's driver, the same on Jetson, a GPU passed through by Windows, AMD's driver."""
@@ -40,7 +38,7 @@ async def choose_runtime(worker: WorkerClient, choice: DeviceChoice, python: str
 
     Raises MissingRequirement for `cuda` if torch finds no GPU, and if `python` does not have torch or triton.
     """
-    executable = executable_of(python)
+    executable = await python_of(python)
     interpreter = Runtime(python=executable, interpreter=True)
     compiled = Runtime(python=executable, interpreter=False)
     if choice == "interpreter":
@@ -58,7 +56,9 @@ async def choose_runtime(worker: WorkerClient, choice: DeviceChoice, python: str
 
 def warm(worker: WorkerClient, choice: DeviceChoice, python: str | None = None) -> None:
     """Start the fork servers that a validation needs: with a GPU, kernels also run under the interpreter."""
-    executable = executable_of(python)
+    executable = ready_python(python)
+    if executable is None:
+        return
     if choice != "interpreter" and _has_driver():
         worker.warm(Runtime(python=executable, interpreter=False))
     worker.warm(Runtime(python=executable, interpreter=True))
@@ -90,14 +90,3 @@ def _summary_of(installed: Versions) -> str:
 
 def _has_driver() -> bool:
     return any(Path("/dev", node).exists() for node in _DRIVER_NODES)
-
-
-def executable_of(python: str | None) -> str:
-    """The path of a Python named by path or by command; None: the one that runs this.
-
-    Does not follow a virtual environment's link. Raises BadInput for what cannot be a path.
-    """
-    if not python:
-        return sys.executable
-    command = None if os.sep in python else shutil.which(python)
-    return command or str(path_of(python))

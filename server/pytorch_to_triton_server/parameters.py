@@ -33,6 +33,9 @@ Timeout = Annotated[float, Field(description="Seconds allowed for one import, tr
 TuneSeconds = Annotated[
     float | None, Field(description="Seconds per size to search for configurations", **_SECONDS)
 ]
-Python = Annotated[str | None, Field(description="Another Python that has torch and triton")]
+Python = Annotated[
+    str | None,
+    Field(description="Another Python that has torch and triton, or a release such as triton==3.6.0"),
+]
 Force = Annotated[bool, Field(description="Overwrite files that this tool did not write")]
 Thorough = Annotated[bool, Field(description="On a GPU, also run small cases under compute-sanitizer")]

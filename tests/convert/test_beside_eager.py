@@ -72,6 +72,14 @@ ROWS = {
     "what PyTorch sorts, which lies in the input's order": Row(
         "def f(x):\n    return torch.sort(x.t(), dim=0).values + 1\n", X
     ),
+    "sorted rows, quantiles of them and the median of all, of few": Row(
+        "INPUTS = {'x': 'float32|bfloat16|int32[M, N]', 'y': 'float32[M, N]'}\n"
+        "DIMS = {'M': [3], 'N': [9, 130]}\nREQUIRES = ['M <= 64', 'N <= 256']\n\n\n"
+        "def f(x, y):\n    values, places = torch.sort(x, dim=-1, descending=True, stable=True)\n"
+        "    return values, places, y.quantile(0.3, dim=-1), y.relu().median()\n",
+        {"x": "float32|bfloat16|int32[M, N]", "y": "float32[M, N]"},
+        sizes=EDGES,
+    ),
     "two layers alike": Row(
         "def f(x, w):\n    h = F.layer_norm(x * w, (x.shape[-1],))\n"
         "    return F.layer_norm(h * w, (x.shape[-1],))\n",

@@ -155,6 +155,7 @@ async def test_the_second_stage_is_that_of_the_fastest_way_that_is_right(
         reports, left = await validate_in_order(work, validation, drafted, ranked)
     assert [report.passed for report in reports] == [True, True]
     assert left.ways == ranked.ways[1:]
+    assert left.notes[0].startswith(f"Not taken, as it does not pass: {ranked.fastest}, for example at ")
     assert drafted[2].ways == PURE
     assert "nhwc" not in work.file(2).read_text(encoding="utf-8")
 

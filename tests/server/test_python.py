@@ -1,14 +1,19 @@
 """The option `python`: a tool that runs code does so in the Python of that path; others take none."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
+import torch
 from mcp import Client
 
+from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton_server.catalogue import TOOLS
 from pytorch_to_triton_server.cli import main
+from pytorch_to_triton_server.pythons import python_of
 from pytorch_to_triton_server.serve import build_server
 from pytorch_to_triton_server.settings import ServerSettings
 
@@ -53,6 +58,39 @@ def test_a_python_that_cannot_be_a_path_is_the_callers_mistake(
 ) -> None:
     assert main(["validate", str(right_kernel), "--python", "/no\0where"]) == 2
     assert "is not a usable path" in capfd.readouterr().err
+
+
+@pytest.fixture
+def releases(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """All releases of Triton that pip finds: 9.8.7 alone, which is nothing but its version."""
+    name = "triton-9.8.7"
+    with ZipFile(tmp_path / f"{name}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("triton/__init__.py", '__version__ = "9.8.7"\n')
+        about = f"{name}.dist-info"
+        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: triton\nVersion: 9.8.7\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    return tmp_path
+
+
+async def test_a_release_of_triton_is_installed_beside_all_else_that_is_here(
+    releases: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    python = await python_of("triton==9.8.7")
+    assert "Installing Triton 9.8.7 into" in capfd.readouterr().err
+    code = "import triton, torch; print(triton.__version__, torch.__version__)"
+    told = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True)
+    assert told.stdout.split() == ["9.8.7", torch.__version__]
+    assert await python_of("triton == 9.8.7") == python
+    assert capfd.readouterr().err == ""
+
+
+async def test_a_release_that_cannot_be_had_leaves_nothing_behind(releases: Path, cache: Path) -> None:
+    with pytest.raises(MissingRequirement, match=r"Triton 1\.2\.3 cannot be installed: ERROR: No matching"):
+        await python_of("triton==1.2.3")
+    assert list(cache.rglob("triton-1.2.3*")) == []
 
 
 async def test_a_read_only_tool_takes_no_program(client: Client) -> None:

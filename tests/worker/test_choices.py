@@ -78,6 +78,22 @@ def test_a_choice_shows_where_its_indices_were_divided(tmp_path: Path) -> None:
     assert failing([4, 4]) > 0
 
 
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("select", [torch.median, torch.nanmedian, lambda x, **how: x.kthvalue(3, **how)])
+def test_any_of_equal_medians_is_right(select: Any, keepdim: bool, tmp_path: Path) -> None:
+    def chosen(x: Tensor) -> Result:
+        values, indices = select(x, dim=-1, keepdim=keepdim)
+        return values, indices
+
+    def ours(indices: list[list[int]]) -> Result:
+        values, places = gathered(X, indices)
+        return (values, places) if keepdim else (values[:, 0], places[:, 0])
+
+    for place in (0, 2, 4):
+        assert wrong_elements(chosen, ours([[place], [4 - place]]), tmp_path) == 0
+    assert wrong_elements(chosen, ours([[1], [0]]), tmp_path) > 0
+
+
 def test_a_stable_sort_leaves_nothing_free(tmp_path: Path) -> None:
     ours = gathered(X, [[4, 2, 0, 3, 1], [0, 1, 2, 3, 4]])
     assert wrong_elements(stably_descending, ours, tmp_path) > 0

@@ -29,6 +29,11 @@ def test_a_long_line_is_broken_and_means_the_same(line: str) -> None:
     assert ast.dump(ast.parse("\n".join(parts))) == ast.dump(ast.parse(line))
 
 
+def test_a_table_that_is_looked_up_is_put_on_a_line_of_its_own() -> None:
+    entries = ", ".join(f"torch.{dtype}: 0.10000000149011612" for dtype in ("float32", "bfloat16", "float16"))
+    assert wrapped(f"y = {{{entries}}}[x.dtype]") == ("y = (", f"    {{{entries}}}[x.dtype]", ")")
+
+
 def test_a_list_of_arguments_fills_its_lines() -> None:
     lines = listed([f"argument_{n}" for n in range(20)])
     assert max(len(line) for line in lines) <= WIDTH

@@ -22,7 +22,7 @@ def out_in_passes_0_kernel(x_ptr, out_ptr, N, BLOCK_N: tl.constexpr, INDEX: tl.c
         col = start + tl.arange(0, BLOCK_N)
         col_mask = col < N
         x = tl.load(x_ptr + row * N + col, mask=col_mask).to(tl.float32)
-        out = libdevice.rint(tl.div_rn(x, ratio)).to(tl.int32).to(tl.int8)
+        out = libdevice.rint(quotient_rn(x, ratio)).to(tl.int32).to(tl.int8)
         tl.store(out_ptr + row * N + col, out, mask=col_mask)
 
 
@@ -103,7 +103,7 @@ def out_staged_2_kernel(
     x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask).to(tl.float32)
     out_max_0 = tl.load(out_max_0_ptr + row, mask=row_mask).to(tl.float32)
     ratio = out_max_0 * (1.0 / 127.0)
-    out = libdevice.rint(tl.div_rn(x, ratio[:, None])).to(tl.int32).to(tl.int8)
+    out = libdevice.rint(quotient_rn(x, ratio[:, None])).to(tl.int32).to(tl.int8)
     tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)
 
 
@@ -123,10 +123,10 @@ def out_in_registers_0_kernel(
     row_mask = row < M
     col_mask = col < N
     mask = row_mask[:, None] & col_mask[None, :]
-    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask, other=1.0).to(tl.float32)
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask).to(tl.float32)
     ratio = (
         tl.reduce(tl.where(col_mask[None, :], tl.abs(x), -float("inf")), axis=1, combine_fn=nan_max)
         * (1.0 / 127.0)
     )
-    out = libdevice.rint(tl.div_rn(x, ratio[:, None])).to(tl.int32).to(tl.int8)
+    out = libdevice.rint(quotient_rn(x, ratio[:, None])).to(tl.int32).to(tl.int8)
     tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)

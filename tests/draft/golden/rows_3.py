@@ -109,7 +109,6 @@ def out_online_0_kernel(
 @triton.jit
 def out_staged_0_kernel(
     x_ptr,
-    partial_count_ptr,
     partial_mean_ptr,
     partial_squares_ptr,
     N,
@@ -119,39 +118,30 @@ def out_staged_0_kernel(
     INDEX: tl.constexpr,
 ):
     """Taken where 4 * B <= 511 and 4 * N > 32768."""
-    tl.static_assert(4096 % BLOCK_N == 0)
     pid = tl.program_id(0).to(INDEX)
     part = pid % n_parts
     row = pid // n_parts
-    total_acc = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, 4096, BLOCK_N):
-        i = start + tl.arange(0, BLOCK_N)
-        col = part * 4096 + i
-        inside = col < 4 * N
-        x = tl.load(x_ptr + row * 4 * N + col, mask=inside, other=0.0).to(tl.float32)
-        total_acc += x
-    number = tl.minimum(4 * N - part * 4096, 4096).to(tl.float32)
-    chunk_mean = tl.sum(total_acc, axis=0) / number
-    total_acc_2 = tl.zeros([BLOCK_N], tl.float32)
-    for start in range(0, 4096, BLOCK_N):
-        i = start + tl.arange(0, BLOCK_N)
-        col = part * 4096 + i
-        inside = col < 4 * N
-        x = tl.load(x_ptr + row * 4 * N + col, mask=inside, other=0.0).to(tl.float32)
-        difference = x - chunk_mean
-        total_acc_2 += tl.where(inside, difference * difference, 0.0)
-    tl.store(partial_count_ptr + part * n_rows + row, number)
+    i = tl.arange(0, BLOCK_N)
+    col = part * 4096 + i
+    inside = col < 4 * N
+    x = tl.load(x_ptr + row * 4 * N + col, mask=inside, other=0.0).to(tl.float32)
+    count = tl.minimum(4 * N - part * 4096, 4096).to(tl.float32)
+    chunk_mean = tl.sum(x, axis=0) / count
     tl.store(partial_mean_ptr + part * n_rows + row, chunk_mean)
-    tl.store(partial_squares_ptr + part * n_rows + row, tl.sum(total_acc_2, axis=0))
+    difference = x - chunk_mean
+    tl.store(
+        partial_squares_ptr + part * n_rows + row,
+        tl.sum(tl.where(inside, difference * difference, 0.0), axis=0),
+    )
 
 
 @triton.jit
 def out_staged_1_kernel(
-    partial_count_ptr,
     partial_mean_ptr,
     partial_squares_ptr,
     out_mean_0_ptr,
     out_squares_0_ptr,
+    N,
     n_parts,
     n_rows,
     BLOCK_N: tl.constexpr,
@@ -159,43 +149,35 @@ def out_staged_1_kernel(
 ):
     """Taken where 4 * B <= 511 and 4 * N > 32768."""
     row = tl.program_id(0).to(INDEX)
-    partial_count_count = 0.0
-    mean = 0.0
-    partial_count_squares = 0.0
+    total_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, n_parts, BLOCK_N):
+        part = start + tl.arange(0, BLOCK_N)
+        part_mask = part < n_parts
+        partial_mean = tl.load(
+            partial_mean_ptr + part.to(INDEX) * n_rows + row,
+            mask=part_mask,
+            other=0.0,
+        ).to(tl.float32)
+        count = tl.minimum(4 * N - part * 4096, 4096).to(tl.float32)
+        total_acc += partial_mean * count
+    mean = tl.sum(total_acc, axis=0) / tl.cast(4 * N, tl.float32)
+    total_acc_2 = tl.zeros([BLOCK_N], tl.float32)
     for start in range(0, n_parts, BLOCK_N):
         part = start + tl.arange(0, BLOCK_N)
         part_mask = part < n_parts
         partial_squares = tl.load(
             partial_squares_ptr + part.to(INDEX) * n_rows + row,
             mask=part_mask,
-            other=0.0,
         ).to(tl.float32)
-        partial_count = tl.load(
-            partial_count_ptr + part.to(INDEX) * n_rows + row,
-            mask=part_mask,
-            other=0.0,
-        ).to(tl.float32)
+        count = tl.minimum(4 * N - part * 4096, 4096).to(tl.float32)
         partial_mean = tl.load(
             partial_mean_ptr + part.to(INDEX) * n_rows + row,
             mask=part_mask,
-            other=0.0,
         ).to(tl.float32)
-        tile_n = tl.sum(partial_count, axis=0)
-        tile_mean = tl.sum(partial_count * partial_mean, axis=0) / tl.maximum(tile_n, 1.0)
-        difference = partial_mean - tile_mean
-        difference_2 = tile_mean - mean
-        total = partial_count_count + tile_n
-        ratio = tile_n / tl.maximum(total, 1.0)
-        product = difference_2 * difference_2 * partial_count_count * ratio
-        partial_count_squares = (
-            partial_count_squares
-            + tl.sum(partial_squares + partial_count * (difference * difference), axis=0)
-            + product
-        )
-        mean = mean + difference_2 * ratio
-        partial_count_count = total
+        difference = partial_mean - mean
+        total_acc_2 += tl.where(part_mask, partial_squares + count * (difference * difference), 0.0)
     tl.store(out_mean_0_ptr + row, mean)
-    tl.store(out_squares_0_ptr + row, partial_count_squares)
+    tl.store(out_squares_0_ptr + row, tl.sum(total_acc_2, axis=0))
 
 
 @triton.jit

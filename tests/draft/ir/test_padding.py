@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pytorch_to_triton.draft.ir.indices import quotient
+from pytorch_to_triton.draft.ir.indices import extent, quotient
 from pytorch_to_triton.draft.ir.monoids import MAX, SUM
 from pytorch_to_triton.draft.ir.padding import WITHOUT_ELEMENTS, known
 from pytorch_to_triton.draft.ir.sizes import size
@@ -25,6 +25,8 @@ M, N = Axis("m", size("M")), Axis("n", size("N"))
 X = Load(Buffer("x", (M.size, N.size), "float32"), (Index(M), Index(N)))
 TOP = Load(Buffer("top", (M.size,), "float32"), (Index(M),))
 IDS = Load(Buffer("ids", (N.size,), "int64"), (Index(N),))
+LABEL = Load(Buffer("label", (M.size,), "int64"), (Index(M),))
+MIDDLE = extent(size("(M - 1) // 2"))
 PAST = frozenset({N})
 H, B = Axis("h", size("H")), size("B")
 ROWS_OF_HEADS = Axis("row", M.size * H.size * B)
@@ -42,6 +44,7 @@ ROWS: dict[str, tuple[Value, Number | None, Number | None]] = {
     "what was in memory": (op("mul", X, 0.0), None, None),
     "a comparison": (op("gt", X, 0.0), 0.0, False),
     "a comparison with something unknown": (op("gt", X, TOP), 0.0, None),
+    "a comparison with NaN that must not hold": (op("not", op("le", TOP, X)), math.inf, None),
     "an equation with something unknown": (op("eq", X, TOP), 0.0, None),
     "an equation of the same": (op("eq", X, op("mul", X, 1.0)), 0.0, True),
     "an equation with an index": (op("eq", Load(TOP.buffer, (Index(M),)), Index(N)), 0.0, False),
@@ -59,6 +62,13 @@ ROWS: dict[str, tuple[Value, Number | None, Number | None]] = {
     "the larger of something unknown": (op("larger", X, 0.0), None, None),
     "a choice without the unknown": (op("where", Const(False), X, 2.0), None, 2.0),
     "an unknown number equal to an index": (op("to_float", op("eq", IDS, Index(M))), None, None),
+    "a whole number beside an unknown one": (op("le", IDS, LABEL), 0, None),
+    "0, which half of a small size is": (op("eq", IDS, MIDDLE), 0, None),
+    "0, which that is where something unknown is small": (
+        op("eq", IDS, op("where", op("gt", LABEL, 0), extent(M.size) - LABEL, MIDDLE)),
+        0,
+        None,
+    ),
     "0, which the first index is": (op("eq", IDS, Index(M)), 0, None),
     "-1, which is no index": (op("eq", IDS, Index(M)), -1, False),
     "a share of a row": (op("exp", X - Reduce(MAX, (X,), (N,))), -math.inf, 0.0),

@@ -64,6 +64,14 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "the mean": ("aten.scatter_reduce.two", X, 1, IDS, SOURCE, "mean"),
     "index_reduce": ("aten.index_reduce.default", X, -1, BACK % 5, X[..., :4], "amin"),
     "index_reduce by the mean": ("aten.index_reduce.default", X, 1, ROW, X[:, 3:], "mean"),
+    "index_reduce of a number": (
+        "aten.index_reduce.default",
+        torch.tensor(2.0),
+        0,
+        torch.tensor([0]),
+        torch.tensor(3.0),
+        "prod",
+    ),
     "a number at a mask": ("aten.index_put.default", X, [X > 0], torch.tensor(2.0)),
     "a row at a mask": ("aten.index_put.default", X, [X[..., 0] > 0], X[0, 0]),
     "a number at a mask in the middle": (
@@ -98,7 +106,7 @@ def test_a_scatter_leaves_out_the_elements_own_value() -> None:
         agrees("aten.index_reduce.default", X, 1, ROW, X[:, 3:], how, include_self=False)
 
 
-MANY = torch.arange(65)
+MANY = torch.arange(4097)
 REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "two values for one element": (("aten.scatter.src", X, 1, IDS, SOURCE), "which of two values stays"),
     "rows for one row": (("aten.index_put.default", X, [ROW], X[:3]), "which of two values stays"),

@@ -121,7 +121,7 @@ async def validate_in_order(
     """The first two stages, the second in the fastest way that is right; and the ways from that on."""
     reports = await validate_stages(work, validation, drafted)
     while [report.passed for report in reports] == [True, False] and ranked.ways[1:]:
-        ranked = ranked.without_fastest()
+        ranked = ranked.without_fastest(reports[1].verdict)
         drafted[2] = await work.write(2, work.drafted(2, ranked.fastest))
         reports[1:] = await validate_stages(work, validation, {2: drafted[2]})
     return reports, ranked

@@ -30,7 +30,9 @@ from pytorch_to_triton.schema.conversion import StageReport
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable, Traffic
+from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.targets.describe import with_values_listed
+from pytorch_to_triton.validate.conclusion import wrong_of
 from pytorch_to_triton.validate.validate import Validation, open_validation
 
 Tables = tuple[TimingTable, ...]
@@ -198,8 +200,11 @@ class RankedWays:
     def fastest(self) -> Ways:
         return self.ways[0]
 
-    def without_fastest(self) -> RankedWays:
-        return replace(self, ways=self.ways[1:])
+    def without_fastest(self, wrong: Verdict) -> RankedWays:
+        """The others; a note says that the fastest is not taken, and where it was seen to be wrong."""
+        case = next((f", for example at {case.name}" for case in wrong_of(wrong.cases)), "")
+        refused = f"Not taken, as it does not pass: {self.fastest}{case}."
+        return RankedWays(self.ways[1:], (*self.notes, refused))
 
 
 async def ranked_ways(work: ConversionWork) -> RankedWays:

@@ -1,7 +1,8 @@
 """Which steps round as PyTorch's do: those whose last bits a later step brings to light.
 
 Triton's /, tl.exp and tl.sqrt are fast, and off by up to two units in the last place. A quotient of 63.5 that
-comes out just below would be rounded to 63 in place of 64; the sine of an angle of 1000 is off by 1e-4.
+comes out just below would be rounded to 63 in place of 64; the sine of an angle of 1000 is off by 1e-4. Where
+neighbours are divided by the same, as a row by its scale, an exact quotient is nearly as fast as another.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from pytorch_to_triton.draft.ir.rewriting import rewrite
-from pytorch_to_triton.draft.ir.values import Map, Value, const, kind_of
+from pytorch_to_triton.draft.ir.values import Axis, Map, Value, axes_of, const, kind_of
 from pytorch_to_triton.graph.skeleton import operands
 from pytorch_to_triton.schema.graph import Graph, Literal_, Node
 
@@ -56,13 +57,18 @@ def _operator(node: Node) -> str:
     return node.op.partition(".")[2].partition(".")[0]
 
 
-def made_exact(v: Value) -> Value:
-    """The value with floating-point functions that round as PyTorch's do."""
+def made_exact(v: Value, lanes: Axis | None) -> Value:
+    """The value with floating-point functions that round as PyTorch's do.
+
+    `lanes`: the axis along which neighbours lie.
+    """
 
     def exact(x: Value) -> Value | None:
         match x:
             case Map(fn="reciprocal", args=(a,)) if kind_of(a) == "float":
                 return Map("div_rn", (const(1.0), a), x.name)
+            case Map(fn="div", args=(a, b)) if lanes in axes_of(a) - axes_of(b) and kind_of(b) == "float":
+                return Map("quotient_rn", (a, b), x.name)
             case Map(fn=fn, args=args) if fn in EXACT and all(kind_of(a) == "float" for a in args):
                 return Map(EXACT[fn], args, x.name)
         return None

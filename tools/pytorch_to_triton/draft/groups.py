@@ -8,6 +8,7 @@ import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
+from typing import cast
 
 from pytorch_to_triton.draft import patterns
 from pytorch_to_triton.draft.ir.rewriting import beside, rewritten
@@ -26,9 +27,9 @@ from pytorch_to_triton.draft.ir.values import (
     axes_of,
     walk,
 )
-from pytorch_to_triton.draft.patterns import attention, window
 from pytorch_to_triton.draft.program import Call, Step
 from pytorch_to_triton.draft.schedule.axes import rename
+from pytorch_to_triton.draft.schedule.pattern import Pattern, Traits
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
 
 LARGEST = 160
@@ -40,11 +41,16 @@ class Group:
     """Steps that one pattern computes."""
 
     cluster: Cluster
-    pattern: ModuleType
+    pattern: Pattern
     steps: tuple[Step, ...]
     """Those that it stores."""
     operators: frozenset[str] = frozenset()
     """Of all steps that it computes."""
+
+    @property
+    def traits(self) -> Traits:
+        """What fusion asks of its pattern."""
+        return self.pattern.TRAITS
 
 
 def group_of(cluster: Cluster, steps: tuple[Step, ...]) -> Group | Mismatch:
@@ -66,13 +72,11 @@ def is_large(group: Group) -> bool:
 def repeats(group: Group) -> bool:
     """Whether the kernel would reduce the same again for each of several outputs.
 
-    The window pattern does so for every element; others where a reduction does not vary along an axis of the
-    outputs that none runs over (what one runs over is in one program), and beside none that does vary.
+    Where its pattern leaves that to the axes: if a reduction does not vary along an axis of the outputs that
+    none runs over (what one runs over is in one program), and stands beside none that does vary.
     """
-    if group.pattern is window:
-        return True
-    if group.pattern is attention:
-        return False
+    if group.traits.repeats is not None:
+        return group.traits.repeats
     reduces = group.cluster.reduces()
     apart = set(group.cluster.free()) - {a for r in reduces for a in r.axes}
     return any(apart - axes_of(r) and not any(beside(r, q) for q in reduces) for r in reduces)
@@ -104,7 +108,7 @@ def read_by(item: Group | Call) -> set[str]:
     return set(item.reads) if isinstance(item, Call) else {v.buffer.name for v in item.cluster.loads()}
 
 
-Form = tuple[ModuleType, tuple[Store, ...]]
+Form = tuple[Pattern, tuple[Store, ...]]
 """A pattern and what it stores, whatever tensors and axes are called: twins have equal ones."""
 
 
@@ -150,28 +154,27 @@ NEEDED = {
     "match": "match(cluster) -> Mismatch | None",
     "alternatives": "alternatives(cluster) -> tuple[Alternative, ...]",
     "EXAMPLES": "EXAMPLES, functions as text that it must draft",
+    "TRAITS": "TRAITS, what fusion asks of it: Traits() is enough for a start",
 }
-LAST = ("rows", "columns", "window")
-"""Patterns that take what others leave, in this order."""
 
 
 class MalformedPattern(Exception):
     """A file in patterns/ that is no pattern; the message says what it lacks."""
 
 
-def all_patterns() -> tuple[ModuleType, ...]:
+def all_patterns() -> tuple[Pattern, ...]:
     """Every pattern; a cluster goes to the first that matches it. Raises MalformedPattern."""
     names = sorted(module.name for module in pkgutil.iter_modules(patterns.__path__))
-    names.sort(key=lambda n: LAST.index(n) if n in LAST else -1)
-    return tuple(checked(importlib.import_module(f"{patterns.__name__}.{name}")) for name in names)
+    every = [checked(importlib.import_module(f"{patterns.__name__}.{name}")) for name in names]
+    return tuple(sorted(every, key=lambda p: p.TRAITS.asked_last))
 
 
-def checked(pattern: ModuleType) -> ModuleType:
+def checked(pattern: ModuleType) -> Pattern:
     """The module, if it has all that a pattern needs."""
     missing = [what for name, what in NEEDED.items() if not getattr(pattern, name, None)]
     if missing:
         raise MalformedPattern(f"{pattern.__name__} is no drafting pattern: it lacks {'; '.join(missing)}.")
-    return pattern
+    return cast(Pattern, pattern)
 
 
 PATTERNS = all_patterns()

@@ -103,6 +103,8 @@ class Program:
     """PyTorch's own."""
     kept: Mapping[str, str] = field(default_factory=dict)
     """Inputs, steps and results of calls -> the dtype in which they lie in memory, as source."""
+    limits: tuple[str, ...] = ()
+    """Conditions on sizes, beyond which its steps take too long."""
 
     @property
     def steps(self) -> dict[str, Step]:

@@ -38,7 +38,7 @@ from pytorch_to_triton.draft.library import (
     has_channels_last,
     shapes_of,
 )
-from pytorch_to_triton.draft.lower.row import ROWS, WIDTHS, Context, Refused, load_rows
+from pytorch_to_triton.draft.lower.row import ROWS, WIDTHS, Context, Limit, Refused, always_within, load_rows
 from pytorch_to_triton.draft.lower.tensor import Names, Tensor, expanded, loaded, position, source
 from pytorch_to_triton.draft.program import (
     Call,
@@ -77,22 +77,27 @@ LEFT = "the library's is faster"
 """Why a call stays PyTorch's that a row could lower."""
 
 
-def read_program(graph: Graph, reserved: frozenset[str], ways: Ways) -> Program:
-    """Lower every node but those that stay a library's."""
+def read_program(
+    graph: Graph, reserved: frozenset[str], ways: Ways, points: Sequence[Mapping[str, int]] = ()
+) -> Program:
+    """Lower every node but those that stay a library's, for use at these sizes."""
     load_rows()
-    reading = _Reading(graph, reserved, ways)
+    reading = _Reading(graph, reserved, ways, points)
     for node in graph.nodes:
         reading.take(node)
     results = tuple(Result(o.path, reading.tensors[o.name], o.name) for o in graph.outputs)
     program = Program(graph, tuple(reading.items), results, reading.tensors, reading.named, reading.axes)
-    return replace(program, items=_without_unread_positions(_live(program)))
+    return replace(program, items=_without_unread_positions(_live(program)), limits=tuple(reading.limits))
 
 
 class _Reading:
     """The way through a graph's nodes."""
 
-    def __init__(self, graph: Graph, reserved: frozenset[str], ways: Ways) -> None:
-        self.graph, self.reserved, self.ways = graph, reserved, ways
+    def __init__(
+        self, graph: Graph, reserved: frozenset[str], ways: Ways, points: Sequence[Mapping[str, int]]
+    ) -> None:
+        self.graph, self.reserved, self.ways, self.points = graph, reserved, ways, points
+        self.limits: list[str] = []
         self.named: dict[str, str] = _names(graph, reserved)
         self.shapes = shapes_of(graph)
         self.exact = exact_steps(graph)
@@ -143,10 +148,21 @@ class _Reading:
         def stored(name: str, tensor: Tensor) -> Tensor:
             return self._kept(node, self._free(name), tensor)
 
-        context = Context(self.axes, shape, node.dtype or "", name, stored, self.made)
+        limits: list[str] = []
+
+        def is_within(*any_of: Limit) -> bool:
+            if always_within(*any_of):
+                return True
+            found = bool(self.points) and all(_is_met(any_of, point) for point in self.points)
+            open_ = (f"{sizes.text(size)} <= {most}" for size, most in any_of if not size.is_Integer)
+            limits.extend([" or ".join(dict.fromkeys(open_))] if found else [])
+            return found
+
+        context = Context(self.axes, shape, node.dtype or "", name, stored, self.made, is_within)
         arguments = [self._argument(a) for a in node.args]
         keywords = {name: self._argument(a) for name, a in node.kwargs.items()}
         found = ROWS[node.op].lowered(context, arguments, keywords)
+        self.limits += limits
         if isinstance(found, tuple):
             names = self._part_names(node, len(found))
             parts = [self._kept(node, name, t) for name, t in zip(names, found, strict=True)]
@@ -191,7 +207,7 @@ class _Reading:
         if _is_view(tensor):
             return tensor
         if node.name in self.exact:
-            tensor = replace(tensor, value=made_exact(tensor.value))
+            tensor = replace(tensor, value=made_exact(tensor.value, next(reversed(tensor.axes), None)))
         step = Step(name, tensor, node)
         self.items.append(step)
         if all(isinstance(v, Const | Index | Extent | Map) for v in walk(tensor.value)):
@@ -294,6 +310,12 @@ class _Reading:
             wanted = size.label or (f"{call[1]}_{call[2].lower()}" if call else word)
             self.numbers[size.expression] = self._free(wanted)
         return self.numbers[size.expression]
+
+
+def _is_met(any_of: Sequence[Limit], point: Mapping[str, int]) -> bool:
+    """Whether one of the limits holds at these sizes, which may lack a dim that values decide."""
+    known = ((size, most) for size, most in any_of if sizes.names(sizes.in_dims(size)) <= point.keys())
+    return any(sizes.value(size, point) <= most for size, most in known)
 
 
 def _is_view(tensor: Tensor) -> bool:

@@ -27,7 +27,6 @@ from pytorch_to_triton.draft.ir.values import (
     op,
     walk,
 )
-from pytorch_to_triton.draft.patterns import window
 from pytorch_to_triton.draft.program import (
     Call,
     Program,
@@ -195,4 +194,4 @@ def _repeats(step: Step) -> bool:
     if repeated(step.tensor.value) is None:
         return False
     group = group_of(Cluster(step.name, (step.store,)), (step,))
-    return isinstance(group, Group) and group.pattern is window
+    return isinstance(group, Group) and group.traits.repeats is True

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 import io
 import tokenize
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 TEMPLATES = Path(__file__).parent / "templates"
 IMPORTS = ("import functools", "import logging", "import torch", "import triton")
@@ -349,8 +349,15 @@ def longest_brackets(line: str) -> tuple[int, int, list[int]] | None:
 
 
 def tokens(line: str) -> list[tokenize.TokenInfo]:
-    """Those of one line; none where it is a part of a longer string."""
+    """Those of one line that stand in no f-string; none where it is a part of a longer string.
+
+    Python 3.12 takes f-strings apart, and older ones refuse a line that is broken inside of one.
+    """
     try:
-        return list(tokenize.generate_tokens(io.StringIO(line.strip() and line).readline))
+        found = list(tokenize.generate_tokens(io.StringIO(line.strip() and line).readline))
     except (tokenize.TokenError, IndentationError):
         return []
+    kinds = [tokenize.tok_name[token.type] for token in found]
+    entered = accumulate(kind.endswith("STRING_START") for kind in kinds)
+    left = accumulate(kind.endswith("STRING_END") for kind in kinds)
+    return [token for token, opened, closed in zip(found, entered, left, strict=True) if opened == closed]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from pytorch_to_triton.benchmark.tuning.freeze import autotuned_kernels
+from pytorch_to_triton.draft.ir.functions import QUOTIENT
 
 PYTORCH = {
     "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atan2": "atan2",
@@ -40,6 +41,12 @@ FLOAT32 = '''\
         """Triton's interpreter knows no products in parts: it multiplies float32 as it is."""
         return "ieee"'''
 """In place of the function of that name in a drafted file, which says how tl.dot multiplies float32."""
+DIVISION = '''\
+    @triton.jit
+    def quotient_rn(x, y):
+        """Triton's interpreter rounds the product of a tl.fma, and divides exactly."""
+        return x / y'''
+"""In place of a drafted file's exact quotients."""
 UNTIMED = """\
     # Triton's interpreter has nothing to time by: the first configuration that pruning leaves is taken.
     if {first}._bench.__module__ == "triton.runtime.autotuner":
@@ -62,6 +69,7 @@ def behind_the_kernels(text: str, interpreted: str) -> str:
     """Source that changes what the file itself defines; empty where there is nothing to change."""
     defined = {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
     parts = [FLOAT32] if "float32_precision" in defined else []
+    parts += [DIVISION] if QUOTIENT.source in text else []
     if tuned := [name for name in autotuned_kernels(text) if name in defined]:
         lines = (f"        {name}._bench = lambda *args, **options: 0.0" for name in tuned)
         parts.append(UNTIMED.format(first=tuned[0], lines="\n".join(lines)))

@@ -104,7 +104,10 @@ def understanding_of(target: ResolvedTarget, drafted: Drafted | None, why: str) 
 
 
 TOP_K = "aten.topk.default"
-CHOOSING = (TOP_K, "aten.sort.default")
+CHOOSING = (
+    TOP_K,
+    *(f"aten.{n}" for n in ("sort.default", "kthvalue.default", "median.dim", "nanmedian.dim")),
+)
 """Operators that leave it free which of equal values they take."""
 
 

@@ -13,6 +13,7 @@ from pytorch_to_triton.draft.emit.scans import WRITERS
 from pytorch_to_triton.draft.emit.tidy import WIDTH, tidied
 from pytorch_to_triton.draft.fresh_names import in_ascii
 from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.functions import Helper
 from pytorch_to_triton.draft.ir.monoids import identities
 from pytorch_to_triton.draft.ir.values import (
     Argument,
@@ -21,7 +22,6 @@ from pytorch_to_triton.draft.ir.values import (
     Get,
     Index,
     Map,
-    Monoid,
     Reduce,
     Value,
     axes_of,
@@ -56,7 +56,7 @@ class PrintedKernel:
     """Sizes that `run` computes: name -> Python over the dims."""
     schedule: Schedule
     stores: tuple[Buffer, ...]
-    helpers: dict[str, Monoid]
+    helpers: dict[str, Helper]
     multiplies: bool
     """It has a tl.dot."""
     loops: int

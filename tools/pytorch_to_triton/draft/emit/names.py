@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from pytorch_to_triton.draft.ir.functions import FUNCTIONS
+from pytorch_to_triton.draft.ir.functions import FUNCTIONS, Helper
 from pytorch_to_triton.draft.ir.values import Const, Map, Monoid, Number, Value, Var
 
 
@@ -50,20 +50,16 @@ NAMES = {
 }
 
 
-def helper_name(m: Monoid) -> str:
-    """What the function is called."""
-    return NAMES.get(m.name, m.name)
-
-
-def helper(m: Monoid) -> str:
-    """The function's source."""
+def combination(m: Monoid) -> Helper:
+    """The function that combines two of its values."""
     count = len(m.identity)
     sides = [[f"{s}{f'_{field}' if count > 1 else ''}" for field in m.fields] for s in "ab"]
     lines: dict[Value, str] = {}
     results = [written(v, lines) for v in m.combine(*(tuple(map(Var, names)) for names in sides))]
     given = ", ".join([*sides[0], *sides[1]])
     body = "\n".join(f"    {line}" for line in [*lines.values(), f"return {', '.join(results)}"])
-    return f"@triton.jit\ndef {helper_name(m)}({given}):\n{body}"
+    name = NAMES.get(m.name, m.name)
+    return Helper(name, f"@triton.jit\ndef {name}({given}):\n{body}")
 
 
 def written(v: Value, lines: dict[Value, str] | None = None) -> str:

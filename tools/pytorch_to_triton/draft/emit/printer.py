@@ -14,7 +14,7 @@ from pytorch_to_triton.draft.emit.names import Name, Scope, constant
 from pytorch_to_triton.draft.emit.tidy import TEMPORARY
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.functions import FUNCTIONS
+from pytorch_to_triton.draft.ir.functions import FUNCTIONS, Helper
 from pytorch_to_triton.draft.ir.rewriting import check
 from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import (
@@ -26,7 +26,6 @@ from pytorch_to_triton.draft.ir.values import (
     Index,
     Load,
     Map,
-    Monoid,
     Number,
     Reduce,
     Scan,
@@ -75,8 +74,8 @@ class Printer:
         """What masked lanes of a load hold; None where nothing was asked."""
         self.divided = {x for v in self.cluster.values() for x in operands_of_division(v)}
         self.hints: dict[Value, str] = {}
-        self.helpers: dict[str, Monoid] = {}
-        """Monoids whose combination is a function of the file."""
+        self.helpers: dict[str, Helper] = {}
+        """Functions of the file that the kernel calls, by name."""
         self.raw: set[Load] = set()
         """Operands of tl.dot, in the dtype that they are stored in."""
         self.filled: dict[str, int] = {}
@@ -96,6 +95,7 @@ class Printer:
         given = {v.name for v in self.cluster.values() if isinstance(v, Argument)}
         dims |= set(self.size_names.values())
         self.taken = {"start", "pid", "INDEX", "tl", "triton", "libdevice", *dims, *given}
+        self.taken |= {f.helper.name for f in FUNCTIONS.values() if f.helper}
 
     # Layouts -----------------------------------------------------------------------------------------
 
@@ -189,6 +189,8 @@ class Printer:
     def written(self, fn: str, args: Sequence[Value], layout: tuple[str, ...]) -> str:
         """A pointwise function; what its text mentions twice gets a name first."""
         template = FUNCTIONS[fn].triton
+        if helper := FUNCTIONS[fn].helper:
+            self.calling(helper)
         if template.startswith(METHOD) and is_of_sizes(args[0]):
             template = template.replace(METHOD, "tl.cast({0}, ", 1)
         for i, a in enumerate(args):
@@ -199,6 +201,11 @@ class Printer:
             texts = [self.library_operand(a, t) for a, t in zip(args, texts, strict=True)]
         text = template.format(*(f"({t})" for t in texts))
         return text.replace("tl.float32", self.compute) if fn != "to_half" else text
+
+    def calling(self, helper: Helper) -> str:
+        """The name of a function that the file has to have."""
+        self.helpers[helper.name] = helper
+        return helper.name
 
     def library_operand(self, v: Value, text: str) -> str:
         """An operand of libdevice, which takes one dtype: a number comes as float32, a size as an integer."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit import memory
 from pytorch_to_triton.draft.emit.memory import padded, right_if_empty
-from pytorch_to_triton.draft.emit.names import Name, constant, helper_name, written
+from pytorch_to_triton.draft.emit.names import Name, combination, constant, written
 from pytorch_to_triton.draft.ir.functions import Kind
 from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PEAK, SUM, identities
 from pytorch_to_triton.draft.ir.values import (
@@ -164,8 +164,7 @@ def collapsed(
             if m.name in known:
                 text = f"{known[m.name]}({text}, {axis})"
             else:
-                p.helpers[helper_name(m)] = m
-                text = f"tl.reduce({text}, {axis}, combine_fn={helper_name(m)})"
+                text = f"tl.reduce({text}, {axis}, combine_fn={p.calling(combination(m))})"
             layout = tuple(x for x in layout if x != n)
     return text
 
@@ -200,13 +199,13 @@ def collapse_fields(
     p: Printer, r: Reduce, texts: list[str], layout: tuple[str, ...], axes: frozenset[Axis], depth: int
 ) -> None:
     """Tiles of all fields reduced by the monoid's own function, under names."""
-    p.helpers[helper_name(r.monoid)] = r.monoid
+    combine = p.calling(combination(r.monoid))
     names = [field_name(p, r, i) for i in range(len(texts))]
     for n in reversed(layout):
         if n in {a.name for a in axes}:
             axis = layout.index(n)
             layout = tuple(x for x in layout if x != n)
-            line = f"{', '.join(names)} = tl.reduce(({', '.join(texts)}), {axis}, {helper_name(r.monoid)})"
+            line = f"{', '.join(names)} = tl.reduce(({', '.join(texts)}), {axis}, {combine})"
             p.scopes[depth].lines.append(line)
             texts = names
     for i, name in enumerate(names):
@@ -310,10 +309,10 @@ def apart_from(outer: Monoid, v: Value) -> Value:
 
 def _lane_by_lane(p: Printer, r: Reduce, names: tuple[Name, ...]) -> None:
     """Each lane keeps its own; a function of the file combines two."""
-    p.helpers[helper_name(r.monoid)] = r.monoid
+    combine = p.calling(combination(r.monoid))
     taken = [p.text(x, names[0].layout) for x in lifted(p, r)]
     carried = ", ".join(n.text for n in names)
-    p.scopes[-1].lines.append(f"{carried} = {helper_name(r.monoid)}({carried}, {', '.join(taken)})")
+    p.scopes[-1].lines.append(f"{carried} = {combine}({carried}, {', '.join(taken)})")
 
 
 def _step(p: Printer, r: Reduce, names: tuple[Name, ...]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit import memory, reductions, scans
 from pytorch_to_triton.draft.emit.memory import padded
-from pytorch_to_triton.draft.emit.names import Name, helper_name, written
+from pytorch_to_triton.draft.emit.names import Name, combination, written
 from pytorch_to_triton.draft.emit.printer import Printer, Writer
 from pytorch_to_triton.draft.ir.monoids import identities
 from pytorch_to_triton.draft.ir.values import Get, Index, Load, Reduce, Scan, Value, Var, axes_of, kind_of
@@ -34,8 +34,7 @@ def scanned(p: Printer, v: Value, layout: tuple[str, ...]) -> Name:
     if m.name in BUILT_IN:
         text = f"{BUILT_IN[m.name]}({x}, axis={at})"
     else:
-        p.helpers[helper_name(m)] = m
-        text = f"tl.associative_scan({x}, {at}, {helper_name(m)})"
+        text = f"tl.associative_scan({x}, {at}, {p.calling(combination(m))})"
     if p.walks[v.axis.name].how != "loop":
         return p.defined(v, text, layout, p.depth(arg))
     (carry,) = _carried(p, v, layout, ("carry",))
@@ -48,7 +47,7 @@ def scanned(p: Printer, v: Value, layout: tuple[str, ...]) -> Name:
 def _several(p: Printer, v: Scan, layout: tuple[str, ...]) -> None:
     """A scan that carries several values, all fields at once."""
     m = v.monoid
-    p.helpers[helper_name(m)] = m
+    combine = p.calling(combination(m))
     first = padded(p, v.args[0], frozenset({v.axis}), identities(m, kind_of(v))[0])
     args = m.lift(first, *v.args[1:])
     texts = ", ".join(reductions.spread(p, x, layout) for x in args)
@@ -56,14 +55,14 @@ def _several(p: Printer, v: Scan, layout: tuple[str, ...]) -> None:
     names = [Name(reductions.field_name(p, v, i), layout, depth) for i in range(len(args))]
     found = ", ".join(name.text for name in names)
     p.scopes[depth].lines.append(
-        f"{found} = tl.associative_scan(({texts}), {layout.index(v.axis.name)}, {helper_name(m)})"
+        f"{found} = tl.associative_scan(({texts}), {layout.index(v.axis.name)}, {combine})"
     )
     for i, name in enumerate(names):
         p.bound(Get(v, i), name)
     if p.walks[v.axis.name].how == "loop":
         carries = _carried(p, v, layout, [f"{field}_carry" for field in m.fields])
         before = ", ".join(p.fitted(carry, layout) for carry in carries)
-        p.scopes[depth].lines.append(f"{found} = {helper_name(m)}({before}, {found})")
+        p.scopes[depth].lines.append(f"{found} = {combine}({before}, {found})")
         _carry_on(p, v, layout, carries, names)
 
 

@@ -141,7 +141,9 @@ def broken(indent: str, head: str, value: ast.expr) -> list[str]:
             return _call(indent, head, value)
         case ast.BinOp():
             return _terms(indent, head, value)
-    return [f"{indent}{head}(", f"{indent}    {_text(value)[1:-1]}", f"{indent})"]
+    text = _text(value)
+    inside = text[1:-1] if text.startswith("(") and text.endswith(")") else text
+    return [f"{indent}{head}(", f"{indent}    {inside}", f"{indent})"]
 
 
 def _call(indent: str, head: str, call: ast.Call) -> list[str]:

@@ -70,7 +70,7 @@ def halves(forward: Part, backward: Backward, setting: DraftSetting) -> Halves:
     saved = {name: found.get(name, name) for name in backward.saved}
     backward = with_names(backward, {name: text for name, text in saved.items() if text.isidentifier()})
     dtypes = {ARGUMENT.format(i.name) for i in program.graph.inputs}
-    gradient = programmed(backward.graph, setting.ways, RESERVED | dtypes)
+    gradient = programmed(backward.graph, setting.ways, setting.points, RESERVED | dtypes)
     stored = with_storage(gradient, backward.tensor_dtypes, backward.output_dtypes)
     part = part_of(stored, setting)
     part = where_needed(part, asked(part, program.graph, backward))

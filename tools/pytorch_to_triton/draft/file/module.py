@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytorch_to_triton.draft.defects import DraftingDefect
-from pytorch_to_triton.draft.emit.names import helper
 from pytorch_to_triton.draft.file import run as runs
 from pytorch_to_triton.draft.file import write_back
 from pytorch_to_triton.draft.file.autograd import Halves, applied, class_name, function_class, loads
@@ -191,10 +190,8 @@ def _file(
 ) -> tuple[KernelText, tuple[str, ...]]:
     """The file, and its definitions of kernels and `run`."""
     kernels = [kernel for part in parts for kernel in part.kernels]
-    helpers = [
-        helper(m) for name, m in sorted({n: m for k in kernels for n, m in k.printed.helpers.items()}.items())
-    ]
-    bodies = [*helpers, *("\n".join(k.lines) for k in kernels)]
+    helpers = {n: h.source for k in kernels for n, h in k.printed.helpers.items()}
+    bodies = [*(helpers[n] for n in sorted(helpers)), *("\n".join(k.lines) for k in kernels)]
     if any("INDEX" in k.printed.blocks for k in kernels):
         bodies.append(INDEX_DTYPE)
     if any("PRECISION" in k.printed.blocks for k in kernels):

@@ -119,9 +119,8 @@ def _part_of(program: Program, setting: DraftSetting) -> Part:
             here = [choice.on(others) for choice in taken]
             blocks.append(tuple(launches(item, here, stage, setting.tuned, program.kept, models)))
     kernels = tuple(k for _, taken in first.values() for c in taken for k in c.kernels)
-    limits = strictest(
-        any_of([c.condition for c in taken]) for _, taken in first.values() if taken[-1].condition
-    )
+    limited = [any_of([c.condition for c in taken]) for _, taken in first.values() if taken[-1].condition]
+    limits = strictest((*program.limits, *limited))
     return Part(program, items, kernels, tuple(blocks), limits=limits)
 
 
@@ -133,10 +132,15 @@ def in_order(program: Program, items: Sequence[Group | Call]) -> dict[Memory, st
     return {(program.tensors[name].shape, dtype): name for dtype, name in reversed(dtypes.items())}
 
 
-def programmed(graph: Graph, ways: Ways, reserved: frozenset[str] = RESERVED) -> Program:
-    """The program with these calls left to libraries."""
+def programmed(
+    graph: Graph,
+    ways: Ways,
+    points: Sequence[Mapping[str, int]] = (),
+    reserved: frozenset[str] = RESERVED,
+) -> Program:
+    """The program for use at these sizes, with these calls left to libraries."""
     graph = at_pinned_sizes(graph)
-    program = with_nested_apart(with_results_stored(read_program(graph, reserved, ways)))
+    program = with_nested_apart(with_results_stored(read_program(graph, reserved, ways, points)))
     return with_sums_by_row(with_refined_axes(program))
 
 

@@ -41,7 +41,7 @@ def halves_of(programs: Sequence[Branch], setting: DraftSetting) -> list[Halves]
 
 def _part(program: Branch, suffix: str, setting: DraftSetting) -> Part:
     how = _at(program, suffix, setting)
-    read = programmed(program.graph, how.ways)
+    read = programmed(program.graph, how.ways, how.points)
     return _taken(
         part_of(with_storage(read, program.tensor_dtypes, program.output_dtypes), how), program, how
     )
@@ -52,7 +52,7 @@ def _halves(program: Branch, suffix: str, setting: DraftSetting) -> Halves:
     graph, backward, how = program.graph, program.backward, _at(program, suffix, setting)
     assert backward is not None
     dtypes = dtypes_with_saved(graph, backward, program.tensor_dtypes, program.output_dtypes)
-    read = programmed(with_saved(graph, backward), how.ways)
+    read = programmed(with_saved(graph, backward), how.ways, how.points)
     part = part_of(with_storage(read, program.tensor_dtypes, dtypes), how)
     return halves(_taken(part, program, how), backward, replace(how, suffix=f"_backward{suffix}"))
 

@@ -19,6 +19,14 @@ Kind = Literal["float", "int", "bool"]
 
 
 @dataclass(frozen=True)
+class Helper:
+    """A function of the drafted file that its kernels call."""
+
+    name: str
+    source: str
+
+
+@dataclass(frozen=True)
 class Function:
     """A pointwise function."""
 
@@ -26,6 +34,28 @@ class Function:
     numpy: Callable[..., Any]
     result: Kind | None = None
     """The kind of value that it gives; None: its operands'."""
+    helper: Helper | None = None
+    """What its text calls that Triton has not."""
+
+
+QUOTIENT = Helper(
+    "quotient_rn",
+    '''\
+@triton.jit
+def quotient_rn(x, y):
+    """x / y as tl.div_rn rounds it, down to 2**-32: faster where y is the same for many elements."""
+    # A power of two with the sign of y: 1 / y and the excess are normal numbers, and zeros keep their signs.
+    size = tl.abs(y)
+    power = tl.where(size < 2.0**-64, 2.0**64, tl.where(size > 2.0**64, 2.0**-64, 1.0))
+    power = tl.where(y < 0.0, -power, power)
+    x, y = x * power, y * power
+    inverse = tl.div_rn(1.0, y)
+    near = x * inverse
+    excess = tl.fma(near, y, -x)
+    # Infinities, NaN and quotients by zero have none.
+    return tl.where(tl.abs(excess) < float("inf"), tl.fma(-excess, inverse, near), near)''',
+)
+"""One correction by a fused remainder rounds right: Markstein, IBM J. Res. Dev. 34 (1990), page 111."""
 
 
 APART = "({0} % {1} != 0) & (({0} < 0) != ({1} < 0))"
@@ -123,6 +153,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "mul": Function("{0} * {1}", np.multiply),
     "div": Function("{0} / {1}", np.divide, "float"),
     "div_rn": Function("tl.div_rn({0}, {1})", np.divide, "float"),
+    "quotient_rn": Function("quotient_rn({0}, {1})", np.divide, "float", QUOTIENT),
     "div_literal": Function("{0} * (1.0 / {1})", np.divide, "float"),
     "neg": Function("-{0}", np.negative),
     "abs": Function("tl.abs({0})", np.abs),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from math import inf
 
 from pytorch_to_triton.draft.ir.values import Axis, Const, Monoid, Number, Reduce, Value, op
@@ -137,26 +136,6 @@ WELFORD = Monoid(
     step=_welford_step,
     fields=("count", "mean", "squares"),
     spans=((0,), (0,), (0,)),
-)
-
-
-def _merged_welford_step(carry: Fields, args: Fields, axes: tuple[Axis, ...]) -> Steps:
-    """The parts' own mean first, as above."""
-    count, mean, squares = args
-    total = op("larger", Reduce(SUM, (count,), axes, name="tile_n"), 1.0)
-    tile_mean = op("div", Reduce(SUM, (count * mean,), axes), total, name="tile_mean")
-    apart = count * op("square", mean - tile_mean)
-    tile_squares = Reduce(SUM, (squares + apart,), axes)
-    merged = _welford_combine(carry, (Reduce(SUM, (count,), axes, name="tile_n"), tile_mean, tile_squares))
-    return tuple((number, merged[number]) for number in (2, 1, 0))
-
-
-MERGES[WELFORD] = replace(
-    WELFORD,
-    name="merged_welford",
-    lift=_of_parts,
-    step=_merged_welford_step,
-    spans=((0,), (0, 1), (0, 1, 2)),
 )
 
 

@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -18,17 +19,20 @@ from pytorch_to_triton.draft.ir.functions import FUNCTIONS
 from pytorch_to_triton.draft.ir.indices import extent, size_of
 from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PEAK, SUM
 from pytorch_to_triton.draft.ir.rewriting import decided, rewrite, substitute
-from pytorch_to_triton.draft.ir.sizes import Size, equal
+from pytorch_to_triton.draft.ir.sizes import Size, equal, names, value
 from pytorch_to_triton.draft.ir.values import (
     Argument,
     Axis,
     Cluster,
     Const,
+    Extent,
+    Get,
     Index,
     Load,
     Map,
     Number,
     Reduce,
+    Scan,
     Value,
     axes_in_order,
     axes_of,
@@ -40,6 +44,7 @@ from pytorch_to_triton.draft.ir.values import (
 from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.expression import names_in, value_of
 
+COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "is_nan"})
 FAR = 10**12
 """More than any size that is made up here, after it is divided by three of them."""
 
@@ -62,14 +67,21 @@ class Setting:
     scale: float = 1.0
     """Of unknown numbers: the exponential of what is larger than a row of large negative numbers is infinite,
     and zero times that NaN."""
+    is_nan: bool = False
+    """Unknown numbers are NaN where they are compared: no comparison but that they differ holds of NaN."""
     is_empty: bool = False
     """The axes that end have no element: what is reduced over them is the identity."""
+    dims_are_one: bool = False
+    """(N - 1) // 2 is 0 then, and equal to what is loaded past the end as that."""
     all_equal: bool = False
     """Unknown numbers are equal to all others: a row's maximum to a number past the row's end, also to one
     that an unknown condition chose."""
 
 
 SETTINGS = (
+    Setting(signs=(1,), dims_are_one=True),
+    Setting(signs=(-1,), dims_are_one=True),
+    Setting(is_nan=True),
     Setting(other_axes="at 0"),
     Setting(other_axes="at 1"),
     Setting(other_axes="far"),
@@ -132,12 +144,16 @@ class _Sample:
         match v:
             case Const(value=x):
                 return x
+            case Extent(size=size) if self.setting.dims_are_one:
+                return _at_dims_of_one(size)
             case Argument(source=source) if (found := _of_sizes(source, self.rng)) is not None:
                 return found
             case Map(fn="lt", args=(Index(axis=a), n)) if a in self.axes and _is_size(n, a):
                 return False
             case Map(fn="eq" | "ne" as fn, args=(a, b)) if self.setting.all_equal and self.may_meet(a, b):
                 return fn == "eq"
+            case Map(fn=fn, args=args) if self.setting.is_nan and self.compares_nan(fn, args):
+                return fn in ("ne", "is_nan")
             case Map(fn="where", args=(c, x, other)) if self.setting.all_equal and self.is_unknown(c):
                 return self.of(x) if math.isfinite(self.of(x)) else self.of(other)
             case Index(axis=a) if self.setting.other_axes != "anywhere" and a not in self.axes:
@@ -169,6 +185,12 @@ class _Sample:
         past = any(isinstance(v, Index) and v.axis in self.axes for v in (a, b))
         return a != b and not past and any(isinstance(v, Load) and v not in self.given for v in inside)
 
+    def compares_nan(self, fn: str, args: Sequence[Value]) -> bool:
+        """Whether it compares a number that may be NaN: one that is loaded, or computed of such a number."""
+        inside = walk(*(v for v in args if kind_of(v) == "float")) if fn in COMPARISONS else ()
+        loads = (v for v in inside if isinstance(v, Load) and not axes_of(v) & self.axes)
+        return any(v.buffer.kind == "float" for v in loads)
+
     def is_unknown(self, condition: Value) -> bool:
         """Whether data decides it, and no index past the end."""
         inside = list(walk(condition))
@@ -196,7 +218,9 @@ class _Sample:
             case "bool":
                 return self.rng.random() < 0.5
             case "int":
-                return self.rng.randrange(3, 1000)
+                # What data holds, and what is computed of it, may be negative; positions and sizes are not.
+                is_data = isinstance(v, Load | Reduce | Scan | Get)
+                return self.rng.randrange(3, 1000) * (self.rng.choice(self.setting.signs) if is_data else 1)
         return self.rng.uniform(0.5, 1.5) * self.rng.choice(self.setting.signs) * self.setting.scale
 
 
@@ -208,6 +232,15 @@ def _of_sizes(source: str, rng: random.Random) -> float | None:
         return float(value_of(source, {n: rng.randrange(3, 1000) for n in sorted(names_in(source))}))
     except (ArithmeticError, ValueError, TypeError, BadDeclaration):
         return None
+
+
+@cache
+def _at_dims_of_one(size: Size) -> Number:
+    """The size where every dim is 1; NaN where there is none."""
+    try:
+        return value(size, dict.fromkeys(names(size), 1))
+    except (ArithmeticError, TypeError):
+        return math.nan
 
 
 def _of_unknown(fn: str, args: list[Number]) -> Number:

@@ -128,6 +128,15 @@ def inside(name: str, tensor: Tensor) -> Tensor:
     return tensor
 
 
+Limit = tuple[Size, int]
+"""A size, and how large it may be."""
+
+
+def always_within(*limits: Limit) -> bool:
+    """Whether one of the sizes is no larger than it may be, whatever the dims are."""
+    return any(size.is_Integer and size <= most for size, most in limits)
+
+
 @dataclass(frozen=True)
 class Context:
     """One call: what torch.export says about its result, and fresh axes."""
@@ -143,6 +152,8 @@ class Context:
     """Makes a value a step of its own, under a name: what reads it may be another kernel's."""
     made: Mapping[str, Tensor] = field(default_factory=dict)
     """The steps that read nothing."""
+    is_within: Callable[..., bool] = always_within
+    """Whether one of these Limits holds at all sizes at hand; `run` refuses others from then on."""
 
     def seen_through(self, value: Value) -> Value:
         """The value, with what a step that reads nothing holds in place of its elements."""

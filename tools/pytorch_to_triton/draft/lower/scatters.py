@@ -35,7 +35,9 @@ from pytorch_to_triton.draft.lower.tensor import (
 from pytorch_to_triton.draft.lower.views import first_of_slice, from_start
 
 FEW = 64
-"""Among so many places, at most, an element looks for itself."""
+"""Among so many places, at most, an element looks for itself ..."""
+MOST_LOOKS = 2**24
+"""... and among more of them where this is enough for all elements."""
 AT_ONCE = 8
 """So many places are compared without a loop, in whatever kernel goes on with the element."""
 REDUCTIONS: Mapping[str, tuple[Monoid, str]] = {
@@ -139,9 +141,10 @@ class Search:
         return op("where", found, value, x)
 
 
-def _short(targets: Size, sources: Size) -> None:
-    """Raises Refused where every target would look at many sources."""
-    if not any(n.is_Integer and n <= FEW for n in (targets, sources)):
+def _short(ctx: Context, x: Tensor, targets: Size, sources: Size) -> None:
+    """Raises Refused where every target would look at many sources, and there are many elements that do."""
+    looks = sizes.product(x.shape) * sources
+    if not ctx.is_within((targets, FEW), (sources, FEW), (looks, MOST_LOOKS)):
         raise Refused("it scatters")
 
 
@@ -150,7 +153,7 @@ def _search_along(ctx: Context, x: Tensor, dim: int, index: Tensor, src: Tensor 
     if not x.dims or not index.dims:
         raise Refused("it scatters into a number")
     at = dim % len(x)
-    _short(x.shape[at], index.shape[at])
+    _short(ctx, x, x.shape[at], index.shape[at])
     index = ctx.apart(index, x.dims)
     places = list(x.indices)
     bounds = [
@@ -166,14 +169,17 @@ def _search_along(ctx: Context, x: Tensor, dim: int, index: Tensor, src: Tensor 
     return Search(hit, value, index.dims[at])
 
 
+def _vector(x: Tensor) -> Tensor:
+    """A number as a vector of one element."""
+    return x if x.dims else replace(x, dims=((),))
+
+
 def _search_at(ctx: Context, x: Tensor, dim: int, index: Tensor, src: Tensor | None) -> Search:
     """Whole slices of one dimension, whose places a vector or number gives."""
-    if not x.dims:
-        raise Refused("it scatters into a number")
     at = dim % len(x)
     index = ctx.apart(index, x.dims)
     along = index.dims[0] if index.dims else ()
-    _short(x.shape[at], index.shape[0] if index.dims else ONE)
+    _short(ctx, x, x.shape[at], index.shape[0] if index.dims else ONE)
     hit = op("eq", wrapped(index.value, x.shape[at]), position(x.dims[at]))
     places = [*x.indices[:at], position(along), *x.indices[at + 1 :]]
     return Search(hit, x.value if src is None else src.at(*places), along)
@@ -223,7 +229,7 @@ def index_reduce(
     *,
     include_self: bool = True,
 ) -> Tensor:
-    found = _search_at(ctx, input, dim, index, source)
+    found = _search_at(ctx, _vector(input), dim, index, _vector(source))
     return replace(input, value=found.reduced(input.value, reduce, include_self=include_self))
 
 
@@ -302,7 +308,7 @@ def _indexed(
     }
     axes = tuple(a for d in new for a in d if a not in places)
     searched = {at: i for at, i in zip(given, found, strict=True) if at not in running}
-    _short(sizes.product(x.shape[at] for at in searched), sizes.product(a.size for a in axes))
+    _short(ctx, x, sizes.product(x.shape[at] for at in searched), sizes.product(a.size for a in axes))
     hits = (
         op("eq", substitute(wrapped(i, x.shape[at]), places), x.indices[at]) for at, i in searched.items()
     )

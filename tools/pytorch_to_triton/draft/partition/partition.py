@@ -24,19 +24,9 @@ from pytorch_to_triton.draft.partition.placement import (
     with_producers_of,
     with_shared_reductions,
 )
-from pytorch_to_triton.draft.patterns import (
-    attention,
-    columns,
-    contraction,
-    pointwise,
-    row_totals,
-    rows,
-    rows_with_column_sums,
-    window,
-)
-from pytorch_to_triton.draft.patterns.rows_with_column_sums import stores_as_it_reads
 from pytorch_to_triton.draft.program import Call, Program, Step
-from pytorch_to_triton.draft.schedule.axes import innermost, merged
+from pytorch_to_triton.draft.schedule.axes import merged
+from pytorch_to_triton.draft.schedule.parts import stores_as_it_reads
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
 
 
@@ -111,14 +101,14 @@ def _may_store(placement: Placement, home: Group, step: Step) -> bool:
     together = placement.matched((*home.steps, step))
     if isinstance(together, Mismatch) or is_large(together) or (not siblings and repeats(together)):
         return False
-    if together.pattern is rows_with_column_sums and not stores_as_it_reads(together.cluster):
+    if together.traits.reduces == "both" and not stores_as_it_reads(together.cluster):
         return False
-    return together.pattern is home.pattern or home.pattern is pointwise
+    return together.pattern is home.pattern or not (home.cluster.reduces() or home.cluster.scans())
 
 
 def _reads_once(placement: Placement, home: Group, step: Step, reads: Sequence[Load]) -> bool:
     """Whether one kernel would read once what both read in full, and write both in the same order."""
-    if placement.plain or home.pattern in (contraction, window, attention):
+    if placement.plain or not home.traits.reads_once:
         return False
     axes, others = step.tensor.axes, home.steps[-1].tensor.axes
     if [a for a in axes if a in others] != [a for a in others if a in axes]:
@@ -134,7 +124,7 @@ def _of_copy(placement: Placement, home: Group, step: Step) -> Group | None:
     if placement.plain or not copies or not placement.has_anchor(step.name):
         return None
     together = placement.matched((*home.steps, step))
-    if isinstance(together, Mismatch) or together.pattern is not rows_with_column_sums:
+    if isinstance(together, Mismatch) or together.traits.reduces != "both":
         return None
     if stores_as_it_reads(together.cluster):
         return None
@@ -146,20 +136,13 @@ def _of_copy(placement: Placement, home: Group, step: Step) -> Group | None:
     }
     cluster = Cluster(step.name, (last.map(lambda v: rewrite(v, copied.get)),))
     group = group_of(merged(cluster), (step,))
-    return group if isinstance(group, Group) and group.pattern is columns else None
-
-
-JOINED = (rows_with_column_sums, row_totals, rows, pointwise)
-"""Patterns that compute several results of the same rows in one kernel."""
-MOST_READ = 8
-"""Loads of a program that walks rows and sums across them: with more, such as all neighbours of a window, few
-rows are on their way at once."""
+    return group if isinstance(group, Group) and group.traits.reduces == "columns" else None
 
 
 def joined(placement: Placement, groups: Sequence[Group]) -> list[Group]:
     """The groups, each with all others that may be in its kernel."""
     left = list(groups)
-    for home in [g for g in groups if g.pattern in (columns, rows, pointwise)]:
+    for home in [g for g in groups if g.traits.reads_once and g.traits.reduces != "both"]:
         while home in left and (more := _with_another(placement, left, home)):
             home, left = more
     return left
@@ -184,20 +167,12 @@ def _together(placement: Placement, home: Group, other: Group) -> Group | None:
         return None
     made = {*made_by(home), *made_by(other)}
     both = placement.matched(placement.in_order_of_program(made))
-    if isinstance(both, Mismatch) or both.pattern not in JOINED or is_large(both) or repeats(both):
+    if isinstance(both, Mismatch) or is_large(both) or repeats(both):
         return None
-    if both.pattern in (row_totals, rows) and not _lies_in_rows(both):
-        return None
-    if both.pattern is rows_with_column_sums and len({*both.cluster.largest_loads()}) > MOST_READ:
+    if both.traits.joins is None or not both.traits.joins(both.cluster):
         return None
     waits = (read_by(both) - made) & (placement.behind(home) | placement.behind(other))
     return both if stores_as_it_reads(both.cluster) and not waits else None
-
-
-def _lies_in_rows(group: Group) -> bool:
-    """Whether neighbours in memory are reduced together wherever most is read."""
-    reduced = {a for r in group.cluster.reduces() for a in r.axes}
-    return all(innermost(load) in reduced for load in group.cluster.largest_loads())
 
 
 def without_unread(

@@ -26,7 +26,7 @@ from pytorch_to_triton.draft.ir.values import (
     named,
     walk,
 )
-from pytorch_to_triton.draft.patterns import attention, columns, contraction, rows, window
+from pytorch_to_triton.draft.patterns import attention, contraction
 from pytorch_to_triton.draft.program import (
     Call,
     Program,
@@ -177,6 +177,9 @@ def with_producers_of(placement: Placement, step: Step) -> Placement:
             placement = placement.storing(beside)
             continue
         matched = placement.matched((step,))
+        if products := _without_tiles(placement, anchors, matched):
+            placement = placement.storing(products)
+            continue
         if isinstance(matched, Group) and not is_large(matched):
             once = not repeats(matched) or _goes_on_with_windows(placement, step, anchors, matched)
             if once or all(map(placement.repeats_along_axes, anchors)):
@@ -211,6 +214,13 @@ def _laid_side_by_side(placement: Placement, step: Step, anchors: Sequence[str])
     return parts if len(parts) > 1 and set.intersection(*read) else []
 
 
+def _without_tiles(placement: Placement, anchors: Sequence[str], group: Group | Mismatch) -> list[str]:
+    """Products of matrices that the kernel would sum one by one: by themselves they are computed in tiles."""
+    if isinstance(group, Mismatch) or not group.traits.reads_once:
+        return []
+    return [g.steps[0].name for g in placement.matched_alone(anchors) if g.pattern is contraction]
+
+
 def _is_sum(placement: Placement, name: str) -> bool:
     """Whether the step is smaller than what it reduces."""
     reduces = reduces_of(placement.value(name))
@@ -231,10 +241,10 @@ def _is_table(placement: Placement, name: str, reader: Step) -> bool:
 
 def _goes_on_with_windows(placement: Placement, step: Step, anchors: Sequence[str], group: Group) -> bool:
     """Whether each window is computed just once: for the one element that goes on with it."""
-    if group.pattern is not window or step.anchors:
+    if not group.traits.repeats or step.anchors:
         return False
     alone = [*placement.matched_alone(anchors)]
-    if len(alone) < len(anchors) or any(g.pattern is not window for g in alone):
+    if len(alone) < len(anchors) or not all(g.traits.repeats for g in alone):
         return False
     reads = [v for v in walk(step.tensor.value) if isinstance(v, Load) and v.buffer.name in anchors]
     plain = all(v.where is None and all(isinstance(i, Index | Const) for i in v.index) for v in reads)
@@ -255,7 +265,9 @@ def _computed_twice(placement: Placement) -> set[str]:
 def _is_computed_at_once(placement: Placement, names: Collection[str]) -> bool:
     """Whether one kernel of rows computes all of these: what they share is computed once there."""
     both = placement.matched(placement.in_order_of_program(names))
-    return isinstance(both, Group) and both.pattern is rows and not is_large(both) and not repeats(both)
+    if isinstance(both, Mismatch) or is_large(both) or repeats(both):
+        return False
+    return both.traits.reduces == "rows"
 
 
 def with_statistics_of_columns(placement: Placement, step: Step, anchors: Sequence[str]) -> Placement | None:
@@ -265,9 +277,9 @@ def with_statistics_of_columns(placement: Placement, step: Step, anchors: Sequen
     """
     if placement.plain or step.anchors:
         return None
-    groups = {g.steps[0].name: g.pattern for g in placement.matched_alone(anchors)}
-    across = [n for n, p in groups.items() if p is columns and not placement.repeats_along_axes(n)]
-    if not across or rows not in groups.values():
+    reduced = {g.steps[0].name: g.traits.reduces for g in placement.matched_alone(anchors)}
+    across = [n for n, r in reduced.items() if r == "columns" and not placement.repeats_along_axes(n)]
+    if not across or "rows" not in reduced.values():
         return None
     return _with_reductions_stored(placement, placement.steps[across[-1]])
 
@@ -275,8 +287,8 @@ def with_statistics_of_columns(placement: Placement, step: Step, anchors: Sequen
 def with_columns_apart(placement: Placement) -> Placement:
     """The same for all that stores columns which it reduces, where a kernel of rows reads what it reads."""
     groups = [*placement.matched_alone(n for n in placement.steps if n in placement.stored)]
-    read = {b for g in groups if g.pattern is rows for b in read_by(g)}
-    for group in (g for g in groups if g.pattern is columns):
+    read = {b for g in groups if g.traits.reduces == "rows" for b in read_by(g)}
+    for group in (g for g in groups if g.traits.reduces == "columns"):
         stores_all = {a for r in group.cluster.reduces() for a in r.axes} <= set(group.cluster.free())
         if stores_all and read & {v.buffer.name for v in group.cluster.largest_loads()}:
             placement = _with_reductions_stored(placement, group.steps[0]) or placement

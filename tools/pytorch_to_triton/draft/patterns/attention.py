@@ -11,6 +11,7 @@ from pytorch_to_triton.draft.schedule.axes import nest
 from pytorch_to_triton.draft.schedule.blocks import SMALLEST, configurations, covering, power_of_two
 from pytorch_to_triton.draft.schedule.conditions import at_most, kernels_by_first, together
 from pytorch_to_triton.draft.schedule.online import online
+from pytorch_to_triton.draft.schedule.pattern import Traits
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import staged
 
@@ -20,6 +21,7 @@ EXAMPLES = (
     "def attention(q: 'float32[B, M, D]', k: 'float32[B, N, D]', v: 'float32[B, N, D]'):\n"
     "    return torch.softmax(q @ k.transpose(1, 2) * 0.25, dim=-1) @ v",
 )
+TRAITS = Traits(reads_once=False, repeats=False)
 CONFIGS = configurations(
     "BLOCK_M BLOCK_N num_warps num_stages", (64, 32, 4, 2), (128, 64, 8, 2), (64, 64, 4, 3), (128, 32, 4, 2)
 )

@@ -8,6 +8,7 @@ A tile holds a block of neighbouring columns and walks down. `in_passes` and `on
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.monoids import WELFORD
 from pytorch_to_triton.draft.ir.rewriting import beside
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, axes_of
@@ -16,11 +17,16 @@ from pytorch_to_triton.draft.patterns.rows import no_single_walk
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, nest
 from pytorch_to_triton.draft.schedule.blocks import SMALLEST, configurations, covering, where_wide, within
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
-from pytorch_to_triton.draft.schedule.online import is_online, online_softmax
+from pytorch_to_triton.draft.schedule.online import is_online, online, online_softmax
+from pytorch_to_triton.draft.schedule.pattern import Traits
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import at_once, can_split, in_shares, split, staged
 
-EXAMPLES = ("def column_sums(x: 'float32[M, N]'):\n    return x.sum(dim=0)",)
+EXAMPLES = (
+    "def column_sums(x: 'float32[M, N]'):\n    return x.sum(dim=0)",
+    "def standardised(x: 'float32[M, N]'):\n"
+    "    return (x - x.mean(0)) * torch.rsqrt(x.var(0, unbiased=False) + 1e-5)",
+)
 LOOPS = configurations(
     "BLOCK_K BLOCK_N num_warps",
     (32, 64, 8), (16, 128, 4), (8, 128, 2), (32, 128, 4), (64, 64, 4), (4, 256, 4), (128, 32, 4),
@@ -32,6 +38,7 @@ TILES = tuple(
     {"BLOCK_N": f"max({elements} // block_k, {SMALLEST})", "num_warps": str(w)}
     for elements, w in ((2048, 4), (4096, 4), (4096, 8), (8192, 8), (1024, 2))
 )
+TRAITS = Traits(asked_last=2, reduces="columns")
 """Few rows with many columns to a program, many with few."""
 WIDTH = 256
 """Columns of a tile that walks down a share of the rows."""
@@ -55,6 +62,9 @@ MANY = 2**16
 """Columns that keep all multiprocessors busy with one program for each block of them."""
 CHUNK = 128
 """Rows whose statistics are taken at once: one that goes on from row to row is rescaled with each block."""
+HELD = 256
+"""Rows of a chunk in registers, of which the mean and the squared deviations are taken."""
+HELD_BLOCKS = configurations("BLOCK_N num_warps", (32, 8), (16, 4), (64, 8), (32, 4))
 CHUNKS = configurations(
     "BLOCK_K BLOCK_N num_warps", (128, 64, 8), (128, 32, 4), (128, 32, 8), (64, 64, 4), (16, 128, 4)
 )
@@ -104,7 +114,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     kept = product(a.size for a in (*outer, col))
     few_and_long = together(at_most(kept, MANY), more_than(length, LARGEST_IN_REGISTERS))
     if few_and_long is not None:
-        statistics = at_once(cluster, online_softmax)
+        statistics = at_once(cluster, online)
         alike = len({axes_of(r) for r in statistics.reduces()}) == 1
         if alike and can_split(statistics) and not set(statistics.free()) & set(reduced):
             found.append(Alternative("split", tuple(in_chunks(statistics, outer, col)), few_and_long))
@@ -143,13 +153,18 @@ def in_chunks(cluster: Cluster, outer: tuple[Axis, ...], col: Axis) -> list[tupl
             (first, above_all(walked_down(share, (col,)), outer)),
             (rest, totals((*outer, col), share.part)),
         ]
-    first, rest = split(cluster, over, CHUNK)
+    deviates = any(r.monoid == WELFORD for r in cluster.reduces())
+    first, rest = split(cluster, over, HELD if deviates else CHUNK)
     grid, rewrites = nest(("outer", outer, Walk("grid")), ("col", (col,), Walk("grid", "BLOCK_N")))
-    chunks, gathers = (within(configs, {"BLOCK_N": col.size}) for configs in (CHUNKS, GATHERS))
+    chunks = within(CHUNKS, {"BLOCK_N": col.size})
     loop = Walk("loop", "BLOCK_K")
     partial = Schedule({"part": Walk("grid"), **grid, "i": loop}, ("i", "col"), chunks, rewrites)
-    final = Schedule({**grid, "part": loop}, ("part", "col"), gathers, rewrites)
-    return [(first, partial), (rest, final)]
+    if deviates:  # The mean's loop and that of the squares would each read the chunk.
+        walks = {**partial.walks, "i": Walk("whole", "BLOCK_K")}
+        held = within(HELD_BLOCKS, {"BLOCK_N": col.size})
+        partial = replace(partial, walks=walks, configs=held, sized={"BLOCK_K": str(HELD)})
+    (part,) = rest.reduces()[0].axes
+    return [(first, partial), (rest, totals((*outer, col), part))]
 
 
 def shared(row: Axis, beside: sizes.Size) -> Share:

@@ -15,6 +15,7 @@ from pytorch_to_triton.draft.schedule.axes import nest
 from pytorch_to_triton.draft.schedule.blocks import configurations, pipelined, tiles_in_loop, within
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
 from pytorch_to_triton.draft.schedule.padded import padded
+from pytorch_to_triton.draft.schedule.pattern import Traits
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import split
 
@@ -22,6 +23,7 @@ EXAMPLES = (
     "def projected(a: 'float32[M, K]', b: 'float32[K, N]', c: 'float32[N]'):\n"
     "    return torch.nn.functional.gelu(a @ b + c)",
 )
+TRAITS = Traits(reads_once=False)
 
 
 NUMBERS = "BLOCK_M BLOCK_N BLOCK_K num_warps num_stages"

@@ -26,6 +26,7 @@ from pytorch_to_triton.draft.schedule.blocks import (
 )
 from pytorch_to_triton.draft.schedule.conditions import more_than
 from pytorch_to_triton.draft.schedule.parts import Parts, in_parts
+from pytorch_to_triton.draft.schedule.pattern import Traits
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Schedule, Walk
 
 EXAMPLES = (
@@ -33,6 +34,7 @@ EXAMPLES = (
     "def turned(x: 'float32[M, N]'):\n    return x.t() * 2.0",
     "def stepped(x: 'float32[M, N]', dt: 'float32[M]'):\n    return x * torch.exp(-dt)[:, None]",
 )
+TRAITS = Traits(joins=lambda _: True)
 BLOCKS = configurations("BLOCK num_warps", (1024, 4), (512, 4), (1024, 8), (2048, 8))
 COL = "col"
 NARROWEST = 32

@@ -13,6 +13,7 @@ from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
 from pytorch_to_triton.draft.schedule.axes import in_memory_order, innermost, nest
 from pytorch_to_triton.draft.schedule.blocks import covering
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
+from pytorch_to_triton.draft.schedule.pattern import Traits
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import staged
 
@@ -104,3 +105,6 @@ def apart(cluster: Cluster, beneath: str = "") -> list[Alternative]:
 def kernels_of(ways: Sequence[Alternative]) -> tuple[tuple[Cluster, Schedule], ...]:
     """All of their kernels."""
     return tuple(kernel for way in ways for kernel in way.kernels)
+
+
+TRAITS = Traits()

@@ -14,9 +14,10 @@ from pytorch_to_triton.draft.ir.rewriting import rewritten
 from pytorch_to_triton.draft.ir.sizes import Size, product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, Value, axes_in_order, axes_of
 from pytorch_to_triton.draft.patterns import rows
-from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
+from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, lies_in_rows
 from pytorch_to_triton.draft.schedule.blocks import configurations, covering, elements_a_warp, stages
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
+from pytorch_to_triton.draft.schedule.pattern import Traits
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Rewrite, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import by_row, in_shares
 
@@ -27,6 +28,7 @@ EXAMPLES = (
     "def divergence(x: 'float32[M, N]', y: 'float32[M, N]'):\n"
     "    return torch.nn.functional.kl_div(x.log_softmax(-1), y.softmax(-1), reduction='sum')",
 )
+TRAITS = Traits(reduces="both", joins=lies_in_rows)
 PROGRAMS = 2048
 """As many as an H100 holds at once, with four warps each."""
 CONFIGS = configurations("BLOCK_M STAGES num_warps", (1, 2, 4), (1, 2, 8))

@@ -15,10 +15,11 @@ from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, axes_of
 from pytorch_to_triton.draft.lower.tensor import digits
 from pytorch_to_triton.draft.patterns import pointwise
-from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, nest
+from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, lies_in_rows, nest
 from pytorch_to_triton.draft.schedule.blocks import configurations, covering, elements_a_warp, power_of_two
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, half_empty, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online
+from pytorch_to_triton.draft.schedule.pattern import Traits
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import at_once, can_split_at_once, split, staged
 
@@ -31,10 +32,13 @@ EXAMPLES = (
     "    normed = torch.nn.functional.group_norm(x, 4, weight)\n"
     "    return normed * time.sigmoid()[:, :, None]",
 )
+TRAITS = Traits(asked_last=1, reduces="rows", joins=lies_in_rows)
 LOOPS = configurations("BLOCK_N num_warps", (16384, 16), (8192, 16), (4096, 8), (1024, 4))
 SHORT_LOOPS = configurations("BLOCK_N num_warps", (1024, 4), (2048, 8))
 CHUNKS = configurations("BLOCK_N num_warps", (4096, 8), (2048, 8), (1024, 4), (4096, 16))
 """A chunk at once first: many short programs fill the GPU to the end, and wait for one load each."""
+WARPS = ({"num_warps": 8}, {"num_warps": 4}, {"num_warps": 16})
+"""For a chunk in registers."""
 GATHERS = ({"BLOCK_N": 4096, "num_warps": 8},)
 """For partial results, which are few."""
 ROWS = configurations("BLOCK_M num_warps", (1, 4), (1, 8), (1, 16), (2, 4), (4, 4), (8, 4))
@@ -228,5 +232,8 @@ def in_chunks(cluster: Cluster) -> list[tuple[Cluster, Schedule]]:
     rows = tuple(a for a in first.free() if a.name not in ("part", "i"))
     grid, fused = nest(("row", rows, Walk("grid")))
     partial = Schedule({**grid, "part": Walk("grid"), "i": loop}, ("i",), CHUNKS, fused)
+    if first.inner_reduces():  # Loops would read the chunk again for each.
+        walks = {**partial.walks, "i": Walk("whole", "BLOCK_N")}
+        partial = replace(partial, walks=walks, configs=WARPS, sized={"BLOCK_N": str(CHUNK)})
     grid, fused = nest(("row", rest.free(), Walk("grid")))
     return [(first, partial), (rest, Schedule({**grid, "part": loop}, ("part",), GATHERS, fused))]

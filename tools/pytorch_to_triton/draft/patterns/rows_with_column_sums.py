@@ -10,7 +10,6 @@ from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Cluster,
-    Load,
     Reduce,
     Store,
     axes_in_order,
@@ -21,7 +20,8 @@ from pytorch_to_triton.draft.patterns import columns, pointwise, rows, window
 from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, nest
 from pytorch_to_triton.draft.schedule.blocks import covering, elements_a_warp, is_heavy, stages
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, kernels_by_first
-from pytorch_to_triton.draft.schedule.parts import in_parts
+from pytorch_to_triton.draft.schedule.parts import in_halves
+from pytorch_to_triton.draft.schedule.pattern import Pattern, Traits
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Share, Walk
 from pytorch_to_triton.draft.schedule.split import by_row, in_shares, staged
 
@@ -36,8 +36,19 @@ TILES = ((2048, 2), (4096, 2), (2048, 1), (8192, 2), (1024, 2))
 """Elements of a tile, where rows are short, and how many more tiles are on their way."""
 HEAVY = (1024, 2)
 """The first of them for several tensors of float32."""
+MOST_READ = 8
+"""Loads of a program that walks rows and sums across them: with more, such as all neighbours of a window, few
+rows are on their way at once."""
 REGISTERS = 65536
 """Elements of all the tiles that a program holds at once."""
+
+
+def reads_few(cluster: Cluster) -> bool:
+    """Whether registers are left for rows on their way."""
+    return len({*cluster.largest_loads()}) <= MOST_READ
+
+
+TRAITS = Traits(reduces="both", joins=reads_few)
 
 
 def match(cluster: Cluster) -> Mismatch | None:
@@ -71,26 +82,6 @@ def match(cluster: Cluster) -> Mismatch | None:
     if of_rows and at_most(product(a.size for a in col), longest(cluster)) is None:
         return Mismatch("its rows do not fit into registers")
     return None
-
-
-def stores_as_it_reads(cluster: Cluster) -> bool:
-    """Whether its results lie as what it reads does, and without reductions all over the same axes.
-
-    What rows come to lies in any order.
-    """
-    cluster = in_halves(cluster)
-    lanes = {innermost(load) for load in cluster.largest_loads()}
-    stored = [Load(s.buffer, s.index) for s in cluster.stores]
-    most = max(len(axes_of(load)) for load in cluster.loads()) if cluster.reduces() else len(cluster.free())
-    if not cluster.reduces() and len({axes_of(place) for place in stored}) > 1:
-        return False
-    return all(innermost(place) in lanes for place in stored if len(axes_of(place)) >= most)
-
-
-def in_halves(cluster: Cluster) -> Cluster:
-    """The cluster in parts one behind the other, if it has such. In a loop, lanes should not skip any."""
-    divided = in_parts(cluster)
-    return divided[0] if divided and not divided[1].in_turn else cluster
 
 
 def across(cluster: Cluster) -> list[Reduce]:
@@ -188,7 +179,7 @@ def of_shares(cluster: Cluster, share: Share, group: tuple[Axis, ...], col: tupl
     return Schedule(walks, (outer, "col"), configs, (*fused, fuse("col", col)), sized, untuned, templates)
 
 
-PLAIN = (pointwise, rows, columns)
+PLAIN: tuple[Pattern, ...] = (pointwise, rows, columns)
 
 
 def apart(cluster: Cluster, where: str = "") -> tuple[tuple[Cluster, Schedule], ...]:

@@ -14,6 +14,7 @@ from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Scan, Value,
 from pytorch_to_triton.draft.schedule.axes import nest
 from pytorch_to_triton.draft.schedule.blocks import configurations, covering
 from pytorch_to_triton.draft.schedule.conditions import at_most
+from pytorch_to_triton.draft.schedule.pattern import Traits
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Rewrite, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import scans_in_chunks
 
@@ -22,6 +23,7 @@ EXAMPLES = (
     "def from_the_end(x: 'float32[M, N]'):\n    return torch.cumsum(x.flip(1), dim=1).flip(1)",
     "def best_so_far(x: 'float32[M, N]'):\n    return torch.cummax(x, dim=1)",
 )
+TRAITS = Traits()
 LOOPS = configurations("BLOCK_M BLOCK_N num_warps", (1, 1024, 4), (4, 256, 4), (1, 4096, 8), (16, 64, 4))
 ROWS = configurations("BLOCK_M num_warps", (1, 4), (1, 8), (4, 4))
 LARGEST_IN_REGISTERS = 16384

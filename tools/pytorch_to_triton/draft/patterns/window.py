@@ -14,6 +14,7 @@ from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.schedule.axes import nest
 from pytorch_to_triton.draft.schedule.blocks import configurations
 from pytorch_to_triton.draft.schedule.conditions import more_than
+from pytorch_to_triton.draft.schedule.pattern import Traits
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 
 EXAMPLES = ("def pooled(x: 'float32[N, C, H, W]'):\n    return torch.nn.functional.max_pool2d(x, 3, 2, 1)",)
@@ -22,6 +23,7 @@ TILES = configurations("BLOCK_M BLOCK_N num_warps", (1, 256, 4), (1, 512, 4), (4
 TURNED = configurations(
     "BLOCK_M BLOCK_N num_warps", (32, 32, 4), (64, 16, 4), (16, 64, 4), (32, 64, 4), (64, 64, 4)
 )
+TRAITS = Traits(asked_last=3, reads_once=False, repeats=True)
 LARGEST_UNROLLED = 32
 SHORT_LINE = 31
 

@@ -108,6 +108,12 @@ def innermost(load: Load) -> Axis | None:
     return _next_along(places[-1]) if places else None
 
 
+def lies_in_rows(cluster: Cluster) -> bool:
+    """Whether neighbours in memory are reduced together wherever most is read."""
+    reduced = {a for r in cluster.reduces() for a in r.axes}
+    return all(innermost(load) in reduced for load in cluster.largest_loads())
+
+
 def _next_along(place: Value) -> Axis | None:
     match place:
         case Index(axis=a):

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from types import ModuleType
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import Cluster
 from pytorch_to_triton.draft.schedule.blocks import largest, lengths_of_axes, tile
+from pytorch_to_triton.draft.schedule.pattern import Pattern
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Schedule
 
 
@@ -148,7 +148,7 @@ def always(alternatives: Sequence[Alternative], where: str = "") -> Alternative:
 
 
 def kernels_by_first(
-    patterns: Iterable[ModuleType], cluster: Cluster, where: str = ""
+    patterns: Iterable[Pattern], cluster: Cluster, where: str = ""
 ) -> tuple[tuple[Cluster, Schedule], ...]:
     """The same of the first pattern that takes the cluster; empty where none does."""
     pattern = next((p for p in patterns if p.match(cluster) is None), None)

@@ -24,6 +24,7 @@ from pytorch_to_triton.draft.ir.values import (
     walk,
 )
 from pytorch_to_triton.draft.lower.tensor import position
+from pytorch_to_triton.draft.schedule.axes import innermost
 from pytorch_to_triton.draft.schedule.blocks import item_bytes
 
 MOST = 4
@@ -111,3 +112,23 @@ def _asks(condition: Value, axis: str) -> bool:
     """Whether the condition is one on the index along the axis."""
     inside = walk(condition, into=lambda v: not isinstance(v, Load))
     return any(isinstance(v, Index) and v.axis.name == axis for v in inside)
+
+
+def in_halves(cluster: Cluster) -> Cluster:
+    """The cluster in parts one behind the other, if it has such. In a loop, lanes should not skip any."""
+    divided = in_parts(cluster)
+    return divided[0] if divided and not divided[1].in_turn else cluster
+
+
+def stores_as_it_reads(cluster: Cluster) -> bool:
+    """Whether its results lie as what it reads does, and without reductions all over the same axes.
+
+    What rows come to lies in any order.
+    """
+    cluster = in_halves(cluster)
+    lanes = {innermost(load) for load in cluster.largest_loads()}
+    stored = [Load(s.buffer, s.index) for s in cluster.stores]
+    most = max(len(axes_of(load)) for load in cluster.loads()) if cluster.reduces() else len(cluster.free())
+    if not cluster.reduces() and len({axes_of(place) for place in stored}) > 1:
+        return False
+    return all(innermost(place) in lanes for place in stored if len(axes_of(place)) >= most)

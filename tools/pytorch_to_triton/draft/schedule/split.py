@@ -10,6 +10,7 @@ from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, minus, plus, times
 from pytorch_to_triton.draft.ir.monoids import MERGES, SUM, WEIGHTED_SOFTMAX, WELFORD, identities
 from pytorch_to_triton.draft.ir.rewriting import decided, rewritten, substitute
+from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Buffer,
@@ -115,23 +116,25 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
     stores = [_bounded(s.map(lambda v: substitute(v, {over: at})), inside) for s in along]
     gathered: dict[Value, Value] = {}
     for number, r in enumerate(cluster.reduces()):
-        moved = tuple(substitute(x, {over: at}) for x in r.args)
-        names = {v.part: v.name for v in cluster.values() if isinstance(v, Get) and v.of == r}
+        read = [v for v in cluster.values() if isinstance(v, Get) and v.of == r]
+        chunk_of_r = replace(r, args=tuple(substitute(x, {over: at}) for x in r.args), axes=(i,))
         if r.monoid == WELFORD:
-            behind = minus(extent(over.size), times(Index(part), length))
-            count = extent(length) if inside is None else op("smaller", behind, extent(length))
-            n = decided(op("to_float", count))
-            values = _deviations(moved[0], inside, i, n)
+            n = _count(over, part, length, inside)
+            fields = _deviations(chunk_of_r, inside, n)
         else:
-            values = _partial_fields(replace(r, args=moved, axes=(i,)), inside, names)
-        suffix = f"_{number}" if number else ""
+            fields = _partial_fields(chunk_of_r, inside, {v.part: v.name for v in read})
         loads = []
-        for value, name in zip(values, r.monoid.fields, strict=True):
-            label = "partial" if r.monoid.is_plain else f"partial_{name}"
-            store, load = _through_memory(cluster, f"{label}{suffix}", (part, *_kept(r)), value)
+        for label, value in fields.items():
+            name = f"{label}_{number}" if number else label
+            store, load = _through_memory(cluster, name, (part, *_kept(r)), value)
             stores.append(store)
             loads.append(load)
-        gathered[r] = Reduce(MERGES.get(r.monoid, r.monoid), tuple(loads), (part,), name=r.name)
+        if r.monoid == WELFORD:
+            mean, squares = loads
+            whole = _of_chunks(mean, squares, n, over, part)
+            gathered |= {v: named(v.name, whole[v.part]) for v in read}
+        else:
+            gathered[r] = Reduce(MERGES.get(r.monoid, r.monoid), tuple(loads), (part,), name=r.name)
     others = replace(cluster, stores=tuple(s for s in cluster.stores if s not in along))
     rest = rewritten(others, gathered.get)
     return (
@@ -140,7 +143,9 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
     )
 
 
-def _partial_fields(partial: Reduce, inside: Value | None, names: Mapping[int, str | None]) -> list[Value]:
+def _partial_fields(
+    partial: Reduce, inside: Value | None, names: Mapping[int, str | None]
+) -> dict[str, Value]:
     """What the reduction of a chunk carries; nothing that lies outside is read, or changes it."""
     if inside is not None:
         first, *weights = partial.args
@@ -148,18 +153,34 @@ def _partial_fields(partial: Reduce, inside: Value | None, names: Mapping[int, s
         args = (limited(first, inside, identity), *(guarded(x, inside) for x in weights))
         partial = replace(partial, args=args)
     if partial.monoid.is_plain:
-        return [partial]
-    return [Get(partial, field, name=names.get(field)) for field in range(len(partial.monoid.fields))]
+        return {"partial": partial}
+    fields = enumerate(partial.monoid.fields)
+    return {f"partial_{field}": Get(partial, n, name=names.get(n)) for n, field in fields}
 
 
-def _deviations(x: Value, inside: Value | None, i: Axis, n: Value) -> list[Value]:
-    """A chunk's number of elements, their mean, and their squared deviations from it: a chunk is read again
-    from the cache."""
+def _count(over: Axis, part: Axis, length: Size, inside: Value | None) -> Value:
+    """How many elements a chunk has."""
+    behind = minus(extent(over.size), times(Index(part), length))
+    count = extent(length) if inside is None else op("smaller", behind, extent(length))
+    return named("count", decided(op("to_float", count)))
+
+
+def _deviations(partial: Reduce, inside: Value | None, n: Value) -> dict[str, Value]:
+    """The mean of a chunk's elements, and their squared deviations from it."""
+    (x,) = partial.args
     x = x if inside is None else limited(x, inside, 0.0)
-    mean = op("div", Reduce(SUM, (x,), (i,)), n, name="chunk_mean")
+    mean = op("div", Reduce(SUM, (x,), partial.axes), n, name="chunk_mean")
     squares = op("square", x - mean)
     counted = squares if inside is None else op("where", inside, squares, 0.0)
-    return [n, mean, Reduce(SUM, (counted,), (i,))]
+    return {"partial_mean": mean, "partial_squares": Reduce(SUM, (counted,), partial.axes)}
+
+
+def _of_chunks(mean: Load, squares: Load, n: Value, over: Axis, part: Axis) -> Sequence[Value]:
+    """The fields of WELFORD for all chunks, whose means deviate from the mean of all by the rest."""
+    total = op("to_float", extent(over.size))
+    of_all = op("div", Reduce(SUM, (mean * n,), (part,)), total, name="mean")
+    apart = n * op("square", mean - of_all)
+    return total, of_all, Reduce(SUM, (squares + apart,), (part,))
 
 
 def in_shares(cluster: Cluster, over: Axis, share: Share) -> Kernels:
@@ -272,7 +293,8 @@ def can_split(cluster: Cluster) -> bool:
     """Whether each reduction takes its own partial results: its lift takes its fields; none is nested."""
     reduces = cluster.reduces()
     return not cluster.inner_reduces() and all(
-        r.monoid.is_plain or r.monoid in MERGES or len(r.args) == len(r.monoid.fields) for r in reduces
+        r.monoid.is_plain or r.monoid in (*MERGES, WELFORD) or len(r.args) == len(r.monoid.fields)
+        for r in reduces
     )
 
 

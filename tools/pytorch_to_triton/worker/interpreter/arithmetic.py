@@ -66,8 +66,7 @@ class Builder(upstream.InterpreterBuilder):  # type: ignore[misc]
         return self.binary_op(self.binary_op(arg, lo, larger), hi, smaller)
 
     def create_fma(self, x: Any, y: Any, z: Any) -> Any:
-        if not is_packed(z.dtype.scalar):
-            return super().create_fma(x, y, z)
+        """x * y + z, of which only the sum is rounded, as GPUs do; float64 has no wider products here."""
         return handle_of(numbers(x).astype(np.float64) * numbers(y) + numbers(z), z.dtype.scalar)
 
     def cast_impl(self, src: Any, dst_type: Any) -> Any:

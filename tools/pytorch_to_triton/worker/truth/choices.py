@@ -1,4 +1,4 @@
-"""What PyTorch leaves free: which of equal values top-k and sorting take, and the order of unsorted ones.
+"""What PyTorch leaves free: which of equal values top-k, sorting and medians take, and the order of some.
 
 Where a candidate's results differ, the reference is run again with the candidate's own choices where PyTorch
 could have made them. So what follows from a choice is compared too: a gathered weight, a sum, a gradient. A
@@ -21,6 +21,9 @@ from .error import typical_size
 Choices = Mapping[int, torch.Tensor]
 """Indices by the number of the operator that chooses, counted in the order of the calls."""
 NONE: frozenset[int] = frozenset()
+ORDERING = frozenset({"topk", "sort"})
+SELECTING = frozenset({"kthvalue", "median", "nanmedian"})
+"""Those that give one element of each row, with its index where they are told a dim."""
 
 
 class Choosing(DispatchMode):
@@ -35,21 +38,22 @@ class Choosing(DispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if func.overloadpacket.__name__ not in ("topk", "sort"):
+        selects = func.overloadpacket.__name__ in SELECTING
+        if not (selects or func.overloadpacket.__name__ in ORDERING) or isinstance(result, torch.Tensor):
             return result
         given = arguments_by_name(func, args, kwargs or {})
         if given.get("stable") or given["self"].ndim == 0:
             return result
+        dim, lacks_dim = given["dim"], selects and not given["keepdim"]
+        found = tuple(part.unsqueeze(dim) for part in result) if lacks_dim else result
         is_ordered = given.get("sorted", True) and len(self.made) not in self.unordered
-        choice = Choice(given["self"], given["dim"], is_ordered, *result)
+        choice = Choice(given["self"], dim, is_ordered, *found)
         instead = self.instead.get(len(self.made))
         if instead is None and self.first:
-            # Top-k begins with the largest unless it is told otherwise, sorting with the smallest.
-            descending = given["largest"] if "largest" in given else given["descending"]
-            instead = choice.first_of_equals(descending=descending)
-        values, indices = result if instead is None else choice.with_indices(instead)
+            instead = choice.first_with_value() if selects else choice.first_of_equals(given)
+        values, indices = found if instead is None else choice.with_indices(instead)
         self.made.append(indices)
-        return values, indices
+        return (values.squeeze(dim), indices.squeeze(dim)) if lacks_dim else (values, indices)
 
 
 @dataclass(frozen=True)
@@ -77,8 +81,15 @@ class Choice:
         )
         return torch.where(good, values, self.values), torch.where(good, inside, self.indices)
 
-    def first_of_equals(self, *, descending: bool) -> torch.Tensor:
-        """The indices with the first of equal values in each row."""
+    def first_with_value(self) -> torch.Tensor:
+        """The index of the first element that is as the one that was chosen in each row."""
+        value, operand = self.values, self.operand
+        return ((operand == value) | (operand.isnan() & value.isnan())).long().argmax(self.dim, keepdim=True)
+
+    def first_of_equals(self, given: Mapping[str, Any]) -> torch.Tensor:
+        """The indices with the first of equal values in each row, of a call with these arguments."""
+        # Top-k begins with the largest unless it is told otherwise, sorting with the smallest.
+        descending = given["largest"] if "largest" in given else given["descending"]
         indices = self.operand.sort(dim=self.dim, descending=descending, stable=True).indices
         return indices.narrow(self.dim, 0, self.indices.shape[self.dim])
 
