@@ -1,6 +1,7 @@
 """Results as a person reads them on a terminal."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
@@ -228,9 +229,15 @@ def stage_table(conversion: Conversion) -> TerminalTable:
 
 
 def passed_of_all(verdict: Verdict) -> str:
-    """`80 of 80`; `68 of 70, 2 skipped: ...` where some could not be judged, which fails nothing."""
-    passed = sum(case.status == "passed" for case in verdict.cases)
-    return ", ".join(filter(None, (f"{passed} of {len(verdict.cases)}", skipped_text(verdict.cases))))
+    """`80 of 80`; `68 of 71, 1 undecided, 2 skipped: ...` where others came out otherwise."""
+    counts = Counter(case.status for case in verdict.cases)
+    others = [
+        f"{count} {status.replace('_', ' ')}"
+        for status, count in counts.items()
+        if status not in ("passed", "skipped")
+    ]
+    passed = f"{counts['passed']} of {counts.total()}"
+    return ", ".join(filter(None, (passed, *others, skipped_text(verdict.cases))))
 
 
 def timing_table(timing: TimingTable) -> TerminalTable:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from pytorch_to_triton.convert.conversion_report import (
+    default_notes,
     limit_notes,
     markdown,
     next_step_of,
@@ -44,6 +45,16 @@ def conversion(stages: list[StageReport], times: TimingTable | None = None) -> C
         notes=("The trace holds only where N == 64.",),
         provenance="correctness measured",
         replay="pytorch-to-triton validate f_triton.py --seed 7",
+    )
+
+
+def test_arguments_that_keep_their_defaults_are_one_note() -> None:
+    assert default_notes({}) == ()
+    assert default_notes({"eps": "1e-05", "lr": "0.1"}) == (
+        "eps is 1e-05, lr is 0.1 in the kernel, their defaults: declare them as inputs for other values.",
+    )
+    assert default_notes({"embedder": "<user.Embedder object at 0x7f>"}) == (
+        "embedder is the object that is its default in the kernel.",
     )
 
 

@@ -133,4 +133,5 @@ async def test_a_kernel_of_which_no_function_can_be_made_is_there_as_it_is(
     assert conversion.kernel is not None
     assert "def run(" in conversion.kernel.read_text(encoding="utf-8")
     assert any("has `run` alone" in note and "dtype" in note for note in conversion.notes)
+    assert "tests" not in conversion.next_step
     assert not (tmp_path / "results" / "test_f_triton.py").exists()

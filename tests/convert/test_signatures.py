@@ -24,6 +24,7 @@ pytestmark = pytest.mark.anyio
 
 SOURCE = """
 import dataclasses
+import math
 from typing import NamedTuple
 
 import torch
@@ -70,6 +71,18 @@ def of_an_object(batch):
     return Output(loss=logits.mean(), logits=logits)
 
 
+def of_defaults(x, lowest=-float("Inf"), gain=math.log(1000 / 16)):
+    return x.clamp(min=lowest) * gain
+
+
+def towards(x, target):
+    return (x - target.detach()).square().mean(-1)
+
+
+def rounded(x):
+    return (x * 2).to(torch.float8_e4m3fn)
+
+
 def of_all(*xs):
     return torch.stack(xs).sum(0).relu()
 
@@ -81,6 +94,14 @@ def of_keywords(x, *, gain=1.0, **more):
 def nested_results(x, y):
     h = x + y
     return h, [h.relu(), {"mean": h.mean(-1), "none": None, "sizes": h.shape[0]}], "kept", x
+
+
+@torch.no_grad()
+def averaged(averages, values, counts):
+    for average, value in zip(averages, values):
+        average.sub_(0.1 * (average - value))
+    counts["steps"] += 1
+    return averages
 
 
 @torch.jit.script
@@ -158,6 +179,8 @@ ROWS = (
     Row("of_tuples", ["pairs=((float32[M,N], float32[N]), float32[])"]),
     Row("of_a_named_tuple", ["pair=Pair(low=float32[M,N], high=float32[M,N])"]),
     Row("of_an_object", ["batch=Batch(x=float32[M,N], mask=bool[M,N], eps=1e-5)"]),
+    Row("of_defaults", ["x=float32[M,N]"]),
+    Row("towards", ["x=float32[M,N]", "target=float32[M,N]"]),
     Row("of_all", ["xs=[float32[M,N], float32[M,N]]"], ("def run(*xs):", "xs_0, xs_1 = xs")),
     Row(
         "of_keywords",
@@ -168,6 +191,14 @@ ROWS = (
         "nested_results",
         ["x=float32[M,N]", "y=float32[M,N]"],
         ('return h, [out, {"mean": out_2, "none": None, "sizes": M}], "kept", x',),
+    ),
+    Row(
+        "averaged",
+        [
+            "averages=[float32[M,N], float32[N]]",
+            "values=[float32[M,N], float32[N]]",
+            'counts={"steps": int64[N]}',
+        ],
     ),
     Row("scripted", ["x=float32[M,N]", "gain=0.5", "b=float32[N]"], ("def run(x, gain, b):",)),
     Row(
@@ -211,13 +242,22 @@ async def test_a_draft_takes_and_returns_what_its_function_does(
     assert await compared(*drafts) == {str(draft["name"]): [] for draft in drafts}
 
 
-@pytest.mark.corpora
-@pytest.mark.parametrize("name", ["Mixed", "of_an_object"])
+@pytest.mark.parametrize(
+    ("name", "backward"),
+    [
+        pytest.param("Mixed", True, marks=pytest.mark.corpora),
+        pytest.param("of_an_object", True, marks=pytest.mark.corpora),
+        ("averaged", False),
+        ("of_defaults", True),
+        ("towards", True),
+        ("rounded", False),
+    ],
+)
 async def test_the_finished_file_passes_its_own_tests(
-    name: str, of_row: Resolving, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+    name: str, backward: bool, of_row: Resolving, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    row = next(row for row in ROWS if row.name == name)
-    finished_text(await of_row(row, backward=True), tmp_path)
+    row = next((row for row in ROWS if row.name == name), Row(name, ["x=float32[M,N]"]))
+    finished_text(await of_row(row, backward=backward), tmp_path)
     (tests,) = tmp_path.glob("test_*_triton.py")
     outcome = await run_tests(worker, tests, interpreter, seconds=300)
     assert outcome.passed, outcome

@@ -8,7 +8,7 @@ import pytest
 
 from pytorch_to_triton.draft.file import launches
 from pytorch_to_triton.draft.file.launches import Stage
-from pytorch_to_triton.draft.file.module import draft
+from pytorch_to_triton.draft.file.module import by_reason, draft
 from pytorch_to_triton.draft.lower.row import ROWS, load_rows
 from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -66,3 +66,15 @@ async def test_a_defect_leaves_its_operator_to_pytorch_and_the_rest_is_drafted(
             assert "ZeroDivisionError: of 3 by 0" in left
             assert "tl.sigmoid" in drafted.text or "tl.exp" in drafted.text
             assert left.split(": ", 1)[1] in drafted.text
+
+
+def test_calls_that_are_left_for_one_reason_have_it_said_once() -> None:
+    left = (
+        "`aten.topk` (line 4): wrong at N=5",
+        "`aten.sort` (line 6): no kernel",
+        "`aten.eq` (line 5): wrong at N=5",
+    )
+    assert (
+        by_reason(left)
+        == "`aten.topk` (line 4), `aten.eq` (line 5): wrong at N=5; `aten.sort` (line 6): no kernel"
+    )

@@ -117,6 +117,21 @@ async def test_the_sizes_of_a_pool_are_free_where_torch_asks_for_a_remainder(tra
     assert (await traced(declared + body, backward=True)).graph.guards == ()
 
 
+async def test_the_sizes_of_a_pool_over_all_of_them_are_free(traced: TracingText) -> None:
+    declared = DECLARED.replace("[M", "[2, 3, M")
+    windows = {
+        "F.avg_pool2d(x, x.shape[2:])": "mean",
+        "F.avg_pool2d(x, (x.size(2), x.size(3)), stride=(x.size(2), x.size(3)))": "mean",
+        "nn.MaxPool2d(x.size()[2:])(x)": "max",
+        "F.max_pool1d(x.flatten(2), x.size(2) * x.size(3))": "max",
+    }
+    for pool, operator in windows.items():
+        body = f"from torch import nn\n\n\ndef f(x):\n    return {pool} * 2.0\n"
+        graph = (await traced(declared + body, backward=True)).graph
+        assert graph.guards == (), pool
+        assert [node.op for node in graph.nodes if f".{operator}." in node.op], pool
+
+
 async def test_an_output_follows_the_dtype_of_its_input(traced: TracingText) -> None:
     declared = DECLARED.replace("float32", "float32|bfloat16")
     found = await traced(declared + "def f(x):\n    return x * 2.0, x.float().sum(-1)\n")

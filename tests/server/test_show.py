@@ -116,11 +116,13 @@ def test_a_verdict_comes_before_its_mistakes_unless_each_case_is_listed(
     assert each[-4:] == [b"Note:", b"So", b"Go", b"Run"]
 
 
-def test_cases_that_could_not_be_judged_are_counted_beside_those_that_passed() -> None:
+def test_cases_that_did_not_pass_are_counted_by_how_they_came_out_beside_those_that_passed() -> None:
     verdict = verdict_with("passed", ["passed", "skipped", "passed", "skipped"])
     unreliable = "PyTorch's own result says nothing there"
     assert passed_of_all(verdict) == f"2 of 4, 2 skipped: {unreliable}"
     refused = verdict.cases[1].model_copy(update={"reason": "raised"})
     both = verdict.model_copy(update={"cases": (refused, *verdict.cases[2:])})
     assert passed_of_all(both) == f"1 of 3, 2 skipped: 1 PyTorch raises there, 1 {unreliable}"
-    assert passed_of_all(verdict_with("failed", ["passed", "failed"])) == "1 of 2"
+    assert passed_of_all(verdict_with("failed", ["passed", "failed"])) == "1 of 2, 1 failed"
+    limited = passed_of_all(verdict_with("passed", ["passed", "undecided", "skipped"]))
+    assert limited == f"1 of 3, 1 undecided, 1 skipped: {unreliable}"

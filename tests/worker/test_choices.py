@@ -39,7 +39,9 @@ def gathered(x: Tensor, indices: list[list[int]], *, factor: float = 1.0) -> Res
     return x.gather(-1, chosen) * factor, chosen
 
 
-def wrong_elements(reference: Callable[[Tensor], Result], ours: Result, folder: Path, x: Tensor = X) -> int:
+def wrong_elements(
+    reference: Callable[[Tensor], tuple[Tensor, ...]], ours: tuple[Tensor, ...], folder: Path, x: Tensor = X
+) -> int:
     outputs = {f"out[{place}]": output_of(value) for place, value in enumerate(ours)}
     truth = oracle(reference, {"x": x}, folder).truth(CASE, SEED)
     found = statistics_of(outputs, truth, CallInputs({"x": x}, {}))
@@ -56,6 +58,24 @@ def test_equal_values_may_be_sorted_in_any_order_and_as_int32(tmp_path: Path) ->
     assert wrong_elements(descending, (values, indices.to(torch.int32)), tmp_path) == 0
     swapped, places = gathered(X, [[4, 2, 0, 1, 3], [1, 0, 4, 3, 2]])
     assert wrong_elements(descending, (swapped, places.to(torch.int32)), tmp_path) > 0
+
+
+def test_a_choice_shows_where_its_indices_were_divided(tmp_path: Path) -> None:
+    """As beams and tokens: which of the scores is the finished one follows from the choice."""
+
+    def beams(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        values, indices = x.topk(2)
+        return values.masked_fill(indices % 3 == 1, -1e9), indices % 3, indices // 3
+
+    def failing(indices: list[int]) -> int:
+        places = torch.tensor([indices])
+        values = x.gather(-1, places).masked_fill(places % 3 == 1, -1e9)
+        return wrong_elements(beams, (values, places % 3, places // 3), tmp_path, x)
+
+    x = torch.tensor([[1.0, 5.0, 1.0, 1.0, 5.0, 5.0]])
+    assert [failing(pair) for pair in ([1, 4], [4, 5], [5, 1])] == [0, 0, 0]
+    assert failing([4, 3]) > 0
+    assert failing([4, 4]) > 0
 
 
 @pytest.mark.parametrize("keepdim", [False, True])

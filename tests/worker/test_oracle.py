@@ -10,7 +10,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from pytorch_to_triton.worker.calls.exchange import CallInputs
 from pytorch_to_triton.worker.calls.generate import generate_arguments
+from pytorch_to_triton.worker.calls.gradients import with_gradients
 from pytorch_to_triton.worker.calls.tensors import leaves
 from pytorch_to_triton.worker.loading.target import load
 
@@ -106,6 +108,16 @@ def test_gradients_follow_too_and_are_float64(row: Row, tmp_path: Path) -> None:
     (by_hand,) = torch.autograd.grad(row.formula(leaf, w.double(), dtype), leaf, start.double())
     assert truth.precision == "float64"
     assert torch.allclose(values(truth, "gradient of x"), by_hand, rtol=1e-11, atol=1e-11)
+
+
+def test_whether_a_tensor_of_no_elements_has_a_gradient_is_not_compared() -> None:
+    def total(inputs: CallInputs) -> Tensor:
+        chosen, rejected = inputs.arguments["chosen"], inputs.arguments["rejected"]
+        return chosen.sum() + rejected.sum()
+
+    given = {"chosen": torch.ones(3), "rejected": torch.ones(0)}
+    found = with_gradients(total, CallInputs(given, {}, {"out": torch.ones(())}))
+    assert {*found} == {"out", "gradient of chosen"}
 
 
 def through_numpy(x: Tensor) -> Tensor:

@@ -43,6 +43,13 @@ def test_each_program_has_enough_elements_and_each_warp_too(length: int, block: 
         assert config["BLOCK_M"] == 1 or elements <= 8192, config
 
 
+@pytest.mark.parametrize(("length", "block"), [(3, 4), (100, 128), (50000, 16384)])
+def test_a_plain_loop_has_no_longer_blocks_than_the_sizes_at_hand(length: int, block: int) -> None:
+    """Else no small case would see its second turn."""
+    text = drafted(ROWS, 1, {"M": [8], "N": [3, length]}, {"M": 2**20, "N": length}).text
+    assert re.findall(r"BLOCK_N=(\d+)", text) == [str(block)]
+
+
 def test_of_few_rows_no_program_takes_more_than_there_are() -> None:
     (kernel,) = drafted(ROWS, 3, {"M": [2], "N": [19]}).kernels
     assert {c["BLOCK_M"] for c in kernel.printed.schedule.configs} == {2}

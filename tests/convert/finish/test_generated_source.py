@@ -69,6 +69,7 @@ def why_not(made: Recipe, *arguments: Any, interpreted: bool = True) -> str:
         f"found = called({', '.join(NAMES)}, key=[{', '.join(NAMES)}])",
         f"if not ({' or '.join(NAMES)}):\n    pass",
         f"found = [called(item, {NAMES[0]}) for item in ({', '.join(NAMES)}) if item in {NAMES[1]}]",
+        f"for name, tensor in (({NAMES[0]!r}, {NAMES[0] * 4}),):\n    pass",
         f"text = f'{{{NAMES[0]}}}, ({', '.join(NAMES)})'",
     ],
 )

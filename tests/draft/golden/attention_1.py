@@ -157,13 +157,17 @@ def bmm_2_staged_3_kernel(
             other=0.0,
         ).to(tl.float32)
         numerator = tl.exp(bmm_2_sum_0 * 0.25 - bmm_2_product_max_1[:, None])
-        ratio = numerator / bmm_2_denominator_2[:, None]
         v = tl.load(
             v_ptr + (batch * N + k[:, None]) * D + col[None, :],
             mask=k_mask[:, None] & col_mask[None, :],
             other=0.0,
         )
-        total = tl.dot(ratio.to(v.dtype), v, total, input_precision=PRECISION)
+        total = tl.dot(
+            tl.where(k_mask[None, :], numerator / bmm_2_denominator_2[:, None], 0.0).to(v.dtype),
+            v,
+            total,
+            input_precision=PRECISION,
+        )
     tl.store(
         bmm_2_ptr + (batch * M + row[:, None]) * D + col[None, :],
         total,

@@ -50,6 +50,8 @@ ROWS: dict[str, tuple[Value, Number | None, Number | None]] = {
     "an equation with an index": (op("eq", Load(TOP.buffer, (Index(M),)), Index(N)), 0.0, False),
     "0 beside an index of another axis": (op("eq", X, Index(M)), 0.0, None),
     "1 beside an index of another axis": (op("eq", X, Index(M)), 1.0, None),
+    "0 times an exponential that may be infinite": (op("mul", X, op("exp", X - TOP)), 0.0, None),
+    "0 times a share of one": (op("mul", X, op("sigmoid", X - TOP)), 0.0, 0.0),
     "a choice by something unknown": (op("where", op("gt", TOP, 0.0), X, 1.0), 0.0, None),
     "a choice between equals": (op("where", op("gt", TOP, 0.0), X, 0.0), 0.0, 0.0),
     "an index below a number": (op("where", op("lt", Index(N), COUNT), X, 1.0), 0.0, None),

@@ -18,6 +18,7 @@ BASELINES = (EAGER, COMPILE)
 PLAIN = {EAGER: "eager PyTorch", COMPILE: "torch.compile"}
 """What baselines are called in a sentence."""
 IN_A_SESSION = "`convert start` opens a session with the same draft, which you can correct there."
+AS_FINISHED = ": its docstring shows how; tests are beside it"
 WAYS_ON: dict[CaseStatus | None, str] = {
     "timed_out": "Give a call more time (--timeout), or declare smaller sizes.",
     "raised": "Declare only sizes and values that the draft takes, as its message says.",
@@ -139,6 +140,20 @@ def traffic_note(dims: Mapping[str, int], traffic: Traffic, *, on_gpu: bool) -> 
     )
 
 
+def default_notes(defaults: Mapping[str, str]) -> tuple[str, ...]:
+    """Which arguments have their defaults, given as `repr` shows them, in the kernels, as nobody declared
+    them. Objects, `<module.Class object at ...>`, nobody can declare."""
+    objects = [name for name, default in defaults.items() if default.startswith("<")]
+    values = [f"{name} is {default}" for name, default in defaults.items() if name not in objects]
+    notes = [f"{name} is the object that is its default in the kernel." for name in objects]
+    if len(values) == 1:
+        notes.append(f"{values[0]} in the kernel, its default: declare it as an input for another value.")
+    elif values:
+        listed = ", ".join(values)
+        notes.append(f"{listed} in the kernel, their defaults: declare them as inputs for other values.")
+    return tuple(notes)
+
+
 def limit_notes(limits: Sequence[str], others: str) -> tuple[str, ...]:
     """Which sizes the kernels take, where not all, and what becomes of `others`."""
     if not limits:
@@ -160,9 +175,7 @@ def next_step_of(stages: Sequence[StageReport], kernel: Path | None, at: Sequenc
     """What to do with the result."""
     if kernel is None:
         return f"{why_without_kernel(stages[-1].verdict)} {IN_A_SESSION} {again(stages[-1])}"
-    use = (
-        f"Use {nearby(kernel)} in place of the PyTorch function: its docstring shows how; tests are beside it"
-    )
+    use = f"Use {nearby(kernel)} in place of the PyTorch function{AS_FINISHED}"
     if failing := next((s for s in stages if s.verdict.verdict != "passed"), None):
         return f"{use}. Look at the failing stage before going on. {again(failing)}"
     if not any(sizes.timing for sizes in at):

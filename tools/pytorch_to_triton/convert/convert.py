@@ -9,6 +9,8 @@ from pathlib import Path
 
 from pytorch_to_triton.convert.compiled_figures import compiled_at
 from pytorch_to_triton.convert.conversion_report import (
+    AS_FINISHED,
+    default_notes,
     limit_notes,
     markdown,
     next_step_of,
@@ -24,7 +26,7 @@ from pytorch_to_triton.convert.request import LAST, ConversionRequest
 from pytorch_to_triton.convert.resolve import DraftOrigin, ResolvedTarget, resolve
 from pytorch_to_triton.convert.stages import Staged, stages_of
 from pytorch_to_triton.convert.work import ConversionWork
-from pytorch_to_triton.draft.file.module import Drafted
+from pytorch_to_triton.draft.file.module import Drafted, by_reason
 from pytorch_to_triton.draft.file.part import snake
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.errors import BadInput, NotConvertible
@@ -92,6 +94,8 @@ def finish_files(
         texts = {name: draft.text}
         alone = f"{name} has `run` alone, without tests and fallback. {refusal.message}"
         notes = (*limit_notes(limits, "are refused"), alone)
+        step = conversion.next_step.replace(AS_FINISHED, "")
+        conversion = conversion.model_copy(update={"next_step": step})
     return conversion.model_copy(update={"notes": (*conversion.notes, *notes)}), texts
 
 
@@ -124,7 +128,7 @@ def refuse_calls(work: ConversionWork) -> None:
     """Raises NotConvertible where something would stay a call of PyTorch."""
     if left := work.drafted(1, PURE).left:
         raise NotConvertible(
-            f"{work.target.description.name} would leave calls to PyTorch: {'; '.join(left)}.",
+            f"{work.target.description.name} would leave calls to PyTorch: {by_reason(left)}.",
             "Leave out --strict to convert what is around them, or write kernels for them by hand.",
         )
 
@@ -152,13 +156,10 @@ def conclude(work: ConversionWork, staged: Staged, at: tuple[AtSizes, ...], foun
         device=f"{machine}; torch {found.torch}, Triton {found.triton}",
         notes=(
             *(f"{dim} is {size} in the kernel: it shapes the program." for dim, size in target.fixed.items()),
-            *(
-                f"{name} is {default} in the kernel, its default: declare it as an input for another value."
-                for name, default in target.undeclared_defaults.items()
-            ),
+            *default_notes(target.undeclared_defaults),
             *notes_of(target.convertible(), dict(staged.left)),
             *(
-                f"Stage {shown.stage} leaves to PyTorch: {'; '.join(drafted.left)}."
+                f"Stage {shown.stage} leaves to PyTorch: {by_reason(drafted.left)}."
                 for drafted in staged.drafts[shown.stage - 1 : shown.stage]
                 if drafted.left
             ),
@@ -182,7 +183,9 @@ def notes_of(origin: DraftOrigin | CutOrigin, left: Mapping[str, str]) -> tuple[
         return origin.cut.without(left).notes
     traced, graph = origin.traced, origin.traced.graph
     kinds = dict.fromkeys(joined(branch.sizes) for branch in traced.branches if branch.sizes)
-    notes = [f"It is a program of its own where {condition}." for condition in kinds]
+    notes = (
+        [f"Sizes choose the program: one where {'; one where '.join(kinds)}; else another."] if kinds else []
+    )
     notes += [f"The trace holds only where {condition}." for condition in traced.holds_where]
     if graph.autocast:
         notes.append('torch.autocast("cuda") casts in the kernels as on a GPU; on a CPU it does nothing.')

@@ -12,7 +12,6 @@ from pytorch_to_triton.convert.finish.recipe import (
     DropIn,
     Recipe,
     Structure,
-    defaults,
     names_used,
     parameters_of,
     without,
@@ -30,6 +29,8 @@ from pytorch_to_triton.inputs.packed_input import CALL
 from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.targets.describe import with_values_listed
 
+INFINITE = ("inf", "-inf")
+
 
 def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Recipe:
     """The recipe of a kernel file that passed; `drafted`: by the drafter, for what the trace holds.
@@ -41,7 +42,8 @@ def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Rec
     graph, function, declaration = target.graph, target.description.name, target.declaration
     name = snake(function)
     given = with_values_listed(target.description, declarations["INPUTS"])
-    inputs = inputs_of(reference.parameters, {**declarations, "INPUTS": given})
+    values = {p.name: p.default for p in target.description.parameters}
+    inputs = inputs_of(reference.parameters, {**declarations, "INPUTS": given}, values)
     constants = {name for name, spec in inputs.items() if isinstance(spec, ConstantSpec)}
     guards = target.origin.holds_where if target.origin and drafted else ()
     requires = tuple(dict.fromkeys((*declaration.requires, *guards, *file.limits)))
@@ -122,23 +124,25 @@ def submitted_file(target: ResolvedTarget, text: str) -> KernelText:
     return replace(file, imports=imports, body=body)
 
 
-def inputs_of(parameters: str, declared: Mapping[str, object]) -> dict[str, InputSpec]:
-    """What each parameter takes, in their order; what is not declared keeps its default."""
+def inputs_of(
+    parameters: str, declared: Mapping[str, object], values: Mapping[str, str]
+) -> dict[str, InputSpec]:
+    """What each parameter takes, in their order; what is not declared keeps its default, one of `values`."""
     inputs, dims = declared.get("INPUTS") or {}, declared.get("DIMS") or {}
     assert isinstance(inputs, dict)
     assert isinstance(dims, dict)
     variadic = {name: f"{kind}{CALL}" for kind, name in parameters_of(parameters) if kind in ("*", "**")}
     marked = {name: {variadic[name]: value} if name in variadic else value for name, value in inputs.items()}
     declaration = parse_declaration(marked, dims)
-    specs, values = declaration.inputs, defaults(parameters)
+    specs = declaration.inputs
     missing = [name for kind, name in parameters_of(parameters) if name not in specs and name not in variadic]
-    return {**specs, **{name: ConstantSpec(value=literal(name, values.get(name))) for name in missing}}
+    return {**specs, **{name: ConstantSpec(value=value_of(name, values.get(name, ""))) for name in missing}}
 
 
-def literal(name: str, source: str | None) -> object:
-    """A default's value. Raises BadInput where it is none of Python's literals."""
+def value_of(name: str, shown: str) -> object:
+    """The value of a default that is shown by its `repr`. Raises BadInput where that is no constant."""
     try:
-        return ast.literal_eval(source or "")
+        return float(shown) if shown in INFINITE else ast.literal_eval(shown)
     except (ValueError, SyntaxError) as problem:
         raise BadInput(
             f"The parameter {name} is not declared, and its default is no plain constant.",

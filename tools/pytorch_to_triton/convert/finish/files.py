@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from keyword import iskeyword
@@ -218,11 +218,8 @@ def test_content(recipe: Recipe) -> dict[str, object]:
         "dtypes": drawing.mixtures(recipe),
         "drawn": drawing.lines(recipe),
         "other_dtype": drawing.another_dtype(recipe),
-        # Each out of the dict of a call's arguments.
-        "operands": ", ".join(
-            re.sub(r"^(\w+)", r'given["\1"]', operand.source) for operand in recipe.operands
-        )
-        + ("," if len(recipe.operands) == 1 else ""),
+        "operands": out_of_given(operand.source for operand in recipe.operands),
+        "written": out_of_given(recipe.sources[name] for name in recipe.written),
         "unordered": list(unordered_places(recipe)),
         "registered": bool(recipe.structure),
         "keeps_launches": kept_launches.keeps_launches(recipe),
@@ -232,6 +229,12 @@ def test_content(recipe: Recipe) -> dict[str, object]:
         "module": module,
         "forward_names": tuple(forward_names(module)) if module else (),
     }
+
+
+def out_of_given(sources: Iterable[str]) -> str:
+    """What lies in a call, each out of the dict of its arguments; the inside of a tuple."""
+    given = [re.sub(r"^(\w+)", r'given["\1"]', source) for source in sources]
+    return ", ".join(given) + ("," if len(given) == 1 else "")
 
 
 def unordered_places(recipe: Recipe) -> Iterator[tuple[tuple[int, ...], int]]:
@@ -308,9 +311,10 @@ def pieces(line: str) -> list[str]:
     start, end, commas = span
     margin = line[: len(line) - len(line.lstrip())]
     items = items_in(line, start, end, commas)
-    # One item may be a comprehension or a mere grouping, to which a comma would give another meaning.
-    ending = "," if len(items) > 1 else ""
-    if len(items) == 1:
+    # One item may be a comprehension or a mere grouping, to which a comma would give another meaning; that of
+    # a tuple has one.
+    ending = "," if len(items) > 1 or line[:end].rstrip().endswith(",") else ""
+    if not ending:
         items = [item if i == 0 else f"or {item}" for i, item in enumerate(items[0].split(" or "))]
     inside = [f"{margin}    {item}{ending}" for item in items]
     return [line[: start + 1], *(p for one in inside for p in pieces(one)), margin + line[end:]]

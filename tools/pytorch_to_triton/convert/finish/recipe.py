@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -159,17 +160,13 @@ class Recipe:
     @property
     def from_operands(self) -> str:
         """The arguments of `run` out of the operator's parameters."""
-        return passed(self.parameters, self._operand_sources())
+        return passed(self.parameters, self.assembled({o.name: o.parameter for o in self.operands}))
 
     @property
     def from_copies(self) -> str:
         """The same, with copies of what is written to."""
-        sources = self._operand_sources()
-        return passed(self.parameters, sources | {name: f"{sources[name]}.clone()" for name in self.written})
-
-    def _operand_sources(self) -> dict[str, str]:
-        """Each parameter of `run` out of the operator's."""
-        return self.assembled({operand.name: operand.parameter for operand in self.operands})
+        copies = {o.name: o.parameter + ".clone()" * (o.name in self.written) for o in self.operands}
+        return passed(self.parameters, self.assembled(copies))
 
     def assembled(self, values: Mapping[str, str]) -> dict[str, str]:
         """Each parameter out of expressions for inputs; constants that are not given are as declared."""
@@ -181,6 +178,8 @@ class Recipe:
 
 def constant_source(spec: ConstantSpec) -> str:
     """A constant as Python has it."""
+    if isinstance(spec.value, float) and math.isinf(spec.value):
+        return f'float("{spec.value}")'
     return repr(list(spec.value) if isinstance(spec.value, tuple) else spec.value)
 
 

@@ -132,10 +132,15 @@ def launches(
 
 
 def chosen(group: Group, stage: Stage, points: Sequence[Mapping[str, int]]) -> tuple[Alternative, ...]:
-    """The plain alternative; else the best ones, down to the first that leaves no size to others."""
+    """The plain alternative; else the best ones, down to the first that leaves no size to others.
+
+    Their blocks are no longer than these sizes: longer ones are lanes without an element, and a loop of which
+    no case sees a second turn.
+    """
     found: tuple[Alternative, ...] = group.pattern.alternatives(group.cluster)
     if stage == 1:
-        return found[:1]
+        kernels = tuple((c, replace(at_hand(c, s, points), aligned="")) for c, s in found[0].kernels)
+        return (replace(found[0], kernels=kernels),)
     left, chain = list(points), list[Alternative]()
     for alternative in reversed(found):
         taken = [p for p in left if not alternative.condition or holds(alternative.condition, p)]

@@ -167,11 +167,20 @@ def described(calls: Sequence[Call]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def by_reason(left: Sequence[str]) -> str:
+    """Calls that stay PyTorch's, as `described` has them, with each reason said once."""
+    calls: dict[str, list[str]] = {}
+    for text in left:
+        call, _, why = text.partition(": ")
+        calls.setdefault(why, []).append(call)
+    return "; ".join(f"{', '.join(names)}: {why}" for why, names in calls.items())
+
+
 def nothing_drafted(graph: Graph, left: Sequence[str]) -> NotConvertible:
     """A refusal that names every call with its line."""
     return NotConvertible(
         f"{graph.function} cannot be drafted, for all of it would stay calls of PyTorch: "
-        f"{'; '.join(left) or 'it computes nothing'}.",
+        f"{by_reason(left) or 'it computes nothing'}.",
         "`convert start` writes a file for its kernel, with signature, inputs and reference filled in.",
     )
 

@@ -48,6 +48,9 @@ COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "is_nan"})
 FAR = 10**12
 """More than any size that is made up here, after it is divided by three of them."""
 
+LARGE = 1e4
+"""Its exponential is infinite, a product of many no number that is."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -61,6 +64,9 @@ class Setting:
     Far: an index past the end is smaller than theirs, and what is masked up to them is not masked there."""
     is_infinite: bool = False
     """Zero times what is loaded may be NaN."""
+    scale: float = 1.0
+    """Of unknown numbers: the exponential of what is larger than a row of large negative numbers is infinite,
+    and zero times that NaN."""
     is_nan: bool = False
     """Unknown numbers are NaN where they are compared: no comparison but that they differ holds of NaN."""
     is_empty: bool = False
@@ -82,6 +88,8 @@ SETTINGS = (
     Setting(signs=(1,)),
     Setting(signs=(-1,)),
     Setting(is_infinite=True),
+    Setting(signs=(1,), scale=LARGE),
+    Setting(signs=(-1,), scale=LARGE),
     Setting(all_equal=True),
     *(Setting(),) * 6,  # Of two unknown numbers the first is the larger one in some of them.
 )
@@ -213,7 +221,7 @@ class _Sample:
                 # What data holds, and what is computed of it, may be negative; positions and sizes are not.
                 is_data = isinstance(v, Load | Reduce | Scan | Get)
                 return self.rng.randrange(3, 1000) * (self.rng.choice(self.setting.signs) if is_data else 1)
-        return self.rng.uniform(0.5, 1.5) * self.rng.choice(self.setting.signs)
+        return self.rng.uniform(0.5, 1.5) * self.rng.choice(self.setting.signs) * self.setting.scale
 
 
 def _of_sizes(source: str, rng: random.Random) -> float | None:

@@ -28,6 +28,9 @@ class NoGradient(Exception):
 def with_gradients(target: Callable[[CallInputs], Any], call: CallInputs) -> dict[str, Any]:
     """The target's outputs by path, and `gradient of NAME` for each floating tensor that has one.
 
+    Whether one of no elements has a gradient is nobody's concern: it is empty, or None where a branch on its
+    size leaves the tensor out.
+
     The cotangents of `call` are cast to their output's dtype. Raises NoGradient where autograd lost track:
     no floating output has a history.
     """
@@ -60,7 +63,11 @@ def call_and_gradients(
             materialize_grads=False,
         )
         named = zip(inputs, gradients_of_leaves, strict=True)
-        return {f"{GRADIENT_OF}{name}": gradient for name, gradient in named if gradient is not None}
+        return {
+            f"{GRADIENT_OF}{name}": gradient
+            for name, gradient in named
+            if gradient is not None and gradient.numel()
+        }
 
     return outputs, gradients
 

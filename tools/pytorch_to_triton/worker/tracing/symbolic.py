@@ -22,6 +22,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from ..replacement import all_replaced
 from .size_guards import TORCH
+from .whole_pools import whole_pools
 
 Function = Callable[..., Any]
 SIZES = (torch.SymInt, torch.SymFloat)
@@ -79,7 +80,7 @@ def pools_stay_symbolic() -> AbstractContextManager[None]:
 
 
 def sizes_stay_symbolic(contents: ModuleType, file: Path) -> AbstractContextManager[None]:
-    """Inside, functions of `math`, `float`, `int`, `len` in the target's file, and max_pool1d, keep them, and
+    """Inside, functions of `math`, `float`, `int`, `len` in the target's file, and pools, keep them, and
     `type` knows a tensor."""
     following_math = {getattr(math, name): following(getattr(math, name), new) for name, new in MATH.items()}
     imported = [
@@ -92,7 +93,8 @@ def sizes_stay_symbolic(contents: ModuleType, file: Path) -> AbstractContextMana
         for name in only_called(file, BUILTINS) - vars(contents).keys()
     ]
     of_math = [(math, name, following_math[getattr(math, name)]) for name in MATH]
-    return all_replaced([(torch, "max_pool1d", max_pool1d), *of_math, *imported, *of_python])
+    pools = [(torch, "max_pool1d", max_pool1d), *whole_pools()]
+    return all_replaced([*pools, *of_math, *imported, *of_python])
 
 
 NOT_THE_CALLERS = (TORCH, str(Path(__file__).parents[1]))

@@ -7,6 +7,7 @@ choice that no result shows, such as that of groups of which members are chosen,
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, permutations
 from typing import Any
 
 import torch
@@ -111,32 +112,75 @@ class Choice:
         return torch.all(condition, dim=self.dim, keepdim=True)
 
 
-def paths_of(made: Sequence[torch.Tensor], outputs: Outputs) -> dict[int, str]:
-    """The output that each operator's indices are, in whatever integer dtype, by its number."""
+@dataclass(frozen=True)
+class Shown:
+    """Where an operator's indices show among the outputs: as they are in `last`, or divided, as those into a
+    flattened tensor are: quotients in `first`, remainders in `last`."""
+
+    last: str
+    first: str | None = None
+    divisor: int = 0
+
+    @property
+    def paths(self) -> frozenset[str]:
+        return frozenset({self.last} if self.first is None else {self.first, self.last})
+
+    def indices_in(self, outputs: Outputs) -> torch.Tensor | None:
+        """Flat, int64; None where the outputs are no whole numbers of one length."""
+        last = whole_numbers(outputs.get(self.last))
+        if self.first is None or last is None:
+            return last
+        first = whole_numbers(outputs.get(self.first))
+        if first is None or first.shape != last.shape:
+            return None
+        return self.divisor * first + last
+
+
+def shown_in(outputs: Outputs, made: Sequence[torch.Tensor]) -> dict[int, Shown]:
+    """Where the outputs show each operator's indices, in whatever integer dtype, by its number."""
     numbers = {path: whole_numbers(output) for path, output in outputs.items()}
-    flat = {path: values.flatten() for path, values in numbers.items() if values is not None}
-    shown = (
-        (number, next((p for p, values in flat.items() if torch.equal(values, indices.flatten())), None))
-        for number, indices in enumerate(made)
+    flat = {path: values for path, values in numbers.items() if values is not None}
+    every = ((number, place_of(indices.flatten(), flat)) for number, indices in enumerate(made))
+    return {number: shown for number, shown in every if shown is not None}
+
+
+def place_of(indices: torch.Tensor, outputs: Mapping[str, torch.Tensor]) -> Shown | None:
+    """Where flat outputs show these indices; None where they do not."""
+    whole = (Shown(path) for path, values in outputs.items() if torch.equal(values, indices))
+    of_size = {path: values for path, values in outputs.items() if values.shape == indices.shape}
+    divided = (
+        Shown(last, first, divisor)
+        for first, last in permutations(of_size, 2)
+        if (divisor := divisor_of(indices, of_size[first], of_size[last]))
     )
-    return {number: path for number, path in shown if path is not None}
+    return next(chain(whole, divided), None)
 
 
-def choices_of(candidate: Outputs, made: Sequence[torch.Tensor], paths: Mapping[int, str]) -> Choices:
-    """The candidate's indices for each operator whose own are an output."""
-    choices = {}
-    for number, path in paths.items():
-        chosen = whole_numbers(candidate.get(path))
-        if chosen is not None and chosen.numel() == made[number].numel():
-            choices[number] = chosen.reshape(made[number].shape)
-    return choices
+def divisor_of(indices: torch.Tensor, quotients: torch.Tensor, remainders: torch.Tensor) -> int | None:
+    """What the indices were divided by; None where these are not their quotients and remainders."""
+    there = quotients.nonzero()
+    if not there.numel():
+        return None
+    divisor = int((indices - remainders)[there[0]] // quotients[there[0]])
+    is_remainder = bool(((remainders >= 0) & (remainders < divisor)).all())
+    return divisor if is_remainder and torch.equal(divisor * quotients + remainders, indices) else None
+
+
+def choices_of(candidate: Outputs, made: Sequence[torch.Tensor], shown: Mapping[int, Shown]) -> Choices:
+    """The candidate's indices for each operator whose own show among the outputs."""
+    chosen = {number: place.indices_in(candidate) for number, place in shown.items()}
+    return {
+        number: indices.reshape(made[number].shape)
+        for number, indices in chosen.items()
+        if indices is not None and indices.numel() == made[number].numel()
+    }
 
 
 def whole_numbers(output: OutputLeaf | None) -> torch.Tensor | None:
-    """The values of an integer output as int64; None of any other."""
+    """The values of an integer output, flat and as int64; None of any other."""
     if output is None or output.tensor is None or not is_integer(output.tensor.dtype):
         return None
-    return output.tensor.long()
+    return output.tensor.long().flatten()
 
 
 def is_integer(dtype: torch.dtype) -> bool:

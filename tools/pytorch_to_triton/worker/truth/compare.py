@@ -193,7 +193,7 @@ class Comparison:
         candidate, truth = sides["candidate"], sides["truth"]
         if not candidate.is_floating_point():
             wrong = (candidate != truth) & (candidate != sides["pytorch"])
-            return self.as_gpus_cast(path, candidate, truth) if bool(wrong.any()) else candidate
+            return self.as_gpus_do(path, candidate, truth) if bool(wrong.any()) else candidate
         gradient = path.startswith(GRADIENT_OF)
         if not (candidate.is_floating_point() and (gradient or self.has_infinities_alone)):
             return candidate
@@ -218,16 +218,16 @@ class Comparison:
                 as_good |= torch.isclose(ours, there, rtol=AS_ELSEWHERE, atol=0.0) & truth.isnan()
         return torch.where(as_good, truth.to(candidate.dtype), candidate)
 
-    def as_gpus_cast(self, path: str, candidate: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
-        """Integers, with the truth where they are what PyTorch's casts on a GPU make of the same values."""
-        there = self.with_gpu_casts.get(path)
+    def as_gpus_do(self, path: str, candidate: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
+        """Integers, with the truth where they are what PyTorch makes of the same values on a GPU."""
+        there = self.on_gpus.get(path)
         if there is None or there.tensor is None or there.tensor.shape != candidate.shape:
             return candidate
         return torch.where(candidate == real(there).to(candidate), truth.to(candidate.dtype), candidate)
 
     @cached_property
-    def with_gpu_casts(self) -> Outputs:
-        return self.truth.with_gpu_casts()
+    def on_gpus(self) -> Outputs:
+        return self.truth.on_gpus()
 
     @cached_property
     def elsewhere(self) -> Outputs:

@@ -24,7 +24,7 @@ from ..loading.target import Loaded, ModuleCall
 from ..runtime import called_with_gpu
 from ..wire.comparison import Unordered
 from .budget import NEIGHBORS, SAMPLES
-from .choices import NONE, Choices, Choosing, choices_of, paths_of
+from .choices import NONE, Choices, Choosing, choices_of, shown_in
 from .declared_tensor import (
     WIDE,
     DeclaredDtypes,
@@ -34,7 +34,7 @@ from .declared_tensor import (
     is_floating,
     with_declared_dtypes,
 )
-from .gpu_casts import GpuCasts
+from .gpu_results import GpuResults
 from .nearby import comparable, farthest, good_eps, move_by_eps, own_eps, rounding, traits_of
 from .order import in_one_order, leaves_in
 from .reference_calls import Steps, same_steps
@@ -148,23 +148,23 @@ class Truth:
             outputs = again().outputs
         if not choosing.made:
             return None
-        paths = paths_of(choosing.made, outputs)
-        shown = choices_of(candidate, choosing.made, paths)
+        shown = shown_in(outputs, choosing.made)
+        chosen = choices_of(candidate, choosing.made, shown)
         in_any_order = leaves_in(self.oracle.unordered)
-        free = frozenset(number for number, path in paths.items() if path in in_any_order)
-        with Choosing(shown, first=True, unordered=free) as choosing:
+        free = frozenset(number for number, place in shown.items() if place.paths <= in_any_order)
+        with Choosing(chosen, first=True, unordered=free) as choosing:
             again()
-        choices = {**dict(enumerate(choosing.made)), **shown}
+        choices = {**dict(enumerate(choosing.made)), **chosen}
         there = dataclasses.replace(self.oracle, choices=choices, unordered_choices=free)
         return there.truth_in(self.mode, there.run_as_it_is(self.run.case_id, self.run.seed))
 
-    def with_gpu_casts(self) -> Outputs:
-        """What it returns with floats cast to integers as GPUs do; nothing where that is the same."""
+    def on_gpus(self) -> Outputs:
+        """What it returns with casts and divisions as on GPUs; nothing where that is the same."""
         if self.oracle.device != "cpu":
             return {}
-        with GpuCasts() as casts:
+        with GpuResults() as there:
             run = self.oracle.run_as_it_is(self.run.case_id, self.run.seed)
-        return run.outputs if casts.matters else {}
+        return run.outputs if there.matters else {}
 
     def elsewhere(self) -> Outputs:
         """What PyTorch's kernels for CPUs return; nothing on a CPU, or where it does not run there."""
