@@ -28,13 +28,16 @@ _ORDERS_TRIED = 4
 class Space(Protocol[Row]):
     """The factors, and how a row is made of their levels."""
 
-    factors: Mapping[str, Sequence[str]]
-    """The levels of each."""
+    @property
+    def factors(self) -> Mapping[str, Sequence[str]]:
+        """The levels of each."""
 
-    def excluded(self, goal: Goal) -> Collection[Level]:
+    @property
+    def excluded(self) -> Callable[[Goal], Collection[Level]]:
         """Levels that a row for this goal may not have."""
 
-    def implied(self, level: Level) -> Collection[Level]:
+    @property
+    def implied(self) -> Callable[[Level], Collection[Level]]:
         """Levels that come with this one."""
 
     def place(self, levels: Levels, goal: Goal) -> tuple[Levels, Row] | None:
