@@ -27,8 +27,8 @@ class ShapeParts:
 
 
 BY_LENGTHS: dict[Lengths, ShapeParts] = {}
-BY_IDENTITY: dict[int, ShapeParts] = {}
-"""By the identity of the types' `shape`, which they all have and which is kept here."""
+PARTS = "parts"
+"""The attribute of a type's `shape` that has them; to ask for an `id` would raise an audit event."""
 SCALAR = ShapeParts({}, {}, "")
 
 
@@ -46,6 +46,11 @@ class Semantic(TritonSemantic):  # type: ignore[misc]
             if common is not None:
                 return self.stretched(lhs, common), self.stretched(rhs, common)
         return super().broadcast_impl_value(lhs, rhs)
+
+    def cast(self, value: Any, dtype: Any, *rounding: Any, **named: Any) -> Any:
+        if value.type.scalar is dtype.scalar:
+            return value
+        return super().cast(value, dtype, *rounding, **named)
 
     def spread(self, scalar: Any, like: Any) -> Any:
         wide = tl.block_type(scalar.type.scalar, like.shape)
@@ -66,9 +71,13 @@ def common_lengths(left: Lengths, right: Lengths) -> Lengths | None:
     return tuple(map(max, left, right))
 
 
+def parts_of(shape: Any) -> ShapeParts | None:
+    return vars(shape).get(PARTS) if type(shape) is tl.tuple else None
+
+
 def make_type(self: Any, element_ty: Any, shape: Any) -> None:
     """`tl.block_type(element_ty, shape)`."""
-    known = BY_IDENTITY.get(id(shape))
+    known = parts_of(shape)
     if known is None:
         # Anything but integers is for upstream to convert or to refuse.
         lengths = tuple(shape) if all(type(length) is int for length in shape) else None
@@ -86,12 +95,14 @@ def make_type(self: Any, element_ty: Any, shape: Any) -> None:
 def remember(lengths: Lengths, block_type: Any) -> None:
     of_types = {n: value for n, value in vars(block_type).items() if n not in ("element_ty", "name")}
     shape = ShapeParts(of_types, {}, block_type.name.removesuffix(f"{block_type.element_ty}>"))
-    BY_LENGTHS[lengths] = BY_IDENTITY[id(block_type.shape)] = shape
+    BY_LENGTHS[lengths] = shape
+    if type(block_type.shape) is tl.tuple:
+        vars(block_type.shape)[PARTS] = shape
 
 
 def make_tensor(self: Any, handle: Any, type: Any) -> None:
     """`tl.tensor(handle, type)`."""
-    known = BY_IDENTITY.get(id(type.shape)) if type.is_block() else SCALAR
+    known = parts_of(type.shape) if type.is_block() else SCALAR
     if known is not None and known.of_tensors:
         vars(self).update(known.of_tensors)
         self.handle, self.type, self.dtype = handle, type, type.scalar

@@ -13,6 +13,7 @@ import numpy as np
 import triton
 
 from ..integrity.kernel_source import orders_by_atomics
+from ..integrity.sandbox import looks_at_own_frame
 from ..wire.observation import FaultKind, MemoryFault, Strided
 from .bounds import Bounds, signed_difference
 from .formats import Array
@@ -178,9 +179,10 @@ class GuardedLaunch:
     def owner_at(self, site: AccessSite) -> int:
         return self.races.owner(self.sites.setdefault(site, len(self.sites)))
 
+    @looks_at_own_frame
     def line(self) -> tuple[str, int]:
         """File and line of the innermost frame that is a kernel's."""
-        frame = sys._getframe(1)
+        frame = sys._getframe()
         while is_machinery(frame.f_code.co_filename):
             if frame.f_back is None:
                 return self.definition
