@@ -1,18 +1,14 @@
 """A covering design: every pair of levels meets, in few rows, and what cannot meet is named."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import combinations
+from math import prod
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytorch_to_triton.validate.combined_cases import (
-    Goal,
-    Level,
-    Levels,
-    cover,
-)
+from pytorch_to_triton.validate.covering import Goal, Level, Levels, cover
 
 
 class Table:
@@ -41,6 +37,31 @@ class Table:
 
     def take(self, levels: Levels, row: Levels) -> None:
         self.taken.append(row)
+
+    def tries(self, row: Levels) -> Iterable[tuple[str, int]]:
+        return ()
+
+    def cost(self, row: Levels) -> int:
+        return 1
+
+    def cheaper(self, levels: Levels, row: Levels) -> Iterator[tuple[Levels, Levels]]:
+        return iter(())
+
+
+class Priced(Table):
+    """A row costs the product of its levels, each one more; what it tries beside the goals is their sum."""
+
+    def tries(self, row: Levels) -> Iterable[tuple[str, int]]:
+        return [("sum", sum(map(int, row.values())))]
+
+    def cost(self, row: Levels) -> int:
+        return prod(1 + int(level) for level in row.values())
+
+    def cheaper(self, levels: Levels, row: Levels) -> Iterator[tuple[Levels, Levels]]:
+        for factor, level in row.items():
+            if level != "0":
+                near = {**row, factor: str(int(level) - 1)}
+                yield near, near
 
 
 def covered(table: Any, goals: Sequence[Goal], most: int = 100) -> tuple[list[Any], list[Goal]]:
@@ -75,3 +96,17 @@ def test_goals_past_the_most_rows_are_named() -> None:
     rows, unmet = covered(table, table.goals(), most=4)
     assert (len(rows), len(unmet)) == (4, 5)
     assert table.taken == rows
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.integers(2, 5), min_size=3, max_size=5))
+def test_costly_rows_are_made_cheaper_while_all_pairs_meet_and_all_is_tried(sizes: list[int]) -> None:
+    table, plain = Priced(sizes), Table(sizes)
+    rows, unmet = covered(table, table.goals())
+    before, _ = covered(plain, table.goals())
+    assert unmet == []
+    for goal in table.goals():
+        assert any(goal <= row.items() for row in rows)
+    assert len(rows) == len(before)
+    assert sum(map(table.cost, rows)) <= sum(map(table.cost, before))
+    assert {t for row in before for t in table.tries(row)} <= {t for row in rows for t in table.tries(row)}

@@ -4,14 +4,14 @@ Mistakes take two conditions, such as a value and a tail. So each pair of levels
 meets in some case, and so do each kind of values, each dtype and a size that fills no block.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial, reduce
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, reduce
 from itertools import chain, combinations, cycle, islice, product
 from math import isqrt
-from random import Random
 
 from pytorch_to_triton.inputs.sizes import Point
+from pytorch_to_triton.validate.covering import Goal, Level, Levels, cover
 from pytorch_to_triton.validate.factors import (
     ALL,
     CONTIGUOUS,
@@ -30,18 +30,12 @@ from pytorch_to_triton.validate.factors import (
 )
 from pytorch_to_triton.validate.plan import NO_CHANGE, Change, PlanBuilder, parts_of
 
-Level = tuple[str, str]
-"""A factor and one of its levels."""
-Levels = Mapping[str, str]
-"""A level of each factor, by the factor's name; of a row also what follows from them."""
-Goal = frozenset[Level]
-"""Levels that are to meet in a row: two or more."""
 Row = tuple[Point, Change]
 MOST = 64
 """Cases of the design: dozens of them are run in each validation."""
+LONG_SHARE = 8
+"""A case of more than this share of the elements that one may have takes long: it is made smaller."""
 _POINTS_TRIED = 400
-_ORDERS_TRIED = 4
-"""Rows that are compared for each goal; each takes its factors in another order."""
 _VALUES, _HOLDER, _DTYPE, _CONFIGURATION = "values", "holder", "dtype", "configuration"
 _SHOWN = 6
 ALL_CONTIGUOUS: Level = ("layouts", "all contiguous")
@@ -191,6 +185,29 @@ class Combination:
             [*parts_of(change.label), *point.items(), (levels.get(_VALUES), levels.get(_HOLDER))]
         )
 
+    def tries(self, row: Row) -> Iterable[tuple[str, int]]:
+        """What some row is to keep beside the goals: each size."""
+        point, _ = row
+        return point.items()
+
+    def cost(self, row: Row) -> int:
+        """In elements: the interpreter takes programs one by one."""
+        point, _ = row
+        return self.plan.declaration.elements_at(point)
+
+    def cheaper(self, levels: Levels, row: Row) -> Iterator[tuple[Levels, Row]]:
+        """Of a row that takes long, others with the next smaller size of one dim, the largest dim first."""
+        point, change = row
+        if self.cost(row) * LONG_SHARE <= self.plan.limits.elements:
+            return
+        for name in sorted(point, key=lambda dim: -point[dim]):
+            known = {size for sizes in self.sizes[name].values() for size in sizes}
+            for size in sorted((size for size in known if size < point[name]), reverse=True):
+                near = {**point, name: size}
+                if self.plan.problem(near, change) is None:
+                    met = self._levels_met(levels, levels.get(_HOLDER, ALL), levels[_DTYPE], near)
+                    yield met, (near, change)
+
     def _holder(self, levels: Levels, kept: Iterable[str]) -> str:
         """Who holds the values: as wanted where that may be, else whoever held them least."""
         holders = [holder for level, holder in self.values if level == levels.get(_VALUES)]
@@ -242,113 +259,6 @@ class Combination:
         values = {_VALUES: levels[_VALUES], _HOLDER: holder} if _VALUES in levels else {}
         others = {_DTYPE: dtype, _CONFIGURATION: levels[_CONFIGURATION]}
         return {**of_sizes, **traits, **layouts, **contiguous, **differ, **values, **others}
-
-
-def cover(space: Combination, goals: Iterable[Goal], most: int) -> tuple[list[Row], list[Goal]]:
-    """At most `most` rows that meet the goals, the first goals first; and the goals that none of them meets.
-
-    Greedy, after AETG (Cohen, Dalal, Fredman and Patton, IEEE TSE 23(7), 1997): each row starts from a goal
-    that no row meets yet and takes, factor by factor, the level that meets most of the others. The packages
-    that make such arrays take neither goals of several strengths nor levels that stand for whichever of
-    several values fits.
-    """
-    progress = _Progress(space, goals)
-    every_goal = frozenset(progress.goals)
-    rows: list[tuple[frozenset[int], Row]] = []
-    impossible: list[Goal] = []
-    while progress.goals and len(rows) < most:
-        goal = next(iter(progress.goals.values()))
-        tried = (space.place(progress.completed(goal), goal) for _ in range(_ORDERS_TRIED))
-        placed = [candidate for candidate in tried if candidate is not None]
-        if not placed:
-            impossible.append(goal)
-            progress.forget(goal)
-            continue
-        levels, row = max(placed, key=lambda candidate: progress.gain(candidate[0]))
-        rows.append((progress.among(every_goal, levels), row))
-        progress.meet(levels)
-        space.take(levels, row)
-    return without_redundant(rows), [*impossible, *progress.goals.values()]
-
-
-def without_redundant(rows: Sequence[tuple[frozenset[int], Row]]) -> list[Row]:
-    """The rows, in their order, without those of which others meet every goal too."""
-    met = Counter(goal for goals, _ in rows for goal in goals)
-    kept = []
-    for goals, row in rows:
-        if all(met[goal] > 1 for goal in goals):
-            met.subtract(goals)
-        else:
-            kept.append(row)
-    return kept
-
-
-class _Progress:
-    """The goals that are still to be met, and how often each level has been taken.
-
-    Levels are bits of a number, goals and rows the numbers that have theirs: thousands are compared.
-    """
-
-    def __init__(self, space: Combination, goals: Iterable[Goal]) -> None:
-        self.space = space
-        self._bits: defaultdict[Level, int] = defaultdict(lambda: 1 << len(self._bits))
-        self.goals = {self._bits_of(goal): goal for goal in goals}
-        self._partners: defaultdict[Level, int] = defaultdict(int)
-        """The levels that are still to meet each one in a pair."""
-        for first, second in (goal for goal in self.goals.values() if len(goal) == 2):
-            self._partners[first] |= self._bits[second]
-            self._partners[second] |= self._bits[first]
-        self._in_triples = {factor for goal in self.goals.values() if len(goal) > 2 for factor, _ in goal}
-        self._taken: Counter[Level] = Counter()
-        self._random = Random(0)
-
-    def among(self, goals: Iterable[int], levels: Levels) -> frozenset[int]:
-        """Those of the goals that these levels meet."""
-        row = self._bits_of(levels.items())
-        return frozenset(goal for goal in goals if goal & row == goal)
-
-    def meet(self, levels: Levels) -> None:
-        for goal in self.among(self.goals, levels):
-            self.forget(self.goals[goal])
-        self._taken.update(levels.items())
-
-    def forget(self, goal: Goal) -> None:
-        """Leave a goal out of what is still to be met."""
-        bits = self._bits_of(goal)
-        del self.goals[bits]
-        if len(goal) == 2:
-            for level in goal:
-                self._partners[level] &= ~bits
-
-    def gain(self, levels: Levels) -> int:
-        return len(self.among(self.goals, levels))
-
-    def completed(self, goal: Goal) -> Levels:
-        """The goal's levels, then factor by factor the level that meets most other goals."""
-        excluded = self.space.excluded(goal)
-        row = {factor: level for factor, level in goal if factor in self.space.factors}
-        others = [factor for factor in self.space.factors if factor not in row]
-        self._random.shuffle(others)
-        taken = self._bits_of(row.items())
-        strong = self._bits_of(item for item in row.items() if item[0] in self._in_triples)
-        for factor in others:
-            levels = [(factor, level) for level in self.space.factors[factor]]
-            allowed = [level for level in levels if level not in excluded]
-            best = max(allowed or levels, key=partial(self._worth, row=taken, strong=strong))
-            row[factor] = best[1]
-            taken |= self._bits[best]
-            strong |= self._bits[best] if factor in self._in_triples else 0
-        return row
-
-    def _worth(self, level: Level, row: int, strong: int) -> tuple[int, int]:
-        """Goals that the level would meet with those of the row; then how seldom it was taken."""
-        gained = [level, *self.space.implied(level)]
-        pairs = sum((self._partners[item] & row).bit_count() for item in gained)
-        triples = sum(self._bits[item] | strong in self.goals for item in gained)
-        return pairs + triples, -self._taken[level]
-
-    def _bits_of(self, levels: Iterable[Level]) -> int:
-        return sum(self._bits[level] for level in levels)
 
 
 def _traits(name: str, size: int, switches: Sequence[int]) -> frozenset[Level]:

@@ -31,11 +31,12 @@ class UntimedTuning:
     """What is put in the place of the autotuners' benchmarks, for the rest of this process.
 
     Until `begin` says otherwise, all take their first configuration. Before the launch that counts, a kernel
-    runs on trial `trials` times with the same configuration.
+    runs on trial `trials` times with the same configuration. `spare` is called where that launch follows its
+    last trial with nothing in between.
     """
 
-    def __init__(self, trials: int) -> None:
-        self._trials = trials
+    def __init__(self, trials: int, spare: Callable[[], None] = lambda: None) -> None:
+        self._trials, self._spare = trials, spare
         self._undo_trials = False
         self._configuration = 0
         self._decided = False
@@ -86,7 +87,7 @@ class UntimedTuning:
         times: Sequence[float] = [math.inf] * QUANTILES
         if not self._decided:
             arguments = {**tuner.nargs, **meta}
-            vars(tuner)["do_bench"] = lambda run, **_: self.run_on_trial(tuner, run, arguments)
+            vars(tuner)["do_bench"] = lambda run, **_: self.run_on_trial(tuner, run, arguments, config)
             try:
                 times = BENCH(tuner, *args, config=config, **meta)
             except InterpreterError as error:
@@ -96,7 +97,7 @@ class UntimedTuning:
         return times
 
     def run_on_trial(
-        self, tuner: Autotuner, run: Callable[[], Any], arguments: Mapping[str, Any]
+        self, tuner: Autotuner, run: Callable[[], Any], arguments: Mapping[str, Any], config: Any
     ) -> list[float]:
         """In the place of do_bench."""
         if self._undo_trials:
@@ -104,7 +105,17 @@ class UntimedTuning:
         else:
             for _trial in range(self._trials):
                 run()
+            if not has_hooks(tuner, config):
+                self._spare()
         return [0.0] * QUANTILES
+
+
+HOOKS = ("reset_to_zero", "restore_value", "user_defined_pre_hook", "user_defined_post_hook")
+
+
+def has_hooks(tuner: Autotuner, config: Any) -> bool:
+    """Whether anything is done around the kernel's runs; so it is where a library's tuner does not say."""
+    return config.pre_hook is not None or any(getattr(tuner, name, True) for name in HOOKS)
 
 
 def tuned_without_cache(tuner: Autotuner, key: Any, configs: Any, bench: Callable[[], Any]) -> bool:

@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from types import CodeType, FrameType
+from typing import Any, TypeVar
 
 from ..loading.redirect import original
 from ..replacement import replaced
@@ -176,8 +176,20 @@ def install_hook() -> None:
     sys.addaudithook(hook)
 
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+_OWN: set[CodeType] = set()
+
+
+def looks_at_own_frame(function: Method) -> Method:
+    """A function of the worker's that calls `sys._getframe()` at each turn: nothing is to be asked of it."""
+    _OWN.add(function.__code__)
+    return function
+
+
 def hook(event: str, args: tuple[Any, ...]) -> None:
     if not _watching or event not in EVENTS or getattr(_busy, "now", False):
+        return
+    if event == "sys._getframe" and args[0].f_code in _OWN:
         return
     _busy.now = True
     try:

@@ -13,6 +13,7 @@ import numpy as np
 import triton
 
 from ..integrity.kernel_source import orders_by_atomics
+from ..integrity.sandbox import looks_at_own_frame
 from ..wire.observation import FaultKind, MemoryFault, Strided
 from .bounds import Bounds, signed_difference
 from .formats import Array
@@ -126,6 +127,15 @@ class GuardedLaunch:
         self.programs: list[Program] = []
         """Those that have started, in their order."""
         self.sites: dict[AccessSite, int] = {}
+        self.read: set[int] = set()
+        """The storages that it has loaded from ..."""
+        self.written: set[int] = set()
+        """... and stored to, by number."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether another run would leave all as it is: it reads nothing that it writes."""
+        return self.read.isdisjoint(self.written)
 
     def start_program(self, program: Program) -> None:
         self.programs.append(program)
@@ -134,7 +144,9 @@ class GuardedLaunch:
     def touch(self, kind: str, pointers: Any, mask: Any) -> Touch:
         """Sort an operation's active lanes by the storage that they touch; what touches none is noted."""
         addresses = np.asarray(pointers.data)
-        active = np.broadcast_to(np.asarray(mask.data, dtype=np.bool_), addresses.shape)
+        active = np.asarray(mask.data, dtype=np.bool_)
+        if active.shape != addresses.shape:
+            active = np.broadcast_to(active, addresses.shape)
         lanes = addresses.ravel() if active.all() else addresses[active]
         if lanes.size == 0:
             return Touch((), 0, active, None)
@@ -167,9 +179,10 @@ class GuardedLaunch:
     def owner_at(self, site: AccessSite) -> int:
         return self.races.owner(self.sites.setdefault(site, len(self.sites)))
 
+    @looks_at_own_frame
     def line(self) -> tuple[str, int]:
         """File and line of the innermost frame that is a kernel's."""
-        frame = sys._getframe(1)
+        frame = sys._getframe()
         while is_machinery(frame.f_code.co_filename):
             if frame.f_back is None:
                 return self.definition
@@ -178,6 +191,7 @@ class GuardedLaunch:
 
     def loaded(self, touch: Touch) -> None:
         for part in touch.parts:
+            self.read.add(part.storage)
             self.races.loaded(part, touch.owner)
 
     def storing(self, touch: Touch, values: Any) -> None:
@@ -187,7 +201,9 @@ class GuardedLaunch:
 
     def writing(self, touch: Touch) -> None:
         """Keep which storages kernels write to."""
-        self.log.stored.update(self.bounds.spans[part.storage][0] for part in touch.parts)
+        for part in touch.parts:
+            self.written.add(part.storage)
+            self.log.stored.add(self.bounds.spans[part.storage][0])
 
     def stored(self, touch: Touch, pointers: Any, values: Any) -> None:
         """Lanes that do not find what they just stored were overwritten by others of the same store."""
@@ -203,6 +219,7 @@ class GuardedLaunch:
 
     def atomic(self, touch: Touch, semantic: Any, scope: Any) -> None:
         self.log.launches_with_atomics.add(self.kernel)
+        self.read.update(part.storage for part in touch.parts)
         self.races.atomic(touch.parts, touch.owner, None if is_weak(semantic, scope) else semantic)
         if touch.active.size == 1:
             # The threads wait for its one result.

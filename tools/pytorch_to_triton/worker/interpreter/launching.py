@@ -226,7 +226,23 @@ def yielding(name: str) -> Any:
     return operate
 
 
+CHECKING = tl.load.__code__
+"""Of what `builtin` wraps Triton's functions in, which checks that they are given the semantic."""
+
+
+def patch_directly(place: Any, name: str, member: Any, _builder: Any, scope: Any) -> None:
+    """As upstream's: the function with the interpreter's semantic, in one call for three."""
+    function = member.__wrapped__ if getattr(member, "__code__", None) is CHECKING else member
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        kwargs["_semantic"] = upstream.interpreter_semantic
+        return function(*args, **kwargs)
+
+    scope.set_attr(place, name, call)
+
+
 def install() -> None:
+    upstream._patch_attr = patch_directly
     for name in BINARY:
         setattr(tl.constexpr, f"__{name}__", yielding(name))
     # Upstream points triton.language at the interpreter again for each launch and each device function call,

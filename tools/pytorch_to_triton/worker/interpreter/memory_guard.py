@@ -19,6 +19,9 @@ from .guarded_launch import ORIGIN, FaultLog, GuardedLaunch
 from .launching import GridExecutor, Order, Resume
 from .promises import broken_promise
 
+Launched = tuple[Any, ...]
+"""A kernel and its arguments."""
+
 
 class MemoryGuard(FaultLog):
     """Records what kernels must not do, while it watches.
@@ -30,6 +33,14 @@ class MemoryGuard(FaultLog):
         super().__init__()
         self.ranges = ranges
         self.order = order
+        self.settled: Launched | None = None
+        """The last launch, where another run of it would leave all as it is."""
+        self.spared: Launched | None = None
+
+    def is_spared(self, launched: Launched) -> bool:
+        """Whether this is the launch that need not be run again; it is asked about each in turn."""
+        spared, self.spared = self.spared, None
+        return spared is not None and all(now is then for now, then in zip(launched, spared, strict=True))
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
@@ -160,7 +171,10 @@ class GuardedExecutor(GridExecutor):
         for name, value in tensors.items():
             mark_origin(value, name)
         builder = upstream.interpreter_builder
-        self.order = builder.guard.order
+        guard, launched = builder.guard, (self.fn, *bound.values())
+        if guard.is_spared(launched):
+            return
+        self.order, guard.settled = guard.order, None
         builder.launch = GuardedLaunch(
             builder.guard, self.fn, grid, Bounds(builder.guard.ranges(), arguments)
         )
@@ -170,6 +184,18 @@ class GuardedExecutor(GridExecutor):
             super().run_programs(grid, tensors)
         finally:
             builder.launch.finish()
+        if builder.launch.is_settled:
+            guard.settled = launched
+
+
+def spare_repeat() -> None:
+    """The next launch is not run where it is the last one again, which reads nothing that it writes.
+
+    To be called where nothing else may happen between both.
+    """
+    builder = upstream.interpreter_builder
+    if isinstance(builder, GuardedBuilder):
+        builder.guard.spared = builder.guard.settled
 
 
 def arguments_in(value: Any, name: str) -> Iterator[Argument]:

@@ -29,6 +29,7 @@ from ..integrity.kernel_source import while_lines
 from ..integrity.returned_tensors import plain
 from ..interpreter.autotuning import make_room_to_wait
 from ..interpreter.launching import Order
+from ..interpreter.memory_guard import spare_repeat
 from ..job_report import JobReport
 from ..loading.redirect import redirect
 from ..loading.target import Loaded, load
@@ -61,7 +62,7 @@ def work(
     A candidate that leaves the device unusable ends the job early.
     """
     report.during("load")
-    tuning = UntimedTuning(INTERPRETED_TRIALS if interpreting() else TRIALS)
+    tuning = UntimedTuning(INTERPRETED_TRIALS, spare_repeat) if interpreting() else UntimedTuning(TRIALS)
     exchange = Exchange(Path(setting.folder))
     redirect(exchange.read_staging(setting.side))
     if setting.compilation is not None:
