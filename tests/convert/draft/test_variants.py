@@ -53,6 +53,7 @@ LONG_NORM = (
     'INPUTS = {"x": "float32[M, 65536]", "weight": "float32[65536]"}\nDIMS = {"M": [1, 2]}\n\n\n'
     "def f(x, weight):\n    return F.layer_norm(x, (65536,), weight)\n"
 )
+COLUMNS = 'INPUTS = {"x": "float32[M, 20]"}\nDIMS = {"M": [9, 5000]}\n\n\ndef f(x):\n    return x.sum(0)\n'
 PASSED, LIMITED = "passed", "limited"
 
 
@@ -77,6 +78,9 @@ PASSED, LIMITED = "passed", "limited"
         ),
         pytest.param(LONG_LOSS, 5, {"M=3 N=16384": PASSED, "M=3 N=16385": PASSED}, id="loss of both"),
         pytest.param(LONG_NORM, 4, {"M=2": PASSED}, id="rows of whole chunks"),
+        pytest.param(
+            COLUMNS, 3, {"M=512": PASSED, "M=513": PASSED, "M=0": PASSED}, id="columns of any length"
+        ),
         pytest.param(DIVERGENCE, 2, {"M=7 N=33": PASSED, "M=130 N=1000": PASSED}, id="divergence"),
     ],
 )

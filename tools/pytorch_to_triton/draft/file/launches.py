@@ -13,7 +13,7 @@ from pytorch_to_triton.draft.groups import Group
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer, Cluster
 from pytorch_to_triton.draft.schedule.blocks import at_hand
-from pytorch_to_triton.draft.schedule.conditions import on_longer_axes, with_tiles_that_fit
+from pytorch_to_triton.draft.schedule.conditions import are_complements, on_longer_axes, with_tiles_that_fit
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Schedule
 from pytorch_to_triton.inputs.expression import holds
 
@@ -150,7 +150,8 @@ def chosen(group: Group, stage: Stage, points: Sequence[Mapping[str, int]]) -> t
         alternative = replace(alternative, kernels=kernels)
         alternative = with_tiles_that_fit(alternative) if stage == 2 else alternative
         left = [p for p in left if p not in taken]
-        if points and alternative.is_right_everywhere and not left:
+        is_rest = any(are_complements(alternative.condition, other.condition) for other in chain)
+        if is_rest or (points and alternative.is_right_everywhere and not left):
             alternative = replace(alternative, condition="")
         chain.append(alternative)
         if not alternative.condition or (points and alternative.is_enough and not left):

@@ -142,6 +142,12 @@ def strictest(conditions: Iterable[str]) -> tuple[str, ...]:
     return (*(f"{size} <= {limit}" for size, limit in lowest.items()), *others)
 
 
+def are_complements(one: str, other: str) -> bool:
+    """Whether every size meets one of the two: an upper limit, and what lies beyond it."""
+    size, _, limit = min(one, other).partition(" <= ")
+    return max(one, other) == f"{size} > {limit}" and " or " not in size and " and " not in size
+
+
 def always(alternatives: Sequence[Alternative], where: str = "") -> Alternative:
     """The best one that may be taken at all sizes, or at all where the condition holds."""
     return next(a for a in reversed(alternatives) if a.condition in ("", where))
