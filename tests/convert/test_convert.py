@@ -226,12 +226,12 @@ async def test_a_finished_file_whose_kernels_call_libdevice_validates_under_the_
 
 REFUSED = {
     "an operator without a row": (
-        "def f(x):\n    return torch.sort(x, dim=-1).values\n",
-        r"`aten.sort` \(line 9\): no kernel is drafted for this operator",
+        "def f(x):\n    return torch.mode(x, dim=-1).values\n",
+        r"`aten.mode` \(line 9\): no kernel is drafted for this operator",
     ),
     "several operators": (
-        "def f(x):\n    y = torch.sort(x, dim=-1).values\n    return torch.sort(y, dim=0).values\n",
-        r"`aten.sort` \(line 9\): no kernel is drafted for this operator; `aten.sort` \(line 10\): no kernel",
+        "def f(x):\n    y = torch.mode(x, dim=-1).values\n    return torch.mode(y, dim=0).values\n",
+        r"`aten.mode` \(line 9\), `aten.mode` \(line 10\): no kernel is drafted for this operator",
     ),
 }
 
@@ -251,11 +251,11 @@ async def test_what_would_all_stay_calls_is_refused_with_its_lines(
 async def test_strict_refuses_what_would_leave_a_call_to_pytorch(
     converted: Conversions, written: Written, tmp_path: Path
 ) -> None:
-    """The product around it would be drafted, and PyTorch would sort."""
-    body = "import torch\n\n\ndef f(x):\n    return torch.sort(x * 2.0).values + 1.0\n"
+    """The product around it would be drafted, and PyTorch would take the mode."""
+    body = "import torch\n\n\ndef f(x):\n    return torch.mode(x * 2.0).values + 1.0\n"
     with pytest.raises(NotConvertible) as refusal:
         await converted(written(DECLARED + body), strict=True)
-    assert str(refusal.value).startswith("f would leave calls to PyTorch: `aten.sort` (line ")
+    assert str(refusal.value).startswith("f would leave calls to PyTorch: `aten.mode` (line ")
     assert "no kernel is drafted for this operator" in str(refusal.value)
     assert "--strict" in (refusal.value.hint or "")
     assert not (tmp_path / "converted").exists()
