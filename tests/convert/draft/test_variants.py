@@ -54,6 +54,13 @@ LONG_NORM = (
     "def f(x, weight):\n    return F.layer_norm(x, (65536,), weight)\n"
 )
 COLUMNS = 'INPUTS = {"x": "float32[M, 20]"}\nDIMS = {"M": [9, 5000]}\n\n\ndef f(x):\n    return x.sum(0)\n'
+PYRAMID = (
+    'INPUTS = {"x": "float32[N, 3, 2, 2]", "y": "float32[N, 3, 3, 3]", "z": "float32[N, 3, H, W]"}\n'
+    'DIMS = {"N": [2], "H": [3, 7], "W": [2, 9]}\n\n\n'
+    "def f(x, y, z):\n"
+    '    how = {"size": z.shape[2:], "mode": "bilinear", "align_corners": True}\n'
+    "    return F.interpolate(x, **how) + F.interpolate(y, **how) + z\n"
+)
 PASSED, LIMITED = "passed", "limited"
 
 
@@ -81,6 +88,7 @@ PASSED, LIMITED = "passed", "limited"
         pytest.param(
             COLUMNS, 3, {"M=512": PASSED, "M=513": PASSED, "M=0": PASSED}, id="columns of any length"
         ),
+        pytest.param(PYRAMID, 1, {"N=2 H=5 W=7": PASSED, "N=1 H=1 W=1": PASSED}, id="steps of several sizes"),
         pytest.param(DIVERGENCE, 2, {"M=7 N=33": PASSED, "M=130 N=1000": PASSED}, id="divergence"),
     ],
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pytorch_to_triton.draft.emit.names import Name, Scope, constant
@@ -15,7 +16,7 @@ from pytorch_to_triton.draft.emit.tidy import TEMPORARY
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.functions import FUNCTIONS, Helper
-from pytorch_to_triton.draft.ir.rewriting import check
+from pytorch_to_triton.draft.ir.rewriting import check, rewritten
 from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import (
     Argument,
@@ -61,7 +62,7 @@ class Printer:
     def __init__(self, cluster: Cluster, schedule: Schedule, writers: Mapping[type[Value], Writer]) -> None:
         check(cluster)
         self.writers = writers
-        self.cluster, self.schedule = schedule.walked(cluster), schedule
+        self.cluster, self.schedule = with_arguments_apart(schedule.walked(cluster)), schedule
         check(self.cluster)
         self.walks = schedule.walks
         everything = [a for v in self.cluster.values() for a in (*axes_in_order(v), *bound_axes(v))]
@@ -254,6 +255,17 @@ class Printer:
     def fresh(self, name: str) -> str:
         """The name, or one like it, that no live value has."""
         return fresh(name, self.taken | {n.text for n in self.env.values()})
+
+
+def with_arguments_apart(cluster: Cluster) -> Cluster:
+    """The cluster with a name for each number that `run` passes, of which several steps may have one name."""
+    named: dict[str, Argument] = {}
+    renamed: dict[Value, Value] = {}
+    for v in cluster.values():
+        if isinstance(v, Argument) and named.setdefault(v.name, v) != v:
+            name = fresh(v.name, named)
+            renamed[v] = named[name] = replace(v, name=name)
+    return rewritten(cluster, renamed.get) if renamed else cluster
 
 
 def operands_of_division(v: Value) -> Iterable[Load]:
