@@ -153,10 +153,11 @@ class _Reading:
         def is_within(*any_of: Limit) -> bool:
             if always_within(*any_of):
                 return True
-            found = bool(self.points) and all(_is_met(any_of, point) for point in self.points)
+            if not self.points or not all(_is_met(any_of, point) for point in self.points):
+                return False
             open_ = (f"{sizes.text(size)} <= {most}" for size, most in any_of if not size.is_Integer)
-            limits.extend([" or ".join(dict.fromkeys(open_))] if found else [])
-            return found
+            limits.append(" or ".join(dict.fromkeys(open_)))
+            return True
 
         context = Context(self.axes, shape, node.dtype or "", name, stored, self.made, is_within)
         arguments = [self._argument(a) for a in node.args]

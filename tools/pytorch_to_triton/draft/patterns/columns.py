@@ -27,6 +27,7 @@ EXAMPLES = (
     "def standardised(x: 'float32[M, N]'):\n"
     "    return (x - x.mean(0)) * torch.rsqrt(x.var(0, unbiased=False) + 1e-5)",
 )
+TRAITS = Traits(asked_last=2, reduces="columns")
 LOOPS = configurations(
     "BLOCK_K BLOCK_N num_warps",
     (32, 64, 8), (16, 128, 4), (8, 128, 2), (32, 128, 4), (64, 64, 4), (4, 256, 4), (128, 32, 4),
@@ -38,7 +39,6 @@ TILES = tuple(
     {"BLOCK_N": f"max({elements} // block_k, {SMALLEST})", "num_warps": str(w)}
     for elements, w in ((2048, 4), (4096, 4), (4096, 8), (8192, 8), (1024, 2))
 )
-TRAITS = Traits(asked_last=2, reduces="columns")
 """Few rows with many columns to a program, many with few."""
 WIDTH = 256
 """Columns of a tile that walks down a share of the rows."""

@@ -18,6 +18,7 @@ from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Sch
 from pytorch_to_triton.draft.schedule.split import staged
 
 EXAMPLES = ("def pooled(x: 'float32[B, T, D]'):\n    return torch.softmax(x.mean(dim=1), dim=-1)",)
+TRAITS = Traits()
 LARGEST_IN_REGISTERS = 8192
 TILES = rows.tiles((1024, 256))
 """Small ones first: each element that a program holds has an address of its own in the loop."""
@@ -105,6 +106,3 @@ def apart(cluster: Cluster, beneath: str = "") -> list[Alternative]:
 def kernels_of(ways: Sequence[Alternative]) -> tuple[tuple[Cluster, Schedule], ...]:
     """All of their kernels."""
     return tuple(kernel for way in ways for kernel in way.kernels)
-
-
-TRAITS = Traits()

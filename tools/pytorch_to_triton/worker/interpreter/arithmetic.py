@@ -67,7 +67,8 @@ class Builder(upstream.InterpreterBuilder):  # type: ignore[misc]
 
     def create_fma(self, x: Any, y: Any, z: Any) -> Any:
         """x * y + z, of which only the sum is rounded, as GPUs do; float64 has no wider products here."""
-        return handle_of(numbers(x).astype(np.float64) * numbers(y) + numbers(z), z.dtype.scalar)
+        fused = libdevice.multiplied_and_added(numbers(x), numbers(y), numbers(z))
+        return handle_of(fused, z.dtype.scalar)
 
     def cast_impl(self, src: Any, dst_type: Any) -> Any:
         if is_packed(src.dtype.scalar) or is_packed(dst_type.scalar):
