@@ -112,12 +112,21 @@ def longest(cluster: Cluster) -> int:
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     cluster = in_halves(cluster)
-    outer = across(cluster)[0].axes
+    found = [Alternative("apart", apart(cluster)), walked_once(cluster)]
+    held = at_most(product(a.size for a in columns_of(cluster)[2]), rows.LARGEST_IN_REGISTERS)
+    if held and of_rows_first(*divided(cluster)):
+        found.insert(1, Alternative("apart_in_registers", apart(cluster, held), held, is_enough=True))
+    return tuple(found)
+
+
+def walked_once(cluster: Cluster) -> Alternative:
+    """Rows and what is summed across them by one kernel, a share of the rows a program; then the shares'
+    sums."""
     above, group, col = columns_of(cluster)
     reduces_rows = len(cluster.reduces()) > len(across(cluster))
     fits = at_most(product(a.size for a in col), longest(cluster)) if reduces_rows else ""
     assert fits is not None
-    cluster = fuse("row", in_memory_order(outer, cluster))(cluster)
+    cluster = fuse("row", in_memory_order(across(cluster)[0].axes, cluster))(cluster)
     (row,) = across(cluster)[0].axes
     beside = product(a.size for a in above)
     if reduces_rows:
@@ -130,11 +139,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     first, rest = in_shares(cluster, row, share)
     kept = tuple(a for a in (*above, *group, *col) if a in axes_of(across(cluster)[0].args[0]))
     kernels = ((first, columns.above_all(walked, above)), (rest, columns.totals(kept, share.part)))
-    found = [Alternative("apart", apart(cluster)), Alternative("in_shares", kernels, fits, is_enough=True)]
-    held = at_most(product(a.size for a in col), rows.LARGEST_IN_REGISTERS)
-    if held and of_rows_first(*divided(cluster)):
-        found.insert(1, Alternative("apart_in_registers", apart(cluster, held), held, is_enough=True))
-    return tuple(found)
+    return Alternative("in_shares", kernels, fits, is_enough=True)
 
 
 def columns_of(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...], tuple[Axis, ...]]:

@@ -41,6 +41,8 @@ def fuse(name: str, axes: Sequence[Axis]) -> Rewrite:
     to = {a: named(a.name, v) if isinstance(v, Map) else v for a, v in parts.items()}
 
     def apply(cluster: Cluster) -> Cluster:
+        others = {a.name for v in cluster.values() for a in (*axes_of(v), *bound_axes(v)) if a not in to}
+        assert name not in others, f"{cluster.name} has another axis {name}"
         return cluster.map(lambda v: rebound(v, to, dict.fromkeys(axes, (one,))))
 
     return apply
