@@ -185,10 +185,12 @@ def turned(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...]] | None
     last = next(reversed(behind(store, None)), None)
     if last is None:
         return None
+    free = {*cluster.free()}
     for load in cluster.loads():
         inner = innermost(load)
-        if inner is not None and inner != last and last in axes_of(load) and inner in cluster.free():
-            return behind(load, last) or (inner,), behind(store, inner)
+        if inner is not None and inner != last and last in axes_of(load) and inner in free:
+            rows = behind(load, last)
+            return rows if rows and free.issuperset(rows) else (inner,), behind(store, inner)
     return None
 
 

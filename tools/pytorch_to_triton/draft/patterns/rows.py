@@ -117,7 +117,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         loop = replace(loop, rewrites=(*rewrites, online))
         found.append(Alternative("online", ((cluster, loop),)))
     few_and_long = together(at_most(n_rows, FEW_ROWS - 1), more_than(length, LONG_ROW)) if rows else ""
-    if few_and_long is not None:
+    if few_and_long is not None and more_than(length, CHUNK) is not None:
         found.append(chunked(cluster, few_and_long))
     fits = at_most(length, LARGEST_IN_REGISTERS)
     if fits is not None:
