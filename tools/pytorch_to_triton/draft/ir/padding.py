@@ -156,6 +156,9 @@ class _Sample:
                 return fn in ("ne", "is_nan")
             case Map(fn="where", args=(c, x, other)) if self.setting.all_equal and self.is_unknown(c):
                 return self.of(x) if math.isfinite(self.of(x)) else self.of(other)
+            case Map(fn="where", args=(c, x, other)) if self.is_open(c):
+                found = self.of(x)
+                return found if found == self.of(other) else math.nan
             case Index(axis=a) if self.setting.other_axes != "anywhere" and a not in self.axes:
                 near = {"at 0": 0, "at 1": 1}
                 return near.get(self.setting.other_axes, FAR + self.rng.randrange(FAR))
@@ -196,6 +199,12 @@ class _Sample:
         inside = list(walk(condition))
         past = any(isinstance(v, Index) and v.axis in self.axes for v in inside)
         return not past and any(isinstance(v, Load) and v not in self.given for v in inside)
+
+    def is_open(self, condition: Value) -> bool:
+        """Whether it may hold or not past the end: other axes' indices and data decide it alone."""
+        inside = list(walk(condition))
+        decides = any(isinstance(v, Index) or (isinstance(v, Load) and v not in self.given) for v in inside)
+        return decides and not axes_of(condition) & self.axes and self.given.keys().isdisjoint(inside)
 
     def mapped(self, fn: str, args: list[Number]) -> Number:
         if any(x != x for x in args):
