@@ -255,10 +255,14 @@ def made_on(device: str, make: Callable[[], Any]) -> Any:
 
 
 def moved_off_initial_values(model: torch.nn.Module) -> None:
-    """Weights of one and statistics of zero would hide that a draft leaves them out."""
+    """Weights of one and statistics of zero would hide that a draft leaves them out.
+
+    A draft may make for itself what no state_dict has.
+    """
     torch.manual_seed(SEED)
-    for tensor in (*model.parameters(), *model.buffers()):
-        if tensor.is_floating_point():
+    saved = model.state_dict()
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        if tensor.is_floating_point() and name in saved:
             noise = torch.rand_like(tensor)
             tensor.copy_(tensor * (1 + 0.2 * noise) + 0.05 * noise)
 

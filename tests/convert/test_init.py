@@ -101,7 +101,7 @@ async def test_a_drafted_module_brings_its_arguments_its_bases_and_nothing_else(
         "def scaled",
         "class Base",
         "class Norm",
-        "@functools.cache\ndef module_without_memory",
+        "@functools.cache\ndef reference_module",
         "def reference",
     ]
     drafted = tmp_path / "drafted.py"

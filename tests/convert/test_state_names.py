@@ -117,7 +117,7 @@ async def test_a_batch_norm_s_reference_runs_among_the_fake_tensors_of_torch_com
     contents: dict[str, Any] = {"torch": torch}
     exec("\n".join((*reference.imports, *reference.definitions)), contents)
     state = dict.fromkeys(("norm_weight", "norm_bias", "norm_running_mean", "norm_running_var"), (8,))
-    contents["module_without_memory"]()
+    contents["reference_module"]()
     with FakeTensorMode():
         given = {name: torch.empty(shape) for name, shape in state.items()}
         count = torch.empty((), dtype=torch.int64)

@@ -56,15 +56,12 @@ class DraftOrigin:
 
     traced: Traced
     source: Source
+    state: Mapping[str, TensorSpec]
+    """A module's parameters and buffers."""
 
     @property
     def reference(self) -> Reference:
         return self.source.reference
-
-    @property
-    def state(self) -> Mapping[str, TensorSpec]:
-        """A module's parameters and buffers."""
-        return state_of(self.traced.graph)
 
     @property
     def state_keys(self) -> Mapping[str, str]:
@@ -213,7 +210,9 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
             return await resolved_in_parts(worker, untraced, runtime)
     refuse_unknown(problem.declaration.unordered, [output.path for output in traced.graph.outputs])
     try:
-        origin = DraftOrigin(traced, source_of(problem, traced, request.points))
+        origin = DraftOrigin(
+            traced, source_of(problem, traced, request.points), state_of(traced.graph, problem.reference)
+        )
         return ResolvedTarget(request, problem, origin, fixed=fixed)
     except NotConvertible as refusal:
         return ResolvedTarget(request, problem, None, refusal)
@@ -232,7 +231,9 @@ async def resolved_in_parts(worker: WorkerClient, target: ResolvedTarget, runtim
         reference = copied_reference(target.problem, parts.state_keys)
         made = construction(target.problem, parts.class_name) if parts.function.receiver else ""
         inputs = declared(target.problem, parts.state)
-        origin = CutOrigin(parts, reference, target.declaration, inputs, made)
+        origin = CutOrigin(
+            parts, reference, target.declaration, inputs, made, target.description.needs_memory
+        )
         return replace(target, origin=origin, refusal=None)
     except NotConvertible as refusal:
         return replace(target, refusal=refusal)
@@ -273,7 +274,7 @@ def source_of(problem: Problem, traced: Traced, points: Sequence[Point] = ()) ->
     return Source(
         target=str(description.target),
         reference=copied_reference(problem, traced.graph.state),
-        declared=declared(problem, state_of(traced.graph)),
+        declared=declared(problem, state_of(traced.graph, description)),
         timed=tuple(case.dims for case in timing_cases(problem.declaration, points, [traced])),
         output_dtypes=traced.output_dtypes,
         tensor_dtypes=traced.tensor_dtypes,
@@ -290,7 +291,15 @@ def copied_reference(problem: Problem, state: Mapping[str, str]) -> Reference:
     text, modules = importlib.util.decode_source(target.path.read_bytes()), own_modules(target.path)
     if not description.is_module:
         return function_reference(text, description.name, modules, types, description.parameters)
-    made = MadeModule(state, construction(problem, description.name), description.parameters)
+    tensors = [name for name, spec in problem.declaration.inputs.items() if isinstance(spec, TensorSpec)]
+    made = MadeModule(
+        state,
+        construction(problem, description.name),
+        description.parameters,
+        needs_memory=description.needs_memory,
+        unsaved=description.unsaved,
+        beside=next(iter((*state, *tensors)), ""),
+    )
     return module_reference(text, description.name, made, modules, types)
 
 
@@ -323,16 +332,16 @@ VARIANCE = "running_var"
 """What PyTorch's norms call a buffer whose root they take: it is never negative."""
 
 
-def state_of(graph: Graph) -> dict[str, TensorSpec]:
-    """A module's parameters and buffers."""
+def state_of(graph: Graph, description: Description) -> dict[str, TensorSpec]:
+    """A module's parameters and buffers; integers within the range of those that it is made with."""
+    ranges = {t.name: (str(t.low), str(t.high)) for t in description.state if t.high is not None}
+    ranges |= {n: ("0.25", "4.0") for n, key in graph.state.items() if key.rpartition(".")[2] == VARIANCE}
     found: dict[str, TensorSpec] = {}
     for tensor in graph.inputs:
         if tensor.name in graph.state:
             spec = fixed_spec(tensor.dtypes or (tensor.dtype,), tensor.shape.expressions)
-            is_variance = graph.state[tensor.name].rpartition(".")[2] == VARIANCE
-            found[tensor.name] = (
-                spec.model_copy(update={"low": "0.25", "high": "4.0"}) if is_variance else spec
-            )
+            low, high = ranges.get(tensor.name, (spec.low, spec.high))
+            found[tensor.name] = spec.model_copy(update={"low": low, "high": high})
     return found
 
 

@@ -93,6 +93,11 @@ class Description(Value):
     """The file defines `inputs(**dims)`."""
     state: tuple[StateTensor, ...]
     """Parameters and buffers of a module; empty for a function."""
+    unsaved: tuple[str, ...] = ()
+    """Buffers of a module that are not among its state, by their names."""
+    needs_memory: bool = False
+    """A module cannot be made on the meta device: it holds tensors that are not among its state, or its
+    construction reads values."""
     examples: tuple[Example, ...] | None
     """What get_inputs() returns; None where the file has none."""
     configurations: int = 1

@@ -39,6 +39,8 @@ class CutOrigin:
     """... and as source."""
     made: str = ""
     """The expression that makes the module in parts; empty for a function."""
+    needs_memory: bool = False
+    """It cannot be made on the meta device."""
 
     @property
     def state(self) -> Mapping[str, TensorSpec]:
@@ -167,7 +169,9 @@ class CutOrigin:
         doc = f"{self.cut.name} with parts of its forward by the kernels above."
         head = f'class {self.cut.class_name}({self.cut.name}):\n    """{doc}"""'
         methods = indent(ast.unparse(ast.fix_missing_locations(forward)), "    ")
-        making = f'with torch.device("meta"):\n    {self._module_name} = {self.made}'
+        making = f"{self._module_name} = {self.made}"
+        if not self.needs_memory:
+            making = f'with torch.device("meta"):\n    {making}'
         return f"{head}\n\n{methods}\n\n\n{making}"
 
     @property

@@ -92,6 +92,7 @@ def drop_in(target: ResolvedTarget, reference: Reference) -> DropIn | None:
         constructed=f"{description.name}({construction})",
         training=has_inputs,
         parameters=without(reference.parameters, state),
+        needs_memory=description.needs_memory,
         state=state,
     )
 

@@ -30,6 +30,8 @@ class DropIn:
     """In which mode it was traced."""
     parameters: str
     """Of forward, without `self`, as source."""
+    needs_memory: bool
+    """It cannot be made on the meta device."""
     state: Mapping[str, str]
     """Arguments of `run` that are parameters and buffers -> their keys in the state_dict."""
 

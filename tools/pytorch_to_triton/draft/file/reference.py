@@ -36,6 +36,12 @@ class MadeModule:
     """The expression that makes it, in the mode in which it is called."""
     parameters: Sequence[Parameter] = ()
     """Of its call, which count where a class of another file, such as nn.Sequential, defines forward."""
+    needs_memory: bool = False
+    """It cannot be made on the meta device."""
+    unsaved: Sequence[str] = ()
+    """Its buffers that are no arguments, by their names."""
+    beside: str = ""
+    """A tensor argument, on whose device they have to be; empty where none is known."""
 
 
 def function_reference(
@@ -93,7 +99,8 @@ def module_reference(
         [
             f"def reference({parameters}):",
             f"    module = {MODULE}()",
-            *_called(made.state, given),
+            *_unsaved(made),
+            *_called(made, given),
         ]
     )
     needed = [classes[name], *_needed(tree, classes[name], types)]
@@ -103,27 +110,37 @@ def module_reference(
     _refuse_shared([n for n in needed if _top(n) in local], needed)
     needed = [n for n in tree.body if n in needed]
     imports = dict.fromkeys((*_imports(needed), "import functools"))
-    return Reference(
-        tuple(imports), (*_definitions(text, needed), _making(made.constructed), source), parameters
-    )
+    return Reference(tuple(imports), (*_definitions(text, needed), _making(made), source), parameters)
 
 
-MODULE = "module_without_memory"
+MODULE = "reference_module"
 """What makes the module, once: a finished file calls it before torch.compile can, among whose fake tensors
 torch 2.13 makes no nn.BatchNorm."""
 
 
-def _making(constructed: str) -> str:
-    """The source of the function that makes the module."""
-    return "\n".join(
-        [
-            "@functools.cache",
-            f"def {MODULE}():",
-            '    """The module that `reference` gives its parameters and buffers to."""',
-            '    with torch.device("meta"):',
-            f"        return {constructed}",
-        ]
-    )
+def _making(made: MadeModule) -> str:
+    """The source of the function that makes the module, without memory where it can be."""
+    head = [
+        "@functools.cache",
+        f"def {MODULE}():",
+        '    """The module that `reference` gives its parameters and buffers to."""',
+    ]
+    if made.needs_memory:
+        return "\n".join([*head, f"    return {made.constructed}"])
+    return "\n".join([*head, '    with torch.device("meta"):', f"        return {made.constructed}"])
+
+
+def _unsaved(made: MadeModule) -> list[str]:
+    """Buffers that no state_dict has for functional_call, on the device of the call."""
+    if not made.unsaved:
+        return []
+    moved = f".to({made.beside}.device)" if made.beside else ""
+    names = tuple_text([f'"{name}"' for name in made.unsaved])
+    return [
+        "    # torch.compile calls this with fake tensors, which mix with no others.",
+        "    lift = torch.ops.aten.lift_fresh",
+        f"    unsaved = {{name: lift(module.get_buffer(name)){moved} for name in {names}}}",
+    ]
 
 
 def _of_forward(forward: ast.FunctionDef | None, called: Sequence[Parameter]) -> ast.arguments:
@@ -161,9 +178,10 @@ def _passed_on(arguments: ast.arguments) -> str:
     return f"{text}, {{{', '.join(keyword)}}}" if keyword else text
 
 
-def _called(state: Mapping[str, str], given: str) -> list[str]:
+def _called(made: MadeModule, given: str) -> list[str]:
     """The call of `module` with its state, an entry a line where they are many."""
-    entries = [f'"{key}": {argument}' for argument, key in state.items()]
+    entries = [f'"{key}": {argument}' for argument, key in made.state.items()]
+    entries += ["**unsaved"] if made.unsaved else []
     line = f"    return torch.func.functional_call(module, {{{', '.join(entries)}}}, {given})"
     if len(line) <= WIDTH:
         return [line]

@@ -52,8 +52,13 @@ def unpacked_inputs(loaded: Loaded, inputs: Any) -> dict[str, Any]:
 
 
 def generated_state(reference: Loaded, seed: int) -> dict[str, torch.Tensor]:
-    """The state that both sides are called with: the reference's, moved off its initial values."""
-    return perturbed_state(reference.state, parameter_names(reference), seed)
+    """The state that both sides are called with: the reference's, moved off its initial values.
+
+    What no state_dict has stays: a candidate may compute it for itself.
+    """
+    state = reference.state
+    perturbed = perturbed_state(state, parameter_names(reference), seed)
+    return {**perturbed, **{name: state[name] for name in reference.unsaved}}
 
 
 def generated_cotangents(

@@ -13,7 +13,7 @@ What is expected of the candidate is never written anywhere: it is computed afte
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import torch
 
 from ..allocation import storage_bytes
 from ..integrity.returned_tensors import plain
+from ..loading.target import Loaded
 from ..wire.statistics import Run
 from .tensors import Outputs, output_of, read_values, write_values
 
@@ -72,6 +73,16 @@ class Exchange:
     def state(self) -> Path:
         """The folder of the module's state."""
         return self.folder / "state"
+
+    def put_state(self, state: Mapping[str, torch.Tensor], unsaved: Sequence[str]) -> None:
+        """Write the module's state, and which of it no state_dict has."""
+        write_values(state, self.state)
+        (self.state / "unsaved.json").write_text(json.dumps(unsaved))
+
+    def give_state(self, loaded: Loaded) -> None:
+        """Let a candidate take the state. Raises StateMismatch."""
+        unsaved = json.loads((self.state / "unsaved.json").read_text())
+        loaded.take_state(read_values(self.state, "cpu"), unsaved)
 
     @property
     def staged(self) -> Path:

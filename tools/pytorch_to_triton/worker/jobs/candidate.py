@@ -20,7 +20,7 @@ from ..allocation import Poison
 from ..calls.exchange import CallInputs, Exchange, map_tensors, outputs_of, written_to
 from ..calls.generate import large_strides
 from ..calls.gradients import gradcheck_failure, with_gradients
-from ..calls.tensors import Outputs, leaves, output_of, read_values, same_output, write_values
+from ..calls.tensors import Outputs, leaves, output_of, same_output, write_values
 from ..compilation import compile_otherwise
 from ..device import is_usable, release_cached, seed_random_numbers, synchronize
 from ..failure import describe_failure
@@ -78,7 +78,7 @@ def work(
         make_room_to_wait(candidate.contents)
         report.during("describe")
         described = description(target, candidate, "candidate")
-    candidate.take_state(read_values(exchange.state, "cpu"))
+    exchange.give_state(candidate)
     candidate.to_gpu()
     report.item(
         validation.CandidateLoadedItem(name=candidate.name, description=described, traces=observer.traces())

@@ -9,7 +9,7 @@ from .. import wire
 from ..failure import describe_failure
 from ..interpreter import cuda_autocast
 from ..job_report import JobReport
-from ..loading.target import Role, load
+from ..loading.target import Role, load, needs_memory, unsaved_buffers
 from ..tracing.description import description, examples, shown_inputs
 from ..tracing.fake import FakeWhenEntered, load_fake
 from ..wire import tracing
@@ -25,6 +25,10 @@ def work(report: JobReport, target: wire.Target, role: Role) -> dict[str, Any]:
     loaded = load_fake(target, mode) if role == "reference" else load(target, role)
     report.during("describe")
     described = {**description(target, loaded, role), "examples": examples(loaded, mode)}
+    if role == "reference" and loaded.module is not None:
+        given = {*loaded.state_keys.values()}
+        unsaved = [name for name in unsaved_buffers(loaded.module) if name not in given]
+        described |= {"unsaved": unsaved, "needs_memory": needs_memory(loaded, target)}
     report.item(tracing.DescribedItem(description=described))
     for request in report.requests(tracing.TargetRequest):
         report.during(request.do)

@@ -21,7 +21,6 @@ from ..calls.call_inputs import (
     layout_of_gradients,
 )
 from ..calls.exchange import REFERENCE, CallInputs, Exchange
-from ..calls.tensors import write_values
 from ..device import is_usable, release_cached
 from ..dispatch import AroundFunctions
 from ..failure import describe_failure
@@ -64,7 +63,7 @@ def work(
     described = None if has_examples(reference) else description(target, reference, "reference")
     reference.to_gpu()
     if not exchange.state.exists():
-        write_values(generated_state(reference, state_seed), exchange.state)
+        exchange.put_state(generated_state(reference, state_seed), reference.unsaved)
     oracle = Oracle(reference, exchange, setting.device, setting.backward, limited=CallLimit())
     session = ReferenceSession(target, oracle)
     report.item(loaded_item(reference.name, described, setting.device))

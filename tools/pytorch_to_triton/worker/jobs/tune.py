@@ -36,7 +36,7 @@ def ready(target: wire.Target, reference: wire.Target, case: wire.Case, device: 
     origin = load(reference, "reference")
     candidate = load(target, "candidate")
     state = generated_state(origin, case["seed"])
-    candidate.take_state(state)
+    candidate.take_state(state, origin.unsaved)
     candidate.to_gpu()
     call = CallInputs(generated_arguments(origin, case), state)
     placed = map_tensors(call, lambda name, tensor: tensor.to(device))

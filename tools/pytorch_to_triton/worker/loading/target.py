@@ -9,13 +9,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from keyword import iskeyword
 from pathlib import Path
 from types import MethodType, ModuleType
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
+from torch.utils._pytree import tree_leaves
 
 from ..device import seed_random_numbers
 from ..runtime import as_on_a_gpu, interpreting
@@ -29,10 +32,12 @@ from .target_file import (
     NotCallable,
     ReferenceMissing,
     StateMismatch,
+    TargetError,
     TargetLoadFailed,
     described,
     load_file,
 )
+from .written_out import is_written_out
 
 Role = Literal["reference", "candidate"]
 Kind = Literal["kernel_file", "model_file", "function", "module"]
@@ -69,26 +74,38 @@ class Loaded:
 
     @property
     def state(self) -> dict[str, torch.Tensor]:
-        """A module's parameters and persistent buffers, detached, by the names of arguments; empty for a
-        function. A tensor with several keys in the state_dict has its first one."""
+        """A module's parameters and buffers, detached, by the names of arguments; empty for a function.
+
+        A tensor with several names in the module has its first one. Buffers that no state_dict has are among
+        them where a kernel cannot make them by itself.
+        """
         if self.module is None:
             return {}
-        values = self.module.state_dict()
+        values = held(self.module)
         return {name: values[key].detach() for name, key in self.state_keys.items()}
 
     @property
     def state_keys(self) -> dict[str, str]:
-        """The state_dict's key behind each name of `state`."""
+        """The module's key behind each name of `state`."""
         return {} if self.module is None else state_arguments(self.module, self.parameters)
+
+    @property
+    def unsaved(self) -> list[str]:
+        """The names of `state` that no state_dict has."""
+        saved = set() if self.module is None else self.module.state_dict().keys()
+        return [name for name, key in self.state_keys.items() if key not in saved]
 
     def __call__(self, arguments: Mapping[str, Any], state: Mapping[str, torch.Tensor]) -> Any:
         """Call with `arguments` in the declaration's order, packed as they say, and `state` by keyword.
 
         Raises ArityMismatch where the signature does not take them.
         """
-        by_keyword = {} if self.module is not None else state
-        args, kwargs = bind(self.name, self.signature, self.taken(arguments), by_keyword)
-        return self.call(*args, **{**kwargs, **state})
+        if self.module is None:
+            args, kwargs = bind(self.name, self.signature, self.taken(arguments), state)
+            return self.call(*args, **{**kwargs, **state})
+        args, kwargs = bind(self.name, self.signature, self.taken(arguments), {})
+        own = {name: state[name] for name in self.state_keys if name in state}
+        return self.call(*args, **{**kwargs, **own})
 
     def taken(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments as it takes them: packed, or one by one where its signature has their names."""
@@ -113,22 +130,26 @@ class Loaded:
             with as_on_a_gpu():
                 self.module.cuda()
 
-    def take_state(self, state: Mapping[str, torch.Tensor]) -> None:
+    def take_state(self, state: Mapping[str, torch.Tensor], unsaved: Collection[str]) -> None:
         """Load the reference's state into a candidate module; a function takes it at the call.
 
-        Raises StateMismatch that names both lists of keys.
+        Either side may have `unsaved` tensors of its own. Raises StateMismatch that names both lists of keys.
         """
         if self.module is None:
             return
         names = {key: name for name, key in self.state_keys.items()}
         keys = {key: names[first] for key, first in first_keys(self.module).items()}
-        if set(keys.values()) != set(state):
+        if {*keys.values()} - {*self.unsaved} - {*state} or {*state} - {*unsaved} - {*keys.values()}:
             raise StateMismatch(
                 f"`{self.name}` does not take the reference's state_dict: the reference has {listed(state)}; "
                 f"`{self.name}` has {listed(keys.values())}"
             )
         try:
-            self.module.load_state_dict({key: state[name] for key, name in keys.items()})
+            saved = self.module.state_dict().keys()
+            self.module.load_state_dict({key: state[name] for key, name in keys.items() if key in saved})
+            for key, name in keys.items():
+                if key not in saved and name in state:
+                    self.module.get_buffer(key).copy_(state[name])
         except RuntimeError as error:
             raise StateMismatch(f"`{self.name}` does not take the reference's state: {error}") from error
 
@@ -137,8 +158,12 @@ class ModuleCall:
     """A module as a function of its arguments and, by keyword, of its parameters and buffers."""
 
     def __init__(self, module: nn.Module, parameters: Collection[str]) -> None:
-        self.module = module
-        self.keys = state_arguments(module, parameters)
+        self.module, self.parameters = module, parameters
+
+    @cached_property
+    def keys(self) -> dict[str, str]:
+        """Those of the state, by argument."""
+        return state_arguments(self.module, self.parameters)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         state = {key: kwargs.pop(name) for name, key in self.keys.items() if name in kwargs}
@@ -156,10 +181,55 @@ def with_forward(loaded: Loaded, forward: Callable[..., Any]) -> Loaded:
 
 
 def first_keys(module: nn.Module) -> dict[str, str]:
-    """The keys of its state_dict, each with the first key of the same tensor: tied weights have several."""
+    """The keys of what it is given, each with the first key of the same tensor: tied weights have several."""
     first: dict[int, str] = {}
-    state = module.state_dict(keep_vars=True)
-    return {key: first.setdefault(id(value), key) for key, value in state.items()}
+    return {key: first.setdefault(id(value), key) for key, value in held(module).items()}
+
+
+def held(module: nn.Module) -> dict[str, torch.Tensor]:
+    """What a module is given: its state_dict, and other buffers that a kernel cannot make by itself."""
+    buffers = unsaved_buffers(module)
+    if module not in GIVEN:
+        GIVEN[module] = frozenset(name for name, buffer in buffers.items() if not is_written_out(buffer))
+    return {**module.state_dict(keep_vars=True), **{n: b for n, b in buffers.items() if n in GIVEN[module]}}
+
+
+GIVEN: WeakKeyDictionary[nn.Module, frozenset[str]] = WeakKeyDictionary()
+"""Buffers that no state_dict has and no kernel makes; asked once, before a trace puts fake tensors there."""
+
+
+def unsaved_buffers(module: nn.Module) -> dict[str, torch.Tensor]:
+    """The buffers that its state_dict leaves out."""
+    saved = module.state_dict(keep_vars=True)
+    return {name: buffer for name, buffer in module.named_buffers() if name not in saved}
+
+
+def needs_memory(loaded: Loaded, target: Mapping[str, Any]) -> bool:
+    """Whether a module cannot be made on the meta device, with nothing lost but the values of its state."""
+    assert loaded.module is not None
+    if unregistered(loaded.module):
+        return True
+    init = tuple(target.get("init", ()))
+    try:
+        ImportedFile(loaded.file, loaded.contents, init, torch.device("meta")).construct(loaded.name)
+    except TargetError:
+        return True
+    return False
+
+
+def unregistered(module: nn.Module) -> tuple[str, ...]:
+    """Attributes that hold tensors which a module is not given."""
+    known = {id(tensor) for tensor in held(module).values()}
+    attributes = [
+        (f"{path}.{name}" if path else name, value)
+        for path, part in module.named_modules()
+        for name, value in [*vars(part).items(), *part.named_buffers(recurse=False)]
+        if name not in ("_parameters", "_buffers", "_modules")
+    ]
+    tensors = ((name, leaf) for name, value in attributes for leaf in tree_leaves(value))
+    return tuple(
+        dict.fromkeys(name for name, t in tensors if isinstance(t, torch.Tensor) and id(t) not in known)
+    )
 
 
 def load(

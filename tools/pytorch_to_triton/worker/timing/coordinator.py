@@ -9,7 +9,7 @@ import torch
 
 from ..calls.call_inputs import generated_arguments, generated_cotangents, generated_state
 from ..calls.exchange import CallInputs, Exchange
-from ..calls.tensors import read_values, write_values
+from ..calls.tensors import read_values
 from ..loading.target import Loaded, load
 from ..truth.compare import statistics_of
 from ..truth.oracle import Oracle
@@ -48,7 +48,7 @@ class Coordinator:
         self.reference = load(target, "reference")
         free = tuple(decoded(Unordered, each) for each in unordered)
         self.oracle = Oracle(self.reference, self.exchange, DEVICE, self.backward, unordered=free)
-        write_values(generated_state(self.reference, seed), self.exchange.state)
+        self.exchange.put_state(generated_state(self.reference, seed), self.reference.unsaved)
 
     def generate(self, case: dict[str, Any], seed: int) -> list[str]:
         """Write the calls that a size's inputs are made of; returns their names."""

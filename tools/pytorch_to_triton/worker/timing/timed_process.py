@@ -19,7 +19,7 @@ from triton.runtime.jit import JITFunction
 
 from ..calls.exchange import CallInputs, Exchange, outputs_of, written_to
 from ..calls.gradients import call_and_gradients, with_gradients
-from ..calls.tensors import leaves, read_values, write_values
+from ..calls.tensors import leaves, write_values
 from ..device import MOST_COVER, Flush, cold_calls, cold_milliseconds, forget_persisting, peak_bytes
 from ..integrity.settings import SettingsSnapshot
 from ..loading.target import Loaded, Role, load
@@ -89,7 +89,7 @@ class TimedImplementation:
         torch.backends.cudnn.allow_tf32 = self.tf32
         note_keys()
         self.loaded = load(target, role)
-        self.loaded.take_state(read_values(self.exchange.state, "cpu"))
+        self.exchange.give_state(self.loaded)
         self.loaded.to_gpu()
         if compiled == "default":
             # A pool of compiling processes takes longer to start than these few kernels to compile.

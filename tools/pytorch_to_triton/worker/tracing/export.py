@@ -30,7 +30,7 @@ from .exported_call import (
     updatable,
     written_copies,
 )
-from .fake import REAL_BYTES, fake_mode, load_fake
+from .fake import REAL_BYTES, fake_mode, load_fake, values_matter
 from .graph_writer import (
     MutatesArguments,
     NodeWriter,
@@ -76,12 +76,15 @@ def trace(target: wire.Target, request: tracing.TraceRequest) -> tracing.TracedI
     """
     mode = fake_mode()
     loaded = asked_for(load_fake(target, mode), request)
+    fits = bytes_of(loaded, request.inputs) <= REAL_BYTES
+    if fits and loaded.module is not None and values_matter(loaded.module):
+        return traced(loaded, contextlib.nullcontext(), request)
     try:
         return traced(loaded, mode, request)
     except (MutatesArguments, DependsOnValues):
         raise
     except Exception:
-        if bytes_of(loaded, request.inputs) > REAL_BYTES:
+        if not fits:
             raise
         return traced(asked_for(load(target, "reference"), request), contextlib.nullcontext(), request)
 

@@ -47,14 +47,25 @@ class FakeWhenEntered:
 
 
 def load_fake(target: Mapping[str, Any], mode: AbstractContextManager[object]) -> Loaded:
-    """The reference, its module on fake tensors, or on real ones where its constructor needs values.
+    """The reference, its module on fake tensors, or on real ones where its constructor needs values, or
+    those of its buffers matter.
 
     Raises a TargetError.
     """
     try:
-        return load(target, "reference", constructing=mode)
+        loaded = load(target, "reference", constructing=mode)
     except (TargetLoadFailed, ModuleUnconstructed):
         return load(target, "reference")
+    if loaded.module is not None and values_matter(loaded.module):
+        return load(target, "reference")
+    return loaded
+
+
+def values_matter(module: torch.nn.Module) -> bool:
+    """Whether those of its buffers do: integers are places in other tensors, and a kernel may make by itself
+    what no state_dict has."""
+    state = module.state_dict(keep_vars=True)
+    return any((b.dim() and is_integer(b)) or name not in state for name, b in module.named_buffers())
 
 
 def example_inputs(loaded: Loaded, mode: AbstractContextManager[object]) -> dict[str, Any]:

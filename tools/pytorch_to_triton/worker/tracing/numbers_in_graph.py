@@ -13,6 +13,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
 
+from ..loading.written_out import even_steps, has_few_numbers
 from .size_guards import tidy
 
 Value = float | int | bool
@@ -140,21 +141,17 @@ def rounded(number: Number | None, dtype: torch.dtype) -> Number | None:
     return number if isinstance(number.value, int) and dtype in (torch.int32, torch.int64) else None
 
 
-LARGEST = 16
-"""So many numbers are written out one by one; of more, only those in even steps are known."""
-
-
 def made(name: str, tensor: torch.Tensor) -> list[dict[str, Any]]:
     """The nodes that make the tensor, the last one under its name; none where it is too large."""
     flat = tensor.flatten()
     shaped = [_node(name, "aten.view.default", [_node_named(f"{name}_flat"), _list(tensor.shape)], tensor)]
     inner = f"{name}_flat" if tensor.dim() > 1 else name
     rest = shaped if tensor.dim() > 1 else []
-    if (steps := _even_steps(flat)) is not None:
+    if (steps := even_steps(flat)) is not None:
         made_in = {"dtype": _literal(str(flat.dtype).removeprefix("torch."))}
         arange = _node(inner, "aten.arange.start_step", [_literal(n) for n in steps], flat)
         return [{**arange, "kwargs": made_in}, *rest]
-    if not 0 < flat.numel() <= LARGEST or not bool(torch.isfinite(flat).all()):
+    if not has_few_numbers(flat):
         return []
     each = [
         _node(f"{name}_{i}", "aten.full.default", [_list([1]), _literal(n.item())], flat[i : i + 1])
@@ -174,16 +171,6 @@ def known_constants(program: ExportedProgram, state: set[str], wanted: set[Node]
     keys = {**signature.inputs_to_lifted_tensor_constants, **signature.inputs_to_buffers}
     values = {n: program.constants.get(key) for n, key in keys.items() if n in needed and key not in state}
     return [n for name, v in values.items() if type(v) is torch.Tensor and v.dim() for n in made(name, v)]
-
-
-def _even_steps(flat: torch.Tensor) -> tuple[int, int, int] | None:
-    """Start, end and step of whole numbers in even steps."""
-    if flat.dtype == torch.bool or flat.numel() < 2 or not bool(torch.isfinite(flat).all()):
-        return None
-    start, step = int(flat[0]), int(flat[1]) - int(flat[0])
-    end = start + step * flat.numel()
-    even = step != 0 and torch.equal(flat, torch.arange(start, end, step, dtype=flat.dtype))
-    return (start, end, step) if even else None
 
 
 def _node(name: str, op: str, arguments: list[dict[str, Any]], tensor: torch.Tensor) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from .. import wire
 from ..calls.exchange import state_like_input
 from ..calls.generate import generate_arguments
 from ..dispatch import AroundFunctions, AroundOperators
-from ..loading.target import Loaded, load, with_forward
+from ..loading.target import Loaded, load, unregistered, with_forward
 from ..wire import tracing
 
 FILE = "<the function>"
@@ -238,21 +238,6 @@ class RunRecorder:
             frame = frame.f_back
         if frame is not None:
             self.needs[need_at(frame, truth=False)] = None
-
-
-def unregistered(module: torch.nn.Module) -> tuple[str, ...]:
-    """Attributes that hold tensors of which the state_dict says nothing."""
-    known = {id(tensor) for tensor in module.state_dict(keep_vars=True).values()}
-    attributes = [
-        (f"{path}.{name}" if path else name, value)
-        for path, part in module.named_modules()
-        for name, value in [*vars(part).items(), *part.named_buffers(recurse=False)]
-        if name not in ("_parameters", "_buffers", "_modules")
-    ]
-    tensors = ((name, leaf) for name, value in attributes for leaf in tree_leaves(value))
-    return tuple(
-        dict.fromkeys(name for name, t in tensors if isinstance(t, torch.Tensor) and id(t) not in known)
-    )
 
 
 def need_at(frame: FrameType, *, truth: bool) -> tracing.ValueNeed:
