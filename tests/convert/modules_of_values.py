@@ -105,11 +105,3 @@ class Tabled(nn.Module):
         h = x.softmax(-1)
         place = int(h.max().item() * 8)
         return h * self.table[place]
-
-
-class TabledByBuffer(Tabled):
-    def __init__(self) -> None:
-        super().__init__()
-        table = self.table
-        del self.table
-        self.register_buffer("table", table)

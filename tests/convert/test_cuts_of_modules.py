@@ -40,6 +40,7 @@ layers_1_weight, layers_1_bias)
 CLASSES = {
     "Experts": "        best, chosen, out = experts_part_1(x, self.gate.weight)\n",
     "Counted": "        tensor = super(Counted, self)\n",
+    "Tabled": "        h, tensor = tabled_part_1(x)\n",
 }
 """How `forward` of the class in the drafts begins, where statements need the module."""
 
@@ -99,14 +100,6 @@ async def test_parts_keep_the_declared_dims_in_every_declared_dtype(
     given = calls(target.declaration, [{"M": 1}, {"M": 33}])
     draft = draft_of("centred", target.target, [str(file)], given)
     assert await compared(draft) == {"centred": []}
-
-
-async def test_a_tensor_that_no_one_registered_is_refused_with_a_way_that_works(in_file: Resolving) -> None:
-    with pytest.raises(NotConvertible, match="state_dict says nothing: table") as refusal:
-        (await in_file("Tabled")).convertible().drafted(1)
-    assert 'self.register_buffer("table", ...)' in refusal.value.hint
-    registered = (await in_file("TabledByBuffer")).convertible()
-    assert "view = table[place]" in registered.drafted(1).text
 
 
 async def test_gradients_are_refused_with_a_way_that_works(in_file: Resolving) -> None:

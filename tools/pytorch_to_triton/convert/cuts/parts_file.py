@@ -153,18 +153,7 @@ class CutOrigin:
         return None if receiver in read or cut.function.names() & keys.keys() else alone
 
     def _module(self, forward: ast.FunctionDef, body: list[ast.stmt]) -> str:
-        """The class of the module with calls of the parts, and the module, whose tensors `run` is given.
-
-        Raises NotConvertible where it has tensors that `run` is not given.
-        """
-        if held := self.cut.ranges.seen.constants:
-            names = ", ".join(held)
-            raise NotConvertible(
-                f"{self.cut.target} holds tensors of which its state_dict says nothing: {names}, and what of "
-                "it stays Python needs the module.",
-                "Make them buffers in __init__, and leave out persistent=False: "
-                f'self.register_buffer("{held[0].rpartition(".")[2]}", ...).',
-            )
+        """The class of the module with calls of the parts, and the module, whose state `run` is given."""
         forward.args, forward.returns, forward.body = plain(forward.args), None, body
         doc = f"{self.cut.name} with parts of its forward by the kernels above."
         head = f'class {self.cut.class_name}({self.cut.name}):\n    """{doc}"""'

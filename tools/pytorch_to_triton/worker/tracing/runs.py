@@ -25,7 +25,7 @@ from .. import wire
 from ..calls.exchange import state_like_input
 from ..calls.generate import generate_arguments
 from ..dispatch import AroundFunctions, AroundOperators
-from ..loading.target import Loaded, load, unregistered, with_forward
+from ..loading.target import Loaded, load, with_forward
 from ..wire import tracing
 
 FILE = "<the function>"
@@ -50,8 +50,7 @@ def runs(target: wire.Target, request: tracing.RunsRequest) -> tracing.RunsItem:
     """The function of `request.text` in the target's file, run on each case, then once into each branch of
     `request.branches` that no run has taken."""
     loaded = load(target, "reference")
-    constants = unregistered(loaded.module) if loaded.module else ()
-    recorder = RunRecorder(frozenset(request.branches), constants)
+    recorder = RunRecorder(frozenset(request.branches))
     function = recorded(loaded, request.text, recorder)
     for number, case in enumerate(request.cases):
         recorder.run(number, function, generate_arguments(case, case["seed"]))
@@ -113,9 +112,8 @@ def hook(name: str, *arguments: ast.expr) -> ast.Call:
 class RunRecorder:
     """What is seen of all runs."""
 
-    def __init__(self, branches: frozenset[int], constants: tuple[str, ...]) -> None:
+    def __init__(self, branches: frozenset[int]) -> None:
         self.branches = branches
-        self.constants = constants
         self.code: CodeType | None = None
         self.needs: dict[tracing.ValueNeed, None] = {}
         self.visits: list[tracing.Visit] = []
@@ -228,7 +226,6 @@ class RunRecorder:
                 name: tracing.StateSeen(key=key, dtypes=tuple(dtypes), shape=shape)
                 for (name, key, shape), dtypes in self._state.items()
             },
-            constants=self.constants,
         )
 
     def read(self) -> None:

@@ -171,8 +171,6 @@ class RunsItem(NamedValue):
     """Number of the case, and a size there that depends on values."""
     state: dict[str, StateSeen]
     """A module's parameters and buffers, by the names of their arguments."""
-    constants: tuple[str, ...]
-    """Attributes of the module that hold tensors of which its state_dict says nothing."""
 
 
 class UntracedItem(NamedValue):
