@@ -191,6 +191,11 @@ ROWS = {
         "def f(x):\n"
         "    return (x[:, None, :] - x[None, :, :]).abs().sum(-1)\n"
     ),
+    "a product of matrices over no elements": pitfall(
+        "def f(x):\n"
+        "    hidden = x[:, :0].relu()\n"
+        "    return torch.sigmoid(hidden @ x[:, :0].t()), hidden.sum(-1), x[:, :0].cumsum(-1).sum(0).sum()\n"
+    ),
     "a variable named like an accumulator": pitfall(
         "def f(x):\n"
         "    total_acc = x * 2.0\n"

@@ -14,7 +14,7 @@ from pytorch_to_triton.draft.exactness import exact_steps, made_exact
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.functions import Kind
-from pytorch_to_triton.draft.ir.monoids import WITHOUT_POSITION
+from pytorch_to_triton.draft.ir.monoids import WITHOUT_POSITION, identities
 from pytorch_to_triton.draft.ir.rewriting import rewrite
 from pytorch_to_triton.draft.ir.values import (
     Argument,
@@ -27,6 +27,7 @@ from pytorch_to_triton.draft.ir.values import (
     Map,
     Reduce,
     Value,
+    kind_of,
     op,
     walk,
 )
@@ -38,6 +39,7 @@ from pytorch_to_triton.draft.library import (
     has_channels_last,
     shapes_of,
 )
+from pytorch_to_triton.draft.lower.creation import filled
 from pytorch_to_triton.draft.lower.row import ROWS, WIDTHS, Context, Limit, Refused, always_within, load_rows
 from pytorch_to_triton.draft.lower.tensor import Names, Tensor, expanded, loaded, position, source
 from pytorch_to_triton.draft.program import (
@@ -88,6 +90,14 @@ def read_program(
     results = tuple(Result(o.path, reading.tensors[o.name], o.name) for o in graph.outputs)
     program = Program(graph, tuple(reading.items), results, reading.tensors, reading.named, reading.axes)
     return replace(program, items=_without_unread_positions(_live(program)), limits=tuple(reading.limits))
+
+
+def _of_nothing(v: Value) -> Value | None:
+    """What a reduction of no elements gives."""
+    match v:
+        case Reduce(monoid=m, axes=axes) if m.is_plain and any(a.size == 0 for a in axes):
+            return Const(identities(m, kind_of(v))[0])
+    return None
 
 
 class _Reading:
@@ -162,7 +172,10 @@ class _Reading:
         context = Context(self.axes, shape, node.dtype or "", name, stored, self.made, is_within)
         arguments = [self._argument(a) for a in node.args]
         keywords = {name: self._argument(a) for name, a in node.kwargs.items()}
-        found = ROWS[node.op].lowered(context, arguments, keywords)
+        if node.shape is not None and 0 in shape:
+            found: Tensor | tuple[Tensor, ...] = filled(context, 0)
+        else:
+            found = ROWS[node.op].lowered(context, arguments, keywords)
         self.limits += limits
         if isinstance(found, tuple):
             names = self._part_names(node, len(found))
@@ -171,6 +184,7 @@ class _Reading:
         else:
             # A tensor that holds one number everywhere comes as that number, and has no dimensions.
             whole = expanded(self.axes, found, shape) if node.shape is not None else found
+            whole = replace(whole, value=rewrite(whole.value, _of_nothing))
             self.tensors[node.name] = self._kept(node, name, whole)
 
     def _part_names(self, node: Node, count: int) -> list[str]:
