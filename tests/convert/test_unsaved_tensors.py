@@ -1,4 +1,4 @@
-"""Tensors of a module that no state_dict has: a kernel makes them, or is given them."""
+"""Tensors of a module that no state_dict has: a kernel is given them, and makes positions by itself."""
 
 import os
 import subprocess
@@ -31,10 +31,11 @@ class Window(nn.Module):
         places = torch.arange(window)
         self.register_buffer("index", places[:, None] - places[None, :] + window - 1, persistent=False)
         self.register_buffer("decay", torch.linspace(0.5, 1.0, heads), persistent=False)
+        self.register_buffer("places", places, persistent=False)
 
     def forward(self, scores):
         bias = self.table[self.index.view(-1)].view(*self.index.shape, -1).permute(2, 0, 1)
-        return torch.softmax(scores * self.scale + bias * self.decay[:, None, None], -1)
+        return torch.softmax(scores * self.scale + bias * self.decay[:, None, None] - self.places, -1)
 """
 OWN_INDEX = """import torch
 from torch import nn
@@ -49,7 +50,7 @@ class Same(nn.Module):
         places = torch.arange(8, device=scores.device)
         bias = self.table[places[:, None] - places[None, :] + 7].permute(2, 0, 1)
         decay = torch.linspace(0.5, 1.0, 4, device=scores.device)
-        return torch.softmax(scores * 0.5 + bias * decay[:, None, None], -1)
+        return torch.softmax(scores * 0.5 + bias * decay[:, None, None] - places, -1)
 """
 
 
@@ -61,13 +62,14 @@ def window(tmp_path: Path) -> Target:
 
 
 @pytest.mark.anyio
-async def test_what_a_kernel_cannot_make_is_an_argument_with_the_range_of_its_places(
+async def test_buffers_are_arguments_but_for_positions_and_places_keep_their_range(
     resolved: Resolving, window: Target
 ) -> None:
     origin = (await resolved(window)).convertible()
     assert {name: str(spec) for name, spec in origin.state.items()} == {
         "table": "float32[15, 4]",
         "index": "int64[8, 8] in 0..15",
+        "decay": "float32[4]",
     }
 
 
@@ -78,10 +80,11 @@ async def test_the_reference_has_them_among_fake_tensors_too(resolved: Resolving
     exec("\n".join((*reference.imports, *reference.definitions)), contents)
     module = contents["Window"]()
     scores, table = torch.randn(2, 4, 8, 8), torch.randn(15, 4)
+    given = (scores, table, module.index, module.decay)
     expected = torch.func.functional_call(module, {"table": table}, (scores,))
-    assert torch.equal(contents["reference"](scores, table, module.index), expected)
+    assert torch.equal(contents["reference"](*given), expected)
     with FakeTensorMode() as mode:
-        fakes = [mode.from_tensor(t) for t in (scores, table, module.index)]
+        fakes = [mode.from_tensor(t) for t in given]
         assert contents["reference"](*fakes).shape == scores.shape
 
 

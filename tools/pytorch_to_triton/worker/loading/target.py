@@ -37,7 +37,7 @@ from .target_file import (
     described,
     load_file,
 )
-from .written_out import is_written_out
+from .written_out import is_in_even_steps
 
 Role = Literal["reference", "candidate"]
 Kind = Literal["kernel_file", "model_file", "function", "module"]
@@ -77,7 +77,7 @@ class Loaded:
         """A module's parameters and buffers, detached, by the names of arguments; empty for a function.
 
         A tensor with several names in the module has its first one. Buffers that no state_dict has are among
-        them where a kernel cannot make them by itself.
+        them, but for positions, which a kernel makes by itself.
         """
         if self.module is None:
             return {}
@@ -187,15 +187,15 @@ def first_keys(module: nn.Module) -> dict[str, str]:
 
 
 def held(module: nn.Module) -> dict[str, torch.Tensor]:
-    """What a module is given: its state_dict, and other buffers that a kernel cannot make by itself."""
+    """What a module is given: its state_dict, and other buffers but for positions."""
     buffers = unsaved_buffers(module)
     if module not in GIVEN:
-        GIVEN[module] = frozenset(name for name, buffer in buffers.items() if not is_written_out(buffer))
+        GIVEN[module] = frozenset(name for name, buffer in buffers.items() if not is_in_even_steps(buffer))
     return {**module.state_dict(keep_vars=True), **{n: b for n, b in buffers.items() if n in GIVEN[module]}}
 
 
 GIVEN: WeakKeyDictionary[nn.Module, frozenset[str]] = WeakKeyDictionary()
-"""Buffers that no state_dict has and no kernel makes; asked once, before a trace puts fake tensors there."""
+"""Buffers that no state_dict has, but for positions; asked once, before a trace puts fake tensors there."""
 
 
 def unsaved_buffers(module: nn.Module) -> dict[str, torch.Tensor]:

@@ -7,11 +7,10 @@ LARGEST = 16
 """So many numbers are written out one by one; of more, only those in even steps are known."""
 
 
-def is_written_out(tensor: torch.Tensor) -> bool:
-    """Whether a kernel makes it, and need not be given it."""
+def is_in_even_steps(tensor: torch.Tensor) -> bool:
+    """Whether it holds positions, which nobody sets to anything else."""
     with _disable_current_modes():  # It is asked among fake tensors as well, which have no values.
-        flat = tensor.flatten()
-        return even_steps(flat) is not None or has_few_numbers(flat)
+        return even_steps(tensor.flatten()) is not None
 
 
 def has_few_numbers(flat: torch.Tensor) -> bool:

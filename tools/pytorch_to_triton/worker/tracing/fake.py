@@ -62,8 +62,8 @@ def load_fake(target: Mapping[str, Any], mode: AbstractContextManager[object]) -
 
 
 def values_matter(module: torch.nn.Module) -> bool:
-    """Whether those of its buffers do: integers are places in other tensors, and a kernel may make by itself
-    what no state_dict has."""
+    """Whether those of its buffers do: integers are places in other tensors, and of what no state_dict
+    has, positions are made by a kernel itself."""
     state = module.state_dict(keep_vars=True)
     return any((b.dim() and is_integer(b)) or name not in state for name, b in module.named_buffers())
 
