@@ -41,16 +41,20 @@ OWN_INDEX = """import torch
 from torch import nn
 
 
+def same(scores, table):
+    places = torch.arange(8, device=scores.device)
+    bias = table[places[:, None] - places[None, :] + 7].permute(2, 0, 1)
+    decay = torch.linspace(0.5, 1.0, 4, device=scores.device)
+    return torch.softmax(scores * 0.5 + bias * decay[:, None, None] - places, -1)
+
+
 class Same(nn.Module):
     def __init__(self):
         super().__init__()
         self.table = nn.Parameter(torch.zeros(15, 4))
 
     def forward(self, scores):
-        places = torch.arange(8, device=scores.device)
-        bias = self.table[places[:, None] - places[None, :] + 7].permute(2, 0, 1)
-        decay = torch.linspace(0.5, 1.0, 4, device=scores.device)
-        return torch.softmax(scores * 0.5 + bias * decay[:, None, None] - places, -1)
+        return same(scores, self.table)
 """
 
 
@@ -89,12 +93,13 @@ async def test_the_reference_has_them_among_fake_tensors_too(resolved: Resolving
 
 
 @pytest.mark.anyio
-async def test_a_module_that_computes_them_itself_may_stand_for_the_reference(
-    judged: Judging, window: Target, tmp_path: Path
+@pytest.mark.parametrize("name", ["Same", "same"])
+async def test_what_computes_them_itself_may_stand_for_the_reference(
+    judged: Judging, window: Target, tmp_path: Path, name: str
 ) -> None:
     path = tmp_path / "same.py"
     path.write_text(OWN_INDEX, encoding="utf-8")
-    verdict = await judged(path, window, candidate=Target(path=path, name="Same"), allow_torch=ANY)
+    verdict = await judged(path, window, candidate=Target(path=path, name=name), allow_torch=ANY)
     assert verdict.verdict == "passed", verdict.summary
 
 

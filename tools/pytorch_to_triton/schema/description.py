@@ -69,6 +69,8 @@ class StateTensor(Value):
     high: int | None
     trained: bool
     """True for a parameter, False for a buffer."""
+    saved: bool
+    """Whether the state_dict has it: a candidate need not take any other."""
 
 
 class Description(Value):

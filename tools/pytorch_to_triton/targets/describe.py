@@ -317,7 +317,10 @@ def used(dim: str, inputs: Mapping[str, object]) -> bool:
 
 def state_passed(reference: Description, candidate: Description) -> tuple[str, ...]:
     """Names of the reference's state that a candidate function gets as keyword arguments."""
-    return () if candidate.state else tuple(tensor.name for tensor in reference.state)
+    if candidate.state:
+        return ()
+    taken = {parameter.name for parameter in candidate.parameters}
+    return tuple(tensor.name for tensor in reference.state if tensor.saved or tensor.name in taken)
 
 
 def refuse_misfit(side: Description, declaration: Declaration, state: tuple[str, ...]) -> None:

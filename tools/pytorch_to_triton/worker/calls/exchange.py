@@ -79,10 +79,10 @@ class Exchange:
         write_values(state, self.state)
         (self.state / "unsaved.json").write_text(json.dumps(unsaved))
 
-    def give_state(self, loaded: Loaded) -> None:
-        """Let a candidate take the state. Raises StateMismatch."""
+    def with_state(self, candidate: Loaded) -> Loaded:
+        """The candidate with that state. Raises StateMismatch."""
         unsaved = json.loads((self.state / "unsaved.json").read_text())
-        loaded.take_state(read_values(self.state, "cpu"), unsaved)
+        return candidate.with_state(read_values(self.state, "cpu"), unsaved)
 
     @property
     def staged(self) -> Path:

@@ -78,7 +78,7 @@ def work(
         make_room_to_wait(candidate.contents)
         report.during("describe")
         described = description(target, candidate, "candidate")
-    exchange.give_state(candidate)
+    candidate = exchange.with_state(candidate)
     candidate.to_gpu()
     report.item(
         validation.CandidateLoadedItem(name=candidate.name, description=described, traces=observer.traces())

@@ -34,9 +34,8 @@ def work(
 def ready(target: wire.Target, reference: wire.Target, case: wire.Case, device: str) -> FreshCalls:
     """The target with the case's inputs and the reference's state on the device."""
     origin = load(reference, "reference")
-    candidate = load(target, "candidate")
     state = generated_state(origin, case["seed"])
-    candidate.take_state(state, origin.unsaved)
+    candidate = load(target, "candidate").with_state(state, origin.unsaved)
     candidate.to_gpu()
     call = CallInputs(generated_arguments(origin, case), state)
     placed = map_tensors(call, lambda name, tensor: tensor.to(device))

@@ -66,6 +66,8 @@ class Loaded:
     call: Callable[..., Any]
     """Takes the signature's arguments; a module's also takes its state by keyword."""
     module: nn.Module | None = None
+    optional: Collection[str] = ()
+    """What of the reference's state it need not take."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -100,12 +102,15 @@ class Loaded:
 
         Raises ArityMismatch where the signature does not take them.
         """
-        if self.module is None:
-            args, kwargs = bind(self.name, self.signature, self.taken(arguments), state)
-            return self.call(*args, **{**kwargs, **state})
-        args, kwargs = bind(self.name, self.signature, self.taken(arguments), {})
-        own = {name: state[name] for name in self.state_keys if name in state}
-        return self.call(*args, **{**kwargs, **own})
+        state = {name: value for name, value in state.items() if self.wants(name)}
+        by_keyword = {} if self.module is not None else state
+        args, kwargs = bind(self.name, self.signature, self.taken(arguments), by_keyword)
+        return self.call(*args, **{**kwargs, **state})
+
+    def wants(self, name: str) -> bool:
+        """Whether it is given that tensor of the reference's state."""
+        named = {*self.state_keys, *self.signature.parameters}
+        return name not in self.optional or name in named or "kwargs" in self.variadic.values()
 
     def taken(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments as it takes them: packed, or one by one where its signature has their names."""
@@ -130,26 +135,31 @@ class Loaded:
             with as_on_a_gpu():
                 self.module.cuda()
 
-    def take_state(self, state: Mapping[str, torch.Tensor], unsaved: Collection[str]) -> None:
-        """Load the reference's state into a candidate module; a function takes it at the call.
+    def with_state(self, state: Mapping[str, torch.Tensor], unsaved: Collection[str]) -> "Loaded":
+        """The candidate, the reference's state loaded into its module; a function takes it at the call.
 
         Either side may have `unsaved` tensors of its own. Raises StateMismatch that names both lists of keys.
         """
-        if self.module is None:
-            return
+        if self.module is not None:
+            self._load_state(self.module, state, unsaved)
+        return dataclasses.replace(self, optional=unsaved)
+
+    def _load_state(
+        self, module: nn.Module, state: Mapping[str, torch.Tensor], unsaved: Collection[str]
+    ) -> None:
         names = {key: name for name, key in self.state_keys.items()}
-        keys = {key: names[first] for key, first in first_keys(self.module).items()}
+        keys = {key: names[first] for key, first in first_keys(module).items()}
         if {*keys.values()} - {*self.unsaved} - {*state} or {*state} - {*unsaved} - {*keys.values()}:
             raise StateMismatch(
                 f"`{self.name}` does not take the reference's state_dict: the reference has {listed(state)}; "
                 f"`{self.name}` has {listed(keys.values())}"
             )
         try:
-            saved = self.module.state_dict().keys()
-            self.module.load_state_dict({key: state[name] for key, name in keys.items() if key in saved})
+            saved = module.state_dict().keys()
+            module.load_state_dict({key: state[name] for key, name in keys.items() if key in saved})
             for key, name in keys.items():
                 if key not in saved and name in state:
-                    self.module.get_buffer(key).copy_(state[name])
+                    module.get_buffer(key).copy_(state[name])
         except RuntimeError as error:
             raise StateMismatch(f"`{self.name}` does not take the reference's state: {error}") from error
 

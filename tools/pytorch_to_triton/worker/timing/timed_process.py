@@ -88,8 +88,7 @@ class TimedImplementation:
         torch.backends.cuda.matmul.allow_tf32 = self.tf32
         torch.backends.cudnn.allow_tf32 = self.tf32
         note_keys()
-        self.loaded = load(target, role)
-        self.exchange.give_state(self.loaded)
+        self.loaded = self.exchange.with_state(load(target, role))
         self.loaded.to_gpu()
         if compiled == "default":
             # A pool of compiling processes takes longer to start than these few kernels to compile.

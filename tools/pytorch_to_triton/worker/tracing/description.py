@@ -36,7 +36,7 @@ class WorkUnusable(TargetError):
 def description(target: wire.Target, loaded: Loaded, role: Role) -> wire.Json:
     """Of a loaded target, which is not called; without what its get_inputs() returns."""
     contents = loaded.contents
-    parameters = parameter_names(loaded)
+    parameters, unsaved = parameter_names(loaded), loaded.unsaved
     return {
         "target": target,
         "kind": loaded.kind,
@@ -50,7 +50,12 @@ def description(target: wire.Target, loaded: Loaded, role: Role) -> wire.Json:
         "flops": expression(contents, "FLOPS"),
         "generates_inputs": callable(getattr(contents, "inputs", None)),
         "state": [
-            {**tensor_facts(value), "name": name, "trained": name in parameters}
+            {
+                **tensor_facts(value),
+                "name": name,
+                "trained": name in parameters,
+                "saved": name not in unsaved,
+            }
             for name, value in loaded.state.items()
         ],
         "examples": None,
