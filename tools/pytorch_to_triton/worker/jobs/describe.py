@@ -9,7 +9,8 @@ from .. import wire
 from ..failure import describe_failure
 from ..interpreter import cuda_autocast
 from ..job_report import JobReport
-from ..loading.target import Role, load, needs_memory, unsaved_buffers
+from ..loading.module_state import unsaved_buffers
+from ..loading.target import Role, load, needs_memory
 from ..tracing.description import description, examples, shown_inputs
 from ..tracing.fake import FakeWhenEntered, load_fake
 from ..wire import tracing

@@ -4,25 +4,22 @@ import ast
 import dataclasses
 import difflib
 import inspect
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from keyword import iskeyword
 from pathlib import Path
 from types import MethodType, ModuleType
 from typing import Any, Literal
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
-from torch.utils._pytree import tree_leaves
 
 from ..device import seed_random_numbers
 from ..runtime import as_on_a_gpu, interpreting
 from ..wire.packing import ContainerKind, Packing
+from .module_state import first_keys, held, holds_others, state_arguments
 from .packing import Args, Kwargs, by_parameter
 from .redirect import redirect
 from .target_file import (
@@ -37,7 +34,6 @@ from .target_file import (
     described,
     load_file,
 )
-from .written_out import is_in_even_steps
 
 Role = Literal["reference", "candidate"]
 Kind = Literal["kernel_file", "model_file", "function", "module"]
@@ -190,34 +186,10 @@ def with_forward(loaded: Loaded, forward: Callable[..., Any]) -> Loaded:
     return dataclasses.replace(loaded, signature=signature, call=call)
 
 
-def first_keys(module: nn.Module) -> dict[str, str]:
-    """The keys of what it is given, each with the first key of the same tensor: tied weights have several."""
-    first: dict[int, str] = {}
-    return {key: first.setdefault(id(value), key) for key, value in held(module).items()}
-
-
-def held(module: nn.Module) -> dict[str, torch.Tensor]:
-    """What a module is given: its state_dict, and other buffers but for positions."""
-    buffers = unsaved_buffers(module)
-    if module not in GIVEN:
-        GIVEN[module] = frozenset(name for name, buffer in buffers.items() if not is_in_even_steps(buffer))
-    return {**module.state_dict(keep_vars=True), **{n: b for n, b in buffers.items() if n in GIVEN[module]}}
-
-
-GIVEN: WeakKeyDictionary[nn.Module, frozenset[str]] = WeakKeyDictionary()
-"""Buffers that no state_dict has, but for positions; asked once, before a trace puts fake tensors there."""
-
-
-def unsaved_buffers(module: nn.Module) -> dict[str, torch.Tensor]:
-    """The buffers that its state_dict leaves out."""
-    saved = module.state_dict(keep_vars=True)
-    return {name: buffer for name, buffer in module.named_buffers() if name not in saved}
-
-
 def needs_memory(loaded: Loaded, target: Mapping[str, Any]) -> bool:
     """Whether a module cannot be made on the meta device, with nothing lost but the values of its state."""
     assert loaded.module is not None
-    if unregistered(loaded.module):
+    if holds_others(loaded.module):
         return True
     init = tuple(target.get("init", ()))
     try:
@@ -225,21 +197,6 @@ def needs_memory(loaded: Loaded, target: Mapping[str, Any]) -> bool:
     except TargetError:
         return True
     return False
-
-
-def unregistered(module: nn.Module) -> tuple[str, ...]:
-    """Attributes that hold tensors which a module is not given."""
-    known = {id(tensor) for tensor in held(module).values()}
-    attributes = [
-        (f"{path}.{name}" if path else name, value)
-        for path, part in module.named_modules()
-        for name, value in [*vars(part).items(), *part.named_buffers(recurse=False)]
-        if name not in ("_parameters", "_buffers", "_modules")
-    ]
-    tensors = ((name, leaf) for name, value in attributes for leaf in tree_leaves(value))
-    return tuple(
-        dict.fromkeys(name for name, t in tensors if isinstance(t, torch.Tensor) and id(t) not in known)
-    )
 
 
 def load(
@@ -393,23 +350,6 @@ def public_names(contents: ModuleType) -> list[str]:
         for name, value in vars(contents).items()
         if not name.startswith("_") and getattr(value, "__module__", None) == contents.__name__
     ]
-
-
-OF_A_FILE = frozenset({"torch", "triton", "tl", "math", "libdevice"})
-"""What a kernel file imports."""
-
-
-def state_arguments(module: nn.Module, parameters: Collection[str]) -> dict[str, str]:
-    """Names for arguments beside forward's `parameters`, each with its key of the state_dict."""
-    taken = {*parameters, *OF_A_FILE}
-    keys: dict[str, str] = {}
-    for key in dict.fromkeys(first_keys(module).values()):
-        name = re.sub(r"\W", "_", key)
-        # A Sequential's `0.weight` is `module_0_weight`.
-        while not name.isidentifier() or iskeyword(name) or name in taken | keys.keys():
-            name = f"module_{name}"
-        keys[name] = key
-    return keys
 
 
 def suggestion(name: str, names: list[str]) -> str:
