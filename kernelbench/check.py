@@ -255,10 +255,7 @@ def made_on(device: str, make: Callable[[], Any]) -> Any:
 
 
 def moved_off_initial_values(model: torch.nn.Module) -> None:
-    """Weights of one and statistics of zero would hide that a draft leaves them out.
-
-    A draft may make for itself what no state_dict has.
-    """
+    """Weights of one and statistics of zero would hide that a draft leaves them out; it may make the rest."""
     torch.manual_seed(SEED)
     saved = model.state_dict()
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):

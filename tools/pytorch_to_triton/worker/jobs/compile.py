@@ -3,7 +3,6 @@
 The target is called once on CPU tensors; its launches are compiled for the GPU and not run.
 """
 
-import dataclasses
 from typing import Any
 
 import torch
@@ -37,7 +36,7 @@ def work(
     with on(gpu):
         loaded = load(candidate, "candidate")
         declaring = load(reference, "reference") if reference else loaded
-        loaded = dataclasses.replace(loaded, optional=declaring.unsaved)
+        loaded = loaded.without_unnamed(declaring.unsaved)
         for side in (loaded, declaring):
             side.to_gpu()
     report.during("generate inputs")

@@ -1,6 +1,5 @@
 """Job `profile`: call a target on the GPU so that a profiler sees its kernels, not their compilation."""
 
-import dataclasses
 import json
 from typing import Any
 
@@ -27,7 +26,7 @@ def work(
     report.during("load")
     loaded = load(candidate, "candidate")
     declaring = load(reference, "reference") if reference else loaded
-    loaded = dataclasses.replace(loaded, optional=declaring.unsaved)
+    loaded = loaded.without_unnamed(declaring.unsaved)
     report.during("generate inputs")
     arguments = {name: on_gpu(value) for name, value in generated_arguments(declaring, case).items()}
     state = {} if loaded.module else {name: value.cuda() for name, value in declaring.state.items()}

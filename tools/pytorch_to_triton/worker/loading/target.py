@@ -62,8 +62,8 @@ class Loaded:
     call: Callable[..., Any]
     """Takes the signature's arguments; a module's also takes its state by keyword."""
     module: nn.Module | None = None
-    optional: Collection[str] = ()
-    """What of the reference's state it need not take."""
+    left_out: Collection[str] = ()
+    """What of the reference's state it is not given."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -98,15 +98,17 @@ class Loaded:
 
         Raises ArityMismatch where the signature does not take them.
         """
-        state = {name: value for name, value in state.items() if self.wants(name)}
+        state = {name: value for name, value in state.items() if name not in self.left_out}
         by_keyword = {} if self.module is not None else state
         args, kwargs = bind(self.name, self.signature, self.taken(arguments), by_keyword)
         return self.call(*args, **{**kwargs, **state})
 
-    def wants(self, name: str) -> bool:
-        """Whether it is given that tensor of the reference's state."""
-        named = {*self.state_keys, *self.signature.parameters}
-        return name not in self.optional or name in named or "kwargs" in self.variadic.values()
+    def without_unnamed(self, unsaved: Collection[str]) -> "Loaded":
+        """The same, not given those of a reference's `unsaved` tensors that it has no name for."""
+        if self.module is None and "kwargs" in self.variadic.values():
+            return self
+        named = self.state_keys if self.module is not None else self.signature.parameters
+        return dataclasses.replace(self, left_out=frozenset(unsaved) - named.keys())
 
     def taken(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments as it takes them: packed, or one by one where its signature has their names."""
@@ -138,7 +140,7 @@ class Loaded:
         """
         if self.module is not None:
             self._load_state(self.module, state, unsaved)
-        return dataclasses.replace(self, optional=unsaved)
+        return self.without_unnamed(unsaved)
 
     def _load_state(
         self, module: nn.Module, state: Mapping[str, torch.Tensor], unsaved: Collection[str]
