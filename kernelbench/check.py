@@ -42,14 +42,14 @@ Dims = Mapping[str, int]
 Call = Callable[[], Any]
 
 
-class TooLarge(Exception):
-    """The smallest sizes that the draft takes are too large for the interpreter."""
+class Undecided(Exception):
+    """Why nothing is compared. `unrun`: eager raises; `too_large`: for the interpreter."""
 
 
 def work(
     report: Any, problem: Mapping[str, Any], drafted: str, *, small: bool, device: str, evaluated: bool
 ) -> Any:
-    """The comparison as a job of the worker: `status` is `right`, `wrong`, `random` or `too_large`."""
+    """The comparison as a job: `status` is `right`, `wrong`, `random`, `too_large` or `unrun`."""
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     text = Path(drafted).read_text(encoding="utf-8")
@@ -59,13 +59,13 @@ def work(
         model = modelled(problem, contents, device, evaluated=evaluated)
         moved_off_initial_values(model)
         sides = Sides(run, model, problem["backward"])
-        if not small:
+        try:
+            if small:
+                return at_small_sizes(sides, declared(text), device)
             inputs = given(problem, contents, device)
             return {**compared(sides, inputs), "dims": {}, "elements": count(inputs)}
-        try:
-            return at_small_sizes(sides, declared(text), device)
-        except TooLarge as error:
-            return {"status": "too_large", "why": str(error)}
+        except Undecided as error:
+            return dict(zip(("status", "why"), error.args, strict=True))
 
 
 class Sides(NamedTuple):
@@ -121,7 +121,7 @@ def at_small_sizes(sides: Sides, text: Mapping[str, Any], device: str) -> Any:
     for dims in (*smallest[:1], *points):
         elements = elements_at(dims)
         if elements > MOST_ELEMENTS and device == "cpu":
-            raise TooLarge(refused or f"{elements:,} elements" + f" at {dict(dims)}" * bool(dims))
+            raise Undecided("too_large", refused or f"{elements:,} elements at {dict(dims) or 'fixed sizes'}")
         comparisons = []
         signs = (torch.randn,) if many else (torch.rand, torch.randn)
         for values in signs:
@@ -150,7 +150,7 @@ def small_points(
         tried.append({name: reduced(size, most) for name, size in most_of.items()})
     unlike = {tuple(point.items()): point for point in [*tried, most_of]}
     for point in unlike.values():
-        if all(eval(text, {"__builtins__": {}, "min": min, "max": max}, dict(point)) for text in requires):
+        if all(size_of(text, point) for text in requires):
             yield point
 
 
@@ -197,7 +197,7 @@ def tensor_of(text: Any, dims: Dims, values: Any, device: str) -> Any:
 
 
 def size_of(text: str, dims: Dims) -> Any:
-    return eval(text, {"__builtins__": {}}, dict(dims))
+    return eval(text, {"__builtins__": {}, "min": min, "max": max, "math": math}, dict(dims))
 
 
 def loaded(path: str) -> Any:
@@ -212,26 +212,26 @@ def loaded(path: str) -> Any:
     return module
 
 
-class Function(torch.nn.Module):
-    """A plain function as a module."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: Any) -> Any:
-        return self.function(*inputs)
+def as_module(function: Callable[..., Any]) -> torch.nn.Module:
+    module = torch.nn.Module()
+    module.forward = function
+    return module
 
 
 def modelled(problem: Mapping[str, Any], contents: Any, device: str, *, evaluated: bool) -> torch.nn.Module:
     """The problem's module, the same at each call; `evaluated`: in eval(), else as its file leaves it."""
     if problem["function"]:
         named = getattr(contents, problem["function"])
-        made = made_on(device, named) if isinstance(named, type) else Function(named)
+        made = made_on(device, named) if isinstance(named, type) else as_module(named)
         return made.to(device).eval()
     given = contents.get_init_inputs() if hasattr(contents, "get_init_inputs") else []
     args, kwargs = ((), given) if isinstance(given, dict) else (given, {})
-    model: torch.nn.Module = made_on(device, lambda: contents.Model(*args, **kwargs)).to(device)
+    model: torch.nn.Module = made_on(device, lambda: contents.Model(*args, **kwargs))
+    for part in model.modules():
+        for name, value in list(vars(part).items()):
+            if isinstance(value, torch.Tensor) and not hasattr(type(part), name):  # a draft is given it too
+                part.register_buffer(name, part.__dict__.pop(name), persistent=False)
+    model.to(device)
     return model.eval() if evaluated else model
 
 
@@ -313,8 +313,11 @@ def weights_of(outputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def compared(sides: Sides, inputs: list[Any]) -> dict[str, Any]:
-    """`right` or `wrong`, with the largest difference from eager. Whatever either side raises is raised."""
-    expected = outputs_of(sides.expected(inputs))
+    """`right` or `wrong`, with the largest difference from eager. Whatever the draft raises is raised."""
+    try:
+        expected = outputs_of(sides.expected(inputs))
+    except Exception as error:
+        raise Undecided("unrun", f"PyTorch: {type(error).__name__}: {error}"[:500]) from error
     outputs = outputs_of(sides.actual(inputs))
     if len(outputs) != len(expected):
         return {"status": "wrong", "why": f"{len(outputs)} outputs, not {len(expected)}"}
@@ -388,11 +391,8 @@ def leaves(value: Any) -> Iterator[torch.Tensor]:
     """The tensors of what a call returned, in order."""
     if isinstance(value, torch.Tensor):
         yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from leaves(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
+    elif isinstance(value, Mapping | list | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
             yield from leaves(item)
 
 

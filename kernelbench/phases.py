@@ -164,7 +164,7 @@ def sizes_of(problem: Problem, origin: DraftOrigin) -> Mapping[str, int]:
 
 
 async def check_problem(setting: Setting, problem: Problem) -> Record:
-    """`right`, `wrong`, `random` or `too_large`, by check.py: that of the first way that is not right."""
+    """What check.py says: of the first way that is not `right`."""
     draft = setting.draft(problem)
     answer: Record = {}
     for name, way in draft["ways"].items():

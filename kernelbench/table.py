@@ -32,6 +32,7 @@ WORST_FIRST = (
     "refused",
     "undecided",
     "too_large",
+    "unrun",
 )
 HEAD = (
     "| problem | traced | drafted | kernels | launches | bytes over the least "

@@ -23,6 +23,7 @@ STATES = {
     "left to PyTorch": "traced, and no kernel drafted",
     "in parts": "kernels, with calls of PyTorch between them",
     "undecided": "drafted, and not compared",
+    "unrun": "PyTorch itself raises on this device",
     "computes nothing": "a view of what it is given",
     "drafted": "kernels alone, with PyTorch's results",
 }
@@ -33,6 +34,7 @@ NUMBERS = re.compile(r"\d+")
 PATH = re.compile(r"/\S+\.py")
 QUOTED = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"")
 NOTHING = "it computes nothing"
+RAISES = re.compile(r"raises on its declared inputs|Calling the target raised")
 DEFECT = "a defect of pytorch-to-triton"
 
 
@@ -71,6 +73,8 @@ def state_of(draft: Record, compared: Sequence[Record]) -> tuple[str, Sequence[s
         return state, [general(str(draft["why"]))]
     if draft["status"] != "drafted":
         message = str((draft.get("refusal") or {}).get("message") or draft.get("why"))
+        if RAISES.search(message):
+            return "unrun", [general(message)]
         reasons = left_in(message)
         if NOTHING in message:
             return "computes nothing", []
@@ -81,6 +85,8 @@ def state_of(draft: Record, compared: Sequence[Record]) -> tuple[str, Sequence[s
     for record in compared:
         if record["status"] in ("wrong", "failed"):
             return "wrong", [general(str(record["why"]))]
+    if unrun := [general(str(r["why"])) for r in compared if r["status"] == "unrun"]:
+        return "unrun", unrun
     if any(r["status"] in FAILED - {"timed_out"} for r in compared):
         return "crashed", [general(str(r["why"])) for r in compared]
     if any(DEFECT in reason for reason in reasons):

@@ -1,8 +1,5 @@
 """Tensors of a module that no state_dict has: a kernel is given them, and makes positions by itself."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +7,10 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from pytorch_to_triton.convert.session.finish import run_tests
+from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
 from ..validate.verdicts import ANY
@@ -58,6 +59,69 @@ class Same(nn.Module):
 """
 
 
+ATTRIBUTES = """import torch
+from torch import nn
+
+INPUTS = {"x": "float32[B, 4, 8, 8]"}
+DIMS = {"B": [2, 3]}
+
+
+class Scaled(nn.Module):
+    def __init__(self, width=4):
+        super().__init__()
+        self.conv = nn.Conv2d(width, width, 1)
+        self.scale = self.conv.weight.data.square().mean().sqrt()
+        self.conv.weight.data /= self.scale
+
+    def forward(self, x):
+        return self.conv(self.scale * x)
+
+
+class Attributes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scaled = Scaled()
+        self.offset = torch.randn(8)
+        self.places = torch.arange(8)
+
+    def forward(self, x):
+        return torch.relu(self.scaled(x)) + self.offset * self.places
+
+
+class Drawn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(4, 4, 1)
+        self.gain = self.conv.weight.std().item()
+
+    def forward(self, x):
+        return self.conv(x) * self.gain
+
+
+class Keeping(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = torch.zeros(4, 8, 8)
+
+    def forward(self, x):
+        self.last = torch.tanh(x.mean(0) + self.last)
+        return x * self.last
+
+
+class Static(nn.Module):
+    @staticmethod
+    def forward(x, offset=torch.tensor(float("nan"))):
+        return torch.where(offset.isnan(), x.sigmoid() * x, x)
+"""
+
+
+@pytest.fixture
+def attributes(tmp_path: Path) -> Path:
+    path = tmp_path / "attributes.py"
+    path.write_text(ATTRIBUTES, encoding="utf-8")
+    return path
+
+
 @pytest.fixture
 def window(tmp_path: Path) -> Target:
     path = tmp_path / "window.py"
@@ -104,14 +168,48 @@ async def test_what_computes_them_itself_may_stand_for_the_reference(
 
 
 @pytest.mark.anyio
-@pytest.mark.corpora
-async def test_the_tests_of_its_finished_file_pass(
-    converted: Conversions, window: Target, tmp_path: Path
+async def test_plain_attributes_are_arguments_too(resolved: Resolving, attributes: Path) -> None:
+    origin = (await resolved(Target(path=attributes, name="Attributes"))).convertible()
+    assert {name: str(spec) for name, spec in origin.state.items()} == {
+        "scaled_conv_weight": "float32[4, 4, 1, 1]",
+        "scaled_conv_bias": "float32[4]",
+        "offset": "float32[8]",
+        "scaled_scale": "float32[]",
+    }
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("Drawn", "draws `gain` at random"), ("Keeping", "sets `last`, which the next call reads")],
+)
+async def test_what_no_kernel_is_given_is_refused(
+    resolved: Resolving, attributes: Path, name: str, why: str
 ) -> None:
-    conversion = await converted(window)
+    with pytest.raises(NotConvertible, match=why):
+        (await resolved(Target(path=attributes, name=name))).convertible()
+
+
+@pytest.mark.anyio
+async def test_a_static_forward_keeps_its_first_argument_and_nan_is_its_own_default(
+    resolved: Resolving, attributes: Path, tmp_path: Path
+) -> None:
+    origin = (await resolved(Target(path=attributes, name="Static"))).convertible()
+    assert origin.reference.parameters == "x, offset=torch.tensor(float('nan'))"
+    text = origin.drafted(1).text
+    assert "if repr(offset) != repr(torch.tensor(float('nan'))):" in text
+
+
+@pytest.mark.anyio
+@pytest.mark.corpora
+@pytest.mark.parametrize("name", ["Window", "Attributes"])
+async def test_the_tests_of_its_finished_file_pass(
+    converted: Conversions, worker: WorkerClient, interpreter: Runtime, window: Target, attributes: Path,
+    tmp_path: Path, name: str,
+) -> None:  # fmt: skip
+    target = window if name == "Window" else Target(path=attributes, name=name)
+    conversion = await converted(target)
     assert conversion.verdict == "converted", conversion.summary
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_window_triton.py"]
-    variables = {**os.environ, "TRITON_INTERPRET": "1"}
-    folder = tmp_path / "converted"
-    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-2000:]
+    file = tmp_path / "converted" / f"test_{name.lower()}_triton.py"
+    outcome = await run_tests(worker, file, interpreter, seconds=300)
+    assert outcome.passed, outcome

@@ -193,6 +193,8 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
                 return ResolvedTarget(request, problem, None, refusal)
         refuse_other_names(process.description, problem.declaration)
         refuse_dims_of_state(process.description, problem.declaration)
+        if unusable := drawn(process.description):
+            return ResolvedTarget(request, problem, None, unusable)
         await refuse_too_large(worker, problem.declaration, runtime, request.points)
         fixed: dict[str, int] = {}
         try:
@@ -231,8 +233,9 @@ async def resolved_in_parts(worker: WorkerClient, target: ResolvedTarget, runtim
         reference = copied_reference(target.problem, parts.state_keys)
         made = construction(target.problem, parts.class_name) if parts.function.receiver else ""
         inputs = declared(target.problem, parts.state)
+        attributes = attributes_of(target.description, parts.state_keys)
         origin = CutOrigin(
-            parts, reference, target.declaration, inputs, made, target.description.needs_memory
+            parts, reference, target.declaration, inputs, made, target.description.needs_memory, attributes
         )
         return replace(target, origin=origin, refusal=None)
     except NotConvertible as refusal:
@@ -268,6 +271,18 @@ def refuse_dims_of_state(description: Description, declaration: Declaration) -> 
         )
 
 
+def drawn(description: Description) -> NotConvertible | None:
+    """What refuses a module with numbers that each construction draws, of which a kernel would hold one."""
+    if not description.drawn:
+        return None
+    drawn_first, name = description.drawn[0], description.drawn[0].rpartition(".")[2]
+    return NotConvertible(
+        f"{description.name} draws `{drawn_first}` at random as it is constructed, and a kernel would hold "
+        "the number of one construction.",
+        f"Keep it as a tensor, which a kernel is given: `self.{name} = torch.as_tensor({name})`.",
+    )
+
+
 def source_of(problem: Problem, traced: Traced, points: Sequence[Point] = ()) -> Source:
     """What the drafted files say of the target. Raises NotConvertible where its code cannot be copied."""
     description = problem.reference
@@ -298,9 +313,16 @@ def copied_reference(problem: Problem, state: Mapping[str, str]) -> Reference:
         description.parameters,
         needs_memory=description.needs_memory,
         unsaved=description.unsaved,
+        attributes=attributes_of(description, state),
         beside=next(iter((*state, *tensors)), ""),
     )
     return module_reference(text, description.name, made, modules, types)
+
+
+def attributes_of(description: Description, state: Mapping[str, str]) -> tuple[str, ...]:
+    """The plain attributes of a module that its reference takes, or moves to the device of a call."""
+    taken = {*state.values(), *description.unsaved}
+    return tuple(name for name in description.attributes if name in taken)
 
 
 def construction(problem: Problem, name: str) -> str:

@@ -80,7 +80,7 @@ def _families(count: int, requirements: Sequence[str]) -> Iterator[list[Sizes]]:
     yield [tuple(range(3, 11))] * count
 
 
-PINNED = re.compile(r"(\w+) == (\d+)")
+PINNED = re.compile(r"([^\W\d]\w*) == (\d+)")
 """A condition that leaves one size."""
 
 

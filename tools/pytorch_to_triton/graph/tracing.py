@@ -51,6 +51,7 @@ HINTS = {
     "TraceFailed": "The function runs, but torch.export cannot follow it. Convert a part that it can follow.",
     "MutatesArguments": "Write to a copy, `x = x.clone()` in its first line, and return that; without "
     "backward what is written to an argument is drafted.",
+    "KeepsState": "Take it as an argument of forward, and return its new value.",
     "OwnBackward": "Convert it without backward, or write what it does with detach(): x.round() whose "
     "gradient is that of x is x + (x.round() - x).detach().",
     "NotRepresentable": "Pass the tensor as an argument.",

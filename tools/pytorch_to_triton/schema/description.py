@@ -97,9 +97,13 @@ class Description(Value):
     """Parameters and buffers of a module; empty for a function."""
     unsaved: tuple[str, ...] = ()
     """Buffers of a module that are not among its state, by their names."""
+    attributes: tuple[str, ...] = ()
+    """Those of both whose names are plain attributes, which a reference registers as buffers."""
     needs_memory: bool = False
     """A module cannot be made on the meta device: it holds tensors that are not among its state, or its
     construction reads values."""
+    drawn: tuple[str, ...] = ()
+    """Numbers among a module's attributes that are others each time it is constructed."""
     examples: tuple[Example, ...] | None
     """What get_inputs() returns; None where the file has none."""
     configurations: int = 1

@@ -16,7 +16,12 @@ from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted, declarations, draft, with_limits
 from pytorch_to_triton.draft.file.part import snake
-from pytorch_to_triton.draft.file.reference import Reference, plain
+from pytorch_to_triton.draft.file.reference import (
+    Reference,
+    construction_lines,
+    plain,
+    registration_lines,
+)
 from pytorch_to_triton.draft.library import PURE, Ways, ways_of
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import NotConvertible
@@ -41,6 +46,8 @@ class CutOrigin:
     """The expression that makes the module in parts; empty for a function."""
     needs_memory: bool = False
     """It cannot be made on the meta device."""
+    attributes: Sequence[str] = ()
+    """Of the module, those that are buffers in `run`."""
 
     @property
     def state(self) -> Mapping[str, TensorSpec]:
@@ -158,10 +165,9 @@ class CutOrigin:
         doc = f"{self.cut.name} with parts of its forward by the kernels above."
         head = f'class {self.cut.class_name}({self.cut.name}):\n    """{doc}"""'
         methods = indent(ast.unparse(ast.fix_missing_locations(forward)), "    ")
-        making = f"{self._module_name} = {self.made}"
-        if not self.needs_memory:
-            making = f'with torch.device("meta"):\n    {making}'
-        return f"{head}\n\n{methods}\n\n\n{making}"
+        made = construction_lines(f"{self._module_name} = {self.made}", needs_memory=self.needs_memory)
+        lines = "\n".join([*made, *registration_lines(self._module_name, self.attributes)])
+        return f"{head}\n\n{methods}\n\n\n{lines}"
 
     @property
     def _module_name(self) -> str:

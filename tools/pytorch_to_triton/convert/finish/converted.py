@@ -94,6 +94,7 @@ def drop_in(target: ResolvedTarget, reference: Reference) -> DropIn | None:
         parameters=without(reference.parameters, state),
         needs_memory=description.needs_memory,
         state=state,
+        attributes=description.attributes,
     )
 
 

@@ -182,8 +182,11 @@ def of_operator(recipe: Recipe) -> dict[str, object]:
 def forward_of(module: DropIn, recipe: Recipe) -> dict[str, str]:
     """What the module's template says of forward and of the state that it hands over."""
     names = forward_names(module)
+    given = (o.source for o in recipe.operands if o.is_tensor and o.name not in module.state)
+    moved = next((f".to({source}.device)" for source in given), "")
     arguments = {name: name for name in names} | {
-        argument: state_source(key) for argument, key in module.state.items()
+        argument: state_source(key) + (moved if key in module.attributes else "")
+        for argument, key in module.state.items()
     }
     return {
         "forward_received": received(module.parameters),

@@ -34,6 +34,8 @@ class DropIn:
     """It cannot be made on the meta device."""
     state: Mapping[str, str]
     """Arguments of `run` that are parameters and buffers -> their keys in the state_dict."""
+    attributes: Collection[str]
+    """Keys of plain attributes, which may lie on another device than the module."""
 
 
 @dataclass(frozen=True)

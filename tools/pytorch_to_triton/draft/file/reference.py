@@ -40,6 +40,8 @@ class MadeModule:
     """It cannot be made on the meta device."""
     unsaved: Sequence[str] = ()
     """Its buffers that are no arguments, by their names."""
+    attributes: Sequence[str] = ()
+    """Those of both whose names are plain attributes."""
     beside: str = ""
     """A tensor argument, on whose device they have to be; empty where none is known."""
 
@@ -125,9 +127,31 @@ def _making(made: MadeModule) -> str:
         f"def {MODULE}():",
         '    """The module that `reference` gives its parameters and buffers to."""',
     ]
-    if made.needs_memory:
-        return "\n".join([*head, f"    return {made.constructed}"])
-    return "\n".join([*head, '    with torch.device("meta"):', f"        return {made.constructed}"])
+    if made.attributes:
+        lines = construction_lines(f"module = {made.constructed}", needs_memory=made.needs_memory)
+        lines += [*registration_lines("module", made.attributes), "return module"]
+    else:
+        lines = construction_lines(f"return {made.constructed}", needs_memory=made.needs_memory)
+    return "\n".join([*head, *(f"    {line}" for line in lines)])
+
+
+def construction_lines(statement: str, *, needs_memory: bool) -> list[str]:
+    """The statement that makes a module, without memory where it can be."""
+    return [statement] if needs_memory else ['with torch.device("meta"):', f"    {statement}"]
+
+
+def registration_lines(module: str, attributes: Sequence[str]) -> list[str]:
+    """Plain attributes of a module made buffers of it."""
+    if not attributes:
+        return []
+    names = tuple_text([f'"{name}"' for name in attributes])
+    return [
+        "# functional_call replaces parameters and buffers alone.",
+        f"for name in {names}:",
+        '    owner, _, attribute = name.rpartition(".")',
+        f"    part = {module}.get_submodule(owner)",
+        "    part.register_buffer(attribute, part.__dict__.pop(attribute), persistent=False)",
+    ]
 
 
 def _unsaved(made: MadeModule) -> list[str]:
@@ -148,7 +172,9 @@ def _of_forward(forward: ast.FunctionDef | None, called: Sequence[Parameter]) ->
     if forward is None:
         return _parsed(", ".join(map(_parameter, called)))
     arguments = plain(forward.args)
-    arguments.args = arguments.args[1:]
+    decorators = {d.id for d in forward.decorator_list if isinstance(d, ast.Name)}
+    if "staticmethod" not in decorators:
+        arguments.args = arguments.args[1:]
     return arguments
 
 

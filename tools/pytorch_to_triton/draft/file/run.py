@@ -31,6 +31,8 @@ def guards(graph: Graph) -> list[str]:
 
 
 def _differs(name: str, value: str) -> str:
+    if isinstance(ast.parse(value, mode="eval").body, ast.Call):
+        return f"repr({name}) != repr({value})"  # A tensor, or NaN, is not equal to itself.
     return f"{name} {'is not' if value in ('None', 'True', 'False') else '!='} {value}"
 
 

@@ -9,8 +9,8 @@ from .. import wire
 from ..failure import describe_failure
 from ..interpreter import cuda_autocast
 from ..job_report import JobReport
-from ..loading.module_state import unsaved_buffers
-from ..loading.target import Role, load, needs_memory
+from ..loading.module_state import ATTRIBUTES, unsaved_buffers
+from ..loading.target import Role, drawn_numbers, load, needs_memory
 from ..tracing.description import description, examples, shown_inputs
 from ..tracing.fake import FakeWhenEntered, load_fake
 from ..wire import tracing
@@ -29,7 +29,9 @@ def work(report: JobReport, target: wire.Target, role: Role) -> dict[str, Any]:
     if role == "reference" and loaded.module is not None:
         given = {*loaded.state_keys.values()}
         unsaved = [name for name in unsaved_buffers(loaded.module) if name not in given]
-        described |= {"unsaved": unsaved, "needs_memory": needs_memory(loaded, target)}
+        described |= {"unsaved": unsaved, "attributes": ATTRIBUTES[loaded.module]}
+        if needs_memory(loaded, target):
+            described |= {"needs_memory": True, "drawn": drawn_numbers(loaded, target)}
     report.item(tracing.DescribedItem(description=described))
     for request in report.requests(tracing.TargetRequest):
         report.during(request.do)

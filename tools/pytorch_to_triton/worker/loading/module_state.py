@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection
 from keyword import iskeyword
+from numbers import Number
 from weakref import WeakKeyDictionary
 
 import torch
@@ -13,6 +14,8 @@ from .written_out import is_in_even_steps
 
 GIVEN: WeakKeyDictionary[nn.Module, frozenset[str]] = WeakKeyDictionary()
 """Buffers that no state_dict has, but for positions; asked once, before a trace puts fake tensors there."""
+ATTRIBUTES: WeakKeyDictionary[nn.Module, tuple[str, ...]] = WeakKeyDictionary()
+"""Buffers that were plain attributes of a module as its class left it."""
 OF_A_FILE = frozenset({"torch", "triton", "tl", "math", "libdevice"})
 """What a kernel file imports."""
 
@@ -44,10 +47,34 @@ def held(module: nn.Module) -> dict[str, torch.Tensor]:
     return {**module.state_dict(keep_vars=True), **{n: b for n, b in buffers.items() if n in GIVEN[module]}}
 
 
+def register_attributes(module: nn.Module) -> None:
+    """Let tensors that are plain attributes be buffers that no state_dict has: a call can be given those."""
+    attributes = []
+    for path, part in module.named_modules():
+        for name, value in list(vars(part).items()):
+            if isinstance(value, torch.Tensor) and not hasattr(type(part), name):
+                part.register_buffer(name, part.__dict__.pop(name), persistent=False)
+                attributes.append(f"{path}.{name}".removeprefix("."))
+    ATTRIBUTES[module] = tuple(attributes)
+
+
 def unsaved_buffers(module: nn.Module) -> dict[str, torch.Tensor]:
     """The buffers that its state_dict leaves out."""
     saved = module.state_dict(keep_vars=True)
     return {name: buffer for name, buffer in module.named_buffers() if name not in saved}
+
+
+def numbers_read(module: nn.Module) -> dict[str, Number]:
+    """Numbers among the attributes of a module's parts that a method looks at once it is constructed."""
+    kinds = {kind for part in module.modules() for kind in type(part).__mro__} - {nn.Module, object}
+    methods = [method for kind in kinds for name, method in vars(kind).items() if name != "__init__"]
+    read = {name for method in methods for name in getattr(getattr(method, "__code__", None), "co_names", ())}
+    return {
+        f"{path}.{name}".removeprefix("."): value
+        for path, part in module.named_modules()
+        for name, value in vars(part).items()
+        if name in read and isinstance(value, Number)
+    }
 
 
 def holds_others(module: nn.Module) -> bool:

@@ -19,7 +19,7 @@ from torch import nn
 from ..device import seed_random_numbers
 from ..runtime import as_on_a_gpu, interpreting
 from ..wire.packing import ContainerKind, Packing
-from .module_state import first_keys, held, holds_others, state_arguments
+from .module_state import first_keys, held, holds_others, numbers_read, register_attributes, state_arguments
 from .packing import Args, Kwargs, by_parameter
 from .redirect import redirect
 from .target_file import (
@@ -201,6 +201,16 @@ def needs_memory(loaded: Loaded, target: Mapping[str, Any]) -> bool:
     return False
 
 
+def drawn_numbers(loaded: Loaded, target: Mapping[str, Any]) -> list[str]:
+    """Attributes of a module that its methods read, and that are another number at each construction."""
+    assert loaded.module is not None
+    file = ImportedFile(loaded.file, loaded.contents, tuple(target.get("init", ())), AS_IT_IS)
+    other = numbers_read(file.construct(loaded.name, INITIAL_SEED + 1))
+    return [
+        name for name, number in numbers_read(loaded.module).items() if repr(number) != repr(other.get(name))
+    ]
+
+
 def load(
     target: Mapping[str, Any],
     role: Role,
@@ -256,6 +266,7 @@ class ImportedFile:
             value = self.construct(name)
         about = (name, self.path, self.contents)
         if isinstance(value, nn.Module):
+            register_attributes(value)
             if not is_fixed_problem(self.contents, name):
                 # Dropout off and running statistics fixed: what an inference kernel computes.
                 value.eval()
@@ -267,22 +278,22 @@ class ImportedFile:
             raise NotCallable(f"`{name}` is {a_kind_of(value)}, neither a function nor an nn.Module")
         return Loaded("function", *about, signature_of(value), value)
 
-    def construct(self, name: str) -> nn.Module:
+    def construct(self, name: str, seed: int = INITIAL_SEED) -> nn.Module:
         """The module from `init`, or from the file's get_init_inputs(), a list or keywords."""
-        seed_random_numbers(INITIAL_SEED)
+        seed_random_numbers(seed)
         try:
             with self.constructing:
                 declared = getattr(self.contents, "get_init_inputs", list)
                 given: Any = dict(map(literal, self.init)) or declared()
                 cls = getattr(self.contents, name)
                 module: nn.Module = cls(**given) if isinstance(given, dict) else cls(*given)
-                return module
         except Exception as error:
             kind = ModuleUnconstructed if isinstance(error, TypeError) else TargetLoadFailed
             raise kind(
                 f"constructing `{name}` raised {described(error, self.path)}; "
                 "its arguments come from --init NAME=VALUE, or from get_init_inputs() in the same file"
             ) from error
+        return module
 
 
 def is_fixed_problem(contents: ModuleType, name: str) -> bool:

@@ -32,6 +32,7 @@ from .exported_call import (
 )
 from .fake import REAL_BYTES, fake_mode, load_fake, values_matter
 from .graph_writer import (
+    KeepsState,
     MutatesArguments,
     NodeWriter,
     NotRepresentable,
@@ -218,6 +219,10 @@ class ExportTracer:
         known = {node.name: spec["name"] for node, spec in zip(tensors, self.inputs, strict=True)}
         if signature.buffers_to_mutate:
             raise MutatesArguments(f"it writes to {', '.join(signature.buffers_to_mutate.values())}")
+        read = {known[node.name] for node in tensors if node.users}
+        keys = self.loaded.state_keys
+        if kept := [key for n, key in keys.items() if n in read and key in exported.returned.assigned]:
+            raise KeepsState(f"its forward sets `{kept[0]}`, which the next call reads")
         sizes = Sizes(tensors, self.inputs, self.setting.dims, program.range_constraints)
         names = SourceNames(self.loaded.file)
         writer = NodeWriter(known, names, sizes, lifted_scalars(program))

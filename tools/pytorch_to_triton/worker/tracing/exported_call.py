@@ -5,6 +5,7 @@ import dataclasses
 import inspect
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
@@ -33,6 +34,8 @@ class Returned:
     """By path."""
     packing: Packing | str = ""
     """How they are packed."""
+    assigned: frozenset[str] = frozenset()
+    """The buffers of the module that were set to other tensors."""
 
 
 class ExportedCall(torch.nn.Module):
@@ -69,11 +72,32 @@ class ExportedCall(torch.nn.Module):
         state.update({name: state[name].clone() for name in self.copied})
         numbers = {**self.constants, **{name: given.pop(name).shape[0] for name in self.sizes}}
         in_order = {n: v for n, v in {**given, **numbers}.items() if n in self.loaded.parameters}
-        with AroundFunctions(without_values), AroundFunctions(data_detached):
+        assigning = buffers_assigned(self.module)
+        with AroundFunctions(without_values), AroundFunctions(data_detached), assigning as assigned:
             result = self.loaded({**in_order, **given, **numbers}, state)
         values, packing = unpacked_result(result, vars(self.loaded.contents))
         self.returned.values, self.returned.packing = values, packing
+        self.returned.assigned = frozenset(assigned)
         return tuple(value for value in values.values() if isinstance(value, torch.Tensor))
+
+
+@contextmanager
+def buffers_assigned(module: torch.nn.Module | None) -> Iterator[set[str]]:
+    """The buffers that are set to other tensors inside, by their names."""
+    paths = {} if module is None else {id(part): path for path, part in module.named_modules()}
+    names: set[str] = set()
+    assign = torch.nn.Module.__setattr__
+
+    def noted(part: torch.nn.Module, name: str, value: Any) -> None:
+        if id(part) in paths and name in part.__dict__.get("_buffers", ()):
+            names.add(f"{paths[id(part)]}.{name}".removeprefix("."))
+        assign(part, name, value)
+
+    torch.nn.Module.__setattr__ = noted  # type: ignore[method-assign, assignment]
+    try:
+        yield names
+    finally:
+        torch.nn.Module.__setattr__ = assign  # type: ignore[method-assign]
 
 
 def data_detached(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -121,8 +145,10 @@ def kept_by_squeezing(program: ExportedProgram) -> Iterator[int | torch.SymInt]:
     for node in program.graph.nodes:
         if isinstance(node.target, torch._ops.OpOverload) and node.target.overloadpacket in SQUEEZES:
             shape = node.args[0].meta["val"].shape
-            dims = node.args[1] if len(node.args) > 1 else range(len(shape))
-            yield from (shape[d] for d in ([dims] if isinstance(dims, int) else dims) if shape)
+            given = node.args[1] if len(node.args) > 1 else range(len(shape))
+            dims = [given] if isinstance(given, int) else given
+            if len(shape) - node.meta["val"].ndim < len(dims):  # else all of them are 1, and were dropped
+                yield from (shape[d] for d in dims if shape)
 
 
 def _written(program: ExportedProgram) -> Iterator[Any]:

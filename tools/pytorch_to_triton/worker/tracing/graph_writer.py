@@ -37,6 +37,10 @@ class MutatesArguments(NotRepresentable):
     """The target writes to its arguments or buffers, where that cannot be drafted."""
 
 
+class KeepsState(NotRepresentable):
+    """The module keeps what it computes for its next call."""
+
+
 class SizeOfValues(NotRepresentable):
     """A size, or a number that is computed with, depends on the values of tensors."""
 
