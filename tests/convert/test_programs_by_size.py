@@ -50,7 +50,7 @@ PROGRAMS: Mapping[str, tuple[dict[str, list[int]], str]] = {
     "a dim dropped where it is one": ({"M": [1, 4], "N": [9]}, "return x.squeeze().exp()"),
     "two dims dropped": ({"M": [1, 4], "N": [1, 6]}, "return x[None].squeeze() * 2.0"),
     "windows as wide as a row": (
-        {"M": [6], "N": [4, 9]}, "return F.conv2d(x[None, None], x.new_ones(1, 1, 4, 4)).squeeze(3)",
+        {"M": [6], "N": [4, 9]}, "return F.conv2d(x[None, None], x.new_ones(1, 1, 4, 4)).squeeze()",
     ),
     "pairs below the diagonal": (
         {"M": [3, 5], "N": [4]},

@@ -145,10 +145,21 @@ def kept_by_squeezing(program: ExportedProgram) -> Iterator[int | torch.SymInt]:
     for node in program.graph.nodes:
         if isinstance(node.target, torch._ops.OpOverload) and node.target.overloadpacket in SQUEEZES:
             shape = node.args[0].meta["val"].shape
-            given = node.args[1] if len(node.args) > 1 else range(len(shape))
-            dims = [given] if isinstance(given, int) else given
-            if len(shape) - node.meta["val"].ndim < len(dims):  # else all of them are 1, and were dropped
-                yield from (shape[d] for d in dims if shape)
+            dims = node.args[1] if len(node.args) > 1 else range(len(shape))
+            kept = places_kept(shape, node.meta["val"].shape)
+            asked = {d % len(shape) for d in ([dims] if isinstance(dims, int) else dims) if shape}
+            yield from (shape[place] for place in sorted(asked & kept))
+
+
+def places_kept(shape: Sequence[Any], left: Sequence[Any]) -> set[int]:
+    """The places of a shape that are left, in their order, when others were dropped."""
+    waiting = [str(size) for size in left]
+    places = set()
+    for place, size in enumerate(shape):
+        if waiting and str(size) == waiting[0]:
+            waiting.pop(0)
+            places.add(place)
+    return places
 
 
 def _written(program: ExportedProgram) -> Iterator[Any]:
