@@ -134,3 +134,12 @@ def test_a_condition_on_the_row_may_choose_what_lies_past_its_end() -> None:
         filled = op("where", condition, -1e4, X)
         below = op("exp", op("sub", filled, Reduce(MAX, (filled,), (N,))))
         assert known(below, {X: -math.inf}, PAST) is None
+
+
+@pytest.mark.parametrize("compared", ["le", "lt", "gt", "ge"])
+@pytest.mark.parametrize("bound", [LABEL, Index(M), Index(M) - 3])
+def test_a_number_that_fills_a_whole_row_is_its_maximum_past_its_end_too(compared: str, bound: Value) -> None:
+    """Attention of a user without history: all scores are -1e9, and so was what lies past their end."""
+    filled = op("where", op(compared, Index(N), bound), X, -1e9)
+    below = op("exp", op("sub", filled, Reduce(MAX, (filled,), (N,))))
+    assert known(below, {X: -math.inf}, PAST) is None

@@ -40,6 +40,7 @@ from pytorch_to_triton.targets.describe import (
     GRADIENTS,
     open_target,
     refuse_other_names,
+    reopen_target,
     with_lists_kept,
 )
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
@@ -223,7 +224,7 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
 async def resolved_in_parts(worker: WorkerClient, target: ResolvedTarget, runtime: Runtime) -> ResolvedTarget:
     """A target that cannot be traced as a whole, in parts where it needs values."""
     seconds = target.request.seconds
-    opened = partial(open_target, worker, target.target, "reference", runtime, seconds=seconds, needs=EXPORT)
+    opened = partial(reopen_target, worker, target.description, runtime, seconds=seconds)
     try:
         parts = await cut(CutTarget(opened, target.description, target.declaration, target.request.points))
         if parts is None:

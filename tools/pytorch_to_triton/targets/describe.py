@@ -3,7 +3,7 @@
 import importlib.util
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
 from pytorch_to_triton.errors import BadDeclaration, Refusal, TargetBroken, TargetNotFound
@@ -58,6 +58,8 @@ ABSENT = ("TargetMissing", "NameMissing", "ReferenceMissing")
 EXAMPLES_CASE = "get_inputs()"
 EXPORT = ("pytorch_to_triton_worker.exporting",)
 """What torch.export imports and makes at its first call: over a second."""
+FREE_SIZES_SECONDS = 15.0
+"""torch.export may follow free sizes through a deep network for minutes; numbers take it a second."""
 GRADIENTS = (*EXPORT, "pytorch_to_triton_worker.exporting_gradients")
 """The same for a trace with gradients."""
 
@@ -95,24 +97,17 @@ async def open_target(
     """
     if role == "reference" and "get_inputs" in source_of(target):
         needs = EXPORT
-    job = Job(kind="describe", arguments={"target": target.as_json(), "role": role}, needs=needs)
     async with AsyncExitStack() as stack:
 
         async def loaded() -> TargetProcess:
-            channel = await stack.enter_async_context(worker.open_channel(job, runtime))
-            try:
-                item: tracing.DescribedItem = decoded(
-                    tracing.DescribedItem, await channel.item(seconds=seconds)
-                )
-            except Ended as end:
-                raise refusal_of(end.outcome, target) from None
-            description = Description.model_validate(item.description)
-            return TargetProcess(target, description, channel, seconds)
+            channel = await stack.enter_async_context(_channel(worker, target, role, runtime, needs))
+            return TargetProcess(target, await _described(channel, target, seconds), channel, seconds)
 
         process = await loaded()
         if role == "reference" and process.description.examples and process.description.inputs is None:
             try:
-                answer = await process.answer(tracing.FreeSizesRequest())
+                limited = replace(process, seconds=min(seconds, FREE_SIZES_SECONDS))
+                answer = await limited.answer(tracing.FreeSizesRequest())
                 assert isinstance(answer, tracing.FreeSizesItem)
                 free = answer.free
             except Ended:  # the declared sizes are then all there are
@@ -120,6 +115,33 @@ async def open_target(
             description = process.description.model_copy(update={"free": free})
             process = replace(process, description=description)
         yield process
+
+
+@asynccontextmanager
+async def reopen_target(
+    worker: WorkerClient, description: Description, runtime: Runtime, *, seconds: float
+) -> AsyncIterator[TargetProcess]:
+    """Load a reference again to trace it; what it takes is known."""
+    target = description.target
+    async with _channel(worker, target, "reference", runtime, EXPORT) as channel:
+        await _described(channel, target, seconds)
+        yield TargetProcess(target, description, channel, seconds)
+
+
+def _channel(
+    worker: WorkerClient, target: Target, role: Role, runtime: Runtime, needs: tuple[str, ...]
+) -> AbstractAsyncContextManager[JobChannel]:
+    job = Job(kind="describe", arguments={"target": target.as_json(), "role": role}, needs=needs)
+    return worker.open_channel(job, runtime)
+
+
+async def _described(channel: JobChannel, target: Target, seconds: float) -> Description:
+    """What a process says first."""
+    try:
+        item: tracing.DescribedItem = decoded(tracing.DescribedItem, await channel.item(seconds=seconds))
+    except Ended as end:
+        raise refusal_of(end.outcome, target) from None
+    return Description.model_validate(item.description)
 
 
 async def describe(

@@ -90,7 +90,9 @@ SETTINGS = (
     Setting(is_infinite=True),
     Setting(signs=(1,), scale=LARGE),
     Setting(signs=(-1,), scale=LARGE),
-    Setting(all_equal=True),
+    *(Setting(all_equal=True),) * 4,
+    Setting(all_equal=True, other_axes="at 0"),
+    Setting(all_equal=True, other_axes="far"),
     *(Setting(),) * 6,  # Of two unknown numbers the first is the larger one in some of them.
 )
 
@@ -195,9 +197,10 @@ class _Sample:
         return any(v.buffer.kind == "float" for v in loads)
 
     def is_unknown(self, condition: Value) -> bool:
-        """Whether data decides it, and no index past the end."""
+        """Whether data decides it, which is equal to no index past the end, but may be larger."""
         inside = list(walk(condition))
-        past = any(isinstance(v, Index) and v.axis in self.axes for v in inside)
+        compared = (a for v in inside if isinstance(v, Map) and v.fn in ("eq", "ne") for a in v.args)
+        past = any(isinstance(v, Index) and v.axis in self.axes for v in compared)
         return not past and any(isinstance(v, Load) and v not in self.given for v in inside)
 
     def is_open(self, condition: Value) -> bool:

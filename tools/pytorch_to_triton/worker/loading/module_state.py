@@ -27,7 +27,7 @@ def state_arguments(module: nn.Module, parameters: Collection[str]) -> dict[str,
     for key in dict.fromkeys(first_keys(module).values()):
         name = re.sub(r"\W", "_", key)
         # A Sequential's `0.weight` is `module_0_weight`.
-        while not name.isidentifier() or iskeyword(name) or name in taken | keys.keys():
+        while not name.isidentifier() or iskeyword(name) or name in taken or name in keys:
             name = f"module_{name}"
         keys[name] = key
     return keys

@@ -36,6 +36,7 @@ from .graph_writer import (
     MutatesArguments,
     NodeWriter,
     NotRepresentable,
+    SizeOfValues,
     Sizes,
     behind_outputs,
     lifted_scalars,
@@ -82,7 +83,7 @@ def trace(target: wire.Target, request: tracing.TraceRequest) -> tracing.TracedI
         return traced(loaded, contextlib.nullcontext(), request)
     try:
         return traced(loaded, mode, request)
-    except (MutatesArguments, DependsOnValues):
+    except (MutatesArguments, DependsOnValues, KeepsState, SizeOfValues):
         raise
     except Exception:
         if not fits:

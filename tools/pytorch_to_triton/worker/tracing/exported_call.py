@@ -68,7 +68,7 @@ class ExportedCall(torch.nn.Module):
     def forward(self, *tensors: torch.Tensor) -> Any:
         """The tensors of the result, one after the other."""
         given = dict(zip(self.names, tensors, strict=True))
-        state = {name: given.pop(name) for name in self.loaded.state}
+        state = {name: given.pop(name) for name in self.loaded.state_keys}
         state.update({name: state[name].clone() for name in self.copied})
         numbers = {**self.constants, **{name: given.pop(name).shape[0] for name in self.sizes}}
         in_order = {n: v for n, v in {**given, **numbers}.items() if n in self.loaded.parameters}
