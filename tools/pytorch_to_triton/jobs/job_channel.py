@@ -71,7 +71,8 @@ class JobChannel:
     async def item(self, *, seconds: float) -> Item:
         """The next item; the job is killed where that takes longer. Raises Ended."""
         await self._exchange(self._arrived, seconds)
-        if self._arrived():
+        killed = self._outcome is not None and self._outcome.status == "timed_out"
+        if self._arrived() and not killed:  # what came as it was killed has no successor
             self._received += self._abandoned + 1
             self._abandoned = 0
             return self.messages.items[self._received - 1]

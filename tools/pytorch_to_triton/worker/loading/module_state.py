@@ -73,7 +73,7 @@ def numbers_read(module: nn.Module) -> dict[str, Number]:
         f"{path}.{name}".removeprefix("."): value
         for path, part in module.named_modules()
         for name, value in vars(part).items()
-        if name in read and isinstance(value, Number)
+        if name in read and isinstance(value, Number) and not isinstance(value, bool)
     }
 
 
