@@ -4,7 +4,7 @@ from math import ceil
 
 import pytest
 
-from pytorch_to_triton.draft.file.launches import blocks_in, largest
+from pytorch_to_triton.draft.file.launches import blocks_in, largest, without_implied
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer
 from pytorch_to_triton.draft.schedule.blocks import covering, power_of_two
@@ -36,3 +36,19 @@ def test_a_tensor_that_is_never_the_largest_does_not_decide_how_wide_offsets_are
         for name, shape in {"x": "MN", "y": "MN", "weight": "N", "partial": "P"}.items()
     )
     assert largest([weight, x, y, partial]) == [x, partial]
+
+
+@pytest.mark.parametrize(
+    ("condition", "failed", "asked"),
+    [
+        ("B * S <= 65536 and T > 512", ["T <= 512"], "B * S <= 65536"),
+        ("B * S <= 65536 and T > 512", ["T <= 256"], "B * S <= 65536 and T > 512"),
+        ("T > 512", ["T <= 512"], "T > 512"),
+        ("B > 3 or S <= 2 and T > 512", ["T <= 512"], "B > 3 or S <= 2 and T > 512"),
+        ("B * S <= 65536 and T > 512", ["B > 3 and T <= 512"], "B * S <= 65536 and T > 512"),
+    ],
+)
+def test_a_branch_does_not_ask_again_what_the_one_before_it_decided(
+    condition: str, failed: list[str], asked: str
+) -> None:
+    assert without_implied(condition, failed) == asked

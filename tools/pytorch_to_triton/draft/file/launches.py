@@ -165,9 +165,17 @@ def decided(branches: Sequence[tuple[str, list[Lines]]]) -> list[Lines]:
         return branches[0][1]
     lines: list[str] = []
     for number, (condition, inside) in enumerate(branches):
-        head = f"{'elif' if number else 'if'} {condition}:" if number < len(branches) - 1 else "else:"
+        asked = without_implied(condition, [before for before, _ in branches[:number]])
+        head = f"{'elif' if number else 'if'} {asked}:" if number < len(branches) - 1 else "else:"
         lines += [head, *(f"{INDENT}{line}" for statement in inside for line in statement)]
     return [tuple(lines)]
+
+
+def without_implied(condition: str, failed: Sequence[str]) -> str:
+    """The condition without what holds where those before it do not."""
+    parts = [condition] if " or " in condition else condition.split(" and ")
+    asked = [part for part in parts if not any(are_complements(part, other) for other in failed)]
+    return " and ".join(asked) or condition
 
 
 def _kernels(alternative: Alternative, name: str, stage: Stage, twins: int, taken: str) -> list[Kernel]:
