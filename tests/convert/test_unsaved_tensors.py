@@ -9,6 +9,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from pytorch_to_triton.convert.session.finish import run_tests
 from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.inputs.declaration import parse_options
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
@@ -108,6 +109,16 @@ class Keeping(nn.Module):
         return x * self.last
 
 
+class Cell(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.places = torch.arange(4)
+
+    def forward(self, module, state):
+        return torch.tanh(self.linear(module)) * self.places + state
+
+
 class Static(nn.Module):
     @staticmethod
     def forward(x, offset=torch.tensor(float("nan"))):
@@ -198,6 +209,18 @@ async def test_a_static_forward_keeps_its_first_argument_and_nan_is_its_own_defa
     assert origin.reference.parameters == "x, offset=torch.tensor(float('nan'))"
     text = origin.drafted(1).text
     assert "if repr(offset) != repr(torch.tensor(float('nan'))):" in text
+
+
+@pytest.mark.anyio
+async def test_the_reference_of_a_cell_keeps_its_arguments(resolved: Resolving, attributes: Path) -> None:
+    text = "float32[B, 4]"
+    options = parse_options([f"module={text}", f"state={text}"], ["B=2,3"])
+    origin = (await resolved(Target(path=attributes, name="Cell"), options=options)).convertible()
+    contents: dict[str, Any] = {"torch": torch}
+    exec("\n".join((*origin.reference.imports, *origin.reference.definitions)), contents)
+    cell, x, state = contents["Cell"](), torch.randn(2, 4), torch.randn(2, 4)
+    expected = cell(x, state)
+    assert torch.equal(contents["reference"](x, state, cell.linear.weight, cell.linear.bias), expected)
 
 
 @pytest.mark.anyio

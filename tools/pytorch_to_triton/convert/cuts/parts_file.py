@@ -177,9 +177,11 @@ class CutOrigin:
         """`run`, which does as `reference` does with the module in parts."""
         (function,) = ast.parse(self.reference.definitions[-1]).body
         assert isinstance(function, ast.FunctionDef)
-        _, *calling = function.body  # It makes its module first.
+        made, *calling = function.body  # It makes its module first.
+        assert isinstance(made, ast.Assign)
+        own = ast.unparse(made.targets[0])
         for name in (n for statement in calling for n in ast.walk(statement) if isinstance(n, ast.Name)):
-            name.id = self._module_name if name.id == "module" else name.id
+            name.id = self._module_name if name.id == own else name.id
         return as_run(function, self.reference.parameters, [*head, *calling])
 
 

@@ -97,12 +97,13 @@ def module_reference(
     arguments = _of_forward(forward_of(classes, name), made.parameters)
     given = _passed_on(arguments)
     parameters = ast.unparse(_with_state(arguments, made.state))
+    own = _own_names({*made.state, *(a.arg for a in ast.walk(arguments) if isinstance(a, ast.arg))})
     source = "\n".join(
         [
             f"def reference({parameters}):",
-            f"    module = {MODULE}()",
-            *_unsaved(made),
-            *_called(made, given),
+            f"    {own['module']} = {MODULE}()",
+            *_unsaved(made, own),
+            *_called(made, given, own),
         ]
     )
     needed = [classes[name], *_needed(tree, classes[name], types)]
@@ -118,6 +119,11 @@ def module_reference(
 MODULE = "reference_module"
 """What makes the module, once: a finished file calls it before torch.compile can, among whose fake tensors
 torch 2.13 makes no nn.BatchNorm."""
+
+
+def _own_names(taken: Collection[str]) -> dict[str, str]:
+    """What `reference` calls its own variables: cells of recurrent networks take a `state`."""
+    return {name: f"own_{name}" if name in taken else name for name in ("module", "state", "lift", "unsaved")}
 
 
 def _making(made: MadeModule) -> str:
@@ -154,7 +160,7 @@ def registration_lines(module: str, attributes: Sequence[str]) -> list[str]:
     ]
 
 
-def _unsaved(made: MadeModule) -> list[str]:
+def _unsaved(made: MadeModule, own: Mapping[str, str]) -> list[str]:
     """Buffers that no state_dict has for functional_call, on the device of the call."""
     if not made.unsaved:
         return []
@@ -162,8 +168,10 @@ def _unsaved(made: MadeModule) -> list[str]:
     names = tuple_text([f'"{name}"' for name in made.unsaved])
     return [
         "    # torch.compile calls this with fake tensors, which mix with no others.",
-        "    lift = torch.ops.aten.lift_fresh",
-        f"    unsaved = {{name: lift(module.get_buffer(name)){moved} for name in {names}}}",
+        f"    {own['lift']} = torch.ops.aten.lift_fresh",
+        f"    {own['unsaved']} = {{",
+        f"        name: {own['lift']}({own['module']}.get_buffer(name)){moved} for name in {names}",
+        "    }",
     ]
 
 
@@ -204,19 +212,20 @@ def _passed_on(arguments: ast.arguments) -> str:
     return f"{text}, {{{', '.join(keyword)}}}" if keyword else text
 
 
-def _called(made: MadeModule, given: str) -> list[str]:
-    """The call of `module` with its state, an entry a line where they are many."""
+def _called(made: MadeModule, given: str, own: Mapping[str, str]) -> list[str]:
+    """The call of the module with its state, an entry a line where they are many."""
     entries = [f'"{key}": {argument}' for argument, key in made.state.items()]
-    entries += ["**unsaved"] if made.unsaved else []
-    line = f"    return torch.func.functional_call(module, {{{', '.join(entries)}}}, {given})"
+    entries += [f"**{own['unsaved']}"] if made.unsaved else []
+    module, state = own["module"], own["state"]
+    line = f"    return torch.func.functional_call({module}, {{{', '.join(entries)}}}, {given})"
     if len(line) <= WIDTH:
         return [line]
     inside = [f"        {entry}," for entry in entries]
     return [
-        "    state = {",
+        f"    {state} = {{",
         *inside,
         "    }",
-        f"    return torch.func.functional_call(module, state, {given})",
+        f"    return torch.func.functional_call({module}, {state}, {given})",
     ]
 
 
