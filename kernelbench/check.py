@@ -50,9 +50,7 @@ def work(
     report: Any, problem: Mapping[str, Any], drafted: str, *, small: bool, device: str, evaluated: bool
 ) -> Any:
     """The comparison as a job: `status` is `right`, `wrong`, `random`, `too_large` or `unrun`."""
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
-    text = Path(drafted).read_text(encoding="utf-8")
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     run = loaded(drafted).run
     with torch.no_grad():
         contents = loaded(problem["path"])
@@ -61,7 +59,7 @@ def work(
         sides = Sides(run, model, problem["backward"])
         try:
             if small:
-                return at_small_sizes(sides, declared(text), device)
+                return at_small_sizes(sides, declared(Path(drafted).read_text("utf-8")), device)
             inputs = given(problem, contents, device)
             return {**compared(sides, inputs), "dims": {}, "elements": count(inputs)}
         except Undecided as error:
@@ -316,6 +314,8 @@ def compared(sides: Sides, inputs: list[Any]) -> dict[str, Any]:
     """`right` or `wrong`, with the largest difference from eager. Whatever the draft raises is raised."""
     try:
         expected = outputs_of(sides.expected(inputs))
+    except torch.OutOfMemoryError:  # of what runs beside it
+        raise
     except Exception as error:
         raise Undecided("unrun", f"PyTorch: {type(error).__name__}: {error}"[:500]) from error
     outputs = outputs_of(sides.actual(inputs))

@@ -287,13 +287,13 @@ class ImportedFile:
                 given: Any = dict(map(literal, self.init)) or declared()
                 cls = getattr(self.contents, name)
                 module: nn.Module = cls(**given) if isinstance(given, dict) else cls(*given)
+                return module
         except Exception as error:
             kind = ModuleUnconstructed if isinstance(error, TypeError) else TargetLoadFailed
             raise kind(
                 f"constructing `{name}` raised {described(error, self.path)}; "
                 "its arguments come from --init NAME=VALUE, or from get_init_inputs() in the same file"
             ) from error
-        return module
 
 
 def is_fixed_problem(contents: ModuleType, name: str) -> bool:
