@@ -1,4 +1,4 @@
-"""Calls on the device: a cold L2 cache, events, how much memory a call takes, and its random numbers."""
+"""Calls on the device: a cold L2 cache, events, and how much memory a call takes."""
 
 import ctypes
 from collections.abc import Callable, Iterable
@@ -8,8 +8,6 @@ from functools import partial
 from typing import Any
 
 import torch
-
-from .runtime import interpreting
 
 FLUSH_BYTES = 512 * 2**20
 """Written before each call: several times any L2 cache, and long enough to hide the launch from the clock."""
@@ -121,15 +119,3 @@ def release_cached(device: str) -> None:
     """Give memory that torch only keeps for later back to the device, where it is much: others need it."""
     if device != "cpu" and torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > MUCH_CACHED:
         torch.cuda.empty_cache()
-
-
-def seed_random_numbers(seed: int) -> None:
-    """As `torch.manual_seed`; under the interpreter, where every tensor lies on the CPU, only there.
-
-    For each kind of device that does not run yet, torch keeps the seed together with a stack trace, which
-    takes longer than most calls.
-    """
-    if interpreting():
-        torch.default_generator.manual_seed(seed)
-    else:
-        torch.manual_seed(seed)

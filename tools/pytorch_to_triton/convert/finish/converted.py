@@ -8,6 +8,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from pytorch_to_triton.convert.cuts.parts_file import CutOrigin
 from pytorch_to_triton.convert.finish.recipe import (
     DropIn,
     Recipe,
@@ -28,6 +29,7 @@ from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec
 from pytorch_to_triton.inputs.packed_input import CALL
 from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.targets.describe import with_values_listed
+from pytorch_to_triton.worker.wire.random_operators import draws
 
 INFINITE = ("inf", "-inf")
 
@@ -47,6 +49,7 @@ def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Rec
     constants = {name for name, spec in inputs.items() if isinstance(spec, ConstantSpec)}
     guards = target.origin.holds_where if target.origin and drafted else ()
     requires = tuple(dict.fromkeys((*declaration.requires, *guards, *file.limits)))
+    random = draws_random_numbers(target)
     return Recipe(
         function=function,
         name=f"{name}_by_triton" if name in names_used(text) else name,
@@ -58,15 +61,23 @@ def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Rec
             inputs=inputs, dims=declaration.dims, requires=requires, unordered=declaration.unordered
         ),
         fixed=frozenset(constants - free_numbers(declaration, graph)),
-        structure=structure_of(graph),
+        structure=structure_of(graph) if not random else None,
         outputs=len(returned(graph)) if graph else 0,
         backward=target.request.backward,
         module=drop_in(target, reference),
         autocast=graph is not None and graph.autocast,
+        random=random,
         graph=graph,
         drafted=drafted and graph is not None,
         points=target.timed_points,
     )
+
+
+def draws_random_numbers(target: ResolvedTarget) -> bool:
+    """Whether any traced operator of a target, or of its parts, does."""
+    parts = target.origin.cut.parts if isinstance(target.origin, CutOrigin) else ()
+    graphs = (target.graph, *(part.traced.graph for part in parts))
+    return any(draws(node.op) for graph in graphs if graph for node in graph.nodes)
 
 
 def reference_of(target: ResolvedTarget) -> Reference:

@@ -225,6 +225,7 @@ def test_content(recipe: Recipe) -> dict[str, object]:
         "written": out_of_given(recipe.sources[name] for name in recipe.written),
         "unordered": list(unordered_places(recipe)),
         "registered": bool(recipe.structure),
+        "random": recipe.random,
         "keeps_launches": kept_launches.keeps_launches(recipe),
         "of_given": of_given(recipe.parameters),
         "forward_of_given": of_given(module.parameters) if module else "",

@@ -95,13 +95,16 @@ class Recipe:
     fixed: frozenset[str]
     """Constants of which only the declared value was validated."""
     structure: Structure | None
-    """What it returns; None: what no operator of PyTorch can."""
+    """What it returns; None: what no operator of PyTorch can, or random numbers, which a backward pass that
+    is an operator would draw again."""
     outputs: int
     backward: bool
     """Whether `run` has gradients."""
     module: DropIn | None = None
     autocast: bool = False
     """Whether the function casts by torch.autocast("cuda"), which does nothing on a CPU."""
+    random: bool = False
+    """Whether the function draws random numbers."""
     graph: Graph | None = None
     """What was traced; None where nothing was."""
     drafted: bool = False

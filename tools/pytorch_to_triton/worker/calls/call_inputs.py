@@ -5,9 +5,9 @@ from typing import Any
 
 import torch
 
-from ..device import seed_random_numbers
 from ..loading.packing import unpacked
 from ..loading.target import Loaded
+from ..random_numbers import seed_random_numbers
 from .exchange import AFTER_THE_CALL
 from .generate import generate_arguments, generator, laid_out, perturbed_state, signed
 from .gradients import GRADIENT_OF

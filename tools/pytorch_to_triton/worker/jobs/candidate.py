@@ -22,7 +22,7 @@ from ..calls.generate import large_strides
 from ..calls.gradients import gradcheck_failure, with_gradients
 from ..calls.tensors import Outputs, leaves, output_of, same_output, write_values
 from ..compilation import compile_otherwise
-from ..device import is_usable, release_cached, seed_random_numbers, synchronize
+from ..device import is_usable, release_cached, synchronize
 from ..failure import describe_failure
 from ..guarded_memory import GuardedMemory
 from ..integrity.kernel_source import while_lines
@@ -35,6 +35,7 @@ from ..loading.redirect import redirect
 from ..loading.target import Loaded, load
 from ..loading.target_file import TargetError
 from ..observer import Observer
+from ..random_numbers import seed_call
 from ..runtime import interpreting
 from ..tracing.description import description
 from ..untimed_tuning import UntimedTuning
@@ -46,8 +47,6 @@ INTERPRETED_TRIALS = 1
 """Runs of an autotuned kernel before the launch that counts: under the interpreter each takes its time."""
 CALLS_BEFORE = 5
 """Calls with the same tensors before their values change: a kernel that counts them has its fill."""
-SEED = 0
-"""Of torch's own generator before each call: the candidate's random numbers are the same in each run."""
 
 
 def work(
@@ -123,11 +122,14 @@ class CandidateSession:
     tuning: UntimedTuning
     setting: validation.CandidateSetting
     red_zone_bytes: int | None
+    call_id: str = ""
+    """Of the request's case: what a call draws at random is the reference's, in each of its runs."""
     last: CandidateCall | None = None
     """The case before: its tensors may be called with once more, and its results must not change."""
 
     def answer(self, request: validation.CandidateRequest) -> validation.ReturnedItem | validation.RaisedItem:
         """Call the candidate, and write its outputs to the exchange folder."""
+        self.call_id = request.id
         again = self.last if request.again and self.last else None
         before = self.exchange.call(request.id, self.setting.device)
         if again is None:
@@ -167,7 +169,6 @@ class CandidateSession:
         self, call: CallInputs, memory: GuardedMemory, before: CallInputs, order: Order = "forward"
     ) -> tuple[CandidateCall | wire.Failure, Observation]:
         """One call under observation: what it returned or raised, and what was observed."""
-        seed_random_numbers(SEED)
         returned: dict[str, Any] | None = None
         with self.observer.calling(memory, call, order) as observation:
             try:
@@ -198,6 +199,7 @@ class CandidateSession:
             return dict(leaves(self.run(call)))
 
     def run(self, call: CallInputs) -> Any:
+        seed_call(self.call_id)
         return self.candidate(call.arguments, call.state)
 
     def differs(

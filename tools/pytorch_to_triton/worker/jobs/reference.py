@@ -154,7 +154,7 @@ class ReferenceSession:
             oracle.exchange.put(case["id"], CallInputs(arguments, {}))
             call = oracle.inputs(case["id"], case["seed"])
             with AroundFunctions(note):
-                oracle.run(with_own_module(oracle.reference), call, case["seed"])
+                oracle.run(with_own_module(oracle.reference), call, case["id"])
         self.forget(case["id"])
         return validation.MeasuredItem(elements=tuple(sorted(elements)))
 

@@ -18,6 +18,7 @@ from ..dispatch import AroundOperators
 from ..job_report import JobReport
 from ..loading.target import load
 from ..replacement import replaced
+from ..untimed_tuning import UntimedTuning
 from ..wire.packing import packing_of
 
 
@@ -34,6 +35,7 @@ def work(
     `needed` says how many bytes of an argument a launch reads at most: of a table, what is looked up.
     """
     report.during("load")
+    UntimedTuning(trials=0)
     loaded = load(candidate, "candidate")
     given = {argument["name"]: without_memory(argument) for argument in arguments}
     variables = [

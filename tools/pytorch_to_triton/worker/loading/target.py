@@ -16,7 +16,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from ..device import seed_random_numbers
+from ..random_numbers import seed_random_numbers
 from ..runtime import as_on_a_gpu, interpreting
 from ..wire.packing import ContainerKind, Packing
 from .module_state import first_keys, held, holds_others, numbers_read, register_attributes, state_arguments

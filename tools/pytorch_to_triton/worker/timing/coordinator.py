@@ -70,7 +70,7 @@ class Coordinator:
         self.reference.to_gpu()
         call = variant([self.exchange.call(name, DEVICE) for name in inputs], offset)
         truth = dataclasses.replace(self.oracle, exchange=HeldCall(self.exchange.folder, call)).truth(
-            "held", seed
+            str(offset), seed
         )
         checks = {}
         for name in names:

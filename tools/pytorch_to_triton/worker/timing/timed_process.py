@@ -7,7 +7,7 @@ import gc
 import importlib
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,17 @@ from triton.runtime.jit import JITFunction
 from ..calls.exchange import CallInputs, Exchange, outputs_of, written_to
 from ..calls.gradients import call_and_gradients, with_gradients
 from ..calls.tensors import leaves, write_values
-from ..device import MOST_COVER, Flush, cold_calls, cold_milliseconds, forget_persisting, peak_bytes
+from ..device import (
+    MOST_COVER,
+    Flush,
+    cold_calls,
+    cold_milliseconds,
+    forget_persisting,
+    peak_bytes,
+)
 from ..integrity.settings import SettingsSnapshot
 from ..loading.target import Loaded, Role, load
+from ..random_numbers import seed_call
 from ..tuning.config_selector import chosen_configs, note_keys
 from .input_pool import Pool, variant
 
@@ -129,7 +137,9 @@ class TimedImplementation:
         self.calls, self.timed, self.results = [], [], []
         self.offsets = offsets
         self.calls = [self.pool.filled(slot, offset) for slot, offset in enumerate(offsets)]
-        self.timed = [PASSES[self.passes](self.target, call) for call in self.calls]
+        for offset, call in zip(offsets, self.calls, strict=True):
+            seed_call(str(offset))
+            self.timed.append(PASSES[self.passes](self.target, call))
         torch.cuda.synchronize()
 
     def go(self) -> dict[str, Any]:
@@ -140,9 +150,8 @@ class TimedImplementation:
         as long as there is more.
         """
         forget_persisting()
-        kept = [lambda timed=timed: self.results.append(timed()) for timed in self.timed]
         cover = self.cover
-        calls = cold_calls(kept, len(kept), self.flush, cover)
+        calls = cold_calls(self.seeded_calls(), len(self.timed), self.flush, cover)
         counted = [call for call in calls if call.hidden or cover >= MOST_COVER]
         if len(counted) < len(calls):
             self.cover = min(2 * cover, MOST_COVER)
@@ -151,6 +160,12 @@ class TimedImplementation:
             "cover": cover,
             "hidden": len(counted) == len(calls),
         }
+
+    def seeded_calls(self) -> Iterator[Callable[[], object]]:
+        """The calls that were made ready, each with random numbers of its own; their results are kept."""
+        for offset, timed in zip(self.offsets, self.timed, strict=True):
+            seed_call(str(offset))
+            yield lambda timed=timed: self.results.append(timed())  # type: ignore[misc]
 
     def go_untimed(self) -> None:
         self.results = [timed() for timed in self.timed]

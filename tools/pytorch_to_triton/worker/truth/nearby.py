@@ -16,8 +16,8 @@ import torch
 
 from ..calls.exchange import CallInputs, map_tensors
 from ..calls.tensors import OutputLeaf, Outputs
-from ..device import seed_random_numbers
 from ..dispatch import DispatchMode
+from ..random_numbers import seed_random_numbers
 from .blocks import pieces
 from .budget import CHAIN, REPRESENTABLE, TERMS
 from .declared_tensor import is_floating

@@ -18,9 +18,9 @@ from torch.overrides import TorchFunctionMode
 from ..calls.exchange import CallInputs, Exchange, all_outputs, map_tensors, written_to
 from ..calls.gradients import with_gradients
 from ..calls.tensors import OutputLeaf, Outputs, leaves, output_of
-from ..device import seed_random_numbers
 from ..integrity.returned_tensors import aliases
 from ..loading.target import Loaded, ModuleCall
+from ..random_numbers import DrawnInLogicalOrder, has_drawn, seed_call
 from ..runtime import called_with_gpu
 from ..wire.comparison import Unordered
 from .budget import NEIGHBORS, SAMPLES
@@ -75,6 +75,8 @@ class ReferenceRun:
     """Outputs, each with an input or output whose memory it shares."""
     updated: tuple[str, ...]
     """The state that a module in training wrote to: no output."""
+    draws: bool = False
+    """Whether it drew random numbers."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,9 +169,10 @@ class Truth:
         return run.outputs if there.matters else {}
 
     def elsewhere(self) -> Outputs:
-        """What PyTorch's kernels for CPUs return; nothing on a CPU, or where it does not run there."""
+        """What PyTorch's kernels for CPUs return; nothing on a CPU, or where it does not run there or draws
+        random numbers, which are others there."""
         oracle, run = self.oracle, self.run
-        if oracle.device == "cpu":
+        if oracle.device == "cpu" or run.draws:
             return {}
         with contextlib.suppress(Exception):
             reference = with_own_module(oracle.reference)
@@ -179,7 +182,7 @@ class Truth:
             cotangents = {path: tensor.cpu() for path, tensor in inputs.cotangents.items()}
             call = map_tensors(inputs, lambda name, tensor: tensor.cpu())
             call = dataclasses.replace(call, cotangents=cotangents)
-            outputs = copy_outputs(all_outputs(oracle.call(reference, call, run.seed), call, run.written))
+            outputs = copy_outputs(all_outputs(oracle.call(reference, call, run.case_id), call, run.written))
             return in_one_order(outputs, oracle.unordered)
         return {}
 
@@ -201,6 +204,8 @@ class Oracle:
     """... and those of them that may do so in any order."""
     unordered: tuple[Unordered, ...] = ()
     """Results of which the order is declared free: here they have one."""
+    draws: bool = False
+    """Whether the reference draws random numbers."""
     limited: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     """Round each of its calls, which may end that."""
 
@@ -245,14 +250,16 @@ class Oracle:
     def run_as_it_is(self, case_id: str, seed: int) -> ReferenceRun:
         """Run at the case's own dtypes."""
         call = self.inputs(case_id, seed)
-        returned = self.run(self.reference, call, seed)
+        returned = self.run(self.reference, call, case_id)
+        if not self.draws and has_drawn(case_id):
+            return dataclasses.replace(self, draws=True).run_as_it_is(case_id, seed)
         changed = written_to(call, self.inputs(case_id, seed))
         in_training = self.reference.module is not None and self.reference.module.training
         updated = tuple(name for name in changed if in_training and name in call.state)
         written = [name for name in changed if name not in updated]
         shared = aliases(returned.items(), call.tensors().items())
         outputs = in_one_order(copy_outputs(all_outputs(returned, call, written)), self.unordered)
-        return ReferenceRun(case_id, seed, outputs, written, shared, updated)
+        return ReferenceRun(case_id, seed, outputs, written, shared, updated, self.draws)
 
     def outputs(
         self,
@@ -270,7 +277,7 @@ class Oracle:
         if precision == "declared":
             call = with_declared_dtypes(original, call)
         with rounding(original, run.seed, sample), computing(precision, original), watched:
-            returned = self.run(reference, call, run.seed)
+            returned = dataclasses.replace(self, draws=run.draws).run(reference, call, run.case_id)
         outputs = in_one_order(copy_outputs(all_outputs(returned, call, run.written)), self.unordered)
         if precision == "declared" and not sample and all_traits(outputs) != all_traits(run.outputs):
             raise NotFollowed("outputs of other dtypes or shapes")
@@ -291,19 +298,19 @@ class Oracle:
             copied.module.double()
         return copied
 
-    def run(self, reference: Loaded, call: CallInputs, seed: int) -> dict[str, Any]:
+    def run(self, reference: Loaded, call: CallInputs, case_id: str) -> dict[str, Any]:
         """The leaves of the reference's result by path.
 
         One that was written for a GPU finds one, also under the interpreter.
         """
         choosing = Choosing(self.choices, unordered=self.unordered_choices)
         with choosing if self.choices else NOT_WATCHED:
-            return called_with_gpu(lambda: self.call(reference, call, seed))
+            return called_with_gpu(lambda: self.call(reference, call, case_id))
 
-    def call(self, reference: Loaded, call: CallInputs, seed: int) -> dict[str, Any]:
-        # The reference's own random numbers (dropout) are the same in each of its runs.
-        seed_random_numbers(seed)
-        with self.limited():
+    def call(self, reference: Loaded, call: CallInputs, case_id: str) -> dict[str, Any]:
+        # Its random numbers (dropout) are the same in each of its runs, and in the candidate's.
+        seed_call(case_id)
+        with self.limited(), DrawnInLogicalOrder() if self.draws else NOT_WATCHED:
             if self.backward:
                 return with_gradients(lambda inputs: reference(inputs.arguments, inputs.state), call)
             with torch.no_grad():
