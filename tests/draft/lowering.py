@@ -10,9 +10,10 @@ import torch
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.rewriting import check
-from pytorch_to_triton.draft.ir.values import Buffer, Cluster, Store
+from pytorch_to_triton.draft.ir.values import Buffer, Cluster, Store, Value
 from pytorch_to_triton.draft.lower.row import ROWS, Context, load_rows
 from pytorch_to_triton.draft.lower.tensor import Names, Tensor, source
+from pytorch_to_triton.worker.random_numbers import DrawnByElement
 
 from .evaluate import evaluate
 
@@ -38,7 +39,11 @@ def lowered(op: str, *args: Any, **kwargs: Any) -> list[np.ndarray[Any, Any]]:
     expected = called(op, *args, **kwargs)
     one = expected[0] if len(expected) == 1 else None
     shape = tuple(sizes.size(n) for n in one.shape) if one is not None else ()
-    context = Context(names, shape, dtype_of(one) if one is not None else "", "out")
+
+    def seed() -> Value:
+        return taken(torch.randint(2**62, ())).value
+
+    context = Context(names, shape, dtype_of(one) if one is not None else "", "out", seed=seed)
     found = ROWS[op].lowered(context, [taken(a) for a in args], {k: taken(v) for k, v in kwargs.items()})
     parts: tuple[Tensor, ...] = found if isinstance(found, tuple) else (found,)
     values = []
@@ -62,10 +67,11 @@ def computed(tensor: Tensor, arrays: Mapping[str, np.ndarray[Any, Any]]) -> np.n
 
 
 def called(op: str, *args: Any, **kwargs: Any) -> list[torch.Tensor]:
-    """The operator's own results, floats computed in float64."""
+    """The operator's own results, floats computed in float64; random numbers are those of the next seeds."""
     namespace, name, overload = op.split(".")
     function = getattr(getattr(getattr(torch.ops, namespace), name), overload)
-    found = function(*args, **kwargs)
+    with torch.random.fork_rng(), DrawnByElement():
+        found = function(*args, **kwargs)
     return list(found) if isinstance(found, tuple | list) else [found]
 
 

@@ -120,6 +120,25 @@ async def test_an_operator_is_refused_unless_it_is_allowed_by_name(judge: Judge,
     assert (await judge(path, cases=CASE, allow_torch=frozenset({"addmm"}))).verdict == "failed"
 
 
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        ("torch.softmax(x, 0)", ("softmax", "aten.softmax.int", "_softmax")),
+        ("torch.nn.functional.layer_norm(x, x.shape)", ("layer_norm", "native_layer_norm")),
+    ],
+)
+async def test_an_operator_is_allowed_by_the_name_that_one_calls_it_by(
+    judge: Judge, tmp_path: Path, call: str, names: tuple[str, ...]
+) -> None:
+    path = double_file(
+        tmp_path, ("return x * 2\n\n\n@", f"return {call} * 2\n\n\n@"), body(f"return double({call})")
+    )
+    for name in names:
+        allowed = await judge(path, cases=CASE, allow_torch=frozenset({name}))
+        assert allowed.verdict == "passed", allowed.summary
+    assert (await judge(path, cases=CASE, allow_torch=frozenset({"mm"}))).verdict == "failed"
+
+
 async def test_a_candidate_without_a_kernel_passes_only_where_anything_is_allowed(
     judge: Judge, tmp_path: Path
 ) -> None:

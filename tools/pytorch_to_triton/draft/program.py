@@ -68,6 +68,11 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Seed(Call):
+    """A number that torch's generator draws, for the random numbers of a kernel."""
+
+
+@dataclass(frozen=True)
 class ConvolutionCall(Call):
     """A convolution by the library, without its bias, which a kernel adds."""
 

@@ -47,6 +47,7 @@ from pytorch_to_triton.draft.program import (
     ConvolutionCall,
     Program,
     Result,
+    Seed,
     Step,
     buffers_of,
     is_plain,
@@ -62,6 +63,7 @@ from pytorch_to_triton.schema.graph import (
     NodeRef,
     NonFinite,
     ScalarRef,
+    Shape,
     SizeRef,
 )
 
@@ -75,6 +77,7 @@ WORDS: Mapping[str, str] = {
 
 EMPTY = frozenset({"aten.empty.memory_format", "aten.empty_permuted.default", "aten.empty_strided.default"})
 """Operators whose memory no kernel needs to write: what is computed from it is not read."""
+SEED, SCALAR = "aten.randint.low", Shape(expressions=(), traced=())
 LEFT = "the library's is faster"
 """Why a call stays PyTorch's that a row could lower."""
 
@@ -169,7 +172,9 @@ class _Reading:
             limits.append(" or ".join(dict.fromkeys(open_)))
             return True
 
-        context = Context(self.axes, shape, node.dtype or "", name, stored, self.made, is_within)
+        context = Context(
+            self.axes, shape, node.dtype or "", name, stored, lambda: self._seed(node), self.made, is_within
+        )
         arguments = [self._argument(a) for a in node.args]
         keywords = {name: self._argument(a) for name, a in node.kwargs.items()}
         if node.shape is not None and 0 in shape:
@@ -228,6 +233,13 @@ class _Reading:
         if all(isinstance(v, Const | Index | Extent | Map) for v in walk(tensor.value)):
             self.made[name] = tensor
         return loaded(step.buffer, tensor.dims)
+
+    def _seed(self, node: Node) -> Value:
+        """What torch's generator draws for a node that is random."""
+        name = self._free("seed")
+        drawn = node.model_copy(update={"name": name, "op": SEED, "args": (), "kwargs": {}, "shape": SCALAR})
+        self.items.append(Seed((name,), drawn, (), "the seed of a kernel's random numbers"))
+        return Load(Buffer(name, (), "int64"), (), name=name)
 
     def _convolve(self, node: Node, way: Way) -> None:
         """The library's call without its bias, in memory order of its own where that is wanted."""

@@ -132,17 +132,17 @@ class Policy:
 
     def names(self, operator: str) -> bool:
         """Whether it allows an operator by name."""
-        return packet(operator) in map(packet, self.allow_torch)
+        return public(operator) in map(public, self.allow_torch)
 
     def refused(self, operators: Collection[str]) -> list[str]:
         """Those of the given operators that this policy does not allow, in their order."""
-        allowed = {packet(name) for name in self.allow_torch} | ALLOWED
-        return [] if self.allows_any else [name for name in operators if packet(name) not in allowed]
+        allowed = {*map(public, self.allow_torch), *map(public, ALLOWED)}
+        return [] if self.allows_any else [name for name in operators if public(name) not in allowed]
 
     def is_left_to_pytorch(self, origins: Collection[str]) -> bool:
         """Whether a result with these origins may be PyTorch's: a copy, or of an operator allowed by name."""
-        allowed = set(map(packet, self.allow_torch))
-        return tuple(origins) == COPY_OF_INPUT or not allowed.isdisjoint(map(packet, origins))
+        allowed = set(map(public, self.allow_torch))
+        return tuple(origins) == COPY_OF_INPUT or not allowed.isdisjoint(map(public, origins))
 
 
 def packet(operator: str) -> str:
@@ -150,6 +150,11 @@ def packet(operator: str) -> str:
     if operator.startswith("aten."):
         return operator.removeprefix("aten.").partition(".")[0]
     return operator
+
+
+def public(operator: str) -> str:
+    """The name by which a policy knows it: softmax calls `_softmax`, layer_norm `native_layer_norm`."""
+    return packet(operator).removeprefix("_").removeprefix("native_")
 
 
 def violations_of(case: Case, observation: Observation, policy: Policy) -> tuple[Violation, ...]:

@@ -18,7 +18,7 @@ from .interpreter.launching import Order
 from .interpreter.memory_guard import MemoryGuard
 from .interpreter.syntax import observed_loops
 from .loading.redirect import original
-from .random_numbers import DrawnInLogicalOrder
+from .random_numbers import DrawnByElement
 from .runtime import as_on_a_gpu, interpreting
 from .wire.as_json import decoded
 from .wire.observation import (
@@ -112,7 +112,7 @@ class Observer:
             stack.enter_context(observation.launches)
             if interpreting():
                 stack.enter_context(guard.watching())
-            stack.enter_context(DrawnInLogicalOrder())
+            stack.enter_context(DrawnByElement())
             stack.enter_context(Readings(operators.counts))
             stack.enter_context(operators)
             try:

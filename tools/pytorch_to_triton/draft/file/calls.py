@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from pytorch_to_triton.draft.file.lines import Lines, wrapped
-from pytorch_to_triton.draft.program import Call, ConvolutionCall, Program, buffers_of, is_plain
+from pytorch_to_triton.draft.program import Call, ConvolutionCall, Program, Seed, buffers_of, is_plain
 from pytorch_to_triton.schema.dtype import ITEM_BYTES
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
@@ -75,6 +75,8 @@ def in_dtype(program: Program, name: str, dtype: str) -> str:
 def called(program: Program, call: Call, read: Collection[str]) -> list[Lines]:
     """A call that stays PyTorch's; its results need not lie in order, as what kernels `read` has to."""
     text = call_text(program, call)
+    if isinstance(call, Seed):
+        return [(f"{call.names[0]} = torch.randint(2**62, (), device=device)",)]
     if call.node.shape is not None:
         (name,) = call.names
         in_order = name not in read or text.endswith(".contiguous()") or call.node.op in PRODUCTS

@@ -22,7 +22,7 @@ from pytorch_to_triton.draft.file.programs import halves_of, parts_of, suffixes
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.library import PURE, Ways, ways_of
-from pytorch_to_triton.draft.program import Call
+from pytorch_to_triton.draft.program import Call, Seed
 from pytorch_to_triton.draft.schedule.conditions import strictest
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import NotConvertible
@@ -34,6 +34,10 @@ from pytorch_to_triton.inputs.packed_input import marked
 from pytorch_to_triton.schema.graph import Graph
 
 KERNELS_ABOVE = "The same as `reference`, by the kernels above."
+DRAWN = (
+    "Its kernels draw random numbers from a seed of torch's generator: others than eager PyTorch,\n"
+    "as under torch.compile."
+)
 STAGE_NAMES: Mapping[Stage, str] = {1: "correct", 2: "optimised", 3: "tuned"}
 
 
@@ -163,7 +167,8 @@ def described(calls: Sequence[Call]) -> tuple[str, ...]:
     def line(call: Call) -> str:
         return f" (line {call.node.line})" if call.node.line else ""
 
-    found = (f"`{c.node.op.removesuffix('.default')}`{line(c)}: {c.why}" for c in calls)
+    left = (c for c in calls if not isinstance(c, Seed))
+    found = (f"`{c.node.op.removesuffix('.default')}`{line(c)}: {c.why}" for c in left)
     return tuple(dict.fromkeys(found))
 
 
@@ -231,8 +236,10 @@ def _shapes(graph: Graph, parts: Sequence[Part], source: Source, gradients: Sequ
     inputs = "\n".join(f"    {i.name}: [{', '.join(i.shape.expressions)}]" for i in graph.inputs)
     outputs = "\n".join(_results([one.forward for one in gradients] or parts))
     calls = [c for part in (parts if gradients else parts[:1]) for c in part.program.calls]
-    left = dict.fromkeys(f"{c.node.op.split('.')[1]} ({c.why})" for c in calls)
+    left = dict.fromkeys(f"{c.node.op.split('.')[1]} ({c.why})" for c in calls if not isinstance(c, Seed))
     remark = f"\n\nLeft to PyTorch: {', '.join(left)}." if left else ""
+    if any(isinstance(c, Seed) for c in calls):
+        remark += "\n\n" + DRAWN
     if gradients:
         remark += f"\n\nSaved for the backward pass: {', '.join(gradients[0].saved) or 'nothing'}."
     return f"Drafted from {source.target}. Shapes:\n\n{inputs}\n    ->\n{outputs}{remark}"

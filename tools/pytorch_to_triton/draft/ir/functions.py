@@ -140,6 +140,21 @@ def _namesakes(module: str, operands: str, names: str) -> dict[str, Function]:
     return {n: Function(f"{module}.{n}({operands})", getattr(np, n), "float") for n in names.split()}
 
 
+def _uniform(seed: Any, place: Any) -> Any:
+    """float32 in [0, 1): the first word of Philox 4x32-10 (Salmon and others, SC11), as tl.rand takes it."""
+    word = np.uint64(0xFFFFFFFF)
+    seed, place = (x.astype(np.int64).view(np.uint64) for x in np.broadcast_arrays(seed, place))
+    half = np.uint64(32)
+    c0, c1, c2, c3 = place & word, place >> half, np.zeros_like(place), np.zeros_like(place)
+    k0, k1 = seed & word, seed >> half
+    for _ in range(10):
+        a, b = c0 * np.uint64(0xD2511F53), c2 * np.uint64(0xCD9E8D57)
+        c0, c1, c2, c3 = (b >> half) ^ c1 ^ k0, b & word, (a >> half) ^ c3 ^ k1, a & word
+        k0, k1 = (k0 + np.uint64(0x9E3779B9)) & word, (k1 + np.uint64(0xBB67AE85)) & word
+    signed = c0.astype(np.uint32).view(np.int32)
+    return np.where(signed < 0, ~signed, signed).astype(np.float32) * np.float32(4.6566127342e-10)
+
+
 FUNCTIONS: Mapping[str, Function] = {
     **_namesakes("tl", "{0}", "exp exp2 log log2 sqrt sin cos floor ceil"),
     **_namesakes(
@@ -235,6 +250,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "ldexp": Function("libdevice.ldexp({0}, {1})", np.ldexp, "float"),
     "sign": Function("tl.where({0} > 0.0, 1.0, tl.where({0} < 0.0, -1.0, 0.0))", _sign, "float"),
     "sign_int": Function("tl.where({0} > 0, 1, tl.where({0} < 0, -1, 0))", np.sign),
+    # random numbers
+    "uniform": Function("tl.rand({0}, {1})", _uniform, "float"),
     # activations
     "relu": Function(f"tl.maximum({{0}}, 0.0, {NAN})", lambda x: np.maximum(x, 0)),
     "sigmoid": Function("tl.sigmoid({0})", _sigmoid, "float"),

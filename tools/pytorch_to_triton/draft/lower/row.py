@@ -128,6 +128,11 @@ def inside(name: str, tensor: Tensor) -> Tensor:
     return tensor
 
 
+def unseeded() -> Value:
+    """Where nothing is drawn."""
+    raise Refused("no seed is drawn here")
+
+
 Limit = tuple[Size, int]
 """A size, and how large it may be."""
 
@@ -150,6 +155,8 @@ class Context:
     """What the result will be called."""
     stored: Callable[[str, Tensor], Tensor] = inside
     """Makes a value a step of its own, under a name: what reads it may be another kernel's."""
+    seed: Callable[[], Value] = unseeded
+    """Makes a step that draws a seed by torch's generator; int64."""
     made: Mapping[str, Tensor] = field(default_factory=dict)
     """The steps that read nothing."""
     is_within: Callable[..., bool] = always_within

@@ -159,7 +159,7 @@ def plain_float(v: Value) -> Value:
     return v
 
 
-LONG = frozenset({"sin", "cos", "tan", "pow"})
+LONG = frozenset({"sin", "cos", "tan", "pow", "uniform"})
 """Functions of dozens of instructions, more than memory leaves time for."""
 FEWEST_READS = 16
 """Elements that a value has to be computed for, to be worth a kernel and its launch."""

@@ -20,7 +20,7 @@ from ..calls.gradients import with_gradients
 from ..calls.tensors import OutputLeaf, Outputs, leaves, output_of
 from ..integrity.returned_tensors import aliases
 from ..loading.target import Loaded, ModuleCall
-from ..random_numbers import DrawnInLogicalOrder, has_drawn, seed_call
+from ..random_numbers import DrawnByElement, has_drawn, seed_call
 from ..runtime import called_with_gpu
 from ..wire.comparison import Unordered
 from .budget import NEIGHBORS, SAMPLES
@@ -310,7 +310,7 @@ class Oracle:
     def call(self, reference: Loaded, call: CallInputs, case_id: str) -> dict[str, Any]:
         # Its random numbers (dropout) are the same in each of its runs, and in the candidate's.
         seed_call(case_id)
-        with self.limited(), DrawnInLogicalOrder() if self.draws else NOT_WATCHED:
+        with self.limited(), DrawnByElement() if self.draws else NOT_WATCHED:
             if self.backward:
                 return with_gradients(lambda inputs: reference(inputs.arguments, inputs.state), call)
             with torch.no_grad():
