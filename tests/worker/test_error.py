@@ -15,7 +15,7 @@ from pytorch_to_triton.worker.truth.compare import Comparison
 from pytorch_to_triton.worker.truth.diagnostics import what_it_looks_like, where_it_fails
 from pytorch_to_triton.worker.truth.error import Errors, Judgement, exact_errors, float_errors, unit_of
 
-from .oracles import CASE, SEED, oracle, stated_truth
+from .oracles import CASE, SEED, oracle, stated_truth, truth_of, values
 
 
 def errors(candidate: torch.Tensor, truth: torch.Tensor, **others: torch.Tensor) -> Errors:
@@ -327,3 +327,21 @@ def test_a_small_result_of_small_inputs_is_no_cancellation() -> None:
     small = 1e-13 * row()
     assert not errors(small.float(), small).failing.any()
     assert errors(1.5 * small.float(), small).failing.any()
+
+
+def test_an_infinite_weight_takes_either_sign_of_what_is_zero_but_for_rounding(tmp_path: Path) -> None:
+    """x - mean is a quarter of a rounding error in the first two columns, and 1 in the others."""
+    x = torch.tensor([[1.0, 1.0, 2.0078125, 0.0]] * 8).bfloat16()
+    weight = torch.full((4,), INF).bfloat16()
+
+    def scaled(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.layer_norm(x, (4,)) * weight
+
+    truth = truth_of(scaled, {"x": x, "weight": weight}, tmp_path)
+    call = CallInputs({"x": x, "weight": weight}, {})
+    right = values(truth.pytorch)
+    for columns, failing in ((slice(0, 2), 0), (slice(2, 4), 16)):
+        candidate = right.clone()
+        candidate[:, columns] *= -1
+        (found,) = Comparison({"out": output_of(candidate)}, truth, call).statistics()["outputs"]
+        assert found["failing"] == failing

@@ -27,6 +27,9 @@ from pytorch_to_triton.draft.lower.tensor import Dim, Names, Tensor, limited, po
 from pytorch_to_triton.graph.skeleton import UNKNOWN, TensorDtypes
 from pytorch_to_triton.schema.graph import Graph, Node, Shape
 
+SAVED = "saved "
+"""Begins the path of what the forward half computes for its gradients alone."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -37,6 +40,8 @@ class Step:
     node: Node
     is_kept: bool = False
     """Whether it lies in memory, whatever its readers are."""
+    rounds: bool = False
+    """Whether its readers take it as it lies there."""
 
     @property
     def buffer(self) -> Buffer:
@@ -46,7 +51,7 @@ class Step:
     @property
     def store(self) -> Store:
         """Its value in memory."""
-        return Store(self.buffer, self.tensor.indices, self.tensor.value)
+        return Store(self.buffer, self.tensor.indices, self.tensor.value, rounds=self.rounds)
 
     @property
     def anchors(self) -> list[Reduce | Scan]:

@@ -14,7 +14,7 @@ from pytorch_to_triton.draft.ir.rewriting import rewrite
 from pytorch_to_triton.draft.ir.values import Load, Map, Reduce, Value, op
 from pytorch_to_triton.draft.library import CONVOLUTION, PRODUCTS
 from pytorch_to_triton.draft.lower.tensor import loaded
-from pytorch_to_triton.draft.program import Call, ConvolutionCall, Program, Step, buffers_of, is_plain
+from pytorch_to_triton.draft.program import SAVED, Call, ConvolutionCall, Program, Step, buffers_of, is_plain
 from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.graph.skeleton import TensorDtypes
 from pytorch_to_triton.schema.graph import NodeRef
@@ -28,7 +28,11 @@ def with_storage(program: Program, dtypes: TensorDtypes, output_dtypes: Mapping[
     results = tuple(replace(r, dtype=output_dtypes[r.path]) for r in program.results)
     program = replace(program, dtypes=dtypes, results=results)
     program = replace(program, kept=_kept(program))
-    items = tuple(_widened(program, i) if isinstance(i, Step) else i for i in program.items)
+    rounded = _rounded(program)
+    items = tuple(
+        replace(_widened(program, i), rounds=i.name in rounded) if isinstance(i, Step) else i
+        for i in program.items
+    )
     return replace(program, items=items)
 
 
@@ -54,6 +58,26 @@ def _kept(program: Program) -> dict[str, str]:
         if is_plain(result.tensor) and buffers_of(result.tensor)[0] in program.steps:
             returned.setdefault(buffers_of(result.tensor)[0], []).append(result.dtype)
     return kept | {name: promoted(found) for name, found in returned.items()}
+
+
+def _rounded(program: Program) -> set[str]:
+    """What is saved in 16 bits, and of which something is computed that is saved too.
+
+    A backward pass takes the difference of both, as of a row and its mean: it is zero where the row is
+    constant only if the mean is that of the row as it is read again.
+    """
+    steps = program.steps
+    saved = {b for r in program.results if r.path.startswith(SAVED) for b in buffers_of(r.tensor)}
+    short = {
+        name
+        for name in saved & steps.keys()
+        if at_least_float32(program, steps[name], program.kept[name]) != program.kept[name]
+    }
+    made_of: dict[str, set[str]] = {}
+    for name, step in steps.items():
+        read = set(buffers_of(step.tensor))
+        made_of[name] = read.union(*(made_of.get(b, set()) for b in read))
+    return {b for name in saved for b in made_of.get(name, set())} & short
 
 
 def with_wide_results(program: Program, read: Collection[str]) -> Program:

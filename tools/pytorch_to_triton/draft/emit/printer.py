@@ -71,6 +71,8 @@ class Printer:
         assert not missing, f"{self.cluster.name} does not walk {', '.join(sorted(missing))}"
         self.scopes = [Scope()]
         self.env: dict[Value, Name] = {}
+        self.rounded = {s.value: s.buffer.name for s in self.cluster.stores if s.rounds}
+        """Values that are taken as they lie in memory, by the buffer that they are stored to."""
         self.others: dict[Load, Number | None] = {}
         """What masked lanes of a load hold; None where nothing was asked."""
         self.divided = {x for v in self.cluster.values() for x in operands_of_division(v)}
@@ -183,7 +185,9 @@ class Printer:
             case Map(fn="to_float", args=(x,)) if kind_of(x) == "float":  # Floats are computed so anyway.
                 return self.named(x, order)
             case Map(fn=fn, args=args):
-                return self.defined(v, self.written(fn, args, layout), layout, self.depth(v))
+                return self.defined(
+                    v, self.in_memory(v, self.written(fn, args, layout)), layout, self.depth(v)
+                )
         assert type(v) in self.writers, f"{v} is not computed yet"
         return self.writers[type(v)](self, v, layout)
 
@@ -202,6 +206,12 @@ class Printer:
             texts = [self.library_operand(a, t) for a, t in zip(args, texts, strict=True)]
         text = template.format(*(f"({t})" for t in texts))
         return text.replace("tl.float32", self.compute) if fn != "to_half" else text
+
+    def in_memory(self, v: Value, text: str) -> str:
+        """A value's text, rounded to the dtype of the buffer that it is taken from."""
+        if v not in self.rounded:
+            return text
+        return f"({text}).to({self.rounded[v]}_ptr.dtype.element_ty).to({self.compute})"
 
     def calling(self, helper: Helper) -> str:
         """The name of a function that the file has to have."""

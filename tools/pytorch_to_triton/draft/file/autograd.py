@@ -22,6 +22,7 @@ from pytorch_to_triton.draft.file.part import (
 )
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.fresh_names import underscored
+from pytorch_to_triton.draft.program import SAVED
 from pytorch_to_triton.draft.schedule.conditions import strictest
 from pytorch_to_triton.draft.storage import full, with_storage
 from pytorch_to_triton.graph.joint import Backward, with_names
@@ -29,9 +30,6 @@ from pytorch_to_triton.graph.skeleton import TensorDtypes
 from pytorch_to_triton.graph.tracing import ARGUMENT
 from pytorch_to_triton.schema.graph import Graph, GraphOutput
 from pytorch_to_triton.worker.wire.packing import Packing
-
-SAVED = "saved "
-"""Begins the path of what the forward half computes for its gradients alone."""
 
 
 @dataclass(frozen=True)

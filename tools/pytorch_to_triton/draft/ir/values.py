@@ -186,6 +186,8 @@ class Store:
     value: Value
     where: Value | None = None
     """Writes only there."""
+    rounds: bool = False
+    """Whether what is computed of the value is computed of it as it lies in memory."""
 
     @property
     def roots(self) -> tuple[Value, ...]:

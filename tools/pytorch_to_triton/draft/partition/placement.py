@@ -124,7 +124,7 @@ class Placement:
         for s in steps:
             value = self.value(s.name, on_the_way)
             value = named(s.name, value) if isinstance(value, Map) else value
-            stores.append(over_axes_of(stores, Store(s.buffer, s.tensor.indices, value)))
+            stores.append(over_axes_of(stores, replace(s.store, value=value)))
         cluster = without_tails(Cluster(steps[-1].name, tuple(stores)))
         return group_of(merged(unified(cluster)), tuple(steps))
 
@@ -331,7 +331,7 @@ def _is_product(step: Step) -> bool:
 
 def _attention(placement: Placement, step: Step) -> Cluster | None:
     """The step with all that is not stored in one cluster, where that is an attention."""
-    store = Store(step.buffer, step.tensor.indices, placement.value(step.name))
+    store = replace(step.store, value=placement.value(step.name))
     cluster = Cluster(step.name, (store,))
     return cluster if attention.match(cluster) is None else None
 

@@ -48,6 +48,8 @@ LITTLE = 16.0
 SAMPLES, NEIGHBORS = range(2, 5), range(1, 4)
 """The numbers of further samples, and of the neighboring inputs at which PyTorch runs: a single one moves an
 element of millions too little by chance."""
+SIGNS = range(1, 13)
+"""The numbers of the neighboring inputs that show which infinities have the sign of a rounding error."""
 NEAR_TIES = 0.01
 """Of whole numbers: up to this share of them may all be near a tie, which rounding decides."""
 SAMPLES_OF_TIES = range(5, 14)

@@ -216,7 +216,24 @@ class Comparison:
                 # in others.
                 there = real(self.elsewhere[path]).to(ours)
                 as_good |= torch.isclose(ours, there, rtol=AS_ELSEWHERE, atol=0.0) & truth.isnan()
+            other = truth.isinf() & ~ours.isfinite() & (ours != truth)
+            if not gradient and bool(other.any()):
+                as_good |= other & self.changes_nearby(path)
         return torch.where(as_good, truth.to(candidate.dtype), candidate)
+
+    def changes_nearby(self, path: str) -> torch.Tensor:
+        """Where PyTorch returns another infinity, or NaN, at neighboring inputs: an infinite weight of what is
+        zero but for rounding, as of x - mean in a row, has the sign of a rounding error."""
+        pytorch = real(self.truth.pytorch[path])
+        changes = torch.zeros_like(pytorch, dtype=torch.bool)
+        for outputs in self.at_neighbors:
+            if path in outputs and real(outputs[path]).shape == pytorch.shape:
+                changes |= real(outputs[path]) != pytorch
+        return changes
+
+    @cached_property
+    def at_neighbors(self) -> list[Outputs]:
+        return self.truth.at_neighbors()
 
     def as_gpus_do(self, path: str, candidate: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
         """Integers, with the truth where they are what PyTorch makes of the same values on a GPU."""

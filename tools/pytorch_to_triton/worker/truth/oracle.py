@@ -23,7 +23,7 @@ from ..loading.target import Loaded, ModuleCall
 from ..random_numbers import DrawnByElement, has_drawn, seed_call
 from ..runtime import called_with_gpu
 from ..wire.comparison import Unordered
-from .budget import NEIGHBORS, SAMPLES
+from .budget import NEIGHBORS, SAMPLES, SIGNS
 from .choices import NONE, Choices, Choosing, choices_of, shown_in
 from .declared_tensor import (
     WIDE,
@@ -141,6 +141,15 @@ class Truth:
                     for path, output in self.precise.items()
                 }
         return self.precise
+
+    def at_neighbors(self) -> list[Outputs]:
+        """What PyTorch returns at neighboring inputs, at the case's own dtypes; where it raises, nothing."""
+        found = []
+        for number in SIGNS:
+            there = dataclasses.replace(self.oracle, neighbor=number)
+            with contextlib.suppress(Exception):
+                found.append(there.run_as_it_is(self.run.case_id, self.run.seed).outputs)
+        return found
 
     def following(self, candidate: Outputs) -> "Truth | None":
         """The truth given a candidate's choices where PyTorch leaves any free; None where it leaves none."""
