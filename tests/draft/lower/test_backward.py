@@ -24,7 +24,6 @@ PICTURE = torch.randn(2, 6, 7, 5)
 PIXELS = torch.randint(6, (2, 7, 5))
 POINTWISE: dict[str, tuple[Any, ...]] = {
     "sigmoid": ("aten.sigmoid_backward.default", G, TAME.sigmoid()),
-    "threshold": ("aten.threshold_backward.default", G, X, 0),
     "gelu": ("aten.gelu_backward.default", G, TAME),
     "mish": ("aten.mish_backward.default", G, TAME),
     "leaky relu": ("aten.leaky_relu_backward.default", G, X, 0.1, False),

@@ -17,7 +17,6 @@ GRADIENTS = (
     "native_batch_norm_backward", "native_dropout_backward", "native_group_norm_backward",
     "native_layer_norm_backward", "nll_loss2d_backward", "nll_loss_backward", "select_backward",
     "sigmoid_backward", "slice_backward", "smooth_l1_loss_backward", "softplus_backward",
-    "threshold_backward",
 )  # fmt: skip
 """Those that only backward graphs hold."""
 KEPT: tuple[str, ...] = tuple(f"aten.{n}" for n in (*NAMES, *(f"{name}.default" for name in GRADIENTS)))

@@ -44,9 +44,6 @@ def _softplus(grad_output: Value, input: Value, beta: Value, threshold: Value) -
 
 register_formulas({
     "sigmoid_backward.default": lambda grad_output, output: grad_output * (1.0 - output) * output,
-    "threshold_backward.default": lambda grad_output, input, threshold: (
-        where(input <= threshold, 0.0, grad_output)
-    ),
     "mish_backward.default": _mish,
     "hardtanh_backward.default": lambda grad_output, input, min_val, max_val: (
         where((input <= min_val) | (input >= max_val), 0.0, grad_output)

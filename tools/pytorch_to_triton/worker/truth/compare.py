@@ -222,8 +222,10 @@ class Comparison:
         return torch.where(as_good, truth.to(candidate.dtype), candidate)
 
     def changes_nearby(self, path: str) -> torch.Tensor:
-        """Where PyTorch returns another infinity, or NaN, at neighboring inputs: an infinite weight of what is
-        zero but for rounding, as of x - mean in a row, has the sign of a rounding error."""
+        """Where PyTorch returns another infinity, or NaN, at neighboring inputs.
+
+        An infinite weight of what is zero but for rounding, as of x - mean, has the sign of a rounding error.
+        """
         pytorch = real(self.truth.pytorch[path])
         changes = torch.zeros_like(pytorch, dtype=torch.bool)
         for outputs in self.at_neighbors:
