@@ -48,7 +48,7 @@ def test_what_crosses_the_border_arrives_as_it_was_sent() -> None:
         validation.ReturnedItem(case="N=4", observation=seen),
         validation.RaisedItem(case="N=4", failure=failure, observation=Observation()),
         validation.ReferenceRaisedItem(failure=failure),
-        validation.PreparedItem(digest="d", aliases=frozenset({("out", "x")})),
+        validation.PreparedItem(digest="d", aliases=frozenset({("out", "x")}), draws=True),
     ):
         sent = encoded(wire.ItemMessage(item=item))
         arrived = decoded(wire.Message, json.loads(sent))

@@ -201,7 +201,7 @@ async def look_at(trial: ValidationTrial, worker: TargetWorker, case: Case, memo
             return
         item = await worker.answer(request_for(case, prepared))
         outcome = worker.outcome_of(item)
-        observation = observation_of(item, prepared.aliases)
+        observation = observation_of(item, prepared)
         memory.observations.append(observation)
         violations = violations_of(case, observation, trial.policy)
         memory.by_case[case.name] = tuple(v for v in violations if v.kind in SEEN_HERE)

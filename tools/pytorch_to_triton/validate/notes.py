@@ -5,13 +5,18 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pytorch_to_triton.schema.case_group import DECLARED_GROUPS
 from pytorch_to_triton.schema.verdict import Behavior, CaseResult, Skip
-from pytorch_to_triton.validate.behavior import ANY, GRADIENT, Policy, packet, uses_atomics
+from pytorch_to_triton.validate.behavior import ANY, GRADIENT, Policy, public, uses_atomics
 from pytorch_to_triton.validate.phrases import shortened, times
 from pytorch_to_triton.worker.wire.observation import Observation
 
 SHOWN = 3
 """How many cases are named in a note."""
 WITHIN = "Within the error budget, but outside the {} tolerance: {}."
+DRAWN = (
+    "The reference draws random numbers. A kernel agrees where it draws the same ones: for each call "
+    "seed = torch.randint(2**62, (), device=x.device), element i is tl.rand(seed, i), and dropout keeps what "
+    "is greater than p."
+)
 SINGLE_TURN = "no size that was tried takes a second turn; a larger one may"
 
 
@@ -37,6 +42,9 @@ def notes_on(results: Sequence[CaseResult], observations: Iterable[Observation] 
     if own := shortened([result.name for result in results if result.truth == "own"], SHOWN):
         why = "as float64 is too large there or does not run"
         yield f"Compared with PyTorch at the case's own dtypes, {why}: {own}."
+    observations = tuple(observations)
+    if any(observation.reference_draws for observation in observations):
+        yield DRAWN
     choices: dict[tuple[str, int], set[str]] = {}
     for tuned in (tuned for observation in observations for tuned in observation.tuned):
         choices.setdefault((tuned.kernel, tuned.of), set()).add(tuned.configuration)
@@ -71,8 +79,8 @@ def notes_of(observations: Sequence[Observation], policy: Policy) -> Iterator[st
     used = behavior_of(observations).operators
     if named := [name for name in Policy().refused(used) if not policy.refused([name])]:
         yield f"Computed by PyTorch, as allowed: {', '.join(named)}."
-    called = {packet(name) for name in used}
-    if unused := sorted(name for name in policy.allow_torch - {ANY} if packet(name) not in called):
+    called = set(map(public, used))
+    if unused := sorted(name for name in policy.allow_torch - {ANY} if public(name) not in called):
         yield f"--allow-torch {', '.join(unused)} is never used: give the names that aten has for operators."
 
 

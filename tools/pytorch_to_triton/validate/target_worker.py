@@ -264,6 +264,8 @@ class Prepared:
     digest: str = ""
     aliases: frozenset[tuple[str, str]] = frozenset()
     """The reference's own outputs, each with an input or another output whose memory it shares."""
+    draws: bool = False
+    """Whether the reference draws random numbers."""
 
 
 @dataclass
@@ -369,7 +371,7 @@ class ReferenceProcess:
             if item.failure is not None and item.failure.type == "ComparisonUnusable":
                 raise refusal_of_failure(item.failure)
             return replace(prepared, outcome=item)
-        return replace(prepared, digest=item.digest, aliases=item.aliases)
+        return replace(prepared, digest=item.digest, aliases=item.aliases, draws=item.draws)
 
     async def _ask(self, request: Request, expected: type[Expected]) -> Expected | RunOutcome:
         """The answer, or how a call ended that has none."""

@@ -215,7 +215,7 @@ class TrialRun:
             item = await worker.answer(self.request(case))
         except LostAnswer as lost:
             return lost.outcome, NO_OBSERVATION
-        return worker.outcome_of(item), observation_of(item, self.prepared[case.name].aliases)
+        return worker.outcome_of(item), observation_of(item, self.prepared[case.name])
 
     def request(self, case: Case) -> validation.CandidateRequest:
         """The case as the candidate's process takes it."""
@@ -262,10 +262,10 @@ def request_for(case: Case, prepared: Prepared) -> validation.CandidateRequest:
     )
 
 
-def observation_of(item: Item, aliases_of_reference: frozenset[tuple[str, str]]) -> Observation:
-    """What an answer of job `candidate` holds, beside what the reference's outputs share."""
+def observation_of(item: Item, prepared: Prepared) -> Observation:
+    """What an answer of job `candidate` holds, beside what is known of the reference."""
     assert isinstance(item, validation.ReturnedItem | validation.RaisedItem)
-    return replace(item.observation, aliases_of_reference=aliases_of_reference)
+    return replace(item.observation, aliases_of_reference=prepared.aliases, reference_draws=prepared.draws)
 
 
 def units(cases: Sequence[Case]) -> list[Unit]:

@@ -110,7 +110,7 @@ def drop_out(func: Any, args: Any, kwargs: Any) -> Any:
     x, p, train = args
     if not train or not 0 < p < 1:
         return drawn_in_order(func, args, kwargs)
-    keep = uniform(x) < 1 - p
+    keep = uniform(x) > p
     return x * keep * (1 / (1 - p)), keep
 
 
@@ -120,7 +120,7 @@ def bernoulli(func: Any, args: Any, kwargs: Any) -> Any:
     if not 0 < p < 1 or kwargs.get("generator") is not None:
         return drawn_in_order(func, args, kwargs)
     written = x if func._schema.is_mutable else torch.empty_like(x)
-    return written.copy_(uniform(x) < p)
+    return written.copy_(uniform(x) > 1 - p)
 
 
 def rand(func: Any, args: Any, kwargs: Any) -> Any:

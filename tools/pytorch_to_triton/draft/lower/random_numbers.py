@@ -21,10 +21,10 @@ def uniform(ctx: Context, dims: tuple[Dim, ...]) -> Tensor:
 
 
 def kept(ctx: Context, input: Tensor, p: Operand) -> Tensor:
-    """Which elements are kept, each with probability p."""
+    """Which elements are kept, each dropped with probability p."""
     if not isinstance(p, float) or not 0 < p < 1:
         raise Refused("its probability is no number between 0 and 1")
-    keep = op("lt", uniform(ctx, input.dims).value, p, name="keep")
+    keep = op("gt", uniform(ctx, input.dims).value, p, name="keep")
     return ctx.stored("keep", Tensor(input.dims, keep, "bool"))
 
 
@@ -32,14 +32,16 @@ def kept(ctx: Context, input: Tensor, p: Operand) -> Tensor:
 def native_dropout(ctx: Context, input: Tensor, p: Operand, train: bool | None) -> tuple[Tensor, ...]:
     if not train or not isinstance(p, float):
         raise Refused("it drops nothing")
-    keep = kept(ctx, input, 1 - p)
+    keep = kept(ctx, input, p)
     scaled = input.value * op("to_float", keep.value) * (1 / (1 - p))
     return Tensor(input.dims, scaled, input.dtype), keep
 
 
 @row("aten.bernoulli.p", arguments="input p generator")
 def bernoulli(ctx: Context, input: Tensor, p: Operand) -> Tensor:
-    return Tensor(input.dims, op("to_float", kept(ctx, input, p).value), ctx.dtype)
+    if not isinstance(p, float):
+        raise Refused("its probability is no number")
+    return Tensor(input.dims, op("to_float", kept(ctx, input, 1 - p).value), ctx.dtype)
 
 
 @row("aten.rand.default", arguments=f"size {PLACE}")

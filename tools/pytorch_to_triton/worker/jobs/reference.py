@@ -134,7 +134,8 @@ class ReferenceSession:
                 run = self.oracle.run_as_it_is(case["id"], case["seed"])
         except Exception as error:
             return validation.ReferenceRaisedItem(failure=describe_failure(error, case["name"]))
-        return validation.PreparedItem(digest=exchange.digest(case["id"]), aliases=frozenset(run.aliases))
+        digest, aliases = exchange.digest(case["id"]), frozenset(run.aliases)
+        return validation.PreparedItem(digest=digest, aliases=aliases, draws=run.draws)
 
     def measure(self, case: wire.Case) -> validation.MeasuredItem:
         """Call the reference where no candidate will be called: the elements of what it computes.

@@ -130,6 +130,8 @@ class Observation(WireValue):
     aliases: frozenset[tuple[str, str]] = frozenset()
     """Outputs, each with an input or another output whose memory it shares."""
     aliases_of_reference: frozenset[tuple[str, str]] = frozenset()
+    reference_draws: bool = False
+    """Whether the reference draws random numbers there."""
     written: tuple[str, ...] = ()
     """Inputs that the call changed."""
     differs: Differs | None = None

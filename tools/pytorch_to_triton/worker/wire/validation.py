@@ -77,6 +77,8 @@ class PreparedItem(NamedValue):
     digest: str
     aliases: frozenset[tuple[str, str]]
     """The reference's own outputs, each with the output or input whose memory it shares."""
+    draws: bool
+    """Whether the reference draws random numbers."""
 
 
 class MeasuredItem(NamedValue):
