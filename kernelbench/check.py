@@ -1,6 +1,6 @@
 """Is a drafted file right? Its `run` beside the problem's `Model`, by nothing but torch.
 
-A job of the worker. Nothing of the project's validation judges here.
+A job of the worker. Nothing of the project's validation judges here; both sides draw the same random numbers.
 """
 
 from __future__ import annotations
@@ -21,16 +21,14 @@ from typing import Any, NamedTuple
 import torch
 
 SEED = 20
-TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
-"""Relative and absolute, added; other dtypes have to be equal."""
 FLOAT8 = {torch.float8_e4m3fn: 0.13, torch.float8_e5m2: 0.26}
-"""The same: a step of theirs."""
-TOLERANCE |= FLOAT8
+TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2, **FLOAT8}
+"""Relative and absolute, added; other dtypes have to be equal."""
 PRIMES = (5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 MOST_ELEMENTS = 2**25
 """Of all tensors of a call under the interpreter."""
 MANY_ELEMENTS = 2**17
-"""So many at the usual small sizes: the interpreter takes minutes, and the smallest sizes have to do."""
+"""So many at the usual small sizes: the interpreter takes minutes, the smallest have to do."""
 SMALLEST = (2, 3)
 IMPORTED = frozenset({"torch", "triton", "tl", "math", "libdevice"})
 """No state is called like what a drafted file imports."""
@@ -121,8 +119,7 @@ def at_small_sizes(sides: Sides, text: Mapping[str, Any], device: str) -> Any:
         if elements > MOST_ELEMENTS and device == "cpu":
             raise Undecided("too_large", refused or f"{elements:,} elements at {dict(dims) or 'fixed sizes'}")
         comparisons = []
-        signs = (torch.randn,) if many else (torch.rand, torch.randn)
-        for values in signs:
+        for values in (signs := (torch.randn,) if many else (torch.rand, torch.randn)):
             inputs = generated(text["INPUTS"], state, dims, values, device)
             try:
                 comparisons.append(compared(sides, inputs))
@@ -338,8 +335,11 @@ def compared(sides: Sides, inputs: list[Any]) -> dict[str, Any]:
 
 def outputs_of(call: Any, seed: int = SEED) -> list[torch.Tensor]:
     """What the call returns where random numbers, such as dropout's, start from the seed."""
+    from ..random_numbers import DrawnByElement  # type: ignore[import-not-found]  # of the worker
+
     torch.manual_seed(seed)
-    return list(leaves(call()))
+    with DrawnByElement():
+        return list(leaves(call()))
 
 
 def beside_float64(

@@ -75,6 +75,10 @@ ROWS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         {"returned": "out * norm_weight.sum()"},
     ),
     "random": ({"value": "torch.nn.functional.dropout(x)"}, {}),
+    "random alike": (
+        {"value": "torch.nn.functional.dropout(x)"},
+        {"value": "x", "returned": "torch.ops.aten.native_dropout(out, 0.5, True)[0]"},
+    ),
     "of fixed sizes": ({}, {"shape": "4096, 393216", "dims": {}, "requires": []}),
     "rounded nearer than eager": (
         {"value": ROUNDED},
@@ -107,6 +111,7 @@ async def test_drafts_are_told_apart(worker: WorkerClient, interpreter: Runtime,
         "without its weight": "wrong",
         "in the weight's terms": "right",
         "random": "random",
+        "random alike": "right",
         "of fixed sizes": "too_large",
         "rounded nearer than eager": "right",
         "rounded down": "wrong",
